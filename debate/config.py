@@ -1,0 +1,66 @@
+"""How a debate is held. Defaults live here, once; every field can be set from TOML or ``key=value``."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from debate.personas import PERSONAS, PRESETS
+from debate.settings import Settings
+from debate.types import Persona
+
+
+class DebateConfig(Settings):
+    """The protocol: who speaks, how often, what is shown to whom."""
+
+    num_agents: int = Field(default=3, ge=1, le=64)
+    """Seats N. One policy plays them all; 1 is plain single-agent RL."""
+    num_rounds: int = Field(default=3, ge=1, le=64)
+    """Rounds R in which every agent writes a solution."""
+    final_ballot: bool = True
+    """Whether the last round's solutions are judged in a vote-only round R."""
+    history_rounds: int = Field(default=1, ge=-1)
+    """Rounds shown to an agent: the last K, all (-1), or none (0)."""
+    personas: tuple[Persona, ...] | str | None = None
+    """Own personas, a preset ("default", "wide"), or None for the default five; cycled over the seats."""
+    judge_own: bool = False
+    """Whether an agent may compare its own work."""
+    order: Literal["per_debate", "per_viewer"] = "per_debate"
+    """One seeded order of the shown texts for the debate (engines can cache it), or one for each viewer."""
+    max_tokens: int = Field(default=2048, ge=1)
+    """Completion tokens of one turn, thinking not counted."""
+    thinking_tokens: int = Field(default=0, ge=0)
+    """Further completion tokens for thinking models; 0 turns thinking off in the chat template."""
+    context_tokens: int | None = Field(default=None, ge=1)
+    """Prompt plus completion; histories are cut to fit. None takes the policy's own limit, if it has one."""
+    prompts: str = "default"
+    """Name of a shipped prompt file or the path of your own TOML file (see debate/prompts/)."""
+    handles: tuple[str, ...] | None = None
+    """Labels to draw the agents' handles from; None draws a letter and a digit."""
+    stop: tuple[str, ...] = ()
+    """Stop strings beside the closing tag of the last section that is due."""
+
+    @field_validator("personas")
+    @classmethod
+    def _known_preset(cls, value: tuple[Persona, ...] | str | None) -> tuple[Persona, ...] | str | None:
+        if isinstance(value, str) and value not in PRESETS:
+            raise ValueError(f"unknown preset {value!r}; valid: {', '.join(PRESETS)}")
+        if value == ():
+            raise ValueError("needs at least one persona")
+        return value
+
+    @model_validator(mode="after")
+    def _enough_handles(self) -> Self:
+        if self.handles is not None and len({h.upper() for h in self.handles}) < self.num_agents:
+            raise ValueError(
+                f"handles: {self.num_agents} agents need as many different labels, got {len(set(self.handles))}"
+            )
+        return self
+
+    @property
+    def persona_pool(self) -> tuple[Persona, ...]:
+        """The personas to seat, before cycling."""
+        if isinstance(self.personas, str):
+            return PRESETS[self.personas]
+        return self.personas or PERSONAS

@@ -1,0 +1,52 @@
+"""The five personas of the debate recipe, and the preset with wider temperatures.
+
+Temperatures are applied to every request of the seat and to its log-probabilities.
+"""
+
+from debate.types import Persona
+
+PERSONAS: tuple[Persona, ...] = (
+    Persona(
+        "Methodical Analyst",
+        "Work step by step. State what is given, name each rule you use, and check every line before the next.",
+        0.6,
+    ),
+    Persona(
+        "Creative Problem-Solver",
+        "Look for an unusual way in: a symmetry, a picture, a change of variables. Then verify that it holds.",
+        1.0,
+    ),
+    Persona(
+        "Devil's Advocate",
+        "Doubt the obvious answer. Look for hidden assumptions and edge cases, and try to break each argument.",
+        0.9,
+    ),
+    Persona(
+        "Synthesizer",
+        "Weigh the approaches you know or see, keep the strongest steps of each, and join them into one solution.",
+        1.0,
+    ),
+    Persona(
+        "First Principles Thinker",
+        "Start from definitions. Derive what you need instead of recalling it, and trust no formula unproven.",
+        0.8,
+    ),
+)
+
+WIDE_TEMPERATURES = (0.6, 1.2, 0.9, 1.1, 1.5)
+
+WIDE_PERSONAS: tuple[Persona, ...] = tuple(
+    Persona(persona.name, persona.instructions, temperature)
+    for persona, temperature in zip(PERSONAS, WIDE_TEMPERATURES, strict=True)
+)
+
+PRESETS: dict[str, tuple[Persona, ...]] = {"default": PERSONAS, "wide": WIDE_PERSONAS}
+
+
+def seat_personas(personas: tuple[Persona, ...], num_agents: int) -> tuple[Persona, ...]:
+    """Return one persona per seat, cycling when there are more seats than personas.
+
+    >>> [p.name for p in seat_personas(PERSONAS, 6)][5]
+    'Methodical Analyst'
+    """
+    return tuple(personas[seat % len(personas)] for seat in range(num_agents))

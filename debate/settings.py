@@ -1,0 +1,27 @@
+"""The base of every configuration model: frozen, and an unknown key is refused with the nearest valid one."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+
+class Settings(BaseModel):
+    """A group of settings. Defaults live in the fields, once."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, use_attribute_docstrings=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_the_nearest_key(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        known = list(cls.model_fields)
+        for key in data:
+            if key not in known:
+                near = get_close_matches(str(key), known, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else f"valid keys: {', '.join(known)}"
+                raise ValueError(f"unknown key {key!r}; {hint}")
+        return data

@@ -1,0 +1,221 @@
+"""The nouns of a debate: what goes in, what an agent says, what was read from it, and who voted for whom.
+
+Frozen dataclasses with slots and tuples only, so a finished debate is a value: it can be hashed by
+content, stored, replayed and compared. Nothing here imports a heavy package.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from debate.config import DebateConfig
+
+Kind: TypeAlias = Literal["number", "expression", "choice", "open"]
+Outcome: TypeAlias = Literal["left", "right", "tie"]
+StopReason: TypeAlias = Literal["stop", "length"]
+Role: TypeAlias = Literal["system", "user", "assistant"]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One question. ``answer`` is None when nothing can be checked (kind "open")."""
+
+    id: str
+    question: str
+    answer: str | None = None
+    source: str = ""
+    level: str = ""
+    kind: Kind = "expression"
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Persona:
+    """A way of working, given to one seat. ``temperature`` is applied to every request of the seat."""
+
+    name: str
+    instructions: str
+    temperature: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One chat message. ``content`` is plain text: no part of it is ever read as a control token."""
+
+    role: Role
+    content: str
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TurnId:
+    """Which turn: seat in [0, N) and round in [0, R]; round R is the final ballot."""
+
+    agent: int
+    round: int
+
+
+@dataclass(frozen=True, slots=True)
+class SampleRequest:
+    """Everything a policy needs for one completion.
+
+    ``seed`` alone decides the randomness; ``debate`` (any unique name of the debate within the call)
+    and ``turn`` give the request its place in a timing-independent order.
+    """
+
+    messages: tuple[Message, ...]
+    temperature: float
+    max_tokens: int
+    stop: tuple[str, ...]
+    seed: int
+    debate: str
+    turn: TurnId
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What the engine answered. Token fields are empty where an engine gives no tokens.
+
+    ``prompt_tokens`` (P,), ``tokens`` (T,) with the end token, ``logprobs`` (T,) in nats of the
+    distribution that was sampled (temperature applied), ``offsets`` (T,): the index in ``text`` of the
+    first character each token touches (``len(text)`` for tokens that add no text, such as the end token).
+    """
+
+    prompt_tokens: tuple[int, ...]
+    tokens: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    text: str
+    stop_reason: StopReason
+    policy_version: int
+    offsets: tuple[int, ...] = ()
+
+
+class Policy(Protocol):
+    """Anything that can speak in a debate."""
+
+    version: int
+
+    async def sample(self, request: SampleRequest) -> Completion:
+        """Answer one request."""
+        ...
+
+    async def update(self, weights: object, version: int) -> None:
+        """Take new weights; completions sampled afterwards carry ``version``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Characters ``text[start:end]`` of a completion's text."""
+
+    start: int
+    end: int
+
+    def of(self, text: str) -> str:
+        """Return the characters of the span.
+
+        >>> Span(1, 3).of("abcd")
+        'bc'
+        """
+        return text[self.start : self.end]
+
+
+class FailureReason(StrEnum):
+    """Why something that was due could not be read."""
+
+    MISSING = "missing"  # the section is not there at all
+    TRUNCATED = "truncated"  # the section was opened and never closed
+    MALFORMED = "malformed"  # a comparison line that is not a comparison
+    UNKNOWN_HANDLE = "unknown_handle"  # a label that is nobody's here
+    OWN_WORK = "own_work"  # the author compared its own work
+    SAME_HANDLE = "same_handle"  # a label compared with itself
+    NOT_DUE = "not_due"  # a vote cast when nothing was shown
+
+
+@dataclass(frozen=True, slots=True)
+class ParseFailure:
+    """Something a turn should have held and did not; ``detail`` names the section or the offending line."""
+
+    reason: FailureReason
+    detail: str
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ballot:
+    """One comparison as written: two handles in reading order. ``span`` is the line it was read from."""
+
+    left: str
+    right: str
+    outcome: Outcome
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedTurn:
+    """What could be read from one reply.
+
+    ``solution``, ``evaluation`` and ``comparison`` are the insides of the last complete block of each
+    kind (or of the last unfinished one); ``comparison_block`` includes the tags, ``thinking`` is the
+    leading think block. ``answer`` is the last balanced ``\\boxed{}`` of the solution, as written.
+    """
+
+    solution: Span | None = None
+    evaluation: Span | None = None
+    comparison: Span | None = None
+    answer: str | None = None
+    ballots: tuple[Ballot, ...] = ()
+    failures: tuple[ParseFailure, ...] = ()
+    thinking: Span | None = None
+    comparison_block: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One reply in its place. ``shown`` lists every turn its prompt showed, own ones included, in order.
+
+    ``compared`` lists the turns that the author could be asked to compare: the newest shown solution of
+    each agent (own work only with ``judge_own``). Fewer than two means that no comparison was due.
+    ``cut`` counts the history texts that were shortened or left out to fit the context.
+    """
+
+    id: TurnId
+    handle: str
+    shown: tuple[TurnId, ...]
+    completion: Completion
+    parsed: ParsedTurn
+    compared: tuple[TurnId, ...] = ()
+    cut: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """One comparison with its provenance: the exact turns the judge was shown."""
+
+    judge: TurnId
+    left: TurnId
+    right: TurnId
+    outcome: Outcome
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Debate:
+    """A finished debate: N personas, turns sorted by (round, agent), and every vote as it was cast."""
+
+    problem: Problem
+    personas: tuple[Persona, ...]
+    turns: tuple[Turn, ...]
+    votes: tuple[Vote, ...]
+    seed: int
+    policy_version: int
+    protocol: DebateConfig
+
+    def turn(self, turn_id: TurnId) -> Turn:
+        """Return the turn with this id; KeyError when there is none."""
+        for turn in self.turns:
+            if turn.id == turn_id:
+                return turn
+        raise KeyError(turn_id)
