@@ -1,0 +1,38 @@
+# Every target sets up what it needs; a second call does not install again.
+PYTHON ?= python3
+SLOW ?= slow
+export OMP_NUM_THREADS ?= 1
+export TOKENIZERS_PARALLELISM ?= false
+
+.PHONY: quickstart test slow check bench clean
+
+quickstart: .venv/installed
+	.venv/bin/debate quickstart
+
+test: .venv/installed
+	.venv/bin/python -m pytest -n 2
+
+slow: .venv/installed
+	.venv/bin/python -m pytest -m slow
+
+check: .venv/installed
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/pyright
+	.venv/bin/lint-imports
+	.venv/bin/python -m pytest -n 2 --doctest-modules debate envs rewards learner transcripts commands
+
+.venv/installed: pyproject.toml constraints.txt
+	test -d .venv || $(PYTHON) -m venv .venv
+	.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[train,dev]'
+	touch $@
+
+bench: .venv-bench/installed
+
+.venv-bench/installed: pyproject.toml constraints.txt
+	test -d .venv-bench || $(PYTHON) -m venv .venv-bench
+	.venv-bench/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[train]' trl==1.16.0
+	touch $@
+
+clean:
+	rm -rf .venv .venv-bench
