@@ -1,0 +1,44 @@
+"""The one way a benchmark reports: a table on the screen and, with ``--json FILE``, the same figures."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure; ``low`` and ``high`` bound its 95% interval (or its range, where the unit says so)."""
+
+    name: str
+    value: float
+    unit: str
+    n: int
+    low: float | None = None
+    high: float | None = None
+
+
+def parser(description: str) -> argparse.ArgumentParser:
+    """Return an argument parser that knows ``--json``."""
+    result = argparse.ArgumentParser(description=description)
+    result.add_argument("--json", type=Path, default=None, metavar="FILE", help="also write the figures here")
+    return result
+
+
+def report(title: str, figures: Sequence[Figure], path: Path | None = None) -> None:
+    """Print the figures as a table and write them as a JSON list when a path is given."""
+    table = Table(title=title)
+    for column in ("name", "value", "unit", "n", "low", "high"):
+        table.add_column(column, justify="left" if column in ("name", "unit") else "right")
+    for f in figures:
+        bounds = ["" if x is None else f"{x:.4g}" for x in (f.low, f.high)]
+        table.add_row(f.name, f"{f.value:.4g}", f.unit, str(f.n), *bounds)
+    Console().print(table)
+    if path is not None:
+        path.write_text(json.dumps([asdict(f) for f in figures], indent=1) + "\n", encoding="utf-8")
