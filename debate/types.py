@@ -178,7 +178,8 @@ class Turn:
 
     ``compared`` lists the turns that the author could be asked to compare: the newest shown solution of
     each agent (own work only with ``judge_own``). Fewer than two means that no comparison was due.
-    ``cut`` counts the history texts that were shortened or left out to fit the context.
+    ``cut`` counts the history texts that were shortened or left out to fit the context. ``ballot`` is
+    True in the vote-only round: every token of the turn is then the judge's.
     """
 
     id: TurnId
@@ -188,6 +189,7 @@ class Turn:
     parsed: ParsedTurn
     compared: tuple[TurnId, ...] = ()
     cut: int = 0
+    ballot: bool = False
 
 
 @dataclass(frozen=True, slots=True)
