@@ -1,0 +1,60 @@
+"""The judge stream: votes given are paid by the truth, by the consensus of the other judges, or by both.
+
+The consensus is leave-one-out. A consensus that holds the judge's own vote pays a judge for agreeing with
+itself: with one judge to a pair a coin flip would always be right. Left out, a coin flip earns 0 on average.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from debate.types import TurnId, Vote
+from rewards.truth import is_right
+from rewards.types import Correct
+from rewards.votes import Pair, net_votes, pair_of, sign, verdict
+
+
+def judge_rewards(votes: Sequence[Vote], correct: Correct, *, truth_weight: float) -> dict[TurnId, float]:
+    """Return for each judge turn the mean value of its votes, in [-1, 1]; no entry when none has a value.
+
+    ``votes`` are the valid ones; ``truth_weight`` in [0, 1] is the share of truth beside the consensus.
+
+    >>> judge, a, b = TurnId(2, 1), TurnId(0, 0), TurnId(1, 0)
+    >>> judge_rewards([Vote(judge, a, b, "left")], [[True], [False], [True]], truth_weight=1.0)[judge]
+    1.0
+    """
+    net = net_votes(votes)
+    values: dict[TurnId, list[float]] = {}
+    for vote in votes:
+        truth = by_truth(vote, correct)
+        value = _joined(truth, by_consensus(vote, net), truth_weight)
+        if value is not None:
+            values.setdefault(vote.judge, []).append(value)
+    return {judge: sum(given) / len(given) for judge, given in values.items()}
+
+
+def by_truth(vote: Vote, correct: Correct) -> int | None:
+    """Return +1, -1, or 0 for a tie, when exactly one side is right; None for a pair truth cannot decide."""
+    first, second = (is_right(side, correct) for side in pair_of(vote))
+    if first is None or second is None or first == second:
+        return None
+    return verdict(vote) if first else -verdict(vote)
+
+
+def by_consensus(vote: Vote, net: dict[Pair, int]) -> int | None:
+    """Return +1 with the other judges' majority on the same pair, -1 against it, 0 for an own tie.
+
+    None when the others balance or there are none. ``net`` counts the votes of all, this one included.
+    """
+    own = verdict(vote)
+    others = net[pair_of(vote)] - own
+    return own * sign(others) if others else None
+
+
+def _joined(truth: int | None, consensus: int | None, weight: float) -> float | None:
+    """Return the weighted value; the part that exists when one does not. A part of weight 0 never counts."""
+    truth = truth if weight > 0 else None
+    consensus = consensus if weight < 1 else None
+    if truth is None or consensus is None:
+        return consensus if truth is None else truth
+    return weight * truth + (1 - weight) * consensus
