@@ -1,0 +1,145 @@
+"""read(write(record)) == record, for every debate the types allow and any text a model can write."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from debate.config import DebateConfig
+from debate.types import (
+    Ballot,
+    Completion,
+    Debate,
+    FailureReason,
+    ParsedTurn,
+    ParseFailure,
+    Persona,
+    Problem,
+    Span,
+    Turn,
+    TurnId,
+    Vote,
+)
+from transcripts import Record, RewardNumbers, TurnAdvantages, read_records, write_step
+
+# Any code point, lone surrogates and NUL too: text decoded by tokenizers is not always Unicode.
+CHARACTERS = st.characters() | st.characters(categories=["Cs"]) | st.sampled_from('\0\n\r\u2028<>&\\"')
+TEXT = st.text(CHARACTERS, max_size=12)
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+NATURALS = st.integers(0, 10**6)
+BIG = st.integers(0, 2**63 - 1)
+MAYBE = st.none() | FLOATS
+OUTCOMES = st.sampled_from(["left", "right", "tie"])
+IDS = st.builds(TurnId, NATURALS, NATURALS)
+SPANS = st.builds(Span, NATURALS, NATURALS)
+
+
+def tuples(of: st.SearchStrategy, size: int = 3) -> st.SearchStrategy:
+    return st.lists(of, max_size=size).map(tuple)
+
+
+PROBLEMS = st.builds(
+    Problem,
+    id=TEXT,
+    question=TEXT,
+    answer=st.none() | TEXT,
+    source=TEXT,
+    level=TEXT,
+    kind=st.sampled_from(["number", "expression", "choice", "open"]),
+    choices=tuples(TEXT),
+)
+PERSONAS = st.builds(Persona, TEXT, TEXT, FLOATS)
+COMPLETIONS = st.builds(
+    Completion,
+    prompt_tokens=tuples(BIG, 6),
+    tokens=tuples(BIG, 6),
+    logprobs=tuples(FLOATS, 6),
+    text=TEXT,
+    stop_reason=st.sampled_from(["stop", "length"]),
+    policy_version=NATURALS,
+    offsets=tuples(NATURALS, 6),
+)
+FAILURES = st.builds(ParseFailure, st.sampled_from(list(FailureReason)), TEXT, st.none() | SPANS)
+PARSED = st.builds(
+    ParsedTurn,
+    solution=st.none() | SPANS,
+    evaluation=st.none() | SPANS,
+    comparison=st.none() | SPANS,
+    answer=st.none() | TEXT,
+    ballots=tuples(st.builds(Ballot, TEXT, TEXT, OUTCOMES, SPANS)),
+    failures=tuples(FAILURES),
+    thinking=st.none() | SPANS,
+    comparison_block=st.none() | SPANS,
+)
+TURNS = st.builds(Turn, IDS, TEXT, tuples(IDS), COMPLETIONS, PARSED, tuples(IDS), NATURALS)
+CONFIG_TEXT = st.text(max_size=6)  # settings are Unicode: pydantic refuses anything else
+CONFIGS = st.builds(
+    DebateConfig,
+    num_agents=st.integers(1, 7),
+    num_rounds=st.integers(1, 4),
+    final_ballot=st.booleans(),
+    history_rounds=st.integers(-1, 4),
+    personas=st.sampled_from([None, "default", "wide"])
+    | st.lists(st.builds(Persona, CONFIG_TEXT, CONFIG_TEXT, FLOATS), min_size=1, max_size=2).map(tuple),
+    judge_own=st.booleans(),
+    order=st.sampled_from(["per_debate", "per_viewer"]),
+    max_tokens=st.integers(1, 10**6),
+    context_tokens=st.none() | st.integers(1, 10**6),
+    stop=tuples(CONFIG_TEXT),
+)
+DEBATES = st.builds(
+    Debate,
+    PROBLEMS,
+    tuples(PERSONAS),
+    tuples(TURNS, 2),
+    tuples(st.builds(Vote, IDS, IDS, IDS, OUTCOMES, st.none() | SPANS)),
+    BIG,
+    NATURALS,
+    CONFIGS,
+)
+SCORES = tuples(tuples(MAYBE))
+REWARDS = st.builds(RewardNumbers, SCORES, SCORES, SCORES, SCORES, tuples(st.tuples(TEXT, NATURALS)))
+RECORDS = st.builds(
+    Record,
+    debate=DEBATES,
+    step=st.just(12),
+    group=TEXT,
+    correct=st.none() | tuples(tuples(st.sampled_from([True, False, None, "missing"]))),
+    rewards=st.none() | REWARDS,
+    advantages=tuples(st.builds(TurnAdvantages, IDS, MAYBE, MAYBE, MAYBE)),
+)
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.lists(RECORDS, max_size=2))
+def test_what_is_read_is_what_was_written(records: list[Record]):
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_step(Path(folder), 12, records)
+        assert list(read_records(path)) == records
+
+
+@settings(deadline=None, max_examples=60)
+@given(RECORDS, st.data())
+def test_a_tail_torn_anywhere_costs_that_record_only(record: Record, data: st.DataObject):
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_step(Path(folder), 12, [record, record])
+        whole = path.read_bytes()
+        first = whole.index(b"\n") + 1
+        cut = data.draw(st.integers(first, len(whole)))
+        path.write_bytes(whole[:cut])
+        torn: list[str] = []
+        kept = 1 + (cut >= len(whole) - 1)  # a line that lacks nothing but its newline is whole
+        assert list(read_records(path, on_torn=torn.append)) == [record] * kept
+        assert len(torn) == (0 if kept == 2 or cut == first else 1)
+        write_step(Path(folder), 12, [record])  # the writer mends the tail before it appends
+        assert list(read_records(path)) == [record] * (kept + 1)
+
+
+@given(TEXT)
+def test_text_of_any_code_points_survives(text: str):
+    from transcripts.codec import decode, encode
+
+    assert decode(encode(text, str), str) == text

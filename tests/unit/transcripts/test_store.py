@@ -1,0 +1,270 @@
+from __future__ import annotations
+
+import errno
+import json
+import os
+import resource
+import signal
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from debate.config import DebateConfig
+from debate.personas import PERSONAS
+from debate.types import Ballot, Completion, Debate, ParsedTurn, Problem, Span, Turn, TurnId, Vote
+from transcripts import (
+    Record,
+    RewardNumbers,
+    ShardWriter,
+    TornTailWarning,
+    TranscriptError,
+    TranscriptWriteError,
+    TurnAdvantages,
+    read_records,
+    set_aside_from,
+    shard_paths,
+    store,
+    write_step,
+)
+from transcripts.append import LineFile
+from transcripts.migrations import migrate
+
+
+def turn(agent: int, round_: int, text: str = "<solution>\\boxed{4}</solution>") -> Turn:
+    completion = Completion((1, 2), (3, 4), (-0.1, -2.5e-7), text, "stop", 3, (0, 9))
+    parsed = ParsedTurn(Span(10, 18), answer="4", ballots=(Ballot("K7", "Q2", "left", Span(0, 3)),))
+    return Turn(TurnId(agent, round_), "K7", (TurnId(1, 0),), completion, parsed, (TurnId(1, 0),))
+
+
+@pytest.fixture
+def record() -> Record:
+    config = DebateConfig(num_agents=2, num_rounds=1)
+    vote = Vote(TurnId(0, 1), TurnId(0, 0), TurnId(1, 0), "tie", Span(1, 4))
+    turns = (turn(0, 0), turn(1, 0, "\ud800 cut \0 off"), turn(0, 1))
+    debate = Debate(Problem("p1", "2+2?", "4"), PERSONAS[:2], turns, (vote,), 2**62, 3, config)
+    rewards = RewardNumbers(((1.0,), (None,)), ((0.1,), (0.3,)), ((None, 1.0),) * 2, ((0.0, -0.5),) * 2)
+    advantages = (TurnAdvantages(TurnId(0, 0), generator=1 / 3, format=-0.5),)
+    return Record(debate, 12, "p1", ((True,), ("missing",)), rewards, advantages)
+
+
+def test_a_step_is_read_back_exactly(tmp_path: Path, record: Record):
+    path = write_step(tmp_path / "transcripts", 12, [record, record])
+    assert path.name == "step_000012.jsonl"
+    assert path.read_bytes().isascii()
+    assert list(read_records(path)) == [record, record]
+    assert list(read_records(tmp_path)) == [record, record]  # the run folder does as well
+
+
+def test_a_line_tells_its_schema_first(tmp_path: Path, record: Record):
+    path = write_step(tmp_path, 12, [record])
+    assert path.read_bytes().startswith(b'{"schema":1,')
+
+
+def test_shards_are_read_by_step_and_other_files_are_left_alone(tmp_path: Path, record: Record):
+    for step in (1000000, 9, 12):
+        write_step(tmp_path, step, [replace(record, step=step)])
+    (tmp_path / "notes.jsonl").write_text("not ours")
+    assert [r.step for r in read_records(tmp_path)] == [9, 12, 1000000]
+
+
+def test_counters_of_a_mapping_or_of_pairs_are_kept_sorted():
+    class Given:
+        peer = truth = judge = format = ((None,),)
+        counters = {"votes/valid": 2, "votes/own": 1}  # noqa: RUF012
+
+    assert RewardNumbers.of(Given()).counters == (("votes/own", 1), ("votes/valid", 2))
+
+
+def test_tokens_can_be_left_out_and_nothing_else_goes(tmp_path: Path, record: Record):
+    path = write_step(tmp_path, 12, [record], tokens=False)
+    [read] = read_records(path)
+    assert read.debate.turns[0].completion == Completion((), (), (), turn(0, 0).completion.text, "stop", 3)
+    assert read.debate.turns[0].parsed == record.debate.turns[0].parsed
+    assert (read.rewards, read.advantages) == (record.rewards, record.advantages)
+
+
+def test_a_torn_tail_is_reported_and_cut(tmp_path: Path, record: Record):
+    path = write_step(tmp_path, 12, [record, record])
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.warns(TornTailWarning, match=r"step_000012.jsonl:2: the last line was cut off"):
+        assert list(read_records(path)) == [record]
+    with ShardWriter(tmp_path, 12) as writer:
+        writer.write(record)
+    assert list(read_records(path)) == [record, record]
+
+
+def test_zeros_left_by_a_power_cut_count_as_a_torn_tail(tmp_path: Path, record: Record):
+    path = write_step(tmp_path, 12, [record])
+    with path.open("ab") as file:
+        file.write(b"\0" * 300_000)
+    torn: list[str] = []
+    assert list(read_records(path, on_torn=torn.append)) == [record]
+    assert len(torn) == 1
+    write_step(tmp_path, 12, [record])
+    assert list(read_records(path)) == [record, record]
+
+
+def damaged(path: Path, change) -> Path:
+    """Change the second of three records, as JSON."""
+    lines = path.read_text().splitlines()
+    data = json.loads(lines[1])
+    change(data)
+    path.write_text("\n".join([lines[0], json.dumps(data), lines[2]]) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda d: d.pop("group"), ":2: group: missing"),
+        (lambda d: d.update(colour=1), ":2: colour: no such field; Record has debate, step,"),
+        (lambda d: d.update(step="12"), ":2: step: expected int, got '12'"),
+        (lambda d: d.update(step=True), ":2: step: expected int, got True"),
+        (lambda d: d.update(schema=99), ":2: schema: version 99 is newer than 1; update debate-rl"),
+        (lambda d: d.update(schema=0), ":2: schema: version 0 cannot be read"),
+        (lambda d: d.pop("schema"), ":2: schema: not a debate transcript"),
+        (
+            lambda d: d["correct"][1].append("right"),
+            r":2: correct\[1\]\[1\]: expected one of .*, got 'right'",
+        ),
+        (
+            lambda d: d["debate"]["turns"][2]["completion"].pop("text"),
+            r"debate.turns\[2\].completion.text: missing",
+        ),
+        (lambda d: d["debate"]["turns"][0]["id"].append(1), r"debate.turns\[0\].id: expected TurnId"),
+        (lambda d: d["debate"]["votes"][0].update(outcome="up"), r"votes\[0\].outcome: expected one of left"),
+        (lambda d: d["debate"]["protocol"].update(num_agents=0), "debate.protocol.num_agents: "),
+        (lambda d: d["debate"]["protocol"].update(nmu_agents=0), "unknown key 'nmu_agents'; did you mean"),
+        (lambda d: d["rewards"]["peer"][0].append(10**400), r"rewards.peer\[0\]\[1\]: .* is too large"),
+        (lambda d: d["rewards"]["peer"][0].append(float("nan")), ":2: not a line of ours: NaN is no number"),
+        (lambda d: d["debate"]["turns"][0].update(handle=[1]), r"turns\[0\].handle: expected str"),
+    ],
+)
+def test_a_damaged_line_is_refused_with_file_line_and_field(
+    tmp_path: Path, record: Record, change, message: str
+):
+    path = damaged(write_step(tmp_path, 12, [record] * 3), change)
+    reader = read_records(path)
+    assert next(reader) == record
+    with pytest.raises(TranscriptError, match=f"step_000012.jsonl.*{message}"):
+        next(reader)
+
+
+@pytest.mark.parametrize(
+    "line", [b"hello", b"[1]", b"3", b"", b"\xff\xfe{}", b"[" * 100_000, b'{"schema":' + b"1" * 5000 + b"}"]
+)
+def test_a_foreign_line_is_refused(tmp_path: Path, line: bytes):
+    path = tmp_path / "step_000001.jsonl"
+    path.write_bytes(line + b"\n")
+    with pytest.raises(TranscriptError, match=r"step_000001.jsonl:1: "):
+        list(read_records(path))
+
+
+def test_a_missing_path_is_named(tmp_path: Path):
+    with pytest.raises(TranscriptError, match="nowhere: cannot read transcripts: No such file"):
+        list(read_records(tmp_path / "nowhere"))
+
+
+def test_an_older_version_is_read_through_the_migrations(tmp_path: Path, record: Record, monkeypatch):
+    path = write_step(tmp_path, 12, [record])
+    renamed = {1: lambda fields: {**fields, "group": "renamed"}}
+    monkeypatch.setattr(store, "migrate", partial(migrate, migrations=renamed, current=2))
+    assert [r.group for r in read_records(path)] == ["renamed"]
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+def test_a_number_that_json_lacks_is_refused_by_field_and_leaves_the_shard_whole(
+    tmp_path: Path, record: Record, bad: float
+):
+    rewards = replace(record.rewards, truth=((bad,), (0.0,)))
+    with ShardWriter(tmp_path, 12) as writer:
+        writer.write(record)
+        with pytest.raises(
+            TranscriptError, match=r"problem p1: rewards.truth\[0\]\[0\]: .* not a finite number"
+        ):
+            writer.write(replace(record, rewards=rewards))
+    assert list(read_records(writer.path)) == [record]
+
+
+def test_a_value_of_the_wrong_type_is_refused_when_written(tmp_path: Path, record: Record):
+    with ShardWriter(tmp_path, 12) as writer:
+        with pytest.raises(TranscriptError, match=r"correct: expected a tuple, got \[\]"):
+            writer.write(replace(record, correct=[]))  # type: ignore[arg-type]
+        with pytest.raises(TranscriptError, match="a record of step 13 does not belong here"):
+            writer.write(replace(record, step=13))
+
+
+def test_steps_that_are_run_again_are_set_aside_not_deleted(tmp_path: Path, record: Record):
+    for _ in range(2):
+        for step in (11, 12, 13):
+            write_step(tmp_path, step, [replace(record, step=step)])
+        set_aside_from(tmp_path, 12)
+    assert [path.name for path in shard_paths(tmp_path)] == ["step_000011.jsonl"]
+    assert sorted(path.name for path in (tmp_path / "superseded").iterdir()) == [
+        "step_000012.2.jsonl",
+        "step_000012.jsonl",
+        "step_000013.2.jsonl",
+        "step_000013.jsonl",
+    ]
+    assert set_aside_from(tmp_path / "none", 0) == []
+
+
+def test_each_record_reaches_the_file_in_one_write_before_close(tmp_path: Path, record: Record, monkeypatch):
+    sizes: list[int] = []
+    real = os.write
+    monkeypatch.setattr(os, "write", lambda fd, data: sizes.append(len(data)) or real(fd, data))
+    writer = ShardWriter(tmp_path, 12)
+    writer.write(record)
+    assert list(read_records(writer.path)) == [record]
+    assert sizes == [writer.path.stat().st_size]
+    writer.close()
+    writer.close()
+
+
+@pytest.fixture
+def file_size_limit():
+    """Let no file grow beyond a size: a full disk without needing one."""
+    old = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, old[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, old)
+    signal.signal(signal.SIGXFSZ, handler)
+
+
+def test_a_write_that_fails_half_way_is_taken_back(tmp_path: Path, record: Record, file_size_limit):
+    path = write_step(tmp_path, 12, [record])
+    size = path.stat().st_size
+    writer = ShardWriter(tmp_path, 12)
+    file_size_limit(size + 100)
+    with pytest.raises(
+        TranscriptWriteError, match=r"cannot write .*step_000012.jsonl: File too large"
+    ) as caught:
+        writer.write(record)
+    assert caught.value.errno == errno.EFBIG
+    assert path.stat().st_size == size
+    file_size_limit(10 * size)
+    writer.write(record)  # after space was made the same writer goes on
+    writer.close()
+    assert list(read_records(path)) == [record, record]
+
+
+def test_a_full_disk_is_one_clear_line(record: Record):
+    with pytest.raises(TranscriptWriteError, match="cannot write /dev/full: No space left on device"):
+        LineFile(Path("/dev/full")).write(b"{}")
+
+
+def test_a_file_in_the_place_of_the_folder_is_named(tmp_path: Path, record: Record):
+    (tmp_path / "transcripts").write_text("a file")
+    with pytest.raises(
+        TranscriptWriteError, match=r"cannot write .*transcripts/step_000012.jsonl: (File|Not)"
+    ):
+        write_step(tmp_path / "transcripts", 12, [record])
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_an_unwritable_folder_is_named(tmp_path: Path, record: Record):
+    (tmp_path / "closed").mkdir(mode=0o500)
+    with pytest.raises(TranscriptWriteError, match="Permission denied"):
+        write_step(tmp_path / "closed", 12, [record])

@@ -1,0 +1,125 @@
+"""A file of lines that only grows and stays whole: one write per line, a torn tail mended."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from transcripts.errors import TranscriptWriteError
+
+BLOCK = 1 << 16
+
+
+class LineFile:
+    """Appends lines to a file, unbuffered, so that a killed process loses at most the line it was writing.
+
+    A write that fails half-way (full disk) is taken back and reported as TranscriptWriteError.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            new = not path.exists()
+            self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            if new:
+                sync_folder(path.parent)
+        except OSError as error:
+            raise TranscriptWriteError.of(error, path) from error
+        try:
+            mend_tail(self._fd)
+            self._end = os.lseek(self._fd, 0, os.SEEK_END)
+        except OSError as error:
+            os.close(self._fd)
+            raise TranscriptWriteError.of(error, path) from error
+
+    def write(self, line: bytes) -> None:
+        """Append one line (without its newline); it is there as a whole or not at all."""
+        data = line + b"\n"
+        try:
+            _write_all(self._fd, data)
+        except OSError as error:
+            self._take_back()
+            raise TranscriptWriteError.of(error, self.path) from error
+        self._end += len(data)
+
+    def _take_back(self) -> None:
+        with suppress(OSError):  # what cannot be cut now is a torn tail, and is mended when next opened
+            os.ftruncate(self._fd, self._end)
+            os.lseek(self._fd, self._end, os.SEEK_SET)
+
+    def close(self) -> None:
+        """Bring every line to the disk and close; a second call does nothing."""
+        fd, self._fd = self._fd, -1
+        if fd < 0:
+            return
+        try:
+            os.fsync(fd)
+        except OSError as error:
+            raise TranscriptWriteError.of(error, self.path) from error
+        finally:
+            os.close(fd)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring the names in a folder to the disk."""
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def mend_tail(fd: int) -> None:
+    """Give a last line its missing newline when it is whole JSON; cut it off when it is torn."""
+    size = os.lseek(fd, 0, os.SEEK_END)
+    start = _last_line_start(fd, size)
+    if start == size:
+        return
+    if is_whole(os.pread(fd, size - start, start)):
+        os.pwrite(fd, b"\n", size)
+    else:
+        os.ftruncate(fd, start)
+
+
+def is_whole(line: bytes) -> bool:
+    """Return whether a line is complete JSON: an object cut anywhere is not.
+
+    >>> is_whole(b'{"a": 1}'), is_whole(b'{"a": 1'), is_whole(b"")
+    (True, False, False)
+    """
+    try:
+        json.loads(line.decode())
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _last_line_start(fd: int, size: int) -> int:
+    """Return where the text after the last newline begins: ``size`` when there is none."""
+    end = size
+    while end > 0:
+        begin = max(0, end - BLOCK)
+        at = os.pread(fd, end - begin, begin).rfind(b"\n")
+        if at >= 0:
+            return begin + at + 1
+        end = begin
+    return 0

@@ -1,0 +1,34 @@
+"""What can go wrong with a transcript, each with one line that names the place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class TranscriptError(ValueError):
+    """A transcript that cannot be read, or a record that cannot be written without loss."""
+
+
+class FieldError(ValueError):
+    """A value that does not fit its field; ``field`` is the dotted path within the record."""
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(f"{field}: {problem}" if field else problem)
+        self.field = field
+
+
+class TranscriptWriteError(OSError):
+    """A file that could not be written: full disk, missing right, read-only folder."""
+
+    @classmethod
+    def of(cls, error: OSError, path: Path) -> TranscriptWriteError:
+        """Return the error with the path, the system's reason and what is safe."""
+        reason = error.strerror or str(error)
+        return cls(error.errno, f"cannot write {path}: {reason}; what was written before is intact")
+
+    def __str__(self) -> str:
+        return str(self.args[-1])
+
+
+class TornTailWarning(UserWarning):
+    """The last line of a file was cut off while it was written, and is left out."""

@@ -1,0 +1,44 @@
+"""The version of a transcript line, and how a line of an older version becomes one of today's.
+
+Any change of a stored type raises SCHEMA_VERSION by one and adds one function to MIGRATIONS, so every
+transcript ever written stays readable. A line of a newer version is refused by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from transcripts.codec import Json
+from transcripts.errors import FieldError
+
+SCHEMA_VERSION = 1
+Line: TypeAlias = dict[str, Json]
+Migration: TypeAlias = Callable[[Line], Line]
+
+MIGRATIONS: Mapping[int, Migration] = {}
+"""MIGRATIONS[v] turns the fields of a version-v line into those of version v + 1."""
+
+
+def migrate(
+    line: Line, *, migrations: Mapping[int, Migration] = MIGRATIONS, current: int = SCHEMA_VERSION
+) -> Line:
+    """Return the fields of a line in today's form, its "schema" key taken off.
+
+    >>> migrate({"schema": 1, "step": 3})
+    {'step': 3}
+    >>> renamed = {1: lambda line: {"step": line["number"]}}
+    >>> migrate({"schema": 1, "number": 3}, migrations=renamed, current=2)
+    {'step': 3}
+    """
+    fields = dict(line)
+    version = fields.pop("schema", None)
+    if type(version) is not int:
+        raise FieldError("schema", "not a debate transcript: the line has no schema version")
+    if version > current:
+        raise FieldError("schema", f"version {version} is newer than {current}; update debate-rl to read it")
+    for step in range(version, current):
+        if step not in migrations:
+            raise FieldError("schema", f"version {version} cannot be read by this version ({current})")
+        fields = migrations[step](fields)
+    return fields
