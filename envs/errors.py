@@ -1,0 +1,37 @@
+"""What can be wrong with data and environments: always a ValueError, always one line that says what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class DataError(ValueError):
+    """A data set, a file or a row that cannot be used; the message names the place and the way out."""
+
+
+class EnvironmentSpecError(ValueError):
+    """An environment that is not known, cannot be imported, or does not keep the protocol."""
+
+
+class MissingPackageError(DataError, ImportError):
+    """An optional package is needed for this data and is not installed."""
+
+
+def row_error(place: str, field: str, problem: str, *, value: object = None, keys: Iterable[str] = ()) -> DataError:
+    """Return the one error of a bad row: file and line, field, what is wrong, the value, the keys present.
+
+    >>> print(row_error("a.jsonl, line 3", "answer", "is empty", value="", keys=("question", "answer")))
+    a.jsonl, line 3, field 'answer': is empty (value ''; keys present: question, answer)
+    """
+    present = ", ".join(keys) or "none"
+    return DataError(f"{place}, field {field!r}: {problem} (value {shorten(value)}; keys present: {present})")
+
+
+def shorten(value: object, limit: int = 80) -> str:
+    """Return ``repr(value)`` cut to ``limit`` characters, so that an error stays one line.
+
+    >>> shorten("x" * 100, limit=8)
+    "'xxxx..."
+    """
+    text = repr(value)
+    return text if len(text) <= limit else text[: limit - 3] + "..."

@@ -1,0 +1,86 @@
+r"""The pre-filter: what no sane answer contains, refused before anything costly looks at it.
+
+A refusal means "wrong", not "timeout": writing ``9^{9^{9^9}}`` must not be worth more than a wrong number.
+All rules are linear in the length of the answer.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+MAX_CHARS = 1000
+MAX_DIGITS = 60
+MAX_DEPTH = 14
+MAX_EXPONENT = 10_000
+MAX_SYMBOLIC_EXPONENT = 40
+MAX_FACTORIAL = 999
+MAX_ITEMS = 64
+MAX_CELLS = 36
+MAX_FUNCTIONS = 16
+
+_DIGITS = re.compile(rf"\d{{{MAX_DIGITS + 1}}}", re.ASCII)
+_EXPONENT = re.compile(r"(?:\^|\*\*)\s*[{(]*\s*-?\s*(\d+)", re.ASCII)
+_GROUP_EXPONENT = re.compile(r"[)}\]A-Za-z]\s*(?:\^|\*\*)\s*[{(]*\s*-?\s*(\d+)", re.ASCII)
+_FACTORIAL = re.compile(rf"\d{{{len(str(MAX_FACTORIAL)) + 1},}}\s*[)}}]*!|!\s*[)}}]*!", re.ASCII)
+_TOWER = re.compile(r"(?:\^|\*\*)(?:[^,;=&+\s]{0,24}(?:\^|\*\*)){2}")
+_BINOMIAL = re.compile(r"\\[dt]?binom\s*\{\s*\d{5,}", re.ASCII)
+_FUNCTION = re.compile(r"\\(?:sin|cos|tan|cot|sec|csc|arc[a-z]+|log|ln|exp|sqrt|left\||min|max|gcd)(?![A-Za-z])")
+HEAVY = re.compile(r"\\(?:i{0,3}nt|oint|sum|prod|coprod|lim|limsup|liminf|det|frac\{d\}|partial|nabla)(?![A-Za-z])")
+
+
+def refusal(answer: str) -> str | None:
+    r"""Return the name of the bound that ``answer`` breaks; None when it may be looked at.
+
+    >>> refusal(r"\frac{1}{2}"), refusal("9^9^9^9"), refusal("1000000!"), refusal("5\x00")
+    (None, 'tower', 'factorial', 'characters')
+    """
+    if len(answer) > MAX_CHARS:
+        return "length"
+    rules = (
+        ("characters", _has_strange_characters(answer)),
+        ("code", "__" in answer),
+        ("digits", _DIGITS.search(answer) is not None),
+        ("nesting", _depth(answer) > MAX_DEPTH),
+        ("tower", _TOWER.search(answer) is not None),
+        ("exponent", _largest(_EXPONENT, answer) > MAX_EXPONENT),
+        ("power of a sum", _largest(_GROUP_EXPONENT, answer) > MAX_SYMBOLIC_EXPONENT and not _plain_base(answer)),
+        ("factorial", _FACTORIAL.search(answer) is not None),
+        ("binomial", _BINOMIAL.search(answer) is not None),
+        ("items", answer.count(",") > MAX_ITEMS),
+        ("cells", answer.count("&") > MAX_CELLS),
+        ("functions", len(_FUNCTION.findall(answer)) > MAX_FUNCTIONS),
+    )
+    return next((name for name, broken in rules if broken), None)
+
+
+def _has_strange_characters(answer: str) -> bool:
+    """Whether there are control or format characters, or digits that are not ASCII digits."""
+    if answer.isascii():
+        return any(ord(c) < 32 and c not in "\t\n\r" or ord(c) == 127 for c in answer)
+    return any(
+        (kind := unicodedata.category(c)) in ("Cf", "Cs", "Co", "Cn")
+        or (kind == "Cc" and c not in "\t\n\r")
+        or (kind == "Nd" and not c.isascii())
+        for c in answer
+    )
+
+
+def _depth(answer: str) -> int:
+    depth = deepest = 0
+    for c in answer:
+        if c in "({[":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif c in ")}]":
+            depth = max(0, depth - 1)
+    return deepest
+
+
+def _largest(pattern: re.Pattern[str], answer: str) -> int:
+    return max((int(digits[:12]) for digits in pattern.findall(answer)), default=0)
+
+
+def _plain_base(answer: str) -> bool:
+    """Whether no letter stands in the answer, so that every power is one of numbers."""
+    return not re.search(r"(?<![\\A-Za-z])[A-Za-z](?![A-Za-z])", answer)

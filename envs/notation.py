@@ -1,0 +1,86 @@
+r"""Bring an answer into one plain notation: the same LaTeX written in different ways becomes the same text.
+
+Only spelling changes here (``\dfrac`` to ``\frac``, ``\left(`` to ``(``, ``\text{ cm}`` off the end, ``x = ``
+off the front), never value. Linear in the length.
+"""
+
+from __future__ import annotations
+
+import re
+
+_SPACING = re.compile(r"\\[!,;:>]|\\q?quad\b|\\(?=\s|$)|~|\\displaystyle\b|\\(?:left|right|bigl?|bigr?|Bigl?|Bigr?)(?![A-Za-z])\.?")
+_FRAC = re.compile(r"\\[dtc]frac(?![A-Za-z])")
+_SHORT_FRAC = re.compile(r"\\frac\s*(\d|[a-z])\s*(\d|[a-z])(?![A-Za-z\d])|\\frac\s*(\d)\s*(?=\{)")
+_SHORT_SQRT = re.compile(r"\\sqrt\s*(\d|[a-z])(?![A-Za-z])")
+_TEXT = re.compile(r"\\(?:text|textbf|textit|textrm|textnormal|mathrm|mathbf|mbox|operatorname)\s*\{([^{}]*)\}")
+_DEGREES = re.compile(r"\^\s*(?:\\circ|\{\s*\\circ\s*\})|\\degree\b")
+_THIN_SPACE = re.compile(r"(?<=\d),?\\[!,;]\s*(?=\d{3}(?!\d))", re.ASCII)
+_TRAILING_UNIT = re.compile(r"(?<=[\w})!°])\s+[A-Za-z]{2,}(?:[ /][A-Za-z]+){0,2}(?:\^\{?[23]\}?)?$")
+_SUBSCRIPTS = r"(?:_\{?[A-Za-z\d]{1,6}\}?)?'{0,2}"
+_NAME = re.compile(
+    rf"(?:[A-Za-z]|\\(?!pi\b)[a-z]{{2,7}}){_SUBSCRIPTS}(?:\(\s*[A-Za-z\d](?:\s*,\s*[A-Za-z\d])*\s*\))?|\|?[A-Z]{{2,4}}\|?|\([a-z](?:,\s*[a-z]){{1,3}}\)"
+    r"|[A-Za-z]{2,}(?: [A-Za-z]+){0,3}"
+)
+_CONNECTIVE = re.compile(r"\b(?:or|and|not)\b")
+_DROPPED = str.maketrans("", "", "$°")
+_RELATION = re.compile(r"(?<![<>!\\:])=(?!=)")
+
+
+def clean(text: str) -> str:
+    r"""Return the answer in plain notation.
+
+    >>> clean(r"$\dfrac{3}{4}\text{ cm}$"), clean(r"\left( 3, \frac{\pi}{2} \right)"), clean(r"\$1{,}200")
+    ('\\frac{3}{4}cm', '(3, \\frac{\\pi}{2})', '$1,200')
+    """
+    text = _THIN_SPACE.sub("", _unwrap(text.strip()))
+    text = _FRAC.sub(r"\\frac", _SPACING.sub(" ", text.replace("\\$", "$").replace("{,}", ",").replace("\\%", "%")))
+    text = _DEGREES.sub("°", _TEXT.sub(r" \1 ", text))
+    text = _SHORT_SQRT.sub(r"\\sqrt{\1}", _SHORT_FRAC.sub(_long_frac, text))
+    text = re.sub(r"\s+", " ", text).strip()
+    text = re.sub(r" ?([{}()\[\]+=^]) ?", r"\1", text)
+    return text.rstrip(".").strip()
+
+
+def sides(text: str) -> list[str]:
+    """Return the sides of an equation chain without leading names: all that is claimed to be the answer.
+
+    >>> sides("x=5"), sides("f(x)=x+1"), sides("7=5"), sides("1=2=3=5"), sides("x+y=3")
+    (['5'], ['x+1'], ['7', '5'], ['1', '2', '3', '5'], ['x+y', '3'])
+    """
+    parts = [part.strip() for part in _RELATION.split(text)]
+    while len(parts) > 1 and _NAME.fullmatch(parts[0]):
+        parts = parts[1:]
+    return parts
+
+
+def spelling(text: str) -> str:
+    r"""Return the text by which two answers are compared as strings: no spaces, no braces around one sign.
+
+    >>> spelling(r"x^{2} + 1") == spelling("x^2+1")
+    True
+    """
+    text = re.sub(r"\{(\w)\}", r"\1", text.translate(_DROPPED))
+    return re.sub(r"(?<!\d) | (?!\d)", "", text, flags=re.ASCII)
+
+
+def without_unit(text: str) -> str:
+    r"""Return the answer without unit words at its end.
+
+    >>> without_unit(r"12\sqrt{3} square cm"), without_unit("5 or six"), without_unit("Evelyn")
+    ('12\\sqrt{3}', '5 or six', 'Evelyn')
+    """
+    return text if _CONNECTIVE.search(text) else _TRAILING_UNIT.sub("", text)
+
+
+def _unwrap(text: str) -> str:
+    """Take off mathematics delimiters and a surrounding box, each once."""
+    for opening, closing in (("\\boxed{", "}"), ("$$", "$$"), ("\\(", "\\)"), ("\\[", "\\]"), ("$", "$")):
+        inside = text[len(opening) : len(text) - len(closing)]
+        if len(text) > len(opening) + 1 and text.startswith(opening) and text.endswith(closing) and opening not in inside:
+            text = inside.strip()
+    return text
+
+
+def _long_frac(match: re.Match[str]) -> str:
+    top, bottom, alone = match.groups()
+    return f"\\frac{{{alone}}}" if alone else f"\\frac{{{top}}}{{{bottom}}}"

@@ -1,0 +1,139 @@
+r"""Read integers, decimals, fractions, percents, money and simple LaTeX numbers exactly, as fractions.
+
+This path decides GSM8K, AIME and AMC alone. Nothing here evaluates text: a number is matched by a regular
+expression on ASCII digits and built from them. Policy: a percent sign is a unit (``50\%`` is 50, not 0.5);
+money signs, degrees and up to three unit words after the number are ignored, unless both answers carry
+different units of measure; decimals are exact (33.333 is not 100/3).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+
+MAX_CHARS = 120
+MAX_POWER = 300
+
+_UINT = r"(?:\d{1,3}(?:,\d{3})+|\d+)"
+_MIXED = re.compile(rf"(?P<whole>{_UINT})\s*\\frac\{{(?P<top>\d+)\}}\{{(?P<bottom>\d+)\}}", re.ASCII)
+_MIXED_PLAIN = re.compile(r"(?P<whole>\d+)\s+(?P<top>\d+)/(?P<bottom>\d+)", re.ASCII)
+_FRACTION = re.compile(r"\\frac\{(?P<sign>-?)\s*(?P<top>\d+)\}\{(?P<bottom>\d+)\}", re.ASCII)
+_RATIO = re.compile(rf"(?P<top>{_UINT})\s*/\s*(?P<bottom>{_UINT})", re.ASCII)
+_SCIENCE = re.compile(
+    r"(?P<number>\d+(?:\.\d*)?|\.\d+)(?:[eE](?P<e>[+-]?\d{1,3})|\s*\\(?:times|cdot)\s*10\^(?:\{(?P<p>-?\d{1,3})\}|(?P<d>\d)))",
+    re.ASCII,
+)
+_DECIMAL = re.compile(rf"(?:{_UINT}(?:\.\d*)?|\.\d+)", re.ASCII)
+_UNIT_WORDS = re.compile(r"[A-Za-z][A-Za-z./'’-]*(?:\s+[A-Za-z][A-Za-z./'’-]*){0,2}")
+_NOT_UNITS = frozenset(
+    "or and not is are was to but nor if minus plus times over less than half more dozen per no squared "
+    "cubed i e pi x y z n k a b c factorial choose mod".split()
+) - {"more", "per", "no", "a"}
+_SCALES = {"hundred": 100, "thousand": 1_000, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12}
+_WORDS = dict(zip("zero one two three four five six seven eight nine ten eleven twelve".split(), range(13), strict=True))
+_MEASURES = {
+    name: group[0]
+    for group in (
+        ("m", "meter", "meters", "metre", "metres"),
+        ("cm", "centimeter", "centimeters"),
+        ("mm", "millimeter", "millimeters"),
+        ("km", "kilometer", "kilometers"),
+        ("in", "inch", "inches"),
+        ("ft", "foot", "feet"),
+        ("mile", "miles", "mi"),
+        ("s", "sec", "second", "seconds"),
+        ("min", "minute", "minutes"),
+        ("h", "hr", "hrs", "hour", "hours"),
+        ("day", "days"),
+        ("week", "weeks"),
+        ("g", "gram", "grams"),
+        ("kg", "kilogram", "kilograms"),
+        ("cent", "cents"),
+        ("dollar", "dollars"),
+    )
+    for name in group
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """An exact value and, where one of the known measures follows it, that measure's canonical name."""
+
+    value: Fraction
+    measure: str = ""
+
+    def same(self, other: Number) -> bool:
+        """Whether both mean the same: equal values, and no two different measures."""
+        clash = self.measure and other.measure and self.measure != other.measure
+        return self.value == other.value and not clash
+
+
+def parse_number(text: str) -> Number | None:
+    r"""Return the number that ``text`` (already in the form of ``envs.notation.clean``) is; None otherwise.
+
+    >>> [str(parse_number(t).value) for t in ("1,200", "-3.50", r"\frac{6}{8}", "2 1/2", "50%", "8 apples")]
+    ['1200', '-7/2', '3/4', '5/2', '50', '8']
+    >>> [parse_number(t) for t in ("7=5", "3 or 5", "2+3", "1,20", "")]
+    [None, None, None, None, None]
+    """
+    text = text.strip()
+    if not text or len(text) > MAX_CHARS:
+        return None
+    if text.lower() in _WORDS:
+        return Number(Fraction(_WORDS[text.lower()]))
+    sign, body = _sign_and_money(text)
+    read = _read(body)
+    if read is None:
+        return None
+    value, rest = read
+    unit = _unit(rest)
+    return None if unit is None else Number(sign * value * _SCALES.get(unit, 1), _MEASURES.get(unit, ""))
+
+
+def _sign_and_money(text: str) -> tuple[int, str]:
+    match = re.match(r"(?P<a>[-+−]?)\s*(?:\\?\$|[£€])?\s*(?P<b>[-−]?)\s*", text)
+    assert match is not None  # every part is optional
+    negative = (match["a"] in ("-", "−")) != (match["b"] in ("-", "−"))
+    if match["a"] and match["b"]:
+        return 1, ""  # "--5" is no number
+    return (-1 if negative else 1), text[match.end() :]
+
+
+def _read(body: str) -> tuple[Fraction, str] | None:
+    """Return the unsigned value at the start of ``body`` and what follows it."""
+    for pattern in (_MIXED, _MIXED_PLAIN):
+        if match := pattern.match(body):
+            part = _divide(match["top"], match["bottom"])
+            return None if part is None else (_int(match["whole"]) + part, body[match.end() :])
+    if match := _FRACTION.match(body) or _RATIO.match(body):
+        part = _divide(match["top"], match["bottom"])
+        sign = -1 if match.groupdict().get("sign") else 1
+        return None if part is None else (sign * part, body[match.end() :])
+    if match := _SCIENCE.match(body):
+        power = int(match["e"] or match["p"] or match["d"])
+        return (Fraction(match["number"]) * Fraction(10) ** power, body[match.end() :]) if abs(power) <= MAX_POWER else None
+    match = _DECIMAL.match(body)
+    return (Fraction(match.group().replace(",", "")), body[match.end() :]) if match else None
+
+
+def _int(digits: str) -> Fraction:
+    return Fraction(digits.replace(",", ""))
+
+
+def _divide(top: str, bottom: str) -> Fraction | None:
+    divisor = _int(bottom)
+    return _int(top) / divisor if divisor else None
+
+
+def _unit(rest: str) -> str | None:
+    """Return the unit words after a number in lower case, "" for none; None when the rest is no unit."""
+    rest = rest.strip().removeprefix("\\").removeprefix("%").strip()
+    rest = re.sub(r"^(?:percent|pct)\b", "", rest).strip()
+    rest = re.sub(r"(?:\^\{?[23]\}?|[²³°])$", "", rest).strip().rstrip(".")
+    if not rest:
+        return ""
+    words = rest.lower().split()
+    if not _UNIT_WORDS.fullmatch(rest) or _NOT_UNITS.intersection(words):
+        return None
+    return words[0] if words[0] in _SCALES else " ".join(words)

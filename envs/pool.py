@@ -1,0 +1,159 @@
+"""A small pool of grading processes: thread-safe, bounded in time, and gone when this process is.
+
+Processes are started with ``subprocess`` as clean interpreters of the worker script, so it does not matter
+whether the caller is a script without a ``__main__`` guard, ``python -``, a notebook, a thread or a coroutine.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import select
+import struct
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from dataclasses import dataclass
+from pathlib import Path
+
+START_LIMIT_S = 60.0
+GRACE_S = 0.25  # beyond the limit, for the guard's own report; then it is killed with its child
+
+_SCRIPT = Path(__file__).with_name("worker.py")
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a worker said: status "equal" | "different" | "timeout" | "crash"."""
+
+    status: str
+    detail: str = ""
+
+
+class Pool:
+    """Up to ``size`` workers, started when first needed. The limit counts from when a worker takes the call."""
+
+    def __init__(self, *, size: int, limit_s: float, memory_mb: int) -> None:
+        self.limit_s = limit_s
+        self._memory_mb = memory_mb
+        self._seats = threading.BoundedSemaphore(size)
+        self._lock = threading.Lock()
+        self._idle: list[_Worker] = []
+        self._owner = os.getpid()
+        _open_pools.add(self)
+
+    def ask(self, pairs: list[tuple[str, str]]) -> Reply:
+        """Return whether every (gold, answer) pair is equal; never raises, never takes longer than the limit."""
+        with self._seats:
+            try:
+                worker = self._take()
+            except (OSError, _WorkerDied) as error:
+                return Reply("crash", f"no grading process: {error}")
+            reply = worker.ask(pairs, self.limit_s)
+            if worker.alive:
+                with self._lock:
+                    self._idle.append(worker)
+            return reply
+
+    def warm(self) -> None:
+        """Start one worker now, so that the first call does not wait for it."""
+        self.ask([("1", "1")])
+
+    def close(self) -> None:
+        """End all idle workers; the pool starts new ones if it is used again."""
+        with self._lock:
+            workers, self._idle = self._idle, []
+        for worker in workers:
+            worker.close(ours=self._owner == os.getpid())
+
+    def _take(self) -> _Worker:
+        if self._owner != os.getpid():  # this is a fork of the process that started them
+            self.close()
+            self._owner = os.getpid()
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+        return _Worker(self._memory_mb)
+
+
+class _WorkerDied(Exception):
+    pass
+
+
+class _Worker:
+    """The parent's end of one worker process."""
+
+    def __init__(self, memory_mb: int) -> None:
+        command = [sys.executable, "-I", str(_SCRIPT), str(memory_mb), str(os.getpid()), json.dumps(_search_path())]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0, cwd="/"
+        )
+        self.alive = True
+        try:
+            self._read(START_LIMIT_S)
+        except (TimeoutError, _WorkerDied) as error:
+            self.close(ours=True)
+            raise _WorkerDied("it did not start; is math-verify installed?") from error
+
+    def ask(self, pairs: list[tuple[str, str]], limit_s: float) -> Reply:
+        """Return the worker's reply; a worker that does not give one is killed."""
+        body = json.dumps({"pairs": pairs, "limit_s": limit_s}).encode()
+        try:
+            assert self._process.stdin is not None
+            self._process.stdin.write(struct.pack(">I", len(body)) + body)
+            return self._read(limit_s + GRACE_S)
+        except TimeoutError:
+            reply = Reply("timeout")
+        except (OSError, _WorkerDied):
+            reply = Reply("crash", "the grading process died")
+        self.close(ours=True)
+        return reply
+
+    def close(self, *, ours: bool) -> None:
+        """Close the pipes, at which the worker ends; ``ours`` also ends and reaps the process itself."""
+        self.alive = False
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream:
+                stream.close()
+        if ours:
+            self._process.kill()
+            self._process.wait()
+        else:
+            self._process.returncode = 0  # a parent's child: not ours to wait for
+
+    def _read(self, limit_s: float) -> Reply:
+        deadline = time.monotonic() + limit_s
+        size = struct.unpack(">I", self._read_exactly(4, deadline))[0]
+        message = json.loads(self._read_exactly(size, deadline))
+        return Reply(message["status"], message.get("detail", ""))
+
+    def _read_exactly(self, size: int, deadline: float) -> bytes:
+        assert self._process.stdout is not None
+        fd, data = self._process.stdout.fileno(), b""
+        poll = select.poll()
+        poll.register(fd, select.POLLIN)
+        while len(data) < size:
+            if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+                raise TimeoutError
+            piece = os.read(fd, size - len(data))
+            if not piece:
+                raise _WorkerDied
+            data += piece
+        return data
+
+
+def _search_path() -> list[str]:
+    """Where this process finds packages, as absolute folders; the worker's own come first."""
+    return [str(Path(entry).resolve()) for entry in sys.path if entry and Path(entry).is_dir()]
+
+
+_open_pools: weakref.WeakSet[Pool] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    for pool in list(_open_pools):
+        pool.close()

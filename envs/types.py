@@ -1,0 +1,63 @@
+"""The nouns of grading: what was found in a reply and what it was worth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal, TypeAlias, get_args
+
+from debate.types import Span
+
+Mode: TypeAlias = Literal["boxed", "gsm8k_strict", "answer_is", "lenient"]
+GradeKind: TypeAlias = Literal["auto", "number", "expression", "choice"]
+Verdict: TypeAlias = bool | None | Literal["missing"]
+
+MODES: tuple[Mode, ...] = get_args(Mode)
+GRADE_KINDS: tuple[GradeKind, ...] = get_args(GradeKind)
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """The answer found in a reply, as written; None when the mode found none.
+
+    ``method`` is the rule that found it ("boxed", "####", "answer_is", "last_number", "last_letter", or
+    "none"); ``span`` is where it stands in the whole reply. An empty box is the answer "".
+    """
+
+    answer: str | None
+    method: str
+    span: Span | None = None
+
+
+class GradeStatus(StrEnum):
+    """What a grader can say. Only the first two are statements about the answer's truth."""
+
+    CORRECT = "correct"
+    WRONG = "wrong"
+    MISSING = "missing"  # no answer could be extracted
+    TIMEOUT = "timeout"  # the comparison hit the hard limit and was killed
+    CRASH = "crash"  # the comparison failed: memory, a bug in a library, a dead worker
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """A graded answer: ``method`` is the rule that decided, ``seconds`` the wall time of the whole call."""
+
+    status: GradeStatus
+    method: str
+    extracted: str | None = None
+    seconds: float = 0.0
+
+    @property
+    def verdict(self) -> Verdict:
+        """The grade as rewards take it: True, False, "missing", or None where nothing was graded.
+
+        >>> [Grade(status, "").verdict for status in GradeStatus]
+        [True, False, 'missing', None, None]
+        """
+        known: dict[GradeStatus, Verdict] = {
+            GradeStatus.CORRECT: True,
+            GradeStatus.WRONG: False,
+            GradeStatus.MISSING: "missing",
+        }
+        return known.get(self.status)
