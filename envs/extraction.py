@@ -16,7 +16,11 @@ from envs.types import MODES, Extraction, Mode
 
 _THINK = re.compile(r"</?think(?:ing)?>", re.IGNORECASE)
 _HASHES = re.compile(r"####[ \t]*([^\n]*)")
-_ANSWER_IS = re.compile(r"\banswer[ \t]*+(?:\*\*)?(?:is\b|[:=])[ \t]*+:?(?:\*\*)?\s*+(\S[^\n]*)", re.IGNORECASE)
+_ANSWER_IS = re.compile(r"\banswer[ \t]*+(?:\*\*)?(?:is\b|[:=])[ \t]*+:?(?:\*\*)?\s*+(?=\S)", re.IGNORECASE)
+_IS = re.compile(r"\bis\b[ \t:]*+")
+_ALTERNATIVE = re.compile(r"\S{1,20}[ \t]{1,4}or[ \t]{1,4}$")
+_WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2,}")
+_BARE_CHARS = 200
 _SENTENCE_END = re.compile(r"\.(?=\s|$)|<")
 _NUMBER = re.compile(
     r"\\[dt]?frac\{\d+\}\{\d+\}|(?<![A-Za-z_\d])(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:/\d+)?(?:\s?\\?%)?"
@@ -33,7 +37,7 @@ def extract(text: str, *, mode: Mode = "lenient", letters: str = "") -> Extracti
     r"""Return the answer of a reply under a named mode. Never raises on model text.
 
     "boxed", "gsm8k_strict" (after ``####``) and "answer_is" take nothing but their own form; "lenient" tries
-    these three in order and then the last number. With ``letters`` (multiple choice, e.g. "ABCD") the last
+    these three in order, then a reply that is bare mathematics, then the last number. With ``letters`` (multiple choice, e.g. "ABCD") the last
     rule is the last isolated letter instead.
 
     >>> extract(r"so \boxed{\frac{1}{2}}.", mode="boxed").answer
@@ -88,7 +92,7 @@ def _rules(mode: Mode, letters: str) -> tuple[tuple[str, Callable[[str], Span | 
     if mode != "lenient":
         return (by_mode[mode],)
     last = ("last_letter", last_letter) if letters else ("last_number", _last_number)
-    return (*by_mode.values(), last)
+    return (*by_mode.values(), last) if letters else (*by_mode.values(), ("bare", _bare), last)
 
 
 def _last(pattern: re.Pattern[str], text: str, group: int = 0) -> Span | None:
@@ -104,11 +108,25 @@ def _after_hashes(text: str) -> Span | None:
 
 
 def _after_answer_is(text: str) -> Span | None:
-    span = _last(_ANSWER_IS, text, 1)
-    if span is None:
+    header = None
+    for header in _ANSWER_IS.finditer(text):
+        pass
+    if header is None:
         return None
-    end = _SENTENCE_END.search(text, span.start, span.end)
-    span = _trimmed(text, Span(span.start, end.start() if end else span.end))
+    line = text.find("\n", header.end())
+    end = _SENTENCE_END.search(text, header.end(), line if line >= 0 else len(text))
+    stop = end.start() if end else (line if line >= 0 else len(text))
+    return _without_dollars(text, _trimmed(text, Span(_after_last_is(text, header.end(), stop), stop)))
+
+
+def _after_last_is(text: str, start: int, stop: int) -> int:
+    """Return where "the volume is 120" says its 120: right after the last "is", if there is one."""
+    for match in _IS.finditer(text, start, stop):
+        start = match.end()
+    return start
+
+
+def _without_dollars(text: str, span: Span) -> Span:
     for opening, closing in (("\\(", "\\)"), ("\\[", "\\]"), ("$$", "$$"), ("$", "$")):
         inside = span.start + len(opening)
         close = text.find(closing, inside, span.end) if text.startswith(opening, span.start) else -1
@@ -117,13 +135,27 @@ def _after_answer_is(text: str) -> Span | None:
     return span
 
 
+def _bare(text: str) -> Span | None:
+    """Return a reply that is nothing but one line of mathematics (not just one number)."""
+    span = _trimmed(text, Span(0, len(text)))
+    reply = span.of(text)
+    short = 0 < len(reply) <= _BARE_CHARS and "\n" not in reply
+    if not short or _WORD.search(reply) or _NUMBER.fullmatch(reply) or "__" in reply:
+        return None
+    return span
+
+
 def _last_number(text: str) -> Span | None:
     span = _last(_NUMBER, text)
-    if span and "__" in text[text.rfind("\n", 0, span.start) + 1 : span.end]:
+    if span is None:
+        return None
+    if "__" in text[text.rfind("\n", 0, span.start) + 1 : span.end]:
         return None  # a line of code states no answer
-    if span and text[max(0, span.start - 1) : span.start] in ("-", "−") and _is_sign(text, span.start - 1):
-        return Span(span.start - 1, span.end)
-    return span
+    start = span.start
+    if text[max(0, start - 1) : start] in ("-", "−") and _is_sign(text, start - 1):
+        start -= 1
+    hedge = _ALTERNATIVE.search(text, max(0, start - 32), start)  # "3 or 5" is one answer, and a wrong one
+    return Span(hedge.start() if hedge else start, span.end)
 
 
 def _is_sign(text: str, at: int) -> bool:

@@ -19,6 +19,7 @@ from functools import cache
 from types import TracebackType
 from typing import Self
 
+from envs.boxes import last_box
 from envs.choices import LETTERS, letter_of
 from envs.extraction import extract
 from envs.limits import HEAVY, refusal
@@ -66,6 +67,8 @@ class Grader:
             raise ValueError(f"kind: {kind!r} cannot be graded; valid: {', '.join(GRADE_KINDS)}")
         if not gold.strip():
             raise ValueError("gold: is empty; a problem without an answer cannot be graded")
+        box = last_box(gold)  # a gold answer given as a reply means what its box means
+        gold = box.of(gold) if box and box.of(gold).strip() else gold
         grade = self._choice(answer, gold, choices) if kind == "choice" else self._graded(answer, gold, kind)
         return replace(grade, extracted=answer, seconds=time.perf_counter() - started)
 

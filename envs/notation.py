@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-_SPACING = re.compile(r"\\[!,;:>]|\\q?quad\b|\\(?=\s|$)|~|\\displaystyle\b|\\(?:left|right|bigl?|bigr?|Bigl?|Bigr?)(?![A-Za-z])\.?")
+_SPACING = re.compile(r"\\[!,;:>]|\\q?quad\b|(?<!\\)\\(?=\s|$)|~|\\displaystyle\b|\\(?:left|right|bigl?|bigr?|Bigl?|Bigr?)(?![A-Za-z])\.?")
 _FRAC = re.compile(r"\\[dtc]frac(?![A-Za-z])")
 _SHORT_FRAC = re.compile(r"\\frac\s*(\d|[a-z])\s*(\d|[a-z])(?![A-Za-z\d])|\\frac\s*(\d)\s*(?=\{)")
 _SHORT_SQRT = re.compile(r"\\sqrt\s*(\d|[a-z])(?![A-Za-z])")
@@ -33,7 +33,7 @@ def clean(text: str) -> str:
     ('\\frac{3}{4}cm', '(3, \\frac{\\pi}{2})', '$1,200')
     """
     text = _THIN_SPACE.sub("", _unwrap(text.strip()))
-    text = _FRAC.sub(r"\\frac", _SPACING.sub(" ", text.replace("\\$", "$").replace("{,}", ",").replace("\\%", "%")))
+    text = _FRAC.sub(r"\\frac", _SPACING.sub(" ", text.replace("\\$", "$").replace("{,}", ",").replace("{, }", ",").replace("\\%", "%")))
     text = _DEGREES.sub("°", _TEXT.sub(r" \1 ", text))
     text = _SHORT_SQRT.sub(r"\\sqrt{\1}", _SHORT_FRAC.sub(_long_frac, text))
     text = re.sub(r"\s+", " ", text).strip()

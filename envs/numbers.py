@@ -74,8 +74,8 @@ def parse_number(text: str) -> Number | None:
 
     >>> [str(parse_number(t).value) for t in ("1,200", "-3.50", r"\frac{6}{8}", "2 1/2", "50%", "8 apples")]
     ['1200', '-7/2', '3/4', '5/2', '50', '8']
-    >>> [parse_number(t) for t in ("7=5", "3 or 5", "2+3", "1,20", "")]
-    [None, None, None, None, None]
+    >>> [parse_number(t) for t in ("7=5", "3 or 5", "2+3", "1,20", "5^2", "")]
+    [None, None, None, None, None, None]
     """
     text = text.strip()
     if not text or len(text) > MAX_CHARS:
@@ -130,7 +130,7 @@ def _unit(rest: str) -> str | None:
     """Return the unit words after a number in lower case, "" for none; None when the rest is no unit."""
     rest = rest.strip().removeprefix("\\").removeprefix("%").strip()
     rest = re.sub(r"^(?:percent|pct)\b", "", rest).strip()
-    rest = re.sub(r"(?:\^\{?[23]\}?|[²³°])$", "", rest).strip().rstrip(".")
+    rest = re.sub(r"(?:(?<=[A-Za-z])\s?(?:\^\{?[23]\}?|[²³])|°)$", "", rest).strip().rstrip(".")
     if not rest:
         return ""
     words = rest.lower().split()

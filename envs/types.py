@@ -20,7 +20,7 @@ GRADE_KINDS: tuple[GradeKind, ...] = get_args(GradeKind)
 class Extraction:
     """The answer found in a reply, as written; None when the mode found none.
 
-    ``method`` is the rule that found it ("boxed", "####", "answer_is", "last_number", "last_letter", or
+    ``method`` is the rule that found it ("boxed", "####", "answer_is", "bare", "last_number", "last_letter", or
     "none"); ``span`` is where it stands in the whole reply. An empty box is the answer "".
     """
 

@@ -1,0 +1,159 @@
+"""Read rows from JSONL, JSON and Parquet files or from the hub, each with the place it came from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from envs.errors import DataError, MissingPackageError, row_error, shorten
+
+INSTALL = "pip install debate-rl[train]"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One row: its values by field name, and the place ("FILE, line N") that errors name.
+
+    ``renamed`` maps our nouns (question, answer, id, level, subject, choices) to a user's field names.
+    """
+
+    place: str
+    index: int
+    values: Mapping[str, object]
+    renamed: Mapping[str, str]
+
+    def find(self, noun: str, *names: str) -> tuple[str, object] | None:
+        """Return (field, value) of the first of ``names`` that is present; the user's own name wins."""
+        if noun in self.renamed:
+            names = (self.renamed[noun],)
+        return next(((name, self.values[name]) for name in names if name in self.values), None)
+
+    def value(self, noun: str, *names: str) -> object:
+        """Return the value of a field that must be there."""
+        found = self.find(noun, *names)
+        if found is None:
+            wanted = self.renamed.get(noun) or " or ".join(dict.fromkeys(names)) or noun
+            raise self.error(wanted, "is missing; name your own with fields={...}")
+        return found[1]
+
+    def text(self, noun: str, *names: str) -> str:
+        """Return a field that must be there as text that is not empty."""
+        value = self.value(noun, *names)
+        text = as_text(value)
+        if text is None:
+            raise self.error(names[0] if names else noun, "is neither text nor a number", value)
+        if not text:
+            raise self.error(names[0] if names else noun, "is empty", value)
+        return text
+
+    def error(self, field: str, problem: str, value: object = None) -> DataError:
+        """Return the error that names this row."""
+        return row_error(self.place, field, problem, value=value, keys=tuple(self.values))
+
+
+def as_text(value: object) -> str | None:
+    """Return text or a number as stripped text, whole floats without their ".0"; None for anything else.
+
+    >>> as_text(27.0), as_text(0.5), as_text(" a "), as_text(None), as_text(True)
+    ('27', '0.5', 'a', None, None)
+    """
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value).strip()
+
+
+def read_file(path: Path, renamed: Mapping[str, str]) -> list[Record]:
+    """Return all rows of a JSONL, JSON or Parquet file, chosen by its suffix (JSONL for any other)."""
+    if not path.is_file():
+        raise DataError(f"{path}: no such file; give path= an existing JSONL, JSON or Parquet file")
+    readers = {".parquet": _parquet_rows, ".json": _json_rows}
+    rows = readers.get(path.suffix.lower(), _jsonl_rows)(path)
+    records = [Record(place, i, _mapping(row, place), renamed) for i, (place, row) in enumerate(rows)]
+    if not records:
+        raise DataError(f"{path}: the data set is empty; it needs at least one row")
+    return records
+
+
+def read_hub(hub_id: str, configs: tuple[str | None, ...], split: str, renamed: Mapping[str, str]) -> list[Record]:
+    """Return all rows of a hub data set's split, its configurations one after the other."""
+    try:
+        import datasets
+    except ImportError as error:
+        raise MissingPackageError(
+            f"{hub_id}: the 'datasets' package is needed to download it: {INSTALL}, or give path= a local file"
+        ) from error
+    records: list[Record] = []
+    for config in configs:
+        place = "/".join(part for part in (hub_id, config) if part) + f"[{split}]"
+        try:
+            rows = datasets.load_dataset(hub_id, config, split=split)
+        except Exception as error:  # the hub client raises many kinds; all mean that the data is not here
+            raise DataError(f"{place}: could not be loaded ({shorten(str(error), 200)}); path= reads a local copy") from error
+        for i, row in enumerate(rows):
+            records.append(Record(f"{place}, row {i}", len(records), _mapping(row, place), renamed))
+    if not records:
+        raise DataError(f"{hub_id}[{split}]: the data set is empty")
+    return records
+
+
+def _jsonl_rows(path: Path) -> Iterator[tuple[str, object]]:
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            place = f"{path}, line {number}"
+            text = _decoded(line, place)
+            if text.strip():
+                yield place, _parsed(text, place)
+
+
+def _json_rows(path: Path) -> Iterator[tuple[str, object]]:
+    data = path.read_bytes()
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        text = _decoded(data, f"{path}, line {data[: error.start].count(b'\n') + 1}")
+    value = _parsed(text, str(path))
+    if isinstance(value, dict) and isinstance(value.get("data"), list):
+        value = value["data"]
+    if not isinstance(value, list):
+        raise DataError(f"{path}: needs a JSON list of objects (or an object with a list 'data'), got {shorten(value)}")
+    yield from ((f"{path}, row {number}", row) for number, row in enumerate(value, start=1))
+
+
+def _parquet_rows(path: Path) -> Iterator[tuple[str, object]]:
+    try:
+        import pyarrow.parquet as parquet
+    except ImportError as error:
+        raise MissingPackageError(f"{path}: the 'pyarrow' package is needed to read Parquet: {INSTALL}") from error
+    try:
+        rows = parquet.read_table(path).to_pylist()
+    except (OSError, ValueError) as error:  # pyarrow's own errors inherit one of these
+        raise DataError(f"{path}: is no readable Parquet file ({shorten(str(error))})") from error
+    yield from ((f"{path}, row {number}", row) for number, row in enumerate(rows, start=1))
+
+
+def _decoded(data: bytes, place: str) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        byte = data[error.start]
+        raise DataError(f"{place}: is not UTF-8 (byte 0x{byte:02x}); save the file as UTF-8") from error
+
+
+def _parsed(text: str, place: str) -> object:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        where = place if ", line " in place else f"{place}, line {error.lineno}"
+        raise DataError(f"{where}: is not valid JSON: {error.msg} at column {error.colno} (got {shorten(text.strip())})") from error
+    except RecursionError as error:
+        raise DataError(f"{place}: is JSON nested too deeply to read") from error
+
+
+def _mapping(row: object, place: str) -> Mapping[str, object]:
+    if not isinstance(row, Mapping):
+        raise DataError(f"{place}: needs an object with named fields, got {shorten(row)}")
+    return row
