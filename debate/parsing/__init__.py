@@ -1,0 +1,73 @@
+"""Read a reply: thinking, sections, answer, ballots. Whatever the text: no exception, linear time.
+
+``sections`` says which blocks count, ``grammar`` and ``ballots`` which lines vote, ``boxed`` what the
+answer is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from debate.parsing.ballots import read_ballots
+from debate.parsing.boxed import last_boxed
+from debate.parsing.sections import NAMES, Sections, find_sections
+from debate.types import Ballot, FailureReason, ParsedTurn, ParseFailure
+
+__all__ = ["parse_turn"]
+
+
+def parse_turn(text: str, *, handles: Iterable[str], own: str | None, due: bool) -> ParsedTurn:
+    r"""Return what can be read from one reply.
+
+    ``handles`` are the labels of all agents, ``own`` is the author's (None where it may compare its own
+    work); matching ignores case. Failures: MISSING for an absent solution, and for an absent evaluation
+    or comparison when ``due``; TRUNCATED for a section (or thinking) that was opened and never closed;
+    then, once per line of the comparison, MALFORMED, UNKNOWN_HANDLE, SAME_HANDLE, OWN_WORK. Unless
+    ``due`` nothing votes, and every line that would have is NOT_DUE.
+
+    >>> text = "<solution>\\boxed{4}</solution><evaluation>Q2 slips.</evaluation><comparison>K7 &gt; Q2"
+    >>> turn = parse_turn(text + "</comparison>", handles=("K7", "Q2", "M4"), own="M4", due=True)
+    >>> turn.answer, turn.evaluation.of(text), [(b.left, b.right, b.outcome) for b in turn.ballots]
+    ('4', 'Q2 slips.', [('K7', 'Q2', 'left')])
+    >>> parse_turn(text, handles=("K7", "Q2", "M4"), own="M4", due=True).failures[0].reason
+    <FailureReason.TRUNCATED: 'truncated'>
+    """
+    sections = find_sections(text)
+    labels = tuple(handles) if own is None else (*handles, own)
+    ballots, line_failures = _votes(text, sections, handles=labels, own=own, due=due)
+    solution = sections.inside("solution")
+    comparison = sections.found.get("comparison")
+    return ParsedTurn(
+        solution=solution,
+        evaluation=sections.inside("evaluation"),
+        comparison=comparison.inside if comparison else None,
+        answer=last_boxed(solution.of(text)) if solution else None,
+        ballots=ballots,
+        failures=(*_section_failures(sections, due), *line_failures),
+        thinking=sections.thinking,
+        comparison_block=comparison.block if comparison else None,
+    )
+
+
+def _section_failures(sections: Sections, due: bool) -> Iterator[ParseFailure]:
+    if not sections.thinking_closed:
+        yield ParseFailure(FailureReason.TRUNCATED, "thinking", sections.thinking)
+    for name in NAMES:
+        section = sections.found.get(name)
+        if section is None and (due or name == "solution"):
+            yield ParseFailure(FailureReason.MISSING, name)
+        elif section is not None and not section.closed:
+            yield ParseFailure(FailureReason.TRUNCATED, name, section.inside)
+
+
+def _votes(
+    text: str, sections: Sections, *, handles: tuple[str, ...], own: str | None, due: bool
+) -> tuple[tuple[Ballot, ...], tuple[ParseFailure, ...]]:
+    section = sections.found.get("comparison")
+    if section is None:
+        return (), ()
+    ballots, failures = read_ballots(text, section.inside, handles=handles, own=own, finished=not section.cut)
+    if due:
+        return tuple(ballots), tuple(failures)
+    early = dict.fromkeys(ballot.span for ballot in ballots)
+    return (), tuple(ParseFailure(FailureReason.NOT_DUE, span.of(text)[:160], span) for span in early)

@@ -1,0 +1,176 @@
+r"""What a line of a comparison may look like. Repeats are bounded or possessive, so matching is linear.
+
+Lines are matched after ``clean``: spelled-out operators (``&gt;``, ``\succ``) become characters, invisible
+characters go, and case is folded one character at a time without ever turning one letter into another
+alphabet's (the Kelvin sign is not a k). So only the exact letters of a handle can name it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from functools import lru_cache
+
+from debate.types import Outcome
+
+_SPELLED = re.compile(
+    r"&(?:amp;){0,2}(gt|lt|amp|nbsp|approx|asymp|equals|quot|#0?39|#6[012]|#x3[cde]);"
+    r"|\\(succ|prec|gt|lt|approx|sim|equiv)(?![A-Za-z])"
+    r"|\\([<>=~*_`|#\[\]])",
+    re.IGNORECASE | re.ASCII,
+)
+_CHARACTERS = {
+    **{"gt": ">", "#62": ">", "#x3e": ">", "succ": ">", "lt": "<", "#60": "<", "#x3c": "<", "prec": "<"},
+    **{"equals": "=", "#61": "=", "#x3d": "=", "equiv": "=", "approx": "≈", "asymp": "≈", "sim": "~"},
+    **{"amp": "&", "nbsp": " ", "quot": '"', "#39": "'", "#039": "'"},
+}
+_UNSEEN = {0x034F, 0x115F, 0x1160, 0x3164, 0xFFA0, *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)}
+_FOLD_CACHE = 4096
+
+
+class _Folding(dict[int, str | None]):
+    """Code point -> folded character, None for one that cannot be seen; filled as characters turn up."""
+
+    def __missing__(self, code: int) -> str | None:
+        folded = _fold(chr(code))
+        if len(self) < _FOLD_CACHE:
+            self[code] = folded
+        return folded
+
+
+def _fold(character: str) -> str | None:
+    if ord(character) in _UNSEEN or unicodedata.category(character) == "Cf":
+        return None
+    lower = character.lower()
+    return lower if len(lower) == 1 and lower.upper() == character else character
+
+
+_FOLDING = _Folding()
+
+
+def clean(text: str) -> str:
+    r"""Return the text as the grammar reads it; line breaks stay where they are.
+
+    >>> clean("**K\u200b7** &gt; q2"), clean("\u212a7") == "k7"  # the Kelvin sign is no k
+    ('**k7** > q2', False)
+    """
+    return _SPELLED.sub(_character, text).translate(_FOLDING)
+
+
+def _character(match: re.Match[str]) -> str:
+    spelled = match[match.lastindex or 0]
+    return _CHARACTERS.get(spelled.lower(), spelled)
+
+
+# What may surround a handle: blanks, emphasis, quotes, brackets, table bars.
+_D = r"[\s*_`\"'“”‘’«»()\[\]{}$#@|]"
+_BULLET = r"[\s*_`\"'“”‘’«»()\[\]{}$#@|>•·‣◦▪►●○–—+-]*+"
+# A handle ends where no letter, digit, combining mark or joined-on part follows.
+_MARK = r"[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
+_END = rf"(?![^\W_]|[-_][^\W_]|\.\d|{_MARK})"
+_BEFORE = (
+    r"(?:(?:the|agent|solution|answer|response|approach|handle|label|model|candidate|debater|solver|work|proof|"
+    rf"text|textbf|mathbf|that|of|by|from)(?![^\W_]){_D}++){{0,4}}"
+)
+_AFTER = (
+    r"(?:['’]s?(?![^\W_]))?"
+    rf"(?:\s++(?:solution|answer|response|approach|work|proof|reasoning)(?![^\W_]))?{_D}*+"
+)
+_VERY = (
+    r"(?:(?:slightly|somewhat|marginally|clearly|much|far|significantly|strictly|definitely|also|still|both|all|"
+    r"roughly|about|essentially|basically|exactly)\s++){0,2}"
+)
+
+LEAD = re.compile(
+    r"(?:\(?\d{1,3}[.):]|[a-z][.)]"
+    r"|(?:(?:a|i|in|my|the|final|overall|pairwise|comparisons?|rank|rankings?|order|result|verdict|vote|ballot|pair|"
+    r"conclusion|therefore|thus|so|hence|think|believe|say|judge|view|opinion|that)(?![^\W_])\s*+){1,5}"
+    rf"(?:\d{{1,3}}\s*+)?[:,.-]?){_BULLET}"
+)
+"""What may stand before a comparison beside bullets: a number, a letter, or a few harmless words."""
+BULLET = re.compile(_BULLET)
+SYMBOL = re.compile(rf"{_D}*+([<>=~≈≃≅≡∼≻≺≽≼≫≪≥≤≧≦⩾⩽＞＜＝≠!]++)")
+SYMBOLS: dict[str, Outcome] = {
+    **dict.fromkeys((">", ">>", ">>>", "≫", "≻", "＞"), "left"),
+    **dict.fromkeys(("<", "<<", "<<<", "≪", "≺", "＜"), "right"),
+    **dict.fromkeys(("=", "==", "===", "＝", "≈", "≃", "≅", "≡", "~", "~~", "∼", "~=", "≈≈"), "tie"),
+}
+"""Operators. ``>=`` and its like do not say whether one is better, so they are malformed."""
+PHRASE = re.compile(
+    rf"{_D}*+(?:(?:is|was|seems|looks|ranks)\s++)?{_VERY}(?:"
+    r"(?P<left>(?:better|stronger|superior|preferable|preferred|more\s++(?:correct|accurate|convincing|rigorous))\s++"
+    r"(?:than|to|over)|beats|defeats|outperforms|surpasses|wins\s++(?:over|against))"
+    r"|(?P<right>(?:worse|weaker|inferior|less\s++(?:correct|accurate|convincing|rigorous))\s++(?:than|to)"
+    r"|loses\s++(?:to|against))"
+    r"|(?P<tie>tied\s++(?:with|to)|ties\s++with|(?:equal|equivalent)\s++(?:to|with)|equals|as\s++good\s++as"
+    r"|on\s++par\s++with))(?![^\W_])"
+)
+TIE_BEFORE = re.compile(
+    rf"(?:it(?:['’]s|\s++is)\s++)?(?:an?\s++)?(?:tie|draw|tied|equal)(?:\s*+:|\s++(?:between|for|of)(?![^\W_])){_D}*+"
+)
+TIE_AFTER = re.compile(
+    rf"\s*+[:–—-]?\s*+(?:(?:are|is|were|seem)\s++)?{_VERY}(?:an?\s++)?"
+    r"(?:tied?|draw|equal(?:ly\s++[a-z]++)?|equivalent|on\s++par)(?![^\W_])(?![\s,;]*+(?:but|however|though|yet|except))"
+)
+JOIN = re.compile(rf"{_D}*+(?:,\s*+and(?![^\W_])|[,&/]|(?:and|vs\.?|versus|with)(?![^\W_])){_D}*+")
+NEXT = re.compile(r"[\s)\]]*+(?:[;,]|and\s)")
+REST = re.compile(rf"(?:{_D}|[.;,!])*+\Z")
+QUESTION = re.compile(rf"{_D}*+[?？]")
+_WORD = re.compile(r"[^\W_]")
+_SIGN = re.compile(r"[<>=~≈≃≅≡∼≻≺≽≼≫≪≥≤≧≦⩾⩽＞＜＝≠]")
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """The grammar for one set of handles: ``operand`` (group 1 a handle, 2 another word), ``names``."""
+
+    names: dict[str, str]
+    operand: re.Pattern[str]
+    known: re.Pattern[str]
+    mention: re.Pattern[str]
+
+    def resolve(self, label: str) -> str | None:
+        """Return the handle that a label written by the program means, None when there is none."""
+        return self.names.get(_key(label))
+
+    def handle(self, match: re.Match[str]) -> str | None:
+        """Return the handle as the debate spells it, None for a label that is nobody's."""
+        return self.names[" ".join(match[1].split())] if match[1] else None
+
+    def is_attempt(self, line: str) -> bool:
+        """Tell whether a line wanted to be a comparison: it has a handle, or an operator between words."""
+        if self.mention.search(line):
+            return True
+        word = _WORD.search(line)
+        sign = word and _SIGN.search(line, word.end())
+        return bool(sign and _WORD.search(line, sign.end()))
+
+
+@lru_cache(maxsize=256)
+def grammar(handles: tuple[str, ...]) -> Grammar:
+    """Return the grammar in which exactly these handles, as whole tokens, can be compared.
+
+    >>> g = grammar(("Agent 1", "Agent 10"))
+    >>> g.handle(g.operand.match("the solution of agent 10"))
+    'Agent 10'
+    """
+    names = {_key(handle): handle for handle in reversed(handles)}
+    names.pop("", None)
+    longest_first = sorted(names, key=len, reverse=True)
+    spelled = "|".join(r"\s++".join(map(re.escape, name.split())) for name in longest_first) or r"(?!)"
+    known = rf"{_BEFORE}?(?:({spelled}){_END})"
+    other = rf"{_BEFORE}([^\W_][\w-]*+)"
+    return Grammar(
+        names=names,
+        operand=re.compile(rf"{_D}*+(?:{known}|{other}){_AFTER}"),
+        known=re.compile(rf"{_D}*+{known}{_AFTER}"),
+        mention=re.compile(rf"(?<![^\W_])(?:{spelled}){_END}"),
+    )
+
+
+_EDGES = re.compile(rf"\A{_D}*+|{_D}++\Z")
+
+
+def _key(handle: str) -> str:
+    return " ".join(_EDGES.sub("", clean(handle)).split())

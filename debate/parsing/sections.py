@@ -1,0 +1,222 @@
+"""Find the thinking and the three sections of a reply, by exact character spans, in linear time.
+
+Why a scanner and not an XML parser: a reply is prose with a few tags in it. A recovering parser (lxml
+was tried first) refuses NUL and lone surrogates, invents elements for a ``<`` in mathematics, limits
+depth and size, and gives no character offsets, which the token streams need exactly. One regular
+expression with bounded repeats finds the tags; everything after that walks the list of tags once.
+
+The rules, in the order in which they are applied:
+
+1.  Tags ignore case, allow blanks and one attribute; ``<solution/>`` closes. Escaped tags
+    (``&lt;solution&gt;``) count only in a reply without a single plain section tag: beside plain ones
+    they are quotations of what was shown, and a quotation must not close a section or cast a vote.
+2.  Thinking: a ``<think>`` before every section runs to the first ``</think>``; without one, a
+    ``</think>`` outside complete sections ends thinking that began at 0 (the template wrote the opening
+    tag). A reply that begins with ``<think>`` and never closes it is all thinking. No section is read there.
+3.  A complete block is a closing tag and the nearest opening tag of its kind before it, so a tag that was
+    only mentioned earlier drops out. A block that begins inside another block is that block's text: a
+    comparison quoted in a solution or an evaluation casts no vote. The last block of a kind wins.
+4.  A kind without a complete block may have an unfinished one: its last opening tag outside all blocks. It is
+    a mere mention if a complete block of an earlier kind begins after it, or if it stands in the middle
+    of a line and out of order with the other sections.
+5.  An unfinished block ends where the next section begins, at a stray closing tag, or at the end of the
+    text; only the last of these is ``cut`` (its last line may be half a line). All are TRUNCATED.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from debate.types import Span
+
+NAMES = ("solution", "evaluation", "comparison")
+_RANK = {name: rank for rank, name in enumerate(NAMES)}
+_GAP = r"[ \t\r\n]{0,4}"
+_BODY = (
+    rf"{_GAP}(/?){_GAP}(solution|evaluation|comparison|think(?=(?:ing)?[ \t\r\n/>&]))(?:ing)?"
+    rf"(?:[ \t][^<>&=]{{1,20}}=[^<>&]{{0,40}})?{_GAP}(/?){_GAP}"
+)
+# ASCII: without it IGNORECASE takes a long s for an s.
+_PLAIN = re.compile(f"<{_BODY}>", re.IGNORECASE | re.ASCII)
+_ESCAPED = re.compile(f"&lt;{_BODY}&gt;", re.IGNORECASE | re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One section: ``block`` with its tags, ``inside`` without; ``cut`` when the text ended within it."""
+
+    name: str
+    block: Span
+    inside: Span
+    closed: bool = True
+    cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sections:
+    """What a reply holds: at most one section of each name, and the thinking before them."""
+
+    found: Mapping[str, Section]
+    thinking: Span | None = None
+    thinking_closed: bool = True
+
+    def inside(self, name: str) -> Span | None:
+        """Return the inner span of a section, None when it is not there."""
+        return self.found[name].inside if name in self.found else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Tag:
+    name: str
+    closing: bool
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    opening: _Tag
+    closing: _Tag
+
+    @property
+    def name(self) -> str:
+        return self.opening.name
+
+    @property
+    def start(self) -> int:
+        return self.opening.start
+
+    @property
+    def end(self) -> int:
+        return self.closing.end
+
+
+def find_sections(text: str) -> Sections:
+    """Return the thinking and the sections of a reply by the rules above.
+
+    >>> text = "I open <comparison>.<Solution>2 < 3</ solution>"
+    >>> found = find_sections(text).found
+    >>> list(found), found["solution"].inside.of(text)
+    (['solution'], '2 < 3')
+    """
+    tags = _tags(_PLAIN, text)
+    thinking, closed = _thinking(text, tags)
+    start = thinking.end if thinking else 0
+    tags = [tag for tag in tags if tag.start >= start]
+    if all(tag.name == "think" for tag in tags):
+        tags = _tags(_ESCAPED, text, start)
+    return Sections(_sections(text, tags), thinking, closed)
+
+
+def _tags(pattern: re.Pattern[str], text: str, start: int = 0) -> list[_Tag]:
+    return [
+        _Tag(match[2].lower(), bool(match[1] or match[3]), match.start(), match.end())
+        for match in pattern.finditer(text, start)
+    ]
+
+
+def _thinking(text: str, tags: Sequence[_Tag]) -> tuple[Span | None, bool]:
+    """Return the thinking span and whether it was closed (rule 2)."""
+    first = tags[0] if tags else None
+    if first and first.name == "think" and not first.closing:
+        end = next((tag.end for tag in tags if tag.name == "think" and tag.closing), None)
+        if end is not None:
+            return Span(first.start, end), True
+        if not text[: first.start].strip("\ufeff\u200b \t\r\n"):
+            return Span(first.start, len(text)), False
+    elif end := _bare_close(tags):
+        return Span(0, end), True
+    return None, True
+
+
+def _bare_close(tags: Sequence[_Tag]) -> int | None:
+    """Return the end of a ``</think>`` that no ``<think>`` precedes and no complete section holds."""
+    blocks = _outermost(_blocks(tag for tag in tags if tag.name != "think"))
+    for tag in _outside(tags, blocks):
+        if tag.name == "think":
+            return tag.end if tag.closing else None
+    return None
+
+
+def _blocks(tags: Iterable[_Tag]) -> Iterator[_Block]:
+    """Yield each closing tag with the nearest opening tag of its kind before it."""
+    opened: dict[str, _Tag] = {}
+    for tag in tags:
+        if not tag.closing:
+            opened[tag.name] = tag
+        elif tag.name in opened:
+            yield _Block(opened.pop(tag.name), tag)
+
+
+def _outermost(blocks: Iterable[_Block]) -> list[_Block]:
+    """Return the blocks that begin outside all earlier ones, in order."""
+    kept: list[_Block] = []
+    for block in sorted(blocks, key=lambda block: block.start):
+        if not kept or block.start >= kept[-1].end:
+            kept.append(block)
+    return kept
+
+
+def _outside(tags: Iterable[_Tag], blocks: Sequence[_Block]) -> Iterator[_Tag]:
+    """Yield the tags that lie in no block."""
+    starts = [block.start for block in blocks]
+    for tag in tags:
+        before = bisect_right(starts, tag.start) - 1
+        if before < 0 or tag.start >= blocks[before].end:
+            yield tag
+
+
+def _sections(text: str, tags: Sequence[_Tag]) -> dict[str, Section]:
+    blocks = _outermost(_blocks(tags))
+    complete = {block.name: block for block in blocks if block.name in _RANK}
+    strays = [tag for tag in _outside(tags, blocks) if tag.name in _RANK]
+    unfinished = _unfinished(text, [tag for tag in strays if not tag.closing], complete)
+    bounds = [block.start for block in blocks if block.name in _RANK]
+    bounds += [tag.start for tag in unfinished.values()] + [tag.start for tag in strays if tag.closing]
+    found = {name: _whole(block) for name, block in complete.items()}
+    for name, tag in unfinished.items():
+        found[name] = _partial(tag, min((at for at in bounds if at > tag.start), default=None), len(text))
+    return found
+
+
+def _whole(block: _Block) -> Section:
+    inside = Span(block.opening.end, block.closing.start)
+    return Section(block.name, Span(block.start, block.end), inside)
+
+
+def _partial(tag: _Tag, bound: int | None, length: int) -> Section:
+    end = length if bound is None else bound
+    return Section(tag.name, Span(tag.start, end), Span(tag.end, end), closed=False, cut=bound is None)
+
+
+def _unfinished(text: str, openings: Sequence[_Tag], complete: Mapping[str, _Block]) -> dict[str, _Tag]:
+    """Return the last opening tag of each kind that has no complete block, mentions left out (rule 4)."""
+    whole = complete.values()
+    candidates = [
+        tag for tag in openings if tag.name not in complete and not _earlier_kind_follows(tag, whole)
+    ]
+    firm = {tag.name: tag for tag in candidates if _starts_line(text, tag.start)}
+    anchors = (*whole, *firm.values())
+    loose = {
+        tag.name: tag
+        for tag in candidates
+        if not _earlier_kind_follows(tag, anchors) and not _later_kind_precedes(tag, anchors)
+    }
+    return loose | firm
+
+
+def _earlier_kind_follows(tag: _Tag, anchors: Iterable[_Block | _Tag]) -> bool:
+    return any(_RANK[other.name] < _RANK[tag.name] and other.start > tag.start for other in anchors)
+
+
+def _later_kind_precedes(tag: _Tag, anchors: Iterable[_Block | _Tag]) -> bool:
+    return any(_RANK[other.name] > _RANK[tag.name] and other.start < tag.start for other in anchors)
+
+
+def _starts_line(text: str, at: int) -> bool:
+    """Tell whether only markup stands between the line's start (or another tag) and this place."""
+    before = text[max(0, at - 64) : at].rstrip(" \t*_`#-")
+    return before.endswith(("\n", "\r", ">", "&gt;")) or (not before and at <= 64)
