@@ -1,0 +1,124 @@
+"""How good the answers to a problem are: pass@k, avg@k, cons@k over its K * N answers of one round."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import comb
+from statistics import fmean
+
+from debate.types import Debate
+from rewards import Rewards, Truth, voted_winner
+from rewards.winner import last_judged_round
+
+Table = Sequence[Sequence[Truth]]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One graded answer; ``text`` is None where none was found."""
+
+    text: str | None
+    right: bool
+
+
+def pass_at_k(n: int, right: int, k: int) -> float:
+    """Return the chance that k of n answers, drawn without replacement, hold a right one.
+
+    1 - C(n - right, k) / C(n, k): unbiased, with n >= k [Chen et al. 2021, arXiv 2107.03374, eq. 1].
+
+    >>> pass_at_k(4, 1, 2), pass_at_k(4, 0, 4), pass_at_k(4, 3, 2)
+    (0.5, 0.0, 1.0)
+    """
+    if not 1 <= k <= n:
+        raise ValueError(f"pass@k needs 1 <= k <= n, got k={k}, n={n}")
+    return 1.0 - comb(n - right, k) / comb(n, k)
+
+
+def consensus(answers: Sequence[Answer]) -> float:
+    """Return the chance that the most frequent answer is right, ties drawn fairly; 0.0 without any answer.
+
+    Right answers count as one answer however they are written (the grader took them as equal); wrong ones
+    by their text. Missing answers have no vote.
+
+    >>> consensus([Answer("4", True), Answer("4.0", True), Answer("5", False)])
+    1.0
+    >>> consensus([Answer("4", True), Answer("5", False), Answer(None, False)])
+    0.5
+    """
+    counts = Counter("right" if a.right else f"wrong {a.text.strip()}" for a in answers if a.text is not None)
+    most = max(counts.values(), default=0)
+    leaders = [name for name, count in counts.items() if count == most]
+    return leaders.count("right") / len(leaders) if leaders else 0.0
+
+
+def answer_metrics(debates: Sequence[Debate], correct: Sequence[Table | None]) -> dict[str, float]:
+    """Return accuracy by round and the figures of the last round, each a mean over problems.
+
+    ``correct`` is the mean over all graded answers of every round, ``correct/round_r`` of one; missing
+    counts as wrong, ungraded takes no part. k is the number of answers to a problem, as many as were
+    graded for the problem that has fewest; ``pass@k`` also comes for the powers of 2 below.
+    """
+    pairs = [(d, table) for d, table in zip(debates, correct, strict=True) if table is not None]
+    by_round: dict[int, dict[str, list[Answer]]] = defaultdict(lambda: defaultdict(list))
+    for debate, table in pairs:
+        for round_, answer in graded_answers(debate, table):
+            by_round[round_][debate.problem.id].append(answer)
+    cells = {r: [a for answers in by_round[r].values() for a in answers] for r in sorted(by_round)}
+    if not cells:
+        return {}
+    every = [answer for answers in cells.values() for answer in answers]
+    groups = [answers for problems in by_round.values() for answers in problems.values()]
+    return (
+        {"correct": _rate(every), "correct/n": float(len(every))}
+        | {f"correct/round_{r}": _rate(answers) for r, answers in cells.items()}
+        | {"correct/all_right": fmean(all(a.right for a in g) for g in groups)}
+        | {"correct/all_wrong": fmean(not any(a.right for a in g) for g in groups)}
+        | _at_k(list(by_round[max(cells)].values()))
+    )
+
+
+def graded_answers(debate: Debate, table: Table) -> Iterable[tuple[int, Answer]]:
+    """Yield (round, answer) of every solution turn that was graded."""
+    for turn in debate.turns:
+        agent, round_ = turn.id.agent, turn.id.round
+        if turn.ballot or round_ >= debate.protocol.num_rounds or table[agent][round_] is None:
+            continue
+        grade = table[agent][round_]
+        yield round_, Answer(None if grade == "missing" else turn.parsed.answer, grade is True)
+
+
+def _rate(answers: Sequence[Answer]) -> float:
+    return fmean(answer.right for answer in answers)
+
+
+def _at_k(problems: Sequence[Sequence[Answer]]) -> dict[str, float]:
+    most = min(len(answers) for answers in problems)
+    sizes = sorted({2**i for i in range(most.bit_length()) if 2**i < most} | {most})
+    passes = {
+        f"pass@{k}": fmean(pass_at_k(len(p), sum(a.right for a in p), k) for p in problems) for k in sizes
+    }
+    average = fmean(_rate(answers) for answers in problems)
+    return passes | {f"avg@{most}": average, f"cons@{most}": fmean(map(consensus, problems))}
+
+
+def winner_metrics(
+    debates: Sequence[Debate], correct: Sequence[Table | None], rewards: Sequence[Rewards]
+) -> dict[str, float]:
+    """Return how often the voted winner of the last judged round is right, and its lead over that round.
+
+    Over the debates that have a winner and a graded one; ``winner/n`` counts them.
+    """
+    right: list[float] = []
+    lift: list[float] = []
+    for debate, table, reward in zip(debates, correct, rewards, strict=True):
+        round_ = last_judged_round(reward)
+        winner = None if round_ is None else voted_winner(reward, seed=debate.seed, round=round_)
+        if table is None or round_ is None or winner is None or table[winner][round_] is None:
+            continue
+        peers = [row[round_] is True for row in table if row[round_] is not None]
+        right.append(float(table[winner][round_] is True))
+        lift.append(right[-1] - fmean(peers))
+    counts = {"winner/n": float(len(right))}
+    return counts | {"winner/correct": fmean(right), "winner/lift": fmean(lift)} if right else counts

@@ -1,0 +1,180 @@
+"""The figures of a batch of debates: rewards by stream, votes by kind, judging, format, lengths.
+
+Names never depend on the data, except the k of pass@k; a mean of nothing is left out, because no value
+is not zero. Counts are always there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+from math import sqrt
+from statistics import fmean
+
+from debate.types import Debate, FailureReason, Turn, TurnId
+from learner.answer_metrics import Table, answer_metrics, winner_metrics
+from learner.tokens import JUDGE, token_streams
+from rewards import Rewards, Truth, poll_of_debate, valid_votes
+from rewards.types import Stream
+from rewards.votes import verdict
+
+STREAMS = ("peer", "truth", "judge", "format")
+
+
+def debate_metrics(
+    debates: Sequence[Debate],
+    correct: Sequence[Table | None],
+    rewards: Sequence[Rewards],
+    *,
+    grader: Mapping[str, int] | None = None,
+) -> dict[str, float]:
+    """Return the metrics of a batch: entry i of each argument is about debate i.
+
+    ``correct[i][agent][round]`` as for score_debate; ``grader`` counts outcomes of the grader by status
+    ("timeout", "crash"), which a table of verdicts no longer tells apart.
+    """
+    return (
+        reward_metrics(rewards)
+        | counter_metrics(debates, rewards)
+        | judge_metrics(debates, correct)
+        | answer_metrics(debates, correct)
+        | winner_metrics(debates, correct, rewards)
+        | format_metrics(debates, rewards)
+        | length_metrics(debates)
+        | {f"grader/{status}": float((grader or {}).get(status, 0)) for status in ("timeout", "crash")}
+    )
+
+
+def mean_of(name: str, values: Iterable[float]) -> dict[str, float]:
+    """Return {name: mean}, or nothing where there is nothing to average.
+
+    >>> mean_of("a", [1, 2]), mean_of("a", [])
+    ({'a': 1.5}, {})
+    """
+    numbers = [float(value) for value in values]
+    return {name: fmean(numbers)} if numbers else {}
+
+
+def reward_metrics(rewards: Sequence[Rewards]) -> dict[str, float]:
+    """Return mean, population standard deviation and n of each stream over the turns that have a value."""
+    result: dict[str, float] = {}
+    for name in STREAMS:
+        values = [v for reward in rewards for v in _known(getattr(reward, name))]
+        result |= mean_of(f"reward/{name}/mean", values) | {f"reward/{name}/n": float(len(values))}
+        if values:
+            mean = fmean(values)
+            result[f"reward/{name}/std"] = sqrt(fmean((v - mean) ** 2 for v in values))
+    return result
+
+
+def _known(stream: Stream) -> Iterator[float]:
+    return (value for row in stream for value in row if value is not None)
+
+
+def counter_metrics(debates: Sequence[Debate], rewards: Sequence[Rewards]) -> dict[str, float]:
+    """Return every counter summed over the batch, votes where none was due, and shares of the due turns.
+
+    ``judge/parsed_share``: due turns with at least one valid vote; ``judge/signal_share``: those with a
+    judge reward.
+    """
+    total: Counter[str] = Counter()
+    for reward in rewards:
+        total.update(dict(reward.counters))
+    failures = (f.reason for debate in debates for turn in debate.turns for f in turn.parsed.failures)
+    total["votes/not_due"] += sum(reason is FailureReason.NOT_DUE for reason in failures)
+    result = {name: float(count) for name, count in sorted(total.items())}
+    due = total["judge/due"]
+    if due:
+        result["judge/parsed_share"] = 1.0 - total["format/fined"] / due
+        result["judge/signal_share"] = total["judge/signal"] / due
+    return result
+
+
+def judge_metrics(debates: Sequence[Debate], correct: Sequence[Table | None]) -> dict[str, float]:
+    """Return how well decidable pairs (exactly one side right, both graded) were judged.
+
+    ``judge/decidable`` counts valid votes on them, ``judge/decidable_due`` the pairs that judges could
+    have compared. accuracy = right / votes, strict_accuracy = right / due, coverage = votes / due; a tie
+    is not right.
+    """
+    right = votes = due = 0
+    for debate, table in zip(debates, correct, strict=True):
+        if table is not None:
+            more_right, more_votes, more_due = _judged(debate, table)
+            right, votes, due = right + more_right, votes + more_votes, due + more_due
+    result = {"judge/decidable": float(votes), "judge/decidable_due": float(due)}
+    if votes:
+        result["judge/accuracy"] = right / votes
+    if due:
+        result |= {"judge/strict_accuracy": right / due, "judge/coverage": votes / due}
+    return result
+
+
+def _judged(debate: Debate, table: Table) -> tuple[int, int, int]:
+    """Return (right votes, votes, due pairs) on the decidable pairs of one debate."""
+    poll = poll_of_debate(debate, judge_own=debate.protocol.judge_own)
+    pairs = [pair for shown in poll.comparable.values() for pair in combinations(sorted(shown), 2)]
+    sides = [
+        (_better(table, *sorted((vote.left, vote.right))), verdict(vote)) for vote in valid_votes(poll)[0]
+    ]
+    decided = [(better, voted) for better, voted in sides if better]
+    right = sum(better == voted for better, voted in decided)
+    return right, len(decided), sum(_better(table, *pair) != 0 for pair in pairs)
+
+
+def _better(table: Table, first: TurnId, second: TurnId) -> int:
+    """Return +1 where only the first is right, -1 where only the second is, 0 where that cannot be said."""
+    grades: tuple[Truth, Truth] = (table[first.agent][first.round], table[second.agent][second.round])
+    if None in grades:
+        return 0
+    return (grades[0] is True) - (grades[1] is True)
+
+
+def format_metrics(debates: Sequence[Debate], rewards: Sequence[Rewards]) -> dict[str, float]:
+    """Return shares of turns: wholly valid, with each kind of failure, cut off; and of answers missing."""
+    turns = [(turn, reward) for debate, reward in zip(debates, rewards, strict=True) for turn in debate.turns]
+    solved = [turn for turn, _ in turns if not turn.ballot]
+    result = mean_of("format/valid", (is_valid(turn, reward) for turn, reward in turns))
+    for reason in FailureReason:
+        has = (any(f.reason is reason for f in turn.parsed.failures) for turn, _ in turns)
+        result |= mean_of(f"format/failed/{reason}", has)
+    result |= mean_of("answers/missing", (turn.parsed.answer is None for turn in solved))
+    result |= mean_of("truncated", (turn.completion.stop_reason == "length" for turn, _ in turns))
+    return result
+
+
+def is_valid(turn: Turn, rewards: Rewards) -> bool:
+    """Return whether every due section was read, nothing else was wrong, and due comparisons gave a vote."""
+    fine = rewards.format[turn.id.agent][turn.id.round]
+    return (turn.ballot or turn.parsed.solution is not None) and not turn.parsed.failures and not fine
+
+
+def length_metrics(debates: Sequence[Debate]) -> dict[str, float]:
+    """Return tokens in a turn (prompt, completion, by stream), texts cut from prompts, and distinct openings.
+
+    ``completions/distinct``: different first-round texts of a problem over all of them; near 1 / (K N) means
+    that every sample is the same (a fixed seed).
+    """
+    turns = [turn for debate in debates for turn in debate.turns]
+    sizes = [len(turn.completion.tokens) for turn in turns]
+    counted = [turn for turn in turns if len(turn.completion.offsets) == len(turn.completion.tokens)]
+    judge = [int((token_streams(turn) == JUDGE).sum()) for turn in counted]
+    rest = [len(turn.completion.tokens) - count for turn, count in zip(counted, judge, strict=True)]
+    return (
+        mean_of("tokens/completion", sizes)
+        | {"tokens/completion_max": float(max(sizes, default=0)), "tokens/generated": float(sum(sizes))}
+        | mean_of("tokens/prompt", (len(turn.completion.prompt_tokens) for turn in turns))
+        | mean_of("tokens/generator", rest)
+        | mean_of("tokens/judge", judge)
+        | {"prompt/cut": float(sum(turn.cut for turn in turns))}
+        | mean_of("completions/distinct", _distinct(debates))
+    )
+
+
+def _distinct(debates: Sequence[Debate]) -> Iterator[float]:
+    texts: dict[str, list[str]] = {}
+    for debate in debates:
+        opening = [turn.completion.text for turn in debate.turns if turn.id.round == 0]
+        texts.setdefault(debate.problem.id, []).extend(opening)
+    return (len(set(group)) / len(group) for group in texts.values() if group)
