@@ -1,0 +1,97 @@
+"""Which votes count, and under which reason the others are counted."""
+
+import pytest
+
+from debate.types import FailureReason, TurnId, Vote
+from rewards import RewardConfig, poll_of_debate, score_debate, score_votes, valid_votes
+
+CONFIG = RewardConfig()
+A, B, C = (TurnId(agent, 0) for agent in range(3))
+
+
+def dropped(rewards) -> dict[str, int]:
+    names = {name: count for name, count in rewards.counters if name.startswith("votes/") and count}
+    return {name.removeprefix("votes/"): count for name, count in names.items()}
+
+
+def test_repeats_collapse_to_one_vote():
+    twice = [(2, 1, 0, 1, "left"), (2, 1, 1, 0, "right")]
+    rewards = score_votes(3, 1, twice, None, CONFIG)
+    assert rewards.peer == ((1.0,), (-1.0,), (None,))
+    assert dropped(rewards) == {"cast": 2, "valid": 1, "duplicate": 1}
+
+
+@pytest.mark.parametrize("second", ["right", "tie"])
+def test_contradictions_void_every_line_on_the_pair(second):
+    votes = [(2, 1, 0, 1, "left"), (2, 1, 0, 1, "left"), (2, 1, 0, 1, second)]
+    rewards = score_votes(3, 1, votes, None, CONFIG)
+    assert rewards.peer == ((None,), (None,), (None,))
+    assert dropped(rewards) == {"cast": 3, "contradictory": 3}
+    assert rewards.format[2][1] == -0.5  # no valid vote came
+
+
+def test_a_contradiction_leaves_the_judges_other_pairs_alone():
+    votes = [(3, 1, 0, 1, "left"), (3, 1, 0, 1, "right"), (3, 1, 0, 2, "left")]
+    rewards = score_votes(4, 1, votes, None, CONFIG)
+    assert rewards.peer == ((1.0,), (None,), (-1.0,), (None,))
+    assert rewards.format[3][1] == 0.0
+
+
+def test_own_work_counts_only_when_the_scheme_says_so():
+    own = [(0, 1, 0, 1, "left")]
+    assert dropped(score_votes(3, 1, own, None, CONFIG)) == {"cast": 1, "own": 1}
+    rewards = score_votes(3, 1, own, None, RewardConfig(judge_own=True))
+    assert rewards.peer == ((1.0,), (-1.0,), (None,))
+
+
+def test_votes_of_the_opening_round_were_shown_nothing():
+    rewards = score_votes(3, 2, [(2, 0, 0, 1, "left")], None, CONFIG)
+    assert dropped(rewards) == {"cast": 1, "not_shown": 1}
+    assert rewards.peer == ((None, None),) * 3
+
+
+def test_a_turn_against_itself_is_no_comparison():
+    assert dropped(score_votes(3, 1, [(2, 1, 0, 0, "left")], None, CONFIG)) == {"cast": 1, "same_handle": 1}
+
+
+def test_a_debate_vote_on_a_turn_that_was_not_shown_is_dropped(make_debate):
+    judge, old, new = TurnId(2, 2), TurnId(0, 0), TurnId(1, 1)
+    debate = make_debate([Vote(judge, old, new, "left")], num_rounds=2)
+    rewards = score_debate(debate, None, CONFIG)
+    assert dropped(rewards) == {"cast": 1, "not_shown": 1}
+    assert rewards.peer == ((None, None),) * 3
+
+
+def test_a_vote_of_a_turn_that_does_not_exist_is_dropped(make_debate):
+    judge = TurnId(2, 1)
+    debate = make_debate([Vote(judge, A, B, "left")], left_out=[judge])
+    rewards = score_debate(debate, None, CONFIG)
+    assert dropped(rewards) == {"cast": 1, "not_shown": 1}
+    assert rewards.format[2] == (0.0, None)
+
+
+def test_lines_that_never_became_votes_are_counted_by_reason(make_debate):
+    failures = {TurnId(0, 1): tuple(FailureReason)}
+    assert dropped(score_debate(make_debate(failures=failures), None, CONFIG)) == {
+        "cast": 5,
+        "own": 1,
+        "unknown_handle": 1,
+        "same_handle": 1,
+        "malformed": 1,
+        "not_shown": 1,
+    }
+
+
+def test_own_work_needs_protocol_and_scheme(make_debate):
+    votes = [Vote(TurnId(0, 1), A, B, "left")]
+    both = RewardConfig(judge_own=True)
+    assert score_debate(make_debate(votes, judge_own=True), None, both).peer[0] == (1.0,)
+    assert score_debate(make_debate(votes, judge_own=True), None, CONFIG).count("votes/own") == 1
+    assert score_debate(make_debate(votes), None, both).count("votes/own") == 1
+
+
+def test_the_first_of_identical_lines_is_kept_with_its_span(make_debate):
+    first, second = Vote(TurnId(2, 1), A, B, "tie"), Vote(TurnId(2, 1), B, A, "tie")
+    kept, _ = valid_votes(poll_of_debate(make_debate([first, second]), judge_own=False))
+    assert kept == (first,)
+    assert kept[0] is first

@@ -1,0 +1,38 @@
+"""The voted winner: best peer score of the last judged round, ties drawn and not seated."""
+
+from collections import Counter
+
+from rewards import RewardConfig, Rewards, score_votes, voted_winner
+
+
+def peers(*rows: tuple[float | None, ...]) -> Rewards:
+    return Rewards(rows, (), (), ())
+
+
+def test_the_best_of_the_last_judged_round_wins():
+    rewards = peers((1.0, -1.0, None), (-1.0, 1.0, None), (None, None, None))
+    assert voted_winner(rewards, seed=0) == 1
+    assert voted_winner(rewards, seed=0, round=0) == 0
+
+
+def test_without_votes_there_is_no_winner():
+    assert voted_winner(peers((None,), (None,)), seed=0) is None
+    assert voted_winner(peers((1.0, None), (-1.0, None)), seed=0, round=1) is None
+
+
+def test_a_turn_without_votes_does_not_win_over_a_negative_score():
+    assert voted_winner(peers((None,), (-0.5,), (-1.0,)), seed=0) == 1
+
+
+def test_ties_are_drawn_evenly_and_repeatably():
+    rewards = peers((0.5,), (-1.0,), (0.5,), (0.5,))
+    drawn = Counter(voted_winner(rewards, seed=seed) for seed in range(3000))
+    assert set(drawn) == {0, 2, 3}
+    assert all(900 < count < 1100 for count in drawn.values())
+    assert voted_winner(rewards, seed=5) == voted_winner(rewards, seed=5)
+
+
+def test_fitted_scores_that_differ_in_the_last_digits_are_tied():
+    votes = [(2, 1, 0, 1, "left"), (1, 1, 2, 0, "left"), (0, 1, 1, 2, "left")]  # a cycle
+    rewards = score_votes(3, 1, votes, None, RewardConfig(peer="bradley_terry"))
+    assert {voted_winner(rewards, seed=seed) for seed in range(50)} == {0, 1, 2}
