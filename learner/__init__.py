@@ -1,0 +1,44 @@
+"""Trajectory groups -> advantages -> rows -> loss -> new weights.
+
+Importing this package loads no torch; ``learner.losses`` and ``Learner`` do when they are first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from learner.advantages import AdvantageConfig, TurnAdvantage, stream_advantages, turn_advantages
+from learner.config_learner import LearnerConfig
+from learner.rows import make_rows
+from learner.tokens import token_streams
+from learner.types import Row, Trajectory, TrajectoryGroup, Transition, group_debates
+
+if TYPE_CHECKING:
+    from learner import losses
+    from learner.step import Learner
+
+__all__ = [
+    "AdvantageConfig",
+    "Learner",
+    "LearnerConfig",
+    "Row",
+    "Trajectory",
+    "TrajectoryGroup",
+    "Transition",
+    "TurnAdvantage",
+    "group_debates",
+    "losses",
+    "make_rows",
+    "stream_advantages",
+    "token_streams",
+    "turn_advantages",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name == "losses":
+        return import_module("learner.losses")
+    if name == "Learner":
+        return import_module("learner.step").Learner
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

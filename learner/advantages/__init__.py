@@ -1,0 +1,21 @@
+"""From rewards to advantages: one stream at a time (``streams``), then one turn at a time (``turns``)."""
+
+from learner.advantages.streams import Baseline, Scale, stream_advantages
+from learner.advantages.turns import (
+    AdvantageConfig,
+    Advantages,
+    StreamSettings,
+    TurnAdvantage,
+    turn_advantages,
+)
+
+__all__ = [
+    "AdvantageConfig",
+    "Advantages",
+    "Baseline",
+    "Scale",
+    "StreamSettings",
+    "TurnAdvantage",
+    "stream_advantages",
+    "turn_advantages",
+]

@@ -1,0 +1,121 @@
+"""Advantages of one reward stream: value minus a baseline, over a scale.
+
+Sources: GRPO (arXiv 2402.03300) subtracts the group's mean and divides by its standard deviation;
+RLOO (arXiv 2402.14740) subtracts the mean of the others; Dr. GRPO (arXiv 2503.20783) drops the
+division; role-conditioned estimation (SPIRAL, arXiv 2506.24119) subtracts a running mean per persona.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, MutableMapping, Sequence
+from math import isfinite
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Baseline: TypeAlias = Literal["group", "rloo", "rae", "none"]
+Scale: TypeAlias = Literal["group", "batch", "none"]
+Values: TypeAlias = NDArray[np.float64]
+
+GROUP_STD_EPS = 1e-4
+BATCH_STD_FLOOR = 0.1
+
+
+def stream_advantages(
+    values: Sequence[float | None],
+    groups: Sequence[Hashable],
+    *,
+    baseline: Baseline,
+    scale: Scale,
+    ema: MutableMapping[str, float] | None = None,
+    decay: float = 0.95,
+) -> list[float | None]:
+    """Return one advantage for each value, in order; None stays None and touches nobody else.
+
+    ``groups`` names each value's group. A group with fewer than two values, or with equal values, has
+    no contrast: all its advantages are None under the baselines "group" and "rloo", and wherever the
+    scale would divide by its standard deviation. "rae" reads the running mean of the group's name in
+    ``ema`` (0 at first) before it takes the value in, value by value; pass the same ``ema`` each step.
+
+    >>> stream_advantages([1.0, 0.0, None, 1.0], ["p", "p", "p", "q"], baseline="group", scale="none")
+    [0.5, -0.5, None, None]
+    >>> stream_advantages([1.0, 0.0, 0.5], "ppp", baseline="rloo", scale="none")
+    [0.75, -0.75, 0.0]
+    """
+    members = group_members(values, groups)
+    batch_std = _std([value for value in values if value is not None])
+    means = {} if ema is None else ema
+    result: list[float | None] = [None] * len(values)
+    for key, places in members.items():
+        group = np.array([values[place] for place in places], np.float64)
+        centred = _centre(group, baseline, key=str(key), ema=means, decay=decay)
+        if (baseline in ("group", "rloo") or scale == "group") and not has_contrast(group):
+            continue
+        for place, advantage in zip(places, centred / _divisor(group, scale, batch_std), strict=True):
+            result[place] = float(advantage)
+    return result
+
+
+def group_members(values: Sequence[float | None], groups: Sequence[Hashable]) -> dict[Hashable, list[int]]:
+    """Return the places of each group's values, Nones left out; ValueError for a value that is not finite.
+
+    >>> group_members([1.0, None, 2.0], ["a", "a", "b"])
+    {'a': [0], 'b': [2]}
+    """
+    members: dict[Hashable, list[int]] = {}
+    for place, (value, key) in enumerate(zip(values, groups, strict=True)):
+        if value is None:
+            continue
+        if not isfinite(value):
+            raise ValueError(f"reward {place} of group {key!r} is {value}; rewards must be finite or None")
+        members.setdefault(key, []).append(place)
+    return members
+
+
+def has_contrast(group: Sequence[float] | Values) -> bool:
+    """Return whether a group can tell its members apart: two values or more, not all equal.
+
+    >>> has_contrast([1.0, 1.0]), has_contrast([0.0, 1.0])
+    (False, True)
+    """
+    return len(group) >= 2 and min(group) != max(group)
+
+
+def _centre(
+    group: Values, baseline: Baseline, *, key: str, ema: MutableMapping[str, float], decay: float
+) -> Values:
+    if baseline == "group":
+        return group - group.mean()
+    if baseline == "rloo":
+        return group - (group.sum() - group) / max(len(group) - 1, 1)
+    if baseline == "rae":
+        return group - _running_means(group, key, ema, decay)
+    if baseline == "none":
+        return group
+    raise ValueError(f"baseline must be group, rloo, rae or none, got {baseline!r}")
+
+
+def _running_means(group: Values, key: str, ema: MutableMapping[str, float], decay: float) -> Values:
+    """Return the mean that stood before each value came; ``ema[key]`` is left after the last."""
+    before = np.empty_like(group)
+    mean = ema.get(key, 0.0)
+    for place, value in enumerate(group):
+        before[place] = mean
+        mean = decay * mean + (1 - decay) * float(value)
+    ema[key] = mean
+    return before
+
+
+def _divisor(group: Values, scale: Scale, batch_std: float) -> float:
+    if scale == "group":
+        return _std(group) + GROUP_STD_EPS
+    if scale == "batch":
+        return max(batch_std, BATCH_STD_FLOOR)
+    if scale == "none":
+        return 1.0
+    raise ValueError(f"scale must be group, batch or none, got {scale!r}")
+
+
+def _std(values: Sequence[float] | Values) -> float:
+    return float(np.std(values)) if len(values) else 0.0

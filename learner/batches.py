@@ -1,0 +1,83 @@
+"""Rows as padded tensors, cut into micro-batches of similar lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from learner.types import Row
+
+
+@dataclass(slots=True)
+class MicroBatch:
+    """B rows, padded on the right to T tokens; ``mask`` alone says what counts, never a token's value.
+
+    All fields are (B, T) but ``temperature`` (B, 1). ``old`` and ``ref`` are filled by the learner: the
+    log-probabilities before the step's first update, and those of the reference.
+    """
+
+    input_ids: Tensor
+    mask: Tensor
+    sampling_logprobs: Tensor
+    advantages: Tensor
+    stream: Tensor
+    temperature: Tensor
+    length: int
+    old: Tensor | None = None
+    ref: Tensor | None = None
+
+    @property
+    def padding(self) -> int:
+        """Positions that hold no token."""
+        return self.input_ids.numel() - self.length
+
+
+def micro_batches(
+    rows: Sequence[Row], max_tokens: int, *, device: torch.device | str = "cpu", pad_id: int = 0
+) -> list[MicroBatch]:
+    """Return the rows in micro-batches of at most ``max_tokens`` padded tokens, longest rows first.
+
+    A row longer than that gets a micro-batch of its own. ``pad_id`` may be any id of the vocabulary.
+    """
+    by_length = sorted(rows, key=lambda row: -len(row.input_ids))
+    batches: list[list[Row]] = []
+    for row in by_length:
+        if batches and (len(batches[-1]) + 1) * len(batches[-1][0].input_ids) <= max_tokens:
+            batches[-1].append(row)
+        else:
+            batches.append([row])
+    return [collate(batch, device=device, pad_id=pad_id) for batch in batches]
+
+
+def collate(rows: Sequence[Row], *, device: torch.device | str = "cpu", pad_id: int = 0) -> MicroBatch:
+    """Return one micro-batch; ValueError for a row whose first token is an action: nothing precedes it."""
+    for row in rows:
+        if row.action_mask[0]:
+            raise ValueError(f"group {row.group_id!r}, {row.turn}: the first token of a row has no context")
+    return MicroBatch(
+        input_ids=_pad([row.input_ids for row in rows], pad_id, device),
+        mask=_pad([row.action_mask for row in rows], False, device),
+        sampling_logprobs=_pad([row.sampling_logprobs for row in rows], 0.0, device),
+        advantages=_pad([row.advantages for row in rows], 0.0, device),
+        stream=_pad([row.stream for row in rows], 0, device),
+        temperature=torch.tensor([[row.temperature] for row in rows], dtype=torch.float32, device=device),
+        length=sum(len(row.input_ids) for row in rows),
+    )
+
+
+def _pad(arrays: Sequence[NDArray[Any]], fill: float, device: torch.device | str) -> Tensor:
+    """Return (B, T) in the arrays' type.
+
+    >>> _pad([np.array([1, 2]), np.array([3])], 7, "cpu").tolist()
+    [[1, 2], [3, 7]]
+    """
+    padded = np.full((len(arrays), max(map(len, arrays))), fill, arrays[0].dtype)
+    for line, array in zip(padded, arrays, strict=True):
+        line[: len(array)] = array
+    return torch.from_numpy(padded).to(device)

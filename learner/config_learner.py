@@ -1,0 +1,71 @@
+"""How the weights are changed. Defaults live here, once; nothing here loads torch."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from debate.settings import Settings
+
+LOSS_NAMES = ("grpo", "dr_grpo", "importance_sampling")
+
+
+class LearnerConfig(Settings):
+    """Loss, optimizer and batching of one learner step."""
+
+    loss: str = "grpo"
+    """grpo, dr_grpo, importance_sampling, or your own as "module:function". The gradients of dr_grpo are
+    about 5 times weaker than those of grpo at the same learning rate: raise lr when you choose it."""
+    eps: float = Field(default=0.2, gt=0)
+    """Clip range of the ratio below 1."""
+    eps_hi: float | None = Field(default=None, gt=0)
+    """Clip range above 1; None means eps."""
+    max_tokens: int | None = Field(default=None, ge=1)
+    """The constant that dr_grpo divides by, for instance the completion limit."""
+    beta: float = Field(default=0.0, ge=0)
+    """Weight of the KL to the reference; 0 keeps no reference."""
+    beta_judge: float | None = Field(default=None, ge=0)
+    """The same for judge tokens; None means beta."""
+    lr: float = Field(default=3e-5, gt=0)
+    """Peak learning rate."""
+    betas: tuple[float, float] = (0.9, 0.95)
+    """AdamW's decay rates."""
+    adam_eps: float = Field(default=1e-5, gt=0)
+    """AdamW's epsilon. 1e-7 without warm-up is known to explode; 1e-5 to 1e-4 are stable."""
+    weight_decay: float = Field(default=0.0, ge=0)
+    """AdamW's decoupled weight decay."""
+    max_grad_norm: float = Field(default=1.0, gt=0)
+    """The gradient is scaled down to this norm."""
+    warmup_steps: int = Field(default=30, ge=0)
+    """Steps in which the learning rate rises linearly to its peak."""
+    schedule: Literal["constant", "linear", "cosine"] = "constant"
+    """What follows the warm-up; linear and cosine reach 0 when the run ends."""
+    minibatches: int = Field(default=1, ge=1)
+    """Optimizer updates in one pass over a step's rows."""
+    epochs: int = Field(default=1, ge=1)
+    """Passes over a step's rows."""
+    micro_batch_tokens: int = Field(default=8192, ge=1)
+    """Padded tokens in one forward pass; it changes memory and speed, not the result."""
+    old_logprobs: Literal["recompute", "sampling"] = "recompute"
+    """What ratios are relative to: the trainer's log-probabilities before the first update, or the sampler's."""
+    seed: int = 0
+    """Of the order of rows in minibatches."""
+
+    @field_validator("loss")
+    @classmethod
+    def _known_loss(cls, value: str) -> str:
+        if value not in LOSS_NAMES and ":" not in value:
+            raise ValueError(f'unknown loss {value!r}; valid: {", ".join(LOSS_NAMES)}, or "module:function"')
+        return value
+
+    @model_validator(mode="after")
+    def _decay_rates(self) -> Self:
+        if not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError(f"betas must lie in [0, 1), got {self.betas}")
+        return self
+
+    @property
+    def needs_reference(self) -> bool:
+        """Whether any token is held near the reference."""
+        return self.beta > 0 or bool(self.beta_judge)

@@ -1,0 +1,42 @@
+"""Policy-gradient losses: pure functions from LossInputs to LossOutputs, one file each.
+
+To add one: write ``my_loss(inputs, config) -> LossOutputs`` and name it "package.module:my_loss", or
+put it in a file here and in ``LOSSES``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from types import MappingProxyType
+from typing import TypeAlias
+
+from learner.losses.dr_grpo import dr_grpo
+from learner.losses.grpo import grpo
+from learner.losses.importance_sampling import importance_sampling
+from learner.losses.types import LossConfig, LossInputs, LossOutputs, Totals
+
+Loss: TypeAlias = Callable[[LossInputs, LossConfig], LossOutputs]
+
+LOSSES: Mapping[str, Loss] = MappingProxyType(
+    {"grpo": grpo, "dr_grpo": dr_grpo, "importance_sampling": importance_sampling}
+)
+
+__all__ = ["LOSSES", "Loss", "LossConfig", "LossInputs", "LossOutputs", "Totals", "find_loss"]
+
+
+def find_loss(name: str) -> Loss:
+    """Return a loss by its name or by its path "package.module:function"; ValueError when there is none.
+
+    >>> find_loss("grpo").__name__
+    'grpo'
+    """
+    if name in LOSSES:
+        return LOSSES[name]
+    module, _, function = name.partition(":")
+    if not function:
+        raise ValueError(f'unknown loss {name!r}; valid: {", ".join(LOSSES)}, or "module:function"')
+    try:
+        return getattr(import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"loss {name!r} cannot be loaded: {error}") from error

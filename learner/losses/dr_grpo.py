@@ -1,0 +1,26 @@
+"""Dr. GRPO: the clipped surrogate summed over tokens and divided by a constant [arXiv 2503.20783].
+
+    sum over tokens / (B * max_tokens)
+
+A token weighs the same in a long and in a short sequence. Completions are shorter than ``max_tokens``,
+so the gradient is weaker than GRPO's at the same learning rate, about 5 times in practice: raise it.
+"""
+
+from __future__ import annotations
+
+from torch import where
+
+from learner.losses.grpo import clipped_surrogate
+from learner.losses.kl import kl_penalty
+from learner.losses.types import LossConfig, LossInputs, LossOutputs
+
+
+def dr_grpo(inputs: LossInputs, config: LossConfig) -> LossOutputs:
+    """Return the loss and its metrics; ValueError without ``max_tokens``."""
+    if config.max_tokens is None:
+        raise ValueError("dr_grpo divides by max_tokens, which is None: set it (learner.max_tokens)")
+    surrogate, metrics = clipped_surrogate(inputs, config)
+    penalty, kl_metrics = kl_penalty(inputs, config)
+    rows = config.totals.rows if config.totals else inputs.mask.shape[0]
+    total = where(inputs.mask.bool(), surrogate + penalty, 0.0).sum()
+    return LossOutputs(total / max(rows * config.max_tokens, 1), metrics | kl_metrics)

@@ -1,0 +1,45 @@
+"""GRPO: the clipped surrogate, averaged over each sequence and then over sequences [arXiv 2402.03300].
+
+    -min(r A, clip(r, 1 - eps, 1 + eps_hi) A),   r = exp(logprob - old_logprob)
+
+Every sequence weighs the same, so a token of a long one weighs less: long wrong answers are punished
+less per token, which Dr. GRPO points out and repairs.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor, minimum
+
+from learner.losses.kl import kl_penalty
+from learner.losses.types import (
+    LossConfig,
+    LossInputs,
+    LossOutputs,
+    difference,
+    sequence_mean,
+    token_statistics,
+)
+
+
+def grpo(inputs: LossInputs, config: LossConfig) -> LossOutputs:
+    """Return the loss and its metrics."""
+    surrogate, metrics = clipped_surrogate(inputs, config)
+    penalty, kl_metrics = kl_penalty(inputs, config)
+    return LossOutputs(sequence_mean(surrogate + penalty, inputs, config), metrics | kl_metrics)
+
+
+def clipped_surrogate(inputs: LossInputs, config: LossConfig) -> tuple[Tensor, dict[str, Tensor]]:
+    """Return the clipped surrogate for each token, (B, T), and the ratio's metrics.
+
+    ``clip_fraction`` counts the tokens whose gradient the clip removes: beyond the range on the side
+    to which the advantage pushes.
+    """
+    low, high = config.clip_range
+    ratio = difference(inputs, inputs.old_logprobs).exp()
+    plain = ratio * inputs.advantages
+    clipped = ratio.clamp(low, high) * inputs.advantages
+    metrics = token_statistics("ratio", ratio, inputs.mask)
+    fraction = token_statistics("clip", (clipped < plain).float(), inputs.mask)
+    if fraction:
+        metrics["clip_fraction"] = fraction["clip_mean"]
+    return -minimum(plain, clipped), metrics

@@ -1,0 +1,98 @@
+"""What goes into a loss and what comes out, and the three steps that the losses share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from torch import Tensor, where
+
+JUDGE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class LossInputs:
+    """One batch, each field (B, T); position t is about token t, and only positions in ``mask`` count.
+
+    Log-probabilities are in nats at the sampling temperature: of the weights in training, of the same
+    weights before the step's first update, of the sampler, and of the reference. ``ref_logprobs`` may
+    be None when nothing is held near a reference. ``stream`` is 1 for the generator, 2 for the judge.
+    Values outside the mask may be anything.
+    """
+
+    logprobs: Tensor
+    old_logprobs: Tensor
+    sampling_logprobs: Tensor
+    ref_logprobs: Tensor | None
+    advantages: Tensor
+    mask: Tensor
+    stream: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The size of a whole batch: rows, rows with any token in the mask, and such tokens."""
+
+    rows: int
+    sequences: int
+    tokens: int
+
+    @classmethod
+    def of(cls, mask: Tensor) -> Totals:
+        """Count a mask (B, T)."""
+        mask = mask.bool()
+        return cls(mask.shape[0], int(mask.any(dim=1).sum()), int(mask.sum()))
+
+
+@dataclass(frozen=True, slots=True)
+class LossConfig:
+    """Settings of the losses.
+
+    ``eps_hi`` None means ``eps``, ``beta_judge`` None means ``beta``; ``max_tokens`` is dr_grpo's divisor.
+    ``totals`` is the size of the whole batch when the inputs are a micro-batch of it: the micro-batches'
+    losses then add up to the whole batch's loss. None: the inputs are the whole batch.
+    """
+
+    eps: float = 0.2
+    eps_hi: float | None = None
+    beta: float = 0.0
+    max_tokens: int | None = None
+    beta_judge: float | None = None
+    totals: Totals | None = None
+
+    @property
+    def clip_range(self) -> tuple[float, float]:
+        """The ratios between which a token is not clipped."""
+        return 1 - self.eps, 1 + (self.eps if self.eps_hi is None else self.eps_hi)
+
+
+@dataclass(frozen=True, slots=True)
+class LossOutputs:
+    """``loss`` is a scalar to call backward on; ``metrics`` are detached scalars over the masked tokens.
+
+    A metric whose name ends in ``_max`` is a maximum, the others are means over tokens.
+    """
+
+    loss: Tensor
+    metrics: dict[str, Tensor] = field(default_factory=dict)
+
+
+def difference(inputs: LossInputs, other: Tensor) -> Tensor:
+    """Return logprobs - other (B, T), 0 outside the mask whatever stands there."""
+    mask = inputs.mask.bool()
+    return where(mask, inputs.logprobs, 0.0) - where(mask, other, 0.0)
+
+
+def sequence_mean(tokens: Tensor, inputs: LossInputs, config: LossConfig) -> Tensor:
+    """Return the mean over a sequence's masked tokens, then over the sequences that have any."""
+    mask = inputs.mask.bool()
+    totals = config.totals or Totals.of(mask)
+    per_sequence = where(mask, tokens, 0.0).sum(dim=1) / mask.sum(dim=1).clamp(min=1)
+    return per_sequence.sum() / max(totals.sequences, 1)
+
+
+def token_statistics(name: str, values: Tensor, mask: Tensor) -> dict[str, Tensor]:
+    """Return ``name_mean`` and ``name_max`` over the masked tokens; nothing when there are none."""
+    chosen = values.detach()[mask.bool()]
+    if chosen.numel() == 0:
+        return {}
+    return {f"{name}_mean": chosen.mean(), f"{name}_max": chosen.max()}

@@ -1,0 +1,76 @@
+"""From turns with advantages to training rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from debate.types import Completion
+from learner.advantages import Advantages, TurnAdvantage
+from learner.tokens import GENERATOR, JUDGE, token_streams
+from learner.types import Row, Trajectory, TrajectoryGroup, Transition
+
+
+def make_rows(groups: Sequence[TrajectoryGroup], advantages: Advantages) -> list[Row]:
+    """Return one row for each turn that has a signal, in the order of the groups.
+
+    Generator tokens get only the generator's advantage and judge tokens only the judge's; a fine is
+    added to every completion token of its turn. ValueError where a policy gave no tokens to train on.
+    """
+    rows: list[Row] = []
+    for group, group_parts in zip(groups, advantages.turns, strict=True):
+        for trajectory, parts in zip(group.trajectories, group_parts, strict=True):
+            for transition, part in zip(trajectory.transitions, parts, strict=True):
+                if part is not None:
+                    rows.append(_row(group.problem_id, trajectory, transition, part))
+    return rows
+
+
+def _row(problem_id: str, trajectory: Trajectory, transition: Transition, part: TurnAdvantage) -> Row:
+    turn = transition.turn
+    completion = turn.completion
+    _check(completion, f"problem {problem_id!r}, agent {turn.id.agent}, round {turn.id.round}")
+    stream = token_streams(turn)
+    prompt = len(completion.prompt_tokens)
+    total = prompt + len(completion.tokens)
+    return Row(
+        input_ids=np.array(completion.prompt_tokens + completion.tokens, np.int64),
+        action_mask=np.arange(total) >= prompt,
+        sampling_logprobs=_after(prompt, np.array(completion.logprobs, np.float32)),
+        advantages=_after(prompt, token_advantages(stream, part)),
+        stream=_after(prompt, stream),
+        group_id=problem_id,
+        policy_version=completion.policy_version,
+        turn=turn.id,
+        # Greedy sampling reports the log-probabilities of temperature 1.
+        temperature=trajectory.persona.temperature or 1.0,
+        debate=trajectory.debate,
+    )
+
+
+def token_advantages(stream: NDArray[np.int8], part: TurnAdvantage) -> NDArray[np.float32]:
+    """Return the advantage of each token, (T,) float32, from its stream (T,).
+
+    >>> token_advantages(np.array([1, 2], np.int8), TurnAdvantage(1.0, None, -0.5)).tolist()
+    [0.5, -0.5]
+    """
+    by_stream = np.zeros(3, np.float32)
+    by_stream[GENERATOR] = part.generator or 0.0
+    by_stream[JUDGE] = part.judge or 0.0
+    return by_stream[stream] + np.float32(part.format or 0.0)
+
+
+def _after(prompt: int, values: NDArray[Any]) -> NDArray[Any]:
+    return np.concatenate([np.zeros(prompt, values.dtype), values])
+
+
+def _check(completion: Completion, where: str) -> None:
+    if not completion.tokens or not completion.prompt_tokens:
+        raise ValueError(f"{where}: the policy gave no token ids; training needs an engine that does")
+    if len(completion.logprobs) != len(completion.tokens):
+        raise ValueError(
+            f"{where}: {len(completion.tokens)} tokens but {len(completion.logprobs)} log-probabilities"
+        )

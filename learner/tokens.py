@@ -1,0 +1,48 @@
+"""Which stream each token of a turn trains: the generator's (1) or the judge's (2)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from debate.types import ParsedTurn, Turn
+
+GENERATOR = 1
+JUDGE = 2
+
+
+def token_streams(turn: Turn) -> NDArray[np.int8]:
+    """Return the stream of each completion token, (T,) int8.
+
+    A token belongs to the section in which its first character lies, tags included: the comparison
+    block to the judge, all else (thinking, text before ``<solution>``) to the generator. What follows
+    the last section, the end token included, belongs to that section. A ballot is the judge's alone.
+
+    >>> from debate.types import *
+    >>> text = "<solution>4</solution><comparison>A > B</comparison>"
+    >>> completion = Completion((0,), (1, 2, 3), (0.0,) * 3, text, "stop", 0, offsets=(0, 22, len(text)))
+    >>> parsed = ParsedTurn(solution=Span(10, 11), comparison=Span(34, 39), comparison_block=Span(22, 52))
+    >>> token_streams(Turn(TurnId(0, 1), "C", (), completion, parsed))
+    array([1, 2, 2], dtype=int8)
+    """
+    completion = turn.completion
+    if turn.ballot:
+        return np.full(len(completion.tokens), JUDGE, np.int8)
+    if len(completion.offsets) != len(completion.tokens):
+        raise ValueError(
+            f"agent {turn.id.agent}, round {turn.id.round}: {len(completion.tokens)} tokens but "
+            f"{len(completion.offsets)} offsets; training needs a policy that fills Completion.offsets"
+        )
+    start, end = _judge_characters(turn.parsed)
+    first = np.asarray(completion.offsets, np.int64)
+    return np.where((first >= start) & (first < end), JUDGE, GENERATOR).astype(np.int8)
+
+
+def _judge_characters(parsed: ParsedTurn) -> tuple[int, float]:
+    """Return [start, end) of the judge's characters: to infinity where the comparison comes last."""
+    block = parsed.comparison_block
+    if block is None:
+        return 0, 0
+    others = (span.start for span in (parsed.solution, parsed.evaluation) if span is not None)
+    is_last = all(start < block.start for start in others)
+    return block.start, float("inf") if is_last else block.end
