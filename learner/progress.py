@@ -1,0 +1,87 @@
+"""What a person sees while a run goes on: a live bar in a terminal, one line a step in a pipe."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Literal
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+HEADLINES = {
+    "correct": "correct",
+    "winner/correct": "winner",
+    "reward/peer/std": "peer spread",
+    "judge/accuracy": "judge",
+    "format/valid": "format",
+    "loss": "loss",
+    "kl": "kl",
+}
+"""Metrics shown beside the step, under short names, where a step has them."""
+
+
+def headline(metrics: Mapping[str, float]) -> str:
+    """Return the few figures worth a glance.
+
+    >>> headline({"correct": 0.5, "loss": -0.0123, "tokens/prompt": 80.0})
+    'correct 0.500  loss -0.012'
+    """
+    return "  ".join(f"{short} {metrics[name]:.3f}" for name, short in HEADLINES.items() if name in metrics)
+
+
+class Lines:
+    """One plain line for each step."""
+
+    def __init__(self, console: Console, steps: int) -> None:
+        self._console, self._steps, self._last = console, steps, time.monotonic()
+
+    def log(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Print the line."""
+        now = time.monotonic()
+        text = f"step {step + 1}/{self._steps}  {headline(metrics)}  {now - self._last:.1f} s"
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self._last = now
+
+    def close(self) -> None:
+        """Nothing is held back."""
+
+
+class Bar:
+    """A bar with the time that remains and the headline figures."""
+
+    def __init__(self, console: Console, steps: int, done: int) -> None:
+        columns = (
+            TextColumn("step"),
+            MofNCompleteColumn(),
+            BarColumn(bar_width=24),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[figures]}", markup=False),
+        )
+        self._progress = Progress(*columns, console=console)
+        self._task = self._progress.add_task("train", total=steps, completed=done, figures="")
+        self._progress.start()
+
+    def log(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Move the bar: steps count from 0, so ``step + 1`` are done."""
+        self._progress.update(self._task, completed=step + 1, figures=headline(metrics))
+
+    def close(self) -> None:
+        """Leave the bar as it stands."""
+        self._progress.stop()
+
+
+def progress_of(
+    kind: Literal["auto", "bar", "lines", "none"],
+    steps: int,
+    *,
+    done: int = 0,
+    console: Console | None = None,
+) -> Lines | Bar | None:
+    """Return the display; auto takes the bar in a terminal."""
+    console = console or Console(stderr=True)
+    if kind == "none":
+        return None
+    if kind == "bar" or (kind == "auto" and console.is_terminal):
+        return Bar(console, steps, done)
+    return Lines(console, steps)

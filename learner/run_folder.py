@@ -1,0 +1,241 @@
+"""The folder of one run: made once, owned by one process, never overwritten by another configuration.
+
+run.dir/config.toml     the resolved configuration
+        run.json        what it ran on: versions, commit, hardware, checksums of the data, seed, start times
+        metrics.jsonl   one line a step
+        transcripts/    step_000012.jsonl
+        checkpoints/    step_000012/
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import tomllib
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import tomli_w
+from pydantic import BaseModel
+
+from learner.provenance import machine, source_commit, versions
+
+LOCK = ".lock"
+
+
+class RunFolderError(ValueError):
+    """A run folder that cannot be used as asked; the message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """Where the parts of a run lie. ``resumed`` is True when the folder held this run before."""
+
+    path: Path
+    resumed: bool = False
+
+    @property
+    def config(self) -> Path:
+        """The resolved configuration."""
+        return self.path / "config.toml"
+
+    @property
+    def facts(self) -> Path:
+        """What the run ran on."""
+        return self.path / "run.json"
+
+    @property
+    def metrics(self) -> Path:
+        """One line a step."""
+        return self.path / "metrics.jsonl"
+
+    @property
+    def transcripts(self) -> Path:
+        """One shard a step."""
+        return self.path / "transcripts"
+
+    @property
+    def checkpoints(self) -> Path:
+        """One folder a checkpoint."""
+        return self.path / "checkpoints"
+
+
+@contextmanager
+def open_run(
+    path: Path | str,
+    config: BaseModel,
+    *,
+    seed: int,
+    data_checksums: Mapping[str, str] | None = None,
+    may_change: Iterable[str] = ("run", "logging"),
+) -> Iterator[RunFolder]:
+    """Make the folder, or open it again for the same configuration, and hold its lock until the end.
+
+    ``may_change`` names keys (or tables) that may differ when a run goes on, for instance "train.steps";
+    what changed is kept in run.json. RunFolderError for any other difference, for changed data, for a folder
+    that is not a run, while another process holds it, and where nothing can be written.
+    """
+    folder = Path(path)
+    with ExitStack() as stack:  # what the run itself raises passes through as it is
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(_locked(folder))
+            run = _enter(folder, config, seed, dict(data_checksums or {}), tuple(may_change))
+        except OSError as error:
+            place = error.filename or folder
+            raise RunFolderError(
+                f"run.dir={folder}: cannot write {place}: {error.strerror}; choose another run.dir"
+            ) from error
+        yield run
+
+
+def _enter(
+    folder: Path, config: BaseModel, seed: int, checksums: dict[str, str], may_change: tuple[str, ...]
+) -> RunFolder:
+    plain = plain_config(config)
+    run = RunFolder(folder, resumed=(folder / "config.toml").exists())
+    if not run.resumed:
+        _refuse_foreign(folder)
+        facts: dict[str, object] = {"seed": seed, "data": checksums, "starts": [_start({})]}
+    else:
+        changed = _differences(_read_config(run.config), plain)
+        _refuse_changes(folder, changed, may_change)
+        facts = _read_facts(run.facts)
+        _refuse_other_data(folder, facts.get("data"), checksums)
+        earlier = facts.get("starts")
+        facts["starts"] = [*(earlier if isinstance(earlier, list) else []), _start(changed)]
+    write_whole(run.facts, json.dumps(facts, indent=2).encode())
+    write_whole(run.config, tomli_w.dumps(plain).encode())  # last: its presence makes the folder a run
+    return run
+
+
+def _start(changed: Mapping[str, tuple[object, object]]) -> dict[str, object]:
+    """Return what this start of the run runs on."""
+    return {
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": source_commit(),
+        "versions": versions(),
+        "hardware": machine(),
+        "changed": {key: list(values) for key, values in changed.items()},
+    }
+
+
+def plain_config(config: BaseModel) -> dict[str, object]:
+    """Return the tables to write as TOML; None is left out, as TOML has no word for it."""
+    return config.model_dump(mode="json", exclude_none=True)
+
+
+def flat(tables: Mapping[str, object], prefix: str = "") -> dict[str, object]:
+    """Return dotted keys and their values.
+
+    >>> flat({"seed": 1, "debate": {"num_agents": 3}})
+    {'seed': 1, 'debate.num_agents': 3}
+    """
+    result: dict[str, object] = {}
+    for key, value in tables.items():
+        if isinstance(value, dict):
+            result |= flat(value, f"{prefix}{key}.")
+        else:
+            result[f"{prefix}{key}"] = value
+    return result
+
+
+def _differences(old: Mapping[str, object], new: Mapping[str, object]) -> dict[str, tuple[object, object]]:
+    before, after = flat(old), flat(new)
+    keys = sorted(before.keys() | after.keys())
+    return {k: (before.get(k), after.get(k)) for k in keys if before.get(k) != after.get(k)}
+
+
+def _refuse_changes(
+    folder: Path, changed: Mapping[str, tuple[object, object]], may_change: tuple[str, ...]
+) -> None:
+    refused = [k for k in changed if not any(k == free or k.startswith(f"{free}.") for free in may_change)]
+    if refused:
+        shown = "; ".join(f"{k} was {_word(changed[k][0])}, now {_word(changed[k][1])}" for k in refused[:5])
+        more = f" (and {len(refused) - 5} more)" if len(refused) > 5 else ""
+        raise RunFolderError(
+            f"run.dir={folder} holds a run with another configuration: {shown}{more}; "
+            "choose another run.dir, or set these back to go on with this run"
+        )
+
+
+def _word(value: object) -> str:
+    return "unset" if value is None else repr(value)
+
+
+def _refuse_other_data(folder: Path, before: object, now: Mapping[str, str]) -> None:
+    known = before if isinstance(before, dict) else {}
+    other = sorted(name for name, checksum in now.items() if known.get(name, checksum) != checksum)
+    if other:
+        raise RunFolderError(f"run.dir={folder}: the data changed since this run began: {', '.join(other)}")
+
+
+def _refuse_foreign(folder: Path) -> None:
+    others = sorted(entry.name for entry in folder.iterdir() if entry.name not in (LOCK, "run.json"))
+    if others:
+        raise RunFolderError(
+            f"run.dir={folder} is not empty and holds no run (it has {others[0]}); choose another run.dir"
+        )
+
+
+def _read_config(path: Path) -> dict[str, object]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise RunFolderError(f"{path}: damaged: {error}; choose another run.dir") from error
+
+
+def _read_facts(path: Path) -> dict[str, object]:
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except ValueError as error:
+        raise RunFolderError(f"{path}: damaged: {error}; choose another run.dir") from error
+    return facts if isinstance(facts, dict) else {}
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Replace a file at once, so that a reader or a crash sees the old text or the new one."""
+    fresh = path.with_name(f".{path.name}.new")
+    try:
+        with fresh.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        fresh.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    fresh.replace(path)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the folder's lock; the system lets go of it however the process ends."""
+    with (folder / LOCK).open("a+", encoding="utf-8") as file:
+        _take(file.fileno(), folder)
+        file.truncate(0)
+        file.write(f"process {os.getpid()} on {socket.gethostname()}")
+        file.flush()
+        yield
+
+
+def _take(descriptor: int, folder: Path) -> None:
+    try:
+        import fcntl
+    except ImportError:  # not a POSIX system: nothing to hold
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        owner = (folder / LOCK).read_text(encoding="utf-8") or "another process"
+        raise RunFolderError(
+            f"run.dir={folder} is in use by {owner}; wait for it to end, or choose another run.dir"
+        ) from error
+    except OSError as error:
+        warnings.warn(f"{folder}: this file system has no locks ({error.strerror})", stacklevel=4)

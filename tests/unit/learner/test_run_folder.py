@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from debate.config import DebateConfig
+from debate.settings import Settings
+from debate.types import Persona
+from learner import run_folder
+from learner.provenance import checksum, source_commit, versions
+from learner.run_folder import RunFolderError, flat, open_run, write_whole
+
+
+class Small(Settings):
+    seed: int = 0
+    lr: float = 3e-5
+    name: str | None = None
+    debate: DebateConfig = DebateConfig()
+
+
+DEFAULT = Small()
+
+
+def opened(path: Path, config: Settings = DEFAULT, **settings):
+    with open_run(path, config, seed=7, **settings) as run:
+        return run
+
+
+def test_a_new_run_holds_its_configuration_and_its_facts(tmp_path: Path):
+    config = Small(lr=1e-5, debate=DebateConfig(personas=(Persona("A", 'says "no"\n', 0.5),)))
+    run = opened(tmp_path / "runs" / "a", config, data_checksums={"train.jsonl": "ab12"})
+    assert not run.resumed
+    assert Small.model_validate(tomllib.loads(run.config.read_text())) == config
+    facts = json.loads(run.facts.read_text())
+    assert (facts["seed"], facts["data"]) == (7, {"train.jsonl": "ab12"})
+    [start] = facts["starts"]
+    assert start["versions"]["python"] == sys.version.split()[0]
+    assert {"torch", "transformers"} <= start["versions"].keys()
+    assert start["hardware"]["cores"] >= 1
+    assert run.transcripts == tmp_path / "runs" / "a" / "transcripts"
+
+
+def test_the_same_configuration_goes_on(tmp_path: Path):
+    opened(tmp_path / "a")
+    run = opened(tmp_path / "a")
+    assert run.resumed
+    assert len(json.loads(run.facts.read_text())["starts"]) == 2
+
+
+def test_another_configuration_is_refused_with_the_difference_and_nothing_is_lost(tmp_path: Path):
+    before = opened(tmp_path / "a").config.read_bytes()
+    other = Small(lr=1e-5, name="x", debate=DebateConfig(num_agents=5))
+    with pytest.raises(RunFolderError) as caught:
+        opened(tmp_path / "a", other)
+    assert "debate.num_agents was 3, now 5; lr was 3e-05, now 1e-05; name was unset, now 'x'" in str(
+        caught.value
+    )
+    assert "choose another run.dir" in str(caught.value)
+    assert (tmp_path / "a" / "config.toml").read_bytes() == before
+
+
+def test_named_keys_may_change_and_the_change_is_kept(tmp_path: Path):
+    opened(tmp_path / "a")
+    run = opened(tmp_path / "a", Small(lr=1e-6), may_change=["lr"])
+    assert tomllib.loads(run.config.read_text())["lr"] == 1e-6
+    assert json.loads(run.facts.read_text())["starts"][1]["changed"] == {"lr": [3e-5, 1e-6]}
+
+
+def test_other_data_under_the_same_name_is_refused(tmp_path: Path):
+    opened(tmp_path / "a", data_checksums={"train.jsonl": "1"})
+    opened(tmp_path / "a", data_checksums={"train.jsonl": "1", "test.jsonl": "2"})
+    with pytest.raises(RunFolderError, match=r"the data changed since this run began: train.jsonl"):
+        opened(tmp_path / "a", data_checksums={"train.jsonl": "3"})
+
+
+def test_a_folder_that_is_not_a_run_is_left_alone(tmp_path: Path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(RunFolderError, match=r"is not empty and holds no run \(it has thesis.tex\)"):
+        opened(tmp_path)
+    assert (tmp_path / "thesis.tex").read_text() == "years of work"
+
+
+def test_a_start_killed_before_the_configuration_was_written_can_be_repeated(tmp_path: Path):
+    opened(tmp_path / "a").config.unlink()
+    assert not opened(tmp_path / "a").resumed
+
+
+def test_a_second_process_is_refused_by_name(tmp_path: Path):
+    code = (
+        "import sys; from learner.run_folder import open_run; from debate.config import DebateConfig\n"
+        "with open_run(sys.argv[1], DebateConfig(), seed=0): pass"
+    )
+    with open_run(tmp_path / "a", DebateConfig(), seed=0):
+        command = [sys.executable, "-c", code, str(tmp_path / "a")]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1
+    assert f"is in use by process {os.getpid()} on" in done.stderr
+    assert opened(tmp_path / "a", DebateConfig()).resumed
+
+
+def test_a_file_in_the_place_of_the_folder_is_one_clear_line(tmp_path: Path):
+    (tmp_path / "a").write_text("")
+    with pytest.raises(RunFolderError, match=r"run.dir=.*/a: cannot write .*/a: File exists; choose another"):
+        opened(tmp_path / "a")
+
+
+def test_a_full_disk_is_one_clear_line_and_keeps_the_old_file(tmp_path: Path, monkeypatch):
+    opened(tmp_path / "a")
+    before = (tmp_path / "a" / "run.json").read_bytes()
+
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(run_folder.os, "fsync", full)
+    with pytest.raises(RunFolderError, match=r"cannot write .*run.json: No space left on device"):
+        opened(tmp_path / "a")
+    assert (tmp_path / "a" / "run.json").read_bytes() == before
+    assert not list((tmp_path / "a").glob(".*.new"))
+
+
+def test_an_error_of_the_run_itself_is_not_dressed_up(tmp_path: Path):
+    def fails():
+        with open_run(tmp_path / "a", Small(), seed=0):
+            raise FileNotFoundError(errno.ENOENT, "No such file", str(tmp_path / "a" / "gone"))
+
+    with pytest.raises(FileNotFoundError):
+        fails()
+
+
+@pytest.mark.parametrize("name", ["config.toml", "run.json"])
+def test_a_damaged_file_of_the_run_is_named(tmp_path: Path, name: str):
+    opened(tmp_path / "a")
+    (tmp_path / "a" / name).write_bytes(b"\xff{")
+    with pytest.raises(RunFolderError, match=f"{name}: damaged"):
+        opened(tmp_path / "a")
+
+
+def test_flat_keys_of_nested_tables():
+    assert flat({"a": {"b": {"c": 1}}, "d": [1]}) == {"a.b.c": 1, "d": [1]}
+
+
+def test_write_whole_replaces(tmp_path: Path):
+    for text in (b"one", b"two"):
+        write_whole(tmp_path / "f", text)
+    assert (tmp_path / "f").read_bytes() == b"two"
+
+
+def test_provenance(tmp_path: Path):
+    (tmp_path / "f").write_bytes(b"abc")
+    assert checksum(tmp_path / "f").startswith("ba7816bf8f01cfea")  # FIPS 180-2, the "abc" example
+    assert "vllm" not in versions() or versions()["vllm"]
+    commit = source_commit()
+    assert commit is None or len(commit.removesuffix("-dirty")) == 40
