@@ -4,16 +4,24 @@ Importing this loads no heavy package: sympy and math-verify live in the grader'
 and `pyarrow` are imported when a data set is read.
 """
 
+from envs.errors import DataError, EnvironmentSpecError
 from envs.extraction import extract
 from envs.grading import Grader, grade, same_answer
+from envs.loading import load_problems
+from envs.registry import Environment, load_environment
 from envs.types import Extraction, Grade, GradeStatus
 
 __all__ = [
+    "DataError",
+    "Environment",
+    "EnvironmentSpecError",
     "Extraction",
     "Grade",
     "GradeStatus",
     "Grader",
     "extract",
     "grade",
+    "load_environment",
+    "load_problems",
     "same_answer",
 ]

@@ -20,7 +20,12 @@ MATH_SUBJECTS = (
     "prealgebra",
     "precalculus",
 )
-MMLU_SUBJECTS = ("abstract_algebra", "college_mathematics", "elementary_mathematics", "high_school_mathematics")
+MMLU_SUBJECTS = (
+    "abstract_algebra",
+    "college_mathematics",
+    "elementary_mathematics",
+    "high_school_mathematics",
+)
 TRAIN_TEST = MappingProxyType({"train": "train", "test": "test"})
 
 
@@ -84,7 +89,9 @@ DATA_SETS: Mapping[str, DataSet] = MappingProxyType(
                 ids=("unique_id",),
                 subject=("subject", "type"),
             ),
-            DataSet("aime24", "HuggingFaceH4/aime_2024", {"test": "train"}, golds.aime, kind="number", ids=("id",)),
+            DataSet(
+                "aime24", "HuggingFaceH4/aime_2024", {"test": "train"}, golds.aime, kind="number", ids=("id",)
+            ),
             DataSet(
                 "aime25",
                 "opencompass/AIME2025",
@@ -95,7 +102,12 @@ DATA_SETS: Mapping[str, DataSet] = MappingProxyType(
                 ids=("id",),
             ),
             DataSet(
-                "aime22_24", "AI-MO/aimo-validation-aime", {"test": "train"}, golds.aime, kind="number", ids=("id",)
+                "aime22_24",
+                "AI-MO/aimo-validation-aime",
+                {"test": "train"},
+                golds.aime,
+                kind="number",
+                ids=("id",),
             ),
             DataSet("amc23", "math-ai/amc23", {"test": "test"}, golds.number, kind="number", ids=("id",)),
             DataSet(
@@ -109,7 +121,12 @@ DATA_SETS: Mapping[str, DataSet] = MappingProxyType(
                 subject=("subfield",),
             ),
             DataSet(
-                "minerva", "math-ai/minervamath", {"test": "test"}, golds.boxed, ids=("idx",), subject=("type",)
+                "minerva",
+                "math-ai/minervamath",
+                {"test": "test"},
+                golds.boxed,
+                ids=("idx",),
+                subject=("type",),
             ),
             DataSet(
                 "svamp",

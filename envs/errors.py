@@ -17,7 +17,9 @@ class MissingPackageError(DataError, ImportError):
     """An optional package is needed for this data and is not installed."""
 
 
-def row_error(place: str, field: str, problem: str, *, value: object = None, keys: Iterable[str] = ()) -> DataError:
+def row_error(
+    place: str, field: str, problem: str, *, value: object = None, keys: Iterable[str] = ()
+) -> DataError:
     """Return the one error of a bad row: file and line, field, what is wrong, the value, the keys present.
 
     >>> print(row_error("a.jsonl, line 3", "answer", "is empty", value="", keys=("question", "answer")))

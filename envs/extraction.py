@@ -8,6 +8,7 @@ count.
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable
 
 from debate.types import Span
@@ -37,8 +38,8 @@ def extract(text: str, *, mode: Mode = "lenient", letters: str = "") -> Extracti
     r"""Return the answer of a reply under a named mode. Never raises on model text.
 
     "boxed", "gsm8k_strict" (after ``####``) and "answer_is" take nothing but their own form; "lenient" tries
-    these three in order, then a reply that is bare mathematics, then the last number. With ``letters`` (multiple choice, e.g. "ABCD") the last
-    rule is the last isolated letter instead.
+    these three in order, then a reply that is bare mathematics, then the last number. With ``letters``
+    (multiple choice, e.g. "ABCD") the last rule is the last isolated letter instead.
 
     >>> extract(r"so \boxed{\frac{1}{2}}.", mode="boxed").answer
     '\\frac{1}{2}'
@@ -96,10 +97,13 @@ def _rules(mode: Mode, letters: str) -> tuple[tuple[str, Callable[[str], Span | 
 
 
 def _last(pattern: re.Pattern[str], text: str, group: int = 0) -> Span | None:
-    match = None
-    for match in pattern.finditer(text):
-        pass
+    match = _last_match(pattern, text)
     return Span(*match.span(group)) if match else None
+
+
+def _last_match(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    found = deque(pattern.finditer(text), maxlen=1)
+    return found[0] if found else None
 
 
 def _after_hashes(text: str) -> Span | None:
@@ -108,9 +112,7 @@ def _after_hashes(text: str) -> Span | None:
 
 
 def _after_answer_is(text: str) -> Span | None:
-    header = None
-    for header in _ANSWER_IS.finditer(text):
-        pass
+    header = _last_match(_ANSWER_IS, text)
     if header is None:
         return None
     line = text.find("\n", header.end())
@@ -167,8 +169,8 @@ def _is_sign(text: str, at: int) -> bool:
 def _trimmed(text: str, span: Span) -> Span:
     """Return the span without white space, quotes and Markdown stars at its ends."""
     start, end = span.start, span.end
-    while start < end and text[start] in " \t\r*`\"":
+    while start < end and text[start] in ' \t\r*`"':
         start += 1
-    while end > start and text[end - 1] in " \t\r*`\"":
+    while end > start and text[end - 1] in ' \t\r*`"':
         end -= 1
     return Span(start, end)

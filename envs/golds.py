@@ -115,7 +115,11 @@ def listed_choices(row: Record) -> tuple[str, ...]:
     value = row.value("choices", "choices", "options")
     if isinstance(value, str):
         return spelled_choices(row)
-    texts = [re.sub(r"^\(?[A-J]\)\s*", "", str(part)).strip() for part in value] if isinstance(value, Sequence) else []
+    texts = (
+        [re.sub(r"^\(?[A-J]\)\s*", "", str(part)).strip() for part in value]
+        if isinstance(value, Sequence)
+        else []
+    )
     if len(texts) < 2:
         raise row.error("choices", "needs at least two options", value)
     return tuple(texts)

@@ -43,7 +43,7 @@ _STATUS = {"equal": GradeStatus.CORRECT, "different": GradeStatus.WRONG}
 
 
 class Grader:
-    """Grades answers; owns the worker processes and a cache. Thread-safe; close it or use it with ``with``."""
+    """Grades answers; owns worker processes and a cache. Thread-safe; close it or use it with ``with``."""
 
     def __init__(
         self,
@@ -53,14 +53,15 @@ class Grader:
         memory_mb: int = DEFAULT_MEMORY_MB,
     ) -> None:
         if workers < 1 or limit_s <= 0 or memory_mb < 256:
-            raise ValueError(
-                f"a grader needs workers >= 1, limit_s > 0, memory_mb >= 256; got {workers}, {limit_s}, {memory_mb}"
-            )
+            got = f"{workers}, {limit_s}, {memory_mb}"
+            raise ValueError(f"a grader needs workers >= 1, limit_s > 0, memory_mb >= 256; got {got}")
         self._pool = Pool(size=workers, limit_s=limit_s, memory_mb=memory_mb)
         self._cache: OrderedDict[tuple[str, str, str], Grade] = OrderedDict()
         self._lock = threading.Lock()
 
-    def same_answer(self, answer: str, gold: str, *, kind: GradeKind = "auto", choices: Sequence[str] = ()) -> Grade:
+    def same_answer(
+        self, answer: str, gold: str, *, kind: GradeKind = "auto", choices: Sequence[str] = ()
+    ) -> Grade:
         """Return whether an already extracted answer means the same as the gold answer."""
         started = time.perf_counter()
         if kind not in GRADE_KINDS:
@@ -73,7 +74,13 @@ class Grader:
         return replace(grade, extracted=answer, seconds=time.perf_counter() - started)
 
     def grade(
-        self, text: str, gold: str, *, kind: GradeKind = "auto", mode: Mode = "lenient", choices: Sequence[str] | None = None
+        self,
+        text: str,
+        gold: str,
+        *,
+        kind: GradeKind = "auto",
+        mode: Mode = "lenient",
+        choices: Sequence[str] | None = None,
     ) -> Grade:
         """Return the grade of a whole reply: extract under ``mode``, then compare."""
         started = time.perf_counter()
@@ -133,8 +140,10 @@ class Grader:
 def exact(answer: str, gold: str) -> Grade | None:
     r"""Return the grade where the first two layers can tell; None where symbols must be compared.
 
-    >>> [exact(a, "5").status.value for a in ("x = 5", "5.0", r"\frac{10}{2}", "7=5", "1=2=3=5", "2+3", "3 or 5")]
-    ['correct', 'correct', 'correct', 'wrong', 'wrong', 'wrong', 'wrong']
+    >>> [exact(answer, "5").status.value for answer in ("x = 5", "5.0", r"\frac{10}{2}")]
+    ['correct', 'correct', 'correct']
+    >>> [exact(answer, "5").status.value for answer in ("7=5", "1=2=3=5", "2+3", "3 or 5")]
+    ['wrong', 'wrong', 'wrong', 'wrong']
     >>> exact(r"50\%", "50").status.value, exact(r"50\%", "0.5").status.value, exact(r"\sqrt{4}", "2")
     ('correct', 'wrong', None)
     """
@@ -212,7 +221,12 @@ def same_answer(answer: str, gold: str, *, kind: GradeKind = "auto", choices: Se
 
 
 def grade(
-    text: str, gold: str, *, kind: GradeKind = "auto", mode: Mode = "lenient", choices: Sequence[str] | None = None
+    text: str,
+    gold: str,
+    *,
+    kind: GradeKind = "auto",
+    mode: Mode = "lenient",
+    choices: Sequence[str] | None = None,
 ) -> Grade:
     r"""Return the grade of a whole reply, by the shared grader.
 

@@ -25,8 +25,12 @@ _GROUP_EXPONENT = re.compile(r"[)}\]A-Za-z]\s*(?:\^|\*\*)\s*[{(]*\s*-?\s*(\d+)",
 _FACTORIAL = re.compile(rf"\d{{{len(str(MAX_FACTORIAL)) + 1},}}\s*[)}}]*!|!\s*[)}}]*!", re.ASCII)
 _TOWER = re.compile(r"(?:\^|\*\*)(?:[^,;=&+\s]{0,24}(?:\^|\*\*)){2}")
 _BINOMIAL = re.compile(r"\\[dt]?binom\s*\{\s*\d{5,}", re.ASCII)
-_FUNCTION = re.compile(r"\\(?:sin|cos|tan|cot|sec|csc|arc[a-z]+|log|ln|exp|sqrt|left\||min|max|gcd)(?![A-Za-z])")
-HEAVY = re.compile(r"\\(?:i{0,3}nt|oint|sum|prod|coprod|lim|limsup|liminf|det|frac\{d\}|partial|nabla)(?![A-Za-z])")
+_FUNCTION = re.compile(
+    r"\\(?:sin|cos|tan|cot|sec|csc|arc[a-z]+|log|ln|exp|sqrt|left\||min|max|gcd)(?![A-Za-z])"
+)
+HEAVY = re.compile(
+    r"\\(?:i{0,3}nt|oint|sum|prod|coprod|lim|limsup|liminf|det|frac\{d\}|partial|nabla)(?![A-Za-z])"
+)
 
 
 def refusal(answer: str) -> str | None:
@@ -44,7 +48,10 @@ def refusal(answer: str) -> str | None:
         ("nesting", _depth(answer) > MAX_DEPTH),
         ("tower", _TOWER.search(answer) is not None),
         ("exponent", _largest(_EXPONENT, answer) > MAX_EXPONENT),
-        ("power of a sum", _largest(_GROUP_EXPONENT, answer) > MAX_SYMBOLIC_EXPONENT and not _plain_base(answer)),
+        (
+            "power of a sum",
+            _largest(_GROUP_EXPONENT, answer) > MAX_SYMBOLIC_EXPONENT and not _plain_base(answer),
+        ),
         ("factorial", _FACTORIAL.search(answer) is not None),
         ("binomial", _BINOMIAL.search(answer) is not None),
         ("items", answer.count(",") > MAX_ITEMS),
@@ -57,7 +64,7 @@ def refusal(answer: str) -> str | None:
 def _has_strange_characters(answer: str) -> bool:
     """Whether there are control or format characters, or digits that are not ASCII digits."""
     if answer.isascii():
-        return any(ord(c) < 32 and c not in "\t\n\r" or ord(c) == 127 for c in answer)
+        return any((ord(c) < 32 and c not in "\t\n\r") or ord(c) == 127 for c in answer)
     return any(
         (kind := unicodedata.category(c)) in ("Cf", "Cs", "Co", "Cn")
         or (kind == "Cc" and c not in "\t\n\r")

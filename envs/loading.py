@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 
@@ -13,12 +13,16 @@ from envs.catalog import DATA_SETS, DataSet
 from envs.errors import DataError
 from envs.golds import plain
 from envs.numbers import parse_number
+from envs.pair_sum import PairSum
 from envs.records import Record, as_text, read_file, read_hub
-from envs.synthetic import FAMILIES
+from envs.words import Words
 
+FAMILIES: Mapping[str, PairSum | Words] = {"pair_sum": PairSum(), "words": Words()}
+"""Synthetic families by name, at all of their levels."""
 NOUNS = ("question", "answer", "id", "level", "subject", "choices", "solution")
 OWN_FILE = DataSet("file", "", {}, plain, ids=("id", "unique_id"), subject=("subject", "type"))
-OWN_FILE_NAMES = ("file", "jsonl", "json", "parquet")
+OWN_FILE_NAMES = ("file", "jsonl", "json", "parquet", "open")
+"""Names for your own data; under "open" the problems have no answers and none is looked for."""
 
 
 def load_problems(
@@ -35,13 +39,13 @@ def load_problems(
 ) -> tuple[Problem, ...]:
     """Return the problems of a data set, of your own file (name "file"), or of a synthetic family.
 
-    ``path`` reads a local JSONL, JSON or Parquet file instead of the hub; ``fields`` names its fields, e.g.
-    ``{"question": "prompt", "answer": "gold"}``. ``levels``, ``subjects`` and ``ids`` keep what they name, and
-    what matches nothing is an error. ``seed`` shuffles (the same order for every ``limit``), ``limit`` keeps
-    the first n. Split "all" reads every row of a local file.
+    ``path`` reads a local JSONL, JSON or Parquet file instead of the hub; ``fields`` names its fields,
+    e.g. ``{"question": "prompt", "answer": "gold"}``. ``levels``, ``subjects`` and ``ids`` keep what they
+    name, and what matches nothing is an error. ``seed`` shuffles (the same order for every ``limit``),
+    ``limit`` keeps the first n. Split "all" reads every row of a local file.
 
     >>> [problem.question for problem in load_problems("words", split="test", limit=1, seed=0, levels=[1])]
-    ['Ann has 10 books. Ann gets 4 more. How many books?']
+    ['Ann has 9 books. Ann loses 1. How many books?']
     """
     if limit is not None and limit < 1:
         raise DataError(f"limit: needs at least 1, got {limit}")
@@ -50,7 +54,7 @@ def load_problems(
         return FAMILIES[name].of_levels(levels).problems(split=split, limit=limit, seed=seed)
     entry = _entry(name, path)
     records = _read(entry, split, path, _checked_fields(fields))
-    loaded = [(_problem(entry, row, split), row) for row in records]
+    loaded = [(_problem(entry, row, split, is_open=name == "open"), row) for row in records]
     _refuse_duplicates(loaded)
     problems = _selected(entry.name, loaded, levels=levels, subjects=subjects, ids=ids)
     if seed is not None:
@@ -74,11 +78,15 @@ def _entry(name: str, path: str | PathLike[str] | None) -> DataSet:
         return OWN_FILE
     if name not in DATA_SETS:
         valid = ", ".join((*DATA_SETS, *FAMILIES, "file"))
-        raise DataError(f"name: {name!r} is no known data set; valid: {valid} (your own: 'file' with path=...)")
+        raise DataError(
+            f"name: {name!r} is no known data set; valid: {valid} (your own: 'file' with path=...)"
+        )
     return DATA_SETS[name]
 
 
-def _read(entry: DataSet, split: str, path: str | PathLike[str] | None, renamed: Mapping[str, str]) -> list[Record]:
+def _read(
+    entry: DataSet, split: str, path: str | PathLike[str] | None, renamed: Mapping[str, str]
+) -> list[Record]:
     if path is None:
         if split not in entry.splits:
             raise DataError(f"split: {entry.name} has {', '.join(entry.splits)}; got {split!r}")
@@ -88,13 +96,15 @@ def _read(entry: DataSet, split: str, path: str | PathLike[str] | None, renamed:
         known = sorted({str(row.values.get(entry.split_field)) for row in records})
         records = [row for row in records if row.values.get(entry.split_field) in (split, None)]
         if not records:
-            raise DataError(f"{path}: no row of split {split!r}; the file has {', '.join(known)}, or use 'all'")
+            raise DataError(
+                f"{path}: no row of split {split!r}; the file has {', '.join(known)}, or use 'all'"
+            )
     return records
 
 
-def _problem(entry: DataSet, row: Record, split: str) -> Problem:
+def _problem(entry: DataSet, row: Record, split: str, *, is_open: bool) -> Problem:
     choices = _choices(entry, row)
-    answer = entry.gold(row, choices)
+    answer = None if is_open else entry.gold(row, choices)
     question = entry.question(row)
     subject = _optional(row, "subject", entry.subject)
     return Problem(
@@ -115,7 +125,9 @@ def _choices(entry: DataSet, row: Record) -> tuple[str, ...]:
     return tuple(map(str, given[1])) if given and isinstance(given[1], list | tuple) else ()
 
 
-def _kind(entry: DataSet, answer: str, choices: tuple[str, ...]) -> Kind:
+def _kind(entry: DataSet, answer: str | None, choices: tuple[str, ...]) -> Kind:
+    if answer is None:
+        return "open"
     if entry.kind != "auto":
         return entry.kind
     if choices:
@@ -124,7 +136,7 @@ def _kind(entry: DataSet, answer: str, choices: tuple[str, ...]) -> Kind:
 
 
 def _id(entry: DataSet, row: Record, split: str) -> str:
-    """Return an id that is unique among data sets: the row's own, or its place, behind the data set's name."""
+    """Return the row's own id, or its place, behind the data set's name: unique among data sets."""
     found = row.find("id", *entry.ids)
     if "id" in row.renamed and found is None:
         raise row.error(row.renamed["id"], "is missing")
@@ -155,26 +167,38 @@ def _selected(
     subjects: Iterable[str] | None,
     ids: Iterable[str] | None,
 ) -> list[Problem]:
-    problems = [problem for problem, _ in loaded]
-    if levels is not None:
-        problems = _keep(name, "levels", problems, {normal_level(level) for level in levels}, lambda p: p.level)
-    if subjects is not None:
-        problems = _keep(name, "subjects", problems, {_plain_subject(s) for s in subjects}, _subject_of)
-    if ids is not None:
-        problems = _keep(name, "ids", problems, set(ids), lambda p: p.id)
-    if not problems:
+    everything = [problem for problem, _ in loaded]
+    filters: tuple[tuple[str, set[str] | None, Callable[[Problem], str]], ...] = (
+        (
+            "levels",
+            None if levels is None else {normal_level(level) for level in levels},
+            lambda problem: problem.level,
+        ),
+        (
+            "subjects",
+            None if subjects is None else {_plain_subject(subject) for subject in subjects},
+            _subject_of,
+        ),
+        ("ids", None if ids is None else set(ids), lambda problem: problem.id),
+    )
+    kept = everything
+    for what, wanted, key in filters:
+        if wanted is not None:
+            _refuse_unmatched(f"{name}, {what}", wanted, {key(problem) for problem in everything})
+            kept = [problem for problem in kept if key(problem) in wanted]
+    if not kept:
         raise DataError(f"{name}: no problem has all of the levels, subjects and ids asked for")
-    return problems
+    return kept
 
 
-def _keep(name, what, problems, wanted: set[str], key) -> list[Problem]:
-    """Return the problems whose key is wanted; a wanted key that no problem has is an error, never a skip."""
-    known = {key(problem) for problem in problems}
+def _refuse_unmatched(place: str, wanted: set[str], known: set[str]) -> None:
+    """A wanted key that no problem has is an error, never a silent skip (lesson 8)."""
+    if not wanted:
+        raise DataError(f"{place}: is empty; leave it out to keep everything")
     if unmatched := sorted(wanted - known):
         valid = sorted(known)
         shown = ", ".join(valid[:12]) + (f", ... ({len(valid)} in all)" if len(valid) > 12 else "")
-        raise DataError(f"{name}, {what}: {len(unmatched)} unmatched: {', '.join(unmatched[:5])}; valid: {shown}")
-    return [problem for problem in problems if key(problem) in wanted]
+        raise DataError(f"{place}: {len(unmatched)} unmatched: {', '.join(unmatched[:5])}; valid: {shown}")
 
 
 def _subject_of(problem: Problem) -> str:
@@ -195,4 +219,6 @@ def _checked_fields(fields: Mapping[str, str] | None) -> Mapping[str, str]:
 def _refuse(name: str, **options: object) -> None:
     for option, value in options.items():
         if value is not None:
-            raise DataError(f"{option}: the synthetic family {name!r} takes none; it takes split, limit, seed, levels")
+            raise DataError(
+                f"{option}: the synthetic family {name!r} takes none; it takes split, limit, seed, levels"
+            )

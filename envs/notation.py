@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import re
 
-_SPACING = re.compile(r"\\[!,;:>]|\\q?quad\b|(?<!\\)\\(?=\s|$)|~|\\displaystyle\b|\\(?:left|right|bigl?|bigr?|Bigl?|Bigr?)(?![A-Za-z])\.?")
+_SPACING = re.compile(
+    r"\\[!,;:>]|\\q?quad\b|(?<!\\)\\(?=\s|$)|~|\\displaystyle\b|\\(?:left|right|bigl?|bigr?|Bigl?|Bigr?)(?![A-Za-z])\.?"
+)
 _FRAC = re.compile(r"\\[dtc]frac(?![A-Za-z])")
 _SHORT_FRAC = re.compile(r"\\frac\s*(\d|[a-z])\s*(\d|[a-z])(?![A-Za-z\d])|\\frac\s*(\d)\s*(?=\{)")
 _SHORT_SQRT = re.compile(r"\\sqrt\s*(\d|[a-z])(?![A-Za-z])")
-_TEXT = re.compile(r"\\(?:text|textbf|textit|textrm|textnormal|mathrm|mathbf|mbox|operatorname)\s*\{([^{}]*)\}")
+_TEXT = re.compile(
+    r"\\(?:text|textbf|textit|textrm|textnormal|mathrm|mathbf|mbox|operatorname)\s*\{([^{}]*)\}"
+)
 _DEGREES = re.compile(r"\^\s*(?:\\circ|\{\s*\\circ\s*\})|\\degree\b")
 _THIN_SPACE = re.compile(r"(?<=\d),?\\[!,;]\s*(?=\d{3}(?!\d))", re.ASCII)
 _TRAILING_UNIT = re.compile(r"(?<=[\w})!°])\s+[A-Za-z]{2,}(?:[ /][A-Za-z]+){0,2}(?:\^\{?[23]\}?)?$")
@@ -33,7 +37,12 @@ def clean(text: str) -> str:
     ('\\frac{3}{4}cm', '(3, \\frac{\\pi}{2})', '$1,200')
     """
     text = _THIN_SPACE.sub("", _unwrap(text.strip()))
-    text = _FRAC.sub(r"\\frac", _SPACING.sub(" ", text.replace("\\$", "$").replace("{,}", ",").replace("{, }", ",").replace("\\%", "%")))
+    text = _FRAC.sub(
+        r"\\frac",
+        _SPACING.sub(
+            " ", text.replace("\\$", "$").replace("{,}", ",").replace("{, }", ",").replace("\\%", "%")
+        ),
+    )
     text = _DEGREES.sub("°", _TEXT.sub(r" \1 ", text))
     text = _SHORT_SQRT.sub(r"\\sqrt{\1}", _SHORT_FRAC.sub(_long_frac, text))
     text = re.sub(r"\s+", " ", text).strip()
@@ -76,7 +85,12 @@ def _unwrap(text: str) -> str:
     """Take off mathematics delimiters and a surrounding box, each once."""
     for opening, closing in (("\\boxed{", "}"), ("$$", "$$"), ("\\(", "\\)"), ("\\[", "\\]"), ("$", "$")):
         inside = text[len(opening) : len(text) - len(closing)]
-        if len(text) > len(opening) + 1 and text.startswith(opening) and text.endswith(closing) and opening not in inside:
+        if (
+            len(text) > len(opening) + 1
+            and text.startswith(opening)
+            and text.endswith(closing)
+            and opening not in inside
+        ):
             text = inside.strip()
     return text
 

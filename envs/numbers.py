@@ -25,13 +25,26 @@ _SCIENCE = re.compile(
     re.ASCII,
 )
 _DECIMAL = re.compile(rf"(?:{_UINT}(?:\.\d*)?|\.\d+)", re.ASCII)
-_UNIT_WORDS = re.compile(r"[A-Za-z][A-Za-z./'’-]*(?:\s+[A-Za-z][A-Za-z./'’-]*){0,2}")
-_NOT_UNITS = frozenset(
-    "or and not is are was to but nor if minus plus times over less than half more dozen per no squared "
-    "cubed i e pi x y z n k a b c factorial choose mod".split()
-) - {"more", "per", "no", "a"}
-_SCALES = {"hundred": 100, "thousand": 1_000, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12}
-_WORDS = dict(zip("zero one two three four five six seven eight nine ten eleven twelve".split(), range(13), strict=True))
+_UNIT_WORDS = {
+    word: value
+    for value, word in enumerate(
+        [
+            "zero",
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+        ]
+    )
+}
 _MEASURES = {
     name: group[0]
     for group in (
@@ -112,7 +125,11 @@ def _read(body: str) -> tuple[Fraction, str] | None:
         return None if part is None else (sign * part, body[match.end() :])
     if match := _SCIENCE.match(body):
         power = int(match["e"] or match["p"] or match["d"])
-        return (Fraction(match["number"]) * Fraction(10) ** power, body[match.end() :]) if abs(power) <= MAX_POWER else None
+        return (
+            (Fraction(match["number"]) * Fraction(10) ** power, body[match.end() :])
+            if abs(power) <= MAX_POWER
+            else None
+        )
     match = _DECIMAL.match(body)
     return (Fraction(match.group().replace(",", "")), body[match.end() :]) if match else None
 

@@ -1,7 +1,7 @@
 """A small pool of grading processes: thread-safe, bounded in time, and gone when this process is.
 
-Processes are started with ``subprocess`` as clean interpreters of the worker script, so it does not matter
-whether the caller is a script without a ``__main__`` guard, ``python -``, a notebook, a thread or a coroutine.
+Processes are started with ``subprocess`` as clean interpreters of the worker script, so it does not
+matter whether the caller is a script without a ``__main__`` guard, ``python -``, a notebook, a thread or a coroutine.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ class Reply:
 
 
 class Pool:
-    """Up to ``size`` workers, started when first needed. The limit counts from when a worker takes the call."""
+    """Up to ``size`` workers, started when first needed.
+
+    The limit counts from when a worker takes the call, and covers all it does for it.
+    """
 
     def __init__(self, *, size: int, limit_s: float, memory_mb: int) -> None:
         self.limit_s = limit_s
@@ -46,7 +49,7 @@ class Pool:
         _open_pools.add(self)
 
     def ask(self, pairs: list[tuple[str, str]]) -> Reply:
-        """Return whether every (gold, answer) pair is equal; never raises, never takes longer than the limit."""
+        """Return whether every (gold, answer) pair is equal. Never raises on what they hold."""
         with self._seats:
             try:
                 worker = self._take()
@@ -87,9 +90,21 @@ class _Worker:
     """The parent's end of one worker process."""
 
     def __init__(self, memory_mb: int) -> None:
-        command = [sys.executable, "-I", str(_SCRIPT), str(memory_mb), str(os.getpid()), json.dumps(_search_path())]
+        command = [
+            sys.executable,
+            "-I",
+            str(_SCRIPT),
+            str(memory_mb),
+            str(os.getpid()),
+            json.dumps(_search_path()),
+        ]
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0, cwd="/"
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            cwd="/",
         )
         self.alive = True
         try:

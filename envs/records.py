@@ -78,7 +78,9 @@ def read_file(path: Path, renamed: Mapping[str, str]) -> list[Record]:
     return records
 
 
-def read_hub(hub_id: str, configs: tuple[str | None, ...], split: str, renamed: Mapping[str, str]) -> list[Record]:
+def read_hub(
+    hub_id: str, configs: tuple[str | None, ...], split: str, renamed: Mapping[str, str]
+) -> list[Record]:
     """Return all rows of a hub data set's split, its configurations one after the other."""
     try:
         import datasets
@@ -91,8 +93,10 @@ def read_hub(hub_id: str, configs: tuple[str | None, ...], split: str, renamed: 
         place = "/".join(part for part in (hub_id, config) if part) + f"[{split}]"
         try:
             rows = datasets.load_dataset(hub_id, config, split=split)
-        except Exception as error:  # the hub client raises many kinds; all mean that the data is not here
-            raise DataError(f"{place}: could not be loaded ({shorten(str(error), 200)}); path= reads a local copy") from error
+        except Exception as error:  # whatever the client raises: it is not here
+            raise DataError(
+                f"{place}: could not be loaded ({shorten(str(error), 200)}); path= reads a local copy"
+            ) from error
         for i, row in enumerate(rows):
             records.append(Record(f"{place}, row {i}", len(records), _mapping(row, place), renamed))
     if not records:
@@ -114,12 +118,15 @@ def _json_rows(path: Path) -> Iterator[tuple[str, object]]:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        text = _decoded(data, f"{path}, line {data[: error.start].count(b'\n') + 1}")
+        line = data.count(b"\n", 0, error.start) + 1
+        text = _decoded(data, f"{path}, line {line}")
     value = _parsed(text, str(path))
     if isinstance(value, dict) and isinstance(value.get("data"), list):
         value = value["data"]
     if not isinstance(value, list):
-        raise DataError(f"{path}: needs a JSON list of objects (or an object with a list 'data'), got {shorten(value)}")
+        raise DataError(
+            f"{path}: needs a JSON list of objects (or an object with a list 'data'), got {shorten(value)}"
+        )
     yield from ((f"{path}, row {number}", row) for number, row in enumerate(value, start=1))
 
 
@@ -127,7 +134,9 @@ def _parquet_rows(path: Path) -> Iterator[tuple[str, object]]:
     try:
         import pyarrow.parquet as parquet
     except ImportError as error:
-        raise MissingPackageError(f"{path}: the 'pyarrow' package is needed to read Parquet: {INSTALL}") from error
+        raise MissingPackageError(
+            f"{path}: the 'pyarrow' package is needed to read Parquet: {INSTALL}"
+        ) from error
     try:
         rows = parquet.read_table(path).to_pylist()
     except (OSError, ValueError) as error:  # pyarrow's own errors inherit one of these
@@ -148,7 +157,9 @@ def _parsed(text: str, place: str) -> object:
         return json.loads(text)
     except json.JSONDecodeError as error:
         where = place if ", line " in place else f"{place}, line {error.lineno}"
-        raise DataError(f"{where}: is not valid JSON: {error.msg} at column {error.colno} (got {shorten(text.strip())})") from error
+        raise DataError(
+            f"{where}: is not valid JSON: {error.msg} at column {error.colno} (got {shorten(text.strip())})"
+        ) from error
     except RecursionError as error:
         raise DataError(f"{place}: is JSON nested too deeply to read") from error
 

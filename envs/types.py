@@ -10,7 +10,7 @@ from debate.types import Span
 
 Mode: TypeAlias = Literal["boxed", "gsm8k_strict", "answer_is", "lenient"]
 GradeKind: TypeAlias = Literal["auto", "number", "expression", "choice"]
-Verdict: TypeAlias = bool | None | Literal["missing"]
+Verdict: TypeAlias = bool | Literal["missing"] | None
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 GRADE_KINDS: tuple[GradeKind, ...] = get_args(GradeKind)
@@ -20,8 +20,8 @@ GRADE_KINDS: tuple[GradeKind, ...] = get_args(GradeKind)
 class Extraction:
     """The answer found in a reply, as written; None when the mode found none.
 
-    ``method`` is the rule that found it ("boxed", "####", "answer_is", "bare", "last_number", "last_letter", or
-    "none"); ``span`` is where it stands in the whole reply. An empty box is the answer "".
+    ``method`` is the rule that found it ("boxed", "####", "answer_is", "bare", "last_number", "last_letter",
+    or "none"); ``span`` is where it stands in the whole reply. An empty box is the answer "".
     """
 
     answer: str | None

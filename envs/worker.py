@@ -2,11 +2,12 @@
 
 Run as a script (``python -I worker.py``), never imported by the package. The guard (one thread, no model
 text) reads requests from standard input, hands each to its child, and kills and replaces a child that is
-late, too large or dead: a fork takes milliseconds where a fresh start takes a second. Frames are four bytes of
-length, big-endian, then JSON. The guard ends with its parent, however that ends, and the child with the guard.
+late, too large or dead: a fork takes milliseconds where a fresh start takes a second. Frames are four bytes
+of length, big-endian, then JSON. The guard ends with its parent, however that ends, and the child with the
+guard.
 
-Request: {"pairs": [[gold, answer], ...], "limit_s": 3.0}. Reply: {"status": "equal" | "different" | "timeout" |
-"crash", "detail": "..."}; equal when every pair is.
+Request: {"pairs": [[gold, answer], ...], "limit_s": 3.0}. Reply: {"status": S, "detail": "..."} where S is
+"equal" (every pair is), "different", "timeout" or "crash".
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import signal
 import struct
 import sys
 import time
+from collections.abc import Mapping
+from typing import Any
 
 RECYCLE_AFTER = 2000  # calls of one child: sympy's caches grow
 PARENT_CHECK_S = 1.0
@@ -54,13 +57,20 @@ def import_everything() -> None:
 
 def verdict(pairs: list[list[str]]) -> bool:
     """Whether math-verify finds every (gold, answer) pair equal. May take for ever: call in a child."""
-    from math_verify import parse, verify
+    from math_verify import verify
 
     for gold, answer in pairs:
-        sides = [parse(f"${text}$", fallback_mode="no_fallback", parsing_timeout=None) for text in (gold, answer)]
-        if not all(sides) or not verify(*sides, timeout_seconds=None):
+        sides = [_parse(text) for text in (gold, answer)]
+        if not all(sides) or not verify(sides[0], sides[1], timeout_seconds=None):
             return False
     return True
+
+
+def _parse(text: str) -> list[Any]:
+    from math_verify import parse
+
+    no_limit: Any = None  # its own limit is SIGALRM for each stage; the guard's covers the whole call
+    return parse(f"${text}$", fallback_mode="no_fallback", parsing_timeout=no_limit)
 
 
 class Child:
@@ -154,7 +164,7 @@ def _next_request(requests: int, parent: int) -> dict[str, object] | None:
     return read_frame(requests)
 
 
-def write_frame(fd: int, message: dict[str, object]) -> None:
+def write_frame(fd: int, message: Mapping[str, object]) -> None:
     """Write one message."""
     data = json.dumps(message).encode()
     view = memoryview(struct.pack(">I", len(data)) + data)
@@ -162,7 +172,7 @@ def write_frame(fd: int, message: dict[str, object]) -> None:
         view = view[os.write(fd, view) :]
 
 
-def read_frame(fd: int) -> dict | None:
+def read_frame(fd: int) -> dict[str, Any] | None:
     """Read one message; None when the other side is gone."""
     head = _read_exactly(fd, 4)
     body = _read_exactly(fd, struct.unpack(">I", head)[0]) if head else None

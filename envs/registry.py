@@ -1,0 +1,152 @@
+"""Environments by name or by dotted path, checked against the protocol before anything is trained on them."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Protocol, cast
+
+from debate.types import Problem
+from envs.catalog import DATA_SETS
+from envs.errors import EnvironmentSpecError, shorten
+from envs.grading import Grader, default_grader
+from envs.loading import FAMILIES, OWN_FILE_NAMES, load_problems
+from envs.types import GRADE_KINDS, Grade, GradeKind, GradeStatus
+
+
+class Environment(Protocol):
+    """Problems and their truth: all that training and evaluation need to know about a task."""
+
+    @property
+    def name(self) -> str:
+        """What the task is called in metrics and transcripts."""
+        ...
+
+    def problems(
+        self, *, split: str, limit: int | None = None, seed: int | None = None
+    ) -> tuple[Problem, ...]:
+        """Return problems of a split; the same seed gives the same problems in the same order."""
+        ...
+
+    def grade(self, problem: Problem, answer: str | None) -> Grade:
+        """Return the grade of an extracted answer (None: none was found). Never raises on an answer."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class DataSetEnvironment:
+    """A named data set or a file, graded by ``same_answer``."""
+
+    name: str
+    path: str | None = None
+    levels: tuple[str, ...] | None = None
+    subjects: tuple[str, ...] | None = None
+    fields: dict[str, str] | None = None
+    grader: Grader = field(default_factory=default_grader)
+
+    def problems(
+        self, *, split: str, limit: int | None = None, seed: int | None = None
+    ) -> tuple[Problem, ...]:
+        """Return the data set's problems."""
+        return load_problems(
+            self.name,
+            split=split,
+            limit=limit,
+            seed=seed,
+            path=self.path,
+            levels=self.levels,
+            subjects=self.subjects,
+            fields=self.fields,
+        )
+
+    def grade(self, problem: Problem, answer: str | None) -> Grade:
+        """Return whether the answer means the same as the problem's."""
+        if problem.answer is None:
+            raise EnvironmentSpecError(f"{problem.id}: an open problem has no truth to grade against")
+        if answer is None:
+            return Grade(GradeStatus.MISSING, "none")
+        kind = cast(GradeKind, problem.kind if problem.kind in GRADE_KINDS else "auto")
+        return self.grader.same_answer(answer, problem.answer, kind=kind, choices=problem.choices)
+
+
+def load_environment(kind: str, **options: object) -> Environment:
+    """Return the environment of this name, or of a dotted path such as "my_package.my_env:MyEnv".
+
+    Options go to its constructor (``levels``; for data sets also ``path``, ``subjects``, ``fields``); those
+    that are None are left out.
+
+    >>> load_environment("pair_sum", levels=[1]).problems(split="train", limit=1, seed=0)[0].level
+    '1'
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    if ":" in kind:
+        return _checked(kind, _build(kind, _import(kind), given))
+    if kind in FAMILIES:
+        levels = given.pop("levels", None)
+        _refuse_options(kind, given)
+        return FAMILIES[kind].of_levels(_as_levels(levels))
+    if kind in DATA_SETS or kind in OWN_FILE_NAMES:
+        return cast(Environment, _build(kind, DataSetEnvironment, {"name": kind, **given}))
+    known = [*FAMILIES, *DATA_SETS, *OWN_FILE_NAMES]
+    near = get_close_matches(kind, known, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"valid: {', '.join(known)}"
+    raise EnvironmentSpecError(f"env.kind: {kind!r} is not known; {hint} (your own: 'package.module:Class')")
+
+
+def _as_levels(levels: object) -> Iterable[str | int] | None:
+    if levels is None or isinstance(levels, list | tuple):
+        return levels
+    raise EnvironmentSpecError(f"levels: needs a list, got {shorten(levels)}")
+
+
+def _refuse_options(kind: str, given: dict[str, object]) -> None:
+    if given:
+        raise EnvironmentSpecError(f"env: {kind} takes 'levels' and no {', '.join(map(repr, given))}")
+
+
+def _import(path: str) -> object:
+    module_name, _, attribute = path.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except ImportError as error:
+        raise EnvironmentSpecError(f"env.kind: cannot import {module_name!r} of {path!r}: {error}") from error
+    if not hasattr(module, attribute):
+        raise EnvironmentSpecError(f"env.kind: module {module_name!r} has no {attribute!r}")
+    return getattr(module, attribute)
+
+
+def _build(kind: str, factory: object, given: dict[str, object]) -> object:
+    if not callable(factory):
+        raise EnvironmentSpecError(
+            f"env.kind: {kind!r} names {shorten(factory)}, which is no class or function"
+        )
+    try:
+        inspect.signature(factory).bind(**given)
+    except TypeError as error:
+        raise EnvironmentSpecError(f"env: {kind} does not take these options: {error}") from error
+    return factory(**given)
+
+
+def _checked(kind: str, environment: object) -> Environment:
+    """Return the object as an Environment, or say which part of the protocol it lacks."""
+    problem = Problem(id="", question="")
+    calls: dict[str, tuple[tuple[object, ...], dict[str, object]]] = {
+        "problems": ((), {"split": "train", "limit": 1, "seed": 0}),
+        "grade": ((problem, ""), {}),
+    }
+    if not isinstance(getattr(environment, "name", None), str):
+        raise EnvironmentSpecError(f"env.kind: {kind!r} has no text attribute 'name'")
+    for method, (args, keywords) in calls.items():
+        function = getattr(environment, method, None)
+        if not callable(function):
+            raise EnvironmentSpecError(f"env.kind: {kind!r} has no method {method!r}; see envs.Environment")
+        try:
+            inspect.signature(function).bind(*args, **keywords)
+        except TypeError as error:
+            raise EnvironmentSpecError(
+                f"env.kind: {kind!r}: {method} has another signature: {error}"
+            ) from error
+    return cast(Environment, environment)
