@@ -1,0 +1,148 @@
+"""The local policy: a transformers model that answers all live debates together, in batches of fixed shape.
+
+Debates run concurrently and each waits for its own completions. The policy holds requests back until every
+live debate is blocked on it, puts them in order of (debate, turn), and samples them in chunks of
+``batch_size``. So the batches, and with them every bit of the results, depend on seeds and never on timing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from debate.policies.decoding import TokenText
+from debate.policies.encoding import EncodingError, PromptEncoder
+from debate.policies.rendezvous import Rendezvous
+from debate.policies.sampler import Draw, Drawn, sample_batch
+from debate.policies.stopping import StopWatch
+from debate.types import Completion, Message, SampleRequest
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    import torch
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+
+class LocalPolicy:
+    """A policy over a model that lives in this process, on whatever device it was put.
+
+    ``chat`` None means: a chat model if its tokenizer has a chat template. ``thinking`` goes to the template.
+    ``context_tokens`` (prompt plus completion) defaults to the model's own limit; a completion is cut to
+    fit (stop_reason "length"), and a prompt that leaves no room raises ValueError.
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        *,
+        chat: bool | None = None,
+        thinking: bool = False,
+        raw_prompt: Callable[[tuple[Message, ...]], str] | None = None,
+        batch_size: int = 128,
+        context_tokens: int | None = None,
+        version: int = 0,
+    ) -> None:
+        if batch_size < 1:
+            raise ValueError(f"batch_size must be at least 1, got {batch_size}")
+        chat = bool(tokenizer.chat_template) if chat is None else chat
+        self.version = version
+        self.context_tokens = context_tokens or getattr(model.config, "max_position_embeddings", None)
+        self._model, self._batch_size = model, batch_size
+        self._encoder = PromptEncoder(tokenizer, chat=chat, thinking=thinking, raw_prompt=raw_prompt)
+        self._text = TokenText(tokenizer)
+        self._watch = StopWatch(self._text, model.get_output_embeddings().weight.shape[0])
+        self._ends = end_tokens(model, tokenizer)
+        self._queue: Rendezvous[SampleRequest, Completion] = Rendezvous(self.sample_all, _place)
+
+    async def sample(self, request: SampleRequest) -> Completion:
+        """Answer one request, together with those of every other live debate."""
+        return await self._queue.ask(request)
+
+    def seat(self) -> AbstractContextManager[None]:
+        """Count one debate as live: nothing is sampled until it, too, waits for an answer or has ended."""
+        return self._queue.seat()
+
+    async def update(self, weights: object, version: int) -> None:
+        """Take a state dict (of the adapter, for a LoRA model), or None if the model was trained in place."""
+        if weights is not None:
+            load_weights(self._model, weights)
+        self.version = version
+
+    def count_tokens(self, messages: Sequence[Message]) -> int:
+        """Return the length of the prompt that these messages make."""
+        return len(self._encoder.encode(messages))
+
+    def sample_all(self, requests: Sequence[SampleRequest]) -> list[Completion]:
+        """Answer many requests in chunks of ``batch_size``, in the given order; no event loop needed."""
+        draws = [self._draw(request) for request in requests]
+        drawn: list[Drawn] = []
+        for start in range(0, len(draws), self._batch_size):
+            chunk = draws[start : start + self._batch_size]
+            drawn += sample_batch(self._model, chunk, ends=self._ends, watch=self._watch)
+        return [self._completion(draw, result) for draw, result in zip(draws, drawn, strict=True)]
+
+    def _draw(self, request: SampleRequest) -> Draw:
+        prompt = self._encoder.encode(request.messages)
+        room = request.max_tokens if self.context_tokens is None else self.context_tokens - len(prompt)
+        if not prompt or room < 1:
+            raise ValueError(
+                f"debate {request.debate}, turn {request.turn}: a prompt of {len(prompt)} tokens "
+                f"does not fit a context of {self.context_tokens}; shorten it or raise context_tokens"
+            )
+        return Draw(
+            prompt=prompt,
+            max_tokens=min(request.max_tokens, room),
+            temperature=request.temperature,
+            seed=request.seed,
+            stop=request.stop,
+            thinking=self._encoder.opens_thinking(request.messages),
+        )
+
+    def _completion(self, draw: Draw, drawn: Drawn) -> Completion:
+        """Return the completion; the end token is in the tokens and not in the text."""
+        ended = bool(drawn.tokens) and drawn.tokens[-1] in self._ends
+        text, offsets = self._text.text_and_offsets(drawn.tokens[:-1] if ended else drawn.tokens)
+        return Completion(
+            prompt_tokens=draw.prompt,
+            tokens=drawn.tokens,
+            logprobs=drawn.logprobs,
+            text=text,
+            stop_reason=drawn.stop_reason,
+            policy_version=self.version,
+            offsets=(*offsets, len(text)) if ended else offsets,
+        )
+
+
+def end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
+    """Return every id that ends a reply: the model's, the generation configuration's and the tokenizer's."""
+    found: set[int] = set()
+    for source in (model.config, model.generation_config, tokenizer):
+        ids = getattr(source, "eos_token_id", None)
+        found.update([ids] if isinstance(ids, int) else ids or [])
+    return frozenset(found)
+
+
+def load_weights(model: PreTrainedModel, weights: object) -> None:
+    """Put a state dict into the model; ValueError when it holds names the model lacks, or lacks some."""
+    if not isinstance(weights, Mapping):
+        raise ValueError(f"weights must be a state dict or None, got {type(weights).__name__}")
+    state: dict[str, torch.Tensor] = dict(weights)
+    if hasattr(model, "peft_config") and any("lora_" in name for name in state):
+        from peft import set_peft_model_state_dict
+
+        unknown = set_peft_model_state_dict(model, state).unexpected_keys
+        missing: list[str] = []
+    else:
+        missing, unknown = model.load_state_dict(state, strict=False)
+        missing = [name for name in missing if name not in (model._tied_weights_keys or ())]
+    if unknown or missing:
+        raise ValueError(f"weights do not fit the model: unknown {list(unknown)[:3]}, missing {missing[:3]}")
+
+
+def _place(request: SampleRequest) -> tuple[str, int, int]:
+    return request.debate, request.turn.round, request.turn.agent
+
+
+__all__ = ["EncodingError", "LocalPolicy", "end_tokens", "load_weights"]

@@ -1,0 +1,86 @@
+"""Waiting until everybody waits: requests of concurrent debates become one batch that timing cannot change."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Generic, TypeVar
+
+Ask = TypeVar("Ask")
+Answer = TypeVar("Answer")
+
+
+class Rendezvous(Generic[Ask, Answer]):
+    """Collects requests and answers them together once every live seat has one pending.
+
+    ``place`` gives a request its (debate, round, agent): the order of the batch, and what tells debates apart.
+    Requests from outside any seat count like one more debate; with no seats at all they are answered at once.
+    """
+
+    def __init__(
+        self,
+        answer_all: Callable[[Sequence[Ask]], Sequence[Answer]],
+        place: Callable[[Ask], tuple[str, int, int]],
+    ) -> None:
+        self._answer_all, self._place = answer_all, place
+        self._seats = 0
+        self._pending: list[tuple[Ask, asyncio.Future[Answer]]] = []
+        self._scheduled = False
+
+    @contextmanager
+    def seat(self) -> Iterator[None]:
+        """Count one debate as live until the block ends."""
+        self._seats += 1
+        try:
+            yield
+        finally:
+            self._seats -= 1
+            self._check()
+
+    async def ask(self, request: Ask) -> Answer:
+        """Return the answer to this request; an exception of the batch goes to everybody in it."""
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._pending.append((request, future))
+        self._check()
+        return await future
+
+    def _check(self) -> None:
+        """Schedule the batch when nobody is left to wait for.
+
+        ``call_soon``: the siblings of one gather are already in the loop's queue and get in before it.
+        """
+        self._pending = [(request, future) for request, future in self._pending if not future.done()]
+        if self._pending and not self._scheduled and self._waiting() >= self._seats:
+            self._scheduled = True
+            self._pending[0][1].get_loop().call_soon(self._flush)
+
+    def _waiting(self) -> int:
+        """Return how many debates wait. A debate is in one round at a time and asks once for each agent,
+
+        so equal names (two calls running at once) show as one place taken twice.
+        """
+        places = Counter(self._place(request) for request, _ in self._pending)
+        debates: dict[tuple[str, int], int] = {}
+        for (name, number, _), count in places.items():
+            debates[name, number] = max(count, debates.get((name, number), 0))
+        return sum(debates.values())
+
+    def _flush(self) -> None:
+        self._scheduled = False
+        batch = sorted(
+            ((request, future) for request, future in self._pending if not future.done()),
+            key=lambda pair: self._place(pair[0]),
+        )
+        if not batch or self._waiting() < self._seats:
+            return  # a debate took a seat, or was cancelled, in the meantime
+        self._pending = []
+        try:
+            answers = self._answer_all([request for request, _ in batch])
+        except Exception as error:
+            for _, future in batch:
+                future.set_exception(error)
+            return
+        for (_, future), answer in zip(batch, answers, strict=True):
+            future.set_result(answer)

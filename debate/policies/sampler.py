@@ -1,0 +1,285 @@
+"""Batched, KV-cached sampling with one random stream for each request and exact log-probabilities.
+
+A request's draws come from uniforms drawn beforehand with its own seed, by inversion of the distribution
+function, so what it says depends on its own seed and prompt and never on who shares the batch. (Logits
+still differ in their last bits with the batch's shape; a caller that wants equal bits keeps the shapes.)
+Prompts are padded on the left; finished rows are dropped when a fifth of the batch is done.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import torch
+
+from debate.policies.stopping import RowStop, StopWatch
+from debate.types import StopReason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from transformers import PreTrainedModel
+
+_COMPACT_BELOW = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """One row to sample: at most ``max_tokens`` tokens after ``prompt``; temperature 0 is argmax."""
+
+    prompt: tuple[int, ...]
+    max_tokens: int
+    temperature: float
+    seed: int
+    stop: tuple[str, ...] = ()
+    thinking: bool = False
+    """Whether the prompt already opened a think block."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What was sampled: tokens (T,) with the end token, and log-probabilities (T,) in nats."""
+
+    tokens: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    stop_reason: StopReason
+
+
+class Steps(Protocol):
+    """A causal model with its cache, one batch at a time; logits are (B, V) float32 of the last position."""
+
+    def prefill(self, ids: torch.Tensor, pad: torch.Tensor, room: int) -> torch.Tensor:
+        """Read prompts (B, P), of which the first ``pad`` (B,) are padding; ``room`` further tokens may come."""
+        ...
+
+    def step(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Read one more token of each row (B,)."""
+        ...
+
+    def keep(self, rows: torch.Tensor) -> None:
+        """Keep only these rows of the cache."""
+        ...
+
+
+class ModelSteps:
+    """Any transformers causal LM with a key-value cache, LoRA models included."""
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        from transformers import DynamicCache
+
+        base = model.get_base_model() if hasattr(model, "peft_config") else model  # pyright: ignore
+        accepted = inspect.signature(base.forward).parameters
+        self._last_only = {"logits_to_keep": 1} if "logits_to_keep" in accepted else {}
+        self._model = model
+        self._cache = DynamicCache(config=model.config)
+        self._mask = torch.empty(0)
+        self._position = torch.empty(0)
+
+    def prefill(self, ids: torch.Tensor, pad: torch.Tensor, room: int) -> torch.Tensor:
+        """See Steps."""
+        columns = torch.arange(ids.shape[1], device=ids.device)
+        self._mask = (columns >= pad[:, None]).long()
+        self._position = ids.shape[1] - pad
+        return self._forward(ids, (columns - pad[:, None]).clamp(min=0))
+
+    def step(self, tokens: torch.Tensor) -> torch.Tensor:
+        """See Steps."""
+        self._mask = torch.nn.functional.pad(self._mask, (0, 1), value=1)
+        logits = self._forward(tokens[:, None], self._position[:, None])
+        self._position = self._position + 1
+        return logits
+
+    def keep(self, rows: torch.Tensor) -> None:
+        """See Steps."""
+        self._cache.batch_select_indices(rows)
+        self._mask, self._position = self._mask[rows], self._position[rows]
+
+    def _forward(self, ids: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+        output = self._model(
+            input_ids=ids,
+            attention_mask=self._mask,
+            position_ids=positions,
+            past_key_values=self._cache,
+            use_cache=True,
+            **self._last_only,
+        )
+        return output.logits[:, -1].float()
+
+
+def steps_for(model: PreTrainedModel) -> Steps:
+    """Return the fast plain-torch path for small Qwen3 models on a CPU, else the model's own forward."""
+    from debate.policies.qwen3 import Qwen3Steps, fits
+
+    return Qwen3Steps(model) if fits(model) else ModelSteps(model)
+
+
+def draw_tokens(
+    logits: torch.Tensor, temperature: torch.Tensor, uniform: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return one token (B,) for each row of logits (B, V) and its log-probability (B,) at its temperature.
+
+    ``uniform`` (B,) in [0, 1) picks by inversion of the distribution function, in float64. Rows with
+    temperature 0 take the argmax, and their log-probability is that of T = 1.
+
+    >>> logits = torch.tensor([[0.0, 0.0], [0.0, 0.0]])
+    >>> draw_tokens(logits, torch.tensor([1.0, 1.0]), torch.tensor([0.49, 0.51], dtype=torch.float64))[0]
+    tensor([0, 1])
+    """
+    greedy = temperature == 0
+    logps = torch.log_softmax(logits / torch.where(greedy, 1.0, temperature)[:, None], dim=-1)
+    mass = logps.double().exp_().cumsum(dim=-1)
+    picked = torch.searchsorted(mass, (uniform * mass[:, -1])[:, None], right=True)[:, 0]
+    tokens = torch.where(greedy, logits.argmax(dim=-1), picked.clamp(max=logits.shape[1] - 1))
+    return tokens, logps.gather(1, tokens[:, None])[:, 0]
+
+
+@torch.no_grad()
+def sample_batch(
+    model: PreTrainedModel,
+    draws: Sequence[Draw],
+    *,
+    ends: frozenset[int],
+    watch: StopWatch,
+    steps: Steps | None = None,
+) -> list[Drawn]:
+    """Return one result for each draw, in order. ``ends`` are the ids that end a reply."""
+    with _evaluating(model):
+        batch = _Batch(draws, ends=ends, watch=watch, device=model.device)
+        steps = steps or steps_for(model)
+        logits = _read_prompts(steps, batch)
+        while True:
+            tokens = batch.draw(logits)
+            kept = batch.advance(tokens)
+            if not len(kept):
+                return batch.results()
+            if len(kept) < len(tokens):
+                steps.keep(kept)
+            logits = steps.step(tokens[kept])
+
+
+def _read_prompts(steps: Steps, batch: _Batch) -> torch.Tensor:
+    """Return the first logits (B, V). Equal prompts (debates of one problem begin alike) are read once."""
+    ids, pad = batch.prompts()
+    different, places = torch.unique(torch.cat([pad[:, None], ids], dim=1), dim=0, return_inverse=True)
+    if len(different) > _COMPACT_BELOW * len(ids):
+        return steps.prefill(ids, pad, batch.room)
+    logits = steps.prefill(different[:, 1:], different[:, 0], batch.room)
+    steps.keep(places)
+    return logits[places]
+
+
+class _Batch:
+    """The rows still being sampled, their uniforms, and everything drawn so far. B draws, at most T tokens."""
+
+    def __init__(
+        self, draws: Sequence[Draw], *, ends: frozenset[int], watch: StopWatch, device: torch.device
+    ) -> None:
+        self._draws, self._watch, self._device = draws, watch, device
+        self._limits = torch.tensor([draw.max_tokens for draw in draws], device=device)
+        self._temperature = torch.tensor([draw.temperature for draw in draws], device=device)
+        self._uniform = _uniforms(draws).to(device)
+        self._ends = torch.zeros(watch.size, dtype=torch.bool, device=device)
+        self._ends[[end for end in ends if end < watch.size]] = True
+        self._stops = [RowStop(draw.stop, thinking=draw.thinking or None) for draw in draws]
+        self._tables, self._table_of = _stop_tables(draws, watch, device)
+        size = self._uniform.shape
+        self._tokens = torch.zeros(size, dtype=torch.long, device=device)
+        self._logprobs = torch.zeros(size, device=device)
+        self._lengths = torch.zeros(len(draws), dtype=torch.long, device=device)
+        self._stopped = torch.zeros(len(draws), dtype=torch.bool, device=device)
+        self._rows = torch.arange(len(draws), device=device)
+        self._alive = torch.ones(len(draws), dtype=torch.bool, device=device)
+        self._time = 0
+
+    @property
+    def room(self) -> int:
+        """The most tokens any row may still draw."""
+        return self._tokens.shape[1]
+
+    def prompts(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the prompts padded on the left (B, P) and the number of padding positions (B,).
+
+        The padding is token 0 and never seen: masks say what is padding.
+        """
+        longest = max(len(draw.prompt) for draw in self._draws)
+        pad = [longest - len(draw.prompt) for draw in self._draws]
+        ids = [[0] * n + list(draw.prompt) for n, draw in zip(pad, self._draws, strict=True)]
+        return torch.tensor(ids, device=self._device), torch.tensor(pad, device=self._device)
+
+    def draw(self, logits: torch.Tensor) -> torch.Tensor:
+        """Return the next token of each current row and store it."""
+        rows, time = self._rows, self._time
+        tokens, logprobs = draw_tokens(logits, self._temperature[rows], self._uniform[rows, time])
+        self._tokens[rows, time] = tokens
+        self._logprobs[rows, time] = logprobs
+        return tokens
+
+    def advance(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Close the rows that these tokens end; return which current rows go on (none: all are done)."""
+        ended = self._ends[tokens] | self._completes_stop(tokens)
+        self._time += 1
+        newly = self._alive & (ended | (self._limits[self._rows] <= self._time))
+        self._lengths[self._rows[newly]] = self._time
+        self._stopped[self._rows[newly & ended]] = True
+        self._alive = self._alive & ~newly
+        count = int(self._alive.sum())
+        if 0 < count and count >= _COMPACT_BELOW * len(tokens):
+            return torch.arange(len(tokens), device=self._device)
+        kept = self._alive.nonzero()[:, 0]
+        self._rows, self._alive = self._rows[kept], self._alive[kept]
+        return kept
+
+    def results(self) -> list[Drawn]:
+        """Return every row's tokens, log-probabilities and reason, in the order of the draws."""
+        tokens, logprobs = self._tokens.tolist(), self._logprobs.tolist()
+        if any(value != value for value in self._logprobs.sum(dim=1).tolist()):
+            raise ValueError("the model's logits are not numbers (NaN); its weights have diverged")
+        return [
+            Drawn(tuple(row[:length]), tuple(logps[:length]), "stop" if stopped else "length")
+            for row, logps, length, stopped in zip(
+                tokens, logprobs, self._lengths.tolist(), self._stopped.tolist(), strict=True
+            )
+        ]
+
+    def _completes_stop(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Return (b,) whether each current row's token completes one of its stop strings."""
+        found = torch.zeros_like(self._alive)
+        if self._tables is None:
+            return found
+        suspects = (self._tables[self._table_of[self._rows], tokens] & self._alive).nonzero()[:, 0]
+        for place, row in zip(suspects.tolist(), self._rows[suspects].tolist(), strict=True):
+            recent = self._tokens[row, : self._time + 1]
+            found[place] = self._watch.ends(self._stops[row], recent)
+        return found
+
+
+def _uniforms(draws: Sequence[Draw]) -> torch.Tensor:
+    """Return (B, T) float64 uniforms in [0, 1), each row from its own seed alone."""
+    width = max(draw.max_tokens for draw in draws)
+    rows = [np.random.Generator(np.random.PCG64(draw.seed)).random(width) for draw in draws]
+    return torch.from_numpy(np.stack(rows))
+
+
+def _stop_tables(
+    draws: Sequence[Draw], watch: StopWatch, device: torch.device
+) -> tuple[torch.Tensor | None, torch.Tensor]:
+    """Return the stop tables (S, V) of the different stop sets, or None, and each row's index into them."""
+    stops = sorted({draw.stop for draw in draws})
+    index = torch.tensor([stops.index(draw.stop) for draw in draws], device=device)
+    return (torch.stack([watch.table(stop) for stop in stops]).to(device) if any(stops) else None), index
+
+
+@contextmanager
+def _evaluating(model: PreTrainedModel) -> Iterator[None]:
+    """Dropout off while sampling; the model's mode is put back."""
+    training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(training)

@@ -1,0 +1,256 @@
+"""Models and tokenizers from a configuration: a checkpoint by name, or a small one built on the spot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Self
+
+from pydantic import Field, model_validator
+
+from debate.settings import Settings
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase, PreTrainedTokenizerFast
+
+PAD, END, UNKNOWN = "<|pad|>", "<|end|>", "<|unknown|>"
+ROLES = ("<|system|>", "<|user|>", "<|assistant|>")
+CHAT_TEMPLATE = (
+    "{% for message in messages %}{{ '<|' + message['role'] + '|>' + message['content'] }}"
+    "{% if message['role'] == 'assistant' %}{{ '<|end|>' }}{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}"
+)
+_PRINTABLE = "\n" + "".join(map(chr, range(32, 127)))
+
+Fallback = Literal["bytes", "ascii", "none"]
+
+
+class TinyConfig(Settings):
+    """A small Qwen3 model, built with random weights."""
+
+    hidden_size: int = Field(default=128, ge=8)
+    layers: int = Field(default=2, ge=1)
+    heads: int = Field(default=4, ge=1)
+    """Query heads; a divisor of hidden_size."""
+    kv_heads: int = Field(default=2, ge=1)
+    """Key and value heads; a divisor of heads."""
+    intermediate_size: int = Field(default=256, ge=8)
+    init_std: float = Field(default=0.06, gt=0)
+    """Standard deviation of the matrices; 0.02 learns too slowly at this width."""
+    context_tokens: int = Field(default=4096, ge=16)
+    fallback: Fallback = "bytes"
+    """What becomes of text outside the vocabulary: bytes, ASCII characters, or the unknown token."""
+
+    @model_validator(mode="after")
+    def _divisible(self) -> Self:
+        if self.hidden_size % self.heads or (self.hidden_size // self.heads) % 2:
+            raise ValueError(f"heads: {self.heads} must divide hidden_size {self.hidden_size} into even parts")
+        if self.heads % self.kv_heads:
+            raise ValueError(f"kv_heads: {self.kv_heads} must divide heads {self.heads}")
+        return self
+
+
+class ModelConfig(Settings):
+    """Which model plays and learns. Exactly one of ``name_or_path`` and ``tiny``."""
+
+    name_or_path: str | None = None
+    """A hub id such as "Qwen/Qwen3-8B", or a folder with config.json."""
+    tiny: TinyConfig | None = None
+    """Build a small model instead of loading one."""
+    chat: bool | None = None
+    """Whether prompts go through the chat template; None: yes if the tokenizer has one."""
+    device: str = "auto"
+    """"auto" (a GPU if there is one), "cpu", "cuda", "cuda:1"."""
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    """Of the weights; "auto" is bfloat16 on a GPU and float32 on a CPU."""
+    attn_implementation: Literal["sdpa", "eager", "flash_attention_2"] = "sdpa"
+    lora_rank: int = Field(default=0, ge=0)
+    """Rank of the LoRA adapter; 0 trains the full weights."""
+    lora_alpha: float = Field(default=32.0, gt=0)
+    lora_targets: tuple[str, ...] | Literal["all-linear"] = "all-linear"
+    """Names of the modules that get an adapter."""
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if (self.name_or_path is None) == (self.tiny is None):
+            raise ValueError("set exactly one of name_or_path (a checkpoint) and tiny (a small model built here)")
+        return self
+
+
+class ModelError(ValueError):
+    """A model that cannot be loaded, or that does not fit its configuration."""
+
+
+def load_model(
+    config: ModelConfig, *, vocabulary: Sequence[str] | None = None, seed: int
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """Return the model, on its device, and its tokenizer. ``vocabulary``: the pieces of a tiny model.
+
+    ``seed`` decides the initial weights (of the adapter too) and leaves torch's own stream untouched.
+    """
+    import torch
+
+    device, dtype = resolve_device(config.device), resolve_dtype(config)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        if config.tiny is None:
+            model, tokenizer = _load_checkpoint(config, dtype)
+        else:
+            tokenizer = build_tokenizer(vocabulary or (), fallback=config.tiny.fallback)
+            model = build_tiny(config.tiny, tokenizer, attn_implementation=config.attn_implementation).to(dtype)
+        chat_flag(config, tokenizer)
+        model = model.to(device)  # pyright: ignore[reportArgumentType]
+        if config.lora_rank:
+            model = add_lora(model, config)
+    return model, tokenizer
+
+
+def chat_flag(config: ModelConfig, tokenizer: PreTrainedTokenizerBase) -> bool:
+    """Return whether prompts are chats. ModelError when a chat is asked of a tokenizer without a template."""
+    if config.chat and not tokenizer.chat_template:
+        raise ModelError(
+            f"model.chat: true, but the tokenizer of {config.name_or_path or 'the tiny model'} has no chat "
+            "template (a base model?); set model.chat = false"
+        )
+    return bool(tokenizer.chat_template) if config.chat is None else config.chat
+
+
+def resolve_device(name: str) -> torch.device:
+    """Return the device of this name; "auto" is the first GPU, or the CPU."""
+    import torch
+
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise ModelError(f"model.device: unknown device {name!r}; use auto, cpu, cuda or cuda:N") from error
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ModelError(f"model.device: {name!r}, but torch sees no CUDA device; use cpu or auto")
+    return device
+
+
+def resolve_dtype(config: ModelConfig) -> torch.dtype:
+    """Return the type of the weights; "auto" is bfloat16 on a GPU and float32 on a CPU."""
+    import torch
+
+    if config.dtype != "auto":
+        return getattr(torch, config.dtype)
+    return torch.float32 if resolve_device(config.device).type == "cpu" else torch.bfloat16
+
+
+def build_tiny(
+    config: TinyConfig, tokenizer: PreTrainedTokenizerBase, *, attn_implementation: str = "sdpa"
+) -> PreTrainedModel:
+    """Return a Qwen3 model with random weights (torch's global seed) for this tokenizer's vocabulary."""
+    from transformers import Qwen3Config, Qwen3ForCausalLM
+
+    return Qwen3ForCausalLM(
+        Qwen3Config(
+            vocab_size=len(tokenizer),
+            hidden_size=config.hidden_size,
+            num_hidden_layers=config.layers,
+            num_attention_heads=config.heads,
+            num_key_value_heads=config.kv_heads,
+            head_dim=config.hidden_size // config.heads,
+            intermediate_size=config.intermediate_size,
+            max_position_embeddings=config.context_tokens,
+            initializer_range=config.init_std,
+            tie_word_embeddings=True,
+            pad_token_id=tokenizer.pad_token_id,
+            eos_token_id=tokenizer.eos_token_id,
+            attn_implementation=attn_implementation,
+        )
+    )
+
+
+def build_tokenizer(pieces: Sequence[str], *, fallback: Fallback = "bytes") -> PreTrainedTokenizerFast:
+    """Return a tokenizer with one token for each piece; where several fit, the longest wins.
+
+    Other text becomes UTF-8 bytes (256 tokens; every text round-trips), printable ASCII characters (96
+    tokens) or the unknown token, by ``fallback``. Roles are rendered as ``<|user|>content<|assistant|>``.
+
+    >>> tokenizer = build_tokenizer(["11", " 1", " 11", "<solution>"], fallback="none")
+    >>> tokenizer.tokenize("<solution> 11 1")
+    ['<solution>', ' 11', ' 1']
+    """
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    alphabet = _alphabet(fallback)
+    special = (END, PAD, UNKNOWN, *ROLES)
+    vocabulary = {token: index for index, token in enumerate([*special, *alphabet])}
+    backend = Tokenizer(models.BPE(vocab=vocabulary, merges=[], unk_token=UNKNOWN))
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    backend.decoder = decoders.ByteLevel()
+    backend.add_special_tokens([AddedToken(token, normalized=False, special=True) for token in special])
+    missing = [piece for piece in dict.fromkeys(pieces) if piece not in vocabulary]
+    backend.add_tokens([AddedToken(piece, normalized=False, special=False) for piece in missing])
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=backend,
+        pad_token=PAD,
+        eos_token=END,
+        unk_token=UNKNOWN,
+        additional_special_tokens=list(ROLES),
+        clean_up_tokenization_spaces=False,
+    )
+    tokenizer.chat_template = CHAT_TEMPLATE
+    _check_pieces(tokenizer, pieces)
+    return tokenizer
+
+
+def _alphabet(fallback: Fallback) -> list[str]:
+    """Return the byte-level characters of the fallback."""
+    from tokenizers import pre_tokenizers
+
+    if fallback == "bytes":
+        return sorted(pre_tokenizers.ByteLevel.alphabet())
+    splitter = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    return [splitter.pre_tokenize_str(c)[0][0] for c in _PRINTABLE] if fallback == "ascii" else []
+
+
+def _check_pieces(tokenizer: PreTrainedTokenizerFast, pieces: Sequence[str]) -> None:
+    """Raise ModelError for a piece that is not one token, or does not come back as it was."""
+    for piece in pieces:
+        ids = tokenizer.encode(piece, add_special_tokens=False)
+        if len(ids) != 1 or tokenizer.decode(ids) != piece or piece in (PAD, END, UNKNOWN, *ROLES):
+            raise ModelError(f"vocabulary: {piece!r} cannot be a piece; use plain text without control tokens")
+
+
+def add_lora(model: PreTrainedModel, config: ModelConfig) -> PreTrainedModel:
+    """Return the model with a fresh LoRA adapter; only the adapter is trained."""
+    from peft import LoraConfig, get_peft_model
+
+    targets = config.lora_targets if isinstance(config.lora_targets, str) else list(config.lora_targets)
+    lora = LoraConfig(
+        r=config.lora_rank,
+        lora_alpha=config.lora_alpha,  # pyright: ignore[reportArgumentType]
+        target_modules=targets,
+        task_type="CAUSAL_LM",
+    )
+    try:
+        return get_peft_model(model, lora)  # pyright: ignore[reportReturnType]
+    except ValueError as error:
+        raise ModelError(f"model.lora_targets: {config.lora_targets!r} does not fit this model: {error}") from error
+
+
+def _load_checkpoint(
+    config: ModelConfig, dtype: torch.dtype
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    name = str(config.name_or_path)
+    path = Path(name).expanduser()
+    if (path.is_dir() or name.startswith((".", "/", "~"))) and not (path / "config.json").is_file():
+        raise ModelError(f"model.name_or_path: no model in {name!r} (no config.json there); give a folder or a hub id")
+    source = str(path) if path.is_dir() else name
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(source)
+        model = AutoModelForCausalLM.from_pretrained(
+            source, dtype=dtype, attn_implementation=config.attn_implementation
+        )
+    except (OSError, ValueError, ImportError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise ModelError(f"model.name_or_path: cannot load {name!r}: {reason}") from error
+    return model, tokenizer
