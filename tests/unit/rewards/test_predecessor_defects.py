@@ -1,0 +1,210 @@
+"""Defects of the public recipe this project follows, each rebuilt as a foil: its number beside ours.
+
+Here are those about votes and rewards. What reaches a prompt (D9, D10, D12, D13) is in
+tests/unit/debate/test_predecessor_prompts.py; token streams (D4) and baselines (D6) are with the learner's.
+"""
+
+import asyncio
+import re
+from collections import Counter
+from itertools import combinations, product
+
+import pytest
+
+from debate.config import DebateConfig
+from debate.hold import hold_debate
+from debate.parsing import parse_turn
+from debate.types import Completion, Problem, SampleRequest, TurnId
+from rewards import RewardConfig, check_scheme, score_debate, score_votes
+
+CONFIG = RewardConfig()
+HANDLES = ("K7", "M4", "Q2")
+
+
+class EveryonePrefersTheFirst:
+    """Solves to its seat and round, and orders the handles alphabetically in every comparison."""
+
+    version = 0
+
+    async def sample(self, request: SampleRequest) -> Completion:
+        seat, round_ = request.turn.agent, request.turn.round
+        text = f"<solution>\\boxed{{{10 * seat + round_}}}</solution>"
+        if round_:
+            text += "<evaluation>Read.</evaluation><comparison>K7 > M4\nK7 > Q2\nM4 > Q2</comparison>"
+        return Completion((), (), (), text, "stop", 0)
+
+    async def update(self, weights: object, version: int) -> None:
+        raise NotImplementedError
+
+
+def held(**protocol):
+    config = DebateConfig(handles=HANDLES, **protocol)
+    return asyncio.run(hold_debate(Problem("p", "Two and two?"), EveryonePrefersTheFirst(), config, seed=3))
+
+
+# D1: the credited turn
+
+
+def credited_as_if_in_turns(judge: TurnId, target: int) -> TurnId:
+    """The foil: the target's latest text, had agents spoken one after the other."""
+    return TurnId(target, judge.round if target < judge.agent else judge.round - 1)
+
+
+def test_d1_votes_credit_the_turn_that_the_judge_was_shown():
+    debate = held(num_agents=3, num_rounds=3, final_ballot=False)
+    references = [(vote.judge, target) for vote in debate.votes for target in (vote.left, vote.right)]
+    theirs = [
+        credited_as_if_in_turns(judge, target.agent) in debate.turn(judge).shown
+        for judge, target in references
+    ]
+    ours = [target in debate.turn(judge).shown for judge, target in references]
+    assert len(references) == 12
+    assert sum(theirs) / len(theirs) == 0.5
+    assert sum(ours) / len(ours) == 1.0
+
+
+def test_d1_the_reward_lands_on_the_mistake_and_not_on_its_correction():
+    """Agent 0 was wrong in round 0 and right in round 1; agent 2, shown round 0, votes against it."""
+    judge = TurnId(2, 1)
+    assert credited_as_if_in_turns(judge, 0) == TurnId(0, 1)  # the correction would get the -1
+    peer = score_votes(3, 2, [(2, 1, 1, 0, "left")], None, CONFIG).peer
+    assert peer[0] == (-1.0, None)
+    assert peer[1] == (1.0, None)
+
+
+# D2: agreement with a consensus that holds one's own vote
+
+
+def agreement_with_all(flips: tuple[int, ...]) -> list[int]:
+    """The foil: each judge against the sign of all votes on the pair, its own among them."""
+    total = sum(flips)
+    return [flip * ((total > 0) - (total < 0)) for flip in flips]
+
+
+@pytest.mark.parametrize(
+    ("n", "exact", "published"), [(3, 1.0, 1.0), (4, 0.5, 0.52), (5, 0.5, 0.50), (7, 0.375, 0.38)]
+)
+def test_d2_coin_flip_judges_earn_nothing(n, exact, published):
+    """Every outcome of the N - 2 coin flips on one pair. (0.52 was a simulation; the exact value is 1/2.)"""
+    judges, theirs, ours = range(2, n), [], []
+    for flips in product((1, -1), repeat=n - 2):
+        theirs += agreement_with_all(flips)
+        votes = [(j, 1, 0, 1, "left" if flip > 0 else "right") for j, flip in zip(judges, flips, strict=True)]
+        judged = score_votes(n, 1, votes, None, CONFIG).judge
+        ours += [judged[j][1] for j in judges if judged[j][1] is not None]
+    assert sum(theirs) / len(theirs) == exact == pytest.approx(published, abs=0.021)
+    assert sum(ours) == 0
+    assert (len(ours) == 0) == (n == 3)
+
+
+def test_d2_a_judge_stream_that_would_be_constant_is_refused():
+    with pytest.raises(ValueError, match="no pair has two judges"):
+        check_scheme(DebateConfig(num_agents=3), RewardConfig(judge_truth_weight=0.0), verifiable=True)
+
+
+# D3: the opening round
+
+
+def test_d3_nothing_is_due_in_the_opening_round():
+    def fined_for_silence(votes, turn: TurnId) -> float:
+        return -0.5 if not any((j, t) == (turn.agent, turn.round) for j, t, *_ in votes) else 0.0
+
+    asked_for_nothing = [(j, 1, *others, "tie") for j, others in enumerate([(1, 2), (0, 2), (0, 1)])]
+    theirs = [fined_for_silence(asked_for_nothing, TurnId(agent, 0)) for agent in range(3)]
+    ours = score_votes(3, 1, asked_for_nothing, None, CONFIG).format
+    assert theirs == [-0.5] * 3
+    assert [row[0] for row in ours] == [0.0] * 3
+
+
+def test_d3_invented_votes_of_the_opening_round_do_not_count():
+    text = "<solution>4</solution><comparison>K7 > M4</comparison>"
+    theirs = margin_of_lines(["K7 > M4"], "K7")
+    assert theirs == 1.0
+    assert parse_turn(text, handles=HANDLES, own="Q2", due=False).ballots == ()
+    rewards = score_votes(3, 1, [(2, 0, 0, 1, "left")], None, CONFIG)
+    assert rewards.peer[0] == (None,)
+    assert rewards.count("votes/not_shown") == 1
+
+
+# D5: the last round
+
+
+def test_d5_the_last_round_is_judged():
+    theirs = score_debate(held(num_agents=3, num_rounds=3, final_ballot=False), None, CONFIG).peer
+    ours = score_debate(held(num_agents=3, num_rounds=3), None, CONFIG).peer
+    assert [row[2] for row in theirs] == [None] * 3
+    assert sorted(row[2] for row in ours) == [-1.0, 0.0, 1.0]
+
+
+# D7: the truth
+
+
+def test_d7_the_truth_is_a_reward_and_not_a_log_line():
+    """Both judges prefer the wrong answer of agent 0 to the right one of agent 1."""
+    votes = [(2, 1, 0, 1, "left"), (3, 1, 0, 1, "left")]
+    rewards = score_votes(4, 1, votes, [[False], [True], [None], [None]], CONFIG)
+    theirs = {agent: rewards.peer[agent][0] for agent in (0, 1)}
+    assert theirs == {0: 1.0, 1: -1.0}
+    ours = {agent: 0.2 * rewards.peer[agent][0] + 0.8 * rewards.truth[agent][0] for agent in (0, 1)}
+    assert ours == pytest.approx({0: 0.2, 1: 0.6})  # as truth_weight = 0.8 mixes them
+    assert [row[1] for row in rewards.judge[2:]] == [-1.0, -1.0]
+
+
+# D8: stuffed boxes, contradictions, names within names
+
+
+def margin_of_lines(lines: list[str], name: str) -> float:
+    """The foil: every line counts, and a name is whoever's label is found first within the text."""
+    points = Counter()
+    for line in lines:
+        winner, loser = line.split(" > ")
+        points["W"] += name in winner
+        points["L"] += name in loser
+    return (points["W"] - points["L"]) / points.total()
+
+
+def test_d8_a_repeated_line_is_one_vote():
+    theirs = margin_of_lines(["K7 > M4"] * 9 + ["M4 > K7"], "K7")
+    ours = score_votes(4, 1, [(2, 1, 0, 1, "left")] * 9 + [(3, 1, 1, 0, "left")], None, CONFIG)
+    assert theirs == 0.8
+    assert ours.peer[0] == (0.0,)
+    assert ours.count("votes/duplicate") == 8
+
+
+def test_d8_contradictory_lines_are_no_votes():
+    theirs = margin_of_lines(["K7 > M4", "M4 > K7", "K7 > Q2"], "K7")
+    votes = [(3, 1, 0, 1, "left"), (3, 1, 1, 0, "left"), (3, 1, 0, 2, "left")]
+    ours = score_votes(4, 1, votes, None, CONFIG)
+    assert theirs == pytest.approx(1 / 3)
+    assert ours.peer == ((1.0,), (None,), (-1.0,), (None,))
+
+
+def test_d8_a_name_within_another_is_not_that_name():
+    line = "A10 > A2"
+    theirs = margin_of_lines([line], "A1")
+    text = f"<solution>4</solution><evaluation>-</evaluation><comparison>{line}</comparison>"
+    (ballot,) = parse_turn(text, handles=("A1", "A10", "A2", "A3"), own="A3", due=True).ballots
+    assert theirs == 1.0  # A1 is paid for a vote on A10
+    assert (ballot.left, ballot.right, ballot.outcome) == ("A10", "A2", "left")
+
+
+# D11: the direction
+
+
+@pytest.mark.parametrize(("first", "second"), list(combinations(HANDLES, 2)))
+@pytest.mark.parametrize("operator", [">", "<"])
+def test_d11_the_operator_points_at_the_loser(first, second, operator):
+    seats = {handle: seat for seat, handle in enumerate((*HANDLES, "Z9"))}
+    line = f"{first} {operator} {second}"
+
+    def read_backwards(line: str) -> str:
+        left, found, right = re.fullmatch(r"(\w+) ([<>]) (\w+)", line).groups()
+        return right if found == ">" else left
+
+    text = f"<solution>4</solution><evaluation>-</evaluation><comparison>{line}</comparison>"
+    (ballot,) = parse_turn(text, handles=seats, own="Z9", due=True).ballots
+    vote = (3, 1, seats[ballot.left], seats[ballot.right], ballot.outcome)
+    peer = score_votes(4, 1, [vote], None, CONFIG).peer
+    better, worse = (first, second) if operator == ">" else (second, first)
+    assert read_backwards(line) == worse
+    assert (peer[seats[better]], peer[seats[worse]]) == ((1.0,), (-1.0,))
