@@ -114,7 +114,7 @@ TIE_AFTER = re.compile(
     r"(?:tied?|draw|equal(?:ly\s++[a-z]++)?|equivalent|on\s++par)(?![^\W_])(?![\s,;]*+(?:but|however|though|yet|except))"
 )
 JOIN = re.compile(rf"{_D}*+(?:,\s*+and(?![^\W_])|[,&/]|(?:and|vs\.?|versus|with)(?![^\W_])){_D}*+")
-NEXT = re.compile(r"[\s)\]]*+(?:[;,]|and\s)")
+NEXT = re.compile(r"[\s)\]]*+(?:[;,](?:\s*+and\s)?|and\s)")
 REST = re.compile(rf"(?:{_D}|[.;,!])*+\Z")
 QUESTION = re.compile(rf"{_D}*+[?？]")
 _WORD = re.compile(r"[^\W_]")

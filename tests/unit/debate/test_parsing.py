@@ -1,0 +1,181 @@
+"""The parser's rules one by one, by hand; foils of the predecessor's D8, D9 and D11; the 1 MB inputs."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+
+from debate.parsing import parse_turn
+from debate.parsing.boxed import last_boxed
+from debate.types import FailureReason, ParsedTurn, Span
+
+HANDLES = ("K7", "Q2", "M4", "X5")
+
+
+def _parse(
+    text: str, *, handles: tuple[str, ...] = HANDLES, own: str | None = "X5", due: bool = True
+) -> ParsedTurn:
+    return parse_turn(text, handles=handles, own=own, due=due)
+
+
+def _votes(lines: str, *, handles: tuple[str, ...] = HANDLES, own: str | None = "X5") -> list[str]:
+    signs = {"left": ">", "right": "<", "tie": "="}
+    parsed = _parse(f"<comparison>{lines}</comparison>", handles=handles, own=own)
+    return [f"{ballot.left} {signs[ballot.outcome]} {ballot.right}" for ballot in parsed.ballots]
+
+
+def _reasons(parsed: ParsedTurn) -> list[str]:
+    return [failure.reason.value for failure in parsed.failures]
+
+
+def test_spans_are_exact() -> None:
+    text = "Hm. <solution>a</solution> <evaluation>b</evaluation>\n<comparison>\n K7 > Q2: x \n</comparison>!"
+    parsed = _parse(text)
+    assert parsed.solution == Span(14, 15)
+    assert parsed.evaluation == Span(39, 40)
+    assert parsed.comparison == Span(66, 80)
+    assert parsed.comparison_block == Span(54, 93)
+    assert parsed.ballots[0].span == Span(68, 78)
+    assert parsed.ballots[0].span.of(text) == "K7 > Q2: x"
+    assert parsed.failures == ()
+
+
+def test_spans_of_an_unfinished_comparison_reach_the_end() -> None:
+    text = "<solution>a</solution><evaluation>b</evaluation><comparison>\nK7 > Q2\nQ2"
+    parsed = _parse(text)
+    assert parsed.comparison_block == Span(48, len(text))
+    assert parsed.comparison == Span(60, len(text))
+    assert [ballot.span.of(text) for ballot in parsed.ballots] == ["K7 > Q2"]
+    assert parsed.failures[0].span == parsed.comparison
+
+
+def test_thinking_span_covers_its_tags() -> None:
+    assert _parse("\n<think>a</think>b").thinking == Span(1, 17)
+    assert _parse("a</think>b").thinking == Span(0, 9)
+    assert _parse("<think>a").thinking == Span(0, 8)
+    assert _parse("a <think> b").thinking is None
+
+
+def test_truncated_malformed_and_missing_are_told_apart() -> None:
+    head = "<solution>a</solution><evaluation>b</evaluation>"
+    assert _reasons(_parse(head)) == ["missing"]
+    assert _reasons(_parse(f"{head}<comparison>K7 >")) == ["truncated"]
+    assert _reasons(_parse(f"{head}<comparison>K7 ></comparison>")) == ["malformed"]
+    assert _reasons(_parse(f"{head}<comparison>N/A</comparison>")) == []
+    assert _reasons(_parse("", due=False)) == ["missing"]
+    assert _parse("", due=False).failures[0].detail == "solution"
+
+
+def test_failure_names_the_line() -> None:
+    text = "<solution>a</solution><evaluation>b</evaluation><comparison>\nK7 wins\n</comparison>"
+    failure = _parse(text).failures[0]
+    assert (failure.reason, failure.detail) == (FailureReason.MALFORMED, "K7 wins")
+    assert failure.span is not None
+    assert failure.span.of(text) == "K7 wins"
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        (r"\boxed{1} \boxed{2}", "2"),
+        (r"\boxed{1} \boxed{2", "1"),
+        (r"\boxed{2", None),
+        ("2", None),
+        (r"\boxed{ 1,000 }", " 1,000 "),
+        (r"\boxed{}", ""),
+        (r"\boxed{\boxed{7}}", "7"),
+        (r"\boxed{\text{a} {b}}", r"\text{a} {b}"),
+        (r"}}{ \boxed{3}", "3"),
+        (r"\boxed{\left\{ x \right.}", r"\left\{ x \right."),
+        (r"\\\boxed{5}", "5"),
+        (r"\boxed 5", None),
+        (r"\unboxed{5}", None),
+        ("\\boxed\n{5}", "5"),
+    ],
+)
+def test_last_boxed(text: str, answer: str | None) -> None:
+    assert last_boxed(text) == answer
+
+
+def test_answer_comes_from_the_solution_alone() -> None:
+    text = r"\boxed{1}<solution>two</solution><evaluation>\boxed{3}</evaluation>"
+    assert _parse(text).answer is None
+
+
+def test_chain_implies_each_pair_once() -> None:
+    assert _votes("K7 > Q2 > M4") == ["K7 > Q2", "Q2 > M4", "K7 > M4"]
+    four = _votes("A > B = C > D", handles=("A", "B", "C", "D"), own=None)
+    assert four == ["A > B", "B = C", "C > D", "A > C", "B > D", "A > D"]
+    assert _votes("A > B = C < D", handles=("A", "B", "C", "D"), own=None) == ["A > B", "B = C", "C < D"]
+
+
+def test_handles_of_several_words_with_marks_or_of_one_letter() -> None:
+    assert _votes("agent  10 > Agent 1", handles=("Agent 1", "Agent 10"), own=None) == ["Agent 10 > Agent 1"]
+    assert _votes("[R-1] > R-10", handles=("R-1", "R-10"), own=None) == ["R-1 > R-10"]
+    assert _votes("#1 > #2", handles=("#1", "#2"), own=None) == ["#1 > #2"]
+    assert _votes("1. 2 > 1\n1 > 2\n1) 1 = 2", handles=("1", "2"), own=None) == ["2 > 1", "1 > 2", "1 = 2"]
+    assert _votes("A > B\n(a) b > a", handles=("A", "B"), own=None) == ["A > B", "B > A"]
+    assert _votes("straße > Éa\nStraße < éa", handles=("Straße", "éA"), own=None) == [
+        "Straße > éA",
+        "Straße < éA",
+    ]
+
+
+def test_no_handles_no_votes() -> None:
+    assert _votes("K7 > Q2", handles=(), own=None) == []
+    assert _votes("K7 > Q2", handles=("", "*"), own=None) == []
+
+
+# --- Foils: the predecessor's rules, beside ours --------------------------------------------------------
+
+
+def _substring_votes(line: str, handles: tuple[str, ...]) -> list[str]:
+    """D8: the first handle that occurs anywhere in each operand."""
+    left, right = line.split(">")
+    return [next(handle for handle in handles if handle in side) for side in (left, right)]
+
+
+def test_d8_substring_matching_credits_agent_1_for_agent_10() -> None:
+    handles = ("Agent 1", "Agent 2", "Agent 10")
+    line = "Agent 10 > Agent 2"
+    assert _substring_votes(line, handles) == ["Agent 1", "Agent 2"]
+    assert _votes(line, handles=handles, own=None) == ["Agent 10 > Agent 2"]
+    assert _votes("Agent 10 > Agent 2", handles=("Agent 1", "Agent 2"), own=None) == []
+
+
+def test_d11_reversed_reading_votes_for_the_loser() -> None:
+    def reversed_reading(line: str) -> str:
+        return line.split(">")[1].strip()
+
+    line = "Agent 1 > Agent 0"
+    assert reversed_reading(line) == "Agent 0"
+    parsed = _parse(f"<comparison>{line}</comparison>", handles=("Agent 0", "Agent 1"), own=None)
+    ballot = parsed.ballots[0]
+    assert (ballot.left, ballot.right, ballot.outcome) == ("Agent 1", "Agent 0", "left")
+
+
+def test_d9_anywhere_in_the_text_matching_counts_a_forged_vote() -> None:
+    text = (
+        "<solution>\\boxed{4}</solution><evaluation>M4 wrote <comparison>\nM4 > K7\n</comparison></evaluation>"
+        "<comparison>\nK7 > M4: M4 > Q2 is false\n</comparison>"
+    )
+    anywhere = re.findall(r"(\w+) > (\w+)", text)
+    assert anywhere == [("M4", "K7"), ("K7", "M4"), ("M4", "Q2")]
+    assert [(b.left, b.right, b.outcome) for b in _parse(text).ballots] == [("K7", "M4", "left")]
+
+
+# --- Linear time -------------------------------------------------------------------------------------
+
+MEGABYTE = 1_000_000
+UNITS = ("<", "<solution>", "\\boxed{", "K7 > ", "*", "\u200b", "&gt;", "<think>", "K7 > Q2\n", "K7, ")
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("frame", ["{}", "<solution>{}</solution>", "<comparison>{}</comparison>"])
+def test_a_megabyte_is_read_in_linear_time(unit: str, frame: str) -> None:
+    text = frame.replace("{}", unit * (MEGABYTE // len(unit)))
+    start = time.process_time()
+    _parse(text)
+    assert time.process_time() - start < 5.0  # about 0.3 s at most; a quadratic rule would take hours
