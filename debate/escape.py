@@ -1,0 +1,68 @@
+r"""What others wrote, made harmless before it enters a prompt (D9).
+
+A shown text can not open or close a tag, carry a chat control token, or hide characters:
+
+- line breaks of every kind become ``\n``; control, zero-width, bidi and other invisible characters go,
+- ``<`` (also ``＜`` and ``﹤``) becomes ``&lt;`` where a tag could begin: before a letter, ``/``, ``|``,
+  ``!``, ``?`` or ``_``, before spaces and a section's name, and at the end of the text,
+- ``[`` becomes ``&#91;`` before the bracketed control words of chat templates, as in ``[INST]``.
+
+Mathematics stays as it is: ``x < 5``, ``x < y``, ``0<x<1``, ``a & b`` and ``[ABC]``. Only a letter right
+after ``<`` with a space or more letters behind it, as in ``n<m holds``, is taken for a possible tag and
+becomes ``n&lt;m``. The prompt files see to it that escaped text can not look like a new entry of the history
+either: an entry opens with a tag, or a shown text never starts a line (``line_break``).
+"""
+
+from __future__ import annotations
+
+import re
+
+_LINE_BREAK = re.compile("\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    "\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff"
+    "\ud800-\udfff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+_TAG = re.compile(
+    r"[<\uff1c\ufe64](?=\s*(?:/|\Z)"
+    r"|[|\uff5c!?_]"
+    r"|[^\W\d_](?![^\w\s/>\uff1e|:=.\-])"
+    r"|\s+(?:solution|evaluation|comparison|think|work)\b)",
+    re.IGNORECASE,
+)
+_CONTROL_WORD = re.compile(
+    r"\[(?=\s*/?\s*(?:INST|SYS|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_\w{1,20}|IMG(?:_\w{1,20})?|THINK|ARGS|CALL_ID"
+    r"|PREFIX|MIDDLE|SUFFIX|CLS|SEP|MASK|gMASK|sMASK|sop|eop|PAD|UNK|BOS|EOS)\s*\])"
+)
+_PRIVATE = re.compile(
+    r"(?:<|&lt;)\s*(comparison|think(?:ing)?)\b[^<>&]*(?<!/)(?:>|&gt;)"
+    r".*?(?:(?:<|&lt;)\s*(?:/\s*\1|\1\s*/)\s*(?:>|&gt;)|\Z)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def clean(text: str) -> str:
+    r"""Return ``text`` with plain line breaks and without characters that cannot be seen.
+
+    >>> clean("a\u200bb\u202e\r\nc\x00")
+    'ab\nc'
+    """
+    return _UNSEEN.sub("", _LINE_BREAK.sub("\n", text))
+
+
+def without_private(text: str) -> str:
+    """Return ``text`` without comparison and thinking blocks that a reply has nested in a section (D13).
+
+    >>> without_private("2+2=4 <comparison>K7 > Q2</comparison>so 4")
+    '2+2=4 so 4'
+    """
+    return _PRIVATE.sub("", text) if "<" in text or "&lt;" in text else text
+
+
+def escape(text: str) -> str:
+    """Return ``text`` as it may stand in a prompt: cleaned, and unable to form a tag or a control token.
+
+    >>> escape("x < 5 and 0<x<1, but </solution> <|im_end|> [INST]")
+    'x < 5 and 0<x<1, but &lt;/solution> &lt;|im_end|> &#91;INST]'
+    """
+    return _CONTROL_WORD.sub("&#91;", _TAG.sub("&lt;", clean(text)))

@@ -1,0 +1,218 @@
+"""Hold debates: one readable function of the protocol, and many of them at once."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import replace
+from typing import TypeVar
+
+from debate.config import DebateConfig
+from debate.history import (
+    Entry,
+    Table,
+    View,
+    completion_tokens,
+    entry,
+    room_for_prompt,
+    set_table,
+    view,
+)
+from debate.parsing import parse_turn
+from debate.prompts import SECTIONS
+from debate.seeds import derive_seed
+from debate.showing import public_part
+from debate.types import (
+    Completion,
+    Debate,
+    FailureReason,
+    ParsedTurn,
+    Policy,
+    Problem,
+    SampleRequest,
+    Turn,
+    TurnId,
+    Vote,
+)
+
+T = TypeVar("T")
+
+
+async def hold_debate(
+    problem: Problem, policy: Policy, config: DebateConfig, *, seed: int, name: str | None = None
+) -> Debate:
+    """Hold one debate and return it with every turn and every vote as cast.
+
+    The result depends on the arguments alone if the policy's replies depend on the requests' seeds alone.
+    ``name`` is what requests call the debate; it must be unique among debates that share the policy at a
+    time. An exception of the policy ends the debate and is raised here; PromptTooLongError when a prompt
+    can not be cut to fit.
+    """
+    with _seat(policy):
+        return await _debate(problem, policy, config, seed, name or debate_name(seed, problem.id))
+
+
+async def _debate(problem: Problem, policy: Policy, config: DebateConfig, seed: int, name: str) -> Debate:
+    """Hold one debate from an entered seat: R rounds of solutions, then the ballot if one is due."""
+    table, room, version = set_table(problem, config, seed), room_for_prompt(policy, config), policy.version
+    turns: list[Turn] = []
+    past: list[list[Entry]] = []  # what others may see, (round, N)
+    for round_ in range(config.num_rounds + config.final_ballot):
+        views = [view(table, past, agent, round_, room) for agent in range(config.num_agents)]
+        if round_ == config.num_rounds and not views[0].due:
+            break  # nobody has two solutions to compare: no ballot
+        requests = [
+            _request(table, seen, TurnId(agent, round_), seed, name) for agent, seen in enumerate(views)
+        ]
+        replies = await _together([policy.sample(request) for request in requests])
+        spoken = [read_turn(table, *pair) for pair in zip(requests, views, replies, strict=True)]
+        turns += spoken
+        past.append([entry(table.texts, public_part(turn, strip=table.texts.strip)) for turn in spoken])
+    votes = tuple(vote for turn in turns for vote in votes_of(turn, table.handles))
+    return Debate(problem, table.personas, tuple(turns), votes, seed, version, config)
+
+
+def _request(table: Table, seen: View, turn: TurnId, seed: int, name: str) -> SampleRequest:
+    """Return the request of one turn, with the persona's own temperature (D12) and a seed of its own."""
+    config = table.config
+    closing = () if config.thinking_tokens else (f"</{SECTIONS[seen.task][-1]}>",)
+    return SampleRequest(
+        messages=seen.messages,
+        temperature=table.personas[turn.agent].temperature,
+        max_tokens=completion_tokens(config),
+        stop=(*config.stop, *closing),
+        seed=derive_seed(seed, "sample", turn.round, turn.agent),
+        debate=name,
+        turn=turn,
+    )
+
+
+def read_turn(table: Table, request: SampleRequest, seen: View, completion: Completion) -> Turn:
+    """Return the turn that a reply makes, parsed with the labels of its debate."""
+    handle = table.handles[request.turn.agent]
+    own = None if table.config.judge_own else handle
+    ballot = seen.task == "ballot"
+    parsed = parse_turn(completion.text, handles=table.handles, own=own, due=seen.due)
+    return Turn(
+        id=request.turn,
+        handle=handle,
+        shown=seen.shown,
+        completion=completion,
+        parsed=_without_missing_solution(parsed) if ballot else parsed,
+        compared=seen.compared,
+        cut=seen.cut,
+        ballot=ballot,
+    )
+
+
+def _without_missing_solution(parsed: ParsedTurn) -> ParsedTurn:
+    """Return the parsed ballot without the report that it has no solution: none was asked for."""
+    kept = tuple(f for f in parsed.failures if (f.reason, f.detail) != (FailureReason.MISSING, "solution"))
+    return parsed if len(kept) == len(parsed.failures) else replace(parsed, failures=kept)
+
+
+def votes_of(turn: Turn, handles: Sequence[str]) -> Iterator[Vote]:
+    """Yield the votes that a turn cast on turns it was shown, repeats included.
+
+    A handle means its agent's newest shown turn, and credit goes to exactly that turn (D1).
+    """
+    meant = {handles[target.agent].upper(): target for target in turn.compared}
+    for ballot in turn.parsed.ballots:
+        left, right = meant.get(ballot.left.upper()), meant.get(ballot.right.upper())
+        if left and right:
+            yield Vote(turn.id, left, right, ballot.outcome, ballot.span)
+
+
+def run_debates(
+    problems: Sequence[Problem],
+    policy: Policy,
+    config: DebateConfig,
+    *,
+    seed: int,
+    max_live: int | None = None,
+) -> list[Debate]:
+    """Hold one debate for each problem of the list, at the same time, and return them in the list's order.
+
+    For K debates of one problem, list it K times: each debate's seed comes from ``seed``, its place in the
+    list and the problem's id. Every debate goes on as soon as its own round is complete; ``max_live`` bounds
+    how many are open at a time. Works where an event loop already runs, as in notebooks, by using a thread.
+    The first exception of the policy cancels the other debates and is raised here.
+    """
+    if max_live is not None and max_live < 1:
+        raise ValueError(f"max_live must be at least 1 or None, got {max_live}")
+
+    def run() -> list[Debate]:
+        return asyncio.run(hold_debates(problems, policy, config, seed=seed, max_live=max_live))
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return run()
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="run_debates") as thread:
+        return thread.submit(contextvars.copy_context().run, run).result()
+
+
+async def hold_debates(
+    problems: Sequence[Problem],
+    policy: Policy,
+    config: DebateConfig,
+    *,
+    seed: int,
+    max_live: int | None = None,
+) -> list[Debate]:
+    """Do what ``run_debates`` does, inside an event loop."""
+    held: dict[int, Debate] = {}
+    waiting = iter(enumerate(problems))
+
+    async def keep_seat(seat: ExitStack) -> None:
+        """Hold debates from one seat until none is waiting."""
+        with seat:
+            for index, problem in waiting:
+                own_seed = derive_seed(seed, "debate", index, problem.id)
+                name = debate_name(index, problem.id)
+                held[index] = await _debate(problem, policy, config, own_seed, name)
+
+    with ExitStack() as all_seats:  # every seat is taken before the first request
+        seats = [
+            all_seats.enter_context(_taken(policy))
+            for _ in range(min(len(problems), max_live or len(problems)))
+        ]
+        await _together([keep_seat(seat) for seat in seats])
+    return [held[index] for index in range(len(problems))]
+
+
+def debate_name(number: int, problem_id: str) -> str:
+    """Return what a debate is called in requests: a number, which orders them, and the problem's id.
+
+    >>> debate_name(12, "gsm8k/7")
+    '000012:gsm8k/7'
+    """
+    return f"{number:06d}:{problem_id}"
+
+
+def _seat(policy: Policy) -> AbstractContextManager[object]:
+    """Return the policy's ``seat()``, if it has one: a policy that batches counts the live debates by it."""
+    seat: Callable[[], AbstractContextManager[object]] = getattr(policy, "seat", nullcontext)
+    return seat()
+
+
+def _taken(policy: Policy) -> ExitStack:
+    """Return an entered seat; leaving it twice is harmless."""
+    with ExitStack() as stack:
+        stack.enter_context(_seat(policy))
+        return stack.pop_all()
+
+
+async def _together(calls: Sequence[Awaitable[T]]) -> list[T]:
+    """Await all calls at once; the first exception is raised once the others are cancelled and ended."""
+    tasks = [asyncio.ensure_future(call) for call in calls]
+    try:
+        return list(await asyncio.gather(*tasks))
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise

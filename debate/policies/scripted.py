@@ -1,0 +1,183 @@
+"""A policy that says what a script tells it: for tests, demonstrations and replays, without a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import combinations
+from random import Random
+from typing import TypeAlias, cast
+
+from debate.escape import escape
+from debate.prompts import SECTIONS, PromptTexts, load_prompts
+from debate.prompts.reading import SeenEntry, SeenPrompt, read_prompt
+from debate.types import Completion, SampleRequest, StopReason, TurnId
+
+Script: TypeAlias = (
+    Callable[[SampleRequest], str] | Mapping[tuple[int, int], str] | Mapping[tuple[str, int, int], str]
+)
+"""A function of the request, or a table by (agent, round) or by (debate, agent, round)."""
+
+Chance: TypeAlias = float | Sequence[float] | Callable[[TurnId], float]
+"""A probability: for everybody, for each seat (cycling), or as a function of the turn."""
+
+END_TOKEN = 0x110000
+"""The end token of character-level tokens: one above the last code point."""
+
+
+class ScriptedPolicy:
+    """Answers each request from a script, as an engine would: nothing is generated behind a stop string.
+
+    A table that lacks the turn falls back on ``default``; without one that is a KeyError. With
+    ``tokens=True`` every character is a token (its code point) of log-probability 0, ``max_tokens`` holds,
+    and a reply that no stop string ended has the end token. ``requests`` keeps what was asked, in order.
+
+    >>> import asyncio
+    >>> policy = ScriptedPolicy({(0, 0): "<solution>4</solution> and so on"}, tokens=True)
+    >>> request = SampleRequest((), 1.0, 100, ("</solution>",), 7, "d", TurnId(0, 0))
+    >>> asyncio.run(policy.sample(request)).text
+    '<solution>4</solution>'
+    """
+
+    def __init__(
+        self, script: Script, *, default: str | None = None, tokens: bool = False, version: int = 0
+    ) -> None:
+        self.version = version
+        self.weights: object = None
+        self.requests: list[SampleRequest] = []
+        self._say = script if callable(script) else partial(_look_up, script, default)
+        self._tokens = tokens
+
+    async def sample(self, request: SampleRequest) -> Completion:
+        """Answer one request from the script."""
+        self.requests.append(request)
+        text, stopped = _until_stop(self._say(request), request.stop)
+        if not self._tokens:
+            return Completion((), (), (), text, "stop", self.version)
+        return _by_character(request, text, stopped, self.version)
+
+    async def update(self, weights: object, version: int) -> None:
+        """Keep the weights and count the version; the script stays what it is."""
+        self.weights, self.version = weights, version
+
+
+def _look_up(
+    table: Mapping[tuple[int, int], str] | Mapping[tuple[str, int, int], str],
+    default: str | None,
+    request: SampleRequest,
+) -> str:
+    entries = cast("Mapping[tuple[str | int, ...], str]", table)
+    seat = (request.turn.agent, request.turn.round)
+    found = entries.get((request.debate, *seat), entries.get(seat, default))
+    if found is None:
+        raise KeyError(f"the script has no reply for agent {seat[0]} in round {seat[1]} and no default")
+    return found
+
+
+def _until_stop(text: str, stop: Sequence[str]) -> tuple[str, bool]:
+    """Return the text up to the end of the first stop string in it, and whether there was one."""
+    ends = [text.find(one) + len(one) for one in stop if one and one in text]
+    return (text[: min(ends)], True) if ends else (text, False)
+
+
+def _by_character(request: SampleRequest, text: str, stopped: bool, version: int) -> Completion:
+    prompt = tuple(ord(character) for message in request.messages for character in message.content)
+    tokens = tuple(map(ord, text)) if stopped else (*map(ord, text), END_TOKEN)
+    reason: StopReason = "stop" if len(tokens) <= request.max_tokens else "length"
+    tokens = tokens[: request.max_tokens]
+    text = text[: request.max_tokens]
+    offsets = tuple(range(len(tokens)))
+    return Completion(prompt, tokens, (0.0,) * len(tokens), text, reason, version, offsets)
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The truth about one problem, for scripted debaters: its answer and wrong ones to err with."""
+
+    right: str
+    wrong: tuple[str, ...]
+
+
+def scripted_debaters(
+    answers: Mapping[str, Answers],
+    *,
+    solve: Chance = 0.5,
+    judge: Chance = 0.8,
+    malformed: Chance = 0.0,
+    prompts: str | PromptTexts = "default",
+    tokens: bool = False,
+) -> ScriptedPolicy:
+    """Return a policy of agents that solve and judge with set chances and write real replies.
+
+    ``answers`` has the truth for each problem id. A solver writes the right answer with chance ``solve``,
+    in each round anew, and one of the wrong ones otherwise. A judge finds its own label and the solutions
+    shown by reading its prompt with the set ``prompts`` (name, path or texts; the one the debate runs
+    under) and compares every pair: the right one of a decidable pair with chance ``judge``, a coin decides
+    where both are right or both wrong. With chance ``malformed`` a reply keeps to no format. All chances
+    are drawn from the request's seed, so a debate repeats with its seed.
+    """
+    texts = load_prompts(prompts) if isinstance(prompts, str) else prompts
+    return ScriptedPolicy(
+        partial(_reply, answers, texts, solve=solve, judge=judge, malformed=malformed), tokens=tokens
+    )
+
+
+def _reply(
+    answers: Mapping[str, Answers],
+    texts: PromptTexts,
+    request: SampleRequest,
+    *,
+    solve: Chance,
+    judge: Chance,
+    malformed: Chance,
+) -> str:
+    """Return one reply; the problem's id is what follows the number in the debate's name."""
+    rng = Random(request.seed)
+    problem_id = request.debate.partition(":")[2]
+    if problem_id not in answers:
+        raise KeyError(f"the script has no answers for problem {problem_id!r}")
+    truth, seen = answers[problem_id], read_prompt(texts, request.messages)
+    if rng.random() < _chance(malformed, request.turn):
+        return f"I am not sure, but I would say {rng.choice((truth.right, *truth.wrong))}."
+    written = {
+        "solution": _solution(truth, rng, _chance(solve, request.turn)),
+        "evaluation": _evaluation(truth, seen),
+        "comparison": _comparison(truth, seen, rng, _chance(judge, request.turn)),
+    }
+    return "\n".join(f"<{name}>{written[name]}</{name}>" for name in SECTIONS[seen.task])
+
+
+def _chance(chance: Chance, turn: TurnId) -> float:
+    if isinstance(chance, int | float):
+        return chance
+    return chance(turn) if callable(chance) else chance[turn.agent % len(chance)]
+
+
+def _solution(truth: Answers, rng: Random, solve: float) -> str:
+    answer = truth.right if rng.random() < solve or not truth.wrong else rng.choice(truth.wrong)
+    return f"The answer is \\boxed{{{answer}}}"
+
+
+def _is_right(truth: Answers, entry: SeenEntry) -> bool:
+    return escape(f"\\boxed{{{truth.right}}}") in entry.solution
+
+
+def _newest(seen: SeenPrompt) -> dict[str, SeenEntry]:
+    """Return the newest entry of each agent but the author; rounds are shown oldest first."""
+    return {entry.handle: entry for entry in seen.entries if entry.handle != seen.handle}
+
+
+def _evaluation(truth: Answers, seen: SeenPrompt) -> str:
+    verdicts = {True: "the steps hold", False: "a step does not hold"}
+    return " ".join(f"{handle}: {verdicts[_is_right(truth, e)]}." for handle, e in _newest(seen).items())
+
+
+def _comparison(truth: Answers, seen: SeenPrompt, rng: Random, judge: float) -> str:
+    lines: list[str] = []
+    for (left, a), (right, b) in combinations(_newest(seen).items(), 2):
+        left_is_right, right_is_right = _is_right(truth, a), _is_right(truth, b)
+        sees_it = rng.random() < (judge if left_is_right != right_is_right else 0.5)
+        prefers_left = sees_it == left_is_right if left_is_right != right_is_right else sees_it
+        lines.append(f"{left} {'>' if prefers_left else '<'} {right}: checked")
+    return "\n" + "\n".join(lines) + "\n"

@@ -1,0 +1,102 @@
+"""The way back: what a rendered prompt shows, read with the very templates that rendered it.
+
+For scripted agents, which have only their prompt to go by, and for tests. Escaped text can not contain what
+an entry begins or ends with, so an entry is read exactly as it was meant.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from string import Template
+
+from debate.prompts.render import SECTIONS, Task
+from debate.prompts.texts import PromptTexts
+from debate.types import Message
+
+_GROUPS = {"handle": r"[^\n:<>\"]+?", "round": r"\d+"}
+
+
+@dataclass(frozen=True, slots=True)
+class SeenEntry:
+    """One entry of the history as an agent sees it, escaped; ``round`` None where the set prints none."""
+
+    handle: str
+    round: int | None
+    solution: str
+    evaluation: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SeenPrompt:
+    """What an agent can know from its prompt: its task, its own label, and the entries in the order shown."""
+
+    task: Task
+    handle: str | None
+    entries: tuple[SeenEntry, ...]
+
+
+def read_prompt(texts: PromptTexts, messages: Sequence[Message]) -> SeenPrompt:
+    r"""Return what a prompt shows; ValueError when the texts did not render it.
+
+    >>> from debate.prompts.texts import load_prompts
+    >>> seen = read_prompt(load_prompts("tiny"), [Message("user", "1 + 1\nQ2: 2\n careful K7 judge")])
+    >>> seen.task, seen.handle, seen.entries
+    ('ballot', 'K7', (SeenEntry(handle='Q2', round=None, solution=' 2', evaluation=None),))
+    """
+    text = messages[-1].content
+    tasks = SECTIONS if texts.opening_alone == texts.opening else (*SECTIONS, "opening_alone")
+    for key in tasks:
+        match = _task_pattern(texts.templates[key]).match(text)
+        if match:
+            task: Task = "opening" if key == "opening_alone" else key  # type: ignore[assignment]
+            entries = () if task == "opening" else _entries(texts, text[: match.start("task")])
+            return SeenPrompt(task, match.groupdict().get("handle"), entries)
+    raise ValueError(f"the prompt was not rendered from the texts {texts.name!r}")
+
+
+def _entries(texts: PromptTexts, text: str) -> tuple[SeenEntry, ...]:
+    found: dict[int, SeenEntry] = {}
+    for key in ("entry", "entry_evaluated"):
+        for match in _entry_pattern(texts.templates[key]).finditer(text):
+            groups = match.groupdict()
+            number = groups.get("round")
+            found[match.start()] = SeenEntry(
+                groups["handle"],
+                int(number) if number else None,
+                groups["solution"],
+                groups.get("evaluation"),
+            )
+    return tuple(found[start] for start in sorted(found))
+
+
+@lru_cache(maxsize=64)
+def _entry_pattern(template: str) -> re.Pattern[str]:
+    return re.compile("^" + _pattern(template), re.MULTILINE | re.DOTALL)
+
+
+@lru_cache(maxsize=64)
+def _task_pattern(template: str) -> re.Pattern[str]:
+    """Return a pattern for the end of a message; the greedy start skips what only resembles the task."""
+    return re.compile(f".*(?P<task>{_pattern(template)})\\Z", re.DOTALL)
+
+
+def _pattern(template: str) -> str:
+    """Return a regular expression for what the template renders, one named group for each placeholder."""
+    parts: list[str] = []
+    named: set[str] = set()
+    end = 0
+    for match in Template.pattern.finditer(template):
+        parts.append(re.escape(template[end : match.start()]))
+        name: str | None = match["named"] or match["braced"]
+        if name is None:
+            parts.append(r"\$")
+        elif name in named:
+            parts.append(f"(?P={name})")
+        else:
+            parts.append(f"(?P<{name}>{_GROUPS.get(name, '.*?')})")
+            named.add(name)
+        end = match.end()
+    return "".join(parts) + re.escape(template[end:])

@@ -1,0 +1,132 @@
+"""From the pieces of a prompt set to the messages of one request.
+
+What all agents share comes first (rules, problem, history in one order) and what is one agent's own comes
+last (instructions, handle, task), so that an engine with a prefix cache reads the shared part once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from string import ascii_uppercase
+from typing import Literal, TypeAlias
+
+from debate.escape import escape
+from debate.prompts.texts import Fill, PromptTexts, load_prompts
+from debate.showing import Shown
+from debate.types import Message, Persona, Problem
+
+Task: TypeAlias = Literal["opening", "review", "debate", "ballot"]
+
+SECTIONS: dict[Task, tuple[str, ...]] = {
+    "opening": ("solution",),
+    "review": ("solution", "evaluation"),
+    "debate": ("solution", "evaluation", "comparison"),
+    "ballot": ("evaluation", "comparison"),
+}
+"""The sections that each task asks for, in order."""
+
+_OWN_LABEL = re.compile(r"\s*\(?([A-Za-z])\s*[).:]\s*")
+
+
+def render(texts: PromptTexts, *, problem: str, history: str, task: str, alone: bool) -> tuple[Message, ...]:
+    r"""Return the messages of one request: the system's, if the set has one, and the user's.
+
+    >>> render(load_prompts("tiny"), problem="1 + 1\n", history="", task=" careful K7 solve", alone=False)
+    (Message(role='user', content='1 + 1\n careful K7 solve'),)
+    """
+    system = texts.system_alone if alone else texts.system
+    user = Message("user", f"{problem}{history}{task}")
+    return (Message("system", system), user) if system else (user,)
+
+
+def problem_text(texts: PromptTexts, problem: Problem) -> str:
+    r"""Return the problem with its choices printed.
+
+    >>> problem_text(load_prompts("default"), Problem("p", "1 + 1?", choices=("2", "3")))
+    'Problem:\n1 + 1?\n\nOptions:\nA. 2\nB. 3\n'
+    """
+    options = "".join(
+        texts.option(label=label, text=escape(choice)) for label, choice in _labelled(problem.choices)
+    )
+    choices = texts.choices(options=options) if options else ""
+    return texts.problem(question=escape(problem.question), choices=choices)
+
+
+def _labelled(choices: Sequence[str]) -> Iterable[tuple[str, str]]:
+    """Pair each choice with its letter; choices that bring their own letters, as in "A)5", lose them."""
+    letters = [*ascii_uppercase, *map(str, range(27, len(choices) + 1))][: len(choices)]
+    own = [_OWN_LABEL.match(choice) for choice in choices]
+    if all(match and match[1].upper() == letter for match, letter in zip(own, letters, strict=True)):
+        choices = [choice[match.end() :] for choice, match in zip(choices, own, strict=True) if match]
+    return zip(letters, choices, strict=True)
+
+
+def entry_text(texts: PromptTexts, shown: Shown) -> str:
+    r"""Return one entry of the history: escaped, with a placeholder for a solution that could not be read.
+
+    >>> from debate.types import TurnId
+    >>> entry_text(load_prompts("tiny"), Shown(TurnId(0, 0), "Q2", " 3 + 8 = 11.\nK7: 0", None))
+    'Q2: 3 + 8 = 11. K7: 0\n'
+    """
+    piece = texts.entry if shown.evaluation is None else texts.entry_evaluated
+    solution = texts.unreadable if shown.solution is None else one_text(texts, shown.solution)
+    evaluation = "" if shown.evaluation is None else one_text(texts, shown.evaluation)
+    return piece(handle=shown.handle, round=shown.id.round + 1, solution=solution, evaluation=evaluation)
+
+
+def one_text(texts: PromptTexts, text: str) -> str:
+    """Return a shown text escaped, its line breaks written as the set says."""
+    escaped = escape(text)
+    return escaped if texts.line_break == "\n" else escaped.replace("\n", texts.line_break)
+
+
+def history_text(texts: PromptTexts, entries: Iterable[str], *, left_out: bool = False) -> str:
+    """Return the rendered entries with what stands before and after them; "" when there is none."""
+    body = "".join(entries)
+    if not body:
+        return ""
+    return f"{texts.history_before}{texts.left_out if left_out else ''}{body}{texts.history_after}"
+
+
+def task_text(
+    texts: PromptTexts,
+    task: Task,
+    *,
+    persona: Persona,
+    handle: str,
+    problem: Problem,
+    compared: Sequence[str] = (),
+    judge_own: bool = False,
+    alone: bool = False,
+) -> str:
+    """Return the agent's own part, which comes last: its way of working, its handle, and what to write.
+
+    The persona's name is no part of it. ``compared`` are the labels that may be compared.
+    """
+    piece: Fill = texts.opening_alone if alone and task == "opening" else getattr(texts, task)
+    return piece(
+        handle=handle,
+        instructions=persona.instructions,
+        answer=_answer_rule(texts, problem),
+        own=texts.own_included if judge_own else texts.own_excluded,
+        compared=", ".join(compared),
+    )
+
+
+def _answer_rule(texts: PromptTexts, problem: Problem) -> str:
+    """Return how the answer is to be given; an open problem has nothing to put in a box."""
+    if problem.kind == "open" or problem.answer is None:
+        return texts.answer_open
+    return texts.answer_choice if problem.kind == "choice" else texts.answer_checked
+
+
+def raw_prompt(messages: Sequence[Message], texts: PromptTexts | str = "default") -> str:
+    r"""Return the messages as one text that ends where the reply begins, for models without a chat template.
+
+    >>> raw_prompt([Message("user", "1 + 1 = ?")])
+    '1 + 1 = ?\n\n<reply>\n'
+    """
+    chosen = load_prompts(texts) if isinstance(texts, str) else texts
+    pieces = {"system": chosen.raw_system, "user": chosen.raw_user, "assistant": chosen.raw_reply}
+    return "".join(pieces[m.role](content=m.content) for m in messages) + chosen.raw_start

@@ -1,0 +1,183 @@
+"""The texts of a prompt set: one TOML file holds them all, and what is wrong with it is said at load."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from functools import lru_cache
+from pathlib import Path
+from string import Template
+
+SHIPPED = Path(__file__).parent
+
+_TASK = ({"handle"}, {"instructions", "answer", "own", "compared"})
+_PLACEHOLDERS: Mapping[str, tuple[set[str], set[str]]] = {
+    "problem": ({"question", "choices"}, set()),
+    "choices": ({"options"}, set()),
+    "option": ({"label", "text"}, set()),
+    "entry": ({"handle", "solution"}, {"round"}),
+    "entry_evaluated": ({"handle", "solution"}, {"round", "evaluation"}),
+    "opening": _TASK,
+    "opening_alone": (set(), _TASK[0] | _TASK[1]),
+    "review": _TASK,
+    "debate": _TASK,
+    "ballot": _TASK,
+    "raw_system": ({"content"}, set()),
+    "raw_user": ({"content"}, set()),
+    "raw_reply": ({"content"}, set()),
+}
+"""Which placeholders a piece must have, and which it may have beside; the other pieces have none."""
+
+Fill = Callable[..., str]
+"""A piece with placeholders, as a function of their values by keyword."""
+
+
+class PromptFileError(ValueError):
+    """A prompt file that cannot be used; the message names the file, the key and what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptTexts:
+    """Every text of a prompt, explained in default.toml; ``templates`` keeps them as written."""
+
+    name: str
+    system: str
+    system_alone: str
+    problem: Fill
+    choices: Fill
+    option: Fill
+    history_before: str
+    left_out: str
+    entry: Fill
+    entry_evaluated: Fill
+    history_after: str
+    unreadable: str
+    cut: str
+    opening: Fill
+    opening_alone: Fill
+    review: Fill
+    debate: Fill
+    ballot: Fill
+    answer_checked: str
+    answer_choice: str
+    answer_open: str
+    own_excluded: str
+    own_included: str
+    strip: bool
+    line_break: str
+    raw_system: Fill
+    raw_user: Fill
+    raw_reply: Fill
+    raw_start: str
+    templates: Mapping[str, str] = field(repr=False, compare=False)
+
+
+_KEYS = tuple(f.name for f in fields(PromptTexts) if f.name not in {"name", "templates"})
+
+
+@lru_cache(maxsize=32)
+def load_prompts(name: str) -> PromptTexts:
+    """Return the shipped prompt set of that name, or the one in the TOML file at that path.
+
+    PromptFileError when the file is not there, is not TOML, or has a key or placeholder too many or too few.
+
+    >>> load_prompts("tiny").opening(instructions="careful", handle="K7", answer="", own="", compared="")
+    ' careful K7 solve'
+    """
+    texts = _read(_path_of(name))
+    _check_keys(name, texts)
+    _check_forging(name, texts)
+    pieces = {key: _piece(name, key, value) for key, value in texts.items() if isinstance(value, str)}
+    templates = {key: value for key, value in texts.items() if isinstance(value, str)}
+    return PromptTexts(name=name, strip=bool(texts["strip"]), templates=templates, **pieces)  # type: ignore[arg-type]
+
+
+def _path_of(name: str) -> Path:
+    if "/" in name or "\\" in name or name.endswith(".toml"):
+        return Path(name)
+    path = SHIPPED / f"{name}.toml"
+    if not path.exists():
+        shipped = ", ".join(sorted(p.stem for p in SHIPPED.glob("*.toml")))
+        raise PromptFileError(
+            f"debate.prompts: no prompt set {name!r}; shipped: {shipped}; or give a .toml file"
+        )
+    return path
+
+
+def _read(path: Path) -> dict[str, str | bool]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise PromptFileError(
+            f"{path}: cannot be read ({error.strerror}); give the path of a TOML file"
+        ) from error
+    except ValueError as error:  # not UTF-8, or not TOML
+        raise PromptFileError(f"{path}: not a UTF-8 TOML file: {error}") from error
+
+
+def _check_keys(name: str, texts: Mapping[str, object]) -> None:
+    for key, value in texts.items():
+        if key not in _KEYS:
+            near = get_close_matches(key, _KEYS, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"valid keys: {', '.join(_KEYS)}"
+            raise PromptFileError(f"{name}: unknown key {key!r}; {hint}")
+        kind = bool if key == "strip" else str
+        if not isinstance(value, kind):
+            raise PromptFileError(f"{name}: {key} must be a {kind.__name__}, got {value!r}")
+    missing = [key for key in _KEYS if key not in texts]
+    if missing:
+        raise PromptFileError(
+            f"{name}: missing {', '.join(missing)}; copy them from {SHIPPED / 'default.toml'}"
+        )
+
+
+def _check_forging(name: str, texts: Mapping[str, str | bool]) -> None:
+    """Refuse a set in which a shown text could write a line that looks like an entry or a role (D9)."""
+    line_break = str(texts["line_break"])
+    if "\n" not in line_break or line_break.rpartition("\n")[2]:
+        return  # no shown text ever starts a line
+    for key in ("entry", "entry_evaluated", "raw_user", "raw_reply", "raw_start"):
+        head = str(texts[key]).partition("$content")[0].strip()
+        if head and not re.match(r"<[A-Za-z]", head):
+            raise PromptFileError(
+                f"{name}: {key} must open with a tag such as <work ...>, or line_break must not end a line "
+                f'(for instance " " or "\\n  "): otherwise a shown text can pass for somebody else\'s'
+            )
+
+
+def _piece(name: str, key: str, text: str) -> str | Fill:
+    """Return the text as it is used: a string, or a function of its placeholders."""
+    required, optional = _PLACEHOLDERS.get(key, (set[str](), set[str]()))
+    found = _placeholders(name, key, text)
+    allowed = ", ".join(f"${p}" for p in sorted(required | optional)) or "none"
+    for placeholder in sorted(found - required - optional):
+        raise PromptFileError(
+            f"{name}: {key} has an unknown placeholder ${placeholder}; it may have: {allowed}"
+        )
+    for placeholder in sorted(required - found):
+        raise PromptFileError(f"{name}: {key} lacks the placeholder ${placeholder}")
+    compiled = _format_string(text)
+    return compiled.format if required or optional else compiled.format()
+
+
+def _placeholders(name: str, key: str, text: str) -> set[str]:
+    """Return the names of the placeholders in the text."""
+    template = Template(text)
+    if not template.is_valid():
+        raise PromptFileError(f"{name}: {key} has a $ that is no placeholder; write $$ for a dollar sign")
+    return set(template.get_identifiers())
+
+
+def _format_string(text: str) -> str:
+    """Turn ``$x`` into ``{x}``: str.format is several times faster than Template.substitute."""
+    parts: list[str] = []
+    end = 0
+    for match in Template.pattern.finditer(text):
+        parts.append(text[end : match.start()].replace("{", "{{").replace("}", "}}"))
+        name = match["named"] or match["braced"]
+        parts.append("{" + name + "}" if name else "$")
+        end = match.end()
+    return "".join(parts) + text[end:].replace("{", "{{").replace("}", "}}")

@@ -1,0 +1,81 @@
+"""What of a turn the others get to see, and which turns a round shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from debate.escape import clean, without_private
+from debate.types import FailureReason, Span, Turn, TurnId
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The public part of a turn, not yet escaped. None stands for what could not be read.
+
+    Comparisons, thinking, persona and seat are no part of it (D10, D13).
+    """
+
+    id: TurnId
+    handle: str
+    solution: str | None
+    evaluation: str | None = None
+    answer: str | None = None
+
+
+def public_part(turn: Turn, *, strip: bool = True) -> Shown:
+    """Return what others may see of a turn: its solution and evaluation, unless the reply ended within them.
+
+    An unclosed section that ends at the next tag can be read; one cut off by the reply's end can not.
+    """
+    unfinished = {f.detail for f in turn.parsed.failures if f.reason is FailureReason.TRUNCATED}
+    text = turn.completion.text
+
+    def inside(section: str, span: Span | None) -> str | None:
+        if span is None or section in unfinished:
+            return None
+        public = without_private(clean(span.of(text)))
+        return (public.strip() if strip else public) if public.strip() else None
+
+    return Shown(
+        turn.id,
+        turn.handle,
+        inside("solution", turn.parsed.solution),
+        inside("evaluation", turn.parsed.evaluation),
+        turn.parsed.answer,
+    )
+
+
+def rounds_shown(round_: int, history_rounds: int) -> range:
+    """Return the rounds whose turns a prompt of ``round_`` shows: the last K, all (-1) or none (0).
+
+    >>> [list(rounds_shown(3, k)) for k in (-1, 0, 1, 2)]
+    [[0, 1, 2], [], [2], [1, 2]]
+    """
+    return range(0 if history_rounds < 0 else max(0, round_ - history_rounds), round_)
+
+
+def comparable(shown: tuple[TurnId, ...], agent: int, *, judge_own: bool) -> tuple[TurnId, ...]:
+    """Return the newest shown turn of each agent that ``agent`` may compare, in the order shown.
+
+    >>> seen = (TurnId(1, 0), TurnId(0, 0), TurnId(1, 1), TurnId(0, 1))
+    >>> comparable(seen, 0, judge_own=False)
+    (TurnId(agent=1, round=1),)
+    """
+    newest = {turn.agent: turn.round for turn in shown}
+    return tuple(
+        turn for turn in shown if newest[turn.agent] == turn.round and (judge_own or turn.agent != agent)
+    )
+
+
+def shorten(text: str, cap: int, *, answer: str | None, mark: str, keep: int = 200) -> str:
+    r"""Return ``text`` cut to about ``cap`` characters, marked, with its boxed answer kept if it is not huge.
+
+    >>> shorten("one, two, three, so \\boxed{6}", 14, answer="6", mark="...")
+    'on...\\boxed{6}'
+    """
+    if len(text) <= cap:
+        return text
+    boxed = f"\\boxed{{{answer}}}" if answer is not None and len(answer) <= keep else ""
+    head = text[: max(0, cap - len(mark) - len(boxed))].rstrip()
+    short = head + mark + ("" if boxed in head else boxed)
+    return short if len(short) < len(text) else text
