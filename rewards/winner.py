@@ -21,7 +21,7 @@ def last_judged_round(rewards: Rewards) -> int | None:
     return max(judged, default=None)
 
 
-def voted_winner(rewards: Rewards, *, seed: int, round: int | None = None) -> int | None:
+def voted_winner(rewards: Rewards, round: int | None = None, *, seed: int) -> int | None:
     """Return the agent with the best peer score of a round (None: the last judged); None without votes.
 
     Ties are broken by a draw from ``seed``, so that no seat is favoured.

@@ -1,7 +1,8 @@
 """Defects of the public recipe this project follows, each rebuilt as a foil: its number beside ours.
 
 Here are those about votes and rewards. What reaches a prompt (D9, D10, D12, D13) is in
-tests/unit/debate/test_predecessor_prompts.py; token streams (D4) and baselines (D6) are with the learner's.
+tests/unit/debate/test_predecessor_prompts.py; token streams (D4) and baselines (D6) in
+tests/unit/learner/test_predecessor_credit.py.
 """
 
 import asyncio
