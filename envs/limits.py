@@ -23,7 +23,7 @@ _DIGITS = re.compile(rf"\d{{{MAX_DIGITS + 1}}}", re.ASCII)
 _EXPONENT = re.compile(r"(?:\^|\*\*)\s*[{(]*\s*-?\s*(\d+)", re.ASCII)
 _GROUP_EXPONENT = re.compile(r"[)}\]A-Za-z]\s*(?:\^|\*\*)\s*[{(]*\s*-?\s*(\d+)", re.ASCII)
 _FACTORIAL = re.compile(rf"\d{{{len(str(MAX_FACTORIAL)) + 1},}}\s*[)}}]*!|!\s*[)}}]*!", re.ASCII)
-_TOWER = re.compile(r"(?:\^|\*\*)(?:[^,;=&+\s]{0,24}(?:\^|\*\*)){2}")
+_TOWER = re.compile(r"(?:(?:\^|\*\*)\s{0,4}(?:\d{1,60}|[A-Za-z]|[{(][^})^*]{0,30})\s{0,4}(?=\^|\*\*)){2}")
 _BINOMIAL = re.compile(r"\\[dt]?binom\s*\{\s*\d{5,}", re.ASCII)
 _FUNCTION = re.compile(
     r"\\(?:sin|cos|tan|cot|sec|csc|arc[a-z]+|log|ln|exp|sqrt|left\||min|max|gcd)(?![A-Za-z])"
@@ -38,6 +38,8 @@ def refusal(answer: str) -> str | None:
 
     >>> refusal(r"\frac{1}{2}"), refusal("9^9^9^9"), refusal("1000000!"), refusal("5\x00")
     (None, 'tower', 'factorial', 'characters')
+    >>> refusal("x^2y^2z^2 + 6z^5+15z^4-22z^3"), refusal("2^{2^{2^{2}}}")
+    (None, 'tower')
     """
     if len(answer) > MAX_CHARS:
         return "length"

@@ -21,29 +21,28 @@ _MIXED_PLAIN = re.compile(r"(?P<whole>\d+)\s+(?P<top>\d+)/(?P<bottom>\d+)", re.A
 _FRACTION = re.compile(r"\\frac\{(?P<sign>-?)\s*(?P<top>\d+)\}\{(?P<bottom>\d+)\}", re.ASCII)
 _RATIO = re.compile(rf"(?P<top>{_UINT})\s*/\s*(?P<bottom>{_UINT})", re.ASCII)
 _SCIENCE = re.compile(
-    r"(?P<number>\d+(?:\.\d*)?|\.\d+)(?:[eE](?P<e>[+-]?\d{1,3})|\s*\\(?:times|cdot)\s*10\^(?:\{(?P<p>-?\d{1,3})\}|(?P<d>\d)))",
+    r"(?P<number>\d+(?:\.\d*)?|\.\d+)"
+    r"(?:[eE](?P<e>[+-]?\d{1,3})|\s*\\(?:times|cdot)\s*10\^(?:\{(?P<p>-?\d{1,3})\}|(?P<d>\d)))",
     re.ASCII,
 )
 _DECIMAL = re.compile(rf"(?:{_UINT}(?:\.\d*)?|\.\d+)", re.ASCII)
-_UNIT_WORDS = {
+_UNIT_WORDS = re.compile(r"[A-Za-z][A-Za-z./'’-]*(?:\s+[A-Za-z][A-Za-z./'’-]*){0,2}")
+_NOT_A_UNIT = re.compile(
+    r"\b(?:or|and|not|is|are|was|to|but|nor|if|minus|plus|times|over|less|than|half|squared|cubed|choose|mod"
+    r"|factorial|pi|[bceiknxyz])\b"
+)
+_SCALES = {
+    "hundred": 100,
+    "thousand": 1000,
+    "million": 10**6,
+    "billion": 10**9,
+    "trillion": 10**12,
+    "dozen": 12,
+}
+_ZERO_TO_SIX = ("zero", "one", "two", "three", "four", "five", "six")
+_WORDS = {
     word: value
-    for value, word in enumerate(
-        [
-            "zero",
-            "one",
-            "two",
-            "three",
-            "four",
-            "five",
-            "six",
-            "seven",
-            "eight",
-            "nine",
-            "ten",
-            "eleven",
-            "twelve",
-        ]
-    )
+    for value, word in enumerate((*_ZERO_TO_SIX, "seven", "eight", "nine", "ten", "eleven", "twelve"))
 }
 _MEASURES = {
     name: group[0]
@@ -87,7 +86,7 @@ def parse_number(text: str) -> Number | None:
 
     >>> [str(parse_number(t).value) for t in ("1,200", "-3.50", r"\frac{6}{8}", "2 1/2", "50%", "8 apples")]
     ['1200', '-7/2', '3/4', '5/2', '50', '8']
-    >>> [parse_number(t) for t in ("7=5", "3 or 5", "2+3", "1,20", "5^2", "")]
+    >>> [parse_number(t) for t in ("7=5", "3 or 5", "2+3", "1,20", "5^2", "5t")]
     [None, None, None, None, None, None]
     """
     text = text.strip()
@@ -144,13 +143,21 @@ def _divide(top: str, bottom: str) -> Fraction | None:
 
 
 def _unit(rest: str) -> str | None:
-    """Return the unit words after a number in lower case, "" for none; None when the rest is no unit."""
+    """Return the unit words after a number in lower case, "" for none; None when the rest is no unit.
+
+    A short word is a unit only if it is a known one: in "5t" and "5 ab" the letters are factors.
+    """
+    attached = bool(rest) and not rest[0].isspace()
     rest = rest.strip().removeprefix("\\").removeprefix("%").strip()
     rest = re.sub(r"^(?:percent|pct)\b", "", rest).strip()
     rest = re.sub(r"(?:(?<=[A-Za-z])\s?(?:\^\{?[23]\}?|[²³])|°)$", "", rest).strip().rstrip(".")
     if not rest:
         return ""
     words = rest.lower().split()
-    if not _UNIT_WORDS.fullmatch(rest) or _NOT_UNITS.intersection(words):
+    if not _UNIT_WORDS.fullmatch(rest) or _NOT_A_UNIT.search(rest.lower()):
+        return None
+    if words[0] not in _MEASURES and (attached or len(words[0]) < 3):
+        return None
+    if attached and len(words[0]) == 1:
         return None
     return words[0] if words[0] in _SCALES else " ".join(words)

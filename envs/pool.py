@@ -1,7 +1,8 @@
 """A small pool of grading processes: thread-safe, bounded in time, and gone when this process is.
 
 Processes are started with ``subprocess`` as clean interpreters of the worker script, so it does not
-matter whether the caller is a script without a ``__main__`` guard, ``python -``, a notebook, a thread or a coroutine.
+matter whether the caller is a script without a ``__main__`` guard, ``python -``, a notebook, a thread or a
+coroutine.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def read_hub(
         import datasets
     except ImportError as error:
         raise MissingPackageError(
-            f"{hub_id}: the 'datasets' package is needed to download it: {INSTALL}, or give path= a local file"
+            f"{hub_id}: needs the 'datasets' package to download it: {INSTALL}, or give path= a local file"
         ) from error
     records: list[Record] = []
     for config in configs:
