@@ -23,11 +23,13 @@ def judge_rewards(votes: Sequence[Vote], correct: Correct, *, truth_weight: floa
     >>> judge_rewards([Vote(judge, a, b, "left")], [[True], [False], [True]], truth_weight=1.0)[judge]
     1.0
     """
-    net = net_votes(votes)
+    net = net_votes(votes) if truth_weight < 1 else {}
     values: dict[TurnId, list[float]] = {}
     for vote in votes:
-        truth = by_truth(vote, correct)
-        value = _joined(truth, by_consensus(vote, net), truth_weight)
+        # A part of weight 0 takes no part at all: it is no fallback for the other.
+        truth = by_truth(vote, correct) if truth_weight > 0 else None
+        consensus = by_consensus(vote, net) if truth_weight < 1 else None
+        value = _joined(truth, consensus, truth_weight)
         if value is not None:
             values.setdefault(vote.judge, []).append(value)
     return {judge: sum(given) / len(given) for judge, given in values.items()}
@@ -52,9 +54,7 @@ def by_consensus(vote: Vote, net: dict[Pair, int]) -> int | None:
 
 
 def _joined(truth: int | None, consensus: int | None, weight: float) -> float | None:
-    """Return the weighted value; the part that exists when one does not. A part of weight 0 never counts."""
-    truth = truth if weight > 0 else None
-    consensus = consensus if weight < 1 else None
+    """Return the weighted value; the part that exists when one does not."""
     if truth is None or consensus is None:
         return consensus if truth is None else truth
     return weight * truth + (1 - weight) * consensus

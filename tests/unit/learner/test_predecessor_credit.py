@@ -1,6 +1,7 @@
 """Defects of the public recipe this project follows that concern credit: D4 and D6, each beside ours.
 
-The others are in tests/unit/rewards/test_predecessor_defects.py and tests/unit/debate/test_predecessor_prompts.py.
+The others are in tests/unit/rewards/test_predecessor_defects.py and
+tests/unit/debate/test_predecessor_prompts.py.
 """
 
 import numpy as np
