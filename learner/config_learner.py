@@ -48,7 +48,7 @@ class LearnerConfig(Settings):
     micro_batch_tokens: int = Field(default=8192, ge=1)
     """Padded tokens in one forward pass; it changes memory and speed, not the result."""
     old_logprobs: Literal["recompute", "sampling"] = "recompute"
-    """What ratios are relative to: the trainer's log-probabilities before the first update, or the sampler's."""
+    """Ratios are relative to the trainer's log-probabilities before the first update, or the sampler's."""
     seed: int = 0
     """Of the order of rows in minibatches."""
 

@@ -1,0 +1,289 @@
+from __future__ import annotations
+
+from math import sqrt
+
+import pytest
+
+from debate.personas import PERSONAS
+from debate.types import Completion, ParsedTurn, Persona, Turn, TurnId
+from learner import (
+    AdvantageConfig,
+    Trajectory,
+    TrajectoryGroup,
+    Transition,
+    TurnAdvantage,
+    stream_advantages,
+    turn_advantages,
+)
+from learner.advantages import StreamSettings
+from rewards import RewardConfig
+
+PLAIN = StreamSettings(baseline="none", scale="none")
+
+
+def approx(values):
+    return [None if value is None else pytest.approx(value) for value in values]
+
+
+# One stream ---------------------------------------------------------------------------------------
+
+
+def test_group_mean_and_population_std():
+    # mean 0.25, population std sqrt(3)/4
+    std = sqrt(3) / 4 + 1e-4
+    advantages = stream_advantages([1.0, 0.0, 0.0, 0.0], "aaaa", baseline="group", scale="group")
+    assert advantages == approx([0.75 / std, -0.25 / std, -0.25 / std, -0.25 / std])
+
+
+def test_none_is_out_of_mean_and_std_and_stays_none():
+    advantages = stream_advantages([1.0, None, 0.0], "aaa", baseline="group", scale="none")
+    assert advantages == [0.5, None, -0.5]
+
+
+def test_each_group_has_its_own_baseline():
+    advantages = stream_advantages([1.0, 3.0, 10.0, 0.0], "aabb", baseline="group", scale="none")
+    assert advantages == [-1.0, 1.0, 5.0, -5.0]
+
+
+def test_rloo_subtracts_the_mean_of_the_others():
+    advantages = stream_advantages([1.0, 0.0, 0.5], "aaa", baseline="rloo", scale="none")
+    assert advantages == [0.75, -0.75, 0.0]
+
+
+def test_rloo_over_the_groups_std():
+    advantages = stream_advantages([1.0, 0.0], "aa", baseline="rloo", scale="group")
+    assert advantages == approx([1 / 0.5001, -1 / 0.5001])
+
+
+@pytest.mark.parametrize("baseline", ["group", "rloo"])
+@pytest.mark.parametrize("scale", ["group", "batch", "none"])
+def test_a_group_without_contrast_gives_no_signal(baseline, scale):
+    values = [0.3, 0.3, 0.3, 1.0, None, None]
+    assert stream_advantages(values, "aaabcc", baseline=baseline, scale=scale) == [None] * 6
+
+
+def test_equal_values_whose_mean_rounds_give_no_signal_either():
+    assert stream_advantages([0.1] * 3, "aaa", baseline="group", scale="group") == [None] * 3
+
+
+def test_no_baseline_keeps_values_even_alone_or_equal():
+    assert stream_advantages([0.5, 1.0, 1.0], "abb", baseline="none", scale="none") == [0.5, 1.0, 1.0]
+
+
+def test_dividing_by_the_std_of_equal_values_gives_no_signal():
+    assert stream_advantages([1.0, 1.0], "aa", baseline="none", scale="group") == [None, None]
+
+
+def test_batch_scale_is_the_std_of_all_values():
+    # values 4, 0, 2, 2: mean 2, population std sqrt(2); group b has no contrast but counts in the std
+    advantages = stream_advantages([4.0, 0.0, 2.0, 2.0], "aabb", baseline="group", scale="batch")
+    assert advantages == approx([2 / sqrt(2), -2 / sqrt(2), None, None])
+
+
+def test_batch_scale_has_a_floor():
+    advantages = stream_advantages([0.02, 0.0], "aa", baseline="group", scale="batch")
+    assert advantages == approx([0.01 / 0.1, -0.01 / 0.1])
+
+
+def test_rae_reads_the_mean_before_it_takes_the_value_in():
+    ema = {"x": 0.5}
+    advantages = stream_advantages([1.0, None, 0.0, 1.0], "xxxy", baseline="rae", scale="none", ema=ema)
+    # x: 1 - 0.5; then the mean is 0.95 * 0.5 + 0.05 * 1 = 0.525; y starts at 0
+    assert advantages == approx([0.5, None, -0.525, 1.0])
+    assert ema == {"x": pytest.approx(0.95 * 0.525), "y": pytest.approx(0.05)}
+
+
+def test_rae_decay_is_an_option_and_no_ema_starts_at_zero():
+    advantages = stream_advantages([1.0, 1.0], "xx", baseline="rae", scale="none", decay=0.5)
+    assert advantages == [1.0, 0.5]
+
+
+def test_no_values_at_all():
+    assert stream_advantages([], [], baseline="group", scale="batch") == []
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_a_reward_that_is_not_finite_is_named(bad):
+    with pytest.raises(ValueError, match=r"reward 1 of group 'b' is (nan|inf)"):
+        stream_advantages([0.0, bad], "ab", baseline="group", scale="none")
+
+
+def test_unknown_rules_and_lengths_are_refused():
+    with pytest.raises(ValueError, match="baseline must be group, rloo, rae or none, got 'mean'"):
+        stream_advantages([0.0, 1.0], "aa", baseline="mean", scale="none")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="scale must be group, batch or none, got 'std'"):
+        stream_advantages([0.0, 1.0], "aa", baseline="none", scale="std")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="shorter"):
+        stream_advantages([0.0, 1.0], "a", baseline="none", scale="none")
+
+
+# Turns --------------------------------------------------------------------------------------------
+
+
+def transition(agent: int, round_: int, *, due: bool = False, **rewards: float | None) -> Transition:
+    compared = (TurnId(1, 0), TurnId(2, 0)) if due else ()
+    completion = Completion((1,), (2,), (-1.0,), "x", "stop", 0, (0,))
+    turn = Turn(TurnId(agent, round_), "K7", compared, completion, ParsedTurn(), compared)
+    return Transition(turn, **rewards)
+
+
+def group_of(*transitions: Transition, problem: str = "p", personas: tuple[Persona, ...] = PERSONAS):
+    """A group in which every transition is a trajectory of its own."""
+    return TrajectoryGroup(problem, tuple(Trajectory(personas[t.turn.id.agent], (t,)) for t in transitions))
+
+
+def parts_of(
+    groups, *, config: AdvantageConfig | None = None, ema: dict[str, float] | None = None, **rewards
+):
+    result = turn_advantages(
+        groups, RewardConfig(**rewards), config or AdvantageConfig(), {} if ema is None else ema
+    )
+    return [part for group in result.turns for trajectory in group for part in trajectory]
+
+
+def test_peer_and_truth_are_centred_apart_and_then_mixed():
+    groups = [group_of(transition(0, 0, peer=0.5, truth=1.0), transition(1, 0, peer=-0.5, truth=0.0))]
+    # peer as it is; truth (1 - 0.5) / (0.5 + 1e-4)
+    truth = 0.5 / 0.5001
+    assert [part.generator for part in parts_of(groups, truth_weight=0.25)] == approx(
+        [0.75 * 0.5 + 0.25 * truth, 0.75 * -0.5 - 0.25 * truth]
+    )
+
+
+def test_a_missing_part_counts_as_zero_without_reweighting():
+    groups = [group_of(transition(0, 0, peer=0.8), transition(1, 0, truth=1.0), transition(2, 0, truth=0.0))]
+    truth = 0.5 / 0.5001
+    assert [part.generator for part in parts_of(groups)] == approx([0.4, 0.5 * truth, -0.5 * truth])
+
+
+def test_a_part_of_weight_zero_is_missing():
+    groups = [
+        group_of(
+            transition(0, 0, peer=0.8), transition(1, 0, peer=0.2, truth=1.0), transition(2, 0, truth=0.0)
+        )
+    ]
+    parts = parts_of(groups, truth_weight=1.0)
+    assert parts[0] is None
+    assert parts[1].generator == pytest.approx(0.5 / 0.5001)
+
+
+def test_mixing_rewards_comes_before_the_baseline():
+    groups = [group_of(transition(0, 0, peer=0.5, truth=1.0), transition(1, 0, peer=-0.1, truth=0.0))]
+    config = AdvantageConfig(mixed=StreamSettings(scale="none"))
+    # mixed 0.75 and -0.05, mean 0.35
+    parts = parts_of(groups, config=config, mix="rewards")
+    assert [part.generator for part in parts] == approx([0.4, -0.4])
+
+
+def test_the_order_of_mixing_matters():
+    groups = [group_of(transition(0, 0, peer=0.5, truth=1.0), transition(1, 0, peer=-0.1, truth=0.0))]
+    before = parts_of(groups, mix="rewards")[0].generator
+    after = parts_of(groups, mix="advantages")[0].generator
+    assert before == pytest.approx(0.4 / 0.4001)
+    assert after == pytest.approx(0.5 * 0.5 + 0.5 * 0.5 / 0.5001)
+
+
+def test_groups_are_problem_and_round():
+    groups = [
+        group_of(transition(0, 0, truth=1.0), transition(1, 0, truth=0.0), transition(0, 1, truth=1.0)),
+        group_of(transition(0, 0, truth=1.0), transition(1, 0, truth=1.0), problem="q"),
+    ]
+    parts = parts_of(groups)
+    assert [part is None for part in parts] == [False, False, True, True, True]
+
+
+def test_two_groups_of_the_same_problem_stay_apart():
+    groups = [group_of(transition(0, 0, truth=1.0)), group_of(transition(0, 0, truth=0.0))]
+    assert parts_of(groups) == [None, None]
+
+
+def test_the_key_persona_splits_a_round():
+    groups = [group_of(transition(0, 0, truth=1.0), transition(0, 0, truth=0.0), transition(1, 0, truth=1.0))]
+    config = AdvantageConfig(truth=StreamSettings(scale="none", key="persona"))
+    parts = parts_of(groups, config=config, truth_weight=1.0)
+    assert [part and part.generator for part in parts] == [0.5, -0.5, None]
+
+
+def test_ballots_are_a_group_of_their_own():
+    groups = [
+        group_of(
+            transition(0, 1, judge=1.0, due=True),
+            transition(1, 1, judge=1.0, due=True),
+            transition(0, 2, judge=1.0, due=True),
+            transition(1, 2, judge=-1.0, due=True),
+        )
+    ]
+    parts = parts_of(groups)
+    assert [part and part.judge for part in parts] == approx([None, None, 1 / 1.0001, -1 / 1.0001])
+
+
+def test_running_means_belong_to_persona_and_stream():
+    groups = [
+        group_of(transition(0, 0, peer=1.0, judge=0.5), transition(1, 0, peer=1.0)),
+        group_of(transition(0, 0, peer=1.0), problem="q"),
+    ]
+    rae = StreamSettings(baseline="rae", scale="none")
+    ema: dict[str, float] = {}
+    parts = parts_of(groups, config=AdvantageConfig(peer=rae, judge=rae), ema=ema, truth_weight=0.0)
+    assert [part.generator for part in parts] == approx([1.0, 1.0, 0.95])
+    first, second = PERSONAS[0].name, PERSONAS[1].name
+    assert ema == {
+        f"judge/{first}": pytest.approx(0.025),
+        f"peer/{first}": pytest.approx(0.0975),
+        f"peer/{second}": pytest.approx(0.05),
+    }
+
+
+def test_lambdas_weigh_the_roles_and_zero_takes_a_role_out():
+    groups = [group_of(transition(0, 1, peer=0.5, judge=1.0), transition(1, 1, peer=0.5, judge=-1.0))]
+    config = AdvantageConfig(lambda_gen=2.0, lambda_judge=0.5, judge=PLAIN)
+    assert parts_of(groups, config=config) == [TurnAdvantage(0.5, 0.5, None), TurnAdvantage(0.5, -0.5, None)]
+    muted = AdvantageConfig(lambda_judge=0.0, judge=PLAIN)
+    assert [part.judge for part in parts_of(groups, config=muted)] == [None, None]
+
+
+def test_a_fine_is_added_as_it_is_and_no_fine_is_no_signal():
+    groups = [group_of(transition(0, 1, format=-0.5), transition(1, 1, format=0.0), transition(2, 1))]
+    assert parts_of(groups) == [TurnAdvantage(None, None, -0.5), None, None]
+
+
+def test_an_advantage_of_zero_is_a_signal():
+    assert parts_of([group_of(transition(0, 0, peer=0.0))]) == [TurnAdvantage(0.0, None, None)]
+
+
+def test_the_shape_follows_groups_trajectories_and_transitions():
+    trajectory = Trajectory(PERSONAS[0], (transition(0, 0, peer=1.0), transition(0, 1)))
+    groups = [TrajectoryGroup("p", (trajectory, trajectory)), TrajectoryGroup("q", (trajectory,))]
+    turns = turn_advantages(groups, RewardConfig(), AdvantageConfig(), {}).turns
+    assert [[len(trajectory) for trajectory in group] for group in turns] == [[2, 2], [2]]
+    assert turns[1][0] == (TurnAdvantage(0.5, None, None), None)
+
+
+def test_statistics():
+    groups = [
+        group_of(
+            transition(0, 1, judge=1.0, truth=1.0, due=True),
+            transition(1, 1, judge=0.0, truth=1.0, due=True),
+            transition(2, 1, truth=1.0, due=True),
+            transition(0, 0, truth=1.0),
+            transition(1, 0, truth=0.0),
+            transition(2, 0),
+        ),
+        group_of(transition(0, 1, judge=1.0, due=True), problem="q"),
+    ]
+    metrics = turn_advantages(groups, RewardConfig(), AdvantageConfig(), {}).metrics
+    assert metrics == {
+        "advantage/turns": 7,
+        # agent 2 twice, and the lone judge of q
+        "advantage/rows_dropped": 3,
+        "advantage/judge_reward_share": 3 / 4,
+        "advantage/judge_signal_share": 2 / 4,
+        "advantage/zero_variance_share/truth": 1 / 2,
+        "advantage/zero_variance_share/judge": 1 / 2,
+    }
+
+
+def test_an_empty_batch():
+    result = turn_advantages([], RewardConfig(), AdvantageConfig(), {})
+    assert result.turns == ()
+    assert result.metrics == {"advantage/turns": 0, "advantage/rows_dropped": 0}

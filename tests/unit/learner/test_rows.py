@@ -1,0 +1,197 @@
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from debate.config import DebateConfig
+from debate.parsing import parse_turn
+from debate.personas import PERSONAS
+from debate.types import Completion, Debate, Outcome, Problem, Turn, TurnId, Vote
+from learner import AdvantageConfig, TurnAdvantage, group_debates, make_rows, turn_advantages
+from learner.advantages import Advantages
+from rewards import RewardConfig, score_debate
+from rewards.types import Rewards
+
+SOLVE = "<solution>7</solution>"
+JUDGED = SOLVE + "<comparison>A > B</comparison>"
+HANDLES = ("A", "B", "C")
+
+
+def turn_of(text: str, agent: int, round_: int, *, ballot: bool = False) -> Turn:
+    """One token for each character, and the end token."""
+    count = len(text) + 1
+    completion = Completion(
+        (5, 0), tuple(range(count)), (-0.25,) * count, text, "stop", 3, tuple(range(count))
+    )
+    parsed = parse_turn(text, handles=HANDLES, own=HANDLES[agent], due=round_ > 0)
+    shown = tuple(TurnId(peer, round_ - 1) for peer in range(3) if peer != agent) if round_ else ()
+    return Turn(TurnId(agent, round_), HANDLES[agent], shown, completion, parsed, shown, ballot=ballot)
+
+
+def debate_of(seed: int = 0) -> Debate:
+    """Three agents, one round and a ballot in which agent 2 votes A > B."""
+    solutions = [turn_of(SOLVE, agent, 0) for agent in range(3)]
+    ballots = [turn_of("<comparison>A > B</comparison>", agent, 1, ballot=True) for agent in range(3)]
+    vote = Vote(TurnId(2, 1), TurnId(0, 0), TurnId(1, 0), "left")
+    return Debate(
+        Problem("p", "2 + 5?", "7"),
+        PERSONAS[:3],
+        tuple(solutions + ballots),
+        (vote,),
+        seed,
+        3,
+        DebateConfig(num_rounds=1),
+    )
+
+
+REWARDS = Rewards(
+    peer=((1.0,), (-1.0,), (None,)),
+    truth=((1.0,), (0.0,), (None,)),
+    judge=((None, None), (None, None), (None, 0.5)),
+    format=((0.0, -0.5), (0.0, -0.5), (0.0, 0.0)),
+)
+
+
+def test_a_group_holds_a_trajectory_for_each_agent_of_each_debate():
+    group = group_debates([debate_of(0), debate_of(1)], [REWARDS, REWARDS])
+    assert group.problem_id == "p"
+    assert [trajectory.debate for trajectory in group.trajectories] == [0, 0, 0, 1, 1, 1]
+    assert [trajectory.persona.name for trajectory in group.trajectories] == [
+        p.name for p in PERSONAS[:3]
+    ] * 2
+    solution, ballot = group.trajectories[0].transitions
+    assert (solution.peer, solution.truth, solution.judge, solution.format) == (1.0, 1.0, None, 0.0)
+    assert (ballot.peer, ballot.truth, ballot.judge, ballot.format) == (None, None, None, -0.5)
+
+
+def test_a_group_is_about_one_problem():
+    other = replace(debate_of(), problem=Problem("q", "?"))
+    with pytest.raises(ValueError, match=r"exactly one problem, got \['p', 'q'\]"):
+        group_debates([debate_of(), other], [REWARDS, REWARDS])
+
+
+def rows_of(*parts: TurnAdvantage | None, text: str = JUDGED):
+    """Rows of one agent's turns in round 1, one for each part."""
+    debate = replace(debate_of(), turns=(turn_of(text, 0, 1),) * len(parts), personas=PERSONAS[:1])
+    rewards = Rewards(((None, None),), ((None, None),), ((None, None),), ((None, None),))
+    group = group_debates([debate], [rewards])
+    return make_rows([group], Advantages(((parts,),), {}))
+
+
+def test_a_row_is_the_prompt_and_then_the_completion():
+    (row,) = rows_of(TurnAdvantage(1.0, -2.0, None))
+    length = len(JUDGED) + 1
+    assert row.input_ids.tolist() == [5, 0, *range(length)]
+    assert row.action_mask.tolist() == [False, False] + [True] * length
+    assert row.sampling_logprobs.tolist() == [0, 0] + [-0.25] * length
+    assert (row.group_id, row.policy_version, row.turn) == ("p", 3, TurnId(0, 1))
+    assert row.temperature == PERSONAS[0].temperature
+    assert [array.dtype for array in (row.input_ids, row.action_mask, row.advantages, row.stream)] == [
+        np.int64,
+        np.bool_,
+        np.float32,
+        np.int8,
+    ]
+
+
+def test_each_stream_gets_its_own_advantage_only():
+    (row,) = rows_of(TurnAdvantage(1.0, -2.0, None))
+    judge = len(JUDGED) - len(SOLVE) + 1
+    assert row.stream.tolist() == [0, 0] + [1] * len(SOLVE) + [2] * judge
+    assert row.advantages.tolist() == [0, 0] + [1.0] * len(SOLVE) + [-2.0] * judge
+
+
+def test_a_stream_without_signal_gets_zero_and_a_fine_goes_everywhere():
+    (row,) = rows_of(TurnAdvantage(None, 1.0, -0.5))
+    judge = len(JUDGED) - len(SOLVE) + 1
+    assert row.advantages.tolist() == [0, 0] + [-0.5] * len(SOLVE) + [0.5] * judge
+
+
+def test_turns_without_signal_give_no_row():
+    assert len(rows_of(None, TurnAdvantage(1.0, None, None), None)) == 1
+
+
+def test_a_ballot_is_all_judge():
+    group = group_debates([debate_of()], [REWARDS])
+    rows = make_rows([group], turn_advantages([group], RewardConfig(), AdvantageConfig(), {}))
+    # generators 0 and 1, and the two fined ballots: ballot 2 is alone with its judge reward
+    assert [row.turn for row in rows] == [TurnId(0, 0), TurnId(0, 1), TurnId(1, 0), TurnId(1, 1)]
+    assert set(rows[1].stream[rows[1].action_mask]) == {2}
+    assert set(rows[1].advantages[rows[1].action_mask]) == {-0.5}
+
+
+def test_temperature_zero_is_learned_at_temperature_one():
+    debate = replace(debate_of(), personas=(replace(PERSONAS[0], temperature=0.0), *PERSONAS[1:3]))
+    group = group_debates([debate], [REWARDS])
+    advantages = turn_advantages([group], RewardConfig(), AdvantageConfig(), {})
+    assert make_rows([group], advantages)[0].temperature == 1.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"tokens": (), "logprobs": (), "offsets": ()},
+            "problem 'p', agent 0, round 1: the policy gave no token",
+        ),
+        ({"prompt_tokens": ()}, "gave no token ids"),
+        ({"logprobs": (-1.0,)}, "tokens but 1 log-probabilities"),
+        ({"offsets": ()}, "but 0 offsets"),
+    ],
+)
+def test_turns_that_cannot_be_learned_from_are_errors(changes, message):
+    turn = turn_of(JUDGED, 0, 1)
+    turn = replace(turn, completion=replace(turn.completion, **changes))
+    debate = replace(debate_of(), turns=(turn,), personas=PERSONAS[:1])
+    rewards = Rewards(((None, None),), ((None, None),), ((None, None),), ((None, None),))
+    group = group_debates([debate], [rewards])
+    with pytest.raises(ValueError, match=message):
+        make_rows([group], Advantages((((TurnAdvantage(1.0, None, None),),),), {}))
+
+
+DATA = os.environ.get("DEBATE_TEST_DATA")
+PAIRS = {0: (1, 2), 1: (0, 2), 2: (0, 1)}
+
+
+@pytest.mark.skipif(DATA is None, reason="DEBATE_TEST_DATA is not set")
+def test_real_solutions_become_rows():
+    """Real right and wrong solutions with truthful judges, through rewards, advantages and rows."""
+    groups = [
+        group_debates([debate], [score_debate(debate, [[one] for one in correct], RewardConfig())])
+        for debate, correct in real_debates(limit=40)
+    ]
+    rows = make_rows(groups, turn_advantages(groups, RewardConfig(), AdvantageConfig(), {}))
+    assert len(rows) > 80
+    for row in rows:
+        assert np.isfinite(row.advantages).all()
+        assert ((row.stream > 0) == row.action_mask).all()
+
+
+def real_debates(*, limit: int) -> list[tuple[Debate, list[bool]]]:
+    lines = (Path(DATA or "") / "model_outputs_gsm8k.jsonl").read_text(encoding="utf-8").splitlines()
+    by_question = groupby(map(json.loads, lines), key=lambda record: record["question"])
+    groups = [list(records)[:3] for _, records in by_question]
+    return [real_debate(records) for records in groups if len(records) == 3][:limit]
+
+
+def real_debate(records: list[dict[str, object]]) -> tuple[Debate, list[bool]]:
+    correct = [bool(record["expected"]) for record in records]
+    solutions = [turn_of(f"<solution>{r['output']}</solution>", agent, 0) for agent, r in enumerate(records)]
+    votes = [
+        Vote(TurnId(judge, 1), TurnId(left, 0), TurnId(right, 0), truthful(correct[left], correct[right]))
+        for judge, (left, right) in PAIRS.items()
+    ]
+    ballots = [turn_of("<comparison>A > B</comparison>", agent, 1, ballot=True) for agent in range(3)]
+    problem = Problem(str(records[0]["question"]), str(records[0]["question"]), str(records[0]["gold"]))
+    config = DebateConfig(num_rounds=1)
+    return Debate(problem, PERSONAS[:3], (*solutions, *ballots), tuple(votes), 0, 0, config), correct
+
+
+def truthful(left: bool, right: bool) -> Outcome:
+    return "tie" if left == right else "left" if left else "right"

@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+from debate.parsing import parse_turn
+from debate.types import Completion, ParsedTurn, Turn, TurnId
+from learner import token_streams
+
+FULL = (
+    "Let me see. <solution>3 + 4 = 7, π ≈ 3.14 🙂 \\boxed{7}</solution>\n"
+    "<evaluation>K7: naïve but right.</evaluation><comparison>K7 > Q2\nM4 = Q2 ✓</comparison>"
+)
+SOLVE_ONLY = "<solution>3 + 4 = \\boxed{7}</solution>"
+
+
+def turn_of(
+    text: str, offsets: tuple[int, ...], *, ballot: bool = False, parsed: ParsedTurn | None = None
+) -> Turn:
+    parsed = parsed or parse_turn(text, handles=("K7", "Q2", "M4"), own="A1", due=True)
+    count = len(offsets)
+    completion = Completion((1, 2), tuple(range(count)), (-1.0,) * count, text, "stop", 0, offsets)
+    return Turn(TurnId(0, 1), "A1", (), completion, parsed, ballot=ballot)
+
+
+def by_character(text: str, *, ballot: bool = False) -> list[int]:
+    """One token for each character, and the end token."""
+    return token_streams(turn_of(text, tuple(range(len(text) + 1)), ballot=ballot)).tolist()
+
+
+def test_the_comparison_block_with_its_tags_is_the_judges_and_the_rest_the_generators():
+    start = FULL.index("<comparison>")
+    assert by_character(FULL) == [1] * start + [2] * (len(FULL) - start) + [2]
+
+
+def test_the_result_is_int8_of_the_number_of_tokens():
+    streams = token_streams(turn_of("ab", (0, 1, 2)))
+    assert streams.dtype == np.int8
+    assert streams.shape == (3,)
+
+
+def test_without_a_comparison_everything_is_the_generators():
+    assert by_character(SOLVE_ONLY) == [1] * (len(SOLVE_ONLY) + 1)
+    assert by_character("no section at all") == [1] * 18
+
+
+def test_without_a_solution_all_text_before_the_comparison_is_the_generators():
+    assert by_character("I think so. <comparison>K7 > Q2</comparison>") == [1] * 12 + [2] * (12 + 7 + 13 + 1)
+
+
+def test_text_after_the_last_section_and_the_end_token_belong_to_that_section():
+    text = "<solution>7</solution><comparison>K7 > Q2</comparison> Done."
+    assert by_character(text)[-7:] == [2] * 7
+    assert by_character("<solution>7</solution> Done.")[-7:] == [1] * 7
+
+
+def test_the_last_section_is_the_last_in_the_text_whatever_its_name():
+    text = "<comparison>K7 > Q2</comparison> so <solution>7</solution> Done."
+    block = len("<comparison>K7 > Q2</comparison>")
+    assert by_character(text) == [2] * block + [1] * (len(text) - block + 1)
+
+
+def test_a_cut_off_comparison_is_the_judges_to_its_end():
+    text = "<solution>7</solution><comparison>K7 > Q"
+    assert by_character(text) == [1] * 22 + [2] * (len(text) - 22 + 1)
+
+
+def test_thinking_is_the_generators_even_when_it_speaks_of_a_comparison():
+    text = "<think><comparison>K7 > Q2</comparison></think><solution>7</solution>"
+    assert set(by_character(text)) == {1}
+
+
+def test_every_token_of_a_ballot_is_the_judges():
+    assert set(
+        by_character("<evaluation>fine</evaluation><comparison>K7 > Q2</comparison>", ballot=True)
+    ) == {2}
+
+
+def test_a_token_across_a_boundary_goes_where_its_first_character_lies():
+    text = "<solution>7</solution>\n<comparison>K7 > Q2</comparison>"
+    # "<solution>7</solution" | ">\n<comp" | "arison>K7 > Q2</comparison>" | end
+    assert token_streams(turn_of(text, (0, 21, 28, len(text)))).tolist() == [1, 1, 2, 2]
+    # the same text cut just before "<comparison>"
+    assert token_streams(turn_of(text, (0, 23, len(text)))).tolist() == [1, 2, 2]
+
+
+def test_tokens_without_offsets_are_an_error_that_says_what_to_do():
+    turn = turn_of("ab", (0, 1))
+    bare = Completion((1,), (5, 6), (-1.0, -1.0), "ab", "stop", 0)
+    with pytest.raises(ValueError, match=r"agent 0, round 1: 2 tokens but 0 offsets.*Completion\.offsets"):
+        token_streams(Turn(turn.id, "A1", (), bare, turn.parsed))
+
+
+def test_a_turn_without_tokens_has_no_streams():
+    empty = Completion((1,), (), (), "ab", "stop", 0)
+    assert token_streams(Turn(TurnId(0, 1), "A1", (), empty, ParsedTurn())).shape == (0,)
+
+
+CORPUS = [FULL, SOLVE_ONLY, "the quick brown fox: K7 beats Q2, M4 ties with K7"] * 4
+
+
+def byte_level_bpe() -> Tokenizer:
+    """Merges run over punctuation ("></"), so tokens straddle section borders; emoji are cut into bytes."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=330, initial_alphabet=alphabet, show_progress=False)
+    tokenizer.train_from_iterator(CORPUS, trainer)
+    return tokenizer
+
+
+def unigram_with_byte_fallback() -> Tokenizer:
+    pieces = [*sorted(set("".join(CORPUS)) - set("🙂π✓ï ")), "▁", "</", "><", "solution", "comparison"]
+    bytes_ = [f"<0x{byte:02X}>" for byte in range(256)]
+    vocabulary = [("<unk>", 0.0), *((piece, -2.0) for piece in pieces), *((byte, -9.0) for byte in bytes_)]
+    tokenizer = Tokenizer(models.Unigram(vocabulary, unk_id=0, byte_fallback=True))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="never", split=False)
+    return tokenizer
+
+
+def word_piece() -> Tokenizer:
+    tokenizer = Tokenizer(models.WordPiece({"[UNK]": 0}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    trainer = trainers.WordPieceTrainer(vocab_size=120, special_tokens=["[UNK]"], show_progress=False)
+    tokenizer.train_from_iterator(CORPUS, trainer)
+    return tokenizer
+
+
+@pytest.mark.parametrize("build", [byte_level_bpe, unigram_with_byte_fallback, word_piece])
+@pytest.mark.parametrize("text", [FULL, SOLVE_ONLY, FULL + " 🙂 and on"])
+def test_three_kinds_of_tokenizers_agree_with_the_characters(build, text):
+    encoding = build().encode(text)
+    offsets = (*(start for start, _ in encoding.offsets), len(text))
+    wanted = by_character(text)
+    assert token_streams(turn_of(text, offsets)).tolist() == [wanted[offset] for offset in offsets]
+
+
+def test_the_tokenizers_do_what_they_are_here_for():
+    bpe, unigram = byte_level_bpe().encode(FULL), unigram_with_byte_fallback().encode(FULL)
+    spans = [FULL[start:end] for start, end in bpe.offsets]
+    assert any("><" in span for span in spans), "a token straddles two sections"
+    assert spans.count("🙂") > 1, "several tokens share one character"
+    assert "<0xF0>" in unigram.tokens, "the character falls back to bytes"
