@@ -181,9 +181,7 @@ def test_a_number_that_json_lacks_is_refused_by_field_and_leaves_the_shard_whole
     rewards = replace(record.rewards, truth=((bad,), (0.0,)))
     with ShardWriter(tmp_path, 12) as writer:
         writer.write(record)
-        with pytest.raises(
-            TranscriptError, match=r"p1: rewards.truth\[0\]\[0\]: .* not a finite number"
-        ):
+        with pytest.raises(TranscriptError, match=r"p1: rewards.truth\[0\]\[0\]: .* not a finite number"):
             writer.write(replace(record, rewards=rewards))
     assert list(read_records(writer.path)) == [record]
 

@@ -1,0 +1,261 @@
+"""Checkpoints: the whole state of a run after a step; a crash leaves the old one or the new one.
+
+    checkpoints/step_000012/manifest.json   every file with its size and SHA-256; written last
+                            state.json      TrainState, and the generators of Python and NumPy
+                            trainer.pt      optimizer, scheduler, torch's generators (read with weights_only)
+                            model/          adapter or weights as save_pretrained writes them (safetensors)
+
+A checkpoint is built in a hidden folder, brought to the disk and renamed. Nothing here unpickles.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from learner.provenance import checksum
+from learner.trainer_state import Stateful, load_trainer, plain_generators, restore_generators, write_trainer
+from transcripts.append import sync_folder
+from transcripts.codec import decode, encode
+from transcripts.errors import FieldError
+
+FORMAT = 1
+NAME = re.compile(r"step_(\d{6,})(\.old)?")
+HIDDEN = ".unfinished_"
+
+
+@dataclass(frozen=True, slots=True)
+class TrainState:
+    """The plain values of a run after ``step`` finished steps.
+
+    ``data_position``: problems drawn so far. ``baselines``: running means by name. ``seed``: the run's.
+    """
+
+    step: int
+    policy_version: int = 0
+    data_position: int = 0
+    seed: int = 0
+    baselines: tuple[tuple[str, float], ...] = ()
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that cannot be loaded; the message names file and reason."""
+
+
+class CheckpointWriteError(OSError):
+    """A checkpoint that could not be written; those before it are intact."""
+
+    def __str__(self) -> str:
+        return str(self.args[-1])
+
+
+def save_checkpoint(
+    folder: Path,
+    state: TrainState,
+    *,
+    model: Any,
+    optimizer: Stateful | None = None,
+    scheduler: Stateful | None = None,
+    keep_last: int | None = None,
+) -> Path:
+    """Write checkpoints/step_N with the random generators as they are now; return its path.
+
+    ``model`` is a transformers or peft model. Only the ``keep_last`` newest stay, the new one among them.
+    """
+    if keep_last is not None and keep_last < 1:
+        raise ValueError(f"keep_last must be at least 1, got {keep_last}")
+    final = folder / f"step_{state.step:06d}"
+    fresh = folder / f"{HIDDEN}{final.name}"
+    with _clear_errors(final), _removed_on_error(fresh):
+        _clear_unfinished(folder)
+        fresh.mkdir(parents=True)
+        _write_model(fresh / "model", model)
+        write_trainer(fresh / "trainer.pt", optimizer, scheduler)
+        _write_json(fresh / "state.json", {"state": encode(state, TrainState), "rng": plain_generators()})
+        _write_json(fresh / "manifest.json", {"format": FORMAT, "files": _inventory(fresh)})
+        _sync_all(fresh)
+        _publish(fresh, final)
+    _prune(folder, keep_last)
+    return final
+
+
+def load_checkpoint(
+    path: Path,
+    *,
+    model: Any,
+    optimizer: Stateful | None = None,
+    scheduler: Stateful | None = None,
+    restore_rng: bool = True,
+    verify: bool = True,
+) -> TrainState:
+    """Load a checkpoint into the objects given, in place, and return the plain values.
+
+    The model is of the same shape as the saved one (for LoRA: the same base and adapter configuration).
+    ``verify=False`` skips the checksums, for a path that ``latest_good`` has just returned.
+    """
+    problem = damage(path) if verify else None
+    if problem:
+        raise CheckpointError(problem)
+    from learner.weights import load_weights
+
+    stored = json.loads((path / "state.json").read_text(encoding="utf-8"))
+    try:
+        state: TrainState = decode(stored["state"], TrainState)
+        load_weights(model, path / "model")
+        load_trainer(path / "trainer.pt", optimizer, scheduler, restore_rng=restore_rng)
+    except (FieldError, KeyError, RuntimeError, ValueError) as error:
+        raise CheckpointError(f"{path}: does not fit this run: {error}") from error
+    if restore_rng:
+        restore_generators(stored["rng"])
+    return state
+
+
+def warn_damaged(message: str) -> None:
+    """Report a damaged checkpoint as a warning."""
+    warnings.warn(message, UserWarning, stacklevel=3)
+
+
+def latest_good(folder: Path, *, on_damaged: Callable[[str], None] = warn_damaged) -> Path | None:
+    """Return the newest checkpoint whose files are all as written, None without one; name those skipped."""
+    for path in reversed(checkpoints(folder)):
+        problem = damage(path)
+        if problem is None:
+            return path
+        on_damaged(f"{problem}; the checkpoint is skipped")
+    return None
+
+
+def checkpoints(folder: Path) -> list[Path]:
+    """Return the finished checkpoints by step; one being replaced comes before its successor."""
+    found = [path for path in folder.iterdir() if NAME.fullmatch(path.name)] if folder.is_dir() else []
+    return sorted(found, key=lambda path: (step_of(path), not path.name.endswith(".old")))
+
+
+def step_of(path: Path) -> int:
+    """Return the step in a checkpoint's name.
+
+    >>> step_of(Path("checkpoints/step_000012"))
+    12
+    """
+    match = NAME.fullmatch(path.name)
+    if match is None:
+        raise ValueError(f"{path}: a checkpoint is named step_ and six digits")
+    return int(match[1])
+
+
+def damage(path: Path) -> str | None:
+    """Return what is wrong with a checkpoint in one line, or None."""
+    try:
+        manifest = json.loads((path / "manifest.json").read_text(encoding="utf-8"))
+        if manifest["format"] > FORMAT:
+            return (
+                f"{path}: written by a newer version (format {manifest['format']}, this one reads {FORMAT})"
+            )
+        for name, expected in manifest["files"].items():
+            if not (path / name).is_file():
+                return f"{path / name}: missing"
+            if expected != _fingerprint(path / name):
+                return f"{path / name}: not as it was written"
+    except OSError as error:
+        return f"{error.filename or path}: {error.strerror}"
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        return f"{path / 'manifest.json'}: damaged ({error})"
+    return None
+
+
+def _fingerprint(path: Path) -> dict[str, object]:
+    return {"bytes": path.stat().st_size, "sha256": checksum(path)}
+
+
+def _inventory(folder: Path) -> dict[str, object]:
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): _fingerprint(path) for path in files}
+
+
+def _write_json(path: Path, value: object) -> None:
+    path.write_text(json.dumps(value, allow_nan=False), encoding="ascii")
+
+
+def _write_model(folder: Path, model: Any) -> None:
+    from transformers.utils import logging
+
+    extra = {"save_embedding_layers": False} if hasattr(model, "peft_config") else {}
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()  # its bar would tear up ours
+    try:
+        model.save_pretrained(folder, **extra)
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+
+
+def _sync_all(folder: Path) -> None:
+    for path in [folder, *folder.rglob("*")]:
+        if path.is_dir():
+            sync_folder(path)
+        else:
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+
+
+def _publish(fresh: Path, final: Path) -> None:
+    """Give the finished folder its name; an earlier one of the same step stays as .old until then."""
+    old = final.with_name(f"{final.name}.old")
+    if final.exists():
+        _remove(old)
+        final.rename(old)
+    fresh.rename(final)
+    sync_folder(final.parent)
+    _remove(old)
+
+
+def _remove(path: Path) -> None:
+    """Delete a folder under a hidden name, so that a crash in between leaves no half checkpoint."""
+    if path.exists():
+        hidden = path.with_name(f"{HIDDEN}{path.name}")
+        path.rename(hidden)
+        shutil.rmtree(hidden)
+
+
+def _clear_unfinished(folder: Path) -> None:
+    for path in folder.glob(f"{HIDDEN}*"):
+        shutil.rmtree(path)
+
+
+def _prune(folder: Path, keep_last: int | None) -> None:
+    if keep_last is not None:
+        for path in checkpoints(folder)[:-keep_last]:
+            _remove(path)
+
+
+@contextmanager
+def _removed_on_error(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+@contextmanager
+def _clear_errors(path: Path) -> Iterator[None]:
+    """Say in one line what the three writers below report in three ways when a disk is full."""
+    from safetensors import SafetensorError
+
+    try:
+        yield
+    except (OSError, SafetensorError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "inline_container" not in str(error):
+            raise
+        number = getattr(error, "errno", None) or getattr(error.__context__, "errno", None)
+        reason = os.strerror(number) if number else str(error)
+        message = f"cannot write checkpoint {path}: {reason}; the checkpoints before it are intact"
+        raise CheckpointWriteError(number, message) from error

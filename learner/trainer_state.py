@@ -1,0 +1,70 @@
+"""What a trainer holds beside the weights: optimizer, schedule and random generators, to a file and back."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+
+class Stateful(Protocol):
+    """An optimizer or a schedule of torch."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state."""
+        ...
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> object:
+        """Take the state up."""
+        ...
+
+
+def write_trainer(path: Path, optimizer: Stateful | None, scheduler: Stateful | None) -> None:
+    """Write the optimizer, the schedule and torch's generators."""
+    import torch
+
+    state = {
+        "optimizer": optimizer.state_dict() if optimizer else None,
+        "scheduler": scheduler.state_dict() if scheduler else None,
+        "torch_rng": torch.get_rng_state(),
+        "cuda_rng": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+    }
+    torch.save(state, path)
+
+
+def load_trainer(
+    path: Path, optimizer: Stateful | None, scheduler: Stateful | None, *, restore_rng: bool
+) -> None:
+    """Read them back into the objects given; ValueError for one that was saved without."""
+    import torch
+
+    state = torch.load(path, map_location="cpu", weights_only=True)
+    for name, target in (("optimizer", optimizer), ("scheduler", scheduler)):
+        if target is not None:
+            if state[name] is None:
+                raise ValueError(f"it was saved without {name}")
+            target.load_state_dict(state[name])
+    if restore_rng:
+        torch.set_rng_state(state["torch_rng"])
+        if len(state["cuda_rng"]) == torch.cuda.device_count():
+            torch.cuda.set_rng_state_all(state["cuda_rng"])
+
+
+def plain_generators() -> dict[str, object]:
+    """Return the global generators of Python and NumPy as plain JSON values."""
+    version, words, gauss = random.getstate()
+    numpy_state: Any = np.random.get_state(legacy=False)
+    words_of_numpy = numpy_state["state"]["key"].tolist()
+    numpy_plain = numpy_state | {"state": {"key": words_of_numpy, "pos": int(numpy_state["state"]["pos"])}}
+    return {"python": [version, list(words), gauss], "numpy": numpy_plain}
+
+
+def restore_generators(stored: dict[str, Any]) -> None:
+    """Set the global generators to what ``plain_generators`` returned."""
+    version, words, gauss = stored["python"]
+    random.setstate((version, tuple(words), gauss))
+    inner = stored["numpy"]["state"]
+    key = np.array(inner["key"], dtype=np.uint32)
+    np.random.set_state(stored["numpy"] | {"state": {"key": key, "pos": inner["pos"]}})
