@@ -39,6 +39,13 @@ _LETTER_GOLD = re.compile(r"\(([A-Z])\)")
 _MATH_WORDS = re.compile(r"(?<![\\A-Za-z])(?!sqrt|frac|sin|cos|tan|log|ln|pi|exp|mod)[A-Za-z]{2,}")
 _LIST = re.compile(r"[,;]|\b(?:or|and)\b|\\pm|\\text|\\cup")
 _SUM = re.compile(r"[\d)}]\s*(?:[+*×·÷-]|\\cdot|\\times|\\div)\s*[\d({\\]")
+# What may stand in for a plain number: math-verify reads "5|6", "5t" and "5?" as 5, so nothing else gets there.
+_NUMERIC = re.compile(
+    r"(?:\\(?:sqrt|frac|pi|sin|cos|tan|cot|sec|csc|arc(?:sin|cos|tan)|log|ln|exp|cdot|times|div|d?binom"
+    r"|[lr](?:floor|ceil)|infty)(?![A-Za-z])|\\[{}]|(?<=\\log)_(?:\d|\{\d{1,4}\})|[\d\s.+\-−*/^(){}\[\]!=ei])++",
+    re.ASCII,
+)
+_STRAY = re.compile(r"[&#?$@]|\\\\")
 _STATUS = {"equal": GradeStatus.CORRECT, "different": GradeStatus.WRONG}
 
 
@@ -161,6 +168,8 @@ def exact(answer: str, gold: str) -> Grade | None:
         return _decided(plain == letter[1], "letter")
     if HEAVY.search(plain) and not HEAVY.search(truth):
         return _decided(False, "unevaluated")
+    if not _well_formed(plain) and _well_formed(truth):
+        return _decided(False, "malformed")
     number = parse_number(sides(truth)[-1]) if len(sides(truth)) == 1 else None
     return _against_number(plain, number) if number else None
 
@@ -176,7 +185,10 @@ def _against_number(plain: str, gold: Number) -> Grade | None:
     for name, pattern in (("list", _LIST), ("unevaluated", _SUM), ("prose", _MATH_WORDS)):
         if pattern.search(plain if name == "list" else last):
             return _decided(False, name)
-    return _decided(True, "number") if all(number is not None for number in claims) else None
+    if all(number is not None for number in claims):
+        return _decided(True, "number")
+    numeric = all(_NUMERIC.fullmatch(side) for side in sides(plain))
+    return None if numeric else _decided(False, "not a number")
 
 
 def pairs_to_check(answer: str, gold: str) -> list[tuple[str, str]]:
@@ -190,6 +202,13 @@ def pairs_to_check(answer: str, gold: str) -> list[tuple[str, str]]:
     if _LIST.search(plain) or len(sides(truth)) > 1:
         return [(truth, plain)]
     return [(sides(truth)[0], side) for side in sides(plain)]
+
+
+def _well_formed(plain: str) -> bool:
+    """Whether brackets close and no sign stands in it that math-verify would drop with all that follows."""
+    braces = plain.replace("\\{", "").replace("\\}", "")
+    ends = braces.count("{") == braces.count("}") and plain.count("|") % 2 == 0
+    return ends and ("\\begin{" in plain or not _STRAY.search(plain))
 
 
 def _is_text(truth: str) -> bool:

@@ -119,16 +119,17 @@ def is_right(problem: Problem, pair: Pair) -> bool:
 
 def attempt(problem: Problem, rng: random.Random, *, right: float = 1.0, lure: float = 0.0) -> Pair:
     """Return one attempt: right with probability ``right``, the first two numbers of the list with ``lure``,
-    and else a random pair (which is right now and then). The order within the pair is random.
+    and else a random pair (which is right now and then). The number listed later comes first.
     """
     target, numbers = read_question(problem.question)
     draw = rng.random()
     if draw < right:
         pair = next(pair for pair in combinations(numbers, 2) if sum(pair) == target)
+    elif draw < right + lure:
+        pair = numbers[:2]
     else:
-        pair = numbers[:2] if draw < right + lure else rng.sample(numbers, 2)
-    first, second = rng.sample(pair, 2)
-    return first, second
+        pair = rng.choice(list(combinations(numbers, 2)))
+    return pair[1], pair[0]
 
 
 def write_solution(problem: Problem, pair: Pair, *, stated_sum: int | None = None) -> str:
@@ -139,6 +140,22 @@ def write_solution(problem: Problem, pair: Pair, *, stated_sum: int | None = Non
     """
     total = sum(pair) if stated_sum is None else stated_sum
     return f" {pair[0]} + {pair[1]} = {total}. \\boxed{{ {pair[0]} {pair[1]}}}"
+
+
+def write_lie(problem: Problem, solution: str, rng: random.Random) -> str:
+    r"""Return a wrong solution made to look right: its sum misstated as the target, or a number not listed.
+
+    >>> problem = Problem("p", "Target 19. Numbers 3 8 9 11.")
+    >>> sorted({write_lie(problem, r" 3 + 9 = 12. \boxed{ 3 9}", random.Random(i)) for i in range(9)})[-1]
+    ' 3 + 9 = 19. \\boxed{ 3 9}'
+    """
+    target, numbers = read_question(problem.question)
+    strangers = [(n, target - n) for n in numbers if 0 < target - n <= max(numbers) and target - n not in numbers]
+    if strangers and rng.random() < 0.5:
+        return write_solution(problem, rng.choice(strangers))
+    box = last_box(solution)
+    pair = read_pair(box.of(solution)) if box else None
+    return solution if pair is None else write_solution(problem, pair, stated_sum=target)
 
 
 def write_check(problem: Problem, solution: str) -> str:

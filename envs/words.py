@@ -147,6 +147,11 @@ def write_solution(problem: Problem, reading: Reading) -> str:
     return f"{_working(reading)} \\boxed{{ {sum(reading)}}}"
 
 
+def write_lie(problem: Problem, solution: str, rng: random.Random) -> str:
+    """Return the solution as it is: this family's wrong solutions need no lie to mislead."""
+    return solution
+
+
 def write_check(problem: Problem, solution: str, *, working: bool = False) -> str:
     r"""Return the check of a solution: its boxed number beside the true one, after the working if asked for.
 

@@ -1,0 +1,165 @@
+import pytest
+
+from envs import Grade, Grader, GradeStatus, grade, same_answer
+from envs.grading import exact
+from envs.limits import refusal
+
+RIGHT = [
+    ("5", "5"),
+    ("1,200", "1200"),
+    ("$1,200.00", "1200"),
+    (r"\$18", "18"),
+    ("18 dollars", "18"),
+    ("90", r"90^\circ"),
+    (r"50\%", "50"),
+    ("50 percent", r"50\%"),
+    ("0.5", r"\frac{1}{2}"),
+    ("1/2", "0.50"),
+    (r"\dfrac{3}{4}", r"\frac34"),
+    ("2 1/2", "2.5"),
+    (r"2\frac{1}{2}", "5/2"),
+    ("x = 5", "5"),
+    ("f(x)=5", "5"),
+    ("5", "k=5"),
+    ("-3", "−3"),
+    (".185", "0.185"),
+    ("5.", "5"),
+    ("025", "25"),
+    ("2 million", "2000000"),
+    (r"1.5\times10^3", "1500"),
+    (r"32,\! 349", "32349"),
+    ("14{,}916", "14916"),
+    (r"\text{Evelyn}", "evelyn"),
+    ("C", r"\text{(C)}"),
+    (r"\mbox{four}", "4"),
+    (r"\left(x-2\right)\left(x+2\right)", "(x-2)(x+2)"),
+    (r"12\sqrt3", r"12\sqrt{3}"),
+    ("x^{2}+1", "x^2 + 1"),
+]
+WRONG = [
+    ("7=5", "5"),
+    ("5=7", "5"),
+    ("1=2=3=5", "5"),
+    ("x=5+5+1=7=11", "11"),
+    (r"50\%", "0.5"),
+    ("0.5", r"50\%"),
+    ("2+3", "5"),
+    (r"1\cdot 5", "5"),
+    (r"\int_0^1 5 dx", "5"),
+    (r"\sum_{k=1}^{5} 1", "5"),
+    ("3 or 5", "5"),
+    ("5, 6", "5"),
+    (r"5 \text{ or } 6", "5"),
+    ("not 5", "5"),
+    (r"\text{the answer is } 5", "5"),
+    ("33.333333", r"\frac{100}{3}"),
+    ("5t", "5"),
+    ("5 cm", "5 m"),
+    ("", "5"),
+    ("{", "5"),
+    ("５", "5"),
+    ("5\x00", "5"),
+    ("\u202e5", "5"),
+    (r"\text{oddd}", "odd"),
+    ("5|6", "5"),
+    ("5&6", "5"),
+    (r"5\\6", "5"),
+    ("5?", "5"),
+    ("5_6", "5"),
+    ("5:1", "5"),
+    (r"5 \approx 5", "5"),
+    (r"\sqrt{2}|7", r"2^{1/2}"),
+]
+
+
+@pytest.mark.parametrize(("answer", "gold"), RIGHT)
+def test_exact_right(answer, gold):
+    verdict = exact(answer, gold)
+    assert verdict is not None
+    assert verdict.status == GradeStatus.CORRECT
+
+
+@pytest.mark.parametrize(("answer", "gold"), WRONG)
+def test_exact_wrong(answer, gold):
+    verdict = exact(answer, gold)
+    assert verdict is not None
+    assert verdict.status == GradeStatus.WRONG
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ("9^9^9^9", "tower"),
+        (r"2^{2^{2^{2}}}", "tower"),
+        (r"7^{999999999} \bmod 13", "exponent"),
+        ("(1/3)^{-99999999}", "exponent"),
+        ("1000000!", "factorial"),
+        ("3!!", "factorial"),
+        (r"\binom{100000000}{50000000}", "binomial"),
+        ("(x+y+z+w)^{200}", "power of a sum"),
+        ("1" * 61, "digits"),
+        ("(" * 15 + "1" + ")" * 15, "nesting"),
+        ("x" * 1001, "length"),
+        ("1," * 65, "items"),
+        ("&" * 37, "cells"),
+        (r"\sin x" * 17, "functions"),
+        ('__import__("os")', "code"),
+    ],
+)
+def test_prefilter_names_the_bound(answer, reason):
+    assert refusal(answer) == reason
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "2^{1000}",
+        "x^{20}",
+        "5x^{26}-15x^9-35x^4",
+        "x^2y^2z^2",
+        "100!",
+        r"\sqrt{1+\sqrt{2+\sqrt{3}}}",
+        "10^{100}",
+    ],
+)
+def test_prefilter_lets_sane_answers_through(answer):
+    assert refusal(answer) is None
+
+
+def test_choice():
+    options = ("10 cm", "12 cm", "14 cm")
+    assert same_answer("(b)", "B", kind="choice", choices=options).status == "correct"
+    assert same_answer("12 cm", "B", kind="choice", choices=options).status == "correct"
+    assert same_answer("14 cm", "B", kind="choice", choices=options).status == "wrong"
+    assert same_answer("D", "B", kind="choice", choices=options).status == "wrong"
+    assert grade("I pick B.", "B", choices=options).method == "last_letter/letter"
+    assert grade(r"\boxed{\text{(B) } 12 cm}", "B", choices=options).status == "correct"
+    with pytest.raises(ValueError, match="none of the 3 choices"):
+        same_answer("A", "E", kind="choice", choices=options)
+
+
+def test_grade_of_a_whole_reply():
+    assert grade(r"so \boxed{18}", "18").status == "correct"
+    assert grade("#### 17", "18").status == "wrong"
+    assert grade("no number", "18").status == "missing"
+    assert grade(r"the answer is 18, \boxed{}", "18").status == "wrong"  # the empty box is the answer
+    assert grade("it is 18", "18", mode="boxed").status == "missing"
+    assert grade("it is 18", r"\boxed{18}").extracted == "18"
+
+
+def test_verdicts_keep_not_graded_apart_from_wrong():
+    assert Grade(GradeStatus.TIMEOUT, "").verdict is None
+    assert Grade(GradeStatus.CRASH, "").verdict is None
+    assert Grade(GradeStatus.MISSING, "").verdict == "missing"
+    assert Grade(GradeStatus.WRONG, "").verdict is False
+
+
+@pytest.mark.parametrize(("kind", "gold"), [("open", "5"), ("auto", ""), ("auto", "  ")])
+def test_what_cannot_be_graded_is_an_error_of_the_caller(kind, gold):
+    with pytest.raises(ValueError, match=r"kind|gold"):
+        same_answer("5", gold, kind=kind)
+
+
+def test_grader_bounds():
+    with pytest.raises(ValueError, match="workers"):
+        Grader(workers=0)
