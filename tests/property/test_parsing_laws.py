@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from debate.parsing import parse_turn
 from debate.types import FailureReason, ParsedTurn, Span
 
-HANDLES = ("K7", "Q2", "M4", "X5")
+HANDLES: tuple[str, ...] = ("K7", "Q2", "M4", "X5")
 OWN = "X5"
 MIRROR = {"left": "right", "right": "left", "tie": "tie"}
 SIGNS = {"left": [">", ">>", "≻", "&gt;", " is better than "], "right": ["<", "&lt;", " is worse than "]}
