@@ -39,6 +39,8 @@ class TinyConfig(Settings):
     init_std: float = Field(default=0.06, gt=0)
     """Standard deviation of the matrices; 0.02 learns too slowly at this width."""
     context_tokens: int = Field(default=4096, ge=16)
+    pieces: tuple[str, ...] = ()
+    """Texts that get a token of their own, beside section tags, handles and the synthetic family's words."""
     fallback: Fallback = "bytes"
     """What becomes of text outside the vocabulary: bytes, ASCII characters, or the unknown token."""
 

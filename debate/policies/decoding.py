@@ -86,16 +86,16 @@ class TokenText:
 
     def _joined_pieces(self, ids: Sequence[int]) -> list[bytes]:
         pieces = [self.piece(i) for i in ids]
-        if not self._byte_level:
-            self._first_piece(ids, pieces)
         if self._byte_fallback:
             self._repair_byte_runs(ids, pieces)
+        if not self._byte_level:
+            self._first_piece(ids, pieces)
         return pieces
 
     def _first_piece(self, ids: Sequence[int], pieces: list[bytes]) -> None:
         """A text's first token may lose the space that it has elsewhere."""
         first = next((t for t, i in enumerate(ids) if self._backend.id_to_token(i) is not None), None)
-        if first is not None and not self._is_byte(ids[first]):
+        if first is not None and (pieces[first].isascii() or not self._is_byte(ids[first])):
             pieces[first] = self.decode([ids[first]]).encode()
 
     def _repair_byte_runs(self, ids: Sequence[int], pieces: list[bytes]) -> None:

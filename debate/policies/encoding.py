@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from debate.prompts import raw_prompt as default_raw_prompt
 from debate.types import Message
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class _Part:
 class PromptEncoder:
     """Turns messages into prompt ids (P,), for a chat model or, with ``chat=False``, as one raw text.
 
-    ``raw_prompt`` writes the raw text (default: the contents joined by blank lines). ``thinking`` is handed
+    ``raw_prompt`` writes the raw text (default: debate.prompts.raw_prompt). ``thinking`` is handed
     to the template as ``enable_thinking``. Raises EncodingError when ``chat`` has no template to work with.
     """
 
@@ -57,7 +58,7 @@ class PromptEncoder:
             raise EncodingError("chat = true, but the tokenizer has no chat template; set chat = false")
         self.chat, self.thinking = chat, thinking
         self._tokenizer = tokenizer
-        self._raw_prompt = raw_prompt or _joined
+        self._raw_prompt = raw_prompt or default_raw_prompt
         self._text = PlainText(tokenizer)
         self._bos = [] if chat else _leading_bos(tokenizer)
         self._rendered: dict[tuple[str, ...], tuple[_Part, ...]] = {}
@@ -212,7 +213,3 @@ def _leading_bos(tokenizer: PreTrainedTokenizerBase) -> list[int]:
     """Return [bos] if the tokenizer itself begins texts with one, else []."""
     bos = tokenizer.bos_token_id
     return [bos] if bos is not None and tokenizer("x")["input_ids"][:1] == [bos] else []
-
-
-def _joined(messages: tuple[Message, ...]) -> str:
-    return "\n\n".join(message.content for message in messages)
