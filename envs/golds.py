@@ -24,7 +24,7 @@ EMPTY_BOXES = {
 }
 
 _AFTER_HASHES = re.compile(r"####\s*(.+?)\s*$")
-_OPTION = re.compile(r"(?:^|[,\s'\"\[])([a-j]) \) ")
+_OPTION = re.compile(r"(?:^|[,\s'\"\[])([a-j]) \)(?= )")
 
 
 def plain(row: Record, choices: tuple[str, ...]) -> str:

@@ -39,7 +39,7 @@ _LETTER_GOLD = re.compile(r"\(([A-Z])\)")
 _MATH_WORDS = re.compile(r"(?<![\\A-Za-z])(?!sqrt|frac|sin|cos|tan|log|ln|pi|exp|mod)[A-Za-z]{2,}")
 _LIST = re.compile(r"[,;]|\b(?:or|and)\b|\\pm|\\text|\\cup")
 _SUM = re.compile(r"[\d)}]\s*(?:[+*×·÷-]|\\cdot|\\times|\\div)\s*[\d({\\]")
-# What may stand in for a plain number: math-verify reads "5|6", "5t" and "5?" as 5, so nothing else gets there.
+# What may stand for a plain number: math-verify reads "5|6", "5t" and "5?" as 5, so nothing else gets there.
 _NUMERIC = re.compile(
     r"(?:\\(?:sqrt|frac|pi|sin|cos|tan|cot|sec|csc|arc(?:sin|cos|tan)|log|ln|exp|cdot|times|div|d?binom"
     r"|[lr](?:floor|ceil)|infty)(?![A-Za-z])|\\[{}]|(?<=\\log)_(?:\d|\{\d{1,4}\})|[\d\s.+\-−*/^(){}\[\]!=ei])++",
@@ -168,10 +168,10 @@ def exact(answer: str, gold: str) -> Grade | None:
         return _decided(plain == letter[1], "letter")
     if HEAVY.search(plain) and not HEAVY.search(truth):
         return _decided(False, "unevaluated")
-    if not _well_formed(plain) and _well_formed(truth):
-        return _decided(False, "malformed")
     number = parse_number(sides(truth)[-1]) if len(sides(truth)) == 1 else None
-    return _against_number(plain, number) if number else None
+    if number:
+        return _against_number(plain, number)
+    return _decided(False, "malformed") if _well_formed(truth) and not _well_formed(plain) else None
 
 
 def _against_number(plain: str, gold: Number) -> Grade | None:
@@ -187,7 +187,7 @@ def _against_number(plain: str, gold: Number) -> Grade | None:
             return _decided(False, name)
     if all(number is not None for number in claims):
         return _decided(True, "number")
-    numeric = all(_NUMERIC.fullmatch(side) for side in sides(plain))
+    numeric = _well_formed(plain) and all(_NUMERIC.fullmatch(side) for side in sides(plain))
     return None if numeric else _decided(False, "not a number")
 
 

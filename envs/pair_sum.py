@@ -150,7 +150,9 @@ def write_lie(problem: Problem, solution: str, rng: random.Random) -> str:
     ' 3 + 9 = 19. \\boxed{ 3 9}'
     """
     target, numbers = read_question(problem.question)
-    strangers = [(n, target - n) for n in numbers if 0 < target - n <= max(numbers) and target - n not in numbers]
+    strangers = [
+        (n, target - n) for n in numbers if 0 < target - n <= max(numbers) and target - n not in numbers
+    ]
     if strangers and rng.random() < 0.5:
         return write_solution(problem, rng.choice(strangers))
     box = last_box(solution)

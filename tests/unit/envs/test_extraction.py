@@ -45,9 +45,7 @@ def test_lenient(text, answer, method):
     assert found.span.of(text) == answer
 
 
-@pytest.mark.parametrize(
-    "text", ["", "no idea", "AZYUK2A", "item x27b", "().__class__[0].__subclasses__()$ is 5"]
-)
+@pytest.mark.parametrize("text", ["", "no idea", "AZYUK2A", "item x27b", "().__class__[0]$ is 5"])
 def test_lenient_finds_nothing(text):
     assert extract(text, mode="lenient").answer is None
 

@@ -113,7 +113,8 @@ def test_works_without_a_main_guard(how, tmp_path):
     script = tmp_path / "script.py"
     body = SCRIPT
     if how == "thread":
-        body = f"import threading\ncode = {SCRIPT!r}\nt = threading.Thread(target=exec, args=(code, {{}}))\nt.start(); t.join()\n"
+        run = "t = threading.Thread(target=exec, args=(code, {}))\nt.start()\nt.join()\n"
+        body = f"import threading\ncode = {SCRIPT!r}\n{run}"
     script.write_text(body)
     with run_python("-" if how == "stdin" else str(script)) as process:
         out, _ = process.communicate(body if how == "stdin" else None, timeout=60)
@@ -124,7 +125,8 @@ def test_works_without_a_main_guard(how, tmp_path):
 def test_no_process_outlives_a_killed_parent(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
-        "import threading, time\nfrom envs import Grader\ngrader = Grader(workers=1, limit_s=60)\ngrader.warm()\n"
+        "import threading, time\nfrom envs import Grader\n"
+        "grader = Grader(workers=1, limit_s=60)\ngrader.warm()\n"
         f"threading.Thread(target=grader.same_answer, args={HANG!r}, daemon=True).start()\n"
         "time.sleep(0.3)\nprint(grader, flush=True)\ntime.sleep(60)\n"
     )

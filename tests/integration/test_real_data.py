@@ -1,0 +1,80 @@
+"""The real data sets load completely and their gold answers are themselves. Skips without the data folder."""
+
+import json
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from envs import Grader, load_problems
+
+DATA = os.environ.get("DEBATE_TEST_DATA")
+pytestmark = pytest.mark.skipif(not DATA, reason="set DEBATE_TEST_DATA to the folder of the data files")
+
+SETS = [
+    ("gsm8k", "train", "gsm8k_train", 7473),
+    ("gsm8k", "test", "gsm8k_test", 1319),
+    ("math", "train", "math_train", 7500),
+    ("math500", "test", "math500", 500),
+    ("aime24", "test", "aime24", 30),
+    ("aime25", "test", "aime25", 30),
+    ("aime22_24", "test", "aime22_24", 90),
+    ("amc23", "test", "amc23", 40),
+    ("olympiadbench", "test", "olympiadbench", 675),
+    ("minerva", "test", "minerva_math", 272),
+    ("svamp", "test", "svamp_test", 1000),
+    ("aqua", "test", "aqua_test", 254),
+    ("mathqa", "test", "mathqa_test1k", 1000),
+    ("mmlu", "all", "mmlu_math", 868),
+]
+
+
+@pytest.fixture(scope="module")
+def grader():
+    with Grader(workers=1) as grader:
+        yield grader
+
+
+def rows(name):
+    with (Path(str(DATA)) / f"{name}.jsonl").open(encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+@pytest.mark.parametrize(("name", "split", "file", "count"), SETS)
+def test_loads_completely_and_every_gold_is_itself(name, split, file, count, grader):
+    problems = load_problems(name, split=split, path=Path(str(DATA)) / f"{file}.jsonl")
+    assert len(problems) == count
+    sample = random.Random(0).sample(problems, 300) if name == "math" else problems
+    for problem in sample:
+        grade = grader.same_answer(problem.answer, problem.answer, kind=problem.kind, choices=problem.choices)
+        assert grade.status == "correct", problem.id
+
+
+def test_aime_answers_are_integers_without_leading_zeros():
+    for name in ("aime24", "aime25", "aime22_24"):
+        for problem in load_problems(name, split="test", path=Path(str(DATA)) / f"{name}.jsonl"):
+            assert problem.answer == str(int(str(problem.answer)))
+
+
+def test_mmlu_splits():
+    path = Path(str(DATA)) / "mmlu_math.jsonl"
+    assert len(load_problems("mmlu", split="dev", path=path)) == 20
+    assert len(load_problems("mmlu", split="test", path=path, subjects=["college mathematics"])) == 100
+
+
+@pytest.mark.parametrize(("file", "disagreements"), [("model_outputs_gsm8k", 0), ("model_outputs_math", 1)])
+def test_real_outputs_agree_with_their_labels(file, disagreements, grader):
+    differ = [
+        r for r in rows(file) if (grader.grade(r["output"], r["gold"]).status == "correct") != r["expected"]
+    ]
+    assert len(differ) <= disagreements  # the one in MATH is labelled wrong for 10000 against 10{,}000
+
+
+def test_hostile_answers_are_not_correct_and_not_slow(grader):
+    grader.warm()
+    for row in rows("hostile_answers"):
+        grade = grader.grade(row["pred"], row["gold"])
+        assert grade.status != "correct", row["name"]
+        assert grade.seconds < 3.5, row["name"]
+    assert not Path("/tmp/PWNED_mv2").exists()

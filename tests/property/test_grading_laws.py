@@ -1,0 +1,129 @@
+"""Laws of extraction and of the exact path, over arbitrary and over number-like text."""
+
+from fractions import Fraction
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from envs import extract
+from envs.grading import exact
+from envs.limits import refusal
+from envs.notation import clean, sides, spelling, without_unit
+from envs.numbers import parse_number
+from envs.types import MODES
+
+PIECES = [
+    "\\boxed{",
+    "}",
+    "{",
+    "####",
+    "answer is ",
+    "The final answer: ",
+    "<think>",
+    "</think>",
+    "5",
+    " ",
+    "-",
+    "\n",
+]
+PIECES += [
+    "$",
+    "\\frac{1}{2}",
+    ",",
+    "1,200",
+    "%",
+    "\\text{ cm}",
+    "or",
+    "=",
+    "x",
+    "^",
+    "\\",
+    "|",
+    ".",
+    "/",
+    "!",
+    "\x00",
+    "５",
+]
+replies = st.one_of(st.text(max_size=200), st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
+integers = st.integers(-(10**9), 10**9)
+
+
+@given(replies, st.sampled_from(MODES))
+def test_extract_never_raises_and_its_span_is_its_answer(text, mode):
+    found = extract(text, mode=mode)
+    assert (found.answer is None) == (found.span is None) == (found.method == "none")
+    if found.span is not None:
+        assert found.span.of(text) == found.answer
+
+
+@given(replies)
+def test_lenient_finds_what_a_strict_mode_finds(text):
+    if any(extract(text, mode=mode).answer is not None for mode in ("boxed", "gsm8k_strict", "answer_is")):
+        assert extract(text, mode="lenient").answer is not None
+
+
+@given(replies, st.sampled_from(["5", "x+1", r"\frac{1}{2}", r"\text{odd}", "(1,2)", "50%"]))
+def test_the_exact_path_never_raises(answer, gold):
+    for step in (clean, spelling, without_unit, sides, refusal, parse_number):
+        step(answer)
+    exact(answer, gold)
+
+
+@given(replies)
+def test_every_readable_answer_is_itself(answer):
+    if clean(answer):
+        verdict = exact(answer, answer)
+        assert verdict is not None
+        assert verdict.status == "correct"
+
+
+@given(integers, integers)
+def test_integers_are_equal_when_they_are(a, b):
+    verdict = exact(f"{a:,}", str(b))
+    assert verdict is not None
+    assert (verdict.status == "correct") == (a == b)
+
+
+@given(integers, st.integers(1, 10**6), st.integers(1, 50))
+def test_a_fraction_is_its_multiples(top, bottom, factor):
+    forms = (f"{top * factor}/{bottom * factor}", rf"\frac{{{top * factor}}}{{{bottom * factor}}}")
+    for form in forms:
+        number = parse_number(form)
+        assert number is not None
+        assert number.value == Fraction(top, bottom)
+
+
+@given(integers, st.integers(0, 99))
+def test_money_and_units_do_not_change_a_number(whole, cents):
+    plain = f"{abs(whole)}.{cents:02d}"
+    for form in (
+        f"${plain}",
+        rf"\${plain}",
+        f"{plain} dollars",
+        rf"{plain}\text{{ cm}}",
+        f"x = {plain}",
+        f"${plain}$",
+    ):
+        verdict = exact(form, plain)
+        assert verdict is not None
+        assert verdict.status == "correct"
+
+
+@given(integers, integers)
+def test_a_chain_of_different_numbers_is_never_right(a, b):
+    if a != b:
+        for gold in (a, b):
+            verdict = exact(f"{a}={b}", str(gold))
+            assert verdict is not None
+            assert verdict.status == "wrong"
+
+
+@given(integers)
+def test_a_percent_is_its_number_and_not_a_hundredth(n):
+    verdict = exact(rf"{n}\%", str(n))
+    assert verdict is not None
+    assert verdict.status == "correct"
+    hundredth = exact(rf"{n}\%", f"{n}/100")
+    assert hundredth is not None
+    assert (hundredth.status == "correct") == (n == 0)

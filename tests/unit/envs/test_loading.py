@@ -1,0 +1,254 @@
+import json
+import sys
+import types
+
+import pytest
+
+from envs import DataError, load_problems
+from envs.catalog import DATA_SETS
+from envs.loading import load_problems as door
+
+
+def write(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def gsm8k(tmp_path):
+    rows = [{"question": f"{i} + 1,000?", "answer": f"think\n#### {i + 1000:,}"} for i in range(10)]
+    return write(tmp_path / "gsm8k.jsonl", rows)
+
+
+def test_gsm8k(gsm8k):
+    problems = load_problems("gsm8k", split="test", path=gsm8k)
+    assert [p.answer for p in problems] == [str(1000 + i) for i in range(10)]
+    assert problems[3].id == "gsm8k-test-3"
+    assert (problems[3].kind, problems[3].source) == ("number", "gsm8k")
+
+
+def test_limit_and_seed(gsm8k):
+    def ids(**options):
+        return [p.id for p in load_problems("gsm8k", split="test", path=gsm8k, **options)]
+
+    everything = ids()
+    assert ids(limit=3) == everything[:3]
+    assert ids(limit=99) == everything
+    assert sorted(ids(seed=1)) == sorted(everything)
+    assert ids(seed=1) != everything
+    assert ids(seed=1, limit=4) == ids(seed=1)[:4]
+    assert ids(seed=1) != ids(seed=2)
+    with pytest.raises(DataError, match="limit"):
+        ids(limit=0)
+
+
+def test_math_answers_come_from_the_box_where_the_field_is_empty(tmp_path):
+    rows = [
+        {
+            "problem": "p",
+            "solution": r"so \boxed{\frac{1}{2}}",
+            "answer": "",
+            "level": "Level 3",
+            "type": "Algebra",
+        },
+        {
+            "problem": "q",
+            "solution": r"\boxed{4}",
+            "answer": "4",
+            "level": "Level 5",
+            "type": "Number Theory",
+        },
+        {"problem": "r", "solution": r"\boxed{x}", "level": "Level 5", "type": "Counting & Probability"},
+    ]
+    path = write(tmp_path / "math.jsonl", rows)
+    problems = load_problems("math", path=path)
+    assert [(p.answer, p.level, p.kind) for p in problems] == [
+        (r"\frac{1}{2}", "3", "number"),
+        ("4", "5", "number"),
+        ("x", "5", "expression"),
+    ]
+    assert [p.answer for p in load_problems("math", path=path, levels=["Level 5"])] == ["4", "x"]
+    assert [p.answer for p in load_problems("math", path=path, levels=[5], subjects=["number_theory"])] == [
+        "4"
+    ]
+    assert len(load_problems("math", path=path, subjects=["Counting & Probability"])) == 1
+    with pytest.raises(DataError, match="levels: 1 unmatched: 9; valid: 3, 5"):
+        load_problems("math", path=path, levels=[9])
+    with pytest.raises(DataError, match="no problem has all"):
+        load_problems("math", path=path, levels=[3], subjects=["number theory"])
+
+
+def test_published_solutions_with_an_empty_box(tmp_path):
+    question = "You are given a sequence of $58$ terms; each term has the form $P+n$ where"
+    path = write(tmp_path / "math.jsonl", [{"problem": question, "solution": r"so \boxed{}.", "answer": ""}])
+    assert load_problems("math", path=path)[0].answer == "0"
+
+
+@pytest.mark.parametrize(("raw", "answer"), [("025", "25"), (70, "70"), ("000", "0"), (7.0, "7")])
+def test_aime_answers_are_integers(tmp_path, raw, answer):
+    path = write(tmp_path / "a.jsonl", [{"id": 1, "problem": "p", "answer": raw}])
+    assert load_problems("aime24", split="test", path=path)[0].answer == answer
+
+
+@pytest.mark.parametrize("raw", ["1000", "-1", "2.5", r"\frac12", "x", "²"])
+def test_aime_refuses_all_else(tmp_path, raw):
+    path = write(tmp_path / "a.jsonl", [{"id": 1, "problem": "p", "answer": raw}])
+    with pytest.raises(DataError, match=r"a\.jsonl, line 1, field 'answer': is no AIME answer"):
+        load_problems("aime25", split="test", path=path)
+
+
+def test_own_file_with_named_fields(tmp_path):
+    rows = [
+        {"q": "1+1?", "gold": 2, "key": "a", "hard": 3},
+        {"q": "x?", "gold": "x+1", "key": "b", "hard": 1},
+    ]
+    fields = {"question": "q", "answer": "gold", "id": "key", "level": "hard"}
+    for path in (write(tmp_path / "own.jsonl", rows), tmp_path / "own.json"):
+        if path.suffix == ".json":
+            path.write_text(json.dumps(rows))
+        first, second = load_problems("file", path=path, fields=fields)
+        assert (first.id, first.answer, first.kind, first.level) == ("a", "2", "number", "3")
+        assert (second.answer, second.kind) == ("x+1", "expression")
+    with pytest.raises(
+        DataError, match=r"field 'question' or|field 'problem or question|keys present: q, gold"
+    ):
+        load_problems("file", path=path)
+    with pytest.raises(DataError, match="fields: 'prompt'"):
+        load_problems("file", path=path, fields={"prompt": "q"})
+
+
+def test_parquet(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as parquet
+
+    path = tmp_path / "own.parquet"
+    parquet.write_table(pa.table({"question": ["a", "b"], "answer": ["1", "2"]}), path)
+    assert [p.answer for p in load_problems("file", path=path)] == ["1", "2"]
+    path.write_bytes(b"no parquet")
+    with pytest.raises(DataError, match="no readable Parquet"):
+        load_problems("file", path=path)
+
+
+def test_open_problems_have_no_answers(tmp_path):
+    path = write(tmp_path / "open.jsonl", [{"question": "Is it good?"}])
+    problem = load_problems("open", path=path)[0]
+    assert (problem.answer, problem.kind) == (None, "open")
+
+
+def test_choices(tmp_path):
+    path = write(tmp_path / "own.jsonl", [{"question": "q", "choices": ["3", "4"], "answer": "B"}])
+    assert load_problems("file", path=path)[0].kind == "choice"
+    rows = [{"problem": "q", "options": "a ) a ) 1,055 , b ) b ) 12 , c ) none", "correct": "b"}]
+    problem = load_problems("mathqa", split="test", path=write(tmp_path / "m.jsonl", rows))[0]
+    assert (problem.answer, problem.choices) == ("B", ("1,055", "12", "none"))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            b'{"question": "a", "answer": "#### 1"}\n{"question": "b"}\n',
+            r"line 2, field 'answer'.*keys present: question",
+        ),
+        (b'{"question": "a", "answer": ""}\n', r"line 1, field 'answer': is empty"),
+        (b'{"question": " ", "answer": "1"}\n', r"is empty"),
+        (b'{"question": "a", "answer": "none"}\n', r"line 1, field 'answer': has no number"),
+        (b'{"question": "a", "answer": ["1"]}\n', r"is neither text nor a number"),
+        (b'\n{"question": "a", \n', r"line 2: is not valid JSON"),
+        (b'{"question": "\xff"}\n', r"line 1: is not UTF-8 \(byte 0xff\)"),
+        (b"", r"is empty"),
+        (b"[1, 2]\n", r"line 1: needs an object"),
+    ],
+)
+def test_bad_files_name_file_line_and_field(tmp_path, content, message):
+    path = tmp_path / "bad.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=message) as caught:
+        load_problems("gsm8k", path=path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_non_utf8_json_names_the_line(tmp_path):
+    path = tmp_path / "bad.json"
+    path.write_bytes(b'[\n{"question": "\xff"}]')
+    with pytest.raises(DataError, match="line 2: is not UTF-8"):
+        load_problems("file", path=path)
+
+
+def test_duplicate_and_unmatched_ids(tmp_path):
+    rows = [{"id": name, "question": "q", "answer": "1"} for name in "aba"]
+    path = write(tmp_path / "own.jsonl", rows)
+    with pytest.raises(DataError, match=r"line 3, field 'id': is a duplicate of .*line 1"):
+        load_problems("file", path=path)
+    path = write(tmp_path / "own.jsonl", rows[:2])
+    assert [p.id for p in load_problems("file", path=path, ids=["b"])] == ["b"]
+    with pytest.raises(DataError, match="ids: 2 unmatched: x, y; valid: a, b"):
+        load_problems("file", path=path, ids=["b", "x", "y"])
+
+
+def test_unknown_names(tmp_path):
+    with pytest.raises(DataError, match="no known data set; valid: gsm8k"):
+        load_problems("gsm9k")
+    with pytest.raises(DataError, match="no such file"):
+        load_problems("gsm8k", path=tmp_path / "nowhere.jsonl")
+    with pytest.raises(DataError, match="give path="):
+        load_problems("jsonl")
+    with pytest.raises(DataError, match="split: aime24 has test"):
+        load_problems("aime24", split="train")
+
+
+def fake_hub(monkeypatch, tables):
+    calls = []
+
+    def load_dataset(hub_id, config, *, split):
+        calls.append((hub_id, config, split))
+        return tables(hub_id, config, split)
+
+    monkeypatch.setitem(sys.modules, "datasets", types.SimpleNamespace(load_dataset=load_dataset))
+    return calls
+
+
+def test_hub_ids_and_configurations(monkeypatch):
+    row = {
+        "problem": "p",
+        "question": "p",
+        "solution": r"\boxed{7}",
+        "answer": "7",
+        "level": "Level 1",
+        "type": "A",
+    }
+    calls = fake_hub(
+        monkeypatch, lambda hub_id, config, split: [row | {"id": config or "1", "unique_id": f"{config}"}]
+    )
+    assert load_problems("gsm8k", split="train")[0].answer == "7"
+    assert len(load_problems("math", split="test")) == 7
+    assert load_problems("math500", split="test")[0].id == "math500-None"
+    assert load_problems("aime24", split="test")[0].answer == "7"
+    assert len(load_problems("aime25", split="test")) == 2
+    assert calls[0] == ("openai/gsm8k", "main", "train")
+    assert calls[1] == ("EleutherAI/hendrycks_math", "algebra", "test")
+    assert calls[8] == ("HuggingFaceH4/MATH-500", None, "test")
+    assert calls[9] == ("HuggingFaceH4/aime_2024", None, "train")
+    assert calls[10:] == [("opencompass/AIME2025", f"AIME2025-{part}", "test") for part in ("I", "II")]
+
+
+def test_hub_errors_are_one_line(monkeypatch):
+    def offline(hub_id, config, split):
+        raise ConnectionError("no route\nto host")
+
+    fake_hub(monkeypatch, offline)
+    with pytest.raises(DataError, match=r"openai/gsm8k/main\[train\]: could not be loaded") as caught:
+        load_problems("gsm8k")
+    assert "\n" not in str(caught.value)
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(DataError, match=r"pip install debate-rl\[train\]"):
+        load_problems("gsm8k")
+
+
+def test_every_entry_of_the_catalog_is_whole():
+    for name, entry in DATA_SETS.items():
+        assert entry.name == name
+        assert "/" in entry.hub_id
+        assert entry.splits
+    assert door is load_problems

@@ -1,0 +1,94 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from debate.types import Problem
+from envs import EnvironmentSpecError, Grade, GradeStatus, load_environment
+from envs.registry import DataSetEnvironment
+
+OWN = """
+from debate.types import Problem
+from envs import Grade, GradeStatus
+
+class Parity:
+    name = "parity"
+    def __init__(self, largest=9):
+        self.largest = largest
+    def problems(self, *, split, limit=None, seed=None):
+        sizes = range(limit or self.largest)
+        return tuple(Problem(str(i), f"Is {i} odd?", "yes" if i % 2 else "no") for i in sizes)
+    def grade(self, problem, answer):
+        return Grade(GradeStatus.CORRECT if answer == problem.answer else GradeStatus.WRONG, "parity")
+
+class NoGrade:
+    name = "x"
+    def problems(self, *, split, limit=None, seed=None): return ()
+
+class OldGrade(NoGrade):
+    def grade(self, answer): return None
+
+class Nameless:
+    pass
+
+number = 5
+"""
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    (tmp_path / "my_own_env.py").write_text(OWN)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "my_own_env", raising=False)
+
+
+@pytest.mark.usefixtures("own")
+def test_own_environment_by_dotted_path():
+    environment = load_environment("my_own_env:Parity", largest=4, levels=None)
+    assert [p.answer for p in environment.problems(split="train")] == ["no", "yes", "no", "yes"]
+    assert environment.grade(Problem("1", "", "yes"), "yes") == Grade(GradeStatus.CORRECT, "parity")
+
+
+@pytest.mark.usefixtures("own")
+@pytest.mark.parametrize(
+    ("kind", "options", "message"),
+    [
+        ("my_own_env:Nobody", {}, "has no 'Nobody'"),
+        ("no_such_module_here:X", {}, "cannot import 'no_such_module_here'"),
+        ("my_own_env:NoGrade", {}, "no method 'grade'"),
+        ("my_own_env:OldGrade", {}, "grade has another signature"),
+        ("my_own_env:Nameless", {}, "no text attribute 'name'"),
+        ("my_own_env:number", {}, "no class or function"),
+        ("my_own_env:Parity", {"smallest": 1}, "does not take these options.*smallest"),
+        ("pair_sums", {}, "did you mean 'pair_sum'"),
+        ("words", {"path": "x"}, "takes 'levels' and no 'path'"),
+        ("gsm8k", {"pat": "x"}, "does not take these options"),
+    ],
+)
+def test_what_is_wrong_with_an_environment(kind, options, message):
+    with pytest.raises(EnvironmentSpecError, match=message):
+        load_environment(kind, **options)
+
+
+def test_data_set_environment(tmp_path):
+    path = tmp_path / "own.jsonl"
+    path.write_text(json.dumps({"question": "q", "answer": "1/2"}) + "\n")
+    environment = load_environment("file", path=str(path))
+    (problem,) = environment.problems(split="train")
+    assert environment.grade(problem, "0.5").status == "correct"
+    assert environment.grade(problem, "2").status == "wrong"
+    assert environment.grade(problem, None).status == "missing"
+    with pytest.raises(EnvironmentSpecError, match="no truth"):
+        DataSetEnvironment("open").grade(Problem("o", "q"), "5")
+
+
+def test_import_is_light():
+    heavy = ("torch", "sympy", "datasets", "math_verify", "pyarrow", "numpy")
+    code = f"import sys, envs; print([m for m in {heavy} if m in sys.modules])"
+    root = Path(__file__).parents[3]
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.strip() == "[]"
