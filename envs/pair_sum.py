@@ -146,7 +146,7 @@ def write_lie(problem: Problem, solution: str, rng: random.Random) -> str:
     r"""Return a wrong solution made to look right: its sum misstated as the target, or a number not listed.
 
     >>> problem = Problem("p", "Target 19. Numbers 3 8 9 11.")
-    >>> sorted({write_lie(problem, r" 3 + 9 = 12. \boxed{ 3 9}", random.Random(i)) for i in range(9)})[-1]
+    >>> sorted({write_lie(problem, r" 3 + 9 = 12. \boxed{ 3 9}", random.Random(i)) for i in range(9)})[0]
     ' 3 + 9 = 19. \\boxed{ 3 9}'
     """
     target, numbers = read_question(problem.question)

@@ -69,9 +69,18 @@ def test_pair_sum_texts():
 
 @pytest.mark.parametrize(
     ("answer", "status"),
-    [("9", "correct"), (" 9 ", "correct"), ("9 apples", "correct"), ("9.0", "correct"), ("15", "wrong"), ("", "wrong"),
-     ("8+4-3", "wrong"), ("9 or 15", "wrong"), (None, "missing")],
-)  # fmt: skip
+    [
+        ("9", "correct"),
+        (" 9 ", "correct"),
+        ("9 apples", "correct"),
+        ("9.0", "correct"),
+        ("15", "wrong"),
+        ("", "wrong"),
+        ("8+4-3", "wrong"),
+        ("9 or 15", "wrong"),
+        (None, "missing"),
+    ],
+)
 def test_words_truth(answer, status):
     assert words.Words().grade(STORY, answer).status == status
 
