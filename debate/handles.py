@@ -16,21 +16,28 @@ _LABEL = re.compile(r"[^\W_]+(?:[ _-][^\W_]+)*")
 
 
 def draw_handles(
-    num_agents: int, seed: int, *, pool: Sequence[str] | None = None, avoid: str = ""
+    num_agents: int,
+    seed: int,
+    *,
+    pool: Sequence[str] | None = None,
+    order: Sequence[int] | None = None,
+    avoid: str = "",
 ) -> tuple[str, ...]:
     """Return one label for each seat, (N,): a letter and a digit, no letter twice up to 21 agents.
 
     Labels that stand in the text ``avoid`` (the question) are not drawn while others are left. With a
-    ``pool`` of own labels they are drawn from it; ValueError when one is not words of letters and digits.
+    ``pool`` of own labels they are drawn from it and dealt, in the pool's order, along ``order`` (the seats
+    as their texts are shown, (N,); itself drawn anew for each debate), so that a very small model always
+    reads them in one order. ValueError when a label is not words of letters and digits.
 
     >>> draw_handles(3, 7) == draw_handles(3, 7)
     True
-    >>> sorted(draw_handles(2, 7, pool=("K7", "Q2")))
-    ['K7', 'Q2']
+    >>> draw_handles(2, 7, pool=("K7", "Q2"), order=(1, 0))
+    ('Q2', 'K7')
     """
     rng = Random(seed)
     if pool is not None:
-        return tuple(rng.sample(_distinct(pool), num_agents))
+        return _dealt(_distinct(pool), rng, order or range(num_agents))
     taken = avoid.upper()
     letters = rng.sample(LETTERS, len(LETTERS))
     labels: list[str] = []
@@ -41,12 +48,19 @@ def draw_handles(
     return tuple(labels)
 
 
+def _dealt(labels: Sequence[str], rng: Random, order: Sequence[int]) -> tuple[str, ...]:
+    """Return a label for each seat: as many as there are seats, in their own order along the seats' order."""
+    chosen = sorted(rng.sample(range(len(labels)), len(order)))
+    by_seat = dict(zip(order, (labels[index] for index in chosen), strict=True))
+    return tuple(by_seat[seat] for seat in range(len(order)))
+
+
 def _distinct(pool: Sequence[str]) -> list[str]:
     """Return the labels of the pool, the first of each spelling; matching ignores case."""
     for label in pool:
         if not _LABEL.fullmatch(label):
             raise ValueError(f'debate.handles: {label!r} must be made of letters and digits, such as "K7"')
-    return list({label.upper(): label for label in reversed(pool)}.values())
+    return list({label.upper(): label for label in reversed(pool)}.values())[::-1]
 
 
 def show_orders(

@@ -85,13 +85,15 @@ class View:
 def set_table(problem: Problem, config: DebateConfig, seed: int) -> Table:
     """Return the seating of one debate: personas by seat, handles and orders drawn from the seed."""
     size, texts = config.num_agents, load_prompts(config.prompts)
+    orders = show_orders(size, seed, order=config.order)
+    labels = derive_seed(seed, "handles")
     return Table(
         problem,
         config,
         texts,
         seat_personas(config.persona_pool, size),
-        draw_handles(size, derive_seed(seed, "handles"), pool=config.handles, avoid=problem.question),
-        show_orders(size, seed, order=config.order),
+        draw_handles(size, labels, pool=config.handles, order=orders[0], avoid=problem.question),
+        orders,
         problem_text(texts, problem),
     )
 

@@ -1,0 +1,102 @@
+"""One configuration for a whole run. Every default stands in its own model, once; this page only joins them."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from debate.config import DebateConfig
+from debate.settings import Settings
+from learner.advantages import AdvantageConfig
+from learner.models import ModelConfig
+from learner.config_learner import LearnerConfig
+from learner.tracking import LoggingConfig
+from learner.warm_start import WarmStartConfig
+from rewards import RewardConfig, check_scheme
+
+
+class RunConfig(Settings):
+    """Where the run lives."""
+
+    dir: str = "runs/debate"
+    """The run folder; made when missing. Nothing in it is ever overwritten by another configuration."""
+
+
+class EnvConfig(Settings):
+    """Which problems, and the truth about them."""
+
+    kind: str = "gsm8k"
+    """A data set or synthetic family by name, or your own environment as "package.module:Class"."""
+    path: str | None = None
+    """A local JSONL, JSON or Parquet file instead of the data hub."""
+    split: str = "train"
+    """Split to train on."""
+    limit: int | None = Field(default=None, ge=1)
+    """At most so many training problems, drawn with the run's seed."""
+    levels: tuple[str | int, ...] | None = None
+    """Keep these levels only."""
+    subjects: tuple[str, ...] | None = None
+    """Keep these subjects only."""
+    fields: dict[str, str] | None = None
+    """Names of the fields in a file of your own, e.g. {question = "problem", answer = "solution"}."""
+
+
+class HeldOutConfig(Settings):
+    """The problems that are never trained on."""
+
+    split: str = "test"
+    """Split to evaluate on."""
+    path: str | None = None
+    """A local file; None takes the data set's own split, or a part of ``env.path`` where that is given."""
+    limit: int = Field(default=100, ge=0)
+    """How many problems; 0 turns held-out evaluation off."""
+    every: int = Field(default=50, ge=0)
+    """Steps between evaluations during training; 0 never evaluates."""
+    seed: int = 0
+    """Which problems are drawn; apart from the run's seed, so that runs are compared on the same ones."""
+
+
+class TrainConfig(Settings):
+    """The size of a step and of the run."""
+
+    steps: int = Field(default=100, ge=0)
+    """Optimisation steps."""
+    problems_per_step: int = Field(default=8, ge=1)
+    """Problems P of a step."""
+    debates_per_problem: int = Field(default=4, ge=1)
+    """Debates K of each problem: the baseline group."""
+    batch_size: int = Field(default=128, ge=1)
+    """Requests sampled at a time by the local policy."""
+    max_live: int | None = Field(default=None, ge=1)
+    """Debates open at a time; None opens all of a step."""
+    save_every: int = Field(default=50, ge=0)
+    """Steps between checkpoints; 0 saves at the end only."""
+    keep_last: int = Field(default=3, ge=1)
+    """Checkpoints to keep."""
+    control: Literal["none", "shuffled_votes"] = "none"
+    """A control to compare a run with: "shuffled_votes" replaces every vote's outcome by a seeded coin flip."""
+
+
+class Config(Settings):
+    """Everything a run needs, as written in a TOML recipe."""
+
+    seed: int = 0
+    run: RunConfig = RunConfig()
+    env: EnvConfig = EnvConfig()
+    held_out: HeldOutConfig = HeldOutConfig()
+    debate: DebateConfig = DebateConfig()
+    rewards: RewardConfig = RewardConfig()
+    advantages: AdvantageConfig = AdvantageConfig()
+    model: ModelConfig
+    warm_start: WarmStartConfig = WarmStartConfig()
+    learner: LearnerConfig = LearnerConfig()
+    train: TrainConfig = TrainConfig()
+    logging: LoggingConfig = LoggingConfig()
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.rewards.judge_own != self.debate.judge_own:
+            raise ValueError("rewards.judge_own and debate.judge_own must be equal")
+        check_scheme(self.debate, self.rewards, verifiable=True)
+        return self

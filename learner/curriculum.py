@@ -1,0 +1,27 @@
+"""Which problems a step trains on: a pure function of the step, so there is no data position to lose."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from debate import Problem
+from debate.seeds import derive_seed
+
+
+def problems_of_step(problems: Sequence[Problem], step: int, *, size: int, seed: int) -> list[Problem]:
+    """Return the ``size`` problems of a step; each epoch is its own seeded shuffle, and batches run across epochs.
+
+    >>> ps = [Problem(str(i), "?") for i in range(3)]
+    >>> seen = [p.id for step in range(3) for p in problems_of_step(ps, step, size=2, seed=0)]
+    >>> sorted(seen[:3]), sorted(seen[3:])
+    (['0', '1', '2'], ['0', '1', '2'])
+    """
+    return [_problem_at(problems, step * size + i, seed) for i in range(size)]
+
+
+def _problem_at(problems: Sequence[Problem], position: int, seed: int) -> Problem:
+    epoch, index = divmod(position, len(problems))
+    order = list(range(len(problems)))
+    random.Random(derive_seed(seed, "epoch", epoch)).shuffle(order)
+    return problems[order[index]]

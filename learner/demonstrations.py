@@ -1,0 +1,168 @@
+"""Demonstrations for the warm start of a tiny model: the debate's own prompts, answered by a script.
+
+Prompts come from the code that runs debates, so training and debating see the same text. Four kinds:
+``solve`` (a first-round turn), ``debate`` (a later round: solve, check the peers, compare), ``ballot`` (check
+and compare), and ``drill`` (several ballots' checks in a row behind a first-round prompt, of which only the
+sums, verdicts and comparisons are learnt).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from random import Random
+from typing import Any, Literal
+
+from debate import DebateConfig, Message, Problem
+from debate.history import Room, Table, entry, set_table, view
+from debate.showing import Shown
+from debate.types import TurnId
+
+Kind = Literal["solve", "debate", "ballot", "drill"]
+_NO_LIMIT = Room(None, lambda _: 0)
+_VERDICT = re.compile(r" (right|wrong)")
+_COPIED = re.compile(r"(?<=[:+])( \d+)")
+_SUM = re.compile(r"(?<==)( \d+)")
+_BETTER = re.compile(r"(?<=<comparison>)\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """How the scripted agents of the demonstrations work; probabilities, one for each persona where a tuple."""
+
+    right: tuple[float, ...]
+    lure: tuple[float, ...]
+    adopt: float
+    lie: float
+    wrong_verdict: float
+    decidable: float
+
+
+@dataclass(frozen=True, slots=True)
+class Demonstration:
+    """A prompt with the reply to learn; ``weights``: (start, end, weight) of characters that differ from 1."""
+
+    messages: tuple[Message, ...]
+    reply: str
+    weights: tuple[tuple[int, int, float], ...] = ()
+    base_weight: float = 1.0
+
+
+class Demonstrator:
+    """Makes demonstrations of one synthetic family under one protocol."""
+
+    def __init__(self, family: str, config: DebateConfig, habits: Habits, rng: Random) -> None:
+        self._family: Any = import_module(f"envs.{family}")
+        self._config, self._habits, self._rng = config, habits, rng
+        self._verdict_weight, self._copy_weight = 3.0, 2.0
+
+    def show(self, kind: Kind, problem: Problem, *, only_right: bool = False) -> Demonstration:
+        """Return one demonstration; ``only_right`` solves without mistakes."""
+        table = set_table(problem, self._config, self._rng.getrandbits(62))
+        agent = self._rng.randrange(self._config.num_agents)
+        if kind == "solve":
+            seen = view(table, [], agent, 0, _NO_LIMIT)
+            solution = self._solution(problem, agent, right=1.0 if only_right else None)
+            return Demonstration(seen.messages, f"<solution>{solution}</solution>")
+        if kind == "drill":
+            return self._drill(table, agent)
+        return self._turn(table, agent, kind)
+
+    def _turn(self, table: Table, agent: int, kind: Kind) -> Demonstration:
+        """Return a turn that answers to solutions shown."""
+        config, rng = self._config, self._rng
+        solutions = self._round(table, agent)
+        last = config.num_rounds - 1 if kind == "ballot" else 0
+        past = [self._entries(table, solutions, round_) for round_ in range(last + 1)]
+        seen = view(table, past, agent, config.num_rounds if kind == "ballot" else 1, _NO_LIMIT)
+        judged = self._judging(table, [turn.agent for turn in seen.compared], solutions)
+        if kind == "ballot":
+            return self._weighted(seen.messages, judged)
+        good = [s for s in solutions if self._is_right(table.problem, s)]
+        adopts = bool(good) and rng.random() < self._habits.adopt
+        own = rng.choice(good) if adopts else self._solution(table.problem, agent)
+        return self._weighted(seen.messages, f"<solution>{own}</solution>{judged}")
+
+    def _round(self, table: Table, agent: int) -> list[str]:
+        """Return one solution for each seat, so that the judge's pair is decidable as often as asked for."""
+        wanted = self._rng.random() < self._habits.decidable
+        peers = [seat for seat in range(len(table.handles)) if seat != agent]
+        for _ in range(12):
+            solutions = [self._shown(table.problem, seat) for seat in range(len(table.handles))]
+            verdicts = {self._is_right(table.problem, solutions[seat]) for seat in peers}
+            if (len(verdicts) == 2) == wanted:
+                break
+        return solutions
+
+    def _shown(self, problem: Problem, seat: int) -> str:
+        """Return an attempt as others would see it, now and then a lie about its own sum."""
+        solution = self._solution(problem, seat)
+        if self._is_right(problem, solution) or self._rng.random() >= self._habits.lie:
+            return solution
+        return self._family.write_lie(problem, solution, self._rng)
+
+    def _solution(self, problem: Problem, seat: int, *, right: float | None = None) -> str:
+        habits = self._habits
+        chance = habits.right[seat % len(habits.right)] if right is None else right
+        lure = habits.lure[seat % len(habits.lure)]
+        tried = self._family.attempt(problem, self._rng, right=chance, lure=lure)
+        return self._family.write_solution(problem, tried)
+
+    def _entries(self, table: Table, solutions: Sequence[str], round_: int) -> list[Any]:
+        shown = (
+            Shown(TurnId(seat, round_), table.handles[seat], text) for seat, text in enumerate(solutions)
+        )
+        return [entry(table.texts, one) for one in shown]
+
+    def _judging(self, table: Table, seats: Sequence[int], solutions: Sequence[str], *, flip: bool = True) -> str:
+        """Return the evaluation and the comparison of these seats' solutions."""
+        checks = [self._family.write_check(table.problem, solutions[seat]) for seat in seats]
+        said = [self._maybe_wrong(check) if flip else check for check in checks]
+        right = [" right" in text for text in said]
+        order = sorted(range(len(seats)), key=lambda i: (not right[i], self._rng.random()))
+        lines = "".join(f"{table.handles[seat]}:{text} " for seat, text in zip(seats, said, strict=True))
+        ranking = " > ".join(table.handles[seats[i]] for i in order)
+        return f"<evaluation>{lines}</evaluation><comparison>{ranking}</comparison>"
+
+    def _maybe_wrong(self, check: str) -> str:
+        if self._rng.random() >= self._habits.wrong_verdict:
+            return check
+        return check.replace(" right", " wrong") if " right" in check else check.replace(" wrong", " right")
+
+    def _drill(self, table: Table, agent: int) -> Demonstration:
+        problem, rng = table.problem, self._rng
+        seen = view(table, [], agent, 0, _NO_LIMIT)
+        text = ""
+        for _ in range(3):
+            first = rng.random() < 0.5
+            rights = (first, not first) if rng.random() < 0.85 else (first, first)
+            seats = rng.sample(range(len(table.handles)), 2)
+            solutions = dict(zip(seats, (self._drilled(problem, r) for r in rights), strict=True))
+            text += self._judging(table, seats, [solutions.get(s, "") for s in range(len(table.handles))], flip=False)
+        spans = [(*m.span(), 1.0) for pattern in (_SUM, _VERDICT, _BETTER) for m in pattern.finditer(text)]
+        return Demonstration(seen.messages, text, tuple(spans), base_weight=0.0)
+
+    def _drilled(self, problem: Problem, right: bool) -> str:
+        chance = 1.0 if right else 0.0
+        tried = self._family.attempt(problem, self._rng, right=chance, lure=0.0)
+        return self._family.write_solution(problem, tried)
+
+    def _weighted(self, messages: tuple[Message, ...], reply: str) -> Demonstration:
+        """Return the demonstration with the tokens that decide a judgment weighted up."""
+        start = reply.index("<evaluation>")
+        spans = [
+            (*m.span(), weight)
+            for pattern, weight in (
+                (_COPIED, self._copy_weight),
+                (_VERDICT, self._verdict_weight),
+                (_BETTER, self._verdict_weight),
+            )
+            for m in pattern.finditer(reply, start)
+        ]
+        return Demonstration(messages, reply, tuple(spans))
+
+    def _is_right(self, problem: Problem, solution: str) -> bool:
+        return " right" in self._family.write_check(problem, solution)
+

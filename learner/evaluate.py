@@ -1,0 +1,144 @@
+"""Held-out figures: what one agent answers, what the debate answers, and what the same tokens buy without it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+from random import Random
+
+from debate import Debate, DebateConfig, Policy, Problem, run_debates
+from debate.seeds import derive_seed
+from envs import Environment, EnvironmentSpecError
+from learner.answer_metrics import Answer, consensus
+from learner.debate_metrics import is_valid
+from learner.grading import Table, grade_debate
+from learner.statistics import Estimate, clustered_mean
+from rewards import RewardConfig, Rewards, score_debate, voted_winner
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Mean tokens spent on one problem."""
+
+    generated: float
+    prompt: float
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Figures on held-out problems; intervals are clustered by problem.
+
+    ``rounds`` (R,): accuracy of all agents by round. ``winner``: accuracy of the voted winner of the last
+    judged round. ``self_consistency``: majority of ``samples`` first-round answers, which spend the tokens a
+    debate generates; ``winner_minus_self_consistency`` is paired by problem. ``valid_xml``: share of turns
+    in which every due section was read, nothing else was wrong, and due comparisons gave a vote.
+    """
+
+    rounds: tuple[Estimate, ...]
+    winner: Estimate
+    self_consistency: Estimate
+    winner_minus_self_consistency: Estimate
+    valid_xml: float
+    samples: int
+    debate_tokens: Tokens
+    self_consistency_tokens: Tokens
+
+    def metrics(self) -> dict[str, float]:
+        """Return the figures under the names of metrics.jsonl."""
+        rounds = {f"eval/debate/round_{r}": figure.value for r, figure in enumerate(self.rounds)}
+        return rounds | {
+            "eval/debate/winner": self.winner.value,
+            "eval/direct/self_consistency": self.self_consistency.value,
+            "eval/debate/winner_minus_self_consistency": self.winner_minus_self_consistency.value,
+            "eval/debate/valid_xml": self.valid_xml,
+        }
+
+
+def evaluate(
+    policy: Policy, environment: Environment, problems: Sequence[Problem], *, config: DebateConfig, seed: int
+) -> Evaluation:
+    """Return the figures of one debate per problem and of self-consistency at equal generated tokens.
+
+    The policy must report tokens. Problems without an answer are refused.
+    """
+    held = run_debates(problems, policy, config, seed=derive_seed(seed, "debates"))
+    tables = [_graded(environment, debate) for debate in held]
+    scheme = RewardConfig(judge_own=config.judge_own)
+    rewards = [score_debate(d, t, scheme) for d, t in zip(held, tables, strict=True)]
+    won = [_winner_is_right(*three) for three in zip(held, tables, rewards, strict=True)]
+    spent = _tokens(held)
+    opening = [len(t.completion.tokens) for d in held for t in d.turns if t.id.round == 0]
+    samples = max(1, round(spent.generated / (sum(opening) / len(opening))))
+    majority, cost = _self_consistency(policy, environment, problems, config, samples, seed)
+    ids = [problem.id for problem in problems]
+    valid = [is_valid(turn, reward) for d, reward in zip(held, rewards, strict=True) for turn in d.turns]
+    return Evaluation(
+        rounds=tuple(_accuracy(ids, tables, r) for r in range(config.num_rounds)),
+        winner=clustered_mean(won, ids),
+        self_consistency=clustered_mean(majority, ids),
+        winner_minus_self_consistency=clustered_mean([a - b for a, b in zip(won, majority, strict=True)], ids),
+        valid_xml=sum(valid) / len(valid),
+        samples=samples,
+        debate_tokens=spent,
+        self_consistency_tokens=cost,
+    )
+
+
+def _graded(environment: Environment, debate: Debate) -> Table:
+    table = grade_debate(environment, debate)
+    if table is None:
+        raise EnvironmentSpecError(f"problem {debate.problem.id}: an open problem cannot be evaluated")
+    return table
+
+
+def _accuracy(ids: Sequence[str], tables: Sequence[Table], round_: int) -> Estimate:
+    scored = [(i, float(seat[round_] is True)) for i, table in zip(ids, tables, strict=True) for seat in table]
+    return clustered_mean([value for _, value in scored], [i for i, _ in scored])
+
+
+def _winner_is_right(debate: Debate, table: Table, rewards: Rewards) -> float:
+    """Return 1.0 when the voted winner is right; without any vote an agent of the last round is drawn."""
+    judged = [r for r in range(len(table[0])) if any(seat[r] is not None for seat in rewards.peer)]
+    round_ = max(judged, default=len(table[0]) - 1)
+    winner = voted_winner(rewards, round_, seed=debate.seed)
+    if winner is None:
+        winner = Random(derive_seed(debate.seed, "no votes")).randrange(len(table))
+    return float(table[winner][round_] is True)
+
+
+def _self_consistency(
+    policy: Policy,
+    environment: Environment,
+    problems: Sequence[Problem],
+    config: DebateConfig,
+    samples: int,
+    seed: int,
+) -> tuple[list[float], Tokens]:
+    """Return for each problem the chance that the majority of its answers is right, and the tokens spent.
+
+    The answers are first-round turns under the debate's own personas and prompts.
+    """
+    copies = ceil(samples / config.num_agents)
+    opening = config.model_copy(update={"num_rounds": 1, "final_ballot": False})
+    repeated = [problem for problem in problems for _ in range(copies)]
+    held = run_debates(repeated, policy, opening, seed=derive_seed(seed, "self-consistency"))
+    right: list[float] = []
+    spent: list[Debate] = []
+    for start in range(0, len(held), copies):
+        answers: list[Answer] = []
+        for debate in held[start : start + copies]:
+            table = _graded(environment, debate)
+            answers += [Answer(t.parsed.answer, table[t.id.agent][0] is True) for t in debate.turns]
+        right.append(consensus(answers[:samples]))
+        spent += held[start : start + copies]
+    each = _tokens(spent)
+    share = samples / config.num_agents
+    return right, Tokens(each.generated * share, each.prompt * share)
+
+
+def _tokens(debates: Sequence[Debate]) -> Tokens:
+    """Return the mean tokens of one debate."""
+    turns = [turn.completion for debate in debates for turn in debate.turns]
+    generated, prompt = (sum(map(len, part)) for part in ([t.tokens for t in turns], [t.prompt_tokens for t in turns]))
+    return Tokens(generated / len(debates), prompt / len(debates))

@@ -1,0 +1,30 @@
+"""Ground truth for finished debates: ``correct[agent][round]``, shape (N, R)."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from debate import Debate
+from envs import Environment, GradeStatus
+from rewards import Truth
+
+Table = tuple[tuple[Truth, ...], ...]
+
+
+def grade_debate(environment: Environment, debate: Debate, tally: Counter[str] | None = None) -> Table | None:
+    """Return the verdict on every solution; None for a problem of kind "open".
+
+    True, False, "missing", or None where the grader gave no verdict (time-out, crash). ``tally`` counts the
+    statuses, which the table no longer tells apart.
+    """
+    if debate.problem.kind == "open":
+        return None
+    rounds = debate.protocol.num_rounds
+    table: list[list[Truth]] = [[None] * rounds for _ in debate.personas]
+    for turn in debate.turns:
+        if not turn.ballot:
+            grade = environment.grade(debate.problem, turn.parsed.answer)
+            table[turn.id.agent][turn.id.round] = grade.verdict
+            if tally is not None:
+                tally[GradeStatus(grade.status).value] += 1
+    return tuple(tuple(row) for row in table)

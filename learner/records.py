@@ -1,0 +1,45 @@
+"""What a training step leaves in the transcripts: every debate with its truth, rewards and advantages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from debate import Debate
+from debate.types import TurnId
+from learner.advantages import Advantages
+from learner.grading import Table
+from rewards import Rewards
+from transcripts import Record, RewardNumbers, TurnAdvantages, write_step
+
+
+def record_step(
+    folder: Path,
+    step: int,
+    debates: Sequence[Debate],
+    correct: Sequence[Table | None],
+    rewards: Sequence[Rewards],
+    advantages: Advantages,
+    *,
+    tokens: bool = True,
+) -> Path:
+    """Write a step's shard; debates of one problem stand together, as they did in the advantages."""
+    of_debates = list(_by_debate(debates, advantages))
+    records = (
+        Record(debate, step, debate.problem.id, table, RewardNumbers.of(reward), parts)
+        for debate, table, reward, parts in zip(debates, correct, rewards, of_debates, strict=True)
+    )
+    return write_step(folder, step, records, tokens=tokens)
+
+
+def _by_debate(debates: Sequence[Debate], advantages: Advantages) -> Iterator[tuple[TurnAdvantages, ...]]:
+    """Yield each debate's advantages in the order of its turns."""
+    trajectories = (trajectory for group in advantages.turns for trajectory in group)
+    for debate in debates:
+        found: dict[TurnId, TurnAdvantages] = {}
+        for agent in range(len(debate.personas)):
+            own = sorted((turn.id for turn in debate.turns if turn.id.agent == agent))
+            for turn, part in zip(own, next(trajectories), strict=True):
+                if part is not None:
+                    found[turn] = TurnAdvantages(turn, part.generator, part.judge, part.format)
+        yield tuple(found[turn.id] for turn in debate.turns if turn.id in found)

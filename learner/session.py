@@ -1,0 +1,153 @@
+"""A run that is open: its folder, problems, model, policy and learner, and how they are saved and found again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from debate import Problem
+from debate.history import check_fits
+from debate.policies.local import LocalPolicy
+from debate.seeds import derive_seed
+from envs import Environment
+from learner.checkpoint import TrainState, latest_good, load_checkpoint, save_checkpoint
+from learner.config import Config
+from learner.evaluate import Evaluation, evaluate
+from learner.models import load_model
+from learner.problems import Problems, load_run_problems
+from learner.run_folder import RunFolder, open_run, plain_config
+from learner.step import Learner
+from learner.tracking import Tracker, open_trackers
+from learner.vocabulary import tiny_vocabulary
+from learner.warm_start import warm_start
+from transcripts import set_aside_from
+
+
+@dataclass
+class Session:
+    """Everything the loop works with. ``step``: the next step to do; ``ema``: running means of "rae"."""
+
+    config: Config
+    folder: RunFolder
+    environment: Environment
+    problems: tuple[Problem, ...]
+    held_out: tuple[Problem, ...]
+    model: Any
+    tokenizer: Any
+    policy: LocalPolicy
+    learner: Learner
+    tracker: Tracker
+    step: int = 0
+    ema: dict[str, float] = field(default_factory=dict)
+    evaluations: dict[int, Evaluation] = field(default_factory=dict)
+
+    def publish(self, version: int) -> None:
+        """Hand the learner's weights to the policy; they share the model, so only the version changes."""
+        asyncio.run(self.policy.update(None, version))
+
+    def finish_step(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Log a finished step, and evaluate and save when due."""
+        done = step + 1
+        held = self.config.held_out
+        figures = self.evaluate(done) if held.every and done % held.every == 0 else {}
+        self.tracker.log(step, {**metrics, **figures})
+        self.step = done
+        if done == self.config.train.steps or (
+            self.config.train.save_every and done % self.config.train.save_every == 0
+        ):
+            self.save()
+
+    def evaluate(self, step: int) -> dict[str, float]:
+        """Return held-out figures under the names of metrics.jsonl; nothing without held-out problems."""
+        if not self.held_out:
+            return {}
+        seed = derive_seed(self.config.seed, "held out")
+        found = evaluate(self.policy, self.environment, self.held_out, config=self.config.debate, seed=seed)
+        self.evaluations[step] = found
+        return found.metrics()
+
+    def save(self) -> None:
+        """Write a checkpoint of the finished steps."""
+        state = TrainState(
+            step=self.step,
+            policy_version=self.policy.version,
+            data_position=self.step * self.config.train.problems_per_step,
+            seed=self.config.seed,
+            baselines=tuple(sorted(self.ema.items())),
+        )
+        save_checkpoint(
+            self.folder.checkpoints,
+            state,
+            model=self.model,
+            optimizer=self.learner.optimizer,
+            keep_last=self.config.train.keep_last,
+        )
+
+    def restore(self) -> None:
+        """Go on from the newest good checkpoint, if there is one; its weights are published before any sampling."""
+        path = latest_good(self.folder.checkpoints)
+        if path is None:
+            return
+        state = load_checkpoint(path, model=self.model, optimizer=self.learner.optimizer, verify=False)
+        self.step = self.learner.steps = state.step
+        self.ema = dict(state.baselines)
+        self.publish(state.policy_version)
+
+
+@contextmanager
+def open_session(config: Config) -> Iterator[Session]:
+    """Open a run: a new one is warm-started if asked for, an old one goes on from its newest checkpoint."""
+    data = load_run_problems(config)
+    with open_run(
+        config.run.dir, config, seed=config.seed, data_checksums=data.checksums, may_change=("run", "logging")
+    ) as folder:
+        model, tokenizer = load_model(
+            config.model, vocabulary=tiny_vocabulary(config), seed=derive_seed(config.seed, "model")
+        )
+        policy = LocalPolicy(
+            model, tokenizer, chat=config.model.chat, thinking=config.debate.thinking_tokens > 0,
+            batch_size=config.train.batch_size,
+        )  # fmt: skip
+        for problem in (*data.train, *data.held_out):
+            check_fits(problem, policy, config.debate)
+        _start_weights(config, folder, model, tokenizer, data)
+        learner = Learner(model, config.learner, total_steps=config.train.steps)
+        session = Session(
+            config, folder, data.environment, data.train, data.held_out, model, tokenizer, policy, learner, _Silent()
+        )
+        session.restore()
+        set_aside_from(folder.transcripts, session.step)
+        with open_trackers(
+            folder.path,
+            config.logging,
+            steps=config.train.steps,
+            first_step=session.step,
+            settings=plain_config(config),
+        ) as session.tracker:
+            yield session
+
+
+def _start_weights(config: Config, folder: RunFolder, model: Any, tokenizer: Any, data: Problems) -> None:
+    """Warm-start a new run and keep the result, which is the reference of the KL; an old run reads it again."""
+    if not config.warm_start.steps:
+        return
+    kept = folder.path / "warm_start"
+    path = latest_good(kept)
+    if path is not None:
+        load_checkpoint(path, model=model, restore_rng=False, verify=False)
+        return
+    warm_start(model, tokenizer, config, data.environment)
+    save_checkpoint(kept, TrainState(step=config.warm_start.steps, seed=config.seed), model=model)
+
+
+class _Silent:
+    """Takes metrics before the trackers are open."""
+
+    def log(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Drop them."""
+
+    def close(self) -> None:
+        """Nothing to close."""

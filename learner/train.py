@@ -1,0 +1,84 @@
+"""The loop: problems -> debates -> truth -> rewards -> advantages -> rows -> new weights, and all of it on record.
+
+Everything a step does is a pure function of the configuration, the weights and the step's number, so the same
+seed gives the same run, and a run that stopped goes on from its newest checkpoint.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+
+from debate import Debate, run_debates
+from debate.seeds import derive_seed
+from learner.advantages import turn_advantages
+from learner.config import Config
+from learner.controls import flip_votes
+from learner.curriculum import problems_of_step
+from learner.debate_metrics import debate_metrics
+from learner.grading import grade_debate
+from learner.records import record_step
+from learner.rows import make_rows
+from learner.session import Session, open_session
+from learner.types import group_debates
+from rewards import Rewards, score_debate
+
+
+def train(config: Config) -> Session:
+    """Train from a configuration, or go on with the run in its folder; return the session at its end."""
+    with open_session(config) as session:
+        for step in range(session.step, config.train.steps):
+            metrics = train_step(session, step)
+            session.finish_step(step, metrics)
+    return session
+
+
+def train_step(session: Session, step: int) -> dict[str, float]:
+    """Do one step of the run and return its metrics."""
+    config, clock = session.config, Clock()
+    size = config.train.problems_per_step
+    problems = problems_of_step(session.problems, step, size=size, seed=config.seed)
+    repeated = [problem for problem in problems for _ in range(config.train.debates_per_problem)]
+    seed = derive_seed(config.seed, "debates", step)
+    debates = run_debates(repeated, session.policy, config.debate, seed=seed, max_live=config.train.max_live)
+    clock.lap("rollout")
+
+    graded: Counter[str] = Counter()
+    if config.train.control == "shuffled_votes":
+        debates = [flip_votes(debate, seed=derive_seed(debate.seed, "flip")) for debate in debates]
+    correct = [grade_debate(session.environment, debate, graded) for debate in debates]
+    rewards = [score_debate(d, c, config.rewards) for d, c in zip(debates, correct, strict=True)]
+    groups = [group_debates(*pair) for pair in _by_problem(debates, rewards, config.train.debates_per_problem)]
+    advantages = turn_advantages(groups, config.rewards, config.advantages, session.ema)
+    clock.lap("reward")
+
+    rows = make_rows(groups, advantages)
+    learnt = session.learner.step(rows)
+    session.publish(step + 1)
+    clock.lap("learn")
+
+    tokens = config.logging.transcript_tokens
+    record_step(session.folder.transcripts, step, debates, correct, rewards, advantages, tokens=tokens)
+    clock.lap("record")
+    return debate_metrics(debates, correct, rewards, grader=graded) | advantages.metrics | learnt | clock.seconds
+
+
+def _by_problem(
+    debates: Sequence[Debate], rewards: Sequence[Rewards], size: int
+) -> list[tuple[Sequence[Debate], Sequence[Rewards]]]:
+    return [(debates[i : i + size], rewards[i : i + size]) for i in range(0, len(debates), size)]
+
+
+class Clock:
+    """Wall seconds by phase: ``lap`` gives the time since the last lap to a phase."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, phase: str) -> None:
+        """End a phase."""
+        now = time.perf_counter()
+        self.seconds[f"seconds/{phase}"] = now - self._last
+        self._last = now

@@ -1,0 +1,174 @@
+"""Supervised warm start on demonstrations: cross-entropy on the replies, by Muon and AdamW."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from debate.seeds import derive_seed
+from debate.settings import Settings
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from envs import Environment
+    from learner.config import Config
+    from learner.demonstrations import Demonstration, Kind
+
+KINDS: tuple[Kind, ...] = ("solve", "debate", "drill", "ballot")
+
+
+class WarmStartConfig(Settings):
+    """The warm start of a tiny model; off unless it has steps."""
+
+    solve_steps: int = Field(default=0, ge=0)
+    """First steps, on right first-round solutions alone: checking is learnt faster once solving is."""
+    debate_steps: int = Field(default=0, ge=0)
+    """Steps on all kinds of turns that follow."""
+    solve_batch: int = Field(default=96, ge=1)
+    """Demonstrations in each of the first steps."""
+    batch: tuple[int, int, int, int] = (32, 40, 24, 8)
+    """First-round turns, later turns, drills and ballots in each step that follows."""
+    lr: float = Field(default=3e-3, gt=0)
+    """AdamW's peak learning rate (embeddings and norms)."""
+    muon_lr: float = Field(default=0.02, gt=0)
+    """Muon's peak learning rate (the matrices)."""
+    right: tuple[float, ...] = (0.6, 0.4, 0.5)
+    """How often each persona's demonstrations solve the problem."""
+    lure: tuple[float, ...] = (0.3, 0.5, 0.4)
+    """How often they fall for the family's lure: the habit that is planted for RL to unlearn."""
+    adopt: float = Field(default=0.9, ge=0, le=1)
+    """How often a later turn takes over a right solution it sees."""
+    lie: float = Field(default=0.15, ge=0, le=1)
+    """How often a wrong solution shown states the target as its result."""
+    wrong_verdict: float = Field(default=0.02, ge=0, le=1)
+    """How often a demonstrated verdict is false."""
+    decidable: float = Field(default=0.6, ge=0, le=1)
+    """How often exactly one of the compared solutions is right."""
+
+    @property
+    def steps(self) -> int:
+        """All steps."""
+        return self.solve_steps + self.debate_steps
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Right-padded tokens (B, L) and the weight of predicting each (B, L), 0 on prompts and padding."""
+
+    tokens: Tensor
+    weights: Tensor
+
+
+def warm_start(
+    model: Any, tokenizer: Any, config: Config, environment: Environment, *, tell: Callable[[str], None] = print
+) -> float:
+    """Train the model on demonstrations of the environment's family, in place; return the last loss."""
+    import torch
+
+    settings = config.warm_start
+    rng = Random(derive_seed(config.seed, "warm start"))
+    optimizers = _optimizers(model, settings)
+    loss = torch.zeros(())
+    for step, batches in enumerate(_steps(tokenizer, config, environment, rng)):
+        _set_lr(optimizers, settings, step)
+        loss = sum((_loss(model, batch) for batch in batches), torch.zeros(()))
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        for optimizer in optimizers:
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+        if (step + 1) % 50 == 0:
+            tell(f"warm start {step + 1}/{settings.steps}: loss {loss.item():.3f}")
+    return loss.item()
+
+
+def _optimizers(model: Any, settings: WarmStartConfig) -> list[Any]:
+    """Muon for the matrices of the blocks, AdamW for the rest [Jordan et al. 2024]."""
+    import torch
+
+    named = list(model.named_parameters())
+    matrices = [p for name, p in named if p.dim() == 2 and "embed" not in name]
+    rest = [p for name, p in named if p.dim() != 2 or "embed" in name]
+    return [
+        torch.optim.Muon(matrices, lr=settings.muon_lr, weight_decay=0.01, momentum=0.95),
+        torch.optim.AdamW(rest, lr=settings.lr, betas=(0.9, 0.98), weight_decay=0.0),
+    ]
+
+
+def _set_lr(optimizers: Sequence[Any], settings: WarmStartConfig, step: int) -> None:
+    """Linear warm-up over 20 steps, then linear decay to a tenth."""
+    factor = min(1.0, (step + 1) / 20) * (0.1 + 0.9 * (1 - step / settings.steps))
+    for optimizer, peak in zip(optimizers, (settings.muon_lr, settings.lr), strict=True):
+        for group in optimizer.param_groups:
+            group["lr"] = peak * factor
+
+
+def _steps(tokenizer: Any, config: Config, environment: Environment, rng: Random) -> Iterator[list[_Batch]]:
+    """Yield each step's batches, one for each kind of turn."""
+    from learner.demonstrations import Demonstrator, Habits
+
+    settings = config.warm_start
+    habits = Habits(
+        settings.right, settings.lure, settings.adopt, settings.lie, settings.wrong_verdict, settings.decidable
+    )
+    demonstrator = Demonstrator(config.env.kind, config.debate, habits, rng)
+    encoder = Encoder(tokenizer, chat=config.model.chat)
+    need = settings.solve_steps * settings.solve_batch + settings.debate_steps * sum(settings.batch)
+    problems = environment.problems(
+        split=config.env.split, limit=min(need, 20_000), seed=derive_seed(config.seed, "warm start problems")
+    )
+
+    def batch(kind: Kind, size: int, *, only_right: bool = False) -> _Batch:
+        shown = [demonstrator.show(kind, rng.choice(problems), only_right=only_right) for _ in range(size)]
+        return encoder.batch(shown)
+
+    for _ in range(settings.solve_steps):
+        yield [batch("solve", settings.solve_batch, only_right=True)]
+    for _ in range(settings.debate_steps):
+        yield [batch(kind, size) for kind, size in zip(KINDS, settings.batch, strict=True) if size]
+
+
+class Encoder:
+    """Demonstrations to padded tokens and weights."""
+
+    def __init__(self, tokenizer: Any, *, chat: bool | None) -> None:
+        from debate.policies.encoding import PromptEncoder
+
+        self._prompts = PromptEncoder(tokenizer, chat=bool(tokenizer.chat_template) if chat is None else chat)
+        self._backend = tokenizer.backend_tokenizer
+
+    def batch(self, demonstrations: Sequence[Demonstration]) -> _Batch:
+        """Return the batch; padding is id 0 with weight 0."""
+        import torch
+
+        rows = [self._row(demonstration) for demonstration in demonstrations]
+        length = max(len(tokens) for tokens, _ in rows)
+        padded = [(tokens + [0] * (length - len(tokens)), w + [0.0] * (length - len(w))) for tokens, w in rows]
+        return _Batch(torch.tensor([t for t, _ in padded]), torch.tensor([w for _, w in padded]))
+
+    def _row(self, shown: Demonstration) -> tuple[list[int], list[float]]:
+        prompt = self._prompts.encode(shown.messages)
+        reply = self._backend.encode(shown.reply, add_special_tokens=False)
+        weights = [shown.base_weight] * len(shown.reply)
+        for start, end, weight in shown.weights:
+            weights[start:end] = [weight] * (end - start)
+        of_tokens = [max(weights[start:end], default=0.0) for start, end in reply.offsets]
+        return [*prompt, *reply.ids], [0.0] * len(prompt) + of_tokens
+
+
+def _loss(model: Any, batch: _Batch) -> Tensor:
+    """Return the weighted mean cross-entropy of the replies, in nats."""
+    import torch
+
+    weights = batch.weights[:, 1:]
+    first = int((weights > 0).any(dim=0).nonzero()[0])  # no row is asked for anything before
+    hidden = model.base_model(input_ids=batch.tokens[:, :-1], use_cache=False).last_hidden_state[:, first:]
+    logits = model.get_output_embeddings()(hidden)
+    targets, weights = batch.tokens[:, 1 + first :], weights[:, first:]
+    losses = torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none")
+    return (losses * weights.flatten()).sum() / weights.sum()
