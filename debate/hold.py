@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
@@ -206,9 +206,9 @@ def _taken(policy: Policy) -> ExitStack:
         return stack.pop_all()
 
 
-async def _together(calls: Sequence[Awaitable[T]]) -> list[T]:
+async def _together(calls: Sequence[Coroutine[object, object, T]]) -> list[T]:
     """Await all calls at once; the first exception is raised once the others are cancelled and ended."""
-    tasks = [asyncio.ensure_future(call) for call in calls]
+    tasks = [asyncio.create_task(call) for call in calls]
     try:
         return list(await asyncio.gather(*tasks))
     except BaseException:

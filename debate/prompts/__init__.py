@@ -1,6 +1,6 @@
 """The texts of a debate and how they become a prompt. default.toml and tiny.toml lie beside this file."""
 
-from debate.prompts.render import (
+from debate.prompts.rendering import (
     SECTIONS,
     Task,
     entry_text,

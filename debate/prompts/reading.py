@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from string import Template
 
-from debate.prompts.render import SECTIONS, Task
+from debate.prompts.rendering import SECTIONS, Task
 from debate.prompts.texts import PromptTexts
 from debate.types import Message
 
-_GROUPS = {"handle": r"[^\n:<>\"]+?", "round": r"\d+"}
+_GROUPS = {"handle": r"[^\n:<>\"]{1,40}?", "round": r"\d+"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,8 @@ def read_prompt(texts: PromptTexts, messages: Sequence[Message]) -> SeenPrompt:
     text = messages[-1].content
     tasks = SECTIONS if texts.opening_alone == texts.opening else (*SECTIONS, "opening_alone")
     for key in tasks:
-        match = _task_pattern(texts.templates[key]).match(text)
+        template = texts.templates[key]
+        match = _task_pattern(template).match(text) if text.endswith(_last_words(template)) else None
         if match:
             task: Task = "opening" if key == "opening_alone" else key  # type: ignore[assignment]
             entries = () if task == "opening" else _entries(texts, text[: match.start("task")])
@@ -58,18 +59,22 @@ def read_prompt(texts: PromptTexts, messages: Sequence[Message]) -> SeenPrompt:
 
 
 def _entries(texts: PromptTexts, text: str) -> tuple[SeenEntry, ...]:
-    found: dict[int, SeenEntry] = {}
-    for key in ("entry", "entry_evaluated"):
-        for match in _entry_pattern(texts.templates[key]).finditer(text):
-            groups = match.groupdict()
-            number = groups.get("round")
-            found[match.start()] = SeenEntry(
-                groups["handle"],
-                int(number) if number else None,
-                groups["solution"],
-                groups.get("evaluation"),
-            )
-    return tuple(found[start] for start in sorted(found))
+    """Return the entries in order; where both kinds of entry match, the one that ends first is meant."""
+    patterns = [_entry_pattern(texts.templates[key]) for key in ("entry", "entry_evaluated")]
+    found: list[SeenEntry] = []
+    at = 0
+    while matches := [match for pattern in patterns if (match := pattern.search(text, at))]:
+        match = min(matches, key=lambda match: (match.start(), match.end()))
+        groups, at = match.groupdict(), match.end()
+        number: str | None = groups.get("round")
+        round_ = int(number) if number else None
+        found.append(SeenEntry(groups["handle"], round_, groups["solution"], groups.get("evaluation")))
+    return tuple(found)
+
+
+def _last_words(template: str) -> str:
+    """Return what stands behind the last placeholder."""
+    return template[max((match.end() for match in Template.pattern.finditer(template)), default=0) :]
 
 
 @lru_cache(maxsize=64)
