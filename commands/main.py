@@ -1,4 +1,4 @@
-"""``debate``: the entry point. A user's mistake is one line on stderr and exit code 2; a bug keeps its traceback."""
+"""``debate``: the entry point. A user's mistake is one line on stderr and exit code 2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One configuration for a whole run. Every default stands in its own model, once; this page only joins them."""
+"""One configuration for a whole run. Every default stands in its own model; this page joins them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from debate.config import DebateConfig
+from debate.seeds import derive_seed
 from debate.settings import Settings
 from learner.advantages import AdvantageConfig
-from learner.models import ModelConfig
 from learner.config_learner import LearnerConfig
+from learner.models import ModelConfig
 from learner.tracking import LoggingConfig
 from learner.warm_start import WarmStartConfig
 from rewards import RewardConfig, check_scheme
@@ -75,7 +76,7 @@ class TrainConfig(Settings):
     keep_last: int = Field(default=3, ge=1)
     """Checkpoints to keep."""
     control: Literal["none", "shuffled_votes"] = "none"
-    """A control to compare a run with: "shuffled_votes" replaces every vote's outcome by a seeded coin flip."""
+    """A control to compare with: "shuffled_votes" replaces every vote's outcome by a seeded coin flip."""
 
 
 class Config(Settings):
@@ -100,3 +101,13 @@ class Config(Settings):
             raise ValueError("rewards.judge_own and debate.judge_own must be equal")
         check_scheme(self.debate, self.rewards, verifiable=True)
         return self
+
+    def resolved_learner(self) -> LearnerConfig:
+        """Return the learner's settings with its seed and dr_grpo's constant filled in."""
+        whole = self.debate.max_tokens + self.debate.thinking_tokens
+        return self.learner.model_copy(
+            update={
+                "seed": derive_seed(self.seed, "learner", self.learner.seed),
+                "max_tokens": self.learner.max_tokens or whole,
+            }
+        )

@@ -10,7 +10,7 @@ from debate.seeds import derive_seed
 
 
 def problems_of_step(problems: Sequence[Problem], step: int, *, size: int, seed: int) -> list[Problem]:
-    """Return the ``size`` problems of a step; each epoch is its own seeded shuffle, and batches run across epochs.
+    """Return the ``size`` problems of a step. Each epoch is shuffled anew; batches run across epochs.
 
     >>> ps = [Problem(str(i), "?") for i in range(3)]
     >>> seen = [p.id for step in range(3) for p in problems_of_step(ps, step, size=2, seed=0)]

@@ -30,7 +30,7 @@ _BETTER = re.compile(r"(?<=<comparison>)\w+")
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """How the scripted agents of the demonstrations work; probabilities, one for each persona where a tuple."""
+    """How the scripted agents work: probabilities, one for each persona where a tuple."""
 
     right: tuple[float, ...]
     lure: tuple[float, ...]
@@ -42,7 +42,7 @@ class Habits:
 
 @dataclass(frozen=True, slots=True)
 class Demonstration:
-    """A prompt with the reply to learn; ``weights``: (start, end, weight) of characters that differ from 1."""
+    """A prompt and its reply; ``weights``: (start, end, weight) of characters that differ from the base."""
 
     messages: tuple[Message, ...]
     reply: str
@@ -116,7 +116,9 @@ class Demonstrator:
         )
         return [entry(table.texts, one) for one in shown]
 
-    def _judging(self, table: Table, seats: Sequence[int], solutions: Sequence[str], *, flip: bool = True) -> str:
+    def _judging(
+        self, table: Table, seats: Sequence[int], solutions: Sequence[str], *, flip: bool = True
+    ) -> str:
         """Return the evaluation and the comparison of these seats' solutions."""
         checks = [self._family.write_check(table.problem, solutions[seat]) for seat in seats]
         said = [self._maybe_wrong(check) if flip else check for check in checks]
@@ -140,7 +142,9 @@ class Demonstrator:
             rights = (first, not first) if rng.random() < 0.85 else (first, first)
             seats = rng.sample(range(len(table.handles)), 2)
             solutions = dict(zip(seats, (self._drilled(problem, r) for r in rights), strict=True))
-            text += self._judging(table, seats, [solutions.get(s, "") for s in range(len(table.handles))], flip=False)
+            text += self._judging(
+                table, seats, [solutions.get(s, "") for s in range(len(table.handles))], flip=False
+            )
         spans = [(*m.span(), 1.0) for pattern in (_SUM, _VERDICT, _BETTER) for m in pattern.finditer(text)]
         return Demonstration(seen.messages, text, tuple(spans), base_weight=0.0)
 
@@ -165,4 +169,3 @@ class Demonstrator:
 
     def _is_right(self, problem: Problem, solution: str) -> bool:
         return " right" in self._family.write_check(problem, solution)
-

@@ -1,4 +1,4 @@
-"""Held-out figures: what one agent answers, what the debate answers, and what the same tokens buy without it."""
+"""Held-out figures: what one agent answers, what a debate does, and what its tokens buy without debate."""
 
 from __future__ import annotations
 
@@ -72,12 +72,13 @@ def evaluate(
     samples = max(1, round(spent.generated / (sum(opening) / len(opening))))
     majority, cost = _self_consistency(policy, environment, problems, config, samples, seed)
     ids = [problem.id for problem in problems]
+    lead = [a - b for a, b in zip(won, majority, strict=True)]
     valid = [is_valid(turn, reward) for d, reward in zip(held, rewards, strict=True) for turn in d.turns]
     return Evaluation(
         rounds=tuple(_accuracy(ids, tables, r) for r in range(config.num_rounds)),
         winner=clustered_mean(won, ids),
         self_consistency=clustered_mean(majority, ids),
-        winner_minus_self_consistency=clustered_mean([a - b for a, b in zip(won, majority, strict=True)], ids),
+        winner_minus_self_consistency=clustered_mean(lead, ids),
         valid_xml=sum(valid) / len(valid),
         samples=samples,
         debate_tokens=spent,
@@ -93,8 +94,8 @@ def _graded(environment: Environment, debate: Debate) -> Table:
 
 
 def _accuracy(ids: Sequence[str], tables: Sequence[Table], round_: int) -> Estimate:
-    scored = [(i, float(seat[round_] is True)) for i, table in zip(ids, tables, strict=True) for seat in table]
-    return clustered_mean([value for _, value in scored], [i for i, _ in scored])
+    right = [float(seat[round_] is True) for table in tables for seat in table]
+    return clustered_mean(right, [i for i, table in zip(ids, tables, strict=True) for _ in table])
 
 
 def _winner_is_right(debate: Debate, table: Table, rewards: Rewards) -> float:
@@ -140,5 +141,6 @@ def _self_consistency(
 def _tokens(debates: Sequence[Debate]) -> Tokens:
     """Return the mean tokens of one debate."""
     turns = [turn.completion for debate in debates for turn in debate.turns]
-    generated, prompt = (sum(map(len, part)) for part in ([t.tokens for t in turns], [t.prompt_tokens for t in turns]))
+    generated = sum(len(turn.tokens) for turn in turns)
+    prompt = sum(len(turn.prompt_tokens) for turn in turns)
     return Tokens(generated / len(debates), prompt / len(debates))

@@ -38,7 +38,7 @@ def _by_debate(debates: Sequence[Debate], advantages: Advantages) -> Iterator[tu
     for debate in debates:
         found: dict[TurnId, TurnAdvantages] = {}
         for agent in range(len(debate.personas)):
-            own = sorted((turn.id for turn in debate.turns if turn.id.agent == agent))
+            own = sorted(turn.id for turn in debate.turns if turn.id.agent == agent)
             for turn, part in zip(own, next(trajectories), strict=True):
                 if part is not None:
                     found[turn] = TurnAdvantages(turn, part.generator, part.judge, part.format)

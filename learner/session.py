@@ -1,4 +1,4 @@
-"""A run that is open: its folder, problems, model, policy and learner, and how they are saved and found again."""
+"""A run that is open: its folder, problems, model, policy and learner; how they are saved and found again."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from debate import Problem
 from debate.history import check_fits
 from debate.policies.local import LocalPolicy
 from debate.seeds import derive_seed
-from envs import Environment
 from learner.checkpoint import TrainState, latest_good, load_checkpoint, save_checkpoint
 from learner.config import Config
 from learner.evaluate import Evaluation, evaluate
@@ -25,6 +24,9 @@ from learner.vocabulary import tiny_vocabulary
 from learner.warm_start import warm_start
 from transcripts import set_aside_from
 
+WARM_START = "warm_start"
+"""The folder of a run that keeps the weights after the warm start: the reference of the KL."""
+
 
 @dataclass
 class Session:
@@ -32,14 +34,12 @@ class Session:
 
     config: Config
     folder: RunFolder
-    environment: Environment
-    problems: tuple[Problem, ...]
-    held_out: tuple[Problem, ...]
+    data: Problems
     model: Any
     tokenizer: Any
     policy: LocalPolicy
     learner: Learner
-    tracker: Tracker
+    tracker: Tracker | None = None
     step: int = 0
     ema: dict[str, float] = field(default_factory=dict)
     evaluations: dict[int, Evaluation] = field(default_factory=dict)
@@ -53,7 +53,8 @@ class Session:
         done = step + 1
         held = self.config.held_out
         figures = self.evaluate(done) if held.every and done % held.every == 0 else {}
-        self.tracker.log(step, {**metrics, **figures})
+        if self.tracker is not None:
+            self.tracker.log(step, {**metrics, **figures})
         self.step = done
         if done == self.config.train.steps or (
             self.config.train.save_every and done % self.config.train.save_every == 0
@@ -62,10 +63,11 @@ class Session:
 
     def evaluate(self, step: int) -> dict[str, float]:
         """Return held-out figures under the names of metrics.jsonl; nothing without held-out problems."""
-        if not self.held_out:
+        if not self.data.held_out:
             return {}
         seed = derive_seed(self.config.seed, "held out")
-        found = evaluate(self.policy, self.environment, self.held_out, config=self.config.debate, seed=seed)
+        environment, problems = self.data.environment, self.data.held_out
+        found = evaluate(self.policy, environment, problems, config=self.config.debate, seed=seed)
         self.evaluations[step] = found
         return found.metrics()
 
@@ -87,7 +89,7 @@ class Session:
         )
 
     def restore(self) -> None:
-        """Go on from the newest good checkpoint, if there is one; its weights are published before any sampling."""
+        """Go on from the newest good checkpoint, if any; its weights are published before any sampling."""
         path = latest_good(self.folder.checkpoints)
         if path is None:
             return
@@ -97,27 +99,42 @@ class Session:
         self.publish(state.policy_version)
 
 
+def make_policy(config: Config) -> tuple[Any, Any, LocalPolicy]:
+    """Return the configured model, its tokenizer and a policy that speaks with it."""
+    vocabulary = tiny_vocabulary(config)
+    model, tokenizer = load_model(config.model, vocabulary=vocabulary, seed=derive_seed(config.seed, "model"))
+    thinking = config.debate.thinking_tokens > 0
+    policy = LocalPolicy(
+        model, tokenizer, chat=config.model.chat, thinking=thinking, batch_size=config.train.batch_size
+    )
+    return model, tokenizer, policy
+
+
+def open_policy(config: Config, run: Path | None) -> LocalPolicy:
+    """Return a policy to play with: the configured model, with a run's newest weights if one is given."""
+    model, _, policy = make_policy(config)
+    if run is not None:
+        path = latest_good(run / "checkpoints") or latest_good(run / WARM_START)
+        if path is None:
+            raise ValueError(f"{run}: holds no checkpoint; train it first")
+        load_checkpoint(path, model=model, restore_rng=False, verify=False)
+    return policy
+
+
 @contextmanager
 def open_session(config: Config) -> Iterator[Session]:
     """Open a run: a new one is warm-started if asked for, an old one goes on from its newest checkpoint."""
     data = load_run_problems(config)
+    free = ("run", "logging")
     with open_run(
-        config.run.dir, config, seed=config.seed, data_checksums=data.checksums, may_change=("run", "logging")
+        config.run.dir, config, seed=config.seed, data_checksums=data.checksums, may_change=free
     ) as folder:
-        model, tokenizer = load_model(
-            config.model, vocabulary=tiny_vocabulary(config), seed=derive_seed(config.seed, "model")
-        )
-        policy = LocalPolicy(
-            model, tokenizer, chat=config.model.chat, thinking=config.debate.thinking_tokens > 0,
-            batch_size=config.train.batch_size,
-        )  # fmt: skip
+        model, tokenizer, policy = make_policy(config)
         for problem in (*data.train, *data.held_out):
             check_fits(problem, policy, config.debate)
         _start_weights(config, folder, model, tokenizer, data)
-        learner = Learner(model, config.learner, total_steps=config.train.steps)
-        session = Session(
-            config, folder, data.environment, data.train, data.held_out, model, tokenizer, policy, learner, _Silent()
-        )
+        learner = Learner(model, config.resolved_learner(), total_steps=config.train.steps)
+        session = Session(config, folder, data, model, tokenizer, policy, learner)
         session.restore()
         set_aside_from(folder.transcripts, session.step)
         with open_trackers(
@@ -131,23 +148,13 @@ def open_session(config: Config) -> Iterator[Session]:
 
 
 def _start_weights(config: Config, folder: RunFolder, model: Any, tokenizer: Any, data: Problems) -> None:
-    """Warm-start a new run and keep the result, which is the reference of the KL; an old run reads it again."""
+    """Warm-start a new run and keep the result, the reference of the KL; an old run reads it again."""
     if not config.warm_start.steps:
         return
-    kept = folder.path / "warm_start"
+    kept = folder.path / WARM_START
     path = latest_good(kept)
     if path is not None:
         load_checkpoint(path, model=model, restore_rng=False, verify=False)
         return
     warm_start(model, tokenizer, config, data.environment)
     save_checkpoint(kept, TrainState(step=config.warm_start.steps, seed=config.seed), model=model)
-
-
-class _Silent:
-    """Takes metrics before the trackers are open."""
-
-    def log(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Drop them."""
-
-    def close(self) -> None:
-        """Nothing to close."""

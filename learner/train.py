@@ -1,4 +1,4 @@
-"""The loop: problems -> debates -> truth -> rewards -> advantages -> rows -> new weights, and all of it on record.
+"""The loop: problems -> debates -> truth -> rewards -> advantages -> rows -> new weights.
 
 Everything a step does is a pure function of the configuration, the weights and the step's number, so the same
 seed gives the same run, and a run that stopped goes on from its newest checkpoint.
@@ -21,7 +21,7 @@ from learner.grading import grade_debate
 from learner.records import record_step
 from learner.rows import make_rows
 from learner.session import Session, open_session
-from learner.types import group_debates
+from learner.types import TrajectoryGroup, group_debates
 from rewards import Rewards, score_debate
 
 
@@ -38,7 +38,7 @@ def train_step(session: Session, step: int) -> dict[str, float]:
     """Do one step of the run and return its metrics."""
     config, clock = session.config, Clock()
     size = config.train.problems_per_step
-    problems = problems_of_step(session.problems, step, size=size, seed=config.seed)
+    problems = problems_of_step(session.data.train, step, size=size, seed=config.seed)
     repeated = [problem for problem in problems for _ in range(config.train.debates_per_problem)]
     seed = derive_seed(config.seed, "debates", step)
     debates = run_debates(repeated, session.policy, config.debate, seed=seed, max_live=config.train.max_live)
@@ -47,9 +47,9 @@ def train_step(session: Session, step: int) -> dict[str, float]:
     graded: Counter[str] = Counter()
     if config.train.control == "shuffled_votes":
         debates = [flip_votes(debate, seed=derive_seed(debate.seed, "flip")) for debate in debates]
-    correct = [grade_debate(session.environment, debate, graded) for debate in debates]
+    correct = [grade_debate(session.data.environment, debate, graded) for debate in debates]
     rewards = [score_debate(d, c, config.rewards) for d, c in zip(debates, correct, strict=True)]
-    groups = [group_debates(*pair) for pair in _by_problem(debates, rewards, config.train.debates_per_problem)]
+    groups = _groups(debates, rewards, config.train.debates_per_problem)
     advantages = turn_advantages(groups, config.rewards, config.advantages, session.ema)
     clock.lap("reward")
 
@@ -61,13 +61,15 @@ def train_step(session: Session, step: int) -> dict[str, float]:
     tokens = config.logging.transcript_tokens
     record_step(session.folder.transcripts, step, debates, correct, rewards, advantages, tokens=tokens)
     clock.lap("record")
-    return debate_metrics(debates, correct, rewards, grader=graded) | advantages.metrics | learnt | clock.seconds
+    return (
+        debate_metrics(debates, correct, rewards, grader=graded) | advantages.metrics | learnt | clock.seconds
+    )
 
 
-def _by_problem(
-    debates: Sequence[Debate], rewards: Sequence[Rewards], size: int
-) -> list[tuple[Sequence[Debate], Sequence[Rewards]]]:
-    return [(debates[i : i + size], rewards[i : i + size]) for i in range(0, len(debates), size)]
+def _groups(debates: Sequence[Debate], rewards: Sequence[Rewards], size: int) -> list[TrajectoryGroup]:
+    """Return one group for each problem: ``size`` debates that stand together."""
+    starts = range(0, len(debates), size)
+    return [group_debates(debates[i : i + size], rewards[i : i + size]) for i in starts]
 
 
 class Clock:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +65,12 @@ class _Batch:
 
 
 def warm_start(
-    model: Any, tokenizer: Any, config: Config, environment: Environment, *, tell: Callable[[str], None] = print
+    model: Any,
+    tokenizer: Any,
+    config: Config,
+    environment: Environment,
+    *,
+    tell: Callable[[str], None] = print,
 ) -> float:
     """Train the model on demonstrations of the environment's family, in place; return the last loss."""
     import torch
@@ -113,9 +118,7 @@ def _steps(tokenizer: Any, config: Config, environment: Environment, rng: Random
     from learner.demonstrations import Demonstrator, Habits
 
     settings = config.warm_start
-    habits = Habits(
-        settings.right, settings.lure, settings.adopt, settings.lie, settings.wrong_verdict, settings.decidable
-    )
+    habits = Habits(**{field.name: getattr(settings, field.name) for field in fields(Habits)})
     demonstrator = Demonstrator(config.env.kind, config.debate, habits, rng)
     encoder = Encoder(tokenizer, chat=config.model.chat)
     need = settings.solve_steps * settings.solve_batch + settings.debate_steps * sum(settings.batch)
@@ -148,8 +151,9 @@ class Encoder:
 
         rows = [self._row(demonstration) for demonstration in demonstrations]
         length = max(len(tokens) for tokens, _ in rows)
-        padded = [(tokens + [0] * (length - len(tokens)), w + [0.0] * (length - len(w))) for tokens, w in rows]
-        return _Batch(torch.tensor([t for t, _ in padded]), torch.tensor([w for _, w in padded]))
+        tokens = [ids + [0] * (length - len(ids)) for ids, _ in rows]
+        weights = [w + [0.0] * (length - len(w)) for _, w in rows]
+        return _Batch(torch.tensor(tokens), torch.tensor(weights))
 
     def _row(self, shown: Demonstration) -> tuple[list[int], list[float]]:
         prompt = self._prompts.encode(shown.messages)

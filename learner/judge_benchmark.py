@@ -1,0 +1,91 @@
+"""How well a policy judges, on fixed pairs of which exactly one solution is right.
+
+After training, a policy's own debates hold few such pairs and ever harder ones, so the figure on them cannot
+be compared over time. These pairs are made from a synthetic family, balanced in the position of the right
+solution, and the judge sees its own earlier solution too, as in a debate.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib import import_module
+from random import Random
+from typing import Any
+
+from debate import Completion, DebateConfig, Policy, Problem, SampleRequest
+from debate.history import Room, Table, View, entry, set_table, view
+from debate.hold import read_turn
+from debate.seeds import derive_seed
+from debate.showing import Shown
+from debate.types import TurnId
+from learner.statistics import Estimate, clustered_mean
+
+LIES = 0.2
+"""Share of wrong solutions that are made to look right."""
+
+
+def judge_accuracy(
+    policy: Policy, family: str, problems: Sequence[Problem], *, config: DebateConfig, greedy: bool, seed: int
+) -> Estimate:
+    """Return the share of pairs, one for each problem, on which the right solution was preferred.
+
+    A reply without a valid vote counts as wrong. ``greedy`` asks at temperature 0.
+    """
+    pairs = [_pair(family, problem, number, config, seed) for number, problem in enumerate(problems)]
+    replies = asyncio.run(_ask(policy, [request for _, request, _, _ in pairs], greedy=greedy))
+    right = [_prefers(pair, reply) for pair, reply in zip(pairs, replies, strict=True)]
+    return clustered_mean(right, [problem.id for problem in problems])
+
+
+def _pair(
+    family: str, problem: Problem, number: int, config: DebateConfig, seed: int
+) -> tuple[Table, SampleRequest, View, str]:
+    """Return what one judge is asked, and the label of the right solution."""
+    rng = Random(derive_seed(seed, "pair", number))
+    table = set_table(problem, config, rng.getrandbits(62))
+    judge = number % config.num_agents
+    peers = [seat for seat in table.orders[judge] if seat != judge]
+    good = peers[(number // config.num_agents) % len(peers)]
+    texts = [_solution(family, problem, rng, right=seat == good) for seat in range(config.num_agents)]
+    texts[judge] = _solution(family, problem, rng, right=rng.random() < 0.5)
+    shown = (Shown(TurnId(seat, 0), table.handles[seat], text) for seat, text in enumerate(texts))
+    seen = view(table, [[entry(table.texts, one) for one in shown]], judge, 1, Room(None, len))
+    request = SampleRequest(
+        messages=seen.messages,
+        temperature=table.personas[judge].temperature,
+        max_tokens=config.max_tokens,
+        stop=("</comparison>",),
+        seed=derive_seed(seed, "judge", number),
+        debate=f"{number:06d}",
+        turn=TurnId(judge, 1),
+    )
+    return table, request, seen, table.handles[good]
+
+
+def _solution(family: str, problem: Problem, rng: Random, *, right: bool) -> str:
+    """Return a solution that is right or wrong as asked for."""
+    module: Any = import_module(f"envs.{family}")
+    while True:
+        tried = module.attempt(problem, rng, right=float(right), lure=0.0 if right else 0.5)
+        text: str = module.write_solution(problem, tried)
+        if (" right" in module.write_check(problem, text)) == right:
+            break
+    lies = not right and rng.random() < LIES
+    return module.write_lie(problem, text, rng) if lies else text
+
+
+async def _ask(policy: Policy, requests: Sequence[SampleRequest], *, greedy: bool) -> list[Completion]:
+    asked = [replace(request, temperature=0.0) if greedy else request for request in requests]
+    return await asyncio.gather(*(policy.sample(request) for request in asked))
+
+
+def _prefers(pair: tuple[Table, SampleRequest, View, str], reply: Completion) -> float:
+    """Return 1.0 when every ballot that names the right solution prefers it, and there is one."""
+    table, request, seen, good = pair
+    ballots = [b for b in read_turn(table, request, seen, reply).parsed.ballots if good in (b.left, b.right)]
+    return float(
+        bool(ballots)
+        and all((b.left if b.outcome == "left" else b.right) == good and b.outcome != "tie" for b in ballots)
+    )
