@@ -9,21 +9,11 @@ from typing import TYPE_CHECKING, Literal, Self
 from pydantic import Field, model_validator
 
 from debate.settings import Settings
+from learner.tiny_tokenizer import Fallback, VocabularyError, build_tokenizer
 
 if TYPE_CHECKING:
     import torch
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase, PreTrainedTokenizerFast
-
-PAD, END, UNKNOWN = "<|pad|>", "<|end|>", "<|unknown|>"
-ROLES = ("<|system|>", "<|user|>", "<|assistant|>")
-CHAT_TEMPLATE = (
-    "{% for message in messages %}{{ '<|' + message['role'] + '|>' + message['content'] }}"
-    "{% if message['role'] == 'assistant' %}{{ '<|end|>' }}{% endif %}{% endfor %}"
-    "{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}"
-)
-_PRINTABLE = "\n" + "".join(map(chr, range(32, 127)))
-
-Fallback = Literal["bytes", "ascii", "none"]
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 
 class TinyConfig(Settings):
@@ -47,7 +37,9 @@ class TinyConfig(Settings):
     @model_validator(mode="after")
     def _divisible(self) -> Self:
         if self.hidden_size % self.heads or (self.hidden_size // self.heads) % 2:
-            raise ValueError(f"heads: {self.heads} must divide hidden_size {self.hidden_size} into even parts")
+            raise ValueError(
+                f"heads: {self.heads} must divide hidden_size {self.hidden_size} into even parts"
+            )
         if self.heads % self.kv_heads:
             raise ValueError(f"kv_heads: {self.kv_heads} must divide heads {self.heads}")
         return self
@@ -76,7 +68,9 @@ class ModelConfig(Settings):
     @model_validator(mode="after")
     def _one_source(self) -> Self:
         if (self.name_or_path is None) == (self.tiny is None):
-            raise ValueError("set exactly one of name_or_path (a checkpoint) and tiny (a small model built here)")
+            raise ValueError(
+                "set exactly one of name_or_path (a checkpoint) and tiny (a small model built here)"
+            )
         return self
 
 
@@ -100,9 +94,9 @@ def load_model(
             model, tokenizer = _load_checkpoint(config, dtype)
         else:
             tokenizer = build_tokenizer(vocabulary or (), fallback=config.tiny.fallback)
-            model = build_tiny(config.tiny, tokenizer, attn_implementation=config.attn_implementation).to(dtype)
+            model = build_tiny(config.tiny, tokenizer, attn_implementation=config.attn_implementation)
         chat_flag(config, tokenizer)
-        model = model.to(device)  # pyright: ignore[reportArgumentType]
+        model = model.to(device=device, dtype=dtype)  # pyright: ignore[reportCallIssue]
         if config.lora_rank:
             model = add_lora(model, config)
     return model, tokenizer
@@ -162,62 +156,9 @@ def build_tiny(
             tie_word_embeddings=True,
             pad_token_id=tokenizer.pad_token_id,
             eos_token_id=tokenizer.eos_token_id,
-            attn_implementation=attn_implementation,
+            attn_implementation=attn_implementation,  # pyright: ignore[reportCallIssue]
         )
     )
-
-
-def build_tokenizer(pieces: Sequence[str], *, fallback: Fallback = "bytes") -> PreTrainedTokenizerFast:
-    """Return a tokenizer with one token for each piece; where several fit, the longest wins.
-
-    Other text becomes UTF-8 bytes (256 tokens; every text round-trips), printable ASCII characters (96
-    tokens) or the unknown token, by ``fallback``. Roles are rendered as ``<|user|>content<|assistant|>``.
-
-    >>> tokenizer = build_tokenizer(["11", " 1", " 11", "<solution>"], fallback="none")
-    >>> tokenizer.tokenize("<solution> 11 1")
-    ['<solution>', ' 11', ' 1']
-    """
-    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
-
-    alphabet = _alphabet(fallback)
-    special = (END, PAD, UNKNOWN, *ROLES)
-    vocabulary = {token: index for index, token in enumerate([*special, *alphabet])}
-    backend = Tokenizer(models.BPE(vocab=vocabulary, merges=[], unk_token=UNKNOWN))
-    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    backend.decoder = decoders.ByteLevel()
-    backend.add_special_tokens([AddedToken(token, normalized=False, special=True) for token in special])
-    missing = [piece for piece in dict.fromkeys(pieces) if piece not in vocabulary]
-    backend.add_tokens([AddedToken(piece, normalized=False, special=False) for piece in missing])
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=backend,
-        pad_token=PAD,
-        eos_token=END,
-        unk_token=UNKNOWN,
-        additional_special_tokens=list(ROLES),
-        clean_up_tokenization_spaces=False,
-    )
-    tokenizer.chat_template = CHAT_TEMPLATE
-    _check_pieces(tokenizer, pieces)
-    return tokenizer
-
-
-def _alphabet(fallback: Fallback) -> list[str]:
-    """Return the byte-level characters of the fallback."""
-    from tokenizers import pre_tokenizers
-
-    if fallback == "bytes":
-        return sorted(pre_tokenizers.ByteLevel.alphabet())
-    splitter = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    return [splitter.pre_tokenize_str(c)[0][0] for c in _PRINTABLE] if fallback == "ascii" else []
-
-
-def _check_pieces(tokenizer: PreTrainedTokenizerFast, pieces: Sequence[str]) -> None:
-    """Raise ModelError for a piece that is not one token, or does not come back as it was."""
-    for piece in pieces:
-        ids = tokenizer.encode(piece, add_special_tokens=False)
-        if len(ids) != 1 or tokenizer.decode(ids) != piece or piece in (PAD, END, UNKNOWN, *ROLES):
-            raise ModelError(f"vocabulary: {piece!r} cannot be a piece; use plain text without control tokens")
 
 
 def add_lora(model: PreTrainedModel, config: ModelConfig) -> PreTrainedModel:
@@ -234,7 +175,9 @@ def add_lora(model: PreTrainedModel, config: ModelConfig) -> PreTrainedModel:
     try:
         return get_peft_model(model, lora)  # pyright: ignore[reportReturnType]
     except ValueError as error:
-        raise ModelError(f"model.lora_targets: {config.lora_targets!r} does not fit this model: {error}") from error
+        raise ModelError(
+            f"model.lora_targets: {config.lora_targets!r} does not fit this model: {error}"
+        ) from error
 
 
 def _load_checkpoint(
@@ -245,7 +188,9 @@ def _load_checkpoint(
     name = str(config.name_or_path)
     path = Path(name).expanduser()
     if (path.is_dir() or name.startswith((".", "/", "~"))) and not (path / "config.json").is_file():
-        raise ModelError(f"model.name_or_path: no model in {name!r} (no config.json there); give a folder or a hub id")
+        raise ModelError(
+            f"model.name_or_path: no model in {name!r} (no config.json there); give a folder or a hub id"
+        )
     source = str(path) if path.is_dir() else name
     try:
         tokenizer = AutoTokenizer.from_pretrained(source)
@@ -256,3 +201,18 @@ def _load_checkpoint(
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ModelError(f"model.name_or_path: cannot load {name!r}: {reason}") from error
     return model, tokenizer
+
+
+__all__ = [
+    "ModelConfig",
+    "ModelError",
+    "TinyConfig",
+    "VocabularyError",
+    "add_lora",
+    "build_tiny",
+    "build_tokenizer",
+    "chat_flag",
+    "load_model",
+    "resolve_device",
+    "resolve_dtype",
+]

@@ -24,7 +24,7 @@ def corpus() -> list[str]:
 
 @pytest.fixture(scope="session")
 def make_tiny():
-    """Return make(pieces=(), fallback="bytes", lora_rank=0, seed=0, **sizes) -> (model, tokenizer), on the CPU."""
+    """Return make(pieces=(), fallback="bytes", lora_rank=0, seed=0, **sizes) -> (model, tokenizer)."""
     from learner.models import ModelConfig, TinyConfig, load_model
 
     def make(pieces=(), *, fallback="bytes", lora_rank=0, seed=0, **sizes):
@@ -93,7 +93,9 @@ def _train(kind, corpus):
         additional_special_tokens=["<|im_start|>"],
         clean_up_tokenization_spaces=False,
     )
-    tokenizer.add_tokens([AddedToken(text, normalized=False, special=False) for text in ("<think>", "</think>")])
+    tokenizer.add_tokens(
+        [AddedToken(text, normalized=False, special=False) for text in ("<think>", "</think>")]
+    )
     tokenizer.chat_template = CHATML
     return tokenizer
 

@@ -5,6 +5,9 @@ characters. Tokens that cut a character (emoji in a byte-level vocabulary) all p
 bytes that are no UTF-8 become U+FFFD exactly as the tokenizer itself decodes them. Linear in the length.
 """
 
+# pyright: standard, reportMissingTypeStubs=false
+# torch, transformers and tokenizers are only partly typed: strict rules stop at their borders.
+
 from __future__ import annotations
 
 import codecs
@@ -14,6 +17,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerBase
 
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
@@ -25,7 +29,7 @@ class TokenText:
     """The texts and offsets of a fast tokenizer's ids; special tokens are kept as literal text."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
-        self._backend = tokenizer.backend_tokenizer
+        self._backend = fast_backend(tokenizer)
         decoder = self._backend.decoder
         state = decoder.__getstate__() if decoder is not None else b""
         self._byte_level, self._byte_fallback = b"ByteLevel" in state, b"ByteFallback" in state
@@ -123,13 +127,21 @@ class TokenText:
         return offsets
 
 
-def characters(pieces: Sequence[bytes]) -> tuple[str, list[int]]:
-    """Return the joined text and the index of the first character each piece touches.
+def fast_backend(tokenizer: PreTrainedTokenizerBase) -> Tokenizer:
+    """Return the Rust tokenizer behind a fast one; ValueError for a slow one."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        raise ValueError(f"{type(tokenizer).__name__} is not a fast tokenizer; load one with tokenizer.json")
+    return backend
 
-    >>> characters([b"a", b"\\xe2\\x82", b"\\xac", b"!"])
+
+def characters(pieces: Sequence[bytes]) -> tuple[str, list[int]]:
+    r"""Return the joined text and the index of the first character each piece touches.
+
+    >>> characters([b"a", b"\xe2\x82", b"\xac", b"!"])
     ('a€!', [0, 1, 1, 2])
-    >>> characters([b"\\xe2", b"\\x82", b"a"])
-    ('\ufffda', [0, 0, 1])
+    >>> characters([b"\xe2", b"\x82", b"a"])
+    ('�a', [0, 0, 1])
     """
     joined = b"".join(pieces)
     if joined.isascii():

@@ -7,6 +7,9 @@ text. So ordinary contents get exactly the ids of ``tokenizer.apply_chat_templat
 spaces and merges at the borders included, and ``<|im_end|>`` inside a peer's text is just characters.
 """
 
+# pyright: standard, reportMissingTypeStubs=false
+# torch, transformers and tokenizers are only partly typed: strict rules stop at their borders.
+
 from __future__ import annotations
 
 import json
@@ -16,6 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from debate.policies.decoding import fast_backend
 from debate.prompts import raw_prompt as default_raw_prompt
 from debate.types import Message
 
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 _EDGE = "\u2003"  # a space no template writes: it shows whether the template trims contents
+_SURROGATE = re.compile(r"[\ud800-\udfff]")  # half a character: no text that can be encoded holds one
 _TAG = re.compile(r"<[^\s<>]+>|\[[^\s\[\]]+\]")
 
 
@@ -119,7 +124,7 @@ class PlainText:
         self._find = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
 
     def encode(self, parts: Iterable[tuple[str, bool]]) -> list[int]:
-        """Return the ids (P,) of the joined parts; only parts marked True (template) may hold control tokens."""
+        """Return the ids (P,) of the joined parts; only parts marked True may hold control tokens."""
         parts = list(parts)
         ids = self._encoded(parts, broken=())
         bad = {self._forbidden[i] for i in ids if i in self._forbidden}
@@ -133,7 +138,7 @@ class PlainText:
             self._find.sub(lambda m: self._stand_ins[m[0]], part) if template else self._broken(part, broken)
             for part, template in parts
         )
-        return self._backend.encode(text, add_special_tokens=False).ids
+        return self._backend.encode(_SURROGATE.sub("\ufffd", text), add_special_tokens=False).ids
 
     def _broken(self, text: str, controls: tuple[str, ...]) -> str:
         for control in controls:
@@ -161,12 +166,7 @@ def control_tokens(tokenizer: PreTrainedTokenizerBase) -> dict[str, int]:
 
 def _with_special(tokenizer: PreTrainedTokenizerBase, controls: set[str]) -> str:
     """Return the backend as JSON with these added tokens marked special."""
-    backend = getattr(tokenizer, "backend_tokenizer", None)
-    if backend is None:
-        raise EncodingError(
-            f"{type(tokenizer).__name__} is not a fast tokenizer; load one with tokenizer.json"
-        )
-    data = json.loads(backend.to_str())
+    data = json.loads(fast_backend(tokenizer).to_str())
     for token in data["added_tokens"]:
         token["special"] = token["content"] in controls
     return json.dumps(data)
@@ -212,4 +212,4 @@ def _filled(parts: tuple[_Part, ...], messages: Sequence[Message]) -> list[tuple
 def _leading_bos(tokenizer: PreTrainedTokenizerBase) -> list[int]:
     """Return [bos] if the tokenizer itself begins texts with one, else []."""
     bos = tokenizer.bos_token_id
-    return [bos] if bos is not None and tokenizer("x")["input_ids"][:1] == [bos] else []
+    return [bos] if isinstance(bos, int) and fast_backend(tokenizer).encode("x").ids[:1] == [bos] else []

@@ -5,6 +5,9 @@ live debate is blocked on it, puts them in order of (debate, turn), and samples 
 ``batch_size``. So the batches, and with them every bit of the results, depend on seeds and never on timing.
 """
 
+# pyright: standard, reportMissingTypeStubs=false
+# torch, transformers and tokenizers are only partly typed: strict rules stop at their borders.
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
@@ -48,11 +51,13 @@ class LocalPolicy:
             raise ValueError(f"batch_size must be at least 1, got {batch_size}")
         chat = bool(tokenizer.chat_template) if chat is None else chat
         self.version = version
-        self.context_tokens = context_tokens or getattr(model.config, "max_position_embeddings", None)
+        self.context_tokens = context_tokens or getattr(
+            model.config.get_text_config(), "max_position_embeddings", None
+        )
         self._model, self._batch_size = model, batch_size
         self._encoder = PromptEncoder(tokenizer, chat=chat, thinking=thinking, raw_prompt=raw_prompt)
         self._text = TokenText(tokenizer)
-        self._watch = StopWatch(self._text, model.get_output_embeddings().weight.shape[0])
+        self._watch = StopWatch(self._text, model.config.get_text_config().vocab_size)
         self._ends = end_tokens(model, tokenizer)
         self._queue: Rendezvous[SampleRequest, Completion] = Rendezvous(self.sample_all, _place)
 

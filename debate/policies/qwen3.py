@@ -6,21 +6,25 @@ is one allocation for each layer, and queries are grouped by their key head inst
 Weights are read anew for every batch, so a model trained in place is never sampled with old weights.
 """
 
+# pyright: standard, reportMissingTypeStubs=false
+# torch, transformers and tokenizers are only partly typed: strict rules stop at their borders.
+
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard, cast
 
 import torch
 from torch.nn.functional import embedding, rms_norm, scaled_dot_product_attention, silu
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
+    from transformers import PreTrainedModel, Qwen3ForCausalLM
+    from transformers.models.qwen3.modeling_qwen3 import Qwen3DecoderLayer
 
 _MAX_PARAMETERS = 20_000_000  # beyond this the products dominate and the model's own forward is as fast
 
 
-def fits(model: PreTrainedModel) -> bool:
+def fits(model: PreTrainedModel) -> TypeGuard[Qwen3ForCausalLM]:
     """Return whether this model is a plain small Qwen3 in float32 on a CPU."""
     config = model.config
     return (
@@ -54,14 +58,15 @@ class _Layer:
 
 
 class Qwen3Steps:
-    """See debate.policies.sampler.Steps."""
+    """See debate.policies.steps.Steps."""
 
-    def __init__(self, model: PreTrainedModel) -> None:
+    def __init__(self, model: Qwen3ForCausalLM) -> None:
         config = model.config
-        self._heads, self._kv = config.num_attention_heads, config.num_key_value_heads
+        self._heads = config.num_attention_heads
+        self._kv = config.num_key_value_heads or self._heads
         self._size, self._eps = config.head_dim, config.rms_norm_eps
         inner = model.model
-        self._layers = [_layer(block) for block in inner.layers]
+        self._layers = [_layer(cast("Qwen3DecoderLayer", block)) for block in inner.layers]
         self._embed = inner.embed_tokens.weight
         self._head = _folded([model.lm_head], inner.norm.weight)
         self._frequencies = inner.rotary_emb.inv_freq
@@ -148,13 +153,13 @@ class Qwen3Steps:
 
 
 def _rotated(x: torch.Tensor, turn: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
-    """Return x (B, L, heads, D) turned by its position (RoPE, arXiv 2104.09864, halves as in transformers)."""
+    """Return x (B, L, heads, D) turned by its position (RoPE, arXiv 2104.09864; transformers' halves)."""
     cos, sin = turn
     first, second = x.chunk(2, dim=-1)
     return x * cos + torch.cat([-second, first], dim=-1) * sin
 
 
-def _layer(block: torch.nn.Module) -> _Layer:
+def _layer(block: Qwen3DecoderLayer) -> _Layer:
     attention, mlp = block.self_attn, block.mlp
     before, between = block.input_layernorm.weight, block.post_attention_layernorm.weight
     return _Layer(

@@ -1,10 +1,10 @@
-"""Waiting until everybody waits: requests of concurrent debates become one batch that timing cannot change."""
+"""Waiting until everybody waits: requests of concurrent debates become batches that timing cannot change."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Generic, TypeVar
 
@@ -15,8 +15,8 @@ Answer = TypeVar("Answer")
 class Rendezvous(Generic[Ask, Answer]):
     """Collects requests and answers them together once every live seat has one pending.
 
-    ``place`` gives a request its (debate, round, agent): the order of the batch, and what tells debates apart.
-    Requests from outside any seat count like one more debate; with no seats at all they are answered at once.
+    ``place`` gives a request its (debate, round, agent): the batch's order, and what tells debates apart.
+    Requests from outside any seat count like one more debate; without any seat they are answered at once.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class Rendezvous(Generic[Ask, Answer]):
         self._scheduled = False
 
     @contextmanager
-    def seat(self) -> Iterator[None]:
+    def seat(self) -> Generator[None]:
         """Count one debate as live until the block ends."""
         self._seats += 1
         try:

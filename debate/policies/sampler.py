@@ -6,23 +6,25 @@ still differ in their last bits with the batch's shape; a caller that wants equa
 Prompts are padded on the left; finished rows are dropped when a fifth of the batch is done.
 """
 
+# pyright: standard, reportMissingTypeStubs=false
+# torch, transformers and tokenizers are only partly typed: strict rules stop at their borders.
+
 from __future__ import annotations
 
-import inspect
-from collections.abc import Sequence
+import math
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
+from debate.policies.steps import Steps, steps_for
 from debate.policies.stopping import RowStop, StopWatch
 from debate.types import StopReason
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from transformers import PreTrainedModel
 
 _COMPACT_BELOW = 0.8
@@ -48,74 +50,6 @@ class Drawn:
     tokens: tuple[int, ...]
     logprobs: tuple[float, ...]
     stop_reason: StopReason
-
-
-class Steps(Protocol):
-    """A causal model with its cache, one batch at a time; logits are (B, V) float32 of the last position."""
-
-    def prefill(self, ids: torch.Tensor, pad: torch.Tensor, room: int) -> torch.Tensor:
-        """Read prompts (B, P), of which the first ``pad`` (B,) are padding; ``room`` further tokens may come."""
-        ...
-
-    def step(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Read one more token of each row (B,)."""
-        ...
-
-    def keep(self, rows: torch.Tensor) -> None:
-        """Keep only these rows of the cache."""
-        ...
-
-
-class ModelSteps:
-    """Any transformers causal LM with a key-value cache, LoRA models included."""
-
-    def __init__(self, model: PreTrainedModel) -> None:
-        from transformers import DynamicCache
-
-        base = model.get_base_model() if hasattr(model, "peft_config") else model  # pyright: ignore
-        accepted = inspect.signature(base.forward).parameters
-        self._last_only = {"logits_to_keep": 1} if "logits_to_keep" in accepted else {}
-        self._model = model
-        self._cache = DynamicCache(config=model.config)
-        self._mask = torch.empty(0)
-        self._position = torch.empty(0)
-
-    def prefill(self, ids: torch.Tensor, pad: torch.Tensor, room: int) -> torch.Tensor:
-        """See Steps."""
-        columns = torch.arange(ids.shape[1], device=ids.device)
-        self._mask = (columns >= pad[:, None]).long()
-        self._position = ids.shape[1] - pad
-        return self._forward(ids, (columns - pad[:, None]).clamp(min=0))
-
-    def step(self, tokens: torch.Tensor) -> torch.Tensor:
-        """See Steps."""
-        self._mask = torch.nn.functional.pad(self._mask, (0, 1), value=1)
-        logits = self._forward(tokens[:, None], self._position[:, None])
-        self._position = self._position + 1
-        return logits
-
-    def keep(self, rows: torch.Tensor) -> None:
-        """See Steps."""
-        self._cache.batch_select_indices(rows)
-        self._mask, self._position = self._mask[rows], self._position[rows]
-
-    def _forward(self, ids: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
-        output = self._model(
-            input_ids=ids,
-            attention_mask=self._mask,
-            position_ids=positions,
-            past_key_values=self._cache,
-            use_cache=True,
-            **self._last_only,
-        )
-        return output.logits[:, -1].float()
-
-
-def steps_for(model: PreTrainedModel) -> Steps:
-    """Return the fast plain-torch path for small Qwen3 models on a CPU, else the model's own forward."""
-    from debate.policies.qwen3 import Qwen3Steps, fits
-
-    return Qwen3Steps(model) if fits(model) else ModelSteps(model)
 
 
 def draw_tokens(
@@ -174,7 +108,7 @@ def _read_prompts(steps: Steps, batch: _Batch) -> torch.Tensor:
 
 
 class _Batch:
-    """The rows still being sampled, their uniforms, and everything drawn so far. B draws, at most T tokens."""
+    """The rows being sampled, their uniforms, and everything drawn so far. B draws of up to T tokens."""
 
     def __init__(
         self, draws: Sequence[Draw], *, ends: frozenset[int], watch: StopWatch, device: torch.device
@@ -228,7 +162,7 @@ class _Batch:
         self._stopped[self._rows[newly & ended]] = True
         self._alive = self._alive & ~newly
         count = int(self._alive.sum())
-        if 0 < count and count >= _COMPACT_BELOW * len(tokens):
+        if count > 0 and count >= _COMPACT_BELOW * len(tokens):
             return torch.arange(len(tokens), device=self._device)
         kept = self._alive.nonzero()[:, 0]
         self._rows, self._alive = self._rows[kept], self._alive[kept]
@@ -237,7 +171,7 @@ class _Batch:
     def results(self) -> list[Drawn]:
         """Return every row's tokens, log-probabilities and reason, in the order of the draws."""
         tokens, logprobs = self._tokens.tolist(), self._logprobs.tolist()
-        if any(value != value for value in self._logprobs.sum(dim=1).tolist()):
+        if any(map(math.isnan, self._logprobs.sum(dim=1).tolist())):
             raise ValueError("the model's logits are not numbers (NaN); its weights have diverged")
         return [
             Drawn(tuple(row[:length]), tuple(logps[:length]), "stop" if stopped else "length")
@@ -275,7 +209,7 @@ def _stop_tables(
 
 
 @contextmanager
-def _evaluating(model: PreTrainedModel) -> Iterator[None]:
+def _evaluating(model: PreTrainedModel) -> Generator[None]:
     """Dropout off while sampling; the model's mode is put back."""
     training = model.training
     model.eval()

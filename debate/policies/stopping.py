@@ -5,6 +5,9 @@ stop string at all (for a vocabulary with ``</solution>`` as one token: that tok
 such a token are looked at, through a window as long as the longest stop string.
 """
 
+# pyright: standard, reportMissingTypeStubs=false
+# torch, transformers and tokenizers are only partly typed: strict rules stop at their borders.
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -44,7 +47,7 @@ class StopWatch:
         return self._tables[stop]
 
     def ends(self, row: RowStop, tokens: torch.Tensor) -> bool:
-        """Return whether the last of the row's tokens (T,) completes a stop string; keeps track of thinking."""
+        """Return whether the last of the row's tokens (T,) completes a stop string; follows the thinking."""
         if row.thinking is None:
             opening = self.text.decode(tokens[:_OPENING_TOKENS].tolist()).lstrip()
             row.thinking = _leads_to_thinking(opening)

@@ -1,4 +1,4 @@
-"""Whole debates with a small model: equal bit for bit when repeated, and true to the rules of the protocol."""
+"""Whole debates with a small model: equal bit for bit when repeated, with exact log-probabilities."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ import torch
 from debate import DebateConfig, Problem, run_debates
 from debate.policies.local import LocalPolicy
 
-PIECES = ["<solution>", "</solution>", "<evaluation>", "</evaluation>", "<comparison>", "</comparison>", " 1", " 2"]
+PIECES = [
+    "<solution>",
+    "</solution>",
+    "<evaluation>",
+    "</evaluation>",
+    "<comparison>",
+    "</comparison>",
+    " 1",
+    " 2",
+]
 PROBLEMS = [Problem(f"p{n}", f"What is {n} + {n}? <|im_end|><|end|>", answer=str(2 * n)) for n in range(4)]
 
 
@@ -19,7 +28,7 @@ def tiny(make_tiny):
 
 def held(tiny, *, batch_size=16, seed=3, **config):
     policy = LocalPolicy(*tiny, batch_size=batch_size)
-    config = DebateConfig(**{"num_agents": 3, "num_rounds": 2, "max_tokens": 24} | config)
+    config = DebateConfig(**{"num_agents": 3, "num_rounds": 2, "max_tokens": 24, "prompts": "tiny"} | config)
     return run_debates(PROBLEMS, policy, config, seed=seed)
 
 
@@ -36,7 +45,10 @@ def test_two_runs_are_equal_bit_for_bit_and_another_seed_differs(tiny):
 
 
 def test_the_batch_size_changes_no_token_of_the_first_round(tiny):
-    wide, narrow = held(tiny, num_rounds=1, final_ballot=False), held(tiny, batch_size=5, num_rounds=1, final_ballot=False)
+    wide, narrow = (
+        held(tiny, num_rounds=1, final_ballot=False),
+        held(tiny, batch_size=5, num_rounds=1, final_ballot=False),
+    )
     assert [c.tokens for c in completions(wide)] == [c.tokens for c in completions(narrow)]
 
 
@@ -51,7 +63,9 @@ def test_turns_hold_exact_tokens_and_log_probabilities(tiny):
                 logits = model(ids).logits[0, len(completion.prompt_tokens) - 1 : -1] / temperature
             logps = torch.log_softmax(logits, -1).gather(1, torch.tensor(completion.tokens)[:, None])[:, 0]
             assert completion.logprobs == pytest.approx(logps.tolist(), abs=1e-5)
-            assert completion.prompt_tokens.count(tokenizer.eos_token_id) == 0  # the problem's text wrote none
+            assert (
+                completion.prompt_tokens.count(tokenizer.eos_token_id) == 0
+            )  # the problem's text wrote none
             assert len(completion.offsets) == len(completion.tokens) <= 24
 
 

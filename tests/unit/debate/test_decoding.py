@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 
 from debate.policies.decoding import TokenText, characters
 
-TEXTS = ["Tom has 12 apples.", "é e\u0301 日本語 👩‍🔬😀🇫🇷!", " lead", "<think>x</think><|im_start|>y", "\n\n a  b"]
+TEXTS = [
+    "Tom has 12 apples.",
+    "é e\u0301 日本語 👩‍🔬😀🇫🇷!",
+    " lead",
+    "<think>x</think><|im_start|>y",
+    "\n\n a  b",
+]
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -70,7 +76,9 @@ def test_a_space_belongs_to_the_token_that_writes_it(trained_tokenizer):
     text, offsets = TokenText(trained_tokenizer).text_and_offsets(ids)
     ends = [*offsets[1:], len(text)]
     assert "".join(text[a:b] for a, b in zip(offsets, ends, strict=True)) == text
-    assert all(b > a for a, b in zip(offsets[1:], ends[1:], strict=True))  # the first may be a bare space, dropped
+    assert all(
+        b > a for a, b in zip(offsets[1:], ends[1:], strict=True)
+    )  # the first may be a bare space, dropped
 
 
 def test_a_decoder_that_rewrites_across_tokens_still_gets_bounded_offsets():

@@ -61,7 +61,9 @@ def test_the_stop_string_stays_in_text_and_tokens(policy):
 
 
 def test_results_do_not_depend_on_company_or_order(policy):
-    requests = [request(seed, agent=seed % 3, debate=str(seed // 3), text="hi" * (seed % 4)) for seed in range(9)]
+    requests = [
+        request(seed, agent=seed % 3, debate=str(seed // 3), text="hi" * (seed % 4)) for seed in range(9)
+    ]
     together = ask(policy, requests)
     backwards = ask(policy, requests[::-1])[::-1]
     alone = [ask(policy, [one])[0] for one in requests]
@@ -76,7 +78,9 @@ def test_temperature_is_applied(policy):
     assert len({completion.tokens for completion in cold}) == 1
     hot = ask(policy, [request(seed, temperature=3.0) for seed in range(4)])
     assert len({completion.tokens for completion in hot}) == 4
-    assert max(sum(c.logprobs) / len(c.logprobs) for c in hot) < min(sum(c.logprobs) / len(c.logprobs) for c in cold)
+    assert max(sum(c.logprobs) / len(c.logprobs) for c in hot) < min(
+        sum(c.logprobs) / len(c.logprobs) for c in cold
+    )
 
 
 def test_version_and_weights(make_tiny):
@@ -91,7 +95,9 @@ def test_version_and_weights(make_tiny):
     with pytest.raises(ValueError, match=r"unknown \['nonsense'\]"):
         asyncio.run(policy.update({**other.state_dict(), "nonsense": torch.zeros(1)}, 7))
     with pytest.raises(ValueError, match=r"missing \['model\.norm\.weight'\]"):
-        asyncio.run(policy.update({k: v for k, v in other.state_dict().items() if k != "model.norm.weight"}, 7))
+        asyncio.run(
+            policy.update({k: v for k, v in other.state_dict().items() if k != "model.norm.weight"}, 7)
+        )
     with pytest.raises(ValueError, match="state dict or None, got int"):
         asyncio.run(policy.update(3, 7))
     assert policy.version == 6
@@ -131,7 +137,9 @@ def test_end_tokens_come_from_everywhere(make_tiny):
 
 def test_base_models_get_raw_prompts(make_tiny):
     model, tokenizer = make_tiny()
-    policy = LocalPolicy(model, tokenizer, chat=False, raw_prompt=lambda messages: f"Q: {messages[0].content} A:")
+    policy = LocalPolicy(
+        model, tokenizer, chat=False, raw_prompt=lambda messages: f"Q: {messages[0].content} A:"
+    )
     completion = ask(policy, [request(text="1+1?<|end|>")])[0]
     assert tokenizer.decode(completion.prompt_tokens) == "Q: 1+1?<|end|> A:"
     assert tokenizer.eos_token_id not in completion.prompt_tokens

@@ -1,4 +1,4 @@
-"""Sampling: the distribution, its log-probabilities, seeds, stops; on the fast path and on the model's own."""
+"""Sampling: the distribution, its log-probabilities, seeds and stops, on both paths."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from scipy.stats import chisquare
 
 from debate.policies.decoding import TokenText
 from debate.policies.qwen3 import Qwen3Steps, fits
-from debate.policies.sampler import Draw, ModelSteps, draw_tokens, sample_batch, steps_for
+from debate.policies.sampler import Draw, draw_tokens, sample_batch
+from debate.policies.steps import ModelSteps, steps_for
 from debate.policies.stopping import RowStop, StopWatch
 
 PIECES = ["<solution>", "</solution>", "<think>", "</think>", " 1", " 2", " 11"]
@@ -37,7 +38,8 @@ def draws_of(count, *, length=12, max_tokens=20, temperature=1.0, **rest):
     """Prompts of different lengths, some of them equal."""
     prompts = [tuple(range(6 + i % 5, 6 + i % 5 + length - i % 4)) for i in range(count)]
     return [
-        Draw(prompt, max_tokens - i % 3, temperature, seed=1000 + i, **rest) for i, prompt in enumerate(prompts)
+        Draw(prompt, max_tokens - i % 3, temperature, seed=1000 + i, **rest)
+        for i, prompt in enumerate(prompts)
     ]
 
 
@@ -159,7 +161,7 @@ def test_dropping_finished_rows_changes_nothing(tiny, path):
 @pytest.mark.parametrize("stop", [("</solution>",), ("12",), ("ab", "</a")])
 def test_stop_strings_end_at_the_token_that_completes_them(make_tiny, path, stop):
     tiny = make_tiny(["</solution>", "1", "12", "2", "a", "b", "</"], fallback="none", seed=2)
-    model, tokenizer = tiny
+    _, tokenizer = tiny
     reader = TokenText(tokenizer)
     free_draws = [Draw((6, 7, 6 + n % 5), 60, 1.5, seed=n) for n in range(40)]
     plain = run(tiny, free_draws, path)

@@ -11,13 +11,24 @@ from learner.models import (
     ModelConfig,
     ModelError,
     TinyConfig,
+    VocabularyError,
     build_tokenizer,
     chat_flag,
     load_model,
     resolve_dtype,
 )
 
-PIECES = [*(f" {n}" for n in range(31)), "11", "<solution>", "</solution>", "\\boxed{", "}", "K7", " K7", "日本"]
+PIECES = [
+    *(f" {n}" for n in range(31)),
+    "11",
+    "<solution>",
+    "</solution>",
+    "\\boxed{",
+    "}",
+    "K7",
+    " K7",
+    "日本",
+]
 
 
 def ids_of(tokenizer, text):
@@ -42,7 +53,9 @@ def test_the_longest_piece_wins():
 @given(st.text() | st.text(alphabet="<> 1K7solutin/é"))
 def test_every_text_round_trips(text):
     tokenizer = TOKENIZER
-    assert tokenizer.decode(ids_of(tokenizer, text)) == text or any(s in text for s in tokenizer.all_special_tokens)
+    assert tokenizer.decode(ids_of(tokenizer, text)) == text or any(
+        s in text for s in tokenizer.all_special_tokens
+    )
 
 
 TOKENIZER = build_tokenizer(PIECES)
@@ -70,10 +83,10 @@ def test_roles_and_ids():
 @pytest.mark.parametrize("piece", ["Ġx", "<|user|>", "", "é"])
 def test_a_piece_that_cannot_be_one_is_refused(piece):
     if piece == "é":  # a byte-level character: alone it would stand for a byte
-        with pytest.raises(ModelError, match="vocabulary: 'é'"):
+        with pytest.raises(VocabularyError, match="vocabulary: 'é'"):
             build_tokenizer([piece])
         return
-    with pytest.raises(ModelError, match="vocabulary"):
+    with pytest.raises(VocabularyError, match="vocabulary"):
         build_tokenizer([piece])
 
 
