@@ -53,11 +53,10 @@ class TokenText:
         A token that adds no character points at the next one (``len(text)`` at the end).
         """
         text = self.decode(ids)
-        pieces = self._joined_pieces(ids)
-        found, offsets = characters(pieces)
-        if found != text:
-            offsets = self._windowed(ids)
-        return text, tuple(min(offset, len(text)) for offset in offsets)
+        found, offsets = characters(self._joined_pieces(ids))
+        if found == text:
+            return text, tuple(offsets)
+        return text, tuple(min(offset, len(text)) for offset in self._windowed(ids))
 
     def _find_piece(self, index: int) -> bytes:
         token = self._backend.id_to_token(index)
