@@ -31,7 +31,7 @@ def public_part(turn: Turn, *, strip: bool = True) -> Shown:
     text = turn.completion.text
 
     def inside(section: str, span: Span | None) -> str | None:
-        if span is None or section in unfinished:
+        if span is None or (section in unfinished and span.end >= len(text)):
             return None
         public = without_private(clean(span.of(text)))
         return (public.strip() if strip else public) if public.strip() else None

@@ -33,7 +33,9 @@ def parse_turn(text: str, *, handles: Iterable[str], own: str | None, due: bool)
     <FailureReason.TRUNCATED: 'truncated'>
     """
     sections = find_sections(text)
-    labels = tuple(handles) if own is None else (*handles, own)
+    labels = tuple(handles)
+    if own is not None and own not in labels:  # one grammar serves all agents of a debate
+        labels = (*labels, own)
     ballots, line_failures = _votes(text, sections, handles=labels, own=own, due=due)
     solution = sections.inside("solution")
     comparison = sections.found.get("comparison")
