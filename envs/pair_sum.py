@@ -142,22 +142,27 @@ def write_solution(problem: Problem, pair: Pair, *, stated_sum: int | None = Non
     return f" {pair[0]} + {pair[1]} = {total}. \\boxed{{ {pair[0]} {pair[1]}}}"
 
 
-def write_lie(problem: Problem, solution: str, rng: random.Random) -> str:
-    r"""Return a wrong solution made to look right: its sum misstated as the target, or a number not listed.
+def invent(problem: Problem, rng: random.Random) -> Pair | None:
+    """Return a pair with the right sum of which one number is not listed; None where there is none.
 
-    >>> problem = Problem("p", "Target 19. Numbers 3 8 9 11.")
-    >>> sorted({write_lie(problem, r" 3 + 9 = 12. \boxed{ 3 9}", random.Random(i)) for i in range(9)})[0]
-    ' 3 + 9 = 19. \\boxed{ 3 9}'
+    >>> invent(Problem("p", "Target 7. Numbers 3 9 8 1."), random.Random(0)) in [(1, 6), (6, 1), (3, 4), (4, 3)]
+    True
     """
     target, numbers = read_question(problem.question)
-    strangers = [
-        (n, target - n) for n in numbers if 0 < target - n <= max(numbers) and target - n not in numbers
-    ]
-    if strangers and rng.random() < 0.5:
-        return write_solution(problem, rng.choice(strangers))
-    box = last_box(solution)
-    pair = read_pair(box.of(solution)) if box else None
-    return solution if pair is None else write_solution(problem, pair, stated_sum=target)
+    found = [n for n in numbers if 0 < target - n <= max(numbers) and target - n not in numbers]
+    if not found:
+        return None
+    listed = rng.choice(found)
+    return (listed, target - listed) if rng.random() < 0.5 else (target - listed, listed)
+
+
+def write_lie(problem: Problem, pair: Pair) -> str:
+    r"""Return the solution text of a pair with the target stated as its sum.
+
+    >>> write_lie(Problem("p", "Target 19. Numbers 3 8 9 11."), (3, 9))
+    ' 3 + 9 = 19. \\boxed{ 3 9}'
+    """
+    return write_solution(problem, pair, stated_sum=read_question(problem.question)[0])
 
 
 def write_check(problem: Problem, solution: str) -> str:

@@ -147,9 +147,14 @@ def write_solution(problem: Problem, reading: Reading) -> str:
     return f"{_working(reading)} \\boxed{{ {sum(reading)}}}"
 
 
-def write_lie(problem: Problem, solution: str, rng: random.Random) -> str:
-    """Return the solution as it is: this family's wrong solutions need no lie to mislead."""
-    return solution
+def invent(problem: Problem, rng: random.Random) -> Reading | None:
+    """Return None: this family has no answer that is made up to look right."""
+    return None
+
+
+def write_lie(problem: Problem, reading: Reading) -> str:
+    """Return the solution text as it is: there is no target in the question to state falsely."""
+    return write_solution(problem, reading)
 
 
 def write_check(problem: Problem, solution: str, *, working: bool = False) -> str:

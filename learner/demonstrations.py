@@ -36,6 +36,7 @@ class Habits:
     lure: tuple[float, ...]
     adopt: float
     lie: float
+    invent: float
     wrong_verdict: float
     decidable: float
 
@@ -97,18 +98,27 @@ class Demonstrator:
         return solutions
 
     def _shown(self, problem: Problem, seat: int) -> str:
-        """Return an attempt as others would see it, now and then a lie about its own sum."""
-        solution = self._solution(problem, seat)
-        if self._is_right(problem, solution) or self._rng.random() >= self._habits.lie:
-            return solution
-        return self._family.write_lie(problem, solution, self._rng)
+        """Return a solution as others would see it; wrong ones are now and then made to look right."""
+        tried = self._attempt(problem, seat)
+        if self._is_right(problem, self._family.write_solution(problem, tried)):
+            return self._family.write_solution(problem, tried)
+        tried = self._maybe_invented(problem, tried)
+        lies = self._rng.random() < self._habits.lie
+        return (self._family.write_lie if lies else self._family.write_solution)(problem, tried)
+
+    def _maybe_invented(self, problem: Problem, tried: Any) -> Any:
+        if self._rng.random() >= self._habits.invent:
+            return tried
+        return self._family.invent(problem, self._rng) or tried
 
     def _solution(self, problem: Problem, seat: int, *, right: float | None = None) -> str:
+        return self._family.write_solution(problem, self._attempt(problem, seat, right=right))
+
+    def _attempt(self, problem: Problem, seat: int, *, right: float | None = None) -> Any:
         habits = self._habits
         chance = habits.right[seat % len(habits.right)] if right is None else right
         lure = habits.lure[seat % len(habits.lure)]
-        tried = self._family.attempt(problem, self._rng, right=chance, lure=lure)
-        return self._family.write_solution(problem, tried)
+        return self._family.attempt(problem, self._rng, right=chance, lure=lure)
 
     def _entries(self, table: Table, solutions: Sequence[str], round_: int) -> list[Any]:
         shown = (
@@ -149,9 +159,8 @@ class Demonstrator:
         return Demonstration(seen.messages, text, tuple(spans), base_weight=0.0)
 
     def _drilled(self, problem: Problem, right: bool) -> str:
-        chance = 1.0 if right else 0.0
-        tried = self._family.attempt(problem, self._rng, right=chance, lure=0.0)
-        return self._family.write_solution(problem, tried)
+        tried = self._family.attempt(problem, self._rng, right=float(right), lure=0.0)
+        return self._family.write_solution(problem, tried if right else self._maybe_invented(problem, tried))
 
     def _weighted(self, messages: tuple[Message, ...], reply: str) -> Demonstration:
         """Return the demonstration with the tokens that decide a judgment weighted up."""

@@ -31,15 +31,19 @@ class Evaluation:
 
     ``rounds`` (R,): accuracy of all agents by round. ``winner``: accuracy of the voted winner of the last
     judged round. ``self_consistency``: majority of ``samples`` first-round answers, which spend the tokens a
-    debate generates; ``winner_minus_self_consistency`` is paired by problem. ``valid_xml``: share of turns
-    in which every due section was read, nothing else was wrong, and due comparisons gave a vote.
+    debate generates. ``valid_xml``: share of turns
+    in which every due section was read, nothing else was wrong, and due comparisons gave a vote;
+    ``turns`` counts them. Differences are paired by problem; with a single round ``round2_minus_round1`` is 0.
     """
 
     rounds: tuple[Estimate, ...]
     winner: Estimate
     self_consistency: Estimate
     winner_minus_self_consistency: Estimate
+    winner_minus_round1: Estimate
+    round2_minus_round1: Estimate
     valid_xml: float
+    turns: int
     samples: int
     debate_tokens: Tokens
     self_consistency_tokens: Tokens
@@ -72,14 +76,17 @@ def evaluate(
     samples = max(1, round(spent.generated / (sum(opening) / len(opening))))
     majority, cost = _self_consistency(policy, environment, problems, config, samples, seed)
     ids = [problem.id for problem in problems]
-    lead = [a - b for a, b in zip(won, majority, strict=True)]
+    first, second = ([_share_right(t, r) for t in tables] for r in (0, min(1, config.num_rounds - 1)))
     valid = [is_valid(turn, reward) for d, reward in zip(held, rewards, strict=True) for turn in d.turns]
     return Evaluation(
         rounds=tuple(_accuracy(ids, tables, r) for r in range(config.num_rounds)),
         winner=clustered_mean(won, ids),
         self_consistency=clustered_mean(majority, ids),
-        winner_minus_self_consistency=clustered_mean(lead, ids),
+        winner_minus_self_consistency=_difference(won, majority, ids),
+        winner_minus_round1=_difference(won, first, ids),
+        round2_minus_round1=_difference(second, first, ids),
         valid_xml=sum(valid) / len(valid),
+        turns=len(valid),
         samples=samples,
         debate_tokens=spent,
         self_consistency_tokens=cost,
@@ -96,6 +103,15 @@ def _graded(environment: Environment, debate: Debate) -> Table:
 def _accuracy(ids: Sequence[str], tables: Sequence[Table], round_: int) -> Estimate:
     right = [float(seat[round_] is True) for table in tables for seat in table]
     return clustered_mean(right, [i for i, table in zip(ids, tables, strict=True) for _ in table])
+
+
+def _share_right(table: Table, round_: int) -> float:
+    return sum(seat[round_] is True for seat in table) / len(table)
+
+
+def _difference(values: Sequence[float], minus: Sequence[float], ids: Sequence[str]) -> Estimate:
+    """Return the mean difference, paired by problem."""
+    return clustered_mean([a - b for a, b in zip(values, minus, strict=True)], ids)
 
 
 def _winner_is_right(debate: Debate, table: Table, rewards: Rewards) -> float:

@@ -23,7 +23,7 @@ from debate.types import TurnId
 from learner.statistics import Estimate, clustered_mean
 
 LIES = 0.2
-"""Share of wrong solutions that are made to look right."""
+"""Share of wrong solutions that state the target as their result."""
 
 
 def judge_accuracy(
@@ -73,7 +73,7 @@ def _solution(family: str, problem: Problem, rng: Random, *, right: bool) -> str
         if (" right" in module.write_check(problem, text)) == right:
             break
     lies = not right and rng.random() < LIES
-    return module.write_lie(problem, text, rng) if lies else text
+    return module.write_lie(problem, tried) if lies else text
 
 
 async def _ask(policy: Policy, requests: Sequence[SampleRequest], *, greedy: bool) -> list[Completion]:

@@ -88,6 +88,19 @@ class Session:
             keep_last=self.config.train.keep_last,
         )
 
+    @contextmanager
+    def warm_started_weights(self) -> Iterator[None]:
+        """Put the weights of the warm start into the model for a while."""
+        path = latest_good(self.folder.path / WARM_START)
+        if path is None:
+            raise ValueError(f"{self.folder.path}: holds no warm-started weights")
+        trained = {name: value.clone() for name, value in self.model.state_dict().items()}
+        load_checkpoint(path, model=self.model, restore_rng=False, verify=False)
+        try:
+            yield
+        finally:
+            self.model.load_state_dict(trained)
+
     def restore(self) -> None:
         """Go on from the newest good checkpoint, if any; its weights are published before any sampling."""
         path = latest_good(self.folder.checkpoints)

@@ -45,6 +45,8 @@ class WarmStartConfig(Settings):
     """How often a later turn takes over a right solution it sees."""
     lie: float = Field(default=0.15, ge=0, le=1)
     """How often a wrong solution shown states the target as its result."""
+    invent: float = Field(default=0.15, ge=0, le=1)
+    """How often a wrong solution shown gives numbers that the problem does not have."""
     wrong_verdict: float = Field(default=0.02, ge=0, le=1)
     """How often a demonstrated verdict is false."""
     decidable: float = Field(default=0.6, ge=0, le=1)

@@ -47,12 +47,11 @@ class Rendezvous(Generic[Ask, Answer]):
         return await future
 
     def _check(self) -> None:
-        """Schedule the batch when nobody is left to wait for.
+        """Look, once in this turn of the event loop, whether anybody is left to wait for.
 
         ``call_soon``: the siblings of one gather are already in the loop's queue and get in before it.
         """
-        self._pending = [(request, future) for request, future in self._pending if not future.done()]
-        if self._pending and not self._scheduled and self._waiting() >= self._seats:
+        if self._pending and not self._scheduled:
             self._scheduled = True
             self._pending[0][1].get_loop().call_soon(self._flush)
 
@@ -69,12 +68,10 @@ class Rendezvous(Generic[Ask, Answer]):
 
     def _flush(self) -> None:
         self._scheduled = False
-        batch = sorted(
-            ((request, future) for request, future in self._pending if not future.done()),
-            key=lambda pair: self._place(pair[0]),
-        )
-        if not batch or self._waiting() < self._seats:
-            return  # a debate took a seat, or was cancelled, in the meantime
+        self._pending = [(request, future) for request, future in self._pending if not future.done()]
+        if not self._pending or self._waiting() < self._seats:
+            return  # the next request, or the next seat left, looks again
+        batch = sorted(self._pending, key=lambda pair: self._place(pair[0]))
         self._pending = []
         try:
             answers = self._answer_all([request for request, _ in batch])
