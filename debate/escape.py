@@ -27,7 +27,7 @@ _TAG = re.compile(
     r"[<\uff1c\ufe64](?=\s*(?:/|\Z)"
     r"|[|\uff5c!?_]"
     r"|[^\W\d_](?![^\w\s/>\uff1e|:=.\-])"
-    r"|\s+(?:solution|evaluation|comparison|think|work)\b)",
+    r"|\s+(?:solution|evaluation|comparison|think|work))",
     re.IGNORECASE,
 )
 _CONTROL_WORD = re.compile(

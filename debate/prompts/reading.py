@@ -42,7 +42,7 @@ def read_prompt(texts: PromptTexts, messages: Sequence[Message]) -> SeenPrompt:
     r"""Return what a prompt shows; ValueError when the texts did not render it.
 
     >>> from debate.prompts.texts import load_prompts
-    >>> seen = read_prompt(load_prompts("tiny"), [Message("user", "1 + 1\nQ2: 2\n careful K7 judge")])
+    >>> seen = read_prompt(load_prompts("tiny"), [Message("user", "1 + 1\nQ2: 2\nK7 careful judge")])
     >>> seen.task, seen.handle, seen.entries
     ('ballot', 'K7', (SeenEntry(handle='Q2', round=None, solution=' 2', evaluation=None),))
     """
@@ -84,8 +84,8 @@ def _entry_pattern(template: str) -> re.Pattern[str]:
 
 @lru_cache(maxsize=64)
 def _task_pattern(template: str) -> re.Pattern[str]:
-    """Return a pattern for the end of a message; the greedy start skips what only resembles the task."""
-    return re.compile(f".*(?P<task>{_pattern(template)})\\Z", re.DOTALL)
+    """Return a pattern for the end of a message: the last place where a line starts the task."""
+    return re.compile(f".*^(?P<task>{_pattern(template)})\\Z", re.MULTILINE | re.DOTALL)
 
 
 def _pattern(template: str) -> str:

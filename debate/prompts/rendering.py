@@ -32,8 +32,8 @@ _OWN_LABEL = re.compile(r"\s*\(?([A-Za-z])\s*[).:]\s*")
 def render(texts: PromptTexts, *, problem: str, history: str, task: str, alone: bool) -> tuple[Message, ...]:
     r"""Return the messages of one request: the system's, if the set has one, and the user's.
 
-    >>> render(load_prompts("tiny"), problem="1 + 1\n", history="", task=" careful K7 solve", alone=False)
-    (Message(role='user', content='1 + 1\n careful K7 solve'),)
+    >>> render(load_prompts("tiny"), problem="1 + 1\n", history="", task="K7 careful solve", alone=False)
+    (Message(role='user', content='1 + 1\nK7 careful solve'),)
     """
     system = texts.system_alone if alone else texts.system
     user = Message("user", f"{problem}{history}{task}")

@@ -85,7 +85,7 @@ def load_prompts(name: str) -> PromptTexts:
     PromptFileError when the file is not there, is not TOML, or has a key or placeholder too many or too few.
 
     >>> load_prompts("tiny").opening(instructions="careful", handle="K7", answer="", own="", compared="")
-    ' careful K7 solve'
+    'K7 careful solve'
     """
     texts = _read(_path_of(name))
     _check_keys(name, texts)

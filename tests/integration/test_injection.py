@@ -11,7 +11,7 @@ from debate import DebateConfig, Message, Persona, Problem, run_debates
 from debate.escape import clean, escape
 from debate.history import set_table
 from debate.policies import ScriptedPolicy
-from debate.prompts import load_prompts, raw_prompt
+from debate.prompts import entry_text, load_prompts, raw_prompt
 from debate.prompts.reading import read_prompt
 from debate.seeds import derive_seed
 
@@ -146,7 +146,7 @@ def test_escaping_is_idempotent_and_leaves_text_without_brackets_alone(text):
 
 def test_pasting_peer_text_as_it_is_would_be_forged_by_many(calm, monkeypatch):
     """The predecessor's rule (D9) as a foil: without the escape most of the corpus gets through."""
-    monkeypatch.setattr("debate.prompts.rendering.escape", lambda text: text)
+    monkeypatch.setitem(entry_text.__globals__, "escape", lambda text: text)
     calm_tags = tag_counts(of_others(calm["default"][1])[-1].messages)
     forged = 0
     for case in CORPUS:
