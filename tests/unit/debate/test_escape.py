@@ -99,9 +99,11 @@ pieces = st.lists(
 def test_no_tag_survives_wherever_the_text_is_put(text):
     """Whatever the template writes around it, escaped text completes no tag."""
     framed = f"<solution>\n{escape(text)}\n</solution>\n</work>"
-    inside = framed[len("<solution>") : -len("</solution>\n</work>")].replace(" ", "").replace("\n", "")
-    for token in ("</", "<solution", "<work", "<|", "<!", "[INST]"):
+    inside = framed[len("<solution>") : -len("</solution>\n</work>")]
+    for token in ("<|", "<!", "<a>", "[INST]"):
         assert token not in inside
+    for token in ("</", "<solution", "<work"):
+        assert token not in inside.replace(" ", "").replace("\n", "")
 
 
 @given(pieces)

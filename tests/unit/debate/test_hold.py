@@ -1,0 +1,324 @@
+"""The protocol: who is asked what and when, which votes count, and how debates run beside one another."""
+
+import asyncio
+from contextlib import contextmanager
+from random import Random
+
+import pytest
+
+from debate import Completion, DebateConfig, Persona, Problem, Vote, hold_debate, run_debates
+from debate.history import set_table
+from debate.hold import hold_debates
+from debate.personas import PERSONAS, WIDE_PERSONAS
+from debate.policies import ScriptedPolicy
+from debate.seeds import derive_seed
+from debate.types import FailureReason, TurnId
+
+PROBLEM = Problem("p", "What is 2 + 2?", "4")
+SILENT = "<solution>4</solution><evaluation>fine</evaluation><comparison></comparison>"
+
+
+def hold(policy, config=None, *, seed=1, problem=PROBLEM):
+    return asyncio.run(hold_debate(problem, policy, config or DebateConfig(), seed=seed))
+
+
+def labels(config, seed=1):
+    return set_table(PROBLEM, config, seed).handles
+
+
+@pytest.mark.parametrize("agents", range(1, 8))
+@pytest.mark.parametrize("rounds", [1, 2, 4])
+def test_every_agent_speaks_in_every_round(agents, rounds):
+    debate = hold(ScriptedPolicy({}, default=SILENT), DebateConfig(num_agents=agents, num_rounds=rounds))
+    last = rounds + 1 if agents >= 3 else rounds  # two peers make a ballot
+    assert [turn.id for turn in debate.turns] == [TurnId(a, r) for r in range(last) for a in range(agents)]
+    assert [turn.ballot for turn in debate.turns] == [turn.id.round == rounds for turn in debate.turns]
+    assert len(debate.personas) == agents
+
+
+def test_without_a_final_ballot_the_last_round_is_the_last():
+    debate = hold(ScriptedPolicy({}, default=SILENT), DebateConfig(num_rounds=2, final_ballot=False))
+    assert max(turn.id.round for turn in debate.turns) == 1
+
+
+def test_nothing_shown_nothing_due_no_ballot():
+    debate = hold(ScriptedPolicy({}, default=SILENT), DebateConfig(num_rounds=2, history_rounds=0))
+    assert max(turn.id.round for turn in debate.turns) == 1
+    assert all(turn.shown == () == turn.compared for turn in debate.turns)
+
+
+def test_two_agents_vote_only_when_own_work_counts():
+    policy = ScriptedPolicy({}, default=SILENT)
+    assert max(t.id.round for t in hold(policy, DebateConfig(num_agents=2, num_rounds=1)).turns) == 0
+    with_own = hold(policy, DebateConfig(num_agents=2, num_rounds=1, judge_own=True))
+    assert [len(turn.compared) for turn in with_own.turns] == [0, 0, 2, 2]
+
+
+def test_shown_and_compared_are_in_the_order_of_the_prompt():
+    config = DebateConfig(num_agents=4, num_rounds=2, history_rounds=-1)
+    debate, order = hold(ScriptedPolicy({}, default=SILENT), config), set_table(PROBLEM, config, 1).orders[0]
+    turn = debate.turn(TurnId(2, 2))
+    assert turn.shown == tuple(TurnId(seat, round_) for round_ in (0, 1) for seat in order)
+    assert turn.compared == tuple(TurnId(seat, 1) for seat in order if seat != 2)
+
+
+def test_requests_carry_temperature_seed_stop_and_budget():
+    policy = ScriptedPolicy({}, default=SILENT)
+    hold(policy, DebateConfig(num_agents=6, num_rounds=1, max_tokens=77, stop=("\nProblem:",)), seed=9)
+    assert [r.temperature for r in policy.requests[:6]] == [0.6, 1.0, 0.9, 1.0, 0.8, 0.6]
+    assert {r.max_tokens for r in policy.requests} == {77}
+    assert {r.stop for r in policy.requests[:6]} == {("\nProblem:", "</solution>")}
+    assert {r.stop for r in policy.requests[6:]} == {("\nProblem:", "</comparison>")}
+    assert [r.seed for r in policy.requests] == [
+        derive_seed(9, "sample", r, a) for r in (0, 1) for a in range(6)
+    ]
+    assert len({r.seed for r in policy.requests}) == 12
+
+
+def test_thinking_has_its_own_budget_and_no_closing_stop():
+    """A tag in the thinking must not end the reply."""
+    policy = ScriptedPolicy({}, default=SILENT)
+    hold(policy, DebateConfig(num_rounds=1, max_tokens=10, thinking_tokens=90))
+    assert {(r.max_tokens, r.stop) for r in policy.requests} == {(100, ())}
+
+
+def test_temperatures_come_from_the_personas_in_use():
+    policy = ScriptedPolicy({}, default=SILENT)
+    debate = hold(policy, DebateConfig(num_agents=5, num_rounds=1, personas="wide"))
+    assert debate.personas == WIDE_PERSONAS
+    assert [r.temperature for r in policy.requests[:5]] == [0.6, 1.2, 0.9, 1.1, 1.5]
+    own = (Persona("A", "x", 0.1), Persona("B", "y", 0.2))
+    debate = hold(policy, DebateConfig(num_agents=3, num_rounds=1, personas=own))
+    assert [p.name for p in debate.personas] == ["A", "B", "A"]
+    assert hold(policy, DebateConfig(num_agents=3)).personas == PERSONAS[:3]
+
+
+def test_a_vote_goes_to_the_newest_shown_turn_of_the_label():
+    """D1: the vote of round 2 is about round 1, that of the ballot about the last round."""
+    config = DebateConfig(num_rounds=2, history_rounds=-1)
+    names = labels(config)
+    line = f"<comparison>{names[1]} > {names[2].lower()}: clear</comparison>"
+    table = {(0, r): f"<solution>4</solution><evaluation>e</evaluation>{line}" for r in range(3)}
+    debate = hold(ScriptedPolicy(table, default=SILENT), config)
+    assert [(v.judge, v.left, v.right, v.outcome) for v in debate.votes] == [
+        (TurnId(0, 1), TurnId(1, 0), TurnId(2, 0), "left"),
+        (TurnId(0, 2), TurnId(1, 1), TurnId(2, 1), "left"),
+    ]
+    text = debate.turn(TurnId(0, 1)).completion.text
+    assert debate.votes[0].span.of(text) == f"{names[1]} > {names[2].lower()}: clear"
+
+
+def test_repeats_and_contradictions_stay_as_they_were_cast():
+    config = DebateConfig(num_rounds=1)
+    names = labels(config)
+    lines = (
+        f"{names[1]} > {names[2]}\n{names[1]} > {names[2]}\n{names[2]} > {names[1]}\n{names[1]} = {names[2]}"
+    )
+    table = {(0, 1): f"<evaluation>e</evaluation><comparison>{lines}</comparison>"}
+    debate = hold(ScriptedPolicy(table, default=SILENT), config)
+    a, b = TurnId(1, 0), TurnId(2, 0)
+    judge = TurnId(0, 1)
+    assert [(v.left, v.right, v.outcome) for v in debate.votes if v.judge == judge] == [
+        (a, b, "left"),
+        (a, b, "left"),
+        (b, a, "left"),
+        (a, b, "tie"),
+    ]
+
+
+def test_own_work_and_strangers_get_no_vote_unless_judge_own():
+    for own, expected in ((False, 0), (True, 1)):
+        config = DebateConfig(num_rounds=1, judge_own=own)
+        names = labels(config)
+        lines = f"{names[0]} > {names[1]}\nZ9 > {names[1]}"
+        table = {(0, 1): f"<evaluation>e</evaluation><comparison>{lines}</comparison>"}
+        debate = hold(ScriptedPolicy(table, default=SILENT), config)
+        assert len(debate.votes) == expected
+        reasons = [failure.reason for failure in debate.turn(TurnId(0, 1)).parsed.failures]
+        assert FailureReason.UNKNOWN_HANDLE in reasons
+        assert (FailureReason.OWN_WORK in reasons) is not own
+
+
+def test_votes_when_nothing_was_shown_do_not_count():
+    """D3: invented votes of the first round are no votes."""
+    config = DebateConfig(num_rounds=2, thinking_tokens=5)  # so that no stop string ends the reply
+    names = labels(config)
+    table = {(0, 0): f"<solution>4</solution><comparison>{names[1]} > {names[2]}</comparison>"}
+    debate = hold(ScriptedPolicy(table, default=SILENT), config)
+    assert debate.votes == ()
+    assert debate.turn(TurnId(0, 0)).parsed.failures[0].reason is FailureReason.NOT_DUE
+
+
+def test_a_ballot_is_not_told_off_for_having_no_solution():
+    table = {(0, 1): "<evaluation>e</evaluation><comparison></comparison>", (1, 1): "nothing"}
+    debate = hold(ScriptedPolicy(table, default=SILENT), DebateConfig(num_rounds=1))
+    assert debate.turn(TurnId(0, 1)).parsed.failures == ()
+    assert [f.detail for f in debate.turn(TurnId(1, 1)).parsed.failures] == ["evaluation", "comparison"]
+
+
+def test_the_same_seed_gives_the_same_debate_and_another_seed_another():
+    def say(request):
+        return f"<solution>{Random(request.seed).random()}</solution>"
+
+    first, again, other = (hold(ScriptedPolicy(say), seed=seed) for seed in (4, 4, 5))
+    assert first == again
+    assert first.turns != other.turns
+
+
+def test_many_debates_come_back_in_order_each_with_its_own_seed():
+    problems = [Problem(name, f"Question {name}?", "4") for name in ("a", "a", "b", "a")]
+    policy = ScriptedPolicy({}, default=SILENT)
+    debates = run_debates(problems, policy, DebateConfig(num_rounds=1), seed=7)
+    assert [debate.problem.id for debate in debates] == ["a", "a", "b", "a"]
+    assert [d.seed for d in debates] == [derive_seed(7, "debate", i, p.id) for i, p in enumerate(problems)]
+    assert len({debate.turns[0].handle for debate in debates}) > 1
+    assert {r.debate for r in policy.requests} == {"000000:a", "000001:a", "000002:b", "000003:a"}
+    assert run_debates([], policy, DebateConfig(), seed=7) == []
+
+
+class Slow:
+    """Answers after random delays, drawn apart from the requests' seeds."""
+
+    version = 3
+
+    def __init__(self, seed):
+        self.rng = Random(seed)
+
+    async def sample(self, request):
+        await asyncio.sleep(self.rng.random() / 500)
+        text = f"<solution>{Random(request.seed).random()}</solution>"
+        return Completion((), (), (), text, "stop", self.version)
+
+    async def update(self, weights, version):
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("max_live", [None, 1, 2, 50])
+def test_results_do_not_depend_on_timing_or_on_how_many_are_open(max_live):
+    problems, config = [PROBLEM] * 6, DebateConfig(num_rounds=2)
+    expected = run_debates(problems, Slow(1), config, seed=3)
+    assert run_debates(problems, Slow(2), config, seed=3, max_live=max_live) == expected
+    assert expected[0].policy_version == 3
+
+
+def test_max_live_bounds_the_open_debates():
+    open_now, most = set(), 0
+
+    class Watching(Slow):
+        async def sample(self, request):
+            nonlocal most
+            open_now.add(request.debate)
+            most = max(most, len(open_now))
+            reply = await super().sample(request)
+            if request.turn.round == 1:
+                open_now.discard(request.debate)
+            return reply
+
+    run_debates(
+        [PROBLEM] * 7, Watching(1), DebateConfig(num_rounds=2, final_ballot=False), seed=3, max_live=2
+    )
+    assert most == 2
+    with pytest.raises(ValueError, match="max_live must be at least 1 or None, got 0"):
+        run_debates([PROBLEM], Slow(1), DebateConfig(), seed=3, max_live=0)
+
+
+def test_a_debate_goes_on_while_another_waits():
+    """No lock-step: the first debate's opening is answered only when the second one is over."""
+    over = []
+
+    class Blocking(Slow):
+        async def sample(self, request):
+            if request.debate.startswith("000000") and request.turn.round == 0:
+                while not over:
+                    await asyncio.sleep(0)
+            elif request.debate.startswith("000001") and request.turn.round == 2:
+                over.append(request.debate)
+            return Completion((), (), (), SILENT, "stop", 0)
+
+    debates = run_debates([PROBLEM] * 2, Blocking(1), DebateConfig(num_rounds=2), seed=3)
+    assert [len(debate.turns) for debate in debates] == [9, 9]
+
+
+def test_an_exception_is_raised_as_it_is_and_the_others_are_cancelled():
+    ended = []
+
+    class Failing(Slow):
+        async def sample(self, request):
+            if request.debate.startswith("000001") and request.turn == TurnId(2, 1):
+                raise ConnectionError("the engine is gone")
+            try:
+                if request.debate.startswith("000000"):
+                    await asyncio.sleep(60)
+            finally:
+                ended.append(request.debate)
+            return Completion((), (), (), SILENT, "stop", 0)
+
+    with pytest.raises(ConnectionError, match="the engine is gone"):
+        run_debates([PROBLEM] * 3, Failing(1), DebateConfig(num_rounds=2), seed=3)
+    assert ended.count("000000:p") == 3
+    with pytest.raises(ConnectionError):
+        asyncio.run(hold_debate(PROBLEM, Failing(1), DebateConfig(), seed=3, name="000001:p"))
+
+
+def test_debates_run_where_a_loop_already_runs():
+    async def notebook_cell():
+        return run_debates([PROBLEM] * 2, ScriptedPolicy({}, default=SILENT), DebateConfig(), seed=1)
+
+    inside = asyncio.run(notebook_cell())
+    assert inside == run_debates([PROBLEM] * 2, ScriptedPolicy({}, default=SILENT), DebateConfig(), seed=1)
+
+    async def awaited():
+        return await hold_debates([PROBLEM] * 2, ScriptedPolicy({}, default=SILENT), DebateConfig(), seed=1)
+
+    assert asyncio.run(awaited()) == inside
+
+
+class Seated(Slow):
+    """Counts seats, and notes how many were taken at the first request and at each later one."""
+
+    def __init__(self):
+        super().__init__(1)
+        self.taken = 0
+        self.seen = []
+
+    @contextmanager
+    def seat(self):
+        self.taken += 1
+        try:
+            yield
+        finally:
+            self.taken -= 1
+
+    async def sample(self, request):
+        self.seen.append((request.debate, self.taken))
+        return await super().sample(request)
+
+
+@pytest.mark.parametrize(("max_live", "seats"), [(None, 5), (2, 2)])
+def test_all_seats_are_taken_before_the_first_request_and_left_in_the_end(max_live, seats):
+    policy = Seated()
+    run_debates([PROBLEM] * 5, policy, DebateConfig(num_rounds=1), seed=1, max_live=max_live)
+    assert policy.seen[0][1] == seats
+    assert policy.taken == 0
+    hold(policy)
+    assert policy.seen[-1][1] == 1
+    assert policy.taken == 0
+
+
+def test_seats_are_left_when_the_policy_fails():
+    class Broken(Seated):
+        async def sample(self, request):
+            raise OSError("no")
+
+    policy = Broken()
+    with pytest.raises(OSError, match="no"):
+        run_debates([PROBLEM] * 3, policy, DebateConfig(), seed=1)
+    assert policy.taken == 0
+
+
+def test_a_debate_is_a_value():
+    debate = hold(ScriptedPolicy({}, default=SILENT))
+    assert isinstance(debate.turns, tuple)
+    assert hash(debate.turns) == hash(hold(ScriptedPolicy({}, default=SILENT)).turns)
+    assert debate.protocol == DebateConfig()
+    assert all(isinstance(vote, Vote) for vote in debate.votes)

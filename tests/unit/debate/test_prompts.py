@@ -1,0 +1,279 @@
+"""The prompts, character by character, and what is said about a prompt file that cannot be used."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from debate import Completion, DebateConfig, Message, Persona, Problem, SampleRequest, hold_debate
+from debate.history import set_table
+from debate.policies import ScriptedPolicy
+from debate.prompts import PromptFileError, load_prompts, problem_text, raw_prompt
+from debate.prompts.reading import read_prompt
+from debate.prompts.texts import SHIPPED
+
+PROBLEM = Problem("p", "Target 19. Numbers 3 8 5 11 10 9.", "11,8", kind="expression")
+SOLUTIONS = (" 3 + 8 = 11. \\boxed{ 3 8}", " 11 + 8 = 19. \\boxed{ 11 8}", " 10 + 9 = 19. \\boxed{ 10 9}")
+
+
+def prompts_of(config, problem=PROBLEM, *, seed=1):
+    """Return the requests of a debate in which each agent says its own solution, evaluation and vote."""
+
+    def say(request):
+        seat, round_ = request.turn.agent, request.turn.round
+        review = f"<evaluation> reviewed by {seat} in {round_}</evaluation><comparison>none</comparison>"
+        return f"<solution>{SOLUTIONS[seat % 3]}</solution>{review}"
+
+    policy = ScriptedPolicy(say)
+    asyncio.run(hold_debate(problem, policy, config, seed=seed))
+    return {(request.turn.agent, request.turn.round): request for request in policy.requests}
+
+
+def user(request: SampleRequest) -> str:
+    return request.messages[-1].content
+
+
+TINY = DebateConfig(
+    num_rounds=2,
+    prompts="tiny",
+    handles=("K7", "Q2", "M4"),
+    personas=(Persona("One", "careful"), Persona("Two", "bold"), Persona("Three", "odd")),
+)
+
+
+def test_the_tiny_set_renders_exactly():
+    table = set_table(PROBLEM, TINY, 1)
+    requests = prompts_of(TINY)
+    history = "".join(f"{table.handles[seat]}:{SOLUTIONS[seat]}\n" for seat in table.orders[0])
+    for seat, word in enumerate(("careful", "bold", "odd")):
+        start, handle = "Target 19. Numbers 3 8 5 11 10 9.\n", table.handles[seat]
+        assert requests[seat, 0].messages == (Message("user", f"{start}{handle} {word} solve"),)
+        assert requests[seat, 1].messages == (Message("user", f"{start}{history}{handle} {word} debate"),)
+        assert requests[seat, 2].messages == (Message("user", f"{start}{history}{handle} {word} judge"),)
+
+
+def test_a_turn_that_cannot_be_read_is_one_sign_in_the_tiny_set():
+    policy = ScriptedPolicy({}, default="no sections here")
+    asyncio.run(hold_debate(PROBLEM, policy, TINY, seed=1))
+    table = set_table(PROBLEM, TINY, 1)
+    expected = "".join(f"{table.handles[seat]}:?\n" for seat in table.orders[0])
+    assert user(policy.requests[-1]).startswith(PROBLEM.question + "\n" + expected)
+
+
+def test_the_default_opening():
+    request = prompts_of(DebateConfig(num_rounds=1, personas=(Persona("Anna", "Count twice."),)))[0, 0]
+    handle = set_table(PROBLEM, DebateConfig(), 1).handles[0]
+    assert [m.role for m in request.messages] == ["system", "user"]
+    assert user(request) == (
+        "Problem:\nTarget 19. Numbers 3 8 5 11 10 9.\n"
+        f"\nYour label is {handle}. Your way of working: Count twice.\n"
+        "\nSolve the problem. Write the <solution> section only; there is nothing to evaluate or to compare"
+        " yet. Give your final answer once, at the end of the solution, as \\boxed{answer}."
+    )
+
+
+def test_the_default_debate_round_and_ballot():
+    config = DebateConfig(num_agents=3, num_rounds=2, personas=(Persona("Anna", "Count twice."),))
+    requests, table = prompts_of(config), set_table(PROBLEM, config, 1)
+    order, handles = table.orders[0], table.handles
+    first = "".join(
+        f'<work agent="{handles[seat]}" round="1">\n<solution>\n{SOLUTIONS[seat].strip()}\n</solution>\n'
+        "</work>\n"
+        for seat in order
+    )
+    second = "".join(
+        f'<work agent="{handles[seat]}" round="2">\n<solution>\n{SOLUTIONS[seat].strip()}\n</solution>\n'
+        f"<evaluation>\nreviewed by {seat} in 1\n</evaluation>\n</work>\n"
+        for seat in order
+    )
+    start = f"Problem:\n{PROBLEM.question}\n\nWork shown to you:\n\n"
+    others = ", ".join(handles[seat] for seat in order if seat != 0)
+    text = user(requests[0, 1])
+    assert text.startswith(f"{start}{first}\nYour label is {handles[0]};")
+    assert f"in pairs, among these labels: {others}. Your own work is not compared." in text
+    assert text.endswith("as \\boxed{answer}.")
+    ballot = user(requests[0, 2])
+    assert ballot.startswith(f"{start}{second}\nYour label is {handles[0]};")
+    assert "This is the final ballot. Do not write a solution." in ballot
+    assert "boxed{answer}" not in ballot
+
+
+def test_what_agents_share_comes_first():
+    """With one order for all, the prompts of a round differ only from the task on (prefix caching)."""
+    requests = prompts_of(DebateConfig(num_rounds=2))
+    for round_ in (1, 2):
+        parts = {user(requests[seat, round_]).partition("\nYour label is")[0] for seat in range(3)}
+        assert len(parts) == 1
+        assert len({requests[seat, round_].messages[0] for seat in range(3)}) == 1
+
+
+@pytest.mark.parametrize(
+    ("agents", "own", "rounds", "history", "expected"),
+    [
+        (1, False, 1, 1, {0: "opening"}),
+        (1, True, 3, -1, {0: "opening", 1: "review", 2: "review"}),
+        (2, False, 2, 1, {0: "opening", 1: "review"}),
+        (2, True, 2, 1, {0: "opening", 1: "debate", 2: "ballot"}),
+        (3, False, 1, 1, {0: "opening", 1: "ballot"}),
+        (3, False, 2, 0, {0: "opening", 1: "opening"}),
+        (3, True, 3, 1, {0: "opening", 1: "debate", 2: "debate", 3: "ballot"}),
+        (7, False, 2, 2, {0: "opening", 1: "debate", 2: "ballot"}),
+    ],
+)
+@pytest.mark.parametrize("prompts", ["default", "tiny"])
+def test_which_task_each_round_sets(agents, own, rounds, history, expected, prompts):
+    config = DebateConfig(
+        num_agents=agents, num_rounds=rounds, judge_own=own, history_rounds=history, prompts=prompts
+    )
+    requests = prompts_of(config)
+    texts = load_prompts(prompts)
+    assert sorted(requests) == [(seat, round_) for seat in range(agents) for round_ in expected]
+    for (_, round_), request in requests.items():
+        assert read_prompt(texts, request.messages).task == expected[round_]
+
+
+@pytest.mark.parametrize(
+    ("history", "shown"),
+    [(-1, {1: [1], 2: [1, 2], 3: [1, 2, 3]}), (2, {1: [1], 2: [1, 2], 3: [2, 3]}), (1, {3: [3]})],
+)
+def test_round_numbers_stay_what_they_were(history, shown):
+    requests = prompts_of(DebateConfig(num_rounds=3, history_rounds=history))
+    for round_, numbers in shown.items():
+        seen = read_prompt(load_prompts("default"), requests[0, round_].messages)
+        assert [entry.round for entry in seen.entries] == [number for number in numbers for _ in range(3)]
+
+
+def test_own_work_is_listed_for_comparison_only_with_judge_own():
+    table = set_table(PROBLEM, DebateConfig(), 1)
+    with_own = user(prompts_of(DebateConfig(num_rounds=1, judge_own=True))[0, 1])
+    assert ", ".join(table.handles[seat] for seat in table.orders[0]) in with_own
+    assert "Your own work is compared like that of the others." in with_own
+
+
+@pytest.mark.parametrize("problem", [Problem("o", "Why?", kind="open"), Problem("o", "Why?", None)])
+def test_open_problems_are_not_asked_for_a_box(problem):
+    for request in prompts_of(DebateConfig(num_rounds=2), problem).values():
+        text = "".join(message.content for message in request.messages)
+        for solution in SOLUTIONS:
+            text = text.replace(solution.strip(), "")
+        assert "boxed" not in text
+
+
+def test_a_choice_is_asked_for_by_letter_and_its_options_are_printed():
+    problem = Problem("c", "1 + 1?", "B", kind="choice", choices=("A) 3", "B) 2 < 3", "C) <b>"))
+    text = user(prompts_of(DebateConfig(num_rounds=1), problem)[0, 0])
+    assert text.startswith("Problem:\n1 + 1?\n\nOptions:\nA. 3\nB. 2 < 3\nC. &lt;b>\n\nYour label")
+    assert text.endswith("as \\boxed{letter}.")
+
+
+def test_options_without_letters_of_their_own_get_them():
+    texts = load_prompts("default")
+    assert problem_text(texts, Problem("c", "?", choices=("A big one", "B-side"))).endswith(
+        "A. A big one\nB. B-side\n"
+    )
+    many = problem_text(texts, Problem("c", "?", choices=("x",) * 28))
+    assert many.endswith("Z. x\n27. x\n28. x\n")
+
+
+def test_a_single_agent_reads_nothing_about_debates():
+    request = prompts_of(DebateConfig(num_agents=1, num_rounds=1))[0, 0]
+    text = "".join(m.content for m in request.messages).lower()
+    assert not [word for word in ("debate", "label", "agent", "compar", "ballot") if word in text]
+    assert request.stop == ("</solution>",)
+
+
+def test_neither_persona_name_nor_seat_is_a_placeholder():
+    for name in ("default", "tiny"):
+        for template in load_prompts(name).templates.values():
+            assert "$name" not in template
+            assert "$persona" not in template
+            assert "$seat" not in template
+
+
+def test_raw_prompt_of_the_default_set():
+    messages = (
+        Message("system", "Rules."),
+        Message("user", "1 + 1"),
+        Message("assistant", "2"),
+        Message("user", "So?"),
+    )
+    assert raw_prompt(messages) == "Rules.\n\n1 + 1\n\n<reply>\n2\n</reply>\n\nSo?\n\n<reply>\n"
+    assert raw_prompt(messages[1:2], "tiny") == "1 + 1"
+
+
+def written(tmp_path: Path, change) -> str:
+    path = tmp_path / "mine.toml"
+    path.write_text(change((SHIPPED / "default.toml").read_text(encoding="utf-8")), encoding="utf-8")
+    return str(path)
+
+
+def test_a_copied_file_with_own_words_is_used(tmp_path):
+    name = written(tmp_path, lambda text: text.replace("Problem:", "Task for $${you} {0}:"))
+    text = user(prompts_of(DebateConfig(num_rounds=1, prompts=name))[0, 0])
+    assert text.startswith("Task for ${you} {0}:\nTarget 19.")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda t: t.replace("$question", "$questoin"),
+            r"mine\.toml: problem has an unknown placeholder \$questoin",
+        ),
+        (lambda t: t.replace("$question", ""), r"mine\.toml: problem lacks the placeholder \$question"),
+        (
+            lambda t: t.replace("$instructions", "$name", 1),
+            r"opening has an unknown placeholder \$name; it may have: .*\$handle",
+        ),
+        (
+            lambda t: t.replace("Problem:", "Costs $ 5:"),
+            r"problem has a \$ that is no placeholder; write \$\$",
+        ),
+        (
+            lambda t: t.replace("\nopening =", "\nopenning ="),
+            r"unknown key 'openning'; did you mean 'opening'\?",
+        ),
+        (lambda t: t.replace("\nstrip = true", ""), r"missing strip; copy them from .*default\.toml"),
+        (lambda t: t.replace("strip = true", 'strip = "yes"'), r"strip must be a bool, got 'yes'"),
+        (lambda t: t.replace('unreadable = "', "unreadable = 5 # "), r"unreadable must be a str, got 5"),
+        (lambda t: t + "\n[[[", r"mine\.toml: not a UTF-8 TOML file"),
+        (
+            lambda t: t.replace('<work agent="$handle"', '$handle: agent="'),
+            r"entry must open with a tag .* or line_break",
+        ),
+        (lambda t: t.replace("<reply>", "Assistant:"), r"raw_reply must open with a tag .* or line_break"),
+    ],
+)
+def test_a_faulty_file_names_file_and_key(tmp_path, change, message):
+    with pytest.raises(PromptFileError, match=message):
+        load_prompts(written(tmp_path, change))
+
+
+def test_a_missing_file_or_name_is_said_plainly(tmp_path):
+    with pytest.raises(PromptFileError, match=r"no prompt set 'defualt'; shipped: default, tiny"):
+        load_prompts("defualt")
+    with pytest.raises(PromptFileError, match=r"nowhere\.toml: cannot be read \(No such file or directory\)"):
+        load_prompts(str(tmp_path / "nowhere.toml"))
+    (tmp_path / "latin.toml").write_bytes(b'system = "\xe9"')
+    with pytest.raises(PromptFileError, match=r"latin\.toml: not a UTF-8 TOML file"):
+        load_prompts(str(tmp_path / "latin.toml"))
+
+
+def test_an_indented_line_break_lets_entries_do_without_tags(tmp_path):
+    def change(text):
+        text = text.replace('line_break = "\\n"', 'line_break = "\\n  "').replace(
+            '<work agent="$handle" round="$round">', "$handle:"
+        )
+        return text
+
+    texts = load_prompts(written(tmp_path, change))
+    assert texts.line_break == "\n  "
+
+
+def test_reading_a_prompt_that_was_not_rendered_is_an_error():
+    with pytest.raises(ValueError, match="was not rendered from the texts 'default'"):
+        read_prompt(load_prompts("default"), [Message("user", "hello")])
+
+
+def test_completions_need_no_tokens():
+    assert Completion((), (), (), "", "stop", 0).offsets == ()
