@@ -145,8 +145,8 @@ def write_solution(problem: Problem, pair: Pair, *, stated_sum: int | None = Non
 def invent(problem: Problem, rng: random.Random) -> Pair | None:
     """Return a pair with the right sum of which one number is not listed; None where there is none.
 
-    >>> invent(Problem("p", "Target 7. Numbers 3 9 8 1."), random.Random(0)) in [(1, 6), (6, 1), (3, 4), (4, 3)]
-    True
+    >>> sorted(invent(Problem("p", "Target 7. Numbers 3 9 8."), random.Random(0)))
+    [3, 4]
     """
     target, numbers = read_question(problem.question)
     found = [n for n in numbers if 0 < target - n <= max(numbers) and target - n not in numbers]

@@ -46,6 +46,8 @@ class EnvConfig(Settings):
 class HeldOutConfig(Settings):
     """The problems that are never trained on."""
 
+    kind: str | None = None
+    """Another data set or family than the trained one; None is the same."""
     split: str = "test"
     """Split to evaluate on."""
     path: str | None = None

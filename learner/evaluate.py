@@ -9,12 +9,14 @@ from random import Random
 
 from debate import Debate, DebateConfig, Policy, Problem, run_debates
 from debate.seeds import derive_seed
+from debate.types import Turn
 from envs import Environment, EnvironmentSpecError
 from learner.answer_metrics import Answer, consensus
 from learner.debate_metrics import is_valid
 from learner.grading import Table, grade_debate
 from learner.statistics import Estimate, clustered_mean
 from rewards import RewardConfig, Rewards, score_debate, voted_winner
+from rewards.winner import last_judged_round
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +33,9 @@ class Evaluation:
 
     ``rounds`` (R,): accuracy of all agents by round. ``winner``: accuracy of the voted winner of the last
     judged round. ``self_consistency``: majority of ``samples`` first-round answers, which spend the tokens a
-    debate generates. ``valid_xml``: share of turns
-    in which every due section was read, nothing else was wrong, and due comparisons gave a vote;
-    ``turns`` counts them. Differences are paired by problem; with a single round ``round2_minus_round1`` is 0.
+    debate generates. Differences are paired by problem; with one round ``round2_minus_round1`` is 0.
+    ``valid_xml``: share of the ``turns`` in which every due section was read, nothing else was wrong, and due
+    comparisons gave a vote.
     """
 
     rounds: tuple[Estimate, ...]
@@ -71,7 +73,7 @@ def evaluate(
     scheme = RewardConfig(judge_own=config.judge_own)
     rewards = [score_debate(d, t, scheme) for d, t in zip(held, tables, strict=True)]
     won = [_winner_is_right(*three) for three in zip(held, tables, rewards, strict=True)]
-    spent = _tokens(held)
+    spent = _tokens([turn for debate in held for turn in debate.turns], len(held))
     opening = [len(t.completion.tokens) for d in held for t in d.turns if t.id.round == 0]
     samples = max(1, round(spent.generated / (sum(opening) / len(opening))))
     majority, cost = _self_consistency(policy, environment, problems, config, samples, seed)
@@ -111,16 +113,15 @@ def _share_right(table: Table, round_: int) -> float:
 
 def _difference(values: Sequence[float], minus: Sequence[float], ids: Sequence[str]) -> Estimate:
     """Return the mean difference, paired by problem."""
-    return clustered_mean([a - b for a, b in zip(values, minus, strict=True)], ids)
+    return clustered_mean([a - b for a, b in zip(values, minus, strict=True)], ids, signed=True)
 
 
 def _winner_is_right(debate: Debate, table: Table, rewards: Rewards) -> float:
     """Return 1.0 when the voted winner is right; without any vote an agent of the last round is drawn."""
-    judged = [r for r in range(len(table[0])) if any(seat[r] is not None for seat in rewards.peer)]
-    round_ = max(judged, default=len(table[0]) - 1)
-    winner = voted_winner(rewards, round_, seed=debate.seed)
-    if winner is None:
-        winner = Random(derive_seed(debate.seed, "no votes")).randrange(len(table))
+    round_, winner = last_judged_round(rewards), voted_winner(rewards, seed=debate.seed)
+    if round_ is None or winner is None:
+        drawn = Random(derive_seed(debate.seed, "no votes")).randrange(len(table))
+        return float(table[drawn][-1] is True)
     return float(table[winner][round_] is True)
 
 
@@ -132,7 +133,7 @@ def _self_consistency(
     samples: int,
     seed: int,
 ) -> tuple[list[float], Tokens]:
-    """Return for each problem the chance that the majority of its answers is right, and the tokens spent.
+    """Return for each problem the chance that the majority of its answers is right, and their tokens.
 
     The answers are first-round turns under the debate's own personas and prompts.
     """
@@ -141,22 +142,21 @@ def _self_consistency(
     repeated = [problem for problem in problems for _ in range(copies)]
     held = run_debates(repeated, policy, opening, seed=derive_seed(seed, "self-consistency"))
     right: list[float] = []
-    spent: list[Debate] = []
+    used: list[Turn] = []
     for start in range(0, len(held), copies):
-        answers: list[Answer] = []
-        for debate in held[start : start + copies]:
-            table = _graded(environment, debate)
-            answers += [Answer(t.parsed.answer, table[t.id.agent][0] is True) for t in debate.turns]
-        right.append(consensus(answers[:samples]))
-        spent += held[start : start + copies]
-    each = _tokens(spent)
-    share = samples / config.num_agents
-    return right, Tokens(each.generated * share, each.prompt * share)
+        turns = [(debate, turn) for debate in held[start : start + copies] for turn in debate.turns][:samples]
+        right.append(consensus([_answer(environment, *pair) for pair in turns]))
+        used += [turn for _, turn in turns]
+    return right, _tokens(used, len(problems))
 
 
-def _tokens(debates: Sequence[Debate]) -> Tokens:
-    """Return the mean tokens of one debate."""
-    turns = [turn.completion for debate in debates for turn in debate.turns]
-    generated = sum(len(turn.tokens) for turn in turns)
-    prompt = sum(len(turn.prompt_tokens) for turn in turns)
-    return Tokens(generated / len(debates), prompt / len(debates))
+def _answer(environment: Environment, debate: Debate, turn: Turn) -> Answer:
+    grade = environment.grade(debate.problem, turn.parsed.answer)
+    return Answer(turn.parsed.answer, grade.verdict is True)
+
+
+def _tokens(turns: Sequence[Turn], problems: int) -> Tokens:
+    """Return the mean tokens of one problem."""
+    generated = sum(len(turn.completion.tokens) for turn in turns)
+    prompt = sum(len(turn.completion.prompt_tokens) for turn in turns)
+    return Tokens(generated / problems, prompt / problems)

@@ -15,33 +15,45 @@ from learner.provenance import checksum
 
 @dataclass(frozen=True, slots=True)
 class Problems:
-    """An environment with the run's problems, disjoint by id, and the checksums of local files."""
+    """The run's problems, no question in both parts, and the checksums of local files.
+
+    ``environment`` grades the trained problems and ``examiner`` the held-out ones; it is the same one unless
+    ``held_out.kind`` or ``held_out.path`` names others.
+    """
 
     environment: Environment
     train: tuple[Problem, ...]
     held_out: tuple[Problem, ...]
     checksums: dict[str, str]
+    examiner: Environment
 
 
 def load_run_problems(config: Config) -> Problems:
     """Return the problems of a run; with one local file and no other, ``held_out.limit`` of it are held out.
 
-    DataError when nothing is left to train on, or when a problem would be both trained on and held out.
+    Open problems are never held out: there is no truth to evaluate them by. DataError when nothing is left to
+    train on, or when a question would be both trained on and held out.
     """
     env, held = config.env, config.held_out
     environment = _environment(env, env.path)
+    elsewhere = held.path is not None or held.kind is not None
     files = {path: checksum(Path(path)) for path in (env.path, held.path) if path is not None}
-    if env.path is not None and held.path is None:
+    if env.path is not None and not elsewhere:
         everything = environment.problems(split=env.split, limit=None, seed=None)
         train, held_out = _split_off(everything, held.limit, config)
-        return Problems(environment, train, held_out, files)
+        return Problems(environment, train, held_out, files, environment)
     train = environment.problems(split=env.split, limit=env.limit, seed=derive_seed(config.seed, "train"))
     held_out: tuple[Problem, ...] = ()
+    examiner = environment
     if held.limit:
-        other = _environment(env, held.path)
-        held_out = other.problems(split=held.split, limit=held.limit, seed=derive_seed(held.seed, "held out"))
+        if elsewhere:
+            examiner = load_environment(held.kind, path=held.path) if held.kind else _environment(env, held.path)
+        drawn = examiner.problems(split=held.split, limit=held.limit, seed=derive_seed(held.seed, "held out"))
+        held_out = tuple(problem for problem in drawn if problem.kind != "open")
+    if not train:
+        raise DataError(f"env.kind={env.kind}: split {env.split!r} holds no problems to train on")
     _refuse_overlap(train, held_out)
-    return Problems(environment, train, held_out, files)
+    return Problems(environment, train, held_out, files, examiner)
 
 
 def _environment(env: EnvConfig, path: str | None) -> Environment:
@@ -51,19 +63,22 @@ def _environment(env: EnvConfig, path: str | None) -> Environment:
 def _split_off(
     problems: tuple[Problem, ...], held_out: int, config: Config
 ) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
-    """Return (train, held out) of one file: the held-out ones are drawn by ``held_out.seed`` alone."""
-    if held_out >= len(problems):
+    """Return (train, held out) of one file: the held-out ones are drawn by ``held_out.seed`` alone.
+
+    A question that the file has twice is not trained on if it is held out.
+    """
+    order = [problem for problem in problems if problem.kind != "open"]
+    random.Random(derive_seed(config.held_out.seed, "held out")).shuffle(order)
+    kept_back = tuple(order[:held_out])
+    questions = {problem.question for problem in kept_back}
+    train = [problem for problem in problems if problem.question not in questions]
+    if not train:
         raise DataError(
             f"{config.env.path}: {len(problems)} problems, of which held_out.limit={held_out} are held out; "
-            "nothing is left to train on"
+            "nothing is left to train on: lower held_out.limit"
         )
-    order = list(problems)
-    random.Random(derive_seed(config.held_out.seed, "held out")).shuffle(order)
-    train = order[held_out:]
-    if config.env.limit is not None:
-        random.Random(derive_seed(config.seed, "train")).shuffle(train)
-        train = train[: config.env.limit]
-    return tuple(train), tuple(order[:held_out])
+    random.Random(derive_seed(config.seed, "train")).shuffle(train)
+    return tuple(train[: config.env.limit]), kept_back
 
 
 def _refuse_overlap(train: tuple[Problem, ...], held_out: tuple[Problem, ...]) -> None:
