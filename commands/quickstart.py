@@ -1,4 +1,4 @@
-"""``debate quickstart``: from nothing to a tiny model that learned by debate, with figures before and after."""
+"""``debate quickstart``: from nothing to a tiny model that learned by debate, with its figures."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _snapshot_before(session: Session) -> Snapshot:
 
 
 def figures_of(before: Snapshot, after: Snapshot, cpu_seconds: float) -> dict[str, dict[str, object]]:
-    """Return name -> {"value", "unit", "n", "low", "high"}; accuracies at T = 1 unless the name says greedy."""
+    """Return name -> {"value", "unit", "n", "low", "high"}; accuracies at T = 1 but for judges."""
     estimates = {
         "solve_before": before.debate.rounds[0],
         "solve_after": after.debate.rounds[0],
@@ -184,10 +184,12 @@ def _in_words(figures: dict[str, dict[str, object]], before: Snapshot, after: Sn
     """Return what the figures say, gain or no gain."""
     planted, learnt = before.debate.rounds[0].value, after.debate.rounds[0].value
     winner = after.debate.winner_minus_round1.value
+    lead = after.debate.winner_minus_self_consistency.value
     return (
-        f"The warm start planted {planted:.2f} of first-round accuracy; debate RL moved it by {learnt - planted:+.2f}. "
+        f"The warm start planted a first-round accuracy of {planted:.2f}; debate RL moved it by "
+        f"{learnt - planted:+.2f}. "
         f"Voting adds {winner:+.2f} on top of one agent's first answer, and "
-        f"{after.debate.winner_minus_self_consistency.value:+.2f} on top of a majority at equal generated tokens. "
+        f"{lead:+.2f} on top of a majority at equal generated tokens. "
         f"{figures['cpu_seconds']['value']:.0f} CPU seconds."
     )
 

@@ -1,0 +1,161 @@
+"""The quick-start over several seeds: medians, and the ablation truth only, peer only, both, shuffled votes.
+
+Every run is kept in ``--out`` as one JSON file, and a call goes on where the last one stopped. One run takes
+two to four minutes on one core; ``--jobs 2`` runs two at a time.
+
+    .venv/bin/python benchmarks/quickstart_seeds.py --seeds 11 12 13 14 15 --json figures.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from statistics import median
+
+from report import Figure, parser, report
+from rich.console import Console
+from rich.table import Table
+
+ARMS: Mapping[str, tuple[str, ...]] = {
+    "both": (),
+    "truth_only": ("rewards.truth_weight=1",),
+    "peer_only": ("rewards.truth_weight=0", "advantages.lambda_judge=0"),
+    "shuffled_votes": ("rewards.truth_weight=0", "advantages.lambda_judge=0", "train.control=shuffled_votes"),
+}
+MAIN = (
+    "solve_before",
+    "solve_after",
+    "winner_before",
+    "winner_after",
+    "judge_before",
+    "judge_after",
+    "judge_before_sampled",
+    "judge_after_sampled",
+    "self_consistency_before",
+    "self_consistency_after",
+    "winner_minus_round1_before",
+    "winner_minus_round1",
+    "round2_minus_round1_before",
+    "round2_minus_round1",
+    "winner_minus_self_consistency_before",
+    "winner_minus_self_consistency",
+    "debate_generated_tokens_after",
+    "debate_prompt_tokens_after",
+    "self_consistency_generated_tokens_after",
+    "self_consistency_prompt_tokens_after",
+    "valid_xml",
+    "cpu_seconds",
+)
+Run = dict[str, dict[str, float]]
+
+
+def main() -> None:
+    """Run what is missing, then print the table by seed, the ablation and the medians."""
+    args = arguments()
+    args.out.mkdir(parents=True, exist_ok=True)
+    wanted = [(arm, seed) for arm in args.arms for seed in args.seeds]
+    with ThreadPoolExecutor(args.jobs) as pool:
+        list(pool.map(lambda one: run_once(*one, args), wanted))
+    runs = {(arm, seed): read_run(args, arm, seed) for arm, seed in wanted}
+    by_seed(runs, args.seeds)
+    report(
+        f"quick-start, {args.family}: medians over seeds, range in low and high",
+        summary(runs, args),
+        args.json,
+    )
+
+
+def arguments() -> argparse.Namespace:
+    result = parser("The quick-start over several seeds, with its ablation.")
+    result.add_argument("--seeds", type=int, nargs="+", default=[11, 12, 13, 14, 15])
+    result.add_argument("--arms", nargs="+", default=list(ARMS), choices=list(ARMS))
+    result.add_argument("--family", default="pair_sum", choices=["pair_sum", "words"])
+    result.add_argument("--out", type=Path, default=Path("runs/quickstart_seeds"))
+    result.add_argument("--jobs", type=int, default=1)
+    result.add_argument("--held-out-seed", type=int, default=100, help="the held-out set; tuning used 0")
+    return result.parse_args()
+
+
+def file_of(args: argparse.Namespace, arm: str, seed: int) -> Path:
+    return args.out / f"{args.family}-{arm}-{seed}-{args.held_out_seed}.json"
+
+
+def run_once(arm: str, seed: int, args: argparse.Namespace) -> None:
+    """Run one quick-start in a process of its own on one thread, unless its figures are there."""
+    path = file_of(args, arm, seed)
+    if path.exists():
+        return
+    fresh = path.with_suffix(".partial")
+    command = [
+        sys.executable,
+        "-m",
+        "commands.main",
+        "quickstart",
+        "--family",
+        args.family,
+        "--seed",
+        str(seed),
+    ]
+    folder = f"run.dir={args.out}/runs/{path.stem}"
+    command += ["--json", str(fresh), folder, f"held_out.seed={args.held_out_seed}", *ARMS[arm]]
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+    with path.with_suffix(".log").open("w", encoding="utf-8") as log:
+        subprocess.run(command, check=True, env=environment, stdout=log, stderr=subprocess.STDOUT)
+    fresh.rename(path)
+
+
+def read_run(args: argparse.Namespace, arm: str, seed: int) -> Run:
+    rows = json.loads(file_of(args, arm, seed).read_text(encoding="utf-8"))
+    return {row["name"]: row for row in rows}
+
+
+def by_seed(runs: Mapping[tuple[str, int], Run], seeds: Sequence[int]) -> None:
+    """Print every run: value, and the half-width of its clustered 95% interval."""
+    names = [name for name in MAIN if "tokens" not in name]
+    table = Table(title="every run")
+    for column in ("arm", "figure", *map(str, seeds)):
+        table.add_column(column)
+    for arm in dict.fromkeys(arm for arm, _ in runs):
+        for name in names:
+            table.add_row(arm, name, *(cell(runs[arm, seed][name]) for seed in seeds))
+        table.add_section()
+    Console(width=120).print(table)
+
+
+def cell(row: Mapping[str, float | None]) -> str:
+    value, low, high = row["value"], row["low"], row["high"]
+    assert value is not None
+    return f"{value:.3f}" if low is None or high is None else f"{value:.3f} ±{(high - low) / 2:.3f}"
+
+
+def summary(runs: Mapping[tuple[str, int], Run], args: argparse.Namespace) -> list[Figure]:
+    """Return the medians over seeds; low and high are the lowest and the highest seed."""
+    figures: list[Figure] = []
+    if "both" in args.arms:
+        figures += [over_seeds(name, [runs["both", s][name]["value"] for s in args.seeds]) for name in MAIN]
+    for arm in args.arms:
+        gains = [value(runs[arm, s], "solve_after") - value(runs[arm, s], "solve_before") for s in args.seeds]
+        figures.append(over_seeds("solve_gain" if arm == "both" else f"solve_gain_{arm}", gains))
+        for name in ("winner_after", "winner_minus_self_consistency", "judge_after"):
+            if arm != "both":
+                figures.append(over_seeds(f"{name}_{arm}", [value(runs[arm, s], name) for s in args.seeds]))
+    return figures
+
+
+def value(run: Run, name: str) -> float:
+    return run[name]["value"]
+
+
+def over_seeds(name: str, values: Sequence[float]) -> Figure:
+    unit = "s" if name == "cpu_seconds" else "tokens" if "tokens" in name else "share"
+    return Figure(name, median(values), unit, len(values), min(values), max(values))
+
+
+if __name__ == "__main__":
+    main()
