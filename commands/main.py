@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from typing import Annotated
 
 import typer
@@ -58,6 +59,7 @@ def play(
 
 def run() -> None:
     """Run the command line (the ``debate`` script)."""
+    warnings.formatwarning = lambda message, *_, **__: f"debate: note: {message}\n"
     try:
         app()
     except (ValueError, OSError, ImportError) as error:

@@ -13,13 +13,9 @@ def run_train(name: str, overrides: Sequence[str]) -> None:
     """Train, or go on with the run in the configured folder, and say where everything is."""
     from learner.config import Config
     from learner.train import train
-    from rewards import check_scheme
 
     config = load_config(Config, name, overrides)
     console = Console()
-    warning = check_scheme(config.debate, config.rewards, verifiable=True)
-    if warning:
-        console.print(f"[yellow]note:[/yellow] {warning}")
     session = train(config)
     console.print(f"done: {session.step} steps in [bold]{session.folder.path}[/bold]")
     console.print(f"  metrics      {session.folder.metrics}")

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from debate.config import DebateConfig
 from debate.seeds import derive_seed
 from debate.settings import Settings
+from envs.loading import FAMILIES
 from learner.advantages import AdvantageConfig
 from learner.config_learner import LearnerConfig
 from learner.models import ModelConfig
@@ -101,8 +102,23 @@ class Config(Settings):
     def _possible(self) -> Self:
         if self.rewards.judge_own != self.debate.judge_own:
             raise ValueError("rewards.judge_own and debate.judge_own must be equal")
-        check_scheme(self.debate, self.rewards, verifiable=True)
+        check_scheme(self.debate, self.rewards, verifiable=True)  # what open problems need more: open_session
+        self._refuse_warm_start()
         return self
+
+    def _refuse_warm_start(self) -> None:
+        if not self.warm_start.steps:
+            return
+        if self.env.kind not in FAMILIES:
+            raise ValueError(
+                f"warm_start: there are demonstrations of {', '.join(FAMILIES)} and not of env.kind = "
+                f"{self.env.kind!r}; leave out warm_start, or choose one of these"
+            )
+        if self.model.lora_rank:
+            raise ValueError(
+                f"warm_start changes all weights, and model.lora_rank = {self.model.lora_rank} trains an "
+                "adapter; set model.lora_rank = 0, or leave out warm_start"
+            )
 
     def resolved_learner(self) -> LearnerConfig:
         """Return the learner's settings with its seed and dr_grpo's constant filled in."""

@@ -17,11 +17,12 @@ def problems_of_step(problems: Sequence[Problem], step: int, *, size: int, seed:
     >>> sorted(seen[:3]), sorted(seen[3:])
     (['0', '1', '2'], ['0', '1', '2'])
     """
-    return [_problem_at(problems, step * size + i, seed) for i in range(size)]
+    places = [divmod(step * size + i, len(problems)) for i in range(size)]
+    orders = {epoch: _order(len(problems), epoch, seed) for epoch, _ in places}
+    return [problems[orders[epoch][index]] for epoch, index in places]
 
 
-def _problem_at(problems: Sequence[Problem], position: int, seed: int) -> Problem:
-    epoch, index = divmod(position, len(problems))
-    order = list(range(len(problems)))
+def _order(count: int, epoch: int, seed: int) -> list[int]:
+    order = list(range(count))
     random.Random(derive_seed(seed, "epoch", epoch)).shuffle(order)
-    return problems[order[index]]
+    return order

@@ -78,7 +78,10 @@ class Demonstrator:
         last = config.num_rounds - 1 if kind == "ballot" else 0
         past = [self._entries(table, solutions, round_) for round_ in range(last + 1)]
         seen = view(table, past, agent, config.num_rounds if kind == "ballot" else 1, _NO_LIMIT)
-        judged = self._judging(table, [turn.agent for turn in seen.compared], solutions)
+        if seen.task == "opening":  # history_rounds = 0: nothing is shown
+            alone = self._solution(table.problem, agent)
+            return Demonstration(seen.messages, f"<solution>{alone}</solution>")
+        judged = self._judging(table, [turn.agent for turn in seen.compared], solutions, vote=seen.due)
         if kind == "ballot":
             return self._weighted(seen.messages, judged)
         good = [s for s in solutions if self._is_right(table.problem, s)]
@@ -90,6 +93,7 @@ class Demonstrator:
         """Return one solution for each seat, so that the judge's pair is decidable as often as asked for."""
         wanted = self._rng.random() < self._habits.decidable
         peers = [seat for seat in range(len(table.handles)) if seat != agent]
+        solutions: list[str] = []
         for _ in range(12):
             solutions = [self._shown(table.problem, seat) for seat in range(len(table.handles))]
             verdicts = {self._is_right(table.problem, solutions[seat]) for seat in peers}
@@ -127,16 +131,23 @@ class Demonstrator:
         return [entry(table.texts, one) for one in shown]
 
     def _judging(
-        self, table: Table, seats: Sequence[int], solutions: Sequence[str], *, flip: bool = True
+        self,
+        table: Table,
+        seats: Sequence[int],
+        solutions: Sequence[str],
+        *,
+        flip: bool = True,
+        vote: bool = True,
     ) -> str:
-        """Return the evaluation and the comparison of these seats' solutions."""
+        """Return the evaluation of these seats' solutions, and their comparison if there is a vote."""
         checks = [self._family.write_check(table.problem, solutions[seat]) for seat in seats]
         said = [self._maybe_wrong(check) if flip else check for check in checks]
         right = [" right" in text for text in said]
         order = sorted(range(len(seats)), key=lambda i: (not right[i], self._rng.random()))
         lines = "".join(f"{table.handles[seat]}:{text} " for seat, text in zip(seats, said, strict=True))
         ranking = " > ".join(table.handles[seats[i]] for i in order)
-        return f"<evaluation>{lines}</evaluation><comparison>{ranking}</comparison>"
+        comparison = f"<comparison>{ranking}</comparison>" if vote else ""
+        return f"<evaluation>{lines}</evaluation>{comparison}"
 
     def _maybe_wrong(self, check: str) -> str:
         if self._rng.random() >= self._habits.wrong_verdict:

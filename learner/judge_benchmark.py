@@ -31,8 +31,13 @@ def judge_accuracy(
 ) -> Estimate:
     """Return the share of pairs, one for each problem, on which the right solution was preferred.
 
-    A reply without a valid vote counts as wrong. ``greedy`` asks at temperature 0.
+    A reply without a valid vote counts as wrong. ``greedy`` asks at temperature 0. ValueError for a debate
+    in which nobody is shown two solutions of others.
     """
+    if config.num_agents < 3:
+        raise ValueError(
+            f"debate.num_agents={config.num_agents}: a judge needs two others to compare; use 3 or more"
+        )
     pairs = [_pair(family, problem, number, config, seed) for number, problem in enumerate(problems)]
     replies = asyncio.run(_ask(policy, [request for _, request, _, _ in pairs], greedy=greedy))
     right = [_prefers(pair, reply) for pair, reply in zip(pairs, replies, strict=True)]

@@ -46,8 +46,10 @@ def load_run_problems(config: Config) -> Problems:
     held_out: tuple[Problem, ...] = ()
     examiner = environment
     if held.limit:
-        if elsewhere:
-            examiner = load_environment(held.kind, path=held.path) if held.kind else _environment(env, held.path)
+        if held.kind is not None:
+            examiner = load_environment(held.kind, path=held.path)
+        elif held.path is not None:
+            examiner = _environment(env, held.path)
         drawn = examiner.problems(split=held.split, limit=held.limit, seed=derive_seed(held.seed, "held out"))
         held_out = tuple(problem for problem in drawn if problem.kind != "open")
     if not train:

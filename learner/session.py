@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import time
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,10 +24,15 @@ from learner.step import Learner
 from learner.tracking import Tracker, open_trackers
 from learner.vocabulary import tiny_vocabulary
 from learner.warm_start import warm_start
+from rewards import check_scheme
 from transcripts import set_aside_from
 
 WARM_START = "warm_start"
 """The folder of a run that keeps the weights after the warm start: the reference of the KL."""
+
+
+class SchemeWarning(UserWarning):
+    """A reward scheme some of whose streams will have no signal."""
 
 
 @dataclass
@@ -52,7 +59,10 @@ class Session:
         """Log a finished step, and evaluate and save when due."""
         done = step + 1
         held = self.config.held_out
+        started = time.perf_counter()
         figures = self.evaluate(done) if held.every and done % held.every == 0 else {}
+        if figures:
+            figures["seconds/evaluate"] = time.perf_counter() - started
         if self.tracker is not None:
             self.tracker.log(step, {**metrics, **figures})
         self.step = done
@@ -66,8 +76,8 @@ class Session:
         if not self.data.held_out:
             return {}
         seed = derive_seed(self.config.seed, "held out")
-        environment, problems = self.data.environment, self.data.held_out
-        found = evaluate(self.policy, environment, problems, config=self.config.debate, seed=seed)
+        examiner, problems = self.data.examiner, self.data.held_out
+        found = evaluate(self.policy, examiner, problems, config=self.config.debate, seed=seed)
         self.evaluations[step] = found
         return found.metrics()
 
@@ -138,6 +148,7 @@ def open_policy(config: Config, run: Path | None) -> LocalPolicy:
 def open_session(config: Config) -> Iterator[Session]:
     """Open a run: a new one is warm-started if asked for, an old one goes on from its newest checkpoint."""
     data = load_run_problems(config)
+    _check_scheme(config, data)
     free = ("run", "logging")
     with open_run(
         config.run.dir, config, seed=config.seed, data_checksums=data.checksums, may_change=free
@@ -158,6 +169,16 @@ def open_session(config: Config) -> Iterator[Session]:
             settings=plain_config(config),
         ) as session.tracker:
             yield session
+
+
+def _check_scheme(config: Config, data: Problems) -> None:
+    """Refuse a reward scheme that cannot teach these problems; warn once of streams that will be empty."""
+    notes = [
+        check_scheme(config.debate, config.rewards, verifiable=verifiable)
+        for verifiable in sorted({problem.kind != "open" for problem in data.train})
+    ]
+    if any(notes):
+        warnings.warn(" ".join(note for note in notes if note), SchemeWarning, stacklevel=4)
 
 
 def _start_weights(config: Config, folder: RunFolder, model: Any, tokenizer: Any, data: Problems) -> None:

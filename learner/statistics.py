@@ -25,11 +25,14 @@ class Estimate:
     clusters: int
 
 
-def clustered_mean(values: Sequence[float], clusters: Sequence[Hashable]) -> Estimate:
+def clustered_mean(
+    values: Sequence[float], clusters: Sequence[Hashable], *, signed: bool = False
+) -> Estimate:
     """Return the mean of ``values`` (n,) with a cluster-robust 95% interval.
 
     Where the standard error is 0 (all alike) and the values are rates in [0, 1], the interval is Wilson's
-    with n = number of clusters; one cluster alone gives the whole range. ValueError on no values.
+    with n = number of clusters; ``signed`` values are differences in [-1, 1], and it holds for their size.
+    One cluster alone gives the whole range. ValueError on no values.
 
     >>> e = clustered_mean([1, 1, 0, 0], ["a", "a", "b", "b"])
     >>> e.value, e.clusters, round(e.high - e.value, 2)  # SE .5 at 1 degree of freedom
@@ -46,12 +49,20 @@ def clustered_mean(values: Sequence[float], clusters: Sequence[Hashable]) -> Est
         return Estimate(mean, float("-inf"), float("inf"), len(values), count)
     residuals = sum(sum(v - mean for v in members) ** 2 for members in sums.values())
     error = sqrt(count / (count - 1) * residuals) / len(values)
-    if error < 1e-12 and 0.0 <= mean <= 1.0:
-        low, high = wilson(mean, count)
+    if error < 1e-12 and (-1.0 if signed else 0.0) <= mean <= 1.0:
+        low, high = _all_alike(mean, count, signed)
     else:
         reach = float(stats.t.ppf(0.975, count - 1)) * error
         low, high = mean - reach, mean + reach
     return Estimate(mean, low, high, len(values), count)
+
+
+def _all_alike(mean: float, count: int, signed: bool) -> tuple[float, float]:
+    """Return the interval of a mean without spread; a difference of 0 might be one either way."""
+    low, high = wilson(abs(mean), count)
+    if signed and mean == 0:
+        return -high, high
+    return (-high, -low) if mean < 0 else (low, high)
 
 
 def wilson(rate: float, n: int) -> tuple[float, float]:

@@ -61,9 +61,9 @@ def train_step(session: Session, step: int) -> dict[str, float]:
     tokens = config.logging.transcript_tokens
     record_step(session.folder.transcripts, step, debates, correct, rewards, advantages, tokens=tokens)
     clock.lap("record")
-    return (
-        debate_metrics(debates, correct, rewards, grader=graded) | advantages.metrics | learnt | clock.seconds
-    )
+    figures = debate_metrics(debates, correct, rewards, grader=graded) | advantages.metrics | learnt
+    speed = {"tokens_per_second": figures["tokens/generated"] / clock.seconds["seconds/rollout"]}
+    return figures | speed | clock.seconds
 
 
 def _groups(debates: Sequence[Debate], rewards: Sequence[Rewards], size: int) -> list[TrajectoryGroup]:

@@ -6,13 +6,14 @@ from importlib import import_module
 from typing import Protocol, cast
 
 from debate.prompts import SECTIONS
+from envs.loading import FAMILIES
 from learner.config import Config
 
 
 class Family(Protocol):
     """What a synthetic family's module offers beside problems."""
 
-    def vocabulary(self, levels: tuple[str, ...] | None = None) -> tuple[str, ...]:
+    def vocabulary(self, levels: tuple[str | int, ...] | None = None) -> tuple[str, ...]:
         """Return the pieces of its texts."""
         ...
 
@@ -29,7 +30,7 @@ def tiny_vocabulary(config: Config) -> tuple[str, ...]:
 
 
 def _family_pieces(config: Config) -> tuple[str, ...]:
-    if config.env.kind not in ("pair_sum", "words"):
+    if config.env.kind not in FAMILIES:
         return ()
     family = cast(Family, import_module(f"envs.{config.env.kind}"))
     return family.vocabulary(config.env.levels)

@@ -15,6 +15,7 @@ from debate.settings import Settings
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from debate import DebateConfig
     from envs import Environment
     from learner.config import Config
     from learner.demonstrations import Demonstration, Kind
@@ -134,8 +135,28 @@ def _steps(tokenizer: Any, config: Config, environment: Environment, rng: Random
 
     for _ in range(settings.solve_steps):
         yield [batch("solve", settings.solve_batch, only_right=True)]
+    held = kinds_of_turns(config.debate)
+    sizes = [pair for pair in zip(KINDS, settings.batch, strict=True) if pair[0] in held and pair[1]]
     for _ in range(settings.debate_steps):
-        yield [batch(kind, size) for kind, size in zip(KINDS, settings.batch, strict=True) if size]
+        yield [batch(kind, size) for kind, size in sizes]
+
+
+def kinds_of_turns(config: DebateConfig) -> frozenset[Kind]:
+    """Return the kinds of demonstrations that a protocol has a use for: no checks where nobody compares.
+
+    >>> from debate import DebateConfig
+    >>> sorted(kinds_of_turns(DebateConfig(num_agents=1, num_rounds=1)))
+    ['solve']
+    """
+    compares = config.history_rounds != 0 and config.num_agents - (not config.judge_own) >= 2
+    found: set[Kind] = {"solve"}
+    if config.num_rounds > 1:
+        found.add("debate")
+    if compares and (config.num_rounds > 1 or config.final_ballot):
+        found.add("drill")
+    if compares and config.final_ballot:
+        found.add("ballot")
+    return frozenset(found)
 
 
 class Encoder:
@@ -173,8 +194,9 @@ def _loss(model: Any, batch: _Batch) -> Tensor:
 
     weights = batch.weights[:, 1:]
     first = int((weights > 0).any(dim=0).nonzero()[0])  # no row is asked for anything before
-    hidden = model.base_model(input_ids=batch.tokens[:, :-1], use_cache=False).last_hidden_state[:, first:]
+    tokens = batch.tokens.to(model.device)
+    hidden = model.base_model(input_ids=tokens[:, :-1], use_cache=False).last_hidden_state[:, first:]
     logits = model.get_output_embeddings()(hidden)
-    targets, weights = batch.tokens[:, 1 + first :], weights[:, first:]
+    targets, weights = tokens[:, 1 + first :], weights[:, first:].to(model.device)
     losses = torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none")
     return (losses * weights.flatten()).sum() / weights.sum()
