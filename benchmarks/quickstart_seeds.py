@@ -61,7 +61,7 @@ def main() -> None:
     args.out.mkdir(parents=True, exist_ok=True)
     wanted = [(arm, seed) for arm in args.arms for seed in args.seeds]
     with ThreadPoolExecutor(args.jobs) as pool:
-        list(pool.map(lambda one: run_once(*one, args), wanted))
+        list(pool.map(lambda one: run_once(one[0], one[1], args), wanted))
     runs = {(arm, seed): read_run(args, arm, seed) for arm, seed in wanted}
     by_seed(runs, args.seeds)
     report(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
@@ -11,15 +11,15 @@ from pydantic import BaseModel, ConfigDict, model_validator
 class Settings(BaseModel):
     """A group of settings. Defaults live in the fields, once."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", validate_default=True, use_attribute_docstrings=True
+    )
 
     @model_validator(mode="before")
     @classmethod
     def _name_the_nearest_key(cls, data: Any) -> Any:
-        if not isinstance(data, dict):
-            return data
         known = list(cls.model_fields)
-        for key in data:
+        for key in cast("dict[object, object]", data) if isinstance(data, dict) else ():
             if key not in known:
                 near = get_close_matches(str(key), known, n=1)
                 hint = f"did you mean {near[0]!r}?" if near else f"valid keys: {', '.join(known)}"
