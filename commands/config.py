@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from pydantic import ValidationError
 
@@ -20,12 +21,26 @@ class ConfigError(ValueError):
 
 def find_recipe(name: str) -> Path:
     """Return the TOML file for a path or for the bare name of a shipped recipe."""
+    path = Path(name)
+    if path.is_file():
+        return path
+    if path.is_dir():
+        raise ConfigError(f"{name}: is a folder, and a configuration is a TOML file")
+    if path.parent in (Path(), Path("configs")) and path.stem in shipped_recipes():
+        return shipped_recipes()[path.stem]
+    near = get_close_matches(path.stem, shipped_recipes(), n=1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    raise ConfigError(f"{name}: no such file; {hint}shipped recipes: {', '.join(shipped_recipes())}")
+
+
+def shipped_recipes() -> dict[str, Path]:
+    """Return the recipes that come with the package, by name.
+
+    They lie in configs/ of a checkout, and in commands/recipes/ of an installed wheel.
+    """
     here = Path(__file__).parent
-    shipped = [folder / f"{Path(name).stem}.toml" for folder in (here / "recipes", here.parent / "configs")]
-    for path in [Path(name), *shipped]:
-        if path.is_file():
-            return path
-    raise ConfigError(f"{name}: no such configuration file, nor a shipped recipe of that name")
+    folder = here / "recipes" if (here / "recipes").is_dir() else here.parent / "configs"
+    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
 
 
 def read_toml(path: Path) -> dict[str, object]:
@@ -64,36 +79,54 @@ def apply_overrides(tables: Mapping[str, object], overrides: Iterable[str]) -> d
     >>> apply_overrides({"debate": {"num_agents": 3}}, ["debate.num_agents=5", "seed=2"])
     {'debate': {'num_agents': 5}, 'seed': 2}
     """
-    result: dict[str, object] = dict(tables)
+    result = dict(tables)
     for text in overrides:
         path, value = parse_override(text)
-        node = result
-        for depth, part in enumerate(path[:-1]):
-            child = node.get(part, {})
-            if not isinstance(child, dict):
-                raise ConfigError(f"{text!r}: {'.'.join(path[: depth + 1])} is a value, not a table")
-            node[part] = dict(child)
-            node = node[part]  # type: ignore[assignment]
-        node[path[-1]] = value
+        result = _with(result, path, value, text)
     return result
 
 
-def explain(error: ValidationError, place: str) -> str:
-    """Return one line: where, which key, what was wrong, what was given."""
+def _with(table: Mapping[str, object], path: list[str], value: object, text: str) -> dict[str, object]:
+    """Return the table with the value at the key path; neither table nor value is changed in place."""
+    first, *rest = path
+    if not rest:
+        return {**table, first: value}
+    inner = table.get(first, {})
+    if not isinstance(inner, dict):
+        raise ConfigError(f"{text!r}: {first} is a value, not a table")
+    return {**table, first: _with(cast("dict[str, object]", inner), rest, value, text)}
+
+
+def explain(error: ValidationError, place: str, model: type[Settings], overrides: Sequence[str]) -> str:
+    """Return one line: file and overrides of this key, which key, what was wrong, what was given."""
     first = error.errors()[0]
     key = ".".join(str(part) for part in first["loc"])
     message = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "missing":
+        message = _missing(model, key)
+    elif first["type"] in ("model_type", "dict_type"):
+        message = f"is a table of settings, written {key}.<name>=<value> or [{key}]"
     given = first["input"]
     shown = "" if isinstance(given, dict | Settings) or "unknown key" in message else f" (got {given!r})"
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-    return f"{place}: {key + ': ' if key else ''}{message}{shown}{more}"
+    where = " ".join((place, *(text for text in overrides if text.startswith(key))))
+    return f"{where}: {key + ': ' if key else ''}{message}{shown}{more}"
+
+
+def _missing(model: type[Settings], key: str) -> str:
+    """Return what to do about a key that must be there."""
+    field = model.model_fields.get(key)
+    inner = field.annotation if field else None
+    if isinstance(inner, type) and issubclass(inner, Settings):
+        return f"is missing; add a table [{key}] with some of {', '.join(inner.model_fields)}"
+    return f"is missing and has no default; set it in the file, or as {key}=<value>"
 
 
 def load_config(model: type[S], name: str, overrides: Iterable[str] = ()) -> S:
     """Return the validated configuration; ConfigError with one clear line otherwise."""
-    path = find_recipe(name)
-    tables = apply_overrides(read_toml(path), overrides)
+    path, given = find_recipe(name), list(overrides)
+    tables = apply_overrides(read_toml(path), given)
     try:
         return model.model_validate(tables)
     except ValidationError as error:
-        raise ConfigError(explain(error, str(path))) from error
+        raise ConfigError(explain(error, str(path), model, given)) from error

@@ -5,15 +5,21 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
+
+from commands.errors import one_line, refuse_shadows
+
+WRONG, INTERRUPTED = 2, 130
+STOPPED = "interrupted; a run goes on from its newest checkpoint when the same command is given again"
 
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     help="Multi-agent debate reinforcement learning for reasoning models.",
+    epilog="A mistake is one line and exit code 2; DEBATE_TRACEBACK=1 shows where it was raised.",
 )
 
 Overrides = Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="e.g. learner.lr=1e-5")]
@@ -59,18 +65,25 @@ def play(
 
 def run() -> None:
     """Run the command line (the ``debate`` script)."""
-    warnings.formatwarning = lambda message, *_, **__: f"debate: note: {message}\n"
+    warnings.formatwarning = lambda message, *_, **__: f"debate: note: {one_line(message)}\n"
     try:
+        refuse_shadows()
         app()
     except (ValueError, OSError, ImportError) as error:
         if os.environ.get("DEBATE_TRACEBACK"):
             raise
-        print(f"debate: {_one_line(error)}", file=sys.stderr)
-        sys.exit(2)
+        _end(one_line(error), WRONG)
+    except KeyboardInterrupt:
+        _end(STOPPED, INTERRUPTED)
+    except SystemExit as ended:  # an interrupted command ends so in typer, without a word
+        if ended.code == INTERRUPTED:
+            _end(STOPPED, INTERRUPTED)
+        raise
 
 
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+def _end(line: str, code: int) -> NoReturn:
+    print(f"debate: {line}", file=sys.stderr)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -12,9 +12,13 @@ from rich.text import Text
 
 from commands.config import load_config
 from debate import Debate, Problem, Turn, run_debates
-from envs import load_environment
+from debate.types import Kind
+from envs import DataError, Environment, load_environment
+from envs.loading import FAMILIES
 from rewards import Rewards, Truth, score_debate
 
+MARKS: dict[Truth, str] = {True: " ✓", False: " ✗", "missing": " (no answer)", None: ""}
+"""What stands behind a solution's title; nothing where the grader gave no verdict."""
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red", "white")
 Verdicts = Sequence[Sequence[Truth]] | None
 
@@ -28,15 +32,34 @@ def run_play(name: str, question: str, *, answer: str | None, seed: int, overrid
     run = Path(name) if (Path(name) / "config.toml").is_file() else None
     config = load_config(Config, str(run / "config.toml") if run else name, overrides)
     policy = open_policy(config, run)
-    checkable = answer is not None or config.env.kind in ("pair_sum", "words")
-    kind = "expression" if checkable else "open"
+    environment, kind = _truth(config.env.kind, question, answer)
     problem = Problem("play", question, answer=answer, source="play", kind=kind)
     [debate] = run_debates([problem], policy, config.debate, seed=seed)
-    env = config.env
-    environment = load_environment(env.kind if env.kind in ("pair_sum", "words") else "gsm8k")
     correct = grade_debate(environment, debate)
     rewards = score_debate(debate, correct, config.rewards)
     show_debate(debate, correct, rewards, Console())
+
+
+def _truth(kind: str, question: str, answer: str | None) -> tuple[Environment, Kind]:
+    """Return what grades the debate, and the problem's kind: "open" where nobody knows the truth.
+
+    A synthetic family knows it of its own problems; any other needs the answer.
+
+    >>> [_truth("pair_sum", text, None)[1] for text in ("Target 9. Numbers 4 5 1.", "What is 2 + 2?")]
+    ['expression', 'open']
+    """
+    if kind in FAMILIES and _is_of_family(kind, question):
+        return load_environment(kind), "expression"
+    environment = load_environment(kind if ":" in kind else "gsm8k")  # any data set compares answers alike
+    return environment, "open" if answer is None else "expression"
+
+
+def _is_of_family(kind: str, question: str) -> bool:
+    try:
+        FAMILIES[kind].grade(Problem("play", question), "1 2")  # a trial: raises where it cannot be read
+    except DataError:
+        return False
+    return True
 
 
 def show_debate(debate: Debate, correct: Verdicts, rewards: Rewards, console: Console) -> None:
@@ -54,18 +77,16 @@ def show_debate(debate: Debate, correct: Verdicts, rewards: Rewards, console: Co
 def _turn_panel(debate: Debate, turn: Turn, correct: Verdicts) -> Panel:
     agent, round_ = turn.id.agent, turn.id.round
     where = "final ballot" if turn.ballot else f"round {round_}"
-    mark = (
-        ""
-        if turn.ballot or correct is None
-        else {True: " ✓", False: " ✗"}.get(correct[agent][round_] is True)
-    )
+    mark = "" if turn.ballot or correct is None else MARKS[correct[agent][round_]]
     persona = debate.personas[agent]
-    title = f"{where} · {turn.handle} · {persona.name} · T {persona.temperature:g}{mark}"
+    title = _plain(f"{where} · {turn.handle} · {persona.name} · T {persona.temperature:g}{mark}")
     colour = COLOURS[agent % len(COLOURS)]
     return Panel(_plain(turn.completion.text), title=title, title_align="left", border_style=colour)
 
 
-def _votes(debate: Debate) -> RichTable:
+def _votes(debate: Debate) -> RichTable | str:
+    if not debate.votes:
+        return "no votes could be read"
     table = RichTable(title="votes", show_header=True)
     for column in ("judge", "on round", "vote"):
         table.add_column(column)
@@ -73,7 +94,7 @@ def _votes(debate: Debate) -> RichTable:
     handle = {turn.id.agent: turn.handle for turn in debate.turns}
     for vote in debate.votes:
         told = f"{handle[vote.left.agent]} {sign[vote.outcome]} {handle[vote.right.agent]}"
-        table.add_row(handle[vote.judge.agent], str(vote.left.round), told)
+        table.add_row(_plain(handle[vote.judge.agent]), str(vote.left.round), _plain(told))
     return table
 
 
@@ -86,10 +107,14 @@ def _rewards(debate: Debate, rewards: Rewards) -> RichTable:
         solved = () if turn.ballot else (rewards.peer[agent][round_], rewards.truth[agent][round_])
         cells = (*(solved or (None, None)), rewards.judge[agent][round_], rewards.format[agent][round_])
         where = "ballot" if turn.ballot else f"round {round_}"
-        table.add_row(f"{turn.handle} {where}", *("" if c is None else f"{c:+.2f}" for c in cells))
+        table.add_row(_plain(f"{turn.handle} {where}"), *("" if c is None else f"{c:+.2f}" for c in cells))
     return table
 
 
 def _plain(text: str) -> Text:
-    """Return the text without control characters, so that a model cannot drive the terminal."""
-    return Text("".join(c if c == "\n" or c.isprintable() else "�" for c in text))
+    r"""Return the text without control characters, so that a model cannot drive the terminal.
+
+    >>> _plain("a\tb [red]\x1b[2J\u202e").plain
+    'a b [red]�[2J�'
+    """
+    return Text("".join(c if c == "\n" or c.isprintable() else " " if c.isspace() else "�" for c in text))

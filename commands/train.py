@@ -15,9 +15,9 @@ def run_train(name: str, overrides: Sequence[str]) -> None:
     from learner.train import train
 
     config = load_config(Config, name, overrides)
-    console = Console()
+    say = Console(markup=False, highlight=False, soft_wrap=True).print
     session = train(config)
-    console.print(f"done: {session.step} steps in [bold]{session.folder.path}[/bold]")
-    console.print(f"  metrics      {session.folder.metrics}")
-    console.print(f"  transcripts  {session.folder.transcripts}")
-    console.print(f"  checkpoints  {session.folder.checkpoints}")
+    say(f"done: {session.step} steps in {session.folder.path}")
+    say(f"  metrics      {session.folder.metrics}")
+    say(f"  transcripts  {session.folder.transcripts}")
+    say(f"  checkpoints  {session.folder.checkpoints}")

@@ -1,0 +1,49 @@
+"""What the command line says when something is wrong: one line that names the place."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+HOME = Path(__file__).parents[1]
+"""The folder that holds our packages."""
+PACKAGES = ("debate", "envs", "rewards", "learner", "transcripts")
+EXTRAS = {"torch": "train", "transformers": "train", "peft": "train", "safetensors": "train", "vllm": "vllm"}
+
+
+def one_line(error: BaseException | str) -> str:
+    r"""Return an error or a warning as one line of printable text.
+
+    >>> one_line(ValueError("lr: must be positive,\n  got \x1b[2J-1"))
+    'lr: must be positive, got �[2J-1'
+    >>> one_line(FileNotFoundError(2, "No such file or directory", "train.jsonl"))
+    'train.jsonl: No such file or directory'
+    """
+    text = " ".join(_told(error).split()) or type(error).__name__
+    return "".join(c if c.isprintable() else "�" for c in text)
+
+
+def _told(error: BaseException | str) -> str:
+    if isinstance(error, ModuleNotFoundError) and error.name and error.name.partition(".")[0] in EXTRAS:
+        package = error.name.partition(".")[0]
+        return f'the package {package!r} is not installed: pip install "debate-rl[{EXTRAS[package]}]"'
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
+
+
+def refuse_shadows(home: Path = HOME) -> None:
+    """ImportError when a folder or file of the user's own stands in the way of one of our packages."""
+    for name in PACKAGES:
+        spec = find_spec(name)
+        found = Path(spec.origin).resolve() if spec and spec.origin else None
+        if found is None:
+            raise ImportError(
+                f"the package {name!r} is missing beside {home / 'commands'}; install debate-rl again"
+            )
+        if found != (home / name / "__init__.py").resolve():
+            place = found.parent if found.name == "__init__.py" else found
+            raise ImportError(
+                f"{place} stands in the way of debate-rl's own package {name!r}; rename it, "
+                "or take its folder out of PYTHONPATH and run from elsewhere"
+            )
