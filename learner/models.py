@@ -199,7 +199,10 @@ def _load_checkpoint(
         )
     except (OSError, ValueError, ImportError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise ModelError(f"model.name_or_path: cannot load {name!r}: {reason}") from error
+        raise ModelError(
+            f"model.name_or_path: cannot load {name!r}: {reason} Give a folder with the model, or check the "
+            "id and the connection to the hub"
+        ) from error
     return model, tokenizer
 
 

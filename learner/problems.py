@@ -37,7 +37,7 @@ def load_run_problems(config: Config) -> Problems:
     env, held = config.env, config.held_out
     environment = _environment(env, env.path)
     elsewhere = held.path is not None or held.kind is not None
-    files = {path: checksum(Path(path)) for path in (env.path, held.path) if path is not None}
+    files = {path: _checksum(path) for path in (env.path, held.path) if path is not None}
     if env.path is not None and not elsewhere:
         everything = environment.problems(split=env.split, limit=None, seed=None)
         train, held_out = _split_off(everything, held.limit, config)
@@ -56,6 +56,13 @@ def load_run_problems(config: Config) -> Problems:
         raise DataError(f"env.kind={env.kind}: split {env.split!r} holds no problems to train on")
     _refuse_overlap(train, held_out)
     return Problems(environment, train, held_out, files, examiner)
+
+
+def _checksum(path: str) -> str:
+    try:
+        return checksum(Path(path))
+    except OSError as error:
+        raise DataError(f"{path}: {error.strerror}; give an existing JSONL, JSON or Parquet file") from error
 
 
 def _environment(env: EnvConfig, path: str | None) -> Environment:

@@ -153,9 +153,10 @@ def open_session(config: Config) -> Iterator[Session]:
     with open_run(
         config.run.dir, config, seed=config.seed, data_checksums=data.checksums, may_change=free
     ) as folder:
-        model, tokenizer, policy = make_policy(config)
-        for problem in (*data.train, *data.held_out):
-            check_fits(problem, policy, config.debate)
+        with _forgotten_on_error(folder):
+            model, tokenizer, policy = make_policy(config)
+            for problem in (*data.train, *data.held_out):
+                check_fits(problem, policy, config.debate)
         _start_weights(config, folder, model, tokenizer, data)
         learner = Learner(model, config.resolved_learner(), total_steps=config.train.steps)
         session = Session(config, folder, data, model, tokenizer, policy, learner)
@@ -169,6 +170,17 @@ def open_session(config: Config) -> Iterator[Session]:
             settings=plain_config(config),
         ) as session.tracker:
             yield session
+
+
+@contextmanager
+def _forgotten_on_error(folder: RunFolder) -> Iterator[None]:
+    """Let a new run that could not begin be begun again with its mistake put right."""
+    try:
+        yield
+    except BaseException:
+        if not folder.resumed:
+            folder.config.unlink(missing_ok=True)
+        raise
 
 
 def _check_scheme(config: Config, data: Problems) -> None:
