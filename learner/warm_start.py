@@ -15,7 +15,7 @@ from debate.settings import Settings
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from debate import DebateConfig
+    from debate import DebateConfig, Problem
     from envs import Environment
     from learner.config import Config
     from learner.demonstrations import Demonstration, Kind
@@ -125,9 +125,7 @@ def _steps(tokenizer: Any, config: Config, environment: Environment, rng: Random
     demonstrator = Demonstrator(config.env.kind, config.debate, habits, rng)
     encoder = Encoder(tokenizer, chat=config.model.chat)
     need = settings.solve_steps * settings.solve_batch + settings.debate_steps * sum(settings.batch)
-    problems = environment.problems(
-        split=config.env.split, limit=min(need, 20_000), seed=derive_seed(config.seed, "warm start problems")
-    )
+    problems = _pool(environment, config, min(need, 20_000))
 
     def batch(kind: Kind, size: int, *, only_right: bool = False) -> _Batch:
         shown = [demonstrator.show(kind, rng.choice(problems), only_right=only_right) for _ in range(size)]
@@ -139,6 +137,20 @@ def _steps(tokenizer: Any, config: Config, environment: Environment, rng: Random
     sizes = [pair for pair in zip(KINDS, settings.batch, strict=True) if pair[0] in held and pair[1]]
     for _ in range(settings.debate_steps):
         yield [batch(kind, size) for kind, size in sizes]
+
+
+def _pool(environment: Environment, config: Config, most: int) -> tuple[Problem, ...]:
+    """Return ``most`` problems of the trained split, or about as many as a small family has."""
+    from envs import DataError
+
+    seed = derive_seed(config.seed, "warm start problems")
+    while True:
+        try:
+            return environment.problems(split=config.env.split, limit=most, seed=seed)
+        except DataError:
+            if most < 32:
+                raise
+            most //= 2
 
 
 def kinds_of_turns(config: DebateConfig) -> frozenset[Kind]:

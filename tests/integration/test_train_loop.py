@@ -1,0 +1,361 @@
+"""The whole loop with a very small model: what a step writes, repeats, resumes and learns."""
+
+from __future__ import annotations
+
+import json
+import sys
+import types
+from pathlib import Path
+
+import pytest
+import torch
+
+import learner.train
+from debate import Problem
+from envs import Grade, GradeStatus
+from learner.advantages import turn_advantages
+from learner.config import Config
+from learner.session import SchemeWarning, open_session
+from learner.tracking import read_metrics
+from learner.train import train, train_step
+from learner.types import group_debates
+from rewards import score_debate
+from transcripts import RewardNumbers, read_records
+
+HANDLES = ("K7", "Q2", "M4")
+REPLIES = [f"<solution>\\boxed{{{answer}}}</solution>" for answer in (1, 2)]
+VOTES = [f"<comparison>{a} > {b}</comparison>" for a in HANDLES for b in HANDLES if a != b]
+TINY = {
+    "hidden_size": 32,
+    "layers": 1,
+    "heads": 2,
+    "kv_heads": 1,
+    "intermediate_size": 48,
+    "context_tokens": 512,
+    "fallback": "none",
+    "init_std": 0.3,
+    "pieces": [*REPLIES, *VOTES, *(f" {n}" for n in range(1, 13)), "<evaluation>?</evaluation>", "?", "\n"],
+}
+PERSONAS = [{"name": name, "instructions": name} for name in ("careful", "quick", "skeptic")]
+DEBATE = {"num_rounds": 2, "max_tokens": 24, "prompts": "tiny", "handles": HANDLES, "personas": PERSONAS}
+BASE = {
+    "seed": 5,
+    "env": {"kind": "echo_env:Echo"},
+    "held_out": {"limit": 4, "every": 0},
+    "debate": DEBATE,
+    "model": {"device": "cpu", "chat": True, "tiny": TINY},
+    "learner": {"lr": 3e-3, "warmup_steps": 1, "beta": 0.01, "micro_batch_tokens": 2048},
+    "train": {"steps": 3, "problems_per_step": 3, "debates_per_problem": 2, "batch_size": 18},
+    "logging": {"progress": "none"},
+}
+PAIR_SUM = {
+    "env": {"kind": "pair_sum", "levels": [1], "limit": 40},
+    "warm_start": {"solve_steps": 10, "debate_steps": 20, "solve_batch": 16, "batch": [4, 4, 2, 2]},
+}
+RLVR = {
+    "debate": {"num_agents": 1, "num_rounds": 1},
+    "rewards": {"truth_weight": 1.0},
+    "train": {"debates_per_problem": 12},
+}
+TIMED = ("seconds/", "tokens_per_second", "time")
+
+
+class Echo:
+    """Say 1 to an odd number and 2 to an even one. Whole replies and votes are single tokens, so that weights
+    drawn at random solve and vote now and then."""
+
+    name = "echo"
+
+    def problems(self, *, split, limit=None, seed=None):
+        numbers = range(1, 9) if split == "train" else range(9, 13)
+        return tuple(Problem(f"e{n}", f" {n}", answer=str(2 - n % 2), kind="number") for n in numbers)
+
+    def grade(self, problem, answer):
+        if answer is None:
+            return Grade(GradeStatus.MISSING, "echo")
+        return Grade(GradeStatus.CORRECT if answer == problem.answer else GradeStatus.WRONG, "echo", answer)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def echo():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "echo_env", types.SimpleNamespace(Echo=Echo))
+        yield
+
+
+def merged(base, changes):
+    result = dict(base)
+    for key, value in changes.items():
+        nested = isinstance(value, dict) and isinstance(result.get(key), dict)
+        result[key] = merged(result[key], value) if nested else value
+    return result
+
+
+def config_of(folder, **changes):
+    return Config.model_validate(merged(BASE, {"run": {"dir": str(folder)}, **changes}))
+
+
+def metrics_of(session):
+    return read_metrics(session.folder.metrics)
+
+
+def untimed(rows):
+    return [{name: v for name, v in row.items() if not name.startswith(TIMED)} for row in rows]
+
+
+def weights_of(session):
+    return {name: value.clone() for name, value in session.model.state_dict().items()}
+
+
+def assert_equal_weights(one, other):
+    assert one.keys() == other.keys()
+    assert all(torch.equal(one[name], other[name]) for name in one)
+
+
+FOUR_STEPS = {
+    "train": {"steps": 4, "save_every": 1},
+    "held_out": {"every": 2},
+    "learner": {"schedule": "linear", "minibatches": 2},
+    "advantages": {"truth": {"baseline": "rae", "scale": "batch"}},
+}
+
+
+@pytest.fixture(scope="module")
+def straight(tmp_path_factory):
+    """Return a session after four steps in one go."""
+    return train(config_of(tmp_path_factory.mktemp("straight") / "run", **FOUR_STEPS))
+
+
+NAMES = """
+reward/peer/mean reward/peer/std reward/truth/mean reward/judge/mean reward/format/mean
+votes/cast votes/valid votes/tie votes/duplicate votes/contradictory votes/own votes/malformed
+votes/not_due votes/unknown_handle votes/same_handle votes/not_shown
+correct correct/n correct/round_0 correct/round_1 correct/all_wrong pass@1 pass@2 pass@6 avg@6 cons@6
+winner/n winner/correct winner/lift
+format/valid format/failed/missing answers/missing truncated
+judge/accuracy judge/decidable judge/parsed_share judge/signal_share
+kl_mean kl_max ratio_mean ratio_max clip_fraction entropy_mean grad_norm loss lr updates skipped_updates
+mismatch_mean mismatch_kl
+advantage/zero_variance_share/peer advantage/zero_variance_share/truth advantage/zero_variance_share/judge
+advantage/turns advantage/rows_dropped
+tokens/completion tokens/prompt tokens/generated tokens/generator tokens/judge completions/distinct
+tokens_per_second prompt/cut grader/timeout grader/crash
+seconds/rollout seconds/reward seconds/learn seconds/record
+"""
+
+
+def test_every_step_writes_the_metrics_by_name(straight):
+    rows = metrics_of(straight)
+    assert [row["step"] for row in rows] == [0, 1, 2, 3]
+    for row in rows:
+        assert sorted(set(NAMES.split()) - row.keys()) == []
+        assert None not in row.values()
+    assert rows[0]["ratio_mean"] == pytest.approx(1.0, abs=0.2)
+    assert rows[0]["mismatch_mean"] < 1e-3  # trainer and sampler agree on what was sampled
+    assert rows[0]["advantage/turns"] == 3 * 2 * 3 * 3
+
+
+def test_held_out_figures_come_every_second_step(straight):
+    with_figures = [row["step"] for row in metrics_of(straight) if "eval/debate/winner" in row]
+    assert with_figures == [1, 3]
+    last = metrics_of(straight)[3]
+    assert {"eval/debate/round_0", "eval/debate/round_1", "eval/direct/self_consistency"} <= last.keys()
+    assert last["seconds/evaluate"] > 0
+
+
+def test_the_run_folder_holds_checkpoints_and_transcripts(straight):
+    folder = straight.folder
+    assert sorted(p.name for p in folder.transcripts.iterdir()) == [f"step_{n:06d}.jsonl" for n in range(4)]
+    assert sorted(p.name for p in folder.checkpoints.iterdir()) == [f"step_{n:06d}" for n in (2, 3, 4)]
+    assert json.loads(folder.facts.read_text())["seed"] == 5
+
+
+def test_transcripts_replay_to_the_same_rewards_and_advantages(straight):
+    config, ema = straight.config, {}
+    for step in range(4):
+        shard = straight.folder.transcripts / f"step_{step:06d}.jsonl"
+        records = list(read_records(shard))
+        assert [r.group for r in records] == [r.debate.problem.id for r in records]
+        rewards = [score_debate(r.debate, r.correct, config.rewards) for r in records]
+        assert [RewardNumbers.of(reward) for reward in rewards] == [r.rewards for r in records]
+        debates = [r.debate for r in records]
+        groups = [group_debates(debates[i : i + 2], rewards[i : i + 2]) for i in range(0, len(debates), 2)]
+        again = turn_advantages(groups, config.rewards, config.advantages, ema)
+        assert flat(groups, again) == [flat_record(r) for r in records]
+    assert tuple(sorted(ema.items())) == tuple(sorted(straight.ema.items()))
+
+
+def flat(groups, advantages):
+    """Return {turn: (generator, judge, format)} of each debate, from the nested advantages."""
+    debates = []
+    for group, parts in zip(groups, advantages.turns, strict=True):
+        of_group = {}
+        for trajectory, turn_parts in zip(group.trajectories, parts, strict=True):
+            found = of_group.setdefault(trajectory.debate, {})
+            for transition, part in zip(trajectory.transitions, turn_parts, strict=True):
+                if part is not None:
+                    found[transition.turn.id] = (part.generator, part.judge, part.format)
+        debates += [of_group[k] for k in sorted(of_group)]
+    return debates
+
+
+def flat_record(record):
+    return {part.turn: (part.generator, part.judge, part.format) for part in record.advantages}
+
+
+@pytest.mark.parametrize("extra", [{}, PAIR_SUM], ids=["echo", "warm_started_pair_sum"])
+def test_stopping_in_the_third_step_and_going_on_equals_the_straight_run(
+    extra, straight, tmp_path, monkeypatch
+):
+    changes = FOUR_STEPS | extra
+    whole = train(config_of(tmp_path / "whole", **changes)) if extra else straight
+    config = config_of(tmp_path / "run", **changes)
+
+    def stopped(session, step):
+        if step == 2:
+            train_step(session, step)  # its transcripts are written, and nothing after
+            raise KeyboardInterrupt
+        return train_step(session, step)
+
+    monkeypatch.setattr(learner.train, "train_step", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        train(config)
+    monkeypatch.undo()
+    assert len(read_metrics(Path(config.run.dir) / "metrics.jsonl")) == 2
+    torch.manual_seed(99)  # another process has other global generators
+    resumed = train(config)
+    assert untimed(metrics_of(resumed)) == untimed(metrics_of(whole))
+    assert_equal_weights(weights_of(resumed), weights_of(whole))
+    assert resumed.ema == whole.ema
+    assert list(read_records(resumed.folder.transcripts)) == list(read_records(whole.folder.transcripts))
+
+
+def test_a_finished_run_does_nothing_more(straight, tmp_path):
+    whole = straight
+    before = whole.folder.metrics.read_bytes()
+    again = train(whole.config)
+    assert again.step == 4
+    assert whole.folder.metrics.read_bytes() == before
+    assert_equal_weights(weights_of(again), weights_of(whole))
+
+
+def test_the_same_seed_gives_the_same_run_and_another_seed_does_not(tmp_path):
+    steps = {"train": {"steps": 2}}
+    runs = [
+        train(config_of(tmp_path / name, seed=seed, **steps)) for name, seed in (("a", 5), ("b", 5), ("c", 6))
+    ]
+    rows = [untimed(metrics_of(run)) for run in runs]
+    assert rows[0] == rows[1]
+    assert rows[0] != rows[2]
+    assert_equal_weights(weights_of(runs[0]), weights_of(runs[1]))
+
+
+VARIANTS = [
+    pytest.param({"model": {"lora_rank": 4}, "learner": {"beta": 0.1}}, id="lora"),
+    pytest.param(RLVR | {"seed": 0}, id="rlvr"),
+    pytest.param({"learner": {"loss": "dr_grpo"}}, id="dr_grpo"),
+    pytest.param({"learner": {"loss": "importance_sampling"}}, id="importance_sampling"),
+    pytest.param({"train": {"control": "shuffled_votes"}}, id="shuffled_votes"),
+    pytest.param({"rewards": {"mix": "rewards", "peer": "bradley_terry"}}, id="mixed_rewards"),
+    pytest.param({"debate": {"history_rounds": -1, "num_rounds": 3, "judge_own": True}}, id="all_history"),
+    pytest.param(merged(PAIR_SUM, {"env": {"kind": "words"}}), id="warm_started_words"),
+]
+
+
+@pytest.mark.parametrize("changes", VARIANTS)
+def test_variants_run_and_move_the_weights(changes, tmp_path):
+    if changes.get("debate", {}).get("judge_own"):
+        changes = merged(changes, {"rewards": {"judge_own": True}})
+    config = config_of(tmp_path / "run", **merged({"train": {"steps": 2}}, changes))
+    with open_session(config) as session:
+        before = weights_of(session)
+        for step in range(2):
+            session.finish_step(step, train_step(session, step))
+        after = weights_of(session)
+    moved = {name for name in before if not torch.equal(before[name], after[name])}
+    assert moved
+    if config.model.lora_rank:
+        assert all("lora_" in name for name in moved)
+    assert all(row["skipped_updates"] == 0 for row in metrics_of(session))
+
+
+@pytest.mark.filterwarnings("ignore::learner.session.SchemeWarning")
+@pytest.mark.parametrize("debate", [RLVR["debate"], {"num_agents": 2}, {"history_rounds": 0}])
+def test_a_warm_start_fits_a_protocol_without_comparisons(debate, tmp_path):
+    config = config_of(tmp_path / "run", **merged(PAIR_SUM, {"debate": debate, "train": {"steps": 1}}))
+    assert metrics_of(train(config))[0]["judge/due"] == 0
+
+
+def test_a_lora_run_goes_on_from_its_adapter(tmp_path):
+    changes = {"model": {"lora_rank": 4}, "learner": {"beta": 0.1}, "train": {"save_every": 1}}
+    whole = train(config_of(tmp_path / "whole", **changes))
+    with open_session(config_of(tmp_path / "parts", **changes)) as session:
+        for step in range(2):
+            session.finish_step(step, train_step(session, step))
+    resumed = train(config_of(tmp_path / "parts", **changes))
+    assert_equal_weights(weights_of(resumed), weights_of(whole))
+    assert untimed(metrics_of(resumed)) == untimed(metrics_of(whole))
+
+
+@pytest.fixture
+def open_file(tmp_path):
+    path = tmp_path / "open.jsonl"
+    rows = [{"id": f"o{n}", "question": f"Which is nicer, {n} or {n + 1}?"} for n in range(8)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+def open_changes(path, **debate):
+    handles = {"handles": ["K7", "Q2", "M4", "T9"], **debate}
+    return {
+        "env": {"kind": "open", "path": path, "levels": None, "limit": None},
+        "held_out": {"limit": 4, "every": 1},
+        "debate": handles,
+    }
+
+
+def test_open_problems_train_from_peer_votes_only(open_file, tmp_path):
+    session = train(config_of(tmp_path / "run", **open_changes(open_file, num_agents=4)))
+    rows = metrics_of(session)
+    for row in rows:
+        assert row["reward/truth/n"] == 0
+        assert not {"correct", "reward/truth/mean", "winner/correct", "judge/accuracy"} & row.keys()
+        assert not any(name.startswith("eval/") for name in row)
+    records = list(read_records(session.folder.transcripts))
+    assert all(record.correct is None for record in records)
+    assert {score for r in records for row in r.rewards.truth for score in row} == {None}
+    assert len(session.data.train) == 8
+
+
+def test_open_problems_with_three_agents_warn_once_of_the_empty_judge_stream(open_file, tmp_path):
+    with pytest.warns(SchemeWarning, match="judge stream is off") as caught:
+        train(config_of(tmp_path / "run", **open_changes(open_file), train={"steps": 1}))
+    assert len(caught) == 1
+
+
+def test_open_problems_without_votes_are_refused_before_anything_is_written(open_file, tmp_path):
+    config = config_of(tmp_path / "run", **open_changes(open_file, num_agents=1))
+    with pytest.raises(ValueError, match="nothing to learn from: the problems have no answers"):
+        train(config)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_tiny_policy_learns_an_easy_task(tmp_path):
+    """Truth alone, one agent, whole replies of one token: at first each of some forty is as likely."""
+    config = config_of(
+        tmp_path / "run",
+        held_out={"limit": 0},
+        debate=RLVR["debate"] | {"max_tokens": 1},
+        rewards=RLVR["rewards"],
+        learner={"lr": 2e-2, "beta": 0.0, "warmup_steps": 0},
+        train={
+            "steps": 25,
+            "problems_per_step": 8,
+            "debates_per_problem": 8,
+            "batch_size": 64,
+            "save_every": 0,
+        },
+    )
+    rows = metrics_of(train(config))
+    assert sum(row["correct"] for row in rows[:3]) / 3 < 0.4
+    assert sum(row["correct"] for row in rows[-3:]) / 3 > 0.8
