@@ -25,7 +25,7 @@ from debate.prompts import (
     task_text,
 )
 from debate.seeds import derive_seed
-from debate.showing import Shown, comparable, rounds_shown, shorten
+from debate.showing import Shown, comparable, rounds_held, rounds_shown, shorten
 from debate.types import Message, Persona, Policy, Problem, TurnId
 
 
@@ -258,7 +258,7 @@ def _barest_views(table: Table) -> Iterator[View]:
     seats = range(table.config.num_agents)
     mark = table.texts.cut or table.texts.unreadable
     past: list[list[Entry]] = []
-    for round_ in range(table.config.num_rounds + table.config.final_ballot):
+    for round_ in range(rounds_held(table.config)):
         for agent in seats:
             newest = [one for entries in rounds_of_view(table, past, agent, round_)[-1:] for one in entries]
             yield _assemble(table, newest, agent, round_, left_out=len(past) > 1)

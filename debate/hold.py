@@ -24,7 +24,7 @@ from debate.history import (
 from debate.parsing import parse_turn
 from debate.prompts import SECTIONS
 from debate.seeds import derive_seed
-from debate.showing import public_part
+from debate.showing import public_part, rounds_held
 from debate.types import (
     Completion,
     Debate,
@@ -60,10 +60,8 @@ async def _debate(problem: Problem, policy: Policy, config: DebateConfig, seed: 
     table, room, version = set_table(problem, config, seed), room_for_prompt(policy, config), policy.version
     turns: list[Turn] = []
     past: list[list[Entry]] = []  # what others may see, (round, N)
-    for round_ in range(config.num_rounds + config.final_ballot):
+    for round_ in range(rounds_held(config)):
         views = [view(table, past, agent, round_, room) for agent in range(config.num_agents)]
-        if round_ == config.num_rounds and not views[0].due:
-            break  # nobody has two solutions to compare: no ballot
         requests = [
             _request(table, seen, TurnId(agent, round_), seed, name) for agent, seen in enumerate(views)
         ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from debate.config import DebateConfig
 from debate.escape import clean, without_private
 from debate.types import FailureReason, Span, Turn, TurnId
 
@@ -52,6 +53,17 @@ def rounds_shown(round_: int, history_rounds: int) -> range:
     [[0, 1, 2], [], [2], [1, 2]]
     """
     return range(0 if history_rounds < 0 else max(0, round_ - history_rounds), round_)
+
+
+def rounds_held(config: DebateConfig) -> int:
+    """Return how many rounds a debate has: R, and the ballot if it is wanted and shows anybody a pair.
+
+    >>> [rounds_held(DebateConfig(num_agents=n, num_rounds=2)) for n in (1, 2, 3)]
+    [2, 2, 3]
+    """
+    sides = config.num_agents if config.judge_own else config.num_agents - 1
+    due = config.num_agents >= 2 and sides >= 2 and config.history_rounds != 0
+    return config.num_rounds + (config.final_ballot and due)
 
 
 def comparable(shown: tuple[TurnId, ...], agent: int, *, judge_own: bool) -> tuple[TurnId, ...]:

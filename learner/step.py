@@ -135,9 +135,11 @@ class Learner:
             for batch in minibatch:
                 if self.config.needs_reference:
                     batch.ref = self._reference_logprobs(batch)
+                if place == 0:
+                    continue
                 if self.config.old_logprobs == "sampling":
                     batch.old = batch.sampling_logprobs
-                elif place > 0:
+                else:
                     batch.old = action_logprobs(self.model, batch)[0]
                     _tally_mismatch(batch, batch.old, tally)
 
@@ -164,8 +166,9 @@ class Learner:
     def _backward(self, batch: MicroBatch, config: LossConfig, tally: Tally) -> float:
         logprobs, entropy = action_logprobs(self.model, batch)
         if batch.old is None:
-            batch.old = logprobs.detach()
-            _tally_mismatch(batch, batch.old, tally)
+            _tally_mismatch(batch, logprobs.detach(), tally)
+            from_sampler = self.config.old_logprobs == "sampling"
+            batch.old = batch.sampling_logprobs if from_sampler else logprobs.detach()
         outputs = self._loss(_inputs(batch, logprobs, batch.old), config)
         outputs.loss.backward()
         tally.add(outputs.metrics, weight=len(entropy))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-_TOKEN = re.compile(r"(\\{1,2}(?:boxed|fbox)[ \t\r\n]{0,4}\{)|\\.|[{}]", re.DOTALL)
+_TOKEN = re.compile(r"(\\{1,2}boxed[ \t\r\n]{0,4}\{)|\\.|[{}]", re.DOTALL)
 
 
 def last_boxed(text: str) -> str | None:
-    r"""Return what the last balanced ``\boxed{}`` or ``\fbox{}`` holds, exactly as written, or None.
+    r"""Return what the last balanced ``\boxed{}`` holds, exactly as written, or None.
 
     "Last" goes by where the box starts, so the inner of two nested boxes wins; a box that never closes
     is passed over. Escaped braces do not count as braces. One pass, linear in the length.

@@ -149,13 +149,23 @@ def characters(pieces: Sequence[bytes]) -> tuple[str, list[int]]:
     text: list[str] = []
     offsets, length = [], 0
     for piece in pieces:
-        pending = bool(decoder.getstate()[0])
-        head = decoder.decode(piece[:1])
-        broken = pending and (len(head) > 1 or (len(head) == 1 and bool(decoder.getstate()[0])))
-        offsets.append(length + broken)
+        held, first = decoder.getstate()[0], piece[:1]
+        head = decoder.decode(first)
+        offsets.append(length + _complete(held, first, head, waits=bool(decoder.getstate()[0])))
         text.append(head + decoder.decode(piece[1:]))
         length += len(text[-1])
     return "".join(text) + decoder.decode(b"", final=True), offsets
+
+
+def _complete(held: bytes, first: bytes, head: str, *, waits: bool) -> int:
+    """Return how many characters the decoder's ``held`` bytes make without the next byte, ``first``.
+
+    ``head`` is what came out with that byte, ``waits`` whether more is awaited. Python holds back the bytes of
+    half a surrogate (ED, then A0 or more) as if they could become a character; each of them is one.
+    """
+    if first and held[:1] == b"\xed" and (held + first)[1] >= 0xA0:
+        return len(held)
+    return int(bool(held) and (len(head) > 1 or (len(head) == 1 and waits)))
 
 
 def _is_utf8(data: bytes) -> bool:

@@ -70,7 +70,7 @@ PIECES = (
 REPLIES = (
     "<solution>2 + 2 = \\boxed{4}</solution>\n<evaluation>K7 is right, Q2 < M4?</evaluation>\n"
     "<comparison>\nK7 > Q2: Q2 adds wrongly\n- **M4** = K7\nQ2 < M4 < K7\n</comparison>",
-    "<think>Draft <comparison>Q2 > K7</comparison></think>\n```xml\n<Solution>\\fbox{1}</Solution>\n```\n"
+    "<think>Draft <comparison>Q2 > K7</comparison></think>\n```xml\n<Solution>\\boxed{1}</Solution>\n```\n"
     "<EVALUATION>fine</EVALUATION><comparison>\nk7 is better than q2\nK7, Q2 and M4 are tied\nK7 > Q2",
     "I will use <solution> and <comparison>.\n<solution>x < y & \\boxed{\\frac{1}{2}}\n<evaluation>ok\n"
     "<comparison>\n1. K7 &gt; Q2; Q2 = M4\n2. X5 > K7\n</comparison> Done.",

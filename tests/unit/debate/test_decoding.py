@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from debate.policies.decoding import TokenText, characters
@@ -41,6 +41,9 @@ def test_random_ids_decode_as_the_tokenizer_says(trained_tokenizer, data):
 
 @settings(max_examples=300, deadline=None)
 @given(chunks=st.lists(st.binary(max_size=4), max_size=16))
+@example(chunks=[b"\xed", b"\xa0"])
+@example(chunks=[b"\xed\xa0", b"a"])
+@example(chunks=[b"a\xed", b"\xa0", b"\x80", b"b"])
 def test_characters_against_the_prefixes(chunks):
     text, offsets = characters(chunks)
     whole = b"".join(chunks)

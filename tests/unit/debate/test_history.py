@@ -221,6 +221,28 @@ def test_check_fits_passes_what_fits_and_refuses_the_rest_with_id_and_length():
         check_fits(PROBLEM, Counting({}), config.model_copy(update={"max_tokens": 10_000}))
 
 
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {"num_agents": 1, "num_rounds": 1},
+        {"num_agents": 1, "num_rounds": 1, "judge_own": True},
+        {"num_agents": 2, "num_rounds": 1},
+        {"num_agents": 3, "num_rounds": 2, "history_rounds": 0},
+    ],
+)
+def test_a_ballot_that_is_not_due_needs_no_room(shape):
+    """Plain RLVR must not be refused for the prompt of a ballot that nobody will be asked for."""
+    config = DebateConfig(max_tokens=1, **shape)
+    free = ScriptedPolicy({}, default="<solution>\\boxed{4}</solution>")
+    debate = asyncio.run(hold_debate(PROBLEM, free, config, seed=1))
+    assert not any(turn.ballot for turn in debate.turns)
+    longest = max(-(-characters(request.messages) // 3) for request in free.requests)
+    tight = config.model_copy(update={"context_tokens": longest + 1})
+    check_fits(PROBLEM, ScriptedPolicy({}), tight)
+    policy = ScriptedPolicy({}, default="<solution>\\boxed{4}</solution>")
+    assert asyncio.run(hold_debate(PROBLEM, policy, tight, seed=1)).turns == debate.turns
+
+
 def test_what_check_fits_passes_can_be_held_whatever_is_said():
     """The barest prompts of a debate are at least as long as the ones it falls back on."""
     policy = Counting({}, default="<solution>" + "x" * 9000 + "</solution><evaluation>" + "y" * 9000)

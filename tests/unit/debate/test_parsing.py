@@ -91,6 +91,7 @@ def test_failure_names_the_line() -> None:
         (r"\boxed{\left\{ x \right.}", r"\left\{ x \right."),
         (r"\\\boxed{5}", "5"),
         (r"\boxed 5", None),
+        (r"\boxed{1} as in \fbox{note}", "1"),
         (r"\unboxed{5}", None),
         ("\\boxed\n{5}", "5"),
     ],

@@ -308,6 +308,8 @@ def test_ratios_of_later_minibatches_start_from_the_weights_before_the_first_upd
 def test_old_log_probabilities_can_be_the_samplers():
     metrics = Learner(model_of(), config_of(old_logprobs="sampling")).step(random_rows())
     assert metrics["ratio_max"] > 1.01
+    recomputed = Learner(model_of(), config_of()).step(random_rows())
+    assert metrics["mismatch_kl"] == recomputed["mismatch_kl"] > 1, "the sampler is compared all the same"
 
 
 def test_minibatches_share_the_rows_and_few_rows_make_fewer():
