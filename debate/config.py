@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -50,12 +51,19 @@ class DebateConfig(Settings):
             raise ValueError("needs at least one persona")
         return value
 
+    @field_validator("personas")
+    @classmethod
+    def _possible_temperatures(cls, value: tuple[Persona, ...] | str | None) -> object:
+        for persona in value if isinstance(value, tuple) else ():
+            if not (isfinite(persona.temperature) and persona.temperature >= 0):
+                raise ValueError(f"{persona.name}: temperature {persona.temperature} must be 0 or more")
+        return value
+
     @model_validator(mode="after")
     def _enough_handles(self) -> Self:
         if self.handles is not None and len({h.upper() for h in self.handles}) < self.num_agents:
-            raise ValueError(
-                f"handles: {self.num_agents} agents need as many different labels, got {len(set(self.handles))}"
-            )
+            different = len({h.upper() for h in self.handles})
+            raise ValueError(f"handles: {self.num_agents} agents need as many labels, got {different}")
         return self
 
     @property

@@ -8,27 +8,32 @@ from debate.types import Persona
 PERSONAS: tuple[Persona, ...] = (
     Persona(
         "Methodical Analyst",
-        "Work step by step. State what is given, name each rule you use, and check every line before the next.",
+        "Work step by step. "
+        "State what is given, name each rule you use, and check every line before the next.",
         0.6,
     ),
     Persona(
         "Creative Problem-Solver",
-        "Look for an unusual way in: a symmetry, a picture, a change of variables. Then verify that it holds.",
+        "Look for an unusual way in: a symmetry, a picture, a change of variables. "
+        "Then verify that it holds.",
         1.0,
     ),
     Persona(
         "Devil's Advocate",
-        "Doubt the obvious answer. Look for hidden assumptions and edge cases, and try to break each argument.",
+        "Doubt the obvious answer. "
+        "Look for hidden assumptions and edge cases, and try to break each argument.",
         0.9,
     ),
     Persona(
         "Synthesizer",
-        "Weigh the approaches you know or see, keep the strongest steps of each, and join them into one solution.",
+        "Weigh the approaches you know or see, "
+        "keep the strongest steps of each, and join them into one solution.",
         1.0,
     ),
     Persona(
         "First Principles Thinker",
-        "Start from definitions. Derive what you need instead of recalling it, and trust no formula unproven.",
+        "Start from definitions. "
+        "Derive what you need instead of recalling it, and trust no formula unproven.",
         0.8,
     ),
 )

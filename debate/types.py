@@ -155,11 +155,11 @@ class Ballot:
 
 @dataclass(frozen=True, slots=True)
 class ParsedTurn:
-    """What could be read from one reply.
+    r"""What could be read from one reply.
 
     ``solution``, ``evaluation`` and ``comparison`` are the insides of the last complete block of each
     kind (or of the last unfinished one); ``comparison_block`` includes the tags, ``thinking`` is the
-    leading think block. ``answer`` is the last balanced ``\\boxed{}`` of the solution, as written.
+    leading think block. ``answer`` is the last balanced ``\boxed{}`` of the solution, as written.
     """
 
     solution: Span | None = None

@@ -160,8 +160,8 @@ def characters(pieces: Sequence[bytes]) -> tuple[str, list[int]]:
 def _complete(held: bytes, first: bytes, head: str, *, waits: bool) -> int:
     """Return how many characters the decoder's ``held`` bytes make without the next byte, ``first``.
 
-    ``head`` is what came out with that byte, ``waits`` whether more is awaited. Python holds back the bytes of
-    half a surrogate (ED, then A0 or more) as if they could become a character; each of them is one.
+    ``head`` is what came out with that byte, ``waits`` whether more is awaited. Python holds back the bytes
+    of half a surrogate (ED, then A0 or more) as if they could become a character; each of them is one.
     """
     if first and held[:1] == b"\xed" and (held + first)[1] >= 0xA0:
         return len(held)

@@ -93,6 +93,12 @@ def test_temperatures_come_from_the_personas_in_use():
     assert hold(policy, DebateConfig(num_agents=3)).personas == PERSONAS[:3]
 
 
+@pytest.mark.parametrize("temperature", [-0.1, float("nan"), float("inf")])
+def test_a_temperature_that_cannot_be_sampled_at_is_refused(temperature):
+    with pytest.raises(ValueError, match=r"Ann: temperature .* must be 0 or more"):
+        DebateConfig(personas=(Persona("Bea", "x", 0.0), Persona("Ann", "y", temperature)))
+
+
 def test_a_vote_goes_to_the_newest_shown_turn_of_the_label():
     """D1: the vote of round 2 is about round 1, that of the ballot about the last round."""
     config = DebateConfig(num_rounds=2, history_rounds=-1)

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from learner.config_learner import LOSS_NAMES
 from learner.losses import LOSSES, LossConfig, LossInputs, Totals, find_loss
 
 NAMES = sorted(LOSSES)
@@ -53,6 +54,11 @@ def random_inputs(rows=5, tokens=7, *, seed=0, ref=True) -> LossInputs:
         mask=mask,
         stream=torch.randint(1, 3, (rows, tokens), generator=generator),
     )
+
+
+def test_the_configuration_knows_every_loss():
+    """The names stand twice, because the configuration must not load torch."""
+    assert sorted(LOSS_NAMES) == NAMES
 
 
 # By hand ------------------------------------------------------------------------------------------
