@@ -70,7 +70,7 @@ def script(solutions):
 
 
 def votes(rows, seen, request):
-    """Return a line for each pair of others' solutions; the right one of a decidable pair wins at ACCURACY."""
+    """Return a line for each pair of others'; the right one of a decidable pair wins at ACCURACY."""
     rng = Random(request.seed)
     right = {entry.handle: is_right(rows, entry) for entry in seen.entries if entry.handle != seen.handle}
     lines = []

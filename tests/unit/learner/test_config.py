@@ -1,0 +1,54 @@
+import pytest
+from pydantic import ValidationError
+
+from learner.config import Config
+
+TINY = {"model": {"tiny": {}}}
+
+
+def config(**changes):
+    return Config.model_validate(TINY | changes)
+
+
+def test_defaults_hold_together():
+    assert config().train.steps == 100
+    assert config().warm_start.steps == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"debate": {"num_agent": 3}}, "unknown key 'num_agent'; did you mean 'num_agents'"),
+        ({"debate": {"num_agents": 0}}, "greater than or equal to 1"),
+        ({"learner": {"lr": "fast"}}, "valid number"),
+        ({"debate": {"judge_own": True}}, "rewards.judge_own and debate.judge_own must be equal"),
+        ({"rewards": {"judge_truth_weight": 0.0}}, "no pair has two judges"),
+        ({"debate": {"num_agents": 1}, "rewards": {"truth_weight": 0.0}}, "nothing to learn from"),
+        (
+            {"warm_start": {"solve_steps": 1}},
+            "demonstrations of pair_sum, words and not of env.kind = 'gsm8k'",
+        ),
+        (
+            {
+                "warm_start": {"debate_steps": 1},
+                "env": {"kind": "words"},
+                "model": {"tiny": {}, "lora_rank": 4},
+            },
+            "model.lora_rank = 4 trains an adapter",
+        ),
+        ({"train": {"control": "coin"}}, "shuffled_votes"),
+        ({"model": {"tiny": {}, "name_or_path": "x"}}, "exactly one of name_or_path"),
+    ],
+)
+def test_impossible_settings_are_refused_in_words(changes, message):
+    with pytest.raises(ValidationError, match=message):
+        config(**changes)
+
+
+def test_the_learner_takes_its_seed_from_the_run_and_dr_grpos_constant_from_the_debate():
+    one = config(debate={"max_tokens": 40, "thinking_tokens": 2}, seed=1).resolved_learner()
+    assert one.max_tokens == 42
+    assert config(learner={"max_tokens": 7}).resolved_learner().max_tokens == 7
+    assert one.seed != config(seed=2).resolved_learner().seed
+    assert one.seed != config(seed=1, learner={"seed": 1}).resolved_learner().seed
+    assert one.seed == config(seed=1).resolved_learner().seed

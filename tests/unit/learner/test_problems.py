@@ -1,0 +1,95 @@
+import json
+
+import pytest
+
+from envs import DataError
+from learner.config import Config
+from learner.problems import load_run_problems
+
+
+def loaded(**changes):
+    return load_run_problems(Config.model_validate({"model": {"tiny": {}}} | changes))
+
+
+def write(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def file(tmp_path):
+    rows = [{"id": f"q{n}", "question": f"What is {n} + 1?", "answer": str(n + 1)} for n in range(10)]
+    return write(tmp_path / "own.jsonl", rows)
+
+
+def ids(problems):
+    return sorted(problem.id for problem in problems)
+
+
+def test_a_familys_splits_are_disjoint_and_the_held_out_ones_do_not_depend_on_the_runs_seed():
+    env, held_out = {"kind": "pair_sum", "levels": [1], "limit": 50}, {"limit": 30}
+    one, other = (loaded(env=env, held_out=held_out, seed=seed) for seed in (1, 2))
+    assert len(one.train) == 50
+    assert not {p.question for p in one.train} & {p.question for p in one.held_out}
+    assert one.held_out == other.held_out
+    assert one.train != other.train
+    assert loaded(env=env, held_out=held_out | {"seed": 9}).held_out != one.held_out
+
+
+def test_one_file_is_split_into_trained_and_held_out(file):
+    env = {"kind": "jsonl", "path": file}
+    data = loaded(env=env, held_out={"limit": 3})
+    assert (len(data.train), len(data.held_out)) == (7, 3)
+    assert ids([*data.train, *data.held_out]) == [f"q{n}" for n in range(10)]
+    assert list(data.checksums) == [file]
+    other_run = loaded(env=env | {"limit": 4}, held_out={"limit": 3}, seed=8)
+    assert other_run.held_out == data.held_out
+    assert set(other_run.train) < set(data.train)
+    assert len(other_run.train) == 4
+    assert loaded(env=env, held_out={"limit": 0}).held_out == ()
+
+
+def test_a_question_that_stands_twice_is_not_on_both_sides(tmp_path):
+    rows = [{"id": f"q{n}", "question": f"What is {n % 3}?", "answer": "1"} for n in range(9)]
+    env = {"kind": "jsonl", "path": write(tmp_path / "twice.jsonl", rows)}
+    for seed in range(8):
+        data = loaded(env=env, held_out={"limit": 2, "seed": seed})
+        assert len(data.held_out) == 2
+        assert not {p.question for p in data.train} & {p.question for p in data.held_out}
+
+
+def test_a_file_that_would_all_be_held_out_is_refused(file):
+    with pytest.raises(DataError, match=r"own.jsonl: 10 problems.*lower held_out.limit"):
+        loaded(env={"kind": "jsonl", "path": file}, held_out={"limit": 10})
+
+
+def test_a_held_out_file_that_shares_questions_is_refused(file, tmp_path):
+    other = write(tmp_path / "held.jsonl", [{"id": "x", "question": "What is 4 + 1?", "answer": "5"}])
+    env = {"kind": "jsonl", "path": file}
+    with pytest.raises(DataError, match=r"1 questions are also trained on.*What is 4 \+ 1\?"):
+        loaded(env=env, held_out={"path": other})
+    fresh = write(tmp_path / "fresh.jsonl", [{"id": "x", "question": "What is 44 + 1?", "answer": "45"}])
+    data = loaded(env=env, held_out={"path": fresh})
+    assert (len(data.train), ids(data.held_out)) == (10, ["x"])
+    assert sorted(data.checksums) == sorted([file, fresh])
+
+
+def test_another_kind_is_held_out_with_its_own_grader():
+    data = loaded(env={"kind": "pair_sum", "levels": [1], "limit": 5}, held_out={"kind": "words", "limit": 2})
+    assert (data.environment.name, data.examiner.name) == ("pair_sum", "words")
+    problem = data.held_out[0]
+    assert data.examiner.grade(problem, problem.answer).verdict is True
+
+
+def test_open_problems_are_all_trained_on(tmp_path):
+    path = write(tmp_path / "open.jsonl", [{"id": f"o{n}", "question": f"Why {n}?"} for n in range(5)])
+    data = loaded(env={"kind": "open", "path": path})
+    assert (len(data.train), data.held_out) == (5, ())
+    assert {problem.kind for problem in data.train} == {"open"}
+
+
+def test_a_missing_or_empty_file_is_one_clear_line(tmp_path):
+    with pytest.raises((DataError, OSError), match=r"gone.jsonl"):
+        loaded(env={"kind": "jsonl", "path": str(tmp_path / "gone.jsonl")})
+    with pytest.raises(DataError, match=r"empty.jsonl"):
+        loaded(env={"kind": "jsonl", "path": write(tmp_path / "empty.jsonl", [])})
