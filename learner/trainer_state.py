@@ -31,7 +31,8 @@ def write_trainer(path: Path, optimizer: Stateful | None, scheduler: Stateful | 
         "torch_rng": torch.get_rng_state(),
         "cuda_rng": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
     }
-    torch.save(state, path)
+    with path.open("wb") as file:  # by its name torch would write it without telling why it cannot
+        torch.save(state, file)
 
 
 def load_trainer(

@@ -1,0 +1,78 @@
+"""A recipe that trains in a second, and the command line called in this process."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+import pytest
+
+TINY = """\
+[env]
+kind = "pair_sum"
+levels = [1]
+limit = 20
+
+[held_out]
+limit = 2
+every = 0
+
+[debate]
+num_agents = 3
+num_rounds = 2
+max_tokens = 24
+prompts = "tiny"
+handles = ["K7", "Q2", "M4"]
+
+[rewards]
+truth_weight = 0.5
+
+[model]
+device = "cpu"
+chat = true
+
+[model.tiny]
+hidden_size = 16
+layers = 1
+heads = 2
+kv_heads = 1
+intermediate_size = 24
+context_tokens = 512
+fallback = "bytes"
+
+[learner]
+warmup_steps = 1
+
+[train]
+steps = 2
+problems_per_step = 2
+debates_per_problem = 2
+save_every = 1
+"""
+
+
+@pytest.fixture(scope="session")
+def tiny_recipe(tmp_path_factory) -> str:
+    """The path of the recipe; its run folder is runs/debate in the working directory."""
+    path = tmp_path_factory.mktemp("recipe") / "tiny.toml"
+    path.write_text(TINY)
+    return str(path)
+
+
+@pytest.fixture
+def debate_command(monkeypatch, capsys):
+    """Return call(*arguments) -> (exit code, stdout, stderr) of ``debate``, run in this process."""
+    from commands.main import run
+
+    monkeypatch.setattr(warnings, "formatwarning", warnings.formatwarning)  # ``run`` sets its own
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["debate", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            run()
+        said = capsys.readouterr()
+        return ended.value.code or 0, said.out, said.err
+
+    return call
