@@ -1,0 +1,168 @@
+"""Evaluation against figures worked out by hand: two problems, three agents, two rounds, a final ballot."""
+
+from __future__ import annotations
+
+import pytest
+
+from debate import DebateConfig, Problem
+from debate.policies.scripted import ScriptedPolicy
+from debate.prompts import load_prompts
+from debate.prompts.reading import read_prompt
+from envs import EnvironmentSpecError, Grade, GradeStatus
+from learner.evaluate import evaluate
+
+CONFIG = DebateConfig(num_rounds=2, prompts="tiny", max_tokens=500)
+TEXTS = load_prompts("tiny")
+PROBLEMS = [Problem(name, f"Question {name}", answer="1", kind="number") for name in ("a", "b")]
+
+
+class Exact:
+    name = "exact"
+
+    def problems(self, *, split, limit=None, seed=None):
+        return tuple(PROBLEMS)
+
+    def grade(self, problem, answer):
+        if answer is None:
+            return Grade(GradeStatus.MISSING, "exact")
+        return Grade(GradeStatus.CORRECT if answer == problem.answer else GradeStatus.WRONG, "exact", answer)
+
+
+ANSWERS = {  # by problem, round and agent: what is boxed
+    ("a", 0): "133",
+    ("a", 1): "113",
+    ("b", 0): "222",
+    ("b", 1): "312",
+}
+
+
+def solution(answer):
+    return f"<solution>\\boxed{{{answer}}}</solution>"
+
+
+def judged(seen, better):
+    """Return the verdict of a judge who takes the boxed answer ``better`` over any other."""
+    good = [e.handle for e in seen.entries if f"{{{better}}}" in e.solution and e.handle != seen.handle]
+    rest = [e.handle for e in seen.entries if e.handle not in good and e.handle != seen.handle]
+    lines = [f"{left} > {right}" for left in good for right in rest]
+    return judgment("\n".join(lines))
+
+
+def judgment(lines):
+    return f"<evaluation>.</evaluation><comparison>{lines}\n</comparison>"
+
+
+def script(*, better="1", answers=ANSWERS, votes=True):
+    def reply(request):
+        problem, round_ = request.debate.partition(":")[2], request.turn.round
+        if request.stop == ("</solution>",):
+            return solution(answers[problem, 0][request.turn.agent])
+        seen = read_prompt(TEXTS, request.messages)
+        spoken = judged(seen, better) if votes else judgment("")
+        return spoken if round_ == 2 else solution(answers[problem, round_][request.turn.agent]) + spoken
+
+    return reply
+
+
+def evaluated(script_, **changes):
+    policy = ScriptedPolicy(script_, tokens=True)
+    config = CONFIG.model_copy(update=changes)
+    return evaluate(policy, Exact(), PROBLEMS, config=config, seed=4), policy
+
+
+@pytest.fixture(scope="module")
+def found():
+    return evaluated(script())
+
+
+def test_accuracy_by_round_and_winner(found):
+    evaluation, _ = found
+    # round 0: a 1 of 3, b 0 of 3; round 1: a 2 of 3, b 1 of 3; the right one gets each vote
+    assert [figure.value for figure in evaluation.rounds] == pytest.approx([1 / 6, 3 / 6])
+    assert [(f.n, f.clusters) for f in evaluation.rounds] == [(6, 2)] * 2
+    assert evaluation.winner.value == 1.0
+    assert evaluation.winner_minus_round1.value == pytest.approx((2 / 3 + 1) / 2)
+    assert evaluation.round2_minus_round1.value == pytest.approx(1 / 3)  # a and b gain a third each
+
+
+def test_differences_are_paired_by_problem(found):
+    evaluation, _ = found
+    # a gains 1/3 and b gains 1/3: no spread, although the levels differ; so Wilson's interval for n = 2
+    gain, lead = evaluation.round2_minus_round1, evaluation.winner_minus_round1
+    assert gain.low == pytest.approx(0.04526, abs=1e-5)
+    # the winner leads by 2/3 and by 1: deviations of 1/6, standard error 1/6, t(1 degree) = 12.706
+    assert lead.high - lead.value == pytest.approx(12.7062047 / 6)
+
+
+def test_self_consistency_spends_the_same_tokens_on_exactly_the_stated_samples(found):
+    evaluation, policy = found
+    # every problem: 3 openings, 3 turns that solve and judge, 3 ballots; votes cast: a 2 + 2, b 0 + 2
+    opening, empty, vote = len(solution("1")), len(judgment("")), len("K7 > Q2")
+    assert evaluation.debate_tokens.generated == 6 * opening + 6 * empty + 3 * vote == 513
+    assert (opening, evaluation.samples) == (30, 17)
+    assert evaluation.self_consistency_tokens.generated == 17 * 30
+    asked = [request for request in policy.requests if request.stop == ("</solution>",)]
+    assert len(asked) == 2 * 3 + 2 * 18  # first rounds, then 17 samples from 6 debates of 3
+    prompts = [sum(len(message.content) for message in request.messages) for request in asked]
+    assert evaluation.self_consistency_tokens.prompt == pytest.approx(17 * sum(prompts[:6]) / 6, rel=0.02)
+
+
+def test_self_consistency_takes_the_majority_of_the_first_samples():
+    # a: 17 answers 1, 3, 3, 1, ... of which 6 are right; b: all 2
+    assert evaluated(script())[0].self_consistency.value == 0.0
+    assert evaluated(script())[0].winner_minus_self_consistency.value == 1.0
+    # two agents review without votes: 30 + 30 + 26 tokens a seat, so 6 samples; a ties, b is right
+    split = {("a", 0): "13", ("a", 1): "13", ("b", 0): "11", ("b", 1): "11"}
+    pair, _ = evaluated(script(answers=split), num_agents=2)
+    assert (pair.samples, pair.self_consistency.value) == (6, 0.75)
+
+
+def test_without_any_vote_a_seeded_agent_of_the_last_round_stands_in():
+    evaluation, _ = evaluated(script(votes=False))
+    assert evaluation.winner.value in (0.0, 0.5, 1.0)
+    again, _ = evaluated(script(votes=False))
+    assert again.winner == evaluation.winner
+    drawn = {
+        evaluate(
+            ScriptedPolicy(script(votes=False), tokens=True), Exact(), PROBLEMS, config=CONFIG, seed=s
+        ).winner.value
+        for s in range(12)
+    }
+    assert len(drawn) > 1
+
+
+def test_a_judge_who_prefers_wrong_ones_makes_them_win():
+    assert evaluated(script(better="3"))[0].winner.value == 0.0
+
+
+def test_valid_xml_counts_turns_with_due_votes():
+    assert evaluated(script())[0].turns == 2 * 3 * 3
+    assert evaluated(script())[0].valid_xml == 12 / 18  # votes were due from 12 turns and came from 6
+    assert evaluated(script(votes=False))[0].valid_xml == 6 / 18
+
+
+def test_one_agent_alone():
+    evaluation, _ = evaluated(script(), num_agents=1, num_rounds=1)
+    assert len(evaluation.rounds) == 1
+    assert evaluation.samples == 1
+    assert evaluation.rounds[0].value == evaluation.winner.value == 0.5
+    assert evaluation.round2_minus_round1.value == 0.0
+    assert evaluation.debate_tokens.generated == 30
+
+
+def test_metrics_have_the_names_of_metrics_jsonl(found):
+    evaluation, _ = found
+    assert evaluation.metrics() == {
+        "eval/debate/round_0": evaluation.rounds[0].value,
+        "eval/debate/round_1": evaluation.rounds[1].value,
+        "eval/debate/winner": 1.0,
+        "eval/direct/self_consistency": 0.0,
+        "eval/debate/winner_minus_self_consistency": 1.0,
+        "eval/debate/valid_xml": 12 / 18,
+    }
+
+
+def test_open_problems_are_refused():
+    policy = ScriptedPolicy(lambda request: solution("1"), tokens=True)
+    with pytest.raises(EnvironmentSpecError, match="problem o: an open problem"):
+        evaluate(policy, Exact(), [Problem("o", "Why?", kind="open")], config=CONFIG, seed=0)
