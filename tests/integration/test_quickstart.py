@@ -1,0 +1,43 @@
+"""The quick-start as a user runs it, with wide margins; the figures are benchmarks/quickstart_seeds.py."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.mark.slow
+def test_one_quick_start_learns_by_debate(tmp_path):
+    figures, output = quick_start(tmp_path, "pair_sum", "--seed", "7")
+
+    assert figures["solve_after"] - figures["solve_before"] > 0.05
+    assert figures["winner_before"] - figures["solve_before"] > 0.1
+    assert figures["winner_after"] - figures["solve_after"] > 0.05
+    assert figures["judge_after"] > 0.9
+    assert figures["judge_after_sampled"] > 0.8
+    assert figures["valid_xml"] > 0.9
+    assert "Try next:" in output
+    assert (tmp_path / "run" / "metrics.jsonl").read_text().count("\n") > 3
+
+
+@pytest.mark.slow
+def test_word_problems_learn_too(tmp_path):
+    figures, _ = quick_start(tmp_path, "words", "--seed", "7")
+
+    assert figures["solve_after"] - figures["solve_before"] > 0.15
+    assert figures["judge_after"] > 0.7
+
+
+def quick_start(tmp_path, family, *options):
+    command = [sys.executable, "-m", "commands.main", "quickstart", "--family", family, *options]
+    command += ["--json", str(tmp_path / "figures.json"), f"run.dir={tmp_path / 'run'}"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"}, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    rows = json.loads((tmp_path / "figures.json").read_text())
+    return {row["name"]: row["value"] for row in rows}, done.stdout
