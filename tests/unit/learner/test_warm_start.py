@@ -47,7 +47,7 @@ def started(config, environment=None):
 def test_the_loss_falls():
     early, _, _ = started(config_of(solve_steps=0, debate_steps=1))
     late, _, told = started(config_of(solve_steps=10, debate_steps=40))
-    assert late < 0.6 * early
+    assert late < 0.75 * early
     assert [line.partition(":")[0] for line in told] == ["warm start 50/50"]
 
 
