@@ -142,15 +142,17 @@ def run_debates(
     if max_live is not None and max_live < 1:
         raise ValueError(f"max_live must be at least 1 or None, got {max_live}")
 
-    def run() -> list[Debate]:
-        return asyncio.run(hold_debates(problems, policy, config, seed=seed, max_live=max_live))
+    return run_async(hold_debates(problems, policy, config, seed=seed, max_live=max_live))
 
+
+def run_async(call: Coroutine[object, object, T]) -> T:
+    """Run a coroutine to its end; in a thread of its own where an event loop already runs, as in notebooks."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return run()
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="run_debates") as thread:
-        return thread.submit(contextvars.copy_context().run, run).result()
+        return asyncio.run(call)
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="debate") as thread:
+        return thread.submit(contextvars.copy_context().run, asyncio.run, call).result()
 
 
 async def hold_debates(

@@ -12,6 +12,7 @@ from itertools import combinations
 from math import sqrt
 from statistics import fmean
 
+from debate.parsing.wellformed import is_well_formed
 from debate.types import Debate, FailureReason, Turn, TurnId
 from learner.answer_metrics import Table, answer_metrics, winner_metrics
 from learner.tokens import JUDGE, token_streams
@@ -132,10 +133,11 @@ def _better(table: Table, first: TurnId, second: TurnId) -> int:
 
 
 def format_metrics(debates: Sequence[Debate], rewards: Sequence[Rewards]) -> dict[str, float]:
-    """Return shares of turns: wholly valid, with each kind of failure, cut off; and of answers missing."""
+    """Return shares of turns: valid, well-formed XML, with each kind of failure, cut off, answers missing."""
     turns = [(turn, reward) for debate, reward in zip(debates, rewards, strict=True) for turn in debate.turns]
     solved = [turn for turn, _ in turns if not turn.ballot]
     result = mean_of("format/valid", (is_valid(turn, reward) for turn, reward in turns))
+    result |= mean_of("format/well_formed", (is_well_formed(turn.completion.text) for turn, _ in turns))
     for reason in FailureReason:
         has = (any(f.reason is reason for f in turn.parsed.failures) for turn, _ in turns)
         result |= mean_of(f"format/failed/{reason}", has)

@@ -8,6 +8,7 @@ from math import ceil
 from random import Random
 
 from debate import Debate, DebateConfig, Policy, Problem, run_debates
+from debate.parsing.wellformed import is_well_formed
 from debate.seeds import derive_seed
 from debate.types import Turn
 from envs import Environment, EnvironmentSpecError
@@ -34,8 +35,8 @@ class Evaluation:
     ``rounds`` (R,): accuracy of all agents by round. ``winner``: accuracy of the voted winner of the last
     judged round. ``self_consistency``: majority of ``samples`` first-round answers, which spend the tokens a
     debate generates. Differences are paired by problem; with one round ``round2_minus_round1`` is 0.
-    ``valid_xml``: share of the ``turns`` in which every due section was read, nothing else was wrong, and due
-    comparisons gave a vote.
+    ``valid_xml``: share of the ``turns`` that are well-formed XML and in which every due section was read,
+    nothing else was wrong, and due comparisons gave a vote.
     """
 
     rounds: tuple[Estimate, ...]
@@ -79,7 +80,11 @@ def evaluate(
     majority, cost = _self_consistency(policy, environment, problems, config, samples, seed)
     ids = [problem.id for problem in problems]
     first, second = ([_share_right(t, r) for t in tables] for r in (0, min(1, config.num_rounds - 1)))
-    valid = [is_valid(turn, reward) for d, reward in zip(held, rewards, strict=True) for turn in d.turns]
+    valid = [
+        is_valid(turn, reward) and is_well_formed(turn.completion.text)
+        for debate, reward in zip(held, rewards, strict=True)
+        for turn in debate.turns
+    ]
     return Evaluation(
         rounds=tuple(_accuracy(ids, tables, r) for r in range(config.num_rounds)),
         winner=clustered_mean(won, ids),

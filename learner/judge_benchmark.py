@@ -16,7 +16,7 @@ from typing import Any
 
 from debate import Completion, DebateConfig, Policy, Problem, SampleRequest
 from debate.history import Room, Table, View, entry, set_table, view
-from debate.hold import read_turn
+from debate.hold import read_turn, run_async
 from debate.seeds import derive_seed
 from debate.showing import Shown
 from debate.types import TurnId
@@ -39,7 +39,7 @@ def judge_accuracy(
             f"debate.num_agents={config.num_agents}: a judge needs two others to compare; use 3 or more"
         )
     pairs = [_pair(family, problem, number, config, seed) for number, problem in enumerate(problems)]
-    replies = asyncio.run(_ask(policy, [request for _, request, _, _ in pairs], greedy=greedy))
+    replies = run_async(_ask(policy, [request for _, request, _, _ in pairs], greedy=greedy))
     right = [_prefers(pair, reply) for pair, reply in zip(pairs, replies, strict=True)]
     return clustered_mean(right, [problem.id for problem in problems])
 

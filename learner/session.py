@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from debate.history import check_fits
+from debate.hold import run_async
 from debate.policies.local import LocalPolicy
+from debate.prompts import raw_prompt
 from debate.seeds import derive_seed
 from learner.checkpoint import TrainState, latest_good, load_checkpoint, save_checkpoint
 from learner.config import Config
@@ -53,7 +55,7 @@ class Session:
 
     def publish(self, version: int) -> None:
         """Hand the learner's weights to the policy; they share the model, so only the version changes."""
-        asyncio.run(self.policy.update(None, version))
+        run_async(self.policy.update(None, version))
 
     def finish_step(self, step: int, metrics: Mapping[str, float]) -> None:
         """Log a finished step, and evaluate and save when due."""
@@ -128,7 +130,12 @@ def make_policy(config: Config) -> tuple[Any, Any, LocalPolicy]:
     model, tokenizer = load_model(config.model, vocabulary=vocabulary, seed=derive_seed(config.seed, "model"))
     thinking = config.debate.thinking_tokens > 0
     policy = LocalPolicy(
-        model, tokenizer, chat=config.model.chat, thinking=thinking, batch_size=config.train.batch_size
+        model,
+        tokenizer,
+        chat=config.model.chat,
+        thinking=thinking,
+        raw_prompt=partial(raw_prompt, texts=config.debate.prompts),
+        batch_size=config.train.batch_size,
     )
     return model, tokenizer, policy
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
+from debate.prompts import raw_prompt
 from debate.seeds import derive_seed
 from debate.settings import Settings
 
@@ -123,7 +125,7 @@ def _steps(tokenizer: Any, config: Config, environment: Environment, rng: Random
     settings = config.warm_start
     habits = Habits(**{field.name: getattr(settings, field.name) for field in fields(Habits)})
     demonstrator = Demonstrator(config.env.kind, config.debate, habits, rng)
-    encoder = Encoder(tokenizer, chat=config.model.chat)
+    encoder = Encoder(tokenizer, config)
     need = settings.solve_steps * settings.solve_batch + settings.debate_steps * sum(settings.batch)
     problems = _pool(environment, config, min(need, 20_000))
 
@@ -174,10 +176,12 @@ def kinds_of_turns(config: DebateConfig) -> frozenset[Kind]:
 class Encoder:
     """Demonstrations to padded tokens and weights."""
 
-    def __init__(self, tokenizer: Any, *, chat: bool | None) -> None:
+    def __init__(self, tokenizer: Any, config: Config) -> None:
         from debate.policies.encoding import PromptEncoder
 
-        self._prompts = PromptEncoder(tokenizer, chat=bool(tokenizer.chat_template) if chat is None else chat)
+        chat = bool(tokenizer.chat_template) if config.model.chat is None else config.model.chat
+        raw = partial(raw_prompt, texts=config.debate.prompts)
+        self._prompts = PromptEncoder(tokenizer, chat=chat, raw_prompt=raw)
         self._backend = tokenizer.backend_tokenizer
 
     def batch(self, demonstrations: Sequence[Demonstration]) -> _Batch:

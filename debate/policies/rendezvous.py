@@ -77,7 +77,9 @@ class Rendezvous(Generic[Ask, Answer]):
             answers = self._answer_all([request for request, _ in batch])
         except Exception as error:
             for _, future in batch:
-                future.set_exception(error)
+                if not future.done():
+                    future.set_exception(error)
             return
         for (_, future), answer in zip(batch, answers, strict=True):
-            future.set_result(answer)
+            if not future.done():  # a caller may have been cancelled meanwhile, by Ctrl-C for one
+                future.set_result(answer)

@@ -90,7 +90,7 @@ def test_a_family_with_few_problems_is_drawn_from_as_far_as_it_goes():
 def encoder():
     config = config_of()
     _, tokenizer = load_model(config.model, vocabulary=tiny_vocabulary(config), seed=1)
-    return Encoder(tokenizer, chat=True), tokenizer
+    return Encoder(tokenizer, config), tokenizer
 
 
 def test_weights_of_characters_become_weights_of_tokens(encoder):
