@@ -1,0 +1,190 @@
+"""The ``debate`` command as a user types it, and the README's Python as it is written."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import commands
+from learner.checkpoint import checkpoints, latest_good
+
+HOME = Path(commands.__file__).parents[1]
+HEAVY = ("torch", "transformers", "peft", "vllm", "datasets")
+ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(HOME), "COLUMNS": "120"}
+SNIPPETS = re.findall(r"```python\n(.*?)```", (HOME / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+RUN = "runs/quickstart-pair_sum-0"
+"""The run folder that the README speaks of."""
+WARM = ["solve_steps=2", "debate_steps=2", "solve_batch=2", "batch=[2,2,2,2]"]
+
+
+def python(code: str, *, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=cwd,
+        env=ENVIRONMENT | environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_the_light_packages_load_no_heavy_one(tmp_path):
+    code = f"import sys, debate, envs, rewards, transcripts\nprint([m for m in {HEAVY} if m in sys.modules])"
+    done = python(code, cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n", "")
+
+
+def test_help_names_the_commands_and_loads_no_heavy_package(tmp_path):
+    code = (
+        "import sys, time; started = time.process_time()\n"
+        "from commands.main import run\n"
+        "sys.argv = ['debate', '--help']\n"
+        "try: run()\n"
+        "finally:\n"
+        "    loaded = {name.partition('.')[0] for name in sys.modules}\n"
+        f"    print(sorted(loaded & set({HEAVY} + ('numpy', 'pydantic'))), file=sys.stderr)\n"
+        "    print(time.process_time() - started, file=sys.stderr)\n"
+    )
+    done = python(code, cwd=tmp_path)
+    assert done.returncode == 0
+    assert all(command in done.stdout for command in ("quickstart", "train", "play"))
+    loaded, seconds = done.stderr.splitlines()
+    assert loaded == "[]"
+    assert float(seconds) < 2
+
+
+@pytest.mark.parametrize("shadow", ["envs/__init__.py", "rewards.py"])
+def test_a_package_of_ones_own_in_the_way_is_named(tmp_path, shadow):
+    (tmp_path / shadow).parent.mkdir(exist_ok=True)
+    (tmp_path / shadow).write_text("my_own = True\n")
+    code = "from commands.main import run; run()"
+    done = python(code, cwd=tmp_path, PYTHONPATH=f"{tmp_path}{os.pathsep}{HOME}")
+    place = tmp_path / shadow.removesuffix("/__init__.py")
+    name = shadow.partition("/")[0].removesuffix(".py")
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"debate: {place} stands in the way of debate-rl's own package {name!r}; rename it, "
+        "or take its folder out of PYTHONPATH and run from elsewhere\n"
+    )
+
+
+@pytest.fixture(scope="module")
+def trained(tiny_recipe, tmp_path_factory):
+    """A folder in which the README's run was trained, very briefly."""
+    from commands.config import load_config
+    from learner.config import Config
+    from learner.train import train
+
+    folder = tmp_path_factory.mktemp("work")
+    overrides = [f"run.dir={folder / RUN}", "logging.progress=none", *(f"warm_start.{one}" for one in WARM)]
+    train(load_config(Config, tiny_recipe, overrides))
+    return folder
+
+
+def test_a_trained_run_is_played_with_its_votes_and_rewards(trained, debate_command, monkeypatch):
+    monkeypatch.chdir(trained)
+    before = sorted(Path().rglob("*"))
+    question = "Target 19. Numbers 3 8 5 11 10 9."
+    code, out, err = debate_command("play", RUN, question, "--answer", "8 11")
+    assert (code, err) == (0, "")
+    assert question in out
+    assert out.count("─ round ") == 6
+    assert out.count("─ final ballot ") == 3
+    assert all(persona in out for persona in ("Methodical Analyst", "Creative", "Devil's Advocate"))
+    assert "votes" in out
+    rewards = [line for line in out.splitlines() if re.match(r"│ (K7|Q2|M4) (round [01]|ballot) ", line)]
+    assert len(rewards) == 9
+    assert debate_command("play", RUN, question)[1] == out  # a family knows its own truth; a seed repeats
+    assert debate_command("play", RUN, question, "--seed", "1")[1] != out
+    assert sorted(Path().rglob("*")) == before
+
+
+def test_the_truth_of_a_problem_is_told_only_where_it_is_known(trained, debate_command, monkeypatch):
+    monkeypatch.chdir(trained)
+    truth = re.compile(r"[✓✗]|\(no answer\)")
+    _, unknown, _ = debate_command("play", RUN, "What is 2 + 2?")
+    assert not truth.search(unknown)
+    _, known, _ = debate_command("play", RUN, "What is 2 + 2?", "--answer", "4")
+    assert len(truth.findall(known)) == 6
+
+
+def test_a_recipe_is_played_without_any_run(tiny_recipe, debate_command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = debate_command("play", tiny_recipe, "Target 9. Numbers 4 5 1.", "debate.num_agents=2")
+    assert (code, err) == (0, "")
+    assert out.count("─ round ") == 4
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_where_everything_is_told_in_paths_that_can_be_copied(
+    tiny_recipe, debate_command, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "20")
+    code, out, err = debate_command(
+        "train", tiny_recipe, "run.dir=a [red]folder[/red] of mine", "train.steps=1"
+    )
+    assert code == 0
+    assert out.splitlines() == [
+        "done: 1 steps in a [red]folder[/red] of mine",
+        "  metrics      a [red]folder[/red] of mine/metrics.jsonl",
+        "  transcripts  a [red]folder[/red] of mine/transcripts",
+        "  checkpoints  a [red]folder[/red] of mine/checkpoints",
+    ]
+    [line] = err.splitlines()
+    assert line.startswith("step 1/1  correct ")
+
+
+def test_our_warnings_are_one_line(tmp_path):
+    code = (
+        "import sys, warnings, commands.main, commands.train\n"
+        "commands.train.run_train = lambda *_: warnings.warn('Only truth\\n trains')\n"
+        "sys.argv = ['debate', 'train', 'any']\n"
+        "commands.main.run()"
+    )
+    done = python(code, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "debate: note: Only truth trains\n")
+
+
+def test_an_interrupt_is_one_line_and_leaves_its_checkpoints(tiny_recipe, tmp_path):
+    command = [sys.executable, "-m", "commands.main", "train", tiny_recipe]
+    with subprocess.Popen(
+        [*command, "train.steps=9999"],
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as child:
+        folder = tmp_path / "runs/debate/checkpoints"
+        deadline = time.monotonic() + 60
+        while not checkpoints(folder) and child.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        os.killpg(child.pid, signal.SIGINT)
+        out, err = child.communicate(timeout=60)
+    assert (child.returncode, out) == (130, "")
+    *steps, last = err.splitlines()
+    assert last == (
+        "debate: interrupted; a run goes on from its newest checkpoint when the same command is given again"
+    )
+    assert all(line.startswith("step ") for line in steps)
+    assert latest_good(folder) is not None
+
+
+@pytest.mark.parametrize("code", SNIPPETS, ids=range(len(SNIPPETS)))
+def test_the_readme_runs_as_written(trained, monkeypatch, capsys, code):
+    monkeypatch.chdir(trained)
+    exec(compile(code, "README.md", "exec"), {"__name__": "__main__"})
+    said = capsys.readouterr().out
+    assert said
+    for shown in re.findall(r"^print\(.*\)  # ([^:\n]*)", code, re.MULTILINE):
+        assert shown in said.splitlines()
