@@ -146,7 +146,7 @@ def run_debates(
 
 
 def run_async(call: Coroutine[object, object, T]) -> T:
-    """Run a coroutine to its end; in a thread of its own where an event loop already runs, as in notebooks."""
+    """Run a coroutine to its end; in a thread where an event loop already runs, as in notebooks."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
