@@ -51,7 +51,8 @@ PROBLEMS = st.builds(
     kind=st.sampled_from(["number", "expression", "choice", "open"]),
     choices=tuples(TEXT),
 )
-PERSONAS = st.builds(Persona, TEXT, TEXT, FLOATS)
+TEMPERATURES = st.floats(min_value=0, allow_nan=False, allow_infinity=False)
+PERSONAS = st.builds(Persona, TEXT, TEXT, TEMPERATURES)
 COMPLETIONS = st.builds(
     Completion,
     prompt_tokens=tuples(BIG, 6),
@@ -83,7 +84,7 @@ CONFIGS = st.builds(
     final_ballot=st.booleans(),
     history_rounds=st.integers(-1, 4),
     personas=st.sampled_from([None, "default", "wide"])
-    | st.lists(st.builds(Persona, CONFIG_TEXT, CONFIG_TEXT, FLOATS), min_size=1, max_size=2).map(tuple),
+    | st.lists(st.builds(Persona, CONFIG_TEXT, CONFIG_TEXT, TEMPERATURES), min_size=1, max_size=2).map(tuple),
     judge_own=st.booleans(),
     order=st.sampled_from(["per_debate", "per_viewer"]),
     max_tokens=st.integers(1, 10**6),
