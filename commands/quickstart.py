@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,13 +36,21 @@ class Snapshot:
 def run_quickstart(family: str, *, seed: int, json_path: str | None, overrides: Sequence[str]) -> None:
     """Warm-start, evaluate, train, evaluate again; print what was learnt and where to look next."""
     console = Console()
+    if json_path is not None:
+        _refuse_unwritable(Path(json_path))
     figures, before, after, folder = quickstart(family, seed=seed, overrides=overrides, console=console)
     console.print(_table(before, after))
     console.print(_in_words(figures, before, after))
     console.print(_next_commands(family, folder))
     if json_path is not None:
         rows = [{"name": name, **values} for name, values in figures.items()]
-        Path(json_path).write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        Path(json_path).write_text(json.dumps(rows, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def _refuse_unwritable(path: Path) -> None:
+    """Raise ValueError before minutes of work whose figures could not be written."""
+    if path.is_dir() or not os.access(path.parent, os.W_OK):
+        raise ValueError(f"--json {path}: cannot be written; name a file in a folder that exists")
 
 
 def quickstart(
@@ -140,7 +150,9 @@ def figures_of(before: Snapshot, after: Snapshot, cpu_seconds: float) -> dict[st
 def _row(
     value: float, unit: str, n: int, low: float | None = None, high: float | None = None
 ) -> dict[str, object]:
-    return {"value": value, "unit": unit, "n": n, "low": low, "high": high}
+    """Return one figure; a bound that is unknown or infinite is None."""
+    bounds = (None if bound is None or not isfinite(bound) else bound for bound in (low, high))
+    return {"value": value, "unit": unit, "n": n} | dict(zip(("low", "high"), bounds, strict=True))
 
 
 def _brief(shot: Snapshot) -> str:
@@ -155,8 +167,8 @@ def _table(before: Snapshot, after: Snapshot) -> Table:
     for column in ("", "after warm start", "after debate RL"):
         table.add_column(column, justify="left" if not column else "right")
     first, second = before.debate, after.debate
-    for number, (a, b) in enumerate(zip(first.rounds, second.rounds, strict=True), start=1):
-        table.add_row(f"right in round {number}", _cell(a), _cell(b))
+    for name, a, b in zip(("first", "second"), first.rounds, second.rounds, strict=False):
+        table.add_row(f"right in the {name} round", _cell(a), _cell(b))
     table.add_row("voted winner", _cell(first.winner), _cell(second.winner))
     label = f"self-consistency, {first.samples} / {second.samples} samples"
     table.add_row(label, _cell(first.self_consistency), _cell(second.self_consistency))
