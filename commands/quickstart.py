@@ -40,8 +40,8 @@ def run_quickstart(family: str, *, seed: int, json_path: str | None, overrides: 
         _refuse_unwritable(Path(json_path))
     figures, before, after, folder = quickstart(family, seed=seed, overrides=overrides, console=console)
     console.print(_table(before, after))
-    console.print(_in_words(figures, before, after))
-    console.print(_next_commands(family, folder))
+    console.print(_in_words(figures, before, after), soft_wrap=True)
+    console.print(_next_commands(family, folder), soft_wrap=True, markup=False)
     if json_path is not None:
         rows = [{"name": name, **values} for name, values in figures.items()]
         Path(json_path).write_text(json.dumps(rows, indent=1, allow_nan=False) + "\n", encoding="utf-8")
