@@ -151,8 +151,8 @@ def _row(
     value: float, unit: str, n: int, low: float | None = None, high: float | None = None
 ) -> dict[str, object]:
     """Return one figure; a bound that is unknown or infinite is None."""
-    bounds = (None if bound is None or not isfinite(bound) else bound for bound in (low, high))
-    return {"value": value, "unit": unit, "n": n} | dict(zip(("low", "high"), bounds, strict=True))
+    known = [bound if bound is not None and isfinite(bound) else None for bound in (low, high)]
+    return {"value": value, "unit": unit, "n": n, "low": known[0], "high": known[1]}
 
 
 def _brief(shot: Snapshot) -> str:

@@ -7,6 +7,7 @@ from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from debate.handles import check_label
 from debate.personas import PERSONAS, PRESETS
 from debate.settings import Settings
 from debate.types import Persona
@@ -57,6 +58,20 @@ class DebateConfig(Settings):
         for persona in value if isinstance(value, tuple) else ():
             if not (isfinite(persona.temperature) and persona.temperature >= 0):
                 raise ValueError(f"{persona.name}: temperature {persona.temperature} must be 0 or more")
+        return value
+
+    @field_validator("stop")
+    @classmethod
+    def _no_empty_stop(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if "" in value:
+            raise ValueError("an empty stop string would end every reply at its first token; leave it out")
+        return value
+
+    @field_validator("handles")
+    @classmethod
+    def _possible_handles(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        for label in value or ():
+            check_label(label)
         return value
 
     @model_validator(mode="after")

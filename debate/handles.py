@@ -55,11 +55,19 @@ def _dealt(labels: Sequence[str], rng: Random, order: Sequence[int]) -> tuple[st
     return tuple(by_seat[seat] for seat in range(len(order)))
 
 
+def check_label(label: str) -> None:
+    """Raise ValueError unless the label is words of letters and digits.
+
+    >>> check_label("Agent 1")
+    """
+    if not _LABEL.fullmatch(label):
+        raise ValueError(f'debate.handles: {label!r} must be made of letters and digits, such as "K7"')
+
+
 def _distinct(pool: Sequence[str]) -> list[str]:
     """Return the labels of the pool, the first of each spelling; matching ignores case."""
     for label in pool:
-        if not _LABEL.fullmatch(label):
-            raise ValueError(f'debate.handles: {label!r} must be made of letters and digits, such as "K7"')
+        check_label(label)
     return list({label.upper(): label for label in reversed(pool)}.values())[::-1]
 
 

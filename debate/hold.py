@@ -29,6 +29,7 @@ from debate.types import (
     Completion,
     Debate,
     FailureReason,
+    Message,
     ParsedTurn,
     Policy,
     Problem,
@@ -66,7 +67,10 @@ async def _debate(problem: Problem, policy: Policy, config: DebateConfig, seed: 
             _request(table, seen, TurnId(agent, round_), seed, name) for agent, seen in enumerate(views)
         ]
         replies = await _together([policy.sample(request) for request in requests])
-        spoken = [read_turn(table, *pair) for pair in zip(requests, views, replies, strict=True)]
+        spoken = [
+            read_turn(table, request, seen, reply, in_thinking=_opens_thinking(policy, request))
+            for request, seen, reply in zip(requests, views, replies, strict=True)
+        ]
         turns += spoken
         past.append([entry(table.texts, public_part(turn, strip=table.texts.strip)) for turn in spoken])
     votes = tuple(vote for turn in turns for vote in votes_of(turn, table.handles))
@@ -88,12 +92,26 @@ def _request(table: Table, seen: View, turn: TurnId, seed: int, name: str) -> Sa
     )
 
 
-def read_turn(table: Table, request: SampleRequest, seen: View, completion: Completion) -> Turn:
+def _opens_thinking(policy: Policy, request: SampleRequest) -> bool:
+    """Return what the policy's ``opens_thinking(messages)`` says, if it has one.
+
+    True where its template begins the reply with ``<think>``: a reply cut off before ``</think>`` is then
+    all thinking, and stays private.
+    """
+    opens: Callable[[Sequence[Message]], bool] | None = getattr(policy, "opens_thinking", None)
+    return opens is not None and opens(request.messages)
+
+
+def read_turn(
+    table: Table, request: SampleRequest, seen: View, completion: Completion, *, in_thinking: bool = False
+) -> Turn:
     """Return the turn that a reply makes, parsed with the labels of its debate."""
     handle = table.handles[request.turn.agent]
     own = None if table.config.judge_own else handle
     ballot = seen.task == "ballot"
-    parsed = parse_turn(completion.text, handles=table.handles, own=own, due=seen.due)
+    parsed = parse_turn(
+        completion.text, handles=table.handles, own=own, due=seen.due, in_thinking=in_thinking
+    )
     return Turn(
         id=request.turn,
         handle=handle,

@@ -12,7 +12,11 @@ class Settings(BaseModel):
     """A group of settings. Defaults live in the fields, once."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", validate_default=True, use_attribute_docstrings=True
+        frozen=True,
+        extra="forbid",
+        validate_default=True,
+        use_attribute_docstrings=True,
+        allow_inf_nan=False,
     )
 
     @model_validator(mode="before")

@@ -27,7 +27,8 @@ def letter_of(answer: str, choices: Sequence[str] = ()) -> str | None:
     text = clean(answer)
     texts = [spelling(clean(choice)).casefold() for choice in choices]
     if texts.count(spelling(text).casefold()) == 1:
-        return LETTERS[texts.index(spelling(text).casefold())]
+        place = texts.index(spelling(text).casefold())
+        return LETTERS[place] if place < len(LETTERS) else None
     match = _LETTER.fullmatch(text)
     letter = match[1].upper() if match else None
     return letter if letter and letter in LETTERS[: len(choices) or len(LETTERS)] else None

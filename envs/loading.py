@@ -10,6 +10,7 @@ from pathlib import Path
 from debate.seeds import derive_seed
 from debate.types import Kind, Problem
 from envs.catalog import DATA_SETS, DataSet
+from envs.choices import LETTERS
 from envs.errors import DataError
 from envs.golds import plain
 from envs.numbers import parse_number
@@ -122,7 +123,12 @@ def _choices(entry: DataSet, row: Record) -> tuple[str, ...]:
     if entry.choices:
         return entry.choices(row)
     given = row.find("choices", "choices") if entry is OWN_FILE else None
-    return tuple(map(str, given[1])) if given and isinstance(given[1], list | tuple) else ()
+    if given is None or given[1] is None:
+        return ()
+    field, value = given
+    if not isinstance(value, list | tuple) or len(value) > len(LETTERS):
+        raise row.error(field, f"needs a list of at most {len(LETTERS)} options", value)
+    return tuple(map(str, value))
 
 
 def _kind(entry: DataSet, answer: str | None, choices: tuple[str, ...]) -> Kind:
@@ -143,6 +149,8 @@ def _id(entry: DataSet, row: Record, split: str) -> str:
     own = as_text(found[1]) if found else f"{split}-{row.index}"
     if not own:
         raise row.error(found[0] if found else "id", "is empty", found[1] if found else None)
+    if any("\ud800" <= character <= "\udfff" for character in own):
+        raise row.error(found[0] if found else "id", "holds half a character (a lone surrogate)", own)
     return own if entry is OWN_FILE or own.startswith(entry.name) else f"{entry.name}-{own}"
 
 

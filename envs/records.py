@@ -162,6 +162,8 @@ def _parsed(text: str, place: str) -> object:
         ) from error
     except RecursionError as error:
         raise DataError(f"{place}: is JSON nested too deeply to read") from error
+    except ValueError as error:  # a whole number of thousands of digits
+        raise DataError(f"{place}: is JSON that cannot be read: {error}") from error
 
 
 def _mapping(row: object, place: str) -> Mapping[str, object]:

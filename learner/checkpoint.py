@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 from learner.provenance import checksum
@@ -106,15 +107,15 @@ def load_checkpoint(
         raise CheckpointError(problem)
     from learner.weights import load_weights
 
-    stored = json.loads((path / "state.json").read_text(encoding="utf-8"))
     try:
+        stored = json.loads((path / "state.json").read_text(encoding="utf-8"))
         state: TrainState = decode(stored["state"], TrainState)
         load_weights(model, path / "model")
         load_trainer(path / "trainer.pt", optimizer, scheduler, restore_rng=restore_rng)
-    except (FieldError, KeyError, RuntimeError, ValueError) as error:
+        if restore_rng:
+            restore_generators(stored["rng"])
+    except (FieldError, LookupError, RuntimeError, ValueError, TypeError, UnpicklingError) as error:
         raise CheckpointError(f"{path}: does not fit this run: {error}") from error
-    if restore_rng:
-        restore_generators(stored["rng"])
     return state
 
 

@@ -11,7 +11,7 @@ from debate import Debate, DebateConfig, Policy, Problem, run_debates
 from debate.parsing.wellformed import is_well_formed
 from debate.seeds import derive_seed
 from debate.types import Turn
-from envs import Environment, EnvironmentSpecError
+from envs import DataError, Environment, EnvironmentSpecError
 from learner.answer_metrics import Answer, consensus
 from learner.debate_metrics import is_valid
 from learner.grading import Table, grade_debate
@@ -36,7 +36,8 @@ class Evaluation:
     judged round. ``self_consistency``: majority of ``samples`` first-round answers, which spend the tokens a
     debate generates. Differences are paired by problem; with one round ``round2_minus_round1`` is 0.
     ``valid_xml``: share of the ``turns`` that are well-formed XML and in which every due section was read,
-    nothing else was wrong, and due comparisons gave a vote.
+    nothing else was wrong, and due comparisons gave a vote. ``ungraded``: problems left out of all accuracies
+    because the grader gave no verdict (time-out, crash) on an answer: that is never "wrong".
     """
 
     rounds: tuple[Estimate, ...]
@@ -50,6 +51,7 @@ class Evaluation:
     samples: int
     debate_tokens: Tokens
     self_consistency_tokens: Tokens
+    ungraded: int = 0
 
     def metrics(self) -> dict[str, float]:
         """Return the figures under the names of metrics.jsonl."""
@@ -59,6 +61,7 @@ class Evaluation:
             "eval/direct/self_consistency": self.self_consistency.value,
             "eval/debate/winner_minus_self_consistency": self.winner_minus_self_consistency.value,
             "eval/debate/valid_xml": self.valid_xml,
+            "eval/ungraded": float(self.ungraded),
         }
 
 
@@ -67,18 +70,23 @@ def evaluate(
 ) -> Evaluation:
     """Return the figures of one debate per problem and of self-consistency at equal generated tokens.
 
-    The policy must report tokens. Problems without an answer are refused.
+    The policy must report tokens. Problems without an answer are refused. DataError when the grader gave no
+    verdict on any problem.
     """
     held = run_debates(problems, policy, config, seed=derive_seed(seed, "debates"))
     tables = [_graded(environment, debate) for debate in held]
     scheme = RewardConfig(judge_own=config.judge_own)
     rewards = [score_debate(d, t, scheme) for d, t in zip(held, tables, strict=True)]
-    won = [_winner_is_right(*three) for three in zip(held, tables, rewards, strict=True)]
     spent = _tokens([turn for debate in held for turn in debate.turns], len(held))
     opening = [len(t.completion.tokens) for d in held for t in d.turns if t.id.round == 0]
     samples = max(1, round(spent.generated / (sum(opening) / len(opening))))
-    majority, cost = _self_consistency(policy, environment, problems, config, samples, seed)
-    ids = [problem.id for problem in problems]
+    polled, cost = _self_consistency(policy, environment, problems, config, samples, seed)
+    kept = [i for i, table in enumerate(tables) if polled[i] is not None and _is_graded(table)]
+    if not kept:
+        raise DataError(f"held_out: the grader gave no verdict on any of {len(problems)} problems")
+    won = [_winner_is_right(held[i], tables[i], rewards[i]) for i in kept]
+    majority = [polled[i] or 0.0 for i in kept]
+    ids, tables = [problems[i].id for i in kept], [tables[i] for i in kept]
     first, second = ([_share_right(t, r) for t in tables] for r in (0, min(1, config.num_rounds - 1)))
     valid = [
         is_valid(turn, reward) and is_well_formed(turn.completion.text)
@@ -97,6 +105,7 @@ def evaluate(
         samples=samples,
         debate_tokens=spent,
         self_consistency_tokens=cost,
+        ungraded=len(problems) - len(kept),
     )
 
 
@@ -105,6 +114,10 @@ def _graded(environment: Environment, debate: Debate) -> Table:
     if table is None:
         raise EnvironmentSpecError(f"problem {debate.problem.id}: an open problem cannot be evaluated")
     return table
+
+
+def _is_graded(table: Table) -> bool:
+    return all(grade is not None for seat in table for grade in seat)
 
 
 def _accuracy(ids: Sequence[str], tables: Sequence[Table], round_: int) -> Estimate:
@@ -137,27 +150,29 @@ def _self_consistency(
     config: DebateConfig,
     samples: int,
     seed: int,
-) -> tuple[list[float], Tokens]:
+) -> tuple[list[float | None], Tokens]:
     """Return for each problem the chance that the majority of its answers is right, and their tokens.
 
-    The answers are first-round turns under the debate's own personas and prompts.
+    None for a problem of which an answer was not graded. The answers are first-round turns under the debate's own personas and prompts.
     """
     copies = ceil(samples / config.num_agents)
     opening = config.model_copy(update={"num_rounds": 1, "final_ballot": False})
     repeated = [problem for problem in problems for _ in range(copies)]
     held = run_debates(repeated, policy, opening, seed=derive_seed(seed, "self-consistency"))
-    right: list[float] = []
+    right: list[float | None] = []
     used: list[Turn] = []
     for start in range(0, len(held), copies):
         turns = [(debate, turn) for debate in held[start : start + copies] for turn in debate.turns][:samples]
-        right.append(consensus([_answer(environment, *pair) for pair in turns]))
+        answers = [_answer(environment, *pair) for pair in turns]
+        graded = [answer for answer in answers if answer is not None]
+        right.append(consensus(graded) if len(graded) == len(answers) else None)
         used += [turn for _, turn in turns]
     return right, _tokens(used, len(problems))
 
 
-def _answer(environment: Environment, debate: Debate, turn: Turn) -> Answer:
+def _answer(environment: Environment, debate: Debate, turn: Turn) -> Answer | None:
     grade = environment.grade(debate.problem, turn.parsed.answer)
-    return Answer(turn.parsed.answer, grade.verdict is True)
+    return None if grade.verdict is None else Answer(turn.parsed.answer, grade.verdict is True)
 
 
 def _tokens(turns: Sequence[Turn], problems: int) -> Tokens:

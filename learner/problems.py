@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from debate import Problem
+from debate.prompts.texts import SHIPPED, prompt_path
 from debate.seeds import derive_seed
 from envs import DataError, Environment, load_environment
+from envs.loading import FAMILIES
 from learner.config import Config, EnvConfig
 from learner.provenance import checksum
 
@@ -38,10 +40,13 @@ def load_run_problems(config: Config) -> Problems:
     environment = _environment(env, env.path)
     elsewhere = held.path is not None or held.kind is not None
     files = {path: _checksum(path) for path in (env.path, held.path) if path is not None}
+    if (prompts := prompt_path(config.debate.prompts)).parent != SHIPPED:
+        files[str(prompts)] = _checksum(str(prompts))
     if env.path is not None and not elsewhere:
         everything = environment.problems(split=env.split, limit=None, seed=None)
         train, held_out = _split_off(everything, held.limit, config)
         return Problems(environment, train, held_out, files, environment)
+    _refuse_same_split(config)
     train = environment.problems(split=env.split, limit=env.limit, seed=derive_seed(config.seed, "train"))
     held_out: tuple[Problem, ...] = ()
     examiner = environment
@@ -79,8 +84,8 @@ def _split_off(
     order = [problem for problem in problems if problem.kind != "open"]
     random.Random(derive_seed(config.held_out.seed, "held out")).shuffle(order)
     kept_back = tuple(order[:held_out])
-    questions = {problem.question for problem in kept_back}
-    train = [problem for problem in problems if problem.question not in questions]
+    questions = {_plain(problem.question) for problem in kept_back}
+    train = [problem for problem in problems if _plain(problem.question) not in questions]
     if not train:
         raise DataError(
             f"{config.env.path}: {len(problems)} problems, of which held_out.limit={held_out} are held out; "
@@ -90,8 +95,23 @@ def _split_off(
     return tuple(train[: config.env.limit]), kept_back
 
 
+def _refuse_same_split(config: Config) -> None:
+    """A family has the same problem in many spellings, which only its splits keep apart."""
+    env, held = config.env, config.held_out
+    same = held.kind in (None, env.kind) and env.kind in FAMILIES
+    if same and held.limit and held.split == env.split:
+        raise DataError(
+            f"held_out.split={held.split!r} is the split trained on; choose another, for instance 'test'"
+        )
+
+
+def _plain(question: str) -> str:
+    """Return the question with single blanks: line breaks do not make it another one."""
+    return " ".join(question.split())
+
+
 def _refuse_overlap(train: tuple[Problem, ...], held_out: tuple[Problem, ...]) -> None:
-    shared = {p.question for p in train} & {p.question for p in held_out}
+    shared = {_plain(p.question) for p in train} & {_plain(p.question) for p in held_out}
     if shared:
         raise DataError(
             f"held_out: {len(shared)} questions are also trained on, for instance {min(shared)[:60]!r}; "

@@ -13,6 +13,7 @@ from typing import Any
 
 from debate.history import check_fits
 from debate.hold import run_async
+from debate.personas import seat_personas
 from debate.policies.local import LocalPolicy
 from debate.prompts import raw_prompt
 from debate.seeds import derive_seed
@@ -31,6 +32,9 @@ from transcripts import set_aside_from
 
 WARM_START = "warm_start"
 """The folder of a run that keeps the weights after the warm start: the reference of the KL."""
+
+LEAST_TEMPERATURE = 0.01
+"""Below it sampling is greedy in all but name, and log-probabilities lose their digits."""
 
 
 class SchemeWarning(UserWarning):
@@ -154,6 +158,7 @@ def open_policy(config: Config, run: Path | None) -> LocalPolicy:
 @contextmanager
 def open_session(config: Config) -> Iterator[Session]:
     """Open a run: a new one is warm-started if asked for, an old one goes on from its newest checkpoint."""
+    _refuse_greedy(config)
     data = load_run_problems(config)
     _check_scheme(config, data)
     free = ("run", "logging")
@@ -188,6 +193,16 @@ def _forgotten_on_error(folder: RunFolder) -> Iterator[None]:
         if not folder.resumed:
             folder.config.unlink(missing_ok=True)
         raise
+
+
+def _refuse_greedy(config: Config) -> None:
+    """Refuse to train on turns that were not drawn from the distribution of their log-probabilities."""
+    for persona in seat_personas(config.debate.persona_pool, config.debate.num_agents):
+        if config.train.steps and persona.temperature < LEAST_TEMPERATURE:
+            raise ValueError(
+                f"debate.personas: {persona.name} has temperature {persona.temperature:g}, and a greedy "
+                f"agent explores nothing to learn from; training needs {LEAST_TEMPERATURE} or more"
+            )
 
 
 def _check_scheme(config: Config, data: Problems) -> None:

@@ -16,11 +16,13 @@ from debate.types import Ballot, FailureReason, ParsedTurn, ParseFailure
 __all__ = ["parse_turn"]
 
 
-def parse_turn(text: str, *, handles: Iterable[str], own: str | None, due: bool) -> ParsedTurn:
+def parse_turn(
+    text: str, *, handles: Iterable[str], own: str | None, due: bool, in_thinking: bool = False
+) -> ParsedTurn:
     r"""Return what can be read from one reply.
 
     ``handles`` are the labels of all agents, ``own`` is the author's (None where it may compare its own
-    work); matching ignores case. Failures: MISSING for an absent solution, and for an absent evaluation
+    work); matching ignores case. ``in_thinking``: the prompt itself opened a think block. Failures: MISSING for an absent solution, and for an absent evaluation
     or comparison when ``due``; TRUNCATED for a section (or thinking) that was opened and never closed;
     then, once per line of the comparison, MALFORMED, UNKNOWN_HANDLE, SAME_HANDLE, OWN_WORK. Unless
     ``due`` nothing votes, and every line that would have is NOT_DUE.
@@ -32,7 +34,7 @@ def parse_turn(text: str, *, handles: Iterable[str], own: str | None, due: bool)
     >>> parse_turn(text, handles=("K7", "Q2", "M4"), own="M4", due=True).failures[0].reason
     <FailureReason.TRUNCATED: 'truncated'>
     """
-    sections = find_sections(text)
+    sections = find_sections(text, in_thinking=in_thinking)
     labels = tuple(handles)
     if own is not None and own not in labels:  # one grammar serves all agents of a debate
         labels = (*labels, own)

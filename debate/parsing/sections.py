@@ -94,8 +94,10 @@ class _Block:
         return self.closing.end
 
 
-def find_sections(text: str) -> Sections:
+def find_sections(text: str, *, in_thinking: bool = False) -> Sections:
     """Return the thinking and the sections of a reply by the rules above.
+
+    ``in_thinking``: the prompt opened a think block, so nothing is read before a ``</think>``.
 
     >>> text = "I open <comparison>.<Solution>2 < 3</ solution>"
     >>> found = find_sections(text).found
@@ -103,7 +105,7 @@ def find_sections(text: str) -> Sections:
     (['solution'], '2 < 3')
     """
     tags = _tags(_PLAIN, text)
-    thinking, closed = _thinking(text, tags)
+    thinking, closed = _begun_in_thinking(text, tags) if in_thinking else _thinking(text, tags)
     start = thinking.end if thinking else 0
     tags = [tag for tag in tags if tag.start >= start]
     if all(tag.name == "think" for tag in tags):
@@ -130,6 +132,12 @@ def _thinking(text: str, tags: Sequence[_Tag]) -> tuple[Span | None, bool]:
     elif end := _bare_close(tags):
         return Span(0, end), True
     return None, True
+
+
+def _begun_in_thinking(text: str, tags: Sequence[_Tag]) -> tuple[Span, bool]:
+    """Return the thinking of a reply whose prompt opened it: to the first ``</think>``, or all of it."""
+    end = next((tag.end for tag in tags if tag.name == "think" and tag.closing), None)
+    return Span(0, len(text) if end is None else end), end is not None
 
 
 def _bare_close(tags: Sequence[_Tag]) -> int | None:

@@ -79,6 +79,10 @@ class LocalPolicy:
         """Return the length of the prompt that these messages make."""
         return len(self._encoder.encode(messages))
 
+    def opens_thinking(self, messages: Sequence[Message]) -> bool:
+        """Return whether the chat template begins the reply to these messages with ``<think>``."""
+        return self._encoder.opens_thinking(messages)
+
     def sample_all(self, requests: Sequence[SampleRequest]) -> list[Completion]:
         """Answer many requests in chunks of ``batch_size``, in the given order; no event loop needed."""
         draws = [self._draw(request) for request in requests]

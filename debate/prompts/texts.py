@@ -87,7 +87,7 @@ def load_prompts(name: str) -> PromptTexts:
     >>> load_prompts("tiny").opening(instructions="careful", handle="K7", answer="", own="", compared="")
     'K7 careful solve'
     """
-    texts = _read(_path_of(name))
+    texts = _read(prompt_path(name))
     _check_keys(name, texts)
     _check_forging(name, texts)
     pieces = {key: _piece(name, key, value) for key, value in texts.items() if isinstance(value, str)}
@@ -95,7 +95,8 @@ def load_prompts(name: str) -> PromptTexts:
     return PromptTexts(name=name, strip=bool(texts["strip"]), templates=templates, **pieces)  # type: ignore[arg-type]
 
 
-def _path_of(name: str) -> Path:
+def prompt_path(name: str) -> Path:
+    """Return the file of a prompt set; PromptFileError when there is no shipped one of that name."""
     if "/" in name or "\\" in name or name.endswith(".toml"):
         return Path(name)
     path = SHIPPED / f"{name}.toml"
