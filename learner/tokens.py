@@ -17,6 +17,8 @@ def token_streams(turn: Turn) -> NDArray[np.int8]:
     A token belongs to the section in which its first character lies, tags included: the comparison
     block to the judge, all else (thinking, text before ``<solution>``) to the generator. What follows
     the last section, the end token included, belongs to that section. A ballot is the judge's alone.
+    A completion without offsets is taken as one token for each character (and an end token) where the
+    counts agree; ValueError otherwise.
 
     >>> from debate.types import *
     >>> text = "<solution>4</solution><comparison>A > B</comparison>"
@@ -28,14 +30,23 @@ def token_streams(turn: Turn) -> NDArray[np.int8]:
     completion = turn.completion
     if turn.ballot:
         return np.full(len(completion.tokens), JUDGE, np.int8)
-    if len(completion.offsets) != len(completion.tokens):
-        raise ValueError(
-            f"agent {turn.id.agent}, round {turn.id.round}: {len(completion.tokens)} tokens but "
-            f"{len(completion.offsets)} offsets; training needs a policy that fills Completion.offsets"
-        )
     start, end = _judge_characters(turn.parsed)
-    first = np.asarray(completion.offsets, np.int64)
+    first = _first_characters(turn)
     return np.where((first >= start) & (first < end), JUDGE, GENERATOR).astype(np.int8)
+
+
+def _first_characters(turn: Turn) -> NDArray[np.int64]:
+    """Return the first character that each token touches, (T,)."""
+    completion = turn.completion
+    count, length = len(completion.tokens), len(completion.text)
+    if len(completion.offsets) == count:
+        return np.asarray(completion.offsets, np.int64)
+    if not completion.offsets and count in (length, length + 1):
+        return np.arange(count)
+    raise ValueError(
+        f"agent {turn.id.agent}, round {turn.id.round}: {count} tokens but {len(completion.offsets)} offsets; "
+        "training needs a policy that fills Completion.offsets"
+    )
 
 
 def _judge_characters(parsed: ParsedTurn) -> tuple[int, float]:

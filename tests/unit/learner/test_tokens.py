@@ -85,9 +85,20 @@ def test_a_token_across_a_boundary_goes_where_its_first_character_lies():
     assert token_streams(turn_of(text, (0, 23, len(text)))).tolist() == [1, 2, 2]
 
 
+@pytest.mark.parametrize("end", [0, 1])
+def test_without_offsets_one_token_a_character_is_understood(end):
+    text = "<solution>4</solution><comparison>K7 > Q2</comparison>"
+    tokens = tuple(range(len(text) + end))
+    completion = Completion((1,), tokens, (-1.0,) * len(tokens), text, "stop", 0)
+    parsed = parse_turn(text, handles=("K7", "Q2", "M4"), own="M4", due=True)
+    turn = Turn(TurnId(0, 1), "M4", (), completion, parsed)
+
+    assert token_streams(turn).tolist() == [1] * 22 + [2] * (32 + end)
+
+
 def test_tokens_without_offsets_are_an_error_that_says_what_to_do():
-    turn = turn_of("ab", (0, 1))
-    bare = Completion((1,), (5, 6), (-1.0, -1.0), "ab", "stop", 0)
+    turn = turn_of("abcd", (0, 1))
+    bare = Completion((1,), (5, 6), (-1.0, -1.0), "abcd", "stop", 0)
     with pytest.raises(ValueError, match=r"agent 0, round 1: 2 tokens but 0 offsets.*Completion\.offsets"):
         token_streams(Turn(turn.id, "A1", (), bare, turn.parsed))
 
