@@ -44,8 +44,8 @@ def _first_characters(turn: Turn) -> NDArray[np.int64]:
     if not completion.offsets and count in (length, length + 1):
         return np.arange(count)
     raise ValueError(
-        f"agent {turn.id.agent}, round {turn.id.round}: {count} tokens but {len(completion.offsets)} offsets; "
-        "training needs a policy that fills Completion.offsets"
+        f"agent {turn.id.agent}, round {turn.id.round}: {count} tokens but {len(completion.offsets)} "
+        "offsets; training needs a policy that fills Completion.offsets"
     )
 
 
