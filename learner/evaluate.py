@@ -153,7 +153,8 @@ def _self_consistency(
 ) -> tuple[list[float | None], Tokens]:
     """Return for each problem the chance that the majority of its answers is right, and their tokens.
 
-    None for a problem of which an answer was not graded. The answers are first-round turns under the debate's own personas and prompts.
+    None for a problem of which an answer was not graded. The answers are first-round turns under the debate's
+    own personas and prompts.
     """
     copies = ceil(samples / config.num_agents)
     opening = config.model_copy(update={"num_rounds": 1, "final_ballot": False})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Literal
 
 from pydantic import Field, field_validator
@@ -16,7 +15,7 @@ class RewardConfig(Settings):
 
     peer: str = "margin"
     """Peer rule: "margin", "copeland", "bradley_terry", or your own as "module:function" (rewards/peer/)."""
-    bradley_terry_alpha: float = Field(default=0.1, ge=1e-3, allow_inf_nan=False)
+    bradley_terry_alpha: float = Field(default=0.1, ge=1e-3)
     """Regularisation of Bradley-Terry scores, > 0: without it the winner of every vote scores infinity."""
     truth_weight: float = Field(default=0.5, ge=0, le=1)
     """Share of the truth stream in the generator's credit; the peer stream has the rest."""
@@ -39,13 +38,6 @@ class RewardConfig(Settings):
     @classmethod
     def _known_rule(cls, value: str) -> str:
         peer_rule(value)
-        return value
-
-    @field_validator("truth_correct", "truth_wrong", "truth_missing", "format_penalty")
-    @classmethod
-    def _finite(cls, value: float) -> float:
-        if not math.isfinite(value):
-            raise ValueError(f"must be a finite number, got {value}")
         return value
 
     @field_validator("format_penalty")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 
+from debate.config import DebateConfig
 from debate.types import Debate, FailureReason, Turn, TurnId, Vote
 from rewards.validate import PlainVote, check_size, read_vote
 
@@ -51,35 +52,35 @@ def poll_of_debate(debate: Debate, *, judge_own: bool) -> Poll:
     Own work counts only where it was both asked for (``debate.protocol``) and is accepted (``judge_own``).
     """
     own = judge_own and debate.protocol.judge_own
-    held = _held(debate)
+    _check_turns(debate)
     return Poll(
         num_agents=debate.protocol.num_agents,
         num_rounds=debate.protocol.num_rounds,
         judge_own=own,
-        comparable={turn.id: _comparable(turn, own, held) for turn in debate.turns},
+        comparable={turn.id: _comparable(turn, own, debate.protocol) for turn in debate.turns},
         votes=debate.votes,
         unread=_unread(debate.turns),
     )
 
 
-def _held(debate: Debate) -> frozenset[TurnId]:
-    """Return the turns that hold a solution; ValueError for a turn that the protocol has no place for."""
+def _check_turns(debate: Debate) -> None:
+    """Raise ValueError for a turn that the protocol has no place for."""
     agents, rounds = debate.protocol.num_agents, debate.protocol.num_rounds
     for turn in debate.turns:
         if not (0 <= turn.id.agent < agents and 0 <= turn.id.round <= rounds):
             raise ValueError(f"{turn.id}: no such turn in a debate of {agents} agents and {rounds} rounds")
-    return frozenset(turn.id for turn in debate.turns if turn.id.round < rounds)
 
 
-def _comparable(turn: Turn, own: bool, held: frozenset[TurnId]) -> tuple[TurnId, ...]:
+def _comparable(turn: Turn, own: bool, protocol: DebateConfig) -> tuple[TurnId, ...]:
     """Return the newest solution of each agent that the prompt showed, without own work unless ``own``.
 
-    A transcript may come from elsewhere: what was not held before the turn cannot have been shown to it.
+    A transcript may come from elsewhere: what nobody said in an earlier round cannot have been shown.
     """
     newest: dict[int, TurnId] = {}
     for target in turn.compared or turn.shown:
-        earlier = target in held and target.round < turn.id.round
-        if earlier and (own or target.agent != turn.id.agent):
+        earlier = 0 <= target.round < min(turn.id.round, protocol.num_rounds)
+        known = earlier and 0 <= target.agent < protocol.num_agents
+        if known and (own or target.agent != turn.id.agent):
             newest[target.agent] = max(target, newest.get(target.agent, target))
     return tuple(newest.values())
 

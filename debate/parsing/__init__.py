@@ -22,10 +22,11 @@ def parse_turn(
     r"""Return what can be read from one reply.
 
     ``handles`` are the labels of all agents, ``own`` is the author's (None where it may compare its own
-    work); matching ignores case. ``in_thinking``: the prompt itself opened a think block. Failures: MISSING for an absent solution, and for an absent evaluation
-    or comparison when ``due``; TRUNCATED for a section (or thinking) that was opened and never closed;
-    then, once per line of the comparison, MALFORMED, UNKNOWN_HANDLE, SAME_HANDLE, OWN_WORK. Unless
-    ``due`` nothing votes, and every line that would have is NOT_DUE.
+    work); matching ignores case. ``in_thinking``: the prompt itself opened a think block. Failures: MISSING
+    for an absent solution, and for an absent evaluation or comparison when ``due``; TRUNCATED for a section
+    (or thinking) that was opened and never closed; then, once per line of the comparison, MALFORMED,
+    UNKNOWN_HANDLE, SAME_HANDLE, OWN_WORK. Unless ``due`` nothing votes, and every line that would have is
+    NOT_DUE.
 
     >>> text = "<solution>\\boxed{4}</solution><evaluation>Q2 slips.</evaluation><comparison>K7 &gt; Q2"
     >>> turn = parse_turn(text + "</comparison>", handles=("K7", "Q2", "M4"), own="M4", due=True)

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import commands
+from debate.prompts.texts import SHIPPED
 from learner.checkpoint import latest_good
 from transcripts import read_records
 
@@ -58,7 +59,7 @@ def refused(debate_command):
         (["rewards.judge_own=true"], "rewards.judge_own and debate.judge_own must be equal"),
         (["model.tiny.heads=3"], "heads: 3 must divide hidden_size 16"),
         (["env.kind=pairsum"], "did you mean 'pair_sum'?"),
-        (["held_out.split=train", "env.limit=9999", "held_out.limit=999"], "also trained on"),
+        (["held_out.split=train"], "held_out.split='train' is the split trained on"),
         (["debate.max_tokens=600"], "max_tokens"),
         (["steps"], "'steps': an override is written key=value, for instance learner.lr=1e-5"),
         (["debate.prompts=prompts.toml"], "prompts.toml"),
@@ -264,3 +265,20 @@ def refused_on_disk(options: str, *arguments: str) -> str:
         pytest.skip(f"mounting is not allowed here: {done.stderr}")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
     return done.stderr
+
+
+def test_a_greedy_persona_is_not_trained(refused, tiny_recipe):
+    persona = "debate.personas=[{name='Sure', instructions='', temperature=0}]"
+    assert "debate.personas: Sure has temperature 0, and a greedy agent explores nothing" in refused(
+        "train", tiny_recipe, persona
+    )
+    assert not Path("runs").exists()
+
+
+def test_a_prompt_file_that_changed_is_another_run(refused, tiny_recipe, debate_command):
+    own = Path("own.toml")
+    own.write_bytes((SHIPPED / "tiny.toml").read_bytes())
+    command = ("train", tiny_recipe, "debate.prompts=./own.toml", "train.steps=0", "held_out.limit=0")
+    assert debate_command(*command)[0] == 0
+    own.write_text(own.read_text() + "# changed\n")
+    assert "the data changed since this run began: own.toml" in refused(*command)

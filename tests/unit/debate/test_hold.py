@@ -328,3 +328,26 @@ def test_a_debate_is_a_value():
     assert hash(debate.turns) == hash(hold(ScriptedPolicy({}, default=SILENT)).turns)
     assert debate.protocol == DebateConfig()
     assert all(isinstance(vote, Vote) for vote in debate.votes)
+
+
+class OpensThinking(ScriptedPolicy):
+    """A policy whose template begins each reply with a think block."""
+
+    def opens_thinking(self, messages):
+        return True
+
+
+@pytest.mark.parametrize(("end", "answer"), [("", None), ("</think><solution>\\boxed{5}</solution>", "5")])
+def test_thinking_that_the_template_opened_stays_private(end, answer):
+    draft = "Say <solution>my secret draft \\boxed{4}</solution>, but no. "
+    policy = OpensThinking(lambda request: draft + end)
+    [debate] = run_debates([PROBLEM], policy, DebateConfig(num_rounds=2, thinking_tokens=9), seed=0)
+    assert {turn.parsed.answer for turn in debate.turns if not turn.ballot} == {answer}
+    assert not any("secret" in m.content for request in policy.requests for m in request.messages)
+
+
+def test_settings_that_would_spoil_every_reply_are_refused():
+    with pytest.raises(ValueError, match="an empty stop string"):
+        DebateConfig(stop=("\n\n", ""))
+    with pytest.raises(ValueError, match="'A>B' must be made of letters and digits"):
+        DebateConfig(handles=("A>B", "C", "D"))

@@ -6,6 +6,7 @@ import pytest
 
 from envs import DataError, load_problems
 from envs.catalog import DATA_SETS
+from envs.choices import letter_of
 from envs.loading import load_problems as door
 
 
@@ -252,3 +253,27 @@ def test_every_entry_of_the_catalog_is_whole():
         assert "/" in entry.hub_id
         assert entry.splits
     assert door is load_problems
+
+
+@pytest.mark.parametrize("choices", [{"A": "1", "B": "2"}, [str(n) for n in range(11)]])
+def test_options_that_have_no_letters_are_refused(tmp_path, choices):
+    path = write(tmp_path / "own.jsonl", [{"question": "q", "answer": "1", "choices": choices}])
+    with pytest.raises(DataError, match=r"line 1, field 'choices': needs a list of at most 10 options"):
+        load_problems("file", path=path)
+
+
+def test_a_number_too_long_to_read_is_named_by_its_line(tmp_path):
+    path = tmp_path / "own.jsonl"
+    path.write_text('{"question": "q", "answer": 1}\n{"question": "q", "answer": ' + "9" * 5000 + "}\n")
+    with pytest.raises(DataError, match="line 2: is JSON that cannot be read"):
+        load_problems("file", path=path)
+
+
+def test_half_a_character_in_an_id_is_refused(tmp_path):
+    path = write(tmp_path / "own.jsonl", [{"id": "a\ud800", "question": "q", "answer": "1"}])
+    with pytest.raises(DataError, match="line 1, field 'id': holds half a character"):
+        load_problems("file", path=path)
+
+
+def test_an_option_beyond_the_letters_is_no_answer():
+    assert letter_of("k", [f"option {n}" for n in range(10)] + ["k"]) is None

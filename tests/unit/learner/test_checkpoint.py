@@ -293,3 +293,14 @@ def test_an_error_of_the_model_itself_keeps_its_traceback(tmp_path: Path):
     with pytest.raises(RuntimeError, match="CUDA error"):
         save_checkpoint(tmp_path, STATE, model=Broken())
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "data"), [("trainer.pt", b"no zip"), ("state.json", b'{"state": [], "rng": 3}')]
+)
+def test_a_file_of_another_making_is_one_clear_line(tmp_path: Path, name: str, data: bytes):
+    model = tiny()
+    path = save_checkpoint(tmp_path, STATE, model=model)
+    (path / name).write_bytes(data)
+    with pytest.raises(CheckpointError, match="does not fit this run"):
+        load_checkpoint(path, model=model, verify=False)

@@ -52,3 +52,12 @@ def test_the_learner_takes_its_seed_from_the_run_and_dr_grpos_constant_from_the_
     assert one.seed != config(seed=2).resolved_learner().seed
     assert one.seed != config(seed=1, learner={"seed": 1}).resolved_learner().seed
     assert one.seed == config(seed=1).resolved_learner().seed
+
+
+@pytest.mark.parametrize("number", [float("inf"), float("nan")])
+@pytest.mark.parametrize(
+    ("table", "key"), [("learner", "lr"), ("advantages", "lambda_gen"), ("warm_start", "lr")]
+)
+def test_no_setting_is_infinite(table, key, number):
+    with pytest.raises(ValidationError, match=f"{table}.{key}"):
+        Config.model_validate({"model": {"tiny": {}}, table: {key: number}})

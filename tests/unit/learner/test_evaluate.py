@@ -8,7 +8,7 @@ from debate import DebateConfig, Problem
 from debate.policies.scripted import ScriptedPolicy
 from debate.prompts import load_prompts
 from debate.prompts.reading import read_prompt
-from envs import EnvironmentSpecError, Grade, GradeStatus
+from envs import DataError, EnvironmentSpecError, Grade, GradeStatus
 from learner.evaluate import evaluate
 
 CONFIG = DebateConfig(num_rounds=2, prompts="tiny", max_tokens=500)
@@ -159,7 +159,31 @@ def test_metrics_have_the_names_of_metrics_jsonl(found):
         "eval/direct/self_consistency": 0.0,
         "eval/debate/winner_minus_self_consistency": 1.0,
         "eval/debate/valid_xml": 12 / 18,
+        "eval/ungraded": 0.0,
     }
+
+
+class Unsure(Exact):
+    """A grader that gives up on some answers."""
+
+    def __init__(self, *answers):
+        self.answers = answers
+
+    def grade(self, problem, answer):
+        if answer in self.answers:
+            return Grade(GradeStatus.TIMEOUT, "exact", answer)
+        return super().grade(problem, answer)
+
+
+def test_problems_without_a_verdict_are_left_out_and_counted():
+    policy = ScriptedPolicy(script(), tokens=True)
+    found = evaluate(policy, Unsure("2"), PROBLEMS, config=CONFIG, seed=0)  # only "b" has an answer 2
+    alone = evaluate(policy, Exact(), PROBLEMS[:1], config=CONFIG, seed=0)
+    assert [e.value for e in found.rounds] == [e.value for e in alone.rounds]
+    assert (found.winner.value, found.winner.clusters) == (1.0, 1)
+    assert found.metrics()["eval/ungraded"] == 1
+    with pytest.raises(DataError, match="no verdict on any of 2 problems"):
+        evaluate(policy, Unsure("1", "2", "3"), PROBLEMS, config=CONFIG, seed=0)
 
 
 def test_open_problems_are_refused():

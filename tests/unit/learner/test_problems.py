@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from debate.prompts.texts import SHIPPED
 from envs import DataError
 from learner.config import Config
 from learner.problems import load_run_problems
@@ -93,3 +94,23 @@ def test_a_missing_or_empty_file_is_one_clear_line(tmp_path):
         loaded(env={"kind": "jsonl", "path": str(tmp_path / "gone.jsonl")})
     with pytest.raises(DataError, match=r"empty.jsonl"):
         loaded(env={"kind": "jsonl", "path": write(tmp_path / "empty.jsonl", [])})
+
+
+def test_a_family_is_not_held_out_from_the_split_it_is_trained_on():
+    with pytest.raises(DataError, match=r"held_out.split='train' is the split trained on"):
+        loaded(env={"kind": "pair_sum", "limit": 20}, held_out={"split": "train", "limit": 2})
+
+
+def test_a_question_with_other_blanks_is_the_same_question(tmp_path):
+    rows = [{"question": "What is\n1 + 1?", "answer": "2"}, {"question": "What is 1  + 1?", "answer": "2"}]
+    path = write(tmp_path / "twice.jsonl", rows)
+    with pytest.raises(DataError, match="nothing is left to train on"):
+        loaded(env={"kind": "jsonl", "path": path}, held_out={"limit": 1})
+
+
+def test_a_prompt_file_of_ones_own_belongs_to_the_runs_data(tmp_path):
+    own = tmp_path / "own.toml"
+    own.write_bytes((SHIPPED / "tiny.toml").read_bytes())
+    env, held_out = {"kind": "pair_sum", "limit": 20}, {"limit": 2}
+    assert list(loaded(env=env, held_out=held_out, debate={"prompts": str(own)}).checksums) == [str(own)]
+    assert not loaded(env=env, held_out=held_out).checksums
