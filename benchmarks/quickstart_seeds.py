@@ -22,6 +22,8 @@ from report import Figure, parser, report
 from rich.console import Console
 from rich.table import Table
 
+from learner.statistics import clustered_mean
+
 ARMS: Mapping[str, tuple[str, ...]] = {
     "both": (),
     "truth_only": ("rewards.truth_weight=1",),
@@ -138,7 +140,9 @@ def summary(runs: Mapping[tuple[str, int], Run], args: argparse.Namespace) -> li
     """Return the medians over seeds; low and high are the lowest and the highest seed."""
     figures: list[Figure] = []
     if "both" in args.arms:
-        figures += [over_seeds(name, [runs["both", s][name]["value"] for s in args.seeds]) for name in MAIN]
+        figures += [over_seeds(name, [value(runs["both", s], name) for s in args.seeds]) for name in MAIN]
+        leads = [value(runs["both", s], "winner_minus_self_consistency") for s in args.seeds]
+        figures.append(mean_over_seeds("winner_minus_self_consistency_mean", leads))
     for arm in args.arms:
         gains = [value(runs[arm, s], "solve_after") - value(runs[arm, s], "solve_before") for s in args.seeds]
         figures.append(over_seeds("solve_gain" if arm == "both" else f"solve_gain_{arm}", gains))
@@ -155,6 +159,12 @@ def value(run: Run, name: str) -> float:
 def over_seeds(name: str, values: Sequence[float]) -> Figure:
     unit = "s" if name == "cpu_seconds" else "tokens" if "tokens" in name else "share"
     return Figure(name, median(values), unit, len(values), min(values), max(values))
+
+
+def mean_over_seeds(name: str, values: Sequence[float]) -> Figure:
+    """Return the mean with Student's 95% interval over seeds (each seed's problems are the same)."""
+    found = clustered_mean(values, range(len(values)), signed=True)
+    return Figure(name, found.value, "share", found.n, found.low, found.high)
 
 
 if __name__ == "__main__":
