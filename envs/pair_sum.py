@@ -19,6 +19,7 @@ import re
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import combinations
 from typing import Self, TypeAlias
 
@@ -89,6 +90,7 @@ def draw(rng: random.Random, level: str) -> tuple[str, Problem]:
     return f"{target}:{','.join(map(str, sorted(numbers)))}", problem
 
 
+@lru_cache(maxsize=4096)
 def read_question(question: str) -> tuple[int, tuple[int, ...]]:
     """Return (target, numbers in their order).
 

@@ -14,6 +14,7 @@ import re
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import accumulate
 from typing import Self, TypeAlias
 
@@ -98,6 +99,7 @@ def write_story(reading: Reading, *, name: str, thing: str) -> str:
     return f"{name} has {reading[0]} {thing}.{''.join(changes)} How many {thing}?"
 
 
+@lru_cache(maxsize=4096)
 def read_story(question: str) -> Reading:
     """Return the start and the signed changes of a story.
 

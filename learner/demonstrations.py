@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
 from random import Random
 from typing import Any, Literal
@@ -56,6 +57,7 @@ class Demonstrator:
 
     def __init__(self, family: str, config: DebateConfig, habits: Habits, rng: Random) -> None:
         self._family: Any = import_module(f"envs.{family}")
+        self._check = lru_cache(maxsize=1 << 16)(self._family.write_check)
         self._config, self._habits, self._rng = config, habits, rng
         self._verdict_weight, self._copy_weight = 3.0, 2.0
 
@@ -140,7 +142,7 @@ class Demonstrator:
         vote: bool = True,
     ) -> str:
         """Return the evaluation of these seats' solutions, and their comparison if there is a vote."""
-        checks = [self._family.write_check(table.problem, solutions[seat]) for seat in seats]
+        checks = [self._check(table.problem, solutions[seat]) for seat in seats]
         said = [self._maybe_wrong(check) if flip else check for check in checks]
         right = [" right" in text for text in said]
         order = sorted(range(len(seats)), key=lambda i: (not right[i], self._rng.random()))
@@ -188,4 +190,4 @@ class Demonstrator:
         return Demonstration(messages, reply, tuple(spans))
 
     def _is_right(self, problem: Problem, solution: str) -> bool:
-        return " right" in self._family.write_check(problem, solution)
+        return " right" in self._check(problem, solution)
