@@ -89,7 +89,7 @@ CONFIGS = st.builds(
     order=st.sampled_from(["per_debate", "per_viewer"]),
     max_tokens=st.integers(1, 10**6),
     context_tokens=st.none() | st.integers(1, 10**6),
-    stop=tuples(CONFIG_TEXT),
+    stop=tuples(CONFIG_TEXT.filter(bool)),
 )
 DEBATES = st.builds(
     Debate,
