@@ -142,7 +142,7 @@ def test_temperature_zero_is_learned_at_temperature_one():
         ),
         ({"prompt_tokens": ()}, "gave no token ids"),
         ({"logprobs": (-1.0,)}, "tokens but 1 log-probabilities"),
-        ({"offsets": ()}, "but 0 offsets"),
+        ({"offsets": (0,)}, "but 1 offsets"),
     ],
 )
 def test_turns_that_cannot_be_learned_from_are_errors(changes, message):
