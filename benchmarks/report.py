@@ -39,6 +39,6 @@ def report(title: str, figures: Sequence[Figure], path: Path | None = None) -> N
     for f in figures:
         bounds = ["" if x is None else f"{x:.4g}" for x in (f.low, f.high)]
         table.add_row(f.name, f"{f.value:.4g}", f.unit, str(f.n), *bounds)
-    Console().print(table)
+    Console(width=110).print(table)
     if path is not None:
         path.write_text(json.dumps([asdict(f) for f in figures], indent=1) + "\n", encoding="utf-8")
