@@ -14,6 +14,7 @@ from report import Figure, parser, report
 
 from commands.config import load_config
 from debate import Debate, parse_turn, run_debates
+from debate.types import Outcome
 from learner.advantages import AdvantageConfig, turn_advantages
 from learner.config import Config
 from learner.problems import load_run_problems
@@ -61,11 +62,9 @@ def parsing() -> list[Figure]:
 def scoring() -> list[Figure]:
     """Return debates a second through ``score_votes`` under each peer rule, N = 3, R = 3, with a ballot."""
     rng = Random(0)
+    outcomes: list[Outcome] = ["left", "right", "tie"]
     seats = [(0, 1, 2), (1, 0, 2), (2, 0, 1)]
-    held = [
-        [(j, r, a, b, rng.choice(("left", "right", "tie"))) for r in (1, 2, 3) for j, a, b in seats]
-        for _ in range(500)
-    ]
+    held = [[(j, r, a, b, rng.choice(outcomes)) for r in (1, 2, 3) for j, a, b in seats] for _ in range(500)]
     correct = [[rng.random() < 0.5 for _ in range(3)] for _ in range(3)]
     schemes = {rule: RewardConfig(peer=rule) for rule in ("margin", "copeland", "bradley_terry")}
 
