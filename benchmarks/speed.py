@@ -62,9 +62,12 @@ def parsing() -> list[Figure]:
 def scoring() -> list[Figure]:
     """Return debates a second through ``score_votes`` under each peer rule, N = 3, R = 3, with a ballot."""
     rng = Random(0)
-    outcomes: list[Outcome] = ["left", "right", "tie"]
+    outcomes: tuple[Outcome, ...] = ("left", "right", "tie")
     seats = [(0, 1, 2), (1, 0, 2), (2, 0, 1)]
-    held = [[(j, r, a, b, rng.choice(outcomes)) for r in (1, 2, 3) for j, a, b in seats] for _ in range(500)]
+    held: list[list[tuple[int, int, int, int, Outcome]]] = [
+        [(judge, r, a, b, rng.choice(outcomes)) for r in (1, 2, 3) for judge, a, b in seats]
+        for _ in range(500)
+    ]
     correct = [[rng.random() < 0.5 for _ in range(3)] for _ in range(3)]
     schemes = {rule: RewardConfig(peer=rule) for rule in ("margin", "copeland", "bradley_terry")}
 
