@@ -27,6 +27,8 @@ _VERDICT = re.compile(r" (right|wrong)")
 _COPIED = re.compile(r"(?<=[:+])( \d+)")
 _SUM = re.compile(r"(?<==)( \d+)")
 _BETTER = re.compile(r"(?<=<comparison>)\w+")
+_WEIGHTS = ((_COPIED, 2.0), (_VERDICT, 3.0), (_BETTER, 3.0))
+"""How much the tokens that decide a judgment weigh in the loss; all others weigh 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,6 @@ class Demonstrator:
         self._family: Any = import_module(f"envs.{family}")
         self._check = lru_cache(maxsize=1 << 16)(self._family.write_check)
         self._config, self._habits, self._rng = config, habits, rng
-        self._verdict_weight, self._copy_weight = 3.0, 2.0
 
     def show(self, kind: Kind, problem: Problem, *, only_right: bool = False) -> Demonstration:
         """Return one demonstration; ``only_right`` solves without mistakes."""
@@ -106,8 +107,9 @@ class Demonstrator:
     def _shown(self, problem: Problem, seat: int) -> str:
         """Return a solution as others would see it; wrong ones are now and then made to look right."""
         tried = self._attempt(problem, seat)
-        if self._is_right(problem, self._family.write_solution(problem, tried)):
-            return self._family.write_solution(problem, tried)
+        honest: str = self._family.write_solution(problem, tried)
+        if self._is_right(problem, honest):
+            return honest
         tried = self._maybe_invented(problem, tried)
         lies = self._rng.random() < self._habits.lie
         return (self._family.write_lie if lies else self._family.write_solution)(problem, tried)
@@ -178,15 +180,7 @@ class Demonstrator:
     def _weighted(self, messages: tuple[Message, ...], reply: str) -> Demonstration:
         """Return the demonstration with the tokens that decide a judgment weighted up."""
         start = reply.index("<evaluation>")
-        spans = [
-            (*m.span(), weight)
-            for pattern, weight in (
-                (_COPIED, self._copy_weight),
-                (_VERDICT, self._verdict_weight),
-                (_BETTER, self._verdict_weight),
-            )
-            for m in pattern.finditer(reply, start)
-        ]
+        spans = [(*m.span(), weight) for pattern, weight in _WEIGHTS for m in pattern.finditer(reply, start)]
         return Demonstration(messages, reply, tuple(spans))
 
     def _is_right(self, problem: Problem, solution: str) -> bool:
