@@ -164,6 +164,7 @@ def test_an_interrupt_is_one_line_and_leaves_its_checkpoints(tiny_recipe, tmp_pa
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background shell ignores it
     ) as child:
         folder = tmp_path / "runs/debate/checkpoints"
         deadline = time.monotonic() + 60
