@@ -44,21 +44,18 @@ def test_the_light_packages_load_no_heavy_one(tmp_path):
 
 def test_help_names_the_commands_and_loads_no_heavy_package(tmp_path):
     code = (
-        "import sys, time; started = time.process_time()\n"
+        "import sys\n"
         "from commands.main import run\n"
         "sys.argv = ['debate', '--help']\n"
         "try: run()\n"
         "finally:\n"
         "    loaded = {name.partition('.')[0] for name in sys.modules}\n"
         f"    print(sorted(loaded & set({HEAVY} + ('numpy', 'pydantic'))), file=sys.stderr)\n"
-        "    print(time.process_time() - started, file=sys.stderr)\n"
     )
     done = python(code, cwd=tmp_path)
     assert done.returncode == 0
     assert all(command in done.stdout for command in ("quickstart", "train", "play"))
-    loaded, seconds = done.stderr.splitlines()
-    assert loaded == "[]"
-    assert float(seconds) < 2
+    assert done.stderr == "[]\n"
 
 
 @pytest.mark.parametrize("shadow", ["envs/__init__.py", "rewards.py"])
