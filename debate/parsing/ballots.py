@@ -14,7 +14,6 @@ without a handle and without an operator between words, is passed over.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -32,6 +31,7 @@ from debate.parsing.grammar import (
     TIE_AFTER,
     TIE_BEFORE,
     Grammar,
+    Operand,
     clean,
     grammar,
 )
@@ -142,38 +142,38 @@ def _first(reader: Grammar, line: str) -> _Chain | None:
 
 def _chain(reader: Grammar, line: str, start: int) -> _Chain | None:
     """Read ``A > B > C`` or "A is better than B" at ``start``."""
-    first = reader.operand.match(line, start)
+    first = reader.operand(line, start)
     if first is None:
         return None
-    link = SYMBOL.match(line, first.end())
+    link = SYMBOL.match(line, first.end)
     chain = _symbols(reader, line, first) if link else _phrase(reader, line, first)
     prose = chain is not None and chain.worded and not any(chain.labels)
     return None if chain is None or prose else chain
 
 
-def _symbols(reader: Grammar, line: str, first: re.Match[str]) -> _Chain | None:
-    labels: list[str | None] = [reader.handle(first)]
+def _symbols(reader: Grammar, line: str, first: Operand) -> _Chain | None:
+    labels: list[str | None] = [first.handle]
     outcomes: list[Outcome] = []
-    end, whole = first.end(), True
+    end, whole = first.end, True
     while link := SYMBOL.match(line, end):
         outcome = SYMBOLS.get(link[1])
-        operand = reader.operand.match(line, link.end()) if outcome else None
+        operand = reader.operand(line, link.end()) if outcome else None
         if outcome is None or operand is None:
             whole = False
             break
-        labels.append(reader.handle(operand))
+        labels.append(operand.handle)
         outcomes.append(outcome)
-        end = operand.end()
+        end = operand.end
     return _Chain(tuple(labels), tuple(outcomes), end, whole) if outcomes else None
 
 
-def _phrase(reader: Grammar, line: str, first: re.Match[str]) -> _Chain | None:
-    link = PHRASE.match(line, first.end())
-    operand = reader.operand.match(line, link.end()) if link else None
+def _phrase(reader: Grammar, line: str, first: Operand) -> _Chain | None:
+    link = PHRASE.match(line, first.end)
+    operand = reader.operand(line, link.end()) if link else None
     if link is None or operand is None:
         return None
     outcome: Outcome = "left" if link["left"] else "right" if link["right"] else "tie"
-    return _Chain((reader.handle(first), reader.handle(operand)), (outcome,), operand.end(), worded=True)
+    return _Chain((first.handle, operand.handle), (outcome,), operand.end, worded=True)
 
 
 def _tie(reader: Grammar, line: str, start: int) -> _Chain | None:
@@ -190,12 +190,12 @@ def _tie(reader: Grammar, line: str, start: int) -> _Chain | None:
 def _listed(reader: Grammar, line: str, start: int) -> tuple[list[str | None], int]:
     labels: list[str | None] = []
     end = start
-    label = reader.known.match(line, start)
+    label = reader.known(line, start)
     while label:
-        labels.append(reader.handle(label))
-        end = label.end()
+        labels.append(label.handle)
+        end = label.end
         join = JOIN.match(line, end)
-        label = reader.known.match(line, join.end()) if join else None
+        label = reader.known(line, join.end()) if join else None
     return labels, end
 
 

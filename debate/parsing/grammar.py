@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
-from functools import lru_cache
 
 from debate.types import Outcome
 
@@ -66,12 +65,10 @@ def _character(match: re.Match[str]) -> str:
 # What may surround a handle: blanks, emphasis, quotes, brackets, table bars.
 _D = r"[\s*_`\"'“”‘’«»()\[\]{}$#@|]"
 _BULLET = r"[\s*_`\"'“”‘’«»()\[\]{}$#@|>•·‣◦▪►●○–—+-]*+"
-# A handle ends where no letter, digit, combining mark or joined-on part follows.
 _MARK = r"[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
-_END = rf"(?![^\W_]|[-_][^\W_]|\.\d|{_MARK})"
-_BEFORE = (
-    r"(?:(?:the|agent|solution|answer|response|approach|handle|label|model|candidate|debater|solver|work|proof|"
-    rf"text|textbf|mathbf|that|of|by|from)(?![^\W_]){_D}++){{0,4}}"
+_TITLE = (
+    r"(?:the|agent|solution|answer|response|approach|handle|label|model|candidate|debater|solver|work|proof|"
+    rf"text|textbf|mathbf|that|of|by|from)(?![^\W_]){_D}++"
 )
 _AFTER = (
     r"(?:['’]s?(?![^\W_]))?"
@@ -119,54 +116,102 @@ REST = re.compile(rf"(?:{_D}|[.;,!])*+\Z")
 QUESTION = re.compile(rf"{_D}*+[?？]")
 _WORD = re.compile(r"[^\W_]")
 _SIGN = re.compile(r"[<>=~≈≃≅≡∼≻≺≽≼≫≪≥≤≧≦⩾⩽＞＜＝≠]")
+_SPACE = re.compile(r"\s++")
+_TITLES = 4
+_OPENING = re.compile(rf"{_D}*+")
+_ONE_TITLE = re.compile(_TITLE)
+_CLOSING = re.compile(_AFTER)
+_STRANGER = re.compile(rf"{_D}*+(?:{_TITLE}){{0,{_TITLES}}}[^\W_][\w-]*+{_AFTER}")
+# A handle ends where no letter, digit, combining mark or joined-on part follows.
+_GOES_ON = re.compile(rf"[^\W_]|[-_][^\W_]|\.\d|{_MARK}")
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """What stands on one side of a comparison: a handle as the debate spells it, None for another word.
+
+    ``end`` is where the text behind it begins.
+    """
+
+    handle: str | None
+    end: int
 
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """The grammar for one set of handles: ``operand`` (group 1 a handle, 2 another word), ``names``."""
+    """The grammar for one set of handles: only these, as whole tokens, can be compared.
+
+    ``names`` are their clean spellings, longest first. All patterns are shared by all debates; a handle is
+    looked up where one may stand, which costs no more than the handles are long.
+    """
 
     names: dict[str, str]
-    operand: re.Pattern[str]
-    known: re.Pattern[str]
-    mention: re.Pattern[str]
 
     def resolve(self, label: str) -> str | None:
         """Return the handle that a label written by the program means, None when there is none."""
         return self.names.get(_key(label))
 
-    def handle(self, match: re.Match[str]) -> str | None:
-        """Return the handle as the debate spells it, None for a label that is nobody's."""
-        return self.names[" ".join(match[1].split())] if match[1] else None
+    def operand(self, line: str, at: int) -> Operand | None:
+        """Return the handle, or else the word, that stands here with what may surround it."""
+        if known := self.known(line, at):
+            return known
+        other = _STRANGER.match(line, at)
+        return Operand(None, other.end()) if other else None
+
+    def known(self, line: str, at: int) -> Operand | None:
+        """Return the handle that stands here, behind as few titles ("the solution of") as can be."""
+        start = _OPENING.match(line, at)
+        for _ in range(_TITLES + 1):
+            if start is None:
+                return None
+            for name, handle in self.names.items():
+                if end := _end_of(name, line, start.end()):
+                    closing = _CLOSING.match(line, end)
+                    return Operand(handle, closing.end() if closing else end)
+            start = _ONE_TITLE.match(line, start.end())
+        return None
 
     def is_attempt(self, line: str) -> bool:
         """Tell whether a line wanted to be a comparison: it has a handle, or an operator between words."""
-        if self.mention.search(line):
+        if any(_mentions(line, name) for name in self.names):
             return True
         word = _WORD.search(line)
         sign = word and _SIGN.search(line, word.end())
         return bool(sign and _WORD.search(line, sign.end()))
 
 
-@lru_cache(maxsize=256)
 def grammar(handles: tuple[str, ...]) -> Grammar:
-    """Return the grammar in which exactly these handles, as whole tokens, can be compared.
+    """Return the grammar in which exactly these handles can be compared.
 
-    >>> g = grammar(("Agent 1", "Agent 10"))
-    >>> g.handle(g.operand.match("the solution of agent 10"))
-    'Agent 10'
+    >>> grammar(("Agent 1", "Agent 10")).operand("the solution of agent 10 > ", 0)
+    Operand(handle='Agent 10', end=25)
     """
     names = {_key(handle): handle for handle in reversed(handles)}
     names.pop("", None)
-    longest_first = sorted(names, key=len, reverse=True)
-    spelled = "|".join(r"\s++".join(map(re.escape, name.split())) for name in longest_first) or r"(?!)"
-    known = rf"{_BEFORE}?(?:({spelled}){_END})"
-    other = rf"{_BEFORE}([^\W_][\w-]*+)"
-    return Grammar(
-        names=names,
-        operand=re.compile(rf"{_D}*+(?:{known}|{other}){_AFTER}"),
-        known=re.compile(rf"{_D}*+{known}{_AFTER}"),
-        mention=re.compile(rf"(?<![^\W_])(?:{spelled}){_END}"),
-    )
+    return Grammar({name: names[name] for name in sorted(names, key=len, reverse=True)})
+
+
+def _end_of(name: str, line: str, at: int) -> int | None:
+    """Return where the name ends if it stands here as a whole, with any blanks between its words."""
+    for number, word in enumerate(name.split(" ")):
+        if number:
+            blanks = _SPACE.match(line, at)
+            at = blanks.end() if blanks else len(line)
+        if not line.startswith(word, at):
+            return None
+        at += len(word)
+    return None if _GOES_ON.match(line, at) else at
+
+
+def _mentions(line: str, name: str) -> bool:
+    """Tell whether the name stands anywhere in the line as a whole."""
+    first = name.split(" ")[0]
+    at = line.find(first)
+    while at >= 0:
+        if not (at and _WORD.match(line, at - 1)) and _end_of(name, line, at):
+            return True
+        at = line.find(first, at + 1)
+    return False
 
 
 _EDGES = re.compile(rf"\A{_D}*+|{_D}++\Z")

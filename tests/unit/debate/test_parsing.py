@@ -124,6 +124,23 @@ def test_handles_of_several_words_with_marks_or_of_one_letter() -> None:
     ]
 
 
+def test_new_handles_compile_no_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a pattern was compiled for one debate")
+
+    monkeypatch.setattr(re, "compile", refuse)
+    handles = tuple(f"Node {number}" for number in range(64))
+    lines = "node 6 > Node 63: fine\nthe solution of node 1 = the agent NODE  10\nNode 64 > node 2"
+    assert _votes(lines, handles=handles, own=None) == ["Node 6 > Node 63", "Node 1 = Node 10"]
+
+
+def test_a_title_may_be_a_handle_itself() -> None:
+    assert _votes("the answer > the solution", handles=("answer", "solution"), own=None) == [
+        "answer > solution"
+    ]
+    assert _votes("agent 1 > 1", handles=("1", "Agent 1"), own=None) == ["Agent 1 > 1"]
+
+
 def test_no_handles_no_votes() -> None:
     assert _votes("K7 > Q2", handles=(), own=None) == []
     assert _votes("K7 > Q2", handles=("", "*"), own=None) == []
