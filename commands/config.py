@@ -11,6 +11,7 @@ from typing import TypeVar, cast
 from pydantic import ValidationError
 
 from debate.settings import Settings
+from learner.keys import key_type, takes_none_as_a_word
 
 S = TypeVar("S", bound=Settings)
 
@@ -58,10 +59,12 @@ def read_toml(path: Path) -> dict[str, object]:
 def parse_override(text: str) -> tuple[list[str], object]:
     """Return the key path and the value of ``a.b=value``; the value is TOML, or else a plain string.
 
+    ``a.b=none`` has the value None: the recipe's own value is taken away, and the default counts.
+
     >>> parse_override("learner.lr=1e-5")
     (['learner', 'lr'], 1e-05)
-    >>> parse_override("env.path=data/train.jsonl")
-    (['env', 'path'], 'data/train.jsonl')
+    >>> parse_override("env.path=data/train.jsonl"), parse_override("env.path=none")
+    ((['env', 'path'], 'data/train.jsonl'), (['env', 'path'], None))
     """
     key, equals, raw = text.partition("=")
     if not equals or not key.strip():
@@ -69,28 +72,45 @@ def parse_override(text: str) -> tuple[list[str], object]:
     try:
         value: object = tomllib.loads(f"value = {raw}")["value"]
     except tomllib.TOMLDecodeError:
-        value = raw
+        value = None if raw.strip() == "none" else raw
     return [part.strip() for part in key.split(".")], value
 
 
-def apply_overrides(tables: Mapping[str, object], overrides: Iterable[str]) -> dict[str, object]:
-    """Return the tables with every override put in, left to right.
+def apply_overrides(
+    tables: Mapping[str, object], overrides: Iterable[str], model: type[Settings] | None = None
+) -> dict[str, object]:
+    """Return the tables with every override put in, left to right; ``none`` takes a key or a table out.
+
+    Where the model has "none" as a named value (``logging.progress``), or knows no such key, it is a word.
 
     >>> apply_overrides({"debate": {"num_agents": 3}}, ["debate.num_agents=5", "seed=2"])
     {'debate': {'num_agents': 5}, 'seed': 2}
+    >>> apply_overrides({"learner": {"eps_hi": 0.28, "lr": 1e-4}}, ["learner.eps_hi=none"])
+    {'learner': {'lr': 0.0001}}
     """
     result = dict(tables)
     for text in overrides:
         path, value = parse_override(text)
+        if value is None and model is not None and _is_a_word(model, path):
+            value = "none"
         result = _with(result, path, value, text)
     return result
 
 
+def _is_a_word(model: type[Settings], path: list[str]) -> bool:
+    kind = key_type(model, path)
+    return kind is None or takes_none_as_a_word(kind)
+
+
 def _with(table: Mapping[str, object], path: list[str], value: object, text: str) -> dict[str, object]:
-    """Return the table with the value at the key path; neither table nor value is changed in place."""
+    """Return the table with the value at the key path, without the key where the value is None.
+
+    Neither table nor value is changed in place.
+    """
     first, *rest = path
     if not rest:
-        return {**table, first: value}
+        others = {key: old for key, old in table.items() if key != first}
+        return others if value is None else {**table, first: value}
     inner = table.get(first, {})
     if not isinstance(inner, dict):
         raise ConfigError(f"{text!r}: {first} is a value, not a table")
@@ -125,7 +145,7 @@ def _missing(model: type[Settings], key: str) -> str:
 def load_config(model: type[S], name: str, overrides: Iterable[str] = ()) -> S:
     """Return the validated configuration; ConfigError with one clear line otherwise."""
     path, given = find_recipe(name), list(overrides)
-    tables = apply_overrides(read_toml(path), given)
+    tables = apply_overrides(read_toml(path), given, model)
     try:
         return model.model_validate(tables)
     except ValidationError as error:

@@ -22,7 +22,13 @@ app = typer.Typer(
     epilog="A mistake is one line and exit code 2; DEBATE_TRACEBACK=1 shows where it was raised.",
 )
 
-Overrides = Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="e.g. learner.lr=1e-5")]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[KEY=VALUE]...",
+        help="e.g. learner.lr=1e-5; KEY=none takes the recipe's value away, so that the default counts.",
+    ),
+]
 
 
 @app.command()

@@ -61,6 +61,45 @@ def test_overrides_go_left_to_right_and_leave_the_tables_alone():
     assert tables == {"a": {"b": {"c": 1, "d": 2}}}
 
 
+def test_none_takes_a_value_or_a_table_of_the_recipe_away():
+    config = load_config(
+        Config,
+        "quickstart",
+        [
+            "learner.eps_hi=none",
+            "debate.handles = none",
+            "warm_start=none",
+            "env.limit=none",
+            "train.steps=none",
+        ],
+    )
+    assert (config.learner.eps_hi, config.debate.handles, config.env.limit) == (None, None, None)
+    assert (config.warm_start.steps, config.train.steps) == (0, 100)
+    assert config.learner.lr == 6e-4
+    assert load_config(Config, "quickstart", ["train.steps=none", "train.steps=3"]).train.steps == 3
+
+
+def test_none_is_a_word_where_it_has_a_meaning_of_its_own():
+    given = ["logging.progress=none", "train.control=none", "advantages.peer.scale=none", "run.dir='none'"]
+    config = load_config(Config, "quickstart", given)
+    assert (config.logging.progress, config.train.control, config.run.dir) == ("none", "none", "none")
+    assert config.advantages.peer.scale == "none"
+
+
+@pytest.mark.parametrize(
+    ("override", "told"),
+    [
+        ("learner.epshi=none", "learner: unknown key 'epshi'; did you mean 'eps_hi'?"),
+        ("learner.lr.peak=none", "'learner.lr.peak=none': lr is a value, not a table"),
+        ("model=none", "model: is missing; add a table [model] with some of name_or_path"),
+    ],
+)
+def test_none_for_what_is_not_there_or_must_be_is_refused(override, told):
+    with pytest.raises(ConfigError) as caught:
+        load_config(Config, "quickstart", [override])
+    assert told in str(caught.value)
+
+
 @pytest.mark.parametrize("text", ["steps", "=3", " = 3", ""])
 def test_an_override_without_key_or_value_says_how_it_is_written(text):
     with pytest.raises(ConfigError, match=r"an override is written key=value, for instance learner\.lr=1e-5"):

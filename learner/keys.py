@@ -1,0 +1,54 @@
+"""Dotted keys of a configuration: which there are, and which take the word "none" as a value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from typing import Any, get_args, get_origin
+
+from debate.settings import Settings
+
+
+def key_type(model: type[Settings], path: Sequence[str]) -> Any:
+    """Return the type of the value at a key path, ``Any`` inside a free table; None where no such key is.
+
+    >>> from learner.config_learner import LearnerConfig
+    >>> key_type(LearnerConfig, ["lr"]), key_type(LearnerConfig, ["rl"])
+    (<class 'float'>, None)
+    """
+    kind: Any = model
+    for part in path:
+        tables = [one for one in (kind, *get_args(kind)) if isinstance(one, type)]
+        inner = next((one for one in tables if issubclass(one, Settings)), None)
+        if inner is None:
+            return Any if any(get_origin(one) is dict for one in (kind, *get_args(kind))) else None
+        if part not in inner.model_fields:
+            return None
+        kind = inner.model_fields[part].annotation
+    return kind
+
+
+def takes_none_as_a_word(kind: Any) -> bool:
+    """Return whether "none" is one of a type's named values.
+
+    >>> from typing import Literal
+    >>> takes_none_as_a_word(Literal["none", "group"] | None), takes_none_as_a_word(str | None)
+    (True, False)
+    """
+    return kind == "none" or any(takes_none_as_a_word(part) for part in get_args(kind))
+
+
+def check_key(model: type[Settings], key: str) -> None:
+    """ValueError when a dotted key (or table) is none of the model's; the message has the nearest one."""
+    if key_type(model, key.split(".")) is None:
+        near = get_close_matches(key, _all_keys(model), n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else "; keys are written as in learner.lr"
+        raise ValueError(f"no key is named {key!r}{hint}")
+
+
+def _all_keys(model: type[Settings], prefix: str = "") -> Iterator[str]:
+    for name, field in model.model_fields.items():
+        yield prefix + name
+        for inner in (field.annotation, *get_args(field.annotation)):
+            if isinstance(inner, type) and issubclass(inner, Settings):
+                yield from _all_keys(inner, f"{prefix}{name}.")
