@@ -12,6 +12,7 @@ from debate.settings import Settings
 from envs.loading import FAMILIES
 from learner.advantages import AdvantageConfig
 from learner.config_learner import LearnerConfig
+from learner.keys import check_key
 from learner.models import ModelConfig
 from learner.tracking import LoggingConfig
 from learner.warm_start import WarmStartConfig
@@ -23,6 +24,10 @@ class RunConfig(Settings):
 
     dir: str = "runs/debate"
     """The run folder; made when missing. Nothing in it is ever overwritten by another configuration."""
+    allow_changes: tuple[str, ...] = ()
+    """Keys or tables, as in ("learner.lr", "held_out"), in which a run may go on with other values than it
+    began with; what is done stays as it was. ``train.steps`` may grow unasked while ``learner.schedule`` is
+    constant: only then is the longer run the same as one of that length from its start."""
 
 
 class EnvConfig(Settings):
@@ -100,6 +105,11 @@ class Config(Settings):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
+        for key in self.run.allow_changes:
+            try:
+                check_key(type(self), key)
+            except ValueError as error:
+                raise ValueError(f"run.allow_changes: {error}") from error
         if self.rewards.judge_own != self.debate.judge_own:
             raise ValueError("rewards.judge_own and debate.judge_own must be equal")
         check_scheme(self.debate, self.rewards, verifiable=True)  # what open problems need more: open_session

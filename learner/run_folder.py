@@ -24,6 +24,7 @@ import tomli_w
 from pydantic import BaseModel
 
 from learner.provenance import machine, source_commit, versions
+from learner.run_changes import Change, ChangeRules, differences, refusal
 
 LOCK = ".lock"
 
@@ -73,19 +74,23 @@ def open_run(
     seed: int,
     data_checksums: Mapping[str, str] | None = None,
     may_change: Iterable[str] = ("run", "logging"),
+    may_grow: Iterable[str] = (),
+    notes: Mapping[str, str] | None = None,
 ) -> Iterator[RunFolder]:
     """Make the folder, or open it again for the same configuration, and hold its lock until the end.
 
-    ``may_change`` names keys (or tables) that may differ when a run goes on, for instance "train.steps";
-    what changed is kept in run.json. RunFolderError for any other difference, for changed data, for a folder
-    that is not a run, while another process holds it, and where nothing can be written.
+    ``may_change`` names keys (or tables) that may differ when a run goes on, ``may_grow`` those that may be
+    larger than before, and ``notes`` says of a key what its change would mean; what changed is kept in
+    run.json. RunFolderError for any other difference, for changed data, for a folder that is not a run,
+    while another process holds it, and where nothing can be written.
     """
+    rules = ChangeRules(tuple(may_change), tuple(may_grow), notes or {})
     folder = Path(path)
     with ExitStack() as stack:  # what the run itself raises passes through as it is
         try:
             folder.mkdir(parents=True, exist_ok=True)
             stack.enter_context(_locked(folder))
-            run = _enter(folder, config, seed, dict(data_checksums or {}), tuple(may_change))
+            run = _enter(folder, config, seed, dict(data_checksums or {}), rules)
         except OSError as error:
             place = error.filename or folder
             raise RunFolderError(
@@ -95,7 +100,7 @@ def open_run(
 
 
 def _enter(
-    folder: Path, config: BaseModel, seed: int, checksums: dict[str, str], may_change: tuple[str, ...]
+    folder: Path, config: BaseModel, seed: int, checksums: dict[str, str], rules: ChangeRules
 ) -> RunFolder:
     plain = plain_config(config)
     run = RunFolder(folder, resumed=(folder / "config.toml").exists())
@@ -103,8 +108,9 @@ def _enter(
         _refuse_foreign(folder)
         facts: dict[str, object] = {"seed": seed, "data": checksums, "starts": [_start({})]}
     else:
-        changed = _differences(_read_config(run.config), plain)
-        _refuse_changes(folder, changed, may_change)
+        changed = differences(_read_config(run.config), plain)
+        if refused := refusal(changed, rules):
+            raise RunFolderError(f"run.dir={folder} holds a run with another configuration: {refused}")
         facts = _read_facts(run.facts)
         _refuse_other_data(folder, facts.get("data"), checksums)
         earlier = facts.get("starts")
@@ -114,7 +120,7 @@ def _enter(
     return run
 
 
-def _start(changed: Mapping[str, tuple[object, object]]) -> dict[str, object]:
+def _start(changed: Mapping[str, Change]) -> dict[str, object]:
     """Return what this start of the run runs on."""
     return {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -128,44 +134,6 @@ def _start(changed: Mapping[str, tuple[object, object]]) -> dict[str, object]:
 def plain_config(config: BaseModel) -> dict[str, object]:
     """Return the tables to write as TOML; None is left out, as TOML has no word for it."""
     return config.model_dump(mode="json", exclude_none=True)
-
-
-def flat(tables: Mapping[str, object], prefix: str = "") -> dict[str, object]:
-    """Return dotted keys and their values.
-
-    >>> flat({"seed": 1, "debate": {"num_agents": 3}})
-    {'seed': 1, 'debate.num_agents': 3}
-    """
-    result: dict[str, object] = {}
-    for key, value in tables.items():
-        if isinstance(value, dict):
-            result |= flat(value, f"{prefix}{key}.")
-        else:
-            result[f"{prefix}{key}"] = value
-    return result
-
-
-def _differences(old: Mapping[str, object], new: Mapping[str, object]) -> dict[str, tuple[object, object]]:
-    before, after = flat(old), flat(new)
-    keys = sorted(before.keys() | after.keys())
-    return {k: (before.get(k), after.get(k)) for k in keys if before.get(k) != after.get(k)}
-
-
-def _refuse_changes(
-    folder: Path, changed: Mapping[str, tuple[object, object]], may_change: tuple[str, ...]
-) -> None:
-    refused = [k for k in changed if not any(k == free or k.startswith(f"{free}.") for free in may_change)]
-    if refused:
-        shown = "; ".join(f"{k} was {_word(changed[k][0])}, now {_word(changed[k][1])}" for k in refused[:5])
-        more = f" (and {len(refused) - 5} more)" if len(refused) > 5 else ""
-        raise RunFolderError(
-            f"run.dir={folder} holds a run with another configuration: {shown}{more}; "
-            "choose another run.dir, or set these back to go on with this run"
-        )
-
-
-def _word(value: object) -> str:
-    return "unset" if value is None else repr(value)
 
 
 def _refuse_other_data(folder: Path, before: object, now: Mapping[str, str]) -> None:

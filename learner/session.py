@@ -123,7 +123,8 @@ class Session:
         if path is None:
             return
         state = load_checkpoint(path, model=self.model, optimizer=self.learner.optimizer, verify=False)
-        self.step = self.learner.steps = state.step
+        self.step = state.step
+        self.learner.go_on(state.step)
         self.ema = dict(state.baselines)
         self.publish(state.policy_version)
 
@@ -161,9 +162,8 @@ def open_session(config: Config) -> Iterator[Session]:
     _refuse_greedy(config)
     data = load_run_problems(config)
     _check_scheme(config, data)
-    free = ("run", "logging")
     with open_run(
-        config.run.dir, config, seed=config.seed, data_checksums=data.checksums, may_change=free
+        config.run.dir, config, seed=config.seed, data_checksums=data.checksums, **_changes(config)
     ) as folder:
         with _forgotten_on_error(folder):
             model, tokenizer, policy = make_policy(config)
@@ -182,6 +182,18 @@ def open_session(config: Config) -> Iterator[Session]:
             settings=plain_config(config),
         ) as session.tracker:
             yield session
+
+
+def _changes(config: Config) -> dict[str, Any]:
+    """Return what may differ from the configuration a run began with.
+
+    More steps change nothing of those done only where the learning rate does not look at the end.
+    """
+    schedule, free = config.learner.schedule, ("run", "logging", *config.run.allow_changes)
+    if schedule == "constant":
+        return {"may_change": free, "may_grow": ("train.steps",)}
+    note = f"the steps done had a {schedule} learning rate towards another end than a new run's would have"
+    return {"may_change": free, "notes": {"train.steps": note}}
 
 
 @contextmanager

@@ -101,7 +101,14 @@ class Learner:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take up a state from ``state_dict``."""
         self.optimizer.load_state_dict(state["optimizer"])
-        self.steps = int(state["steps"])
+        self.go_on(int(state["steps"]))
+
+    def go_on(self, steps: int) -> None:
+        """Go on after so many steps, with this configuration's settings and not those in the loaded state."""
+        self.steps = steps
+        config = self.config
+        for group in self.optimizer.param_groups:
+            group.update(betas=config.betas, eps=config.adam_eps, weight_decay=config.weight_decay)
 
     def _set_lr(self) -> float:
         factor = lr_factor(

@@ -15,6 +15,7 @@ from debate import Problem
 from envs import Grade, GradeStatus
 from learner.advantages import turn_advantages
 from learner.config import Config
+from learner.run_folder import RunFolderError
 from learner.session import SchemeWarning, open_session
 from learner.tracking import read_metrics
 from learner.train import train, train_step
@@ -231,6 +232,34 @@ def test_stopping_in_the_third_step_and_going_on_equals_the_straight_run(
     assert_equal_weights(weights_of(resumed), weights_of(whole))
     assert resumed.ema == whole.ema
     assert list(read_records(resumed.folder.transcripts)) == list(read_records(whole.folder.transcripts))
+
+
+def test_a_longer_run_at_a_constant_rate_equals_one_of_that_length_from_its_start(tmp_path):
+    constant = merged(FOUR_STEPS, {"learner": {"schedule": "constant"}})
+    short = merged(constant, {"train": {"steps": 2}})
+    whole = train(config_of(tmp_path / "whole", **constant))
+    train(config_of(tmp_path / "run", **short))
+    longer = train(config_of(tmp_path / "run", **constant))
+    assert untimed(metrics_of(longer)) == untimed(metrics_of(whole))
+    assert_equal_weights(weights_of(longer), weights_of(whole))
+    with pytest.raises(RunFolderError, match=r"train.steps was 4, now 2; .* 'run.allow_changes="):
+        train(config_of(tmp_path / "run", **short))
+
+
+def test_a_longer_run_at_a_falling_rate_is_allowed_by_name_alone(tmp_path):
+    short = config_of(tmp_path / "run", **merged(FOUR_STEPS, {"train": {"steps": 2}}))
+    train(short)
+    longer = merged(FOUR_STEPS, {"learner": {"betas": [0.5, 0.6]}})
+    with pytest.raises(RunFolderError) as caught:
+        train(config_of(tmp_path / "run", **longer))
+    assert "train.steps was 2, now 4 (the steps done had a linear learning rate towards" in str(caught.value)
+    assert """'run.allow_changes=["learner.betas", "train.steps"]'""" in str(caught.value)
+    allowed = {"run": {"dir": str(tmp_path / "run"), "allow_changes": ["learner.betas", "train"]}}
+    done = train(config_of(tmp_path / "run", **merged(longer, allowed)))
+    assert [row["step"] for row in metrics_of(done)] == [0, 1, 2, 3]
+    assert done.learner.optimizer.param_groups[0]["betas"] == (0.5, 0.6)
+    starts = json.loads(done.folder.facts.read_text())["starts"]
+    assert starts[1]["changed"]["train.steps"] == [2, 4]
 
 
 def test_a_finished_run_does_nothing_more(straight, tmp_path):

@@ -37,6 +37,10 @@ def test_defaults_hold_together():
             "model.lora_rank = 4 trains an adapter",
         ),
         ({"train": {"control": "coin"}}, "shuffled_votes"),
+        (
+            {"run": {"allow_changes": ["learner", "train.step"]}},
+            "run.allow_changes: no key is named 'train.step'; did you mean 'train.steps'",
+        ),
         ({"model": {"tiny": {}, "name_or_path": "x"}}, "exactly one of name_or_path"),
     ],
 )

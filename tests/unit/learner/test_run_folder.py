@@ -15,7 +15,8 @@ from debate.settings import Settings
 from debate.types import Persona
 from learner import run_folder
 from learner.provenance import checksum, source_commit, versions
-from learner.run_folder import RunFolderError, flat, open_run, write_whole
+from learner.run_changes import flat
+from learner.run_folder import RunFolderError, open_run, write_whole
 
 
 class Small(Settings):
@@ -62,7 +63,8 @@ def test_another_configuration_is_refused_with_the_difference_and_nothing_is_los
     assert "debate.num_agents was 3, now 5; lr was 3e-05, now 1e-05; name was unset, now 'x'" in str(
         caught.value
     )
-    assert "choose another run.dir" in str(caught.value)
+    assert "choose another run.dir, set these back, or allow them by name: " in str(caught.value)
+    assert str(caught.value).endswith("""'run.allow_changes=["debate.num_agents", "lr", "name"]'""")
     assert (tmp_path / "a" / "config.toml").read_bytes() == before
 
 
@@ -71,6 +73,14 @@ def test_named_keys_may_change_and_the_change_is_kept(tmp_path: Path):
     run = opened(tmp_path / "a", Small(lr=1e-6), may_change=["lr"])
     assert tomllib.loads(run.config.read_text())["lr"] == 1e-6
     assert json.loads(run.facts.read_text())["starts"][1]["changed"] == {"lr": [3e-5, 1e-6]}
+
+
+def test_what_may_grow_may_not_shrink_and_a_note_says_why(tmp_path: Path):
+    for seed in (1, 3):
+        opened(tmp_path / "a", Small(seed=seed), may_grow=["seed"])
+    for change in ({"may_grow": ["seed"]}, {"may_change": ["lr"]}):
+        with pytest.raises(RunFolderError, match=r"seed was 3, now 2 \(of the order\); choose another"):
+            opened(tmp_path / "a", Small(seed=2), notes={"seed": "of the order"}, **change)
 
 
 def test_other_data_under_the_same_name_is_refused(tmp_path: Path):
