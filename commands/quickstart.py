@@ -17,6 +17,7 @@ from rich.table import Table
 from commands.config import load_config
 
 if TYPE_CHECKING:
+    from learner.config import Config
     from learner.evaluate import Evaluation
     from learner.session import Session
     from learner.statistics import Estimate
@@ -68,6 +69,7 @@ def quickstart(
         raise ValueError(f"--family {family}: unknown; valid: {', '.join(RECIPES)}")
     folder = f"run.dir=runs/quickstart-{family}-{seed}"
     config = load_config(Config, RECIPES[family], [folder, f"seed={seed}", *overrides])
+    _refuse_unmeasured(config)
     started = time.process_time()
     with open_session(config) as session:
         parameters = sum(p.numel() for p in session.model.parameters())
@@ -81,6 +83,25 @@ def quickstart(
     return figures_of(before, after, spent), before, after, session.folder.path
 
 
+def _refuse_unmeasured(config: Config) -> None:
+    """Raise ValueError before minutes of work whose figures could not be had."""
+    from envs.loading import FAMILIES
+    from learner.judge_benchmark import check_judged
+
+    check_judged(config.debate)
+    if not config.held_out.limit:
+        raise ValueError("held_out.limit=0: the quick-start measures on held-out problems; use 1 or more")
+    if _family(config) not in FAMILIES:
+        raise ValueError(
+            f"the judge's pairs are made of held-out problems of {' or '.join(FAMILIES)}; "
+            f"these are of {_family(config)!r}"
+        )
+
+
+def _family(config: Config) -> str:
+    return config.held_out.kind or config.env.kind
+
+
 def snapshot(session: Session) -> Snapshot:
     """Evaluate the session's weights on its held-out problems."""
     from debate.seeds import derive_seed
@@ -91,7 +112,7 @@ def snapshot(session: Session) -> Snapshot:
     greedy, sampled = (
         judge_accuracy(
             session.policy,
-            config.env.kind,
+            _family(config),
             session.data.held_out,
             config=config.debate,
             greedy=greedy,

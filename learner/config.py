@@ -15,7 +15,7 @@ from learner.config_learner import LearnerConfig
 from learner.keys import check_key
 from learner.models import ModelConfig
 from learner.tracking import LoggingConfig
-from learner.warm_start import WarmStartConfig
+from learner.warm_start import KINDS, WarmStartConfig, kinds_of_turns
 from rewards import RewardConfig, check_scheme
 
 
@@ -128,6 +128,15 @@ class Config(Settings):
             raise ValueError(
                 f"warm_start changes all weights, and model.lora_rank = {self.model.lora_rank} trains an "
                 "adapter; set model.lora_rank = 0, or leave out warm_start"
+            )
+
+        held = kinds_of_turns(self.debate)
+        if self.warm_start.debate_steps and not any(
+            size for kind, size in zip(KINDS, self.warm_start.batch, strict=True) if kind in held
+        ):
+            raise ValueError(
+                f"warm_start.batch: counts {', '.join(KINDS)}, and has none of what this debate can use "
+                f"({', '.join(sorted(held))}); got {list(self.warm_start.batch)}"
             )
 
     def resolved_learner(self) -> LearnerConfig:

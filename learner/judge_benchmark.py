@@ -34,14 +34,21 @@ def judge_accuracy(
     A reply without a valid vote counts as wrong. ``greedy`` asks at temperature 0. ValueError for a debate
     in which nobody is shown two solutions of others.
     """
-    if config.num_agents < 3:
-        raise ValueError(
-            f"debate.num_agents={config.num_agents}: a judge needs two others to compare; use 3 or more"
-        )
+    check_judged(config)
     pairs = [_pair(family, problem, number, config, seed) for number, problem in enumerate(problems)]
     replies = run_async(_ask(policy, [request for _, request, _, _ in pairs], greedy=greedy))
     right = [_prefers(pair, reply) for pair, reply in zip(pairs, replies, strict=True)]
     return clustered_mean(right, [problem.id for problem in problems])
+
+
+def check_judged(config: DebateConfig) -> None:
+    """ValueError for a protocol in which no judge is shown the work of two others."""
+    if config.num_agents < 3:
+        raise ValueError(
+            f"debate.num_agents={config.num_agents}: a judge needs two others to compare; use 3 or more"
+        )
+    if config.history_rounds == 0:
+        raise ValueError("debate.history_rounds=0: a judge is shown no work to compare; use 1 or more, or -1")
 
 
 def _pair(
@@ -65,6 +72,7 @@ def _pair(
         seed=derive_seed(seed, "judge", number),
         debate=f"{number:06d}",
         turn=TurnId(judge, 1),
+        thinking_tokens=config.thinking_tokens,
     )
     return table, request, seen, table.handles[good]
 

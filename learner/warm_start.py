@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-from pydantic import Field
+from pydantic import Field, field_validator, model_validator
 
 from debate.prompts import raw_prompt
 from debate.seeds import derive_seed
@@ -54,6 +54,31 @@ class WarmStartConfig(Settings):
     """How often a demonstrated verdict is false."""
     decidable: float = Field(default=0.6, ge=0, le=1)
     """How often exactly one of the compared solutions is right."""
+
+    @field_validator("batch")
+    @classmethod
+    def _some_demonstrations(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+        if min(value) < 0 or not any(value):
+            raise ValueError("needs four counts of 0 or more, and one of them above 0")
+        return value
+
+    @field_validator("right", "lure")
+    @classmethod
+    def _probabilities(cls, value: tuple[float, ...]) -> tuple[float, ...]:
+        if not value or not all(0 <= share <= 1 for share in value):
+            raise ValueError("needs a probability in 0..1 for each persona, at least one")
+        return value
+
+    @model_validator(mode="after")
+    def _one_or_the_other(self) -> Self:
+        for seat in range(len(self.right) * len(self.lure)):
+            right, lure = self.right[seat % len(self.right)], self.lure[seat % len(self.lure)]
+            if right + lure > 1 + 1e-9:
+                raise ValueError(
+                    f"right and lure are shares of the same demonstrations, and those of one persona are "
+                    f"{right:g} + {lure:g} > 1: lower one of them"
+                )
+        return self
 
     @property
     def steps(self) -> int:

@@ -282,3 +282,23 @@ def test_a_prompt_file_that_changed_is_another_run(refused, tiny_recipe, debate_
     assert debate_command(*command)[0] == 0
     own.write_text(own.read_text() + "# changed\n")
     assert "the data changed since this run began: own.toml" in refused(*command)
+
+
+@pytest.mark.parametrize(
+    ("override", "told"),
+    [
+        ("debate.num_agents=2", "debate.num_agents=2: a judge needs two others to compare; use 3 or more"),
+        ("debate.history_rounds=0", "debate.history_rounds=0: a judge is shown no work to compare"),
+        ("held_out.limit=0", "held_out.limit=0: the quick-start measures on held-out problems"),
+        (
+            "held_out.kind=gsm8k",
+            "the judge's pairs are made of held-out problems of pair_sum or words; these are of 'gsm8k'",
+        ),
+        ("warm_start.batch=[0,0,0,0]", "warm_start.batch: needs four counts of 0 or more, and one of them"),
+        ("warm_start.right=[2]", "warm_start.right: needs a probability in 0..1 for each persona"),
+        ("warm_start.right=[0.9]", "warm_start: right and lure are shares of the same demonstrations"),
+    ],
+)
+def test_a_quick_start_that_could_not_be_measured_is_refused_at_once(refused, override, told):
+    assert told in refused("quickstart", override)
+    assert not Path("runs").exists()

@@ -49,6 +49,43 @@ def test_impossible_settings_are_refused_in_words(changes, message):
         config(**changes)
 
 
+RIGHT, LURE = {"right": [0.6, 0.4, 0.5]}, {"lure": [0.3, 0.5, 0.4]}
+
+
+@pytest.mark.parametrize(
+    ("warm", "message"),
+    [
+        ({"batch": [1, -1, 1, 1]}, "warm_start.batch\n.* four counts of 0 or more, and one of them above 0"),
+        ({"batch": [0, 0, 0, 0]}, "warm_start.batch\n.* four counts of 0 or more, and one of them above 0"),
+        (LURE | {"right": [0.5, 1.01]}, "warm_start.right\n.* a probability in 0..1 for each persona"),
+        (RIGHT | {"lure": [-0.1]}, "warm_start.lure\n.* a probability in 0..1 for each persona"),
+        (LURE | {"right": []}, "warm_start.right\n.* a probability in 0..1 for each persona, at least one"),
+        (RIGHT | {"lure": [0.3, 0.61, 0.5]}, r"those of one persona are 0.4 \+ 0.61 > 1: lower one of them"),
+        (LURE | {"right": [0.5, 0.5]}, None),
+        (LURE | {"right": [0.5, 0.6]}, r"0.6 \+ 0.5 > 1"),  # the second of two sits at seats 1 and 3
+        ({"right": [0.0], "lure": [1.0]}, None),
+        ({"right": [0.7], "lure": [0.3]}, None),
+        ({"right": [0.9], "lure": [0.1]}, None),
+    ],
+)
+def test_shares_and_counts_of_the_warm_start(warm, message):
+    if message is None:
+        config(warm_start=warm)
+    else:
+        with pytest.raises(ValidationError, match=message):
+            config(warm_start=warm)
+
+
+def test_a_warm_start_that_would_demonstrate_nothing_of_the_debate_is_refused():
+    changes = {
+        "warm_start": {"debate_steps": 1, "batch": [0, 0, 3, 3]},
+        "env": {"kind": "words"},
+    }
+    config(**changes)
+    with pytest.raises(ValidationError, match="has none of what this debate can use .debate, solve."):
+        config(**changes, debate={"num_agents": 2})
+
+
 def test_the_learner_takes_its_seed_from_the_run_and_dr_grpos_constant_from_the_debate():
     one = config(debate={"max_tokens": 40, "thinking_tokens": 2}, seed=1).resolved_learner()
     assert one.max_tokens == 42

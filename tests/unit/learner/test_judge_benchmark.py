@@ -90,9 +90,11 @@ def test_more_agents_show_one_right_solution_among_several():
     assert all(sum(right for _, right in shown_to(r)[0]) == 1 for r in requests)
 
 
-def test_words_work_too_and_two_agents_have_nothing_to_compare():
+def test_words_work_too_and_a_judge_needs_something_to_compare():
     problems = load_environment("words").problems(split="test", limit=6, seed=0)
     policy = ScriptedPolicy(lambda request: "")
     assert judge_accuracy(policy, "words", problems, config=CONFIG, greedy=True, seed=0).value == 0.0
     with pytest.raises(ValueError, match=r"debate.num_agents=2: a judge needs two others"):
         accuracy(judge(perfect), DebateConfig(num_agents=2))
+    with pytest.raises(ValueError, match=r"debate.history_rounds=0: a judge is shown no work to compare"):
+        accuracy(judge(perfect), DebateConfig(history_rounds=0))
