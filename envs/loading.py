@@ -16,9 +16,10 @@ from envs.golds import plain
 from envs.numbers import parse_number
 from envs.pair_sum import PairSum
 from envs.records import Record, as_text, read_file, read_hub
+from envs.synthetic import SyntheticFamily
 from envs.words import Words
 
-FAMILIES: Mapping[str, PairSum | Words] = {"pair_sum": PairSum(), "words": Words()}
+FAMILIES: Mapping[str, SyntheticFamily] = {"pair_sum": PairSum(), "words": Words()}
 """Synthetic families by name, at all of their levels."""
 NOUNS = ("question", "answer", "id", "level", "subject", "choices", "solution")
 OWN_FILE = DataSet("file", "", {}, plain, ids=("id", "unique_id"), subject=("subject", "type"))

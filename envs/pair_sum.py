@@ -18,15 +18,15 @@ import random
 import re
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
-from typing import Self, TypeAlias
+from typing import TypeAlias
 
 from debate.types import Problem
 from envs.boxes import last_box
 from envs.errors import DataError
-from envs.synthetic import chosen_levels, draw_problems, problem_id
+from envs.synthetic import SyntheticFamily, chosen_levels, problem_id
 from envs.types import Grade, GradeStatus
 
 NAME = "pair_sum"
@@ -40,24 +40,15 @@ _PAIR = re.compile(r"[\s({\\\[]*(\d{1,4})(?:\s*(?:[,+&]|and)\s*|\s+)(\d{1,4})[\s
 
 
 @dataclass(frozen=True, slots=True)
-class PairSum:
+class PairSum(SyntheticFamily):
     """The family as an environment, at some of its levels."""
 
     levels: tuple[str, ...] = tuple(LEVELS)
     name: str = NAME
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "levels", chosen_levels(NAME, self.levels, tuple(LEVELS)))
-
-    def of_levels(self, levels: Iterable[str | int] | None) -> Self:
-        """The family at these levels; None keeps its own."""
-        return self if levels is None else replace(self, levels=tuple(map(str, levels)))
-
-    def problems(
-        self, *, split: str, limit: int | None = None, seed: int | None = None
-    ) -> tuple[Problem, ...]:
-        """Return ``limit`` distinct problems of a split, cycling over the levels."""
-        return draw_problems(NAME, draw, levels=self.levels, split=split, limit=limit, seed=seed)
+    def draw(self, rng: random.Random, level: str) -> tuple[str, Problem]:
+        """Return (canonical form, problem)."""
+        return draw(rng, level)
 
     def grade(self, problem: Problem, answer: str | None) -> Grade:
         """Return whether the answer is two different listed numbers that sum to the target."""

@@ -9,19 +9,52 @@ of a larger one.
 from __future__ import annotations
 
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 from debate.seeds import derive_seed
 from debate.types import Problem
 from envs.errors import DataError
+from envs.types import Grade
 
 SPLITS = ("train", "validation", "test")
 MAX_MISSES = 20_000
 
 Draw: TypeAlias = Callable[[random.Random, str], tuple[str, Problem]]
 """From a generator and a level to (canonical form, problem)."""
+
+
+@dataclass(frozen=True, slots=True)
+class SyntheticFamily(ABC):
+    """A family as an environment, at some of its levels; the defaults of a subclass are all of them."""
+
+    levels: tuple[str, ...]
+    name: str
+
+    def __post_init__(self) -> None:
+        known = type(self).__dataclass_fields__["levels"].default
+        object.__setattr__(self, "levels", chosen_levels(self.name, self.levels, known))
+
+    def of_levels(self, levels: Iterable[str | int] | None) -> Self:
+        """The family at these levels; None keeps its own."""
+        return self if levels is None else replace(self, levels=tuple(map(str, levels)))
+
+    def problems(
+        self, *, split: str, limit: int | None = None, seed: int | None = None
+    ) -> tuple[Problem, ...]:
+        """Return ``limit`` distinct problems of a split, cycling over the levels."""
+        return draw_problems(self.name, self.draw, levels=self.levels, split=split, limit=limit, seed=seed)
+
+    @abstractmethod
+    def draw(self, rng: random.Random, level: str) -> tuple[str, Problem]:
+        """Return (canonical form, problem)."""
+
+    @abstractmethod
+    def grade(self, problem: Problem, answer: str | None) -> Grade:
+        """Return whether the answer is right; it never raises on an answer."""
 
 
 def split_of(canonical: str) -> str:

@@ -82,7 +82,7 @@ def test_a_warm_start_that_would_demonstrate_nothing_of_the_debate_is_refused():
         "env": {"kind": "words"},
     }
     config(**changes)
-    with pytest.raises(ValidationError, match="has none of what this debate can use .debate, solve."):
+    with pytest.raises(ValidationError, match=r"has none of what this debate can use \(debate, solve\)"):
         config(**changes, debate={"num_agents": 2})
 
 
