@@ -33,7 +33,7 @@ class DebateConfig(Settings):
     max_tokens: int = Field(default=2048, ge=1)
     """Completion tokens of one turn, thinking not counted."""
     thinking_tokens: int = Field(default=0, ge=0)
-    """Further completion tokens for thinking models; 0 turns thinking off in the chat template."""
+    """Tokens for thinking before that, ended by force when they are spent; 0 turns thinking off."""
     context_tokens: int | None = Field(default=None, ge=1)
     """Prompt plus completion; histories are cut to fit. None takes the policy's own limit, if it has one."""
     prompts: str = "default"

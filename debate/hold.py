@@ -15,7 +15,6 @@ from debate.history import (
     Entry,
     Table,
     View,
-    completion_tokens,
     entry,
     room_for_prompt,
     set_table,
@@ -80,22 +79,22 @@ async def _debate(problem: Problem, policy: Policy, config: DebateConfig, seed: 
 def _request(table: Table, seen: View, turn: TurnId, seed: int, name: str) -> SampleRequest:
     """Return the request of one turn, with the persona's own temperature (D12) and a seed of its own."""
     config = table.config
-    closing = () if config.thinking_tokens else (f"</{SECTIONS[seen.task][-1]}>",)
     return SampleRequest(
         messages=seen.messages,
         temperature=table.personas[turn.agent].temperature,
-        max_tokens=completion_tokens(config),
-        stop=(*config.stop, *closing),
+        max_tokens=config.max_tokens,
+        stop=(*config.stop, f"</{SECTIONS[seen.task][-1]}>"),
         seed=derive_seed(seed, "sample", turn.round, turn.agent),
         debate=name,
         turn=turn,
+        thinking_tokens=config.thinking_tokens,
     )
 
 
 def _opens_thinking(policy: Policy, request: SampleRequest) -> bool:
     """Return what the policy's ``opens_thinking(messages)`` says, if it has one.
 
-    True where its template begins the reply with ``<think>``: a reply cut off before ``</think>`` is then
+    True where the prompt ends with ``<think>``: a reply cut off before ``</think>`` is then
     all thinking, and stays private.
     """
     opens: Callable[[Sequence[Message]], bool] | None = getattr(policy, "opens_thinking", None)

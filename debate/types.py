@@ -62,7 +62,8 @@ class SampleRequest:
     """Everything a policy needs for one completion.
 
     ``seed`` alone decides the randomness; ``debate`` (any unique name of the debate within the call)
-    and ``turn`` give the request its place in a timing-independent order.
+    and ``turn`` give the request its place in a timing-independent order. A thinking model gets
+    ``thinking_tokens`` for its thinking; ``max_tokens`` and ``stop`` are about what follows ``</think>``.
     """
 
     messages: tuple[Message, ...]
@@ -72,6 +73,7 @@ class SampleRequest:
     seed: int
     debate: str
     turn: TurnId
+    thinking_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,8 @@ class Completion:
     ``prompt_tokens`` (P,), ``tokens`` (T,) with the end token, ``logprobs`` (T,) in nats of the
     distribution that was sampled (temperature applied), ``offsets`` (T,): the index in ``text`` of the
     first character each token touches (``len(text)`` for tokens that add no text, such as the end token).
+    ``forced``: places in ``tokens`` that were written and not sampled, as where a thinking budget ran out;
+    their log-probability is 0 and nobody learns from them.
     """
 
     prompt_tokens: tuple[int, ...]
@@ -90,6 +94,7 @@ class Completion:
     stop_reason: StopReason
     policy_version: int
     offsets: tuple[int, ...] = ()
+    forced: tuple[int, ...] = ()
 
 
 class Policy(Protocol):

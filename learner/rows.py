@@ -18,7 +18,8 @@ def make_rows(groups: Sequence[TrajectoryGroup], advantages: Advantages) -> list
     """Return one row for each turn that has a signal, in the order of the groups.
 
     Generator tokens get only the generator's advantage and judge tokens only the judge's; a fine is
-    added to every completion token of its turn. ValueError where a policy gave no tokens to train on.
+    added to every sampled token of its turn. What was forced is no action. ValueError where a policy gave
+    no tokens to train on.
     """
     rows: list[Row] = []
     for group, group_parts in zip(groups, advantages.turns, strict=True):
@@ -35,10 +36,9 @@ def _row(problem_id: str, trajectory: Trajectory, transition: Transition, part: 
     _check(completion, f"problem {problem_id!r}, agent {turn.id.agent}, round {turn.id.round}")
     stream = token_streams(turn)
     prompt = len(completion.prompt_tokens)
-    total = prompt + len(completion.tokens)
     return Row(
         input_ids=np.array(completion.prompt_tokens + completion.tokens, np.int64),
-        action_mask=np.arange(total) >= prompt,
+        action_mask=_after(prompt, stream > 0),
         sampling_logprobs=_after(prompt, np.array(completion.logprobs, np.float32)),
         advantages=_after(prompt, token_advantages(stream, part)),
         stream=_after(prompt, stream),
@@ -60,7 +60,7 @@ def token_advantages(stream: NDArray[np.int8], part: TurnAdvantage) -> NDArray[n
     by_stream = np.zeros(3, np.float32)
     by_stream[GENERATOR] = part.generator or 0.0
     by_stream[JUDGE] = part.judge or 0.0
-    return by_stream[stream] + np.float32(part.format or 0.0)
+    return by_stream[stream] + np.where(stream > 0, np.float32(part.format or 0.0), np.float32(0.0))
 
 
 def _after(prompt: int, values: NDArray[Any]) -> NDArray[Any]:

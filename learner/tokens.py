@@ -17,6 +17,7 @@ def token_streams(turn: Turn) -> NDArray[np.int8]:
     A token belongs to the section in which its first character lies, tags included: the comparison
     block to the judge, all else (thinking, text before ``<solution>``) to the generator. What follows
     the last section, the end token included, belongs to that section. A ballot is the judge's alone.
+    Tokens that were forced, not sampled, are nobody's (0).
     A completion without offsets is taken as one token for each character (and an end token) where the
     counts agree; ValueError otherwise.
 
@@ -27,9 +28,15 @@ def token_streams(turn: Turn) -> NDArray[np.int8]:
     >>> token_streams(Turn(TurnId(0, 1), "C", (), completion, parsed))
     array([1, 2, 2], dtype=int8)
     """
-    completion = turn.completion
+    streams = _authors(turn)
+    streams[list(turn.completion.forced)] = 0
+    return streams
+
+
+def _authors(turn: Turn) -> NDArray[np.int8]:
+    """Return whose section each token belongs to, (T,)."""
     if turn.ballot:
-        return np.full(len(completion.tokens), JUDGE, np.int8)
+        return np.full(len(turn.completion.tokens), JUDGE, np.int8)
     start, end = _judge_characters(turn.parsed)
     first = _first_characters(turn)
     return np.where((first >= start) & (first < end), JUDGE, GENERATOR).astype(np.int8)

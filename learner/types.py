@@ -50,9 +50,9 @@ class TrajectoryGroup:
 class Row:
     """One turn to learn from: prompt, then completion, L tokens. Position i of an array is about token i.
 
-    ``input_ids`` (L,) int64, ``action_mask`` (L,) bool (True on the completion), ``sampling_logprobs``
+    ``input_ids`` (L,) int64, ``action_mask`` (L,) bool (True on what was sampled), ``sampling_logprobs``
     (L,) float32 nats at ``temperature``, ``advantages`` (L,) float32, ``stream`` (L,) int8 with 0 for
-    nobody (the prompt), 1 for the generator, 2 for the judge.
+    nobody (the prompt, forced tokens), 1 for the generator, 2 for the judge.
     """
 
     input_ids: NDArray[np.int64]

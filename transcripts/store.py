@@ -190,4 +190,4 @@ def without_tokens(record: Record) -> Record:
 
 def _text_only(completion: Completion) -> Completion:
     empty: tuple[Any, ...] = ()
-    return replace(completion, prompt_tokens=empty, tokens=empty, logprobs=empty, offsets=empty)
+    return replace(completion, prompt_tokens=empty, tokens=empty, logprobs=empty, offsets=empty, forced=empty)

@@ -82,6 +82,10 @@ class PromptEncoder:
         last = self._parts(tuple(message.role for message in messages))[-1]
         return last.message < 0 and last.text.rstrip().endswith("<think>")
 
+    def template_ids(self, text: str) -> tuple[int, ...]:
+        """Return the ids of a text that is the program's own: it may hold control tokens."""
+        return tuple(self._text.encode([(text, True)]))
+
     def _parts(self, roles: tuple[str, ...]) -> tuple[_Part, ...]:
         if roles not in self._rendered:
             self._rendered[roles] = _render(self._tokenizer, roles, thinking=self.thinking)

@@ -18,6 +18,7 @@ from debate.policies.encoding import EncodingError, PromptEncoder
 from debate.policies.rendezvous import Rendezvous
 from debate.policies.sampler import Draw, Drawn, sample_batch
 from debate.policies.stopping import StopWatch
+from debate.policies.thinking import CLOSING, OPENING, THINK_END, Thought, thinking_draw, thought_of
 from debate.types import Completion, Message, SampleRequest
 
 if TYPE_CHECKING:
@@ -27,10 +28,15 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 
+_NOTHING = Drawn((), (), "stop")
+
+
 class LocalPolicy:
     """A policy over a model that lives in this process, on whatever device it was put.
 
-    ``chat`` None means: a chat model if its tokenizer has a chat template. ``thinking`` goes to the template.
+    ``chat`` None means: a chat model if its tokenizer has a chat template. With ``thinking`` every reply
+    begins within a think block, which the prompt opens if the template does not. Where a request sets
+    ``thinking_tokens``, thinking that has spent them is ended by force, and the answer is sampled behind it.
     ``context_tokens`` (prompt plus completion) defaults to the model's own limit; a completion is cut to
     fit (stop_reason "length"), and a prompt that leaves no room raises ValueError.
     """
@@ -57,6 +63,10 @@ class LocalPolicy:
         self._model, self._batch_size = model, batch_size
         self._encoder = PromptEncoder(tokenizer, chat=chat, thinking=thinking, raw_prompt=raw_prompt)
         self._text = TokenText(tokenizer)
+        self._thinking = thinking
+        self._opening, self._closing = map(self._encoder.template_ids, (OPENING, CLOSING))
+        if thinking and THINK_END not in self._text.decode(self._closing):
+            raise EncodingError(f"the tokenizer cannot write {THINK_END}; set debate.thinking_tokens = 0")
         self._watch = StopWatch(self._text, model.config.get_text_config().vocab_size)
         self._ends = end_tokens(model, tokenizer)
         self._queue: Rendezvous[SampleRequest, Completion] = Rendezvous(self.sample_all, _place)
@@ -77,50 +87,92 @@ class LocalPolicy:
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
         """Return the length of the prompt that these messages make."""
-        return len(self._encoder.encode(messages))
+        return len(self._prompt(messages))
 
     def opens_thinking(self, messages: Sequence[Message]) -> bool:
-        """Return whether the chat template begins the reply to these messages with ``<think>``."""
-        return self._encoder.opens_thinking(messages)
+        """Return whether the prompt that these messages make ends with ``<think>``."""
+        return self._thinking or self._encoder.opens_thinking(messages)
 
     def sample_all(self, requests: Sequence[SampleRequest]) -> list[Completion]:
         """Answer many requests in chunks of ``batch_size``, in the given order; no event loop needed."""
-        draws = [self._draw(request) for request in requests]
-        drawn: list[Drawn] = []
-        for start in range(0, len(draws), self._batch_size):
-            chunk = draws[start : start + self._batch_size]
-            drawn += sample_batch(self._model, chunk, ends=self._ends, watch=self._watch)
-        return [self._completion(draw, result) for draw, result in zip(draws, drawn, strict=True)]
+        prompts = [self._prompt(request.messages) for request in requests]
+        thoughts = self._think(requests, prompts)
+        draws = [
+            self._answer(request, prompt, thought)
+            for request, prompt, thought in zip(requests, prompts, thoughts, strict=True)
+        ]
+        return [
+            self._completion(prompt, thought, drawn)
+            for prompt, thought, drawn in zip(prompts, thoughts, self._sampled(draws), strict=True)
+        ]
 
-    def _draw(self, request: SampleRequest) -> Draw:
-        prompt = self._encoder.encode(request.messages)
-        room = request.max_tokens if self.context_tokens is None else self.context_tokens - len(prompt)
+    def _prompt(self, messages: Sequence[Message]) -> tuple[int, ...]:
+        prompt = self._encoder.encode(messages)
+        opens = self._thinking and not self._encoder.opens_thinking(messages)
+        return prompt + self._opening if opens else prompt
+
+    def _sampled(self, draws: Sequence[Draw | None]) -> list[Drawn]:
+        """Return what was drawn, in the given order; nothing for None."""
+        wanted = [draw for draw in draws if draw is not None]
+        drawn: list[Drawn] = []
+        for start in range(0, len(wanted), self._batch_size):
+            chunk = wanted[start : start + self._batch_size]
+            drawn += sample_batch(self._model, chunk, ends=self._ends, watch=self._watch)
+        left = iter(drawn)
+        return [_NOTHING if draw is None else next(left) for draw in draws]
+
+    def _think(self, requests: Sequence[SampleRequest], prompts: Sequence[tuple[int, ...]]) -> list[Thought]:
+        """Return the thinking of each reply; nothing where a request has no budget for it."""
+        draws = [
+            thinking_draw(request, prompt, room=self._room(request, prompt) - 1, closing=self._closing)
+            if request.thinking_tokens and self.opens_thinking(request.messages)
+            else None
+            for request, prompt in zip(requests, prompts, strict=True)
+        ]
+        return [
+            Thought() if draw is None else thought_of(drawn, closing=self._closing, ends=self._ends)
+            for draw, drawn in zip(draws, self._sampled(draws), strict=True)
+        ]
+
+    def _answer(self, request: SampleRequest, prompt: tuple[int, ...], thought: Thought) -> Draw | None:
+        """Return what is to be sampled behind the thinking; None where the reply has ended in it."""
+        if thought.over:
+            return None
+        before = prompt + thought.tokens
+        return Draw(
+            prompt=before,
+            max_tokens=min(request.max_tokens, self._room(request, before)),
+            temperature=request.temperature,
+            seed=request.seed,
+            stop=request.stop,
+            thinking=False if thought.tokens else self.opens_thinking(request.messages) or None,
+        )
+
+    def _room(self, request: SampleRequest, prompt: tuple[int, ...]) -> int:
+        """Return how many tokens fit behind the prompt; ValueError when there is no room."""
+        asked = request.thinking_tokens + request.max_tokens
+        room = asked if self.context_tokens is None else self.context_tokens - len(prompt)
         if not prompt or room < 1:
             raise ValueError(
                 f"debate {request.debate}, turn {request.turn}: a prompt of {len(prompt)} tokens "
                 f"does not fit a context of {self.context_tokens}; shorten it or raise context_tokens"
             )
-        return Draw(
-            prompt=prompt,
-            max_tokens=min(request.max_tokens, room),
-            temperature=request.temperature,
-            seed=request.seed,
-            stop=request.stop,
-            thinking=self._encoder.opens_thinking(request.messages),
-        )
+        return room
 
-    def _completion(self, draw: Draw, drawn: Drawn) -> Completion:
+    def _completion(self, prompt: tuple[int, ...], thought: Thought, answer: Drawn) -> Completion:
         """Return the completion; the end token is in the tokens and not in the text."""
-        ended = bool(drawn.tokens) and drawn.tokens[-1] in self._ends
-        text, offsets = self._text.text_and_offsets(drawn.tokens[:-1] if ended else drawn.tokens)
+        tokens = thought.tokens + answer.tokens
+        ended = bool(tokens) and tokens[-1] in self._ends
+        text, offsets = self._text.text_and_offsets(tokens[:-1] if ended else tokens)
         return Completion(
-            prompt_tokens=draw.prompt,
-            tokens=drawn.tokens,
-            logprobs=drawn.logprobs,
+            prompt_tokens=prompt,
+            tokens=tokens,
+            logprobs=thought.logprobs + answer.logprobs,
             text=text,
-            stop_reason=drawn.stop_reason,
+            stop_reason=answer.stop_reason,
             policy_version=self.version,
             offsets=(*offsets, len(text)) if ended else offsets,
+            forced=thought.forced_places,
         )
 
 

@@ -39,8 +39,8 @@ class Draw:
     temperature: float
     seed: int
     stop: tuple[str, ...] = ()
-    thinking: bool = False
-    """Whether the prompt already opened a think block."""
+    thinking: bool | None = None
+    """Whether the row begins within a think block; None: its first tokens tell. No stop string ends that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class _Batch:
         self._uniform = _uniforms(draws).to(device)
         self._ends = torch.zeros(watch.size, dtype=torch.bool, device=device)
         self._ends[[end for end in ends if end < watch.size]] = True
-        self._stops = [RowStop(draw.stop, thinking=draw.thinking or None) for draw in draws]
+        self._stops = [RowStop(draw.stop, thinking=draw.thinking) for draw in draws]
         self._tables, self._table_of = _stop_tables(draws, watch, device)
         size = self._uniform.shape
         self._tokens = torch.zeros(size, dtype=torch.long, device=device)

@@ -30,8 +30,9 @@ class ScriptedPolicy:
     """Answers each request from a script, as an engine would: nothing is generated behind a stop string.
 
     A table that lacks the turn falls back on ``default``; without one that is a KeyError. With
-    ``tokens=True`` every character is a token (its code point) of log-probability 0, ``max_tokens`` holds,
-    and a reply that no stop string ended has the end token. ``requests`` keeps what was asked, in order.
+    ``tokens=True`` every character is a token (its code point) of log-probability 0, ``max_tokens`` holds
+    (with ``thinking_tokens``, their sum), and a reply that no stop string ended has the end token.
+    ``requests`` keeps what was asked, in order.
 
     >>> import asyncio
     >>> policy = ScriptedPolicy({(0, 0): "<solution>4</solution> and so on"}, tokens=True)
@@ -52,7 +53,7 @@ class ScriptedPolicy:
     async def sample(self, request: SampleRequest) -> Completion:
         """Answer one request from the script."""
         self.requests.append(request)
-        text, stopped = _until_stop(self._say(request), request.stop)
+        text, stopped = _until_stop(self._say(request), request)
         if not self._tokens:
             return Completion((), (), (), text, "stop", self.version)
         return _by_character(request, text, stopped, self.version)
@@ -75,18 +76,19 @@ def _look_up(
     return found
 
 
-def _until_stop(text: str, stop: Sequence[str]) -> tuple[str, bool]:
-    """Return the text up to the end of the first stop string in it, and whether there was one."""
-    ends = [text.find(one) + len(one) for one in stop if one and one in text]
+def _until_stop(text: str, request: SampleRequest) -> tuple[str, bool]:
+    """Return the text up to the end of the first stop string behind its thinking, and if there was one."""
+    begin = max(0, text.find("</think>")) if request.thinking_tokens else 0
+    ends = [text.find(one, begin) + len(one) for one in request.stop if one and one in text[begin:]]
     return (text[: min(ends)], True) if ends else (text, False)
 
 
 def _by_character(request: SampleRequest, text: str, stopped: bool, version: int) -> Completion:
     prompt = tuple(ord(character) for message in request.messages for character in message.content)
     tokens = tuple(map(ord, text)) if stopped else (*map(ord, text), END_TOKEN)
-    reason: StopReason = "stop" if len(tokens) <= request.max_tokens else "length"
-    tokens = tokens[: request.max_tokens]
-    text = text[: request.max_tokens]
+    most = request.max_tokens + request.thinking_tokens
+    reason: StopReason = "stop" if len(tokens) <= most else "length"
+    tokens, text = tokens[:most], text[:most]
     offsets = tuple(range(len(tokens)))
     return Completion(prompt, tokens, (0.0,) * len(tokens), text, reason, version, offsets)
 

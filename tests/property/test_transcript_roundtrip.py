@@ -62,6 +62,7 @@ COMPLETIONS = st.builds(
     stop_reason=st.sampled_from(["stop", "length"]),
     policy_version=NATURALS,
     offsets=tuples(NATURALS, 6),
+    forced=tuples(NATURALS, 6),
 )
 FAILURES = st.builds(ParseFailure, st.sampled_from(list(FailureReason)), TEXT, st.none() | SPANS)
 PARSED = st.builds(

@@ -75,11 +75,10 @@ def test_requests_carry_temperature_seed_stop_and_budget():
     assert len({r.seed for r in policy.requests}) == 12
 
 
-def test_thinking_has_its_own_budget_and_no_closing_stop():
-    """A tag in the thinking must not end the reply."""
+def test_thinking_has_its_own_budget():
     policy = ScriptedPolicy({}, default=SILENT)
     hold(policy, DebateConfig(num_rounds=1, max_tokens=10, thinking_tokens=90))
-    assert {(r.max_tokens, r.stop) for r in policy.requests} == {(100, ())}
+    assert {(r.max_tokens, r.thinking_tokens) for r in policy.requests} == {(10, 90)}
 
 
 def test_temperatures_come_from_the_personas_in_use():
@@ -147,12 +146,12 @@ def test_own_work_and_strangers_get_no_vote_unless_judge_own():
 
 def test_votes_when_nothing_was_shown_do_not_count():
     """D3: invented votes of the first round are no votes."""
-    config = DebateConfig(num_rounds=2, thinking_tokens=5)  # so that no stop string ends the reply
+    config = DebateConfig(num_rounds=2)
     names = labels(config)
-    table = {(0, 0): f"<solution>4</solution><comparison>{names[1]} > {names[2]}</comparison>"}
+    table = {(0, 0): f"<solution>4<comparison>{names[1]} > {names[2]}</comparison>"}  # no stop string ends it
     debate = hold(ScriptedPolicy(table, default=SILENT), config)
     assert debate.votes == ()
-    assert debate.turn(TurnId(0, 0)).parsed.failures[0].reason is FailureReason.NOT_DUE
+    assert debate.turn(TurnId(0, 0)).parsed.failures[-1].reason is FailureReason.NOT_DUE
 
 
 def test_a_ballot_is_not_told_off_for_having_no_solution():

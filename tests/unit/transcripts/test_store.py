@@ -33,7 +33,7 @@ from transcripts.migrations import migrate
 
 
 def turn(agent: int, round_: int, text: str = "<solution>\\boxed{4}</solution>") -> Turn:
-    completion = Completion((1, 2), (3, 4), (-0.1, -2.5e-7), text, "stop", 3, (0, 9))
+    completion = Completion((1, 2), (3, 4), (-0.1, -2.5e-7), text, "stop", 3, (0, 9), (1,))
     parsed = ParsedTurn(Span(10, 18), answer="4", ballots=(Ballot("K7", "Q2", "left", Span(0, 3)),))
     return Turn(TurnId(agent, round_), "K7", (TurnId(1, 0),), completion, parsed, (TurnId(1, 0),))
 
@@ -59,7 +59,19 @@ def test_a_step_is_read_back_exactly(tmp_path: Path, record: Record):
 
 def test_a_line_tells_its_schema_first(tmp_path: Path, record: Record):
     path = write_step(tmp_path, 12, [record])
-    assert path.read_bytes().startswith(b'{"schema":1,')
+    assert path.read_bytes().startswith(b'{"schema":2,')
+
+
+def test_a_line_of_the_first_schema_is_read(tmp_path: Path, record: Record):
+    """Nothing was forced in it."""
+    path = write_step(tmp_path, 12, [record])
+    data = json.loads(path.read_bytes()) | {"schema": 1}
+    for one in data["debate"]["turns"]:
+        del one["completion"]["forced"]
+    path.write_text(json.dumps(data) + "\n")
+    [read] = read_records(path)
+    turns = tuple(replace(t, completion=replace(t.completion, forced=())) for t in record.debate.turns)
+    assert read == replace(record, debate=replace(record.debate, turns=turns))
 
 
 def test_shards_are_read_by_step_and_other_files_are_left_alone(tmp_path: Path, record: Record):
@@ -122,7 +134,7 @@ def damaged(path: Path, change) -> Path:
         (lambda d: d.update(colour=1), ":2: colour: no such field; Record has debate, step,"),
         (lambda d: d.update(step="12"), ":2: step: expected int, got '12'"),
         (lambda d: d.update(step=True), ":2: step: expected int, got True"),
-        (lambda d: d.update(schema=99), ":2: schema: version 99 is newer than 1; update debate-rl"),
+        (lambda d: d.update(schema=99), ":2: schema: version 99 is newer than 2; update debate-rl"),
         (lambda d: d.update(schema=0), ":2: schema: version 0 cannot be read"),
         (lambda d: d.pop("schema"), ":2: schema: not a debate transcript"),
         (
@@ -169,8 +181,8 @@ def test_a_missing_path_is_named(tmp_path: Path):
 
 def test_an_older_version_is_read_through_the_migrations(tmp_path: Path, record: Record, monkeypatch):
     path = write_step(tmp_path, 12, [record])
-    renamed = {1: lambda fields: {**fields, "group": "renamed"}}
-    monkeypatch.setattr(store, "migrate", partial(migrate, migrations=renamed, current=2))
+    renamed = {2: lambda fields: {**fields, "group": "renamed"}}
+    monkeypatch.setattr(store, "migrate", partial(migrate, migrations=renamed, current=3))
     assert [r.group for r in read_records(path)] == ["renamed"]
 
 

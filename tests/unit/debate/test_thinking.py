@@ -1,0 +1,189 @@
+"""Thinking with its own budget: what is sampled, what is forced, and what is learned from."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from debate import DebateConfig, Message, Problem, SampleRequest, run_debates
+from debate.parsing import parse_turn
+from debate.policies.local import EncodingError, LocalPolicy
+from debate.policies.scripted import ScriptedPolicy
+from debate.types import FailureReason, TurnId
+from learner import TurnAdvantage, group_debates, make_rows
+from learner.advantages import Advantages
+from learner.models import TinyConfig, build_tiny
+from rewards import RewardConfig, score_debate
+
+CLOSING = "\n</think>\n\n"
+
+
+def request(seed=0, **rest):
+    fields = {"temperature": 1.0, "max_tokens": 8, "stop": (), "thinking_tokens": 20} | rest
+    return SampleRequest(
+        messages=(Message("user", "hi"),), seed=seed, debate="d", turn=TurnId(0, 0), **fields
+    )
+
+
+@pytest.fixture(scope="module")
+def letters(make_tiny):
+    """A model that knows no ``</think>``: its thinking ends by force (11 tokens) or with the end token."""
+    return make_tiny(fallback="ascii", seed=1)
+
+
+@pytest.fixture(scope="module")
+def talker(make_tiny):
+    """A model of a few words that often ends its thinking itself."""
+    return make_tiny(["<think>", "</think>", "\n", "a", "b", "stop"], fallback="none", seed=2)
+
+
+def sample(tiny, requests, **policy):
+    return LocalPolicy(*tiny, thinking=True, **policy).sample_all(requests)
+
+
+def test_a_spent_budget_ends_thinking_by_force_and_the_answer_follows(letters):
+    for reply in sample(letters, [request(seed) for seed in range(8)]):
+        if not reply.forced:
+            assert "</think>" not in reply.text  # the whole reply ended within its thinking
+            continue
+        assert reply.forced == tuple(range(9, 20))  # 9 sampled, 11 characters of the end
+        assert reply.text[reply.offsets[9] : reply.offsets[20]] == CLOSING
+        assert 1 <= len(reply.tokens) - 20 <= 8
+        assert [reply.logprobs[place] for place in reply.forced] == [0.0] * 11
+        parsed = parse_turn(reply.text, handles=("A",), own="A", due=False, in_thinking=True)
+        assert parsed.thinking is not None
+        assert parsed.thinking.of(reply.text) == reply.text[: reply.offsets[18]]
+
+
+def test_sampled_tokens_have_the_log_probabilities_of_the_whole_sequence(letters):
+    model, _ = letters
+    replies = sample(letters, [request(seed, temperature=0.7) for seed in range(4)])
+    assert any(reply.forced for reply in replies)
+    for reply in replies:
+        with torch.no_grad():
+            logits = model(torch.tensor([[*reply.prompt_tokens, *reply.tokens]])).logits[0]
+        logps = torch.log_softmax(logits[len(reply.prompt_tokens) - 1 : -1] / 0.7, -1)
+        expected = logps.gather(1, torch.tensor(reply.tokens)[:, None])[:, 0].tolist()
+        sampled = [place for place in range(len(reply.tokens)) if place not in reply.forced]
+        assert [reply.logprobs[p] for p in sampled] == pytest.approx([expected[p] for p in sampled], abs=1e-5)
+
+
+def test_the_prompt_opens_the_thinking_and_counts_it(letters):
+    _, tokenizer = letters
+    policy, plain = LocalPolicy(*letters, thinking=True), LocalPolicy(*letters)
+    messages = request().messages
+    assert policy.opens_thinking(messages)
+    assert not plain.opens_thinking(messages)
+    assert policy.count_tokens(messages) == plain.count_tokens(messages) + len("<think>\n")
+    assert tokenizer.decode(policy.sample_all([request()])[0].prompt_tokens).endswith("<think>\n")
+
+
+def test_thinking_that_ends_itself_is_not_forced_and_stops_hold_behind_it_only(talker):
+    replies = sample(
+        talker, [request(seed, thinking_tokens=40, temperature=2.5, stop=("stop",)) for seed in range(60)]
+    )
+    own = [reply for reply in replies if "</think>" in reply.text and not reply.forced]
+    assert sum("stop" in reply.text.partition("</think>")[0] for reply in own) > 5
+    for reply in own:
+        answer = reply.text.partition("</think>")[2]
+        assert "stop" not in answer[:-4]
+        assert reply.stop_reason == "length" or answer.endswith("stop") or reply.tokens[-1] == 0
+        assert len(reply.tokens) <= 40 + 8
+
+
+def test_a_reply_may_end_within_its_thinking(talker):
+    _, tokenizer = talker
+    replies = sample(talker, [request(seed, thinking_tokens=40, temperature=2.5) for seed in range(60)])
+    over = [reply for reply in replies if "</think>" not in reply.text]
+    assert over
+    for reply in over:
+        assert (reply.tokens[-1], reply.stop_reason) == (tokenizer.eos_token_id, "stop")
+        parsed = parse_turn(reply.text, handles=("A",), own="A", due=False, in_thinking=True)
+        assert (parsed.failures[0].reason, parsed.failures[0].detail) == (FailureReason.TRUNCATED, "thinking")
+
+
+def test_the_answer_and_the_thinking_have_random_streams_of_their_own(letters):
+    reply = next(
+        r for r in sample(letters, [request(s, max_tokens=9) for s in range(8)]) if len(r.tokens) > 26
+    )
+    assert reply.tokens[:6] != reply.tokens[20:26]
+
+
+def test_a_request_without_a_budget_is_sampled_as_ever(letters):
+    mixed = [request(seed, thinking_tokens=20 * (seed % 2)) for seed in range(6)]
+    replies = sample(letters, mixed)
+    assert all(len(reply.tokens) <= 8 and not reply.forced for reply in replies[::2])
+    assert any(len(reply.tokens) > 8 for reply in replies[1::2])
+    ignored = LocalPolicy(*letters).sample_all(mixed)  # no thinking was opened, so there is no budget to keep
+    assert ignored == LocalPolicy(*letters).sample_all([replace(one, thinking_tokens=0) for one in mixed])
+
+
+def test_a_budget_that_cannot_hold_the_end_is_refused(letters, talker):
+    with pytest.raises(ValueError, match=r"11 tokens are too few to think, since ending it takes 11"):
+        sample(letters, [request(thinking_tokens=11)])
+    with pytest.raises(ValueError, match=r"3 tokens are too few to think"):
+        sample(talker, [request()], context_tokens=10)  # a prompt of 6, and 1 is kept for the answer
+
+
+def test_a_tokenizer_that_cannot_write_the_end_is_refused(make_tiny):
+    with pytest.raises(EncodingError, match=r"cannot write </think>; set debate.thinking_tokens = 0"):
+        LocalPolicy(*make_tiny(["a"], fallback="none"), thinking=True)
+
+
+def test_control_tokens_open_and_end_the_thinking_of_a_chat_model(trained_tokenizer):
+    tokenizer = trained_tokenizer
+    torch.manual_seed(0)
+    model = build_tiny(TinyConfig(hidden_size=32, heads=4, intermediate_size=48), tokenizer)
+    start, end = tokenizer.convert_tokens_to_ids(["<think>", "</think>"])
+    replies = LocalPolicy(model, tokenizer, thinking=True).sample_all([request(seed) for seed in range(12)])
+    assert all(reply.prompt_tokens.count(start) == 1 for reply in replies)
+    forced = [reply for reply in replies if reply.forced]
+    assert forced
+    for reply in forced:
+        assert [reply.tokens[place] for place in reply.forced].count(end) == 1
+        assert max(reply.forced) == 19
+
+
+PROBLEM = Problem("p", "What is 2 + 2?", "4")
+
+
+def held(tiny, **config):
+    settings = {"num_rounds": 2, "max_tokens": 12, "prompts": "tiny"} | config
+    policy = LocalPolicy(*tiny, thinking=settings.get("thinking_tokens", 0) > 0)
+    return run_debates([PROBLEM] * 2, policy, DebateConfig(**settings), seed=5)
+
+
+def test_a_debate_with_thinking_repeats_and_trains_on_sampled_tokens_alone(letters):
+    debates = held(letters, thinking_tokens=18)
+    assert debates == held(letters, thinking_tokens=18)
+    group = group_debates(debates, [score_debate(one, None, RewardConfig()) for one in debates])
+    parts = tuple(
+        tuple(TurnAdvantage(1.0, 2.0, -0.5) for _ in trajectory.transitions)
+        for trajectory in group.trajectories
+    )
+    rows = make_rows([group], Advantages((parts,), {}))
+    turns = [transition.turn for trajectory in group.trajectories for transition in trajectory.transitions]
+    assert sum(bool(turn.completion.forced) for turn in turns) > 5
+    for row, turn in zip(rows, turns, strict=True):
+        action = np.ones(len(turn.completion.tokens), bool)
+        action[list(turn.completion.forced)] = False
+        assert row.action_mask[-len(action) :].tolist() == action.tolist()
+        assert not row.action_mask[: -len(action)].any()
+        assert set(row.advantages[~row.action_mask]) <= {0.0}
+        assert set(row.advantages[row.action_mask]) == {1.5 if turn.ballot else 0.5}
+        assert set(row.stream[row.action_mask]) == {2 if turn.ballot else 1}
+        assert set(row.stream[~row.action_mask]) == {0}
+
+
+def test_scripted_replies_stop_behind_their_thinking_only():
+    text = "<think>not </solution> yet</think><solution>4</solution> more"
+    policy = ScriptedPolicy({(0, 0): text}, tokens=True)
+    stops = ("</solution>",)
+    ask = policy.sample(request(max_tokens=40, stop=stops))
+    assert asyncio.run(ask).text == text.removesuffix(" more")
+    without = policy.sample(request(max_tokens=40, stop=stops, thinking_tokens=0))
+    assert asyncio.run(without).text == "<think>not </solution>"
