@@ -65,7 +65,8 @@ def _is_of_family(kind: str, question: str) -> bool:
 def show_debate(debate: Debate, correct: Verdicts, rewards: Rewards, console: Console) -> None:
     """Print the turns round by round, then the votes and the rewards of every turn.
 
-    Model text is printed as plain text: no markup and no terminal control sequence of it takes effect.
+    Rounds are counted from 1 on the screen, and from 0 in transcripts, metrics and Python. Model text is
+    printed as plain text: no markup and no terminal control sequence of it takes effect.
     """
     console.print(Panel(_plain(debate.problem.question), title="problem"))
     for turn in debate.turns:
@@ -76,12 +77,21 @@ def show_debate(debate: Debate, correct: Verdicts, rewards: Rewards, console: Co
 
 def _turn_panel(debate: Debate, turn: Turn, correct: Verdicts) -> Panel:
     agent, round_ = turn.id.agent, turn.id.round
-    where = "final ballot" if turn.ballot else f"round {round_}"
+    where = "final ballot" if turn.ballot else f"round {round_ + 1}"
     mark = "" if turn.ballot or correct is None else MARKS[correct[agent][round_]]
     persona = debate.personas[agent]
     title = _plain(f"{where} · {turn.handle} · {persona.name} · T {persona.temperature:g}{mark}")
     colour = COLOURS[agent % len(COLOURS)]
-    return Panel(_plain(turn.completion.text), title=title, title_align="left", border_style=colour)
+    return Panel(_plain(_folded(turn)), title=title, title_align="left", border_style=colour)
+
+
+def _folded(turn: Turn) -> str:
+    """Return what was said, with one line in the place of the thinking."""
+    text, thinking = turn.completion.text, turn.parsed.thinking
+    if thinking is None:
+        return text
+    count = thinking.end - thinking.start
+    return f"{text[: thinking.start]}(thinking, {count} characters)\n{text[thinking.end :].lstrip()}"
 
 
 def _votes(debate: Debate) -> RichTable | str:
@@ -94,7 +104,7 @@ def _votes(debate: Debate) -> RichTable | str:
     handle = {turn.id.agent: turn.handle for turn in debate.turns}
     for vote in debate.votes:
         told = f"{handle[vote.left.agent]} {sign[vote.outcome]} {handle[vote.right.agent]}"
-        table.add_row(_plain(handle[vote.judge.agent]), str(vote.left.round), _plain(told))
+        table.add_row(_plain(handle[vote.judge.agent]), str(vote.left.round + 1), _plain(told))
     return table
 
 
@@ -106,7 +116,7 @@ def _rewards(debate: Debate, rewards: Rewards) -> RichTable:
         agent, round_ = turn.id.agent, turn.id.round
         solved = () if turn.ballot else (rewards.peer[agent][round_], rewards.truth[agent][round_])
         cells = (*(solved or (None, None)), rewards.judge[agent][round_], rewards.format[agent][round_])
-        where = "ballot" if turn.ballot else f"round {round_}"
+        where = "ballot" if turn.ballot else f"round {round_ + 1}"
         table.add_row(_plain(f"{turn.handle} {where}"), *("" if c is None else f"{c:+.2f}" for c in cells))
     return table
 

@@ -188,8 +188,8 @@ def _table(before: Snapshot, after: Snapshot) -> Table:
     for column in ("", "after warm start", "after debate RL"):
         table.add_column(column, justify="left" if not column else "right")
     first, second = before.debate, after.debate
-    for name, a, b in zip(("first", "second"), first.rounds, second.rounds, strict=False):
-        table.add_row(f"right in the {name} round", _cell(a), _cell(b))
+    for number, (a, b) in enumerate(zip(first.rounds, second.rounds, strict=True), start=1):
+        table.add_row(f"right in round {number}", _cell(a), _cell(b))
     table.add_row("voted winner", _cell(first.winner), _cell(second.winner))
     label = f"self-consistency, {first.samples} / {second.samples} samples"
     table.add_row(label, _cell(first.self_consistency), _cell(second.self_consistency))

@@ -38,7 +38,7 @@ def shown(replies, correct, *, terminal=False, problem=PROBLEM, config=CONFIG) -
 )
 def test_a_mark_stands_only_where_the_truth_is_known(truth, mark):
     text = shown({(0, 0): RIGHT, (1, 0): RIGHT, (2, 0): RIGHT}, ((truth,), (None,), (None,)))
-    [line] = [line for line in text.splitlines() if "Methodical" in line and "round 0" in line]
+    [line] = [line for line in text.splitlines() if "Methodical" in line and "round 1" in line]
     assert mark in line
 
 
@@ -52,9 +52,9 @@ def test_votes_and_rewards_are_told_by_handle():
     policy = scripted_debaters({"p": Answers("4", ("5",))}, solve=(1.0, 0.0, 0.0), judge=1.0)
     lines = shown(policy, ((True,), (False,), (False,))).splitlines()
     [winner] = {line.split("·")[1].strip() for line in lines if "✓" in line}
-    votes = [line for line in lines if re.search(r"│ ([ABC]\d) +│ 0 +│ [ABC]\d [<>] [ABC]\d +│", line)]
+    votes = [line for line in lines if re.search(r"│ ([ABC]\d) +│ 1 +│ [ABC]\d [<>] [ABC]\d +│", line)]
     assert len(votes) == 3  # each judges the other two
-    [reward] = [line for line in lines if f"{winner} round 0" in line and "+" in line]
+    [reward] = [line for line in lines if f"{winner} round 1" in line and "+" in line]
     # both votes about the right one are for it (peer +1), and it is right (truth +1)
     assert [cell.strip() for cell in reward.split("│")[2:4]] == ["+1.00", "+1.00"]
 
