@@ -32,6 +32,15 @@ def _told(error: BaseException | str) -> str:
     return str(error)
 
 
+def refuse_windows(platform: str) -> None:
+    """ImportError on Windows: run folders are locked and answers graded by what POSIX systems have.
+
+    >>> refuse_windows("linux")
+    """
+    if platform == "win32":
+        raise ImportError("debate-rl runs on Linux and macOS; on Windows, use it inside WSL 2")
+
+
 def refuse_shadows(home: Path = HOME) -> None:
     """ImportError when a folder or file of the user's own stands in the way of one of our packages."""
     for name in PACKAGES:

@@ -9,7 +9,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from commands.errors import one_line, refuse_shadows
+from commands.errors import one_line, refuse_shadows, refuse_windows
 
 WRONG, INTERRUPTED = 2, 130
 STOPPED = "interrupted; a run goes on from its newest checkpoint when the same command is given again"
@@ -63,7 +63,7 @@ def play(
     seed: Annotated[int, typer.Option(help="Seed of the debate.")] = 0,
     overrides: Overrides = None,
 ) -> None:
-    """Watch one debate with its votes and rewards."""
+    """Watch one debate with its votes and rewards. Rounds count from 1 here, from 0 in the transcripts."""
     from commands.play import run_play
 
     run_play(config, problem, answer=answer, seed=seed, overrides=overrides or [])
@@ -73,6 +73,7 @@ def run() -> None:
     """Run the command line (the ``debate`` script)."""
     warnings.formatwarning = lambda message, *_, **__: f"debate: note: {one_line(message)}\n"
     try:
+        refuse_windows(sys.platform)
         refuse_shadows()
         app()
     except (ValueError, OSError, ImportError) as error:

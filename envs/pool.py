@@ -20,6 +20,9 @@ import weakref
 from dataclasses import dataclass
 from pathlib import Path
 
+if sys.platform == "win32":  # a grading process is forked and bounded by the system: neither is there
+    raise ImportError("envs grades answers with what POSIX systems have; on Windows, use it inside WSL 2")
+
 START_LIMIT_S = 60.0
 GRACE_S = 0.25  # beyond the limit, for the guard's own report; then it is killed with its child
 

@@ -58,6 +58,17 @@ def test_help_names_the_commands_and_loads_no_heavy_package(tmp_path):
     assert done.stderr == "[]\n"
 
 
+def test_on_windows_the_command_and_the_import_end_in_one_line(tmp_path):
+    ready = "import sys, subprocess, select, typer, commands.main; sys.platform = 'win32'\n"
+    done = python(f"{ready}commands.main.run()", cwd=tmp_path)
+    line = "debate: debate-rl runs on Linux and macOS; on Windows, use it inside WSL 2\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", line)
+    done = python(f"{ready}import envs", cwd=tmp_path)
+    assert done.stderr.splitlines()[-1] == (
+        "ImportError: envs grades answers with what POSIX systems have; on Windows, use it inside WSL 2"
+    )
+
+
 @pytest.mark.parametrize("shadow", ["envs/__init__.py", "rewards.py"])
 def test_a_package_of_ones_own_in_the_way_is_named(tmp_path, shadow):
     (tmp_path / shadow).parent.mkdir(exist_ok=True)
@@ -97,7 +108,7 @@ def test_a_trained_run_is_played_with_its_votes_and_rewards(trained, debate_comm
     assert out.count("─ final ballot ") == 3
     assert all(persona in out for persona in ("Methodical Analyst", "Creative", "Devil's Advocate"))
     assert "votes" in out
-    rewards = [line for line in out.splitlines() if re.match(r"│ (K7|Q2|M4) (round [01]|ballot) ", line)]
+    rewards = [line for line in out.splitlines() if re.match(r"│ (K7|Q2|M4) (round [12]|ballot) ", line)]
     assert len(rewards) == 9
     assert debate_command("play", RUN, question)[1] == out  # a family knows its own truth; a seed repeats
     assert debate_command("play", RUN, question, "--seed", "1")[1] != out

@@ -6,7 +6,7 @@ import errno
 
 import pytest
 
-from commands.errors import HOME, PACKAGES, one_line, refuse_shadows
+from commands.errors import HOME, PACKAGES, one_line, refuse_shadows, refuse_windows
 from transcripts.errors import TranscriptWriteError
 
 
@@ -50,3 +50,11 @@ def test_our_own_packages_are_ours():
 def test_a_package_from_elsewhere_is_named(tmp_path):
     with pytest.raises(ImportError, match=r"/debate stands in the way of debate-rl's own package 'debate'"):
         refuse_shadows(tmp_path)
+
+
+def test_windows_is_told_so():
+    refuse_windows("darwin")
+    with pytest.raises(
+        ImportError, match=r"^debate-rl runs on Linux and macOS; on Windows, use it inside WSL 2"
+    ):
+        refuse_windows("win32")
