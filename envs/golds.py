@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from envs.boxes import last_box
 from envs.choices import LETTERS, letter_of
+from envs.notation import clean, spelling
 from envs.numbers import parse_number
 from envs.records import Record
 
@@ -23,14 +24,30 @@ EMPTY_BOXES = {
     "You are given a sequence of $58$ terms; each term has the form $P+n$": "0",
 }
 
+NO_VALUES = frozenset(("nan", "inf", "+inf", "-inf"))
+"""What a number that is none leaves behind when it is written as text."""
+
 _AFTER_HASHES = re.compile(r"####\s*(.+?)\s*$")
 _OPTION = re.compile(r"(?:^|[,\s'\"\[])([a-j]) \)(?= )")
 
 
 def plain(row: Record, choices: tuple[str, ...]) -> str:
     """The answer field as it is; a choice as its letter."""
-    text = row.text("answer", "answer", "expected_answer", "target")
-    return choice(row, choices) if choices else text
+    names = ("answer", "expected_answer", "target")
+    text = row.text("answer", *names)
+    return choice(row, choices) if choices else usable(row, row.field("answer", *names), text)
+
+
+def usable(row: Record, field: str, answer: str) -> str:
+    """Return the answer, or raise the row's error where nothing could ever be equal to it."""
+    if answer.strip().lower() in NO_VALUES:
+        raise row.error(field, "is no finite number", answer)
+    box = last_box(answer)
+    if box and not box.of(answer).strip():
+        raise row.error(field, "is an empty box", answer)
+    if not spelling(clean(answer)):
+        raise row.error(field, "holds no answer", answer)
+    return answer
 
 
 def gsm8k(row: Record, choices: tuple[str, ...]) -> str:
@@ -48,7 +65,7 @@ def math(row: Record, choices: tuple[str, ...]) -> str:
     found = row.find("answer", "answer")
     text = found[1] if found else ""
     if isinstance(text, str) and text.strip():
-        return text.strip()
+        return usable(row, row.field("answer", "answer"), text.strip())
     return boxed(row, choices)
 
 
@@ -62,7 +79,7 @@ def boxed(row: Record, choices: tuple[str, ...]) -> str:
         answer = next((gold for start, gold in EMPTY_BOXES.items() if question.startswith(start)), "")
     if not answer:
         raise row.error("answer", "is empty, and so is the box of the solution", solution[-60:])
-    return answer
+    return usable(row, row.field("solution", "solution", "answer"), answer)
 
 
 def aime(row: Record, choices: tuple[str, ...]) -> str:
@@ -88,7 +105,7 @@ def olympiad(row: Record, choices: tuple[str, ...]) -> str:
     answer = ", ".join(part.replace("$", "") for part in parts if part)
     if not answer:
         raise row.error("final_answer", "is empty", value)
-    return answer
+    return usable(row, "final_answer", answer)
 
 
 def choice(row: Record, choices: tuple[str, ...]) -> str:

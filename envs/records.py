@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 
 from envs.errors import DataError, MissingPackageError, row_error, shorten
@@ -43,10 +44,15 @@ class Record:
         value = self.value(noun, *names)
         text = as_text(value)
         if text is None:
-            raise self.error(names[0] if names else noun, "is neither text nor a number", value)
+            raise self.error(self.field(noun, *names), "is neither text nor a finite number", value)
         if not text:
-            raise self.error(names[0] if names else noun, "is empty", value)
+            raise self.error(self.field(noun, *names), "is empty", value)
         return text
+
+    def field(self, noun: str, *names: str) -> str:
+        """Return the name under which the row has, or should have, a field."""
+        found = self.find(noun, *names)
+        return found[0] if found else self.renamed.get(noun) or (names[0] if names else noun)
 
     def error(self, field: str, problem: str, value: object = None) -> DataError:
         """Return the error that names this row."""
@@ -54,12 +60,14 @@ class Record:
 
 
 def as_text(value: object) -> str | None:
-    """Return text or a number as stripped text, whole floats without their ".0"; None for anything else.
+    """Return text or a finite number as stripped text, whole floats without ".0"; None for anything else.
 
-    >>> as_text(27.0), as_text(0.5), as_text(" a "), as_text(None), as_text(True)
-    ('27', '0.5', 'a', None, None)
+    >>> as_text(27.0), as_text(0.5), as_text(" a "), as_text(None), as_text(True), as_text(float("nan"))
+    ('27', '0.5', 'a', None, None, None)
     """
     if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    if isinstance(value, float) and not isfinite(value):
         return None
     if isinstance(value, float) and value.is_integer():
         return str(int(value))

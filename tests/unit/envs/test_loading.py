@@ -154,7 +154,7 @@ def test_choices(tmp_path):
         (b'{"question": "a", "answer": ""}\n', r"line 1, field 'answer': is empty"),
         (b'{"question": " ", "answer": "1"}\n', r"is empty"),
         (b'{"question": "a", "answer": "none"}\n', r"line 1, field 'answer': has no number"),
-        (b'{"question": "a", "answer": ["1"]}\n', r"is neither text nor a number"),
+        (b'{"question": "a", "answer": ["1"]}\n', r"is neither text nor a finite number"),
         (b'\n{"question": "a", \n', r"line 2: is not valid JSON"),
         (b'{"question": "\xff"}\n', r"line 1: is not UTF-8 \(byte 0xff\)"),
         (b"", r"is empty"),
@@ -277,3 +277,47 @@ def test_half_a_character_in_an_id_is_refused(tmp_path):
 
 def test_an_option_beyond_the_letters_is_no_answer():
     assert letter_of("k", [f"option {n}" for n in range(10)] + ["k"]) is None
+
+
+NAMED_ANSWERS = [
+    ("NaN", "is neither text nor a finite number"),
+    ("Infinity", "is neither text nor a finite number"),
+    ("-Infinity", "is neither text nor a finite number"),
+    ('"NaN"', "is no finite number"),
+    ('" -inf"', "is no finite number"),
+    (r'"\\boxed{}"', "is an empty box"),
+    (r'"so \\boxed{ }."', "is an empty box"),
+    ('"$$"', "holds no answer"),
+    (r'"\\text{ }"', "holds no answer"),
+]
+
+
+@pytest.mark.parametrize(("answer", "told"), NAMED_ANSWERS)
+@pytest.mark.parametrize("name", ["file", "math500"])
+def test_an_answer_that_nothing_can_equal_is_named_by_file_line_and_field(tmp_path, answer, told, name):
+    path = tmp_path / "own.jsonl"
+    path.write_text(f'{{"question": "p", "answer": "1"}}\n{{"question": "q", "answer": {answer}}}\n')
+    with pytest.raises(DataError) as caught:
+        load_problems(name, path=path)
+    assert str(caught.value).startswith(f"{path}, line 2, field ")
+    assert told in str(caught.value)
+
+
+def test_a_renamed_field_is_named_as_the_file_names_it(tmp_path):
+    fields = {"question": "prompt", "answer": "gold"}
+    for gold, told in (("nan", "is no finite number"), ("", "is empty"), (None, "is neither text nor")):
+        path = write(tmp_path / "own.jsonl", [{"prompt": "q", "gold": gold}])
+        with pytest.raises(DataError, match=f"line 1, field 'gold': {told}"):
+            load_problems("file", path=path, fields=fields)
+
+
+def test_a_box_of_a_solution_that_is_no_number_is_refused(tmp_path):
+    path = write(tmp_path / "own.jsonl", [{"problem": "q", "solution": r"It is \boxed{NaN}.", "idx": 1}])
+    with pytest.raises(DataError, match="line 1, field 'solution': is no finite number"):
+        load_problems("minerva", path=path)
+
+
+def test_words_and_signs_that_are_answers_stay(tmp_path):
+    golds = ["infinity", r"\infty", "none", r"\boxed{7}", "-", "Nan Goldin", "inf(A)"]
+    path = write(tmp_path / "own.jsonl", [{"question": f"q{n}", "answer": g} for n, g in enumerate(golds)])
+    assert [p.answer for p in load_problems("file", path=path)] == golds
