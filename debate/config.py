@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from math import isfinite
 from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from debate.handles import check_label
-from debate.personas import PERSONAS, PRESETS
+from debate.personas import PERSONAS, PRESETS, check_temperatures, own_personas
 from debate.settings import Settings
 from debate.types import Persona
 
@@ -25,7 +24,7 @@ class DebateConfig(Settings):
     history_rounds: int = Field(default=1, ge=-1)
     """Rounds shown to an agent: the last K, all (-1), or none (0)."""
     personas: tuple[Persona, ...] | str | None = None
-    """Own personas, a preset ("default", "wide"), or None for the default five; cycled over the seats."""
+    """Own ones, "module:NAME", a preset ("default", "wide"), or None for five; cycled over the seats."""
     judge_own: bool = False
     """Whether an agent may compare its own work."""
     order: Literal["per_debate", "per_viewer"] = "per_debate"
@@ -46,8 +45,10 @@ class DebateConfig(Settings):
     @field_validator("personas")
     @classmethod
     def _known_preset(cls, value: tuple[Persona, ...] | str | None) -> tuple[Persona, ...] | str | None:
-        if isinstance(value, str) and value not in PRESETS:
-            raise ValueError(f"unknown preset {value!r}; valid: {', '.join(PRESETS)}")
+        if isinstance(value, str) and value not in PRESETS and ":" not in value:
+            raise ValueError(
+                f'unknown preset {value!r}; valid: {", ".join(PRESETS)}, or "package.module:NAME"'
+            )
         if value == ():
             raise ValueError("needs at least one persona")
         return value
@@ -55,9 +56,7 @@ class DebateConfig(Settings):
     @field_validator("personas")
     @classmethod
     def _possible_temperatures(cls, value: tuple[Persona, ...] | str | None) -> object:
-        for persona in value if isinstance(value, tuple) else ():
-            if not (isfinite(persona.temperature) and persona.temperature >= 0):
-                raise ValueError(f"{persona.name}: temperature {persona.temperature} must be 0 or more")
+        check_temperatures(value if isinstance(value, tuple) else ())
         return value
 
     @field_validator("stop")
@@ -83,7 +82,7 @@ class DebateConfig(Settings):
 
     @property
     def persona_pool(self) -> tuple[Persona, ...]:
-        """The personas to seat, before cycling."""
+        """The personas to seat, before cycling. A dotted path is imported here and nowhere before."""
         if isinstance(self.personas, str):
-            return PRESETS[self.personas]
+            return PRESETS.get(self.personas) or own_personas(self.personas)
         return self.personas or PERSONAS

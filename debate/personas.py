@@ -3,6 +3,11 @@
 Temperatures are applied to every request of the seat and to its log-probabilities.
 """
 
+from collections.abc import Sequence
+from math import isfinite
+from typing import cast
+
+from debate.dotted import load_dotted
 from debate.types import Persona
 
 PERSONAS: tuple[Persona, ...] = (
@@ -46,6 +51,28 @@ WIDE_PERSONAS: tuple[Persona, ...] = tuple(
 )
 
 PRESETS: dict[str, tuple[Persona, ...]] = {"default": PERSONAS, "wide": WIDE_PERSONAS}
+
+
+def check_temperatures(personas: Sequence[Persona]) -> None:
+    """Raise ValueError for a temperature that nothing can be sampled at."""
+    for persona in personas:
+        if not (isfinite(persona.temperature) and persona.temperature >= 0):
+            raise ValueError(f"{persona.name}: temperature {persona.temperature} must be 0 or more")
+
+
+def own_personas(path: str) -> tuple[Persona, ...]:
+    """Return the personas that "package.module:NAME" names; ValueError when it is no list of them.
+
+    >>> own_personas("debate.personas:WIDE_PERSONAS") == WIDE_PERSONAS
+    True
+    """
+    found = load_dotted(path, key="debate.personas")
+    members = list(cast("Sequence[object]", found)) if isinstance(found, list | tuple) else []
+    personas = tuple(one for one in members if isinstance(one, Persona))
+    if not personas or len(personas) < len(members):
+        raise ValueError(f"debate.personas: {path!r} must be a list of one or more debate.Persona")
+    check_temperatures(personas)
+    return personas
 
 
 def seat_personas(personas: tuple[Persona, ...], num_agents: int) -> tuple[Persona, ...]:

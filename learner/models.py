@@ -52,6 +52,8 @@ class ModelConfig(Settings):
     """A hub id such as "Qwen/Qwen3-8B", or a folder with config.json."""
     tiny: TinyConfig | None = None
     """Build a small model instead of loading one."""
+    policy: str | None = None
+    """Your own policy as "package.module:factory", called as LocalPolicy is; None is LocalPolicy."""
     chat: bool | None = None
     """Whether prompts go through the chat template; None: yes if the tokenizer has one."""
     device: str = "auto"

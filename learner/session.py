@@ -15,8 +15,10 @@ from debate.history import check_fits
 from debate.hold import run_async
 from debate.personas import seat_personas
 from debate.policies.local import LocalPolicy
+from debate.policies.own import own_policy
 from debate.prompts import raw_prompt
 from debate.seeds import derive_seed
+from debate.types import Policy
 from learner.checkpoint import TrainState, latest_good, load_checkpoint, save_checkpoint
 from learner.config import Config
 from learner.evaluate import Evaluation, evaluate
@@ -50,7 +52,7 @@ class Session:
     data: Problems
     model: Any
     tokenizer: Any
-    policy: LocalPolicy
+    policy: Policy
     learner: Learner
     tracker: Tracker | None = None
     step: int = 0
@@ -129,12 +131,13 @@ class Session:
         self.publish(state.policy_version)
 
 
-def make_policy(config: Config) -> tuple[Any, Any, LocalPolicy]:
+def make_policy(config: Config) -> tuple[Any, Any, Policy]:
     """Return the configured model, its tokenizer and a policy that speaks with it."""
+    make = LocalPolicy if config.model.policy is None else own_policy(config.model.policy)
     vocabulary = tiny_vocabulary(config)
     model, tokenizer = load_model(config.model, vocabulary=vocabulary, seed=derive_seed(config.seed, "model"))
     thinking = config.debate.thinking_tokens > 0
-    policy = LocalPolicy(
+    policy = make(
         model,
         tokenizer,
         chat=config.model.chat,
@@ -145,7 +148,7 @@ def make_policy(config: Config) -> tuple[Any, Any, LocalPolicy]:
     return model, tokenizer, policy
 
 
-def open_policy(config: Config, run: Path | None) -> LocalPolicy:
+def open_policy(config: Config, run: Path | None) -> Policy:
     """Return a policy to play with: the configured model, with a run's newest weights if one is given."""
     model, _, policy = make_policy(config)
     if run is not None:

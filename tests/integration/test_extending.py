@@ -1,0 +1,138 @@
+"""The examples of docs/extending.md, run as they are printed."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from commands.config import load_config
+from debate import DebateConfig
+from debate.policies.own import own_policy
+from envs import load_environment
+from learner.config import Config
+from learner.session import open_session
+from learner.tracking import read_metrics
+from learner.train import train_step
+from rewards import RewardConfig, score_votes
+
+PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
+MODULES = ("my_env", "my_reward", "my_loss", "my_personas", "my_policy")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with the page's blocks as files, from which modules can be imported."""
+    for kind, text in re.findall(
+        r"^```(python|toml)\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE
+    ):
+        name = re.match(r"# (\w+\.(?:py|toml))", text)
+        assert name, f"a {kind} block does not begin with its file's name"
+        (tmp_path / name[1]).write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+    for module in MODULES:
+        sys.modules.pop(module, None)
+
+
+def test_the_configuration_trains_with_all_five(folder):
+    config = load_config(Config, "mine.toml")
+    with open_session(config) as session:
+        metrics = train_step(session, 0)
+        session.finish_step(0, metrics)
+        assert [p.id for p in session.data.train][:1] != []
+        assert all(p.id.startswith("twice/") for p in (*session.data.train, *session.data.held_out))
+        assert set(session.policy.spent) == {0, 1, 2}
+        assert min(session.policy.spent.values()) > 0
+    assert [line["step"] for line in read_metrics(folder / "runs/mine/metrics.jsonl")] == [0]
+
+
+def test_each_example_does_what_it_says(folder):
+    twice = load_environment("my_env:Twice")
+    [problem] = twice.problems(split="train", limit=1, seed=3)
+    assert twice.grade(problem, f" {problem.answer} ").verdict is True
+    assert twice.grade(problem, "1").verdict is False
+    assert twice.grade(problem, None).verdict == "missing"
+    ids = [{p.id for p in twice.problems(split=split)} for split in ("train", "test")]
+    assert not ids[0] & ids[1]
+
+    votes = [(0, 1, 1, 2, "left"), (2, 1, 0, 1, "right"), (1, 1, 0, 2, "tie")]
+    scored = score_votes(3, 1, votes, [[False], [True], [False]], RewardConfig(peer="my_reward:wins"))
+    assert scored.peer == ((0.0,), (1.0,), (0.0,))
+
+    torch = importlib.import_module("torch")
+    losses = importlib.import_module("learner.losses")
+    logprobs = torch.tensor([[-1.0, -2.0, -9.0]], requires_grad=True)
+    rest = [torch.zeros(1, 3)] * 2 + [None, torch.tensor([[0.5, -1.0, 3.0]]), torch.tensor([[1, 1, 0]])]
+    inputs = losses.LossInputs(logprobs, *rest, stream=torch.ones(1, 3))
+    loss = losses.find_loss("my_loss:reinforce")(inputs, losses.LossConfig()).loss
+    assert loss.item() == pytest.approx(-(0.5 * -1.0 + -1.0 * -2.0) / 2)
+
+    config = DebateConfig(personas="my_personas:PERSONAS")
+    assert [persona.name for persona in config.persona_pool] == ["Estimator", "Checker"]
+
+
+def write(folder: Path, text: str) -> None:
+    (folder / "my_policy.py").write_text(text)
+    sys.modules.pop("my_policy", None)
+    importlib.invalidate_caches()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("def make(", "model.policy: cannot import 'my_policy' of 'my_policy:make': SyntaxError: "),
+        ("made = 1", "model.policy: the module 'my_policy' has no 'make'"),
+        ("make = 1", "model.policy: 'my_policy:make' names a int, which is no class or function"),
+        ("def make(model): ...", "model.policy: 'my_policy:make' does not take what it is called with: "),
+        (
+            "def make(*a, **k): ...",
+            "model.policy: what 'my_policy:make' makes has no number 'version'; see debate.Policy",
+        ),
+        (
+            "class make:\n def __init__(self, *a, **k): self.version = 0\n def sample(self, request): ...",
+            "model.policy: what 'my_policy:make' makes has no async method 'sample'; see debate.Policy",
+        ),
+        (
+            "class make:\n def __init__(self, *a, **k): self.version = 0\n"
+            " async def sample(self, request): ...\n async def update(self): ...",
+            "model.policy: 'my_policy:make, update' does not take what it is called with: too many",
+        ),
+    ],
+)
+def test_what_is_no_policy_is_refused_in_one_line(folder, text, message):
+    write(folder, text)
+    with pytest.raises(ValueError, match=r"^model\.policy: ") as error:
+        own_policy("my_policy:make")(object(), object(), chat=True)
+    assert str(error.value).startswith(message)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("PERSONAS = ()", "must be a list of one or more debate.Persona"),
+        ("PERSONAS = ['Ann']", "must be a list of one or more debate.Persona"),
+        (
+            "from debate import Persona\nPERSONAS = [Persona('Ann', 'x', -1.0)]",
+            "Ann: temperature -1.0 must be 0 or more",
+        ),
+    ],
+)
+def test_what_are_no_personas_is_refused(folder, text, message):
+    (folder / "my_personas.py").write_text(text)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        _ = DebateConfig(personas="my_personas:PERSONAS").persona_pool
+
+
+def test_reading_a_configuration_imports_no_personas():
+    """A stored debate names its personas by path; to read it must run nobody's code."""
+    config = DebateConfig(personas="no_such_module_anywhere:PERSONAS")
+    with pytest.raises(ValueError, match=r"^debate\.personas: cannot import 'no_such_module_anywhere' of"):
+        _ = config.persona_pool
+    with pytest.raises(ValueError, match=r"debate\.personas: 'a:' is no dotted path"):
+        _ = DebateConfig(personas="a:").persona_pool
