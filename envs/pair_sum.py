@@ -26,6 +26,7 @@ from typing import TypeAlias
 from debate.types import Problem
 from envs.boxes import last_box
 from envs.errors import DataError
+from envs.sameness import plain_key
 from envs.synthetic import SyntheticFamily, chosen_levels, problem_id
 from envs.types import Grade, GradeStatus
 
@@ -58,6 +59,11 @@ class PairSum(SyntheticFamily):
         pair = read_pair(answer)
         status = GradeStatus.CORRECT if pair and is_right(problem, pair) else GradeStatus.WRONG
         return Grade(status, "pair_sum", answer, time.perf_counter() - started)
+
+    def answer_key(self, problem: Problem, answer: str) -> str:
+        """Return the pair in ascending order: its order is no part of an answer."""
+        pair = read_pair(answer)
+        return f"{min(pair)} {max(pair)}" if pair else plain_key(problem, answer)
 
 
 def draw(rng: random.Random, level: str) -> tuple[str, Problem]:

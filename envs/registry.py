@@ -11,14 +11,20 @@ from typing import Protocol, cast
 
 from debate.types import Problem
 from envs.catalog import DATA_SETS
+from envs.choices import letter_of
 from envs.errors import EnvironmentSpecError, shorten
 from envs.grading import Grader, default_grader
 from envs.loading import FAMILIES, OWN_FILE_NAMES, load_problems
+from envs.sameness import MAX_CHARS, plain_key
 from envs.types import GRADE_KINDS, Grade, GradeKind, GradeStatus
 
 
 class Environment(Protocol):
-    """Problems and their truth: all that training and evaluation need to know about a task."""
+    """Problems and their truth: all that training and evaluation need to know about a task.
+
+    It may also have ``answer_key(problem, answer) -> str``, equal for answers that are the same; without one
+    wrong answers are told apart by ``envs.sameness.plain_key``.
+    """
 
     @property
     def name(self) -> str:
@@ -70,6 +76,11 @@ class DataSetEnvironment:
             return Grade(GradeStatus.MISSING, "none")
         kind = cast(GradeKind, problem.kind if problem.kind in GRADE_KINDS else "auto")
         return self.grader.same_answer(answer, problem.answer, kind=kind, choices=problem.choices)
+
+    def answer_key(self, problem: Problem, answer: str) -> str:
+        """Return what wrong answers are told apart by: the letter of a choice, else ``plain_key``."""
+        letter = letter_of(answer[:MAX_CHARS], problem.choices) if problem.kind == "choice" else None
+        return letter or plain_key(problem, answer)
 
 
 def load_environment(kind: str, **options: object) -> Environment:

@@ -21,6 +21,7 @@ from typing import TypeAlias
 from debate.types import Problem
 from envs.boxes import last_box
 from envs.errors import DataError
+from envs.sameness import plain_key
 from envs.synthetic import SyntheticFamily, chosen_levels, problem_id
 from envs.types import Grade, GradeStatus
 
@@ -58,6 +59,11 @@ class Words(SyntheticFamily):
         return Grade(
             GradeStatus.CORRECT if right else GradeStatus.WRONG, NAME, answer, time.perf_counter() - started
         )
+
+    def answer_key(self, problem: Problem, answer: str) -> str:
+        """Return the number, whatever unit stands behind it."""
+        number = read_answer(answer)
+        return plain_key(problem, answer) if number is None else str(number)
 
 
 def draw(rng: random.Random, level: str) -> tuple[str, Problem]:

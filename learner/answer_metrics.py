@@ -9,6 +9,7 @@ from math import comb
 from statistics import fmean
 
 from debate.types import Debate
+from envs.sameness import AnswerKey, plain_key
 from rewards import Rewards, Truth, voted_winner
 from rewards.winner import last_judged_round
 
@@ -17,9 +18,9 @@ Table = Sequence[Sequence[Truth]]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One graded answer; ``text`` is None where none was found."""
+    """One graded answer; ``key`` is equal for answers that are the same, and None where none was found."""
 
-    text: str | None
+    key: str | None
     right: bool
 
 
@@ -39,31 +40,34 @@ def pass_at_k(n: int, right: int, k: int) -> float:
 def consensus(answers: Sequence[Answer]) -> float:
     """Return the chance that the most frequent answer is right, ties drawn fairly; 0.0 without any answer.
 
-    Right answers count as one answer however they are written (the grader took them as equal); wrong ones
-    by their text. Missing answers have no vote.
+    Right answers count as one answer however they are written (the grader took them as equal), wrong ones
+    by their key. Missing answers have no vote.
 
     >>> consensus([Answer("4", True), Answer("4.0", True), Answer("5", False)])
     1.0
     >>> consensus([Answer("4", True), Answer("5", False), Answer(None, False)])
     0.5
     """
-    counts = Counter("right" if a.right else f"wrong {a.text.strip()}" for a in answers if a.text is not None)
+    counts = Counter("right" if a.right else f"wrong {a.key}" for a in answers if a.key is not None)
     most = max(counts.values(), default=0)
     leaders = [name for name, count in counts.items() if count == most]
     return leaders.count("right") / len(leaders) if leaders else 0.0
 
 
-def answer_metrics(debates: Sequence[Debate], correct: Sequence[Table | None]) -> dict[str, float]:
+def answer_metrics(
+    debates: Sequence[Debate], correct: Sequence[Table | None], *, key: AnswerKey = plain_key
+) -> dict[str, float]:
     """Return accuracy by round and the figures of the last round, each a mean over problems.
 
     ``correct`` is the mean over all graded answers of every round, ``correct/round_r`` of one; missing
     counts as wrong, ungraded takes no part. k is the number of answers to a problem, as many as were
-    graded for the problem that has fewest; ``pass@k`` also comes for the powers of 2 below.
+    graded for the problem that has fewest; ``pass@k`` also comes for the powers of 2 below. ``key`` says
+    which wrong answers ``cons@k`` counts together.
     """
     pairs = [(d, table) for d, table in zip(debates, correct, strict=True) if table is not None]
     by_round: dict[int, dict[str, list[Answer]]] = defaultdict(lambda: defaultdict(list))
     for debate, table in pairs:
-        for round_, answer in graded_answers(debate, table):
+        for round_, answer in graded_answers(debate, table, key):
             by_round[round_][debate.problem.id].append(answer)
     cells = {r: [a for answers in by_round[r].values() for a in answers] for r in sorted(by_round)}
     if not cells:
@@ -79,14 +83,15 @@ def answer_metrics(debates: Sequence[Debate], correct: Sequence[Table | None]) -
     )
 
 
-def graded_answers(debate: Debate, table: Table) -> Iterable[tuple[int, Answer]]:
+def graded_answers(debate: Debate, table: Table, key: AnswerKey = plain_key) -> Iterable[tuple[int, Answer]]:
     """Yield (round, answer) of every solution turn that was graded."""
     for turn in debate.turns:
         agent, round_ = turn.id.agent, turn.id.round
         if turn.ballot or round_ >= debate.protocol.num_rounds or table[agent][round_] is None:
             continue
-        grade = table[agent][round_]
-        yield round_, Answer(None if grade == "missing" else turn.parsed.answer, grade is True)
+        grade, text = table[agent][round_], turn.parsed.answer
+        found = None if grade == "missing" or text is None else key(debate.problem, text)
+        yield round_, Answer(found, grade is True)
 
 
 def _rate(answers: Sequence[Answer]) -> float:

@@ -14,6 +14,7 @@ from statistics import fmean
 
 from debate.parsing.wellformed import is_well_formed
 from debate.types import Debate, FailureReason, Turn, TurnId
+from envs.sameness import AnswerKey, plain_key
 from learner.answer_metrics import Table, answer_metrics, winner_metrics
 from learner.tokens import JUDGE, token_streams
 from rewards import Rewards, Truth, poll_of_debate, valid_votes
@@ -29,17 +30,18 @@ def debate_metrics(
     rewards: Sequence[Rewards],
     *,
     grader: Mapping[str, int] | None = None,
+    key: AnswerKey = plain_key,
 ) -> dict[str, float]:
     """Return the metrics of a batch: entry i of each argument is about debate i.
 
     ``correct[i][agent][round]`` as for score_debate; ``grader`` counts outcomes of the grader by status
-    ("timeout", "crash"), which a table of verdicts no longer tells apart.
+    ("timeout", "crash"), which a table of verdicts no longer tells apart; ``key`` as for answer_metrics.
     """
     return (
         reward_metrics(rewards)
         | counter_metrics(debates, rewards)
         | judge_metrics(debates, correct)
-        | answer_metrics(debates, correct)
+        | answer_metrics(debates, correct, key=key)
         | winner_metrics(debates, correct, rewards)
         | format_metrics(debates, rewards)
         | length_metrics(debates)

@@ -12,6 +12,7 @@ from debate.parsing.wellformed import is_well_formed
 from debate.seeds import derive_seed
 from debate.types import Turn
 from envs import DataError, Environment, EnvironmentSpecError
+from envs.sameness import key_of
 from learner.answer_metrics import Answer, consensus
 from learner.debate_metrics import is_valid
 from learner.grading import Table, grade_debate
@@ -153,7 +154,8 @@ def _self_consistency(
 ) -> tuple[list[float | None], Tokens]:
     """Return for each problem the chance that the majority of its answers is right, and their tokens.
 
-    None for a problem of which an answer was not graded. The answers are first-round turns under the debate's
+    None for a problem of which an answer was not graded; wrong answers are counted together as the
+    environment tells them apart (``envs.sameness``). The answers are first-round turns under the debate's
     own personas and prompts.
     """
     copies = ceil(samples / config.num_agents)
@@ -172,8 +174,10 @@ def _self_consistency(
 
 
 def _answer(environment: Environment, debate: Debate, turn: Turn) -> Answer | None:
-    grade = environment.grade(debate.problem, turn.parsed.answer)
-    return None if grade.verdict is None else Answer(turn.parsed.answer, grade.verdict is True)
+    text = turn.parsed.answer
+    grade = environment.grade(debate.problem, text)
+    key = None if text is None else key_of(environment)(debate.problem, text)
+    return None if grade.verdict is None else Answer(key, grade.verdict is True)
 
 
 def _tokens(turns: Sequence[Turn], problems: int) -> Tokens:

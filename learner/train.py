@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from debate import Debate, run_debates
 from debate.seeds import derive_seed
+from envs.sameness import key_of
 from learner.advantages import turn_advantages
 from learner.config import Config
 from learner.controls import flip_votes
@@ -61,7 +62,8 @@ def train_step(session: Session, step: int) -> dict[str, float]:
     tokens = config.logging.transcript_tokens
     record_step(session.folder.transcripts, step, debates, correct, rewards, advantages, tokens=tokens)
     clock.lap("record")
-    figures = debate_metrics(debates, correct, rewards, grader=graded) | advantages.metrics | learnt
+    key = key_of(session.data.environment)
+    figures = debate_metrics(debates, correct, rewards, grader=graded, key=key) | advantages.metrics | learnt
     speed = {"tokens_per_second": figures["tokens/generated"] / clock.seconds["seconds/rollout"]}
     return figures | speed | clock.seconds
 

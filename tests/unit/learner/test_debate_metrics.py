@@ -176,3 +176,11 @@ def test_pass_at_k_refuses_an_impossible_k(n: int, right: int, k: int):
 
 def test_consensus_without_any_answer_is_wrong():
     assert consensus([Answer(None, False)] * 3) == 0.0
+
+
+def test_a_majority_counts_wrong_answers_however_they_are_written():
+    held = debate(["4", "5.0", r"\frac{10}{2}"], [])
+    table = ((True,), (False,), (False,))
+    assert answer_metrics([held], [table])["cons@3"] == 0.0
+    by_text = answer_metrics([held], [table], key=lambda problem, text: text)
+    assert by_text["cons@3"] == pytest.approx(1 / 3)

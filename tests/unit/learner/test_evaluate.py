@@ -117,6 +117,16 @@ def test_self_consistency_takes_the_majority_of_the_first_samples():
     assert (pair.samples, pair.self_consistency.value) == (6, 0.75)
 
 
+def test_the_majority_counts_wrong_answers_as_the_environment_tells_them_apart(monkeypatch):
+    three = script(answers={("a", 0): "123", ("a", 1): "123", ("b", 0): "123", ("b", 1): "123"})
+    apart, _ = evaluated(three)
+    monkeypatch.setattr(Exact, "answer_key", lambda self, problem, text: "one", raising=False)
+    together, _ = evaluated(three)
+    assert (apart.samples, together.samples) == (17, 17)
+    assert apart.self_consistency.value == 0.5  # 17 of 6, 6 and 5: right and one wrong answer tie
+    assert together.self_consistency.value == 0.0
+
+
 def test_without_any_vote_a_seeded_agent_of_the_last_round_stands_in():
     evaluation, _ = evaluated(script(votes=False))
     assert evaluation.winner.value in (0.0, 0.5, 1.0)
