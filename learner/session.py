@@ -136,16 +136,18 @@ def make_policy(config: Config) -> tuple[Any, Any, Policy]:
     make = LocalPolicy if config.model.policy is None else own_policy(config.model.policy)
     vocabulary = tiny_vocabulary(config)
     model, tokenizer = load_model(config.model, vocabulary=vocabulary, seed=derive_seed(config.seed, "model"))
-    thinking = config.debate.thinking_tokens > 0
-    policy = make(
-        model,
-        tokenizer,
-        chat=config.model.chat,
-        thinking=thinking,
-        raw_prompt=partial(raw_prompt, texts=config.debate.prompts),
-        batch_size=config.train.batch_size,
-    )
+    policy = make(model, tokenizer, **_speech(config))
     return model, tokenizer, policy
+
+
+def _speech(config: Config) -> dict[str, Any]:
+    """Return how a policy turns messages into prompts, and how many it answers at a time."""
+    return {
+        "chat": config.model.chat,
+        "thinking": config.debate.thinking_tokens > 0,
+        "raw_prompt": partial(raw_prompt, texts=config.debate.prompts),
+        "batch_size": config.train.batch_size,
+    }
 
 
 def open_policy(config: Config, run: Path | None) -> Policy:
@@ -172,7 +174,7 @@ def open_session(config: Config) -> Iterator[Session]:
             model, tokenizer, policy = make_policy(config)
             for problem in (*data.train, *data.held_out):
                 check_fits(problem, policy, config.debate)
-        _start_weights(config, folder, model, tokenizer, data)
+        _start_weights(config, folder, model, tokenizer, data, policy)
         learner = Learner(model, config.resolved_learner(), total_steps=config.train.steps)
         session = Session(config, folder, data, model, tokenizer, policy, learner)
         session.restore()
@@ -230,7 +232,9 @@ def _check_scheme(config: Config, data: Problems) -> None:
         warnings.warn(" ".join(note for note in notes if note), SchemeWarning, stacklevel=4)
 
 
-def _start_weights(config: Config, folder: RunFolder, model: Any, tokenizer: Any, data: Problems) -> None:
+def _start_weights(
+    config: Config, folder: RunFolder, model: Any, tokenizer: Any, data: Problems, policy: Policy
+) -> None:
     """Warm-start a new run and keep the result, the reference of the KL; an old run reads it again."""
     if not config.warm_start.steps:
         return
@@ -239,5 +243,6 @@ def _start_weights(config: Config, folder: RunFolder, model: Any, tokenizer: Any
     if path is not None:
         load_checkpoint(path, model=model, restore_rng=False, verify=False)
         return
-    warm_start(model, tokenizer, config, data.environment)
+    speaker = policy if isinstance(policy, LocalPolicy) else LocalPolicy(model, tokenizer, **_speech(config))
+    warm_start(model, tokenizer, config, data.environment, encode=speaker.encode)
     save_checkpoint(kept, TrainState(step=config.warm_start.steps, seed=config.seed), model=model)

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from pydantic import Field, field_validator, model_validator
 
-from debate.prompts import raw_prompt
 from debate.seeds import derive_seed
 from debate.settings import Settings
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from debate import DebateConfig, Problem
+    from debate import DebateConfig, Message, Problem
     from envs import Environment
     from learner.config import Config
     from learner.demonstrations import Demonstration, Kind
+
+Encode: TypeAlias = "Callable[[Sequence[Message]], Sequence[int]]"
+"""From messages to the prompt's ids, up to where the reply begins."""
 
 KINDS: tuple[Kind, ...] = ("solve", "debate", "drill", "ballot")
 
@@ -100,16 +101,20 @@ def warm_start(
     config: Config,
     environment: Environment,
     *,
+    encode: Encode,
     tell: Callable[[str], None] = print,
 ) -> float:
-    """Train the model on demonstrations of the environment's family, in place; return the last loss."""
+    """Train the model on demonstrations of the environment's family, in place; return the last loss.
+
+    ``encode`` is that of the policy which is to speak with the model, so that both see the same prompts.
+    """
     import torch
 
     settings = config.warm_start
     rng = Random(derive_seed(config.seed, "warm start"))
     optimizers = _optimizers(model, settings)
     loss = torch.zeros(())
-    for step, batches in enumerate(_steps(tokenizer, config, environment, rng)):
+    for step, batches in enumerate(_steps(Encoder(tokenizer, encode), config, environment, rng)):
         _set_lr(optimizers, settings, step)
         loss = sum((_loss(model, batch) for batch in batches), torch.zeros(()))
         loss.backward()
@@ -143,14 +148,13 @@ def _set_lr(optimizers: Sequence[Any], settings: WarmStartConfig, step: int) -> 
             group["lr"] = peak * factor
 
 
-def _steps(tokenizer: Any, config: Config, environment: Environment, rng: Random) -> Iterator[list[_Batch]]:
+def _steps(encoder: Encoder, config: Config, environment: Environment, rng: Random) -> Iterator[list[_Batch]]:
     """Yield each step's batches, one for each kind of turn."""
     from learner.demonstrations import Demonstrator, Habits
 
     settings = config.warm_start
     habits = Habits(**{field.name: getattr(settings, field.name) for field in fields(Habits)})
     demonstrator = Demonstrator(config.env.kind, config.debate, habits, rng)
-    encoder = Encoder(tokenizer, config)
     need = settings.solve_steps * settings.solve_batch + settings.debate_steps * sum(settings.batch)
     problems = _pool(environment, config, min(need, 20_000))
 
@@ -201,12 +205,8 @@ def kinds_of_turns(config: DebateConfig) -> frozenset[Kind]:
 class Encoder:
     """Demonstrations to padded tokens and weights."""
 
-    def __init__(self, tokenizer: Any, config: Config) -> None:
-        from debate.policies.encoding import PromptEncoder
-
-        chat = bool(tokenizer.chat_template) if config.model.chat is None else config.model.chat
-        raw = partial(raw_prompt, texts=config.debate.prompts)
-        self._prompts = PromptEncoder(tokenizer, chat=chat, raw_prompt=raw)
+    def __init__(self, tokenizer: Any, encode: Encode) -> None:
+        self._encode = encode
         self._backend = tokenizer.backend_tokenizer
 
     def batch(self, demonstrations: Sequence[Demonstration]) -> _Batch:
@@ -220,7 +220,7 @@ class Encoder:
         return _Batch(torch.tensor(tokens), torch.tensor(weights))
 
     def _row(self, shown: Demonstration) -> tuple[list[int], list[float]]:
-        prompt = self._prompts.encode(shown.messages)
+        prompt = self._encode(shown.messages)
         reply = self._backend.encode(shown.reply, add_special_tokens=False)
         weights = [shown.base_weight] * len(shown.reply)
         for start, end, weight in shown.weights:

@@ -87,7 +87,7 @@ class LocalPolicy:
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
         """Return the length of the prompt that these messages make."""
-        return len(self._prompt(messages))
+        return len(self.encode(messages))
 
     def opens_thinking(self, messages: Sequence[Message]) -> bool:
         """Return whether the prompt that these messages make ends with ``<think>``."""
@@ -95,7 +95,7 @@ class LocalPolicy:
 
     def sample_all(self, requests: Sequence[SampleRequest]) -> list[Completion]:
         """Answer many requests in chunks of ``batch_size``, in the given order; no event loop needed."""
-        prompts = [self._prompt(request.messages) for request in requests]
+        prompts = [self.encode(request.messages) for request in requests]
         thoughts = self._think(requests, prompts)
         draws = [
             self._answer(request, prompt, thought)
@@ -106,7 +106,8 @@ class LocalPolicy:
             for prompt, thought, drawn in zip(prompts, thoughts, self._sampled(draws), strict=True)
         ]
 
-    def _prompt(self, messages: Sequence[Message]) -> tuple[int, ...]:
+    def encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
+        """Return the prompt's ids (P,), up to where the reply begins."""
         prompt = self._encoder.encode(messages)
         opens = self._thinking and not self._encoder.opens_thinking(messages)
         return prompt + self._opening if opens else prompt

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from debate import DebateConfig, Message
+from debate.policies.local import LocalPolicy
 from envs import DataError, load_environment
 from learner.config import Config
 from learner.demonstrations import Demonstration, Demonstrator, Habits
@@ -40,7 +41,8 @@ def started(config, environment=None):
     model, tokenizer = load_model(config.model, vocabulary=tiny_vocabulary(config), seed=1)
     environment = environment or load_environment(config.env.kind, levels=config.env.levels)
     told = []
-    loss = warm_start(model, tokenizer, config, environment, tell=told.append)
+    encode = LocalPolicy(model, tokenizer).encode
+    loss = warm_start(model, tokenizer, config, environment, encode=encode, tell=told.append)
     return loss, {name: value.clone() for name, value in model.state_dict().items()}, told
 
 
@@ -89,8 +91,8 @@ def test_a_family_with_few_problems_is_drawn_from_as_far_as_it_goes():
 @pytest.fixture(scope="module")
 def encoder():
     config = config_of()
-    _, tokenizer = load_model(config.model, vocabulary=tiny_vocabulary(config), seed=1)
-    return Encoder(tokenizer, config), tokenizer
+    model, tokenizer = load_model(config.model, vocabulary=tiny_vocabulary(config), seed=1)
+    return Encoder(tokenizer, LocalPolicy(model, tokenizer).encode), tokenizer
 
 
 def test_weights_of_characters_become_weights_of_tokens(encoder):
