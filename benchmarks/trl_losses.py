@@ -1,0 +1,200 @@
+"""Our losses beside TRL's on the same random rows and the same tiny model: values, gradients, differences.
+
+Prompts and completions differ in length, some tokens in the middle of a completion do not count, advantages
+differ by token, and ratios go beyond the clip range on both sides. TRL pads prompts on the left and reads its
+log-probabilities through a head of its own, so two ways from rows to a loss are compared, not one formula.
+TRL's default also multiplies the KL by the ratio [DeepSeek-V3.2]; ours, as GRPO's, does not, so it is off here.
+Ends with exit code 1 where a difference is beyond the tolerance.
+
+    make bench && .venv-bench/bin/python benchmarks/trl_losses.py --json trl_losses.json
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import torch
+from report import Figure, parser, report
+from torch import Tensor
+
+from debate.types import TurnId
+from learner.batches import MicroBatch, collate
+from learner.forward import action_logprobs
+from learner.losses import LOSSES, LossConfig, LossInputs
+from learner.models import ModelConfig, TinyConfig, load_model
+from learner.types import Row
+
+SAME = {"grpo": "grpo", "dr_grpo": "dr_grpo"}
+"""Our loss to TRL's ``loss_type``."""
+ROWS, MOST_TOKENS, TEMPERATURE = 24, 32, 0.9
+EPS, EPS_HI, BETAS = 0.2, 0.28, (0.0, 0.1)
+LOSS_TOLERANCE, GRADIENT_TOLERANCE = 1e-5, 1e-4
+"""Float32 leaves about 1e-7 of the loss, and of the gradient's length."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Rows with the log-probabilities of earlier weights and of a reference, by row and token of the row."""
+
+    rows: list[Row]
+    old: list[Tensor]
+    ref: list[Tensor]
+
+
+def main() -> None:
+    """Print the table."""
+    args = parser(str(__doc__).partition("\n")[0]).parse_args()
+    if find_spec("trl") is None:
+        sys.exit("this needs TRL: make bench, then .venv-bench/bin/python benchmarks/trl_losses.py")
+    tiny = ModelConfig(tiny=TinyConfig(hidden_size=64, context_tokens=128), device="cpu")
+    model, tokenizer = load_model(tiny, vocabulary=[f" {n}" for n in range(40)], seed=1)
+    case = random_case(model, len(tokenizer))
+    figures: list[Figure] = []
+    with TemporaryDirectory() as folder:
+        trainer = trl_trainer(model, tokenizer, Path(folder))
+        for name in SAME:
+            for beta in BETAS:
+                figures += compared(f"{name}, beta {beta:g}", name, beta, case, model, trainer)
+    report("our losses and TRL's; low and high bound the difference that passes", figures, args.json)
+    wrong = [f.name for f in figures if f.high is not None and not f.value <= f.high]
+    sys.exit(f"beyond the tolerance: {', '.join(wrong)}" if wrong else 0)
+
+
+def random_case(model: Any, vocabulary: int) -> Case:
+    rng = np.random.default_rng(0)
+    rows = [random_row(rng, vocabulary, number) for number in range(ROWS)]
+    with torch.no_grad():
+        logprobs = action_logprobs(model, collate(rows))[0]
+    noise = torch.Generator().manual_seed(0)
+    old, ref = (logprobs + 0.3 * torch.randn(logprobs.shape, generator=noise) for _ in range(2))
+    cut = [len(row.input_ids) for row in rows]
+    return Case(
+        rows, [o[:n] for o, n in zip(old, cut, strict=True)], [r[:n] for r, n in zip(ref, cut, strict=True)]
+    )
+
+
+def random_row(rng: np.random.Generator, vocabulary: int, number: int) -> Row:
+    prompt, completion = int(rng.integers(3, 12)), int(rng.integers(2, MOST_TOKENS))
+    length = prompt + completion
+    mask = np.arange(length) >= prompt
+    if number % 3 == 0 and completion > 6:
+        mask[prompt + 2 : prompt + 4] = False  # what was forced and not sampled
+    return Row(
+        input_ids=rng.integers(0, vocabulary, length),
+        action_mask=mask,
+        sampling_logprobs=np.zeros(length, np.float32),
+        advantages=np.where(mask, rng.normal(size=length), 0).astype(np.float32),
+        stream=mask.astype(np.int8),
+        group_id="random",
+        policy_version=0,
+        turn=TurnId(0, number),
+        temperature=TEMPERATURE,
+    )
+
+
+def compared(title: str, name: str, beta: float, case: Case, model: Any, trainer: Any) -> list[Figure]:
+    """Return both values, and the differences of the values and of the gradients."""
+    ours, our_gradient = with_gradient(model, our_loss(name, beta, case, model))
+    theirs, their_gradient = with_gradient(model, trl_loss(name, beta, case, trainer))
+    apart = float((our_gradient - their_gradient).norm() / their_gradient.norm())
+    return [
+        Figure(f"{title}: ours", ours, "loss", ROWS),
+        Figure(f"{title}: TRL", theirs, "loss", ROWS),
+        Figure(f"{title}: difference", abs(ours - theirs), "loss", ROWS, 0.0, LOSS_TOLERANCE),
+        Figure(f"{title}: gradients apart", apart, "of its length", ROWS, 0.0, GRADIENT_TOLERANCE),
+    ]
+
+
+def with_gradient(model: Any, loss: Tensor) -> tuple[float, Tensor]:
+    model.zero_grad()
+    loss.backward()
+    gradient = torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
+    return loss.item(), gradient
+
+
+def our_loss(name: str, beta: float, case: Case, model: Any) -> Tensor:
+    batch: MicroBatch = collate(case.rows)
+    length = batch.input_ids.shape[1]
+    inputs = LossInputs(
+        logprobs=action_logprobs(model, batch)[0],
+        old_logprobs=padded(case.old, length),
+        sampling_logprobs=batch.sampling_logprobs,
+        ref_logprobs=padded(case.ref, length),
+        advantages=batch.advantages,
+        mask=batch.mask,
+        stream=batch.stream,
+    )
+    inputs = inputs if beta else replace(inputs, ref_logprobs=None)
+    return LOSSES[name](inputs, LossConfig(eps=EPS, eps_hi=EPS_HI, beta=beta, max_tokens=MOST_TOKENS)).loss
+
+
+def trl_trainer(model: Any, tokenizer: Any, folder: Path) -> Any:
+    """Return a trainer of TRL around the model; nothing is generated or trained with it."""
+    trl, datasets = import_module("trl"), import_module("datasets")
+    settings = trl.GRPOConfig(
+        output_dir=str(folder),
+        use_cpu=True,
+        bf16=False,
+        report_to="none",
+        temperature=TEMPERATURE,
+        epsilon=EPS,
+        epsilon_high=EPS_HI,
+        use_bias_correction_kl=False,
+        max_completion_length=MOST_TOKENS,
+        per_device_train_batch_size=8,
+        num_generations=8,
+    )
+    trainer = trl.GRPOTrainer(
+        model=model,
+        args=settings,
+        reward_funcs=lambda completions, **_: [0.0] * len(completions),
+        train_dataset=datasets.Dataset.from_list([{"prompt": " 1"}]),
+        processing_class=tokenizer,
+    )
+    trainer.model.eval()  # no division by gradient accumulation steps
+    return trainer
+
+
+def trl_loss(name: str, beta: float, case: Case, trainer: Any) -> Tensor:
+    rows = case.rows
+    starts = [int(row.action_mask.argmax()) for row in rows]
+    ids = [torch.from_numpy(row.input_ids) for row in rows]
+    parts = list(zip(ids, starts, strict=True))
+    longest = max(len(row) - start for row, start in parts)
+
+    def completions(values: list[Tensor]) -> Tensor:
+        return padded([value[start:] for value, start in zip(values, starts, strict=True)], longest)
+
+    trainer.loss_type, trainer.beta = SAME[name], beta
+    return trainer._compute_loss(
+        trainer.model,
+        {
+            "prompt_ids": padded([row[:start] for row, start in parts], max(starts), left=True),
+            "prompt_mask": padded([torch.ones(start).long() for start in starts], max(starts), left=True),
+            "completion_ids": completions(ids),
+            "completion_mask": completions([torch.ones(len(row)).long() for row in ids]),
+            "tool_mask": completions([torch.from_numpy(row.action_mask).long() for row in rows]),
+            "advantages": completions([torch.from_numpy(row.advantages) for row in rows]),
+            "old_per_token_logps": completions(case.old),
+            "ref_per_token_logps": completions(case.ref),
+        },
+    )
+
+
+def padded(values: list[Tensor], length: int, *, left: bool = False) -> Tensor:
+    """Return (B, length) with zeros at the end, or at the beginning."""
+    rows = [torch.zeros(length, dtype=value.dtype) for value in values]
+    for row, value in zip(rows, values, strict=True):
+        row[length - len(value) if left else 0 :][: len(value)] = value
+    return torch.stack(rows)
+
+
+if __name__ == "__main__":
+    main()
