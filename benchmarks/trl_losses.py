@@ -3,7 +3,7 @@
 Prompts and completions differ in length, some tokens in the middle of a completion do not count, advantages
 differ by token, and ratios go beyond the clip range on both sides. TRL pads prompts on the left and reads its
 log-probabilities through a head of its own, so two ways from rows to a loss are compared, not one formula.
-TRL's default also multiplies the KL by the ratio [DeepSeek-V3.2]; ours, as GRPO's, does not, so it is off here.
+TRL's default also multiplies the KL by the ratio [DeepSeek-V3.2]; that is off here, as ours is GRPO's own KL.
 Ends with exit code 1 where a difference is beyond the tolerance.
 
     make bench && .venv-bench/bin/python benchmarks/trl_losses.py --json trl_losses.json
