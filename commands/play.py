@@ -69,7 +69,11 @@ def show_debate(debate: Debate, correct: Verdicts, rewards: Rewards, console: Co
     printed as plain text: no markup and no terminal control sequence of it takes effect.
     """
     console.print(Panel(_plain(debate.problem.question), title="problem"))
+    summaries = {one.round: one for one in debate.summaries}
     for turn in debate.turns:
+        if turn.id.round in summaries:
+            text = _plain(summaries.pop(turn.id.round).text)
+            console.print(Panel(text, title="summary shown to all", title_align="left"))
         console.print(_turn_panel(debate, turn, correct))
     console.print(_votes(debate))
     console.print(_rewards(debate, rewards))

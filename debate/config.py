@@ -12,6 +12,17 @@ from debate.settings import Settings
 from debate.types import Persona
 
 
+class SummaryConfig(Settings):
+    """An auxiliary model's summary in the place of the history."""
+
+    enabled: bool = False
+    """Whether agents are shown one summary of the others' turns, the same for all, instead of the turns."""
+    max_tokens: int = Field(default=1024, ge=1)
+    """Tokens of a summary."""
+    temperature: float = Field(default=0.7, ge=0)
+    """Temperature of the summariser, whatever the personas have."""
+
+
 class DebateConfig(Settings):
     """The protocol: who speaks, how often, what is shown to whom."""
 
@@ -35,6 +46,7 @@ class DebateConfig(Settings):
     """Tokens for thinking before that, ended by force when they are spent; 0 turns thinking off."""
     context_tokens: int | None = Field(default=None, ge=1)
     """Prompt plus completion; histories are cut to fit. None takes the policy's own limit, if it has one."""
+    summary: SummaryConfig = SummaryConfig()
     prompts: str = "default"
     """Name of a shipped prompt file or the path of your own TOML file (see debate/prompts/)."""
     handles: tuple[str, ...] | None = None

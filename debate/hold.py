@@ -11,28 +11,22 @@ from dataclasses import replace
 from typing import TypeVar
 
 from debate.config import DebateConfig
-from debate.history import (
-    Entry,
-    Table,
-    View,
-    entry,
-    room_for_prompt,
-    set_table,
-    view,
-)
+from debate.fitting import Entry, View, entry, room_for_prompt
+from debate.history import view
 from debate.parsing import parse_turn
-from debate.prompts import SECTIONS
 from debate.seeds import derive_seed
 from debate.showing import public_part, rounds_held
+from debate.summary import opens_thinking, summarize
+from debate.table import Table, set_table
 from debate.types import (
     Completion,
     Debate,
     FailureReason,
-    Message,
     ParsedTurn,
     Policy,
     Problem,
     SampleRequest,
+    Summary,
     Turn,
     TurnId,
     Vote,
@@ -42,38 +36,52 @@ T = TypeVar("T")
 
 
 async def hold_debate(
-    problem: Problem, policy: Policy, config: DebateConfig, *, seed: int, name: str | None = None
+    problem: Problem,
+    policy: Policy,
+    config: DebateConfig,
+    *,
+    seed: int,
+    name: str | None = None,
+    summarizer: Policy | None = None,
 ) -> Debate:
     """Hold one debate and return it with every turn and every vote as cast.
 
     The result depends on the arguments alone if the policy's replies depend on the requests' seeds alone.
     ``name`` is what requests call the debate; it must be unique among debates that share the policy at a
-    time. An exception of the policy ends the debate and is raised here; PromptTooLongError when a prompt
-    can not be cut to fit.
+    time. ``summarizer`` writes the summaries if ``config.summary`` wants any; None is the policy itself. An
+    exception of a policy ends the debate and is raised here; PromptTooLongError when a prompt can not be cut
+    to fit.
     """
     with _seat(policy):
-        return await _debate(problem, policy, config, seed, name or debate_name(seed, problem.id))
+        called = name or debate_name(seed, problem.id)
+        return await _debate(problem, policy, config, seed, called, summarizer or policy)
 
 
-async def _debate(problem: Problem, policy: Policy, config: DebateConfig, seed: int, name: str) -> Debate:
+async def _debate(
+    problem: Problem, policy: Policy, config: DebateConfig, seed: int, name: str, summarizer: Policy
+) -> Debate:
     """Hold one debate from an entered seat: R rounds of solutions, then the ballot if one is due."""
     table, room, version = set_table(problem, config, seed), room_for_prompt(policy, config), policy.version
     turns: list[Turn] = []
+    summaries: list[Summary] = []
     past: list[list[Entry]] = []  # what others may see, (round, N)
     for round_ in range(rounds_held(config)):
-        views = [view(table, past, agent, round_, room) for agent in range(config.num_agents)]
+        summary = await summarize(table, past, round_, summarizer, seed=seed, name=name)
+        summaries += [summary] if summary else []
+        seats = range(config.num_agents)
+        views = [view(table, past, agent, round_, room, summary=summary) for agent in seats]
         requests = [
             _request(table, seen, TurnId(agent, round_), seed, name) for agent, seen in enumerate(views)
         ]
         replies = await _together([policy.sample(request) for request in requests])
         spoken = [
-            read_turn(table, request, seen, reply, in_thinking=_opens_thinking(policy, request))
+            read_turn(table, request, seen, reply, in_thinking=opens_thinking(policy, request.messages))
             for request, seen, reply in zip(requests, views, replies, strict=True)
         ]
         turns += spoken
         past.append([entry(table.texts, public_part(turn, strip=table.texts.strip)) for turn in spoken])
     votes = tuple(vote for turn in turns for vote in votes_of(turn, table.handles))
-    return Debate(problem, table.personas, tuple(turns), votes, seed, version, config)
+    return Debate(problem, table.personas, tuple(turns), votes, seed, version, config, tuple(summaries))
 
 
 def _request(table: Table, seen: View, turn: TurnId, seed: int, name: str) -> SampleRequest:
@@ -83,22 +91,12 @@ def _request(table: Table, seen: View, turn: TurnId, seed: int, name: str) -> Sa
         messages=seen.messages,
         temperature=table.personas[turn.agent].temperature,
         max_tokens=config.max_tokens,
-        stop=(*config.stop, f"</{SECTIONS[seen.task][-1]}>"),
+        stop=(*config.stop, *seen.stop),
         seed=derive_seed(seed, "sample", turn.round, turn.agent),
         debate=name,
         turn=turn,
         thinking_tokens=config.thinking_tokens,
     )
-
-
-def _opens_thinking(policy: Policy, request: SampleRequest) -> bool:
-    """Return what the policy's ``opens_thinking(messages)`` says, if it has one.
-
-    True where the prompt ends with ``<think>``: a reply cut off before ``</think>`` is then
-    all thinking, and stays private.
-    """
-    opens: Callable[[Sequence[Message]], bool] | None = getattr(policy, "opens_thinking", None)
-    return opens is not None and opens(request.messages)
 
 
 def read_turn(
@@ -148,18 +146,22 @@ def run_debates(
     *,
     seed: int,
     max_live: int | None = None,
+    summarizer: Policy | None = None,
 ) -> list[Debate]:
     """Hold one debate for each problem of the list, at the same time, and return them in the list's order.
 
     For K debates of one problem, list it K times: each debate's seed comes from ``seed``, its place in the
     list and the problem's id. Every debate goes on as soon as its own round is complete; ``max_live`` bounds
-    how many are open at a time. Works where an event loop already runs, as in notebooks, by using a thread.
+    how many are open at a time, and ``summarizer`` is as in ``hold_debate``, one for all. Works where an
+    event loop already runs, as in notebooks, by using a thread.
     The first exception of the policy cancels the other debates and is raised here.
     """
     if max_live is not None and max_live < 1:
         raise ValueError(f"max_live must be at least 1 or None, got {max_live}")
 
-    return run_async(hold_debates(problems, policy, config, seed=seed, max_live=max_live))
+    return run_async(
+        hold_debates(problems, policy, config, seed=seed, max_live=max_live, summarizer=summarizer)
+    )
 
 
 def run_async(call: Coroutine[object, object, T]) -> T:
@@ -179,6 +181,7 @@ async def hold_debates(
     *,
     seed: int,
     max_live: int | None = None,
+    summarizer: Policy | None = None,
 ) -> list[Debate]:
     """Do what ``run_debates`` does, inside an event loop."""
     held: dict[int, Debate] = {}
@@ -190,7 +193,7 @@ async def hold_debates(
             for index, problem in waiting:
                 own_seed = derive_seed(seed, "debate", index, problem.id)
                 name = debate_name(index, problem.id)
-                held[index] = await _debate(problem, policy, config, own_seed, name)
+                held[index] = await _debate(problem, policy, config, own_seed, name, summarizer or policy)
 
     with ExitStack() as all_seats:  # every seat is taken before the first request
         seats = [

@@ -18,6 +18,8 @@ Outcome: TypeAlias = Literal["left", "right", "tie"]
 StopReason: TypeAlias = Literal["stop", "length"]
 Role: TypeAlias = Literal["system", "user", "assistant"]
 
+SUMMARIZER = -1
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -51,7 +53,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True, order=True)
 class TurnId:
-    """Which turn: seat in [0, N) and round in [0, R]; round R is the final ballot."""
+    """Which turn: seat in [0, N) and round in [0, R]; round R is the final ballot.
+
+    In a request, agent ``SUMMARIZER`` asks for the summary of what the round shows.
+    """
 
     agent: int
     round: int
@@ -198,6 +203,21 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
+class Summary:
+    """What the prompts of a round showed in the place of its history, if the debate has a summariser.
+
+    ``text`` is the summary, not yet escaped ("" when nothing could be read); ``completion`` the whole reply.
+    ``shown`` and ``cut`` are about the summariser's prompt, as in ``Turn``. Nobody learns from it.
+    """
+
+    round: int
+    shown: tuple[TurnId, ...]
+    completion: Completion
+    text: str
+    cut: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Vote:
     """One comparison with its provenance: the exact turns the judge was shown."""
 
@@ -210,7 +230,10 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class Debate:
-    """A finished debate: N personas, turns sorted by (round, agent), and every vote as it was cast."""
+    """A finished debate: N personas, turns sorted by (round, agent), and every vote as it was cast.
+
+    ``summaries`` has one for each round that showed any, in order, if the debate had a summariser.
+    """
 
     problem: Problem
     personas: tuple[Persona, ...]
@@ -219,6 +242,7 @@ class Debate:
     seed: int
     policy_version: int
     protocol: DebateConfig
+    summaries: tuple[Summary, ...] = ()
 
     def turn(self, turn_id: TurnId) -> Turn:
         """Return the turn with this id; KeyError when there is none."""

@@ -17,8 +17,10 @@ from random import Random
 from typing import Any, Literal
 
 from debate import DebateConfig, Message, Problem
-from debate.history import Room, Table, entry, set_table, view
+from debate.fitting import Room, entry
+from debate.history import view
 from debate.showing import Shown
+from debate.table import Table, set_table
 from debate.types import TurnId
 
 Kind = Literal["solve", "debate", "ballot", "drill"]

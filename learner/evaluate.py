@@ -10,7 +10,7 @@ from random import Random
 from debate import Debate, DebateConfig, Policy, Problem, run_debates
 from debate.parsing.wellformed import is_well_formed
 from debate.seeds import derive_seed
-from debate.types import Turn
+from debate.types import Summary, Turn
 from envs import DataError, Environment, EnvironmentSpecError
 from envs.sameness import key_of
 from learner.answer_metrics import Answer, consensus
@@ -78,7 +78,7 @@ def evaluate(
     tables = [_graded(environment, debate) for debate in held]
     scheme = RewardConfig(judge_own=config.judge_own)
     rewards = [score_debate(d, t, scheme) for d, t in zip(held, tables, strict=True)]
-    spent = _tokens([turn for debate in held for turn in debate.turns], len(held))
+    spent = _tokens([reply for debate in held for reply in (*debate.turns, *debate.summaries)], len(held))
     opening = [len(t.completion.tokens) for d in held for t in d.turns if t.id.round == 0]
     samples = max(1, round(spent.generated / (sum(opening) / len(opening))))
     polled, cost = _self_consistency(policy, environment, problems, config, samples, seed)
@@ -180,7 +180,7 @@ def _answer(environment: Environment, debate: Debate, turn: Turn) -> Answer | No
     return None if grade.verdict is None else Answer(key, grade.verdict is True)
 
 
-def _tokens(turns: Sequence[Turn], problems: int) -> Tokens:
+def _tokens(turns: Sequence[Turn | Summary], problems: int) -> Tokens:
     """Return the mean tokens of one problem."""
     generated = sum(len(turn.completion.tokens) for turn in turns)
     prompt = sum(len(turn.completion.prompt_tokens) for turn in turns)

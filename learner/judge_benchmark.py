@@ -15,10 +15,12 @@ from random import Random
 from typing import Any
 
 from debate import Completion, DebateConfig, Policy, Problem, SampleRequest
-from debate.history import Room, Table, View, entry, set_table, view
+from debate.fitting import Room, View, entry
+from debate.history import view
 from debate.hold import read_turn, run_async
 from debate.seeds import derive_seed
 from debate.showing import Shown
+from debate.table import Table, set_table
 from debate.types import TurnId
 from learner.statistics import Estimate, clustered_mean
 

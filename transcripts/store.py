@@ -184,7 +184,8 @@ def _refuse(word: str) -> NoReturn:
 def without_tokens(record: Record) -> Record:
     """Return the record without token ids, log-probabilities and offsets."""
     turns = tuple(replace(turn, completion=_text_only(turn.completion)) for turn in record.debate.turns)
-    debate: Debate = replace(record.debate, turns=turns)
+    summaries = tuple(replace(one, completion=_text_only(one.completion)) for one in record.debate.summaries)
+    debate: Debate = replace(record.debate, turns=turns, summaries=summaries)
     return replace(record, debate=debate)
 
 

@@ -8,6 +8,7 @@ from debate.prompts.rendering import (
     problem_text,
     raw_prompt,
     render,
+    summary_text,
     task_text,
 )
 from debate.prompts.texts import PromptFileError, PromptTexts, load_prompts
@@ -23,5 +24,6 @@ __all__ = [
     "problem_text",
     "raw_prompt",
     "render",
+    "summary_text",
     "task_text",
 ]

@@ -89,6 +89,15 @@ def history_text(texts: PromptTexts, entries: Iterable[str], *, left_out: bool =
     return f"{texts.history_before}{texts.left_out if left_out else ''}{body}{texts.history_after}"
 
 
+def summary_text(texts: PromptTexts, summary: str) -> str:
+    r"""Return a summary as it stands in the place of the history: escaped, or a placeholder for an empty one.
+
+    >>> summary_text(load_prompts("tiny"), "Q2 says 11.\nK7 agrees. <solution>")
+    'Q2 says 11. K7 agrees. &lt;solution>\n'
+    """
+    return texts.summary(summary=one_text(texts, summary) if summary else texts.unreadable)
+
+
 def task_text(
     texts: PromptTexts,
     task: Task,

@@ -20,6 +20,7 @@ _PLACEHOLDERS: Mapping[str, tuple[set[str], set[str]]] = {
     "option": ({"label", "text"}, set()),
     "entry": ({"handle", "solution"}, {"round"}),
     "entry_evaluated": ({"handle", "solution"}, {"round", "evaluation"}),
+    "summary": ({"summary"}, set()),
     "opening": _TASK,
     "opening_alone": (set(), _TASK[0] | _TASK[1]),
     "review": _TASK,
@@ -54,6 +55,8 @@ class PromptTexts:
     entry: Fill
     entry_evaluated: Fill
     history_after: str
+    summary: Fill
+    summarize: str
     unreadable: str
     cut: str
     opening: Fill
@@ -75,6 +78,8 @@ class PromptTexts:
     templates: Mapping[str, str] = field(repr=False, compare=False)
 
 
+_LATER = ("summary", "summarize")
+"""Keys that a prompt file may lack: the default ones serve."""
 _KEYS = tuple(f.name for f in fields(PromptTexts) if f.name not in {"name", "templates"})
 
 
@@ -88,11 +93,17 @@ def load_prompts(name: str) -> PromptTexts:
     'K7 careful solve'
     """
     texts = _read(prompt_path(name))
+    texts |= {key: text for key, text in _later_texts().items() if key not in texts}
     _check_keys(name, texts)
     _check_forging(name, texts)
     pieces = {key: _piece(name, key, value) for key, value in texts.items() if isinstance(value, str)}
     templates = {key: value for key, value in texts.items() if isinstance(value, str)}
     return PromptTexts(name=name, strip=bool(texts["strip"]), templates=templates, **pieces)  # type: ignore[arg-type]
+
+
+def _later_texts() -> dict[str, str | bool]:
+    defaults = _read(prompt_path("default"))
+    return {key: defaults[key] for key in _LATER}
 
 
 def prompt_path(name: str) -> Path:
@@ -140,7 +151,7 @@ def _check_forging(name: str, texts: Mapping[str, str | bool]) -> None:
     line_break = str(texts["line_break"])
     if "\n" not in line_break or line_break.rpartition("\n")[2]:
         return  # no shown text ever starts a line
-    for key in ("entry", "entry_evaluated", "raw_user", "raw_reply", "raw_start"):
+    for key in ("entry", "entry_evaluated", "summary", "raw_user", "raw_reply", "raw_start"):
         head = str(texts[key]).partition("$content")[0].strip()
         if head and not re.match(r"<[A-Za-z]", head):
             raise PromptFileError(

@@ -9,11 +9,11 @@ import pytest
 
 from debate import DebateConfig, Message, Persona, Problem, run_debates
 from debate.escape import clean, escape
-from debate.history import set_table
 from debate.policies import ScriptedPolicy
 from debate.prompts import entry_text, load_prompts, raw_prompt
 from debate.prompts.reading import read_prompt
 from debate.seeds import derive_seed
+from debate.table import set_table
 
 CORPUS = json.loads((Path(__file__).parents[1] / "data" / "hostile_peers.json").read_text(encoding="ascii"))
 PROBLEM = Problem("p", "What is 2 + 2?", "4", kind="number")

@@ -19,6 +19,7 @@ from debate.types import (
     Persona,
     Problem,
     Span,
+    Summary,
     Turn,
     TurnId,
     Vote,
@@ -101,6 +102,7 @@ DEBATES = st.builds(
     BIG,
     NATURALS,
     CONFIGS,
+    tuples(st.builds(Summary, NATURALS, tuples(IDS), COMPLETIONS, TEXT, NATURALS), 2),
 )
 SCORES = tuples(tuples(MAYBE))
 REWARDS = st.builds(RewardNumbers, SCORES, SCORES, SCORES, SCORES, tuples(st.tuples(TEXT, NATURALS)))

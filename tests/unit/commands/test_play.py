@@ -10,6 +10,7 @@ from rich.console import Console
 
 from commands.play import show_debate
 from debate import DebateConfig, Problem, run_debates
+from debate.config import SummaryConfig
 from debate.policies.scripted import Answers, ScriptedPolicy, scripted_debaters
 from rewards import RewardConfig, score_debate
 
@@ -102,3 +103,18 @@ def test_handles_and_persona_names_are_plain_text_too():
 def test_colours_tell_the_agents_apart():
     text = shown({(agent, 0): RIGHT for agent in range(3)}, None, terminal=True)
     assert {"[36m", "[35m", "[32m"} <= {f"{part.partition('m')[0]}m" for part in text.split("\x1b")}
+
+
+def test_thinking_is_folded():
+    thought = f"<think>{'hm ' * 500}</think>\n{RIGHT}"
+    text = shown({(agent, 0): thought for agent in range(3)}, None)
+    assert text.count("(thinking, 1515 characters)") == 3
+    assert "hm" not in text
+    assert text.count("boxed{4}") == 3
+
+
+def test_a_summary_is_printed_before_the_round_that_was_shown_it():
+    config = CONFIG.model_copy(update={"summary": SummaryConfig(enabled=True)})
+    text = shown({(agent, 0): RIGHT for agent in range(3)} | {(-1, 1): "All say 4."}, None, config=config)
+    assert text.count("summary shown to all") == text.count("All say 4.") == 1
+    assert text.rindex("round 1 ·") < text.index("All say 4.") < text.index("final ballot ·")

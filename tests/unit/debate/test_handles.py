@@ -6,7 +6,7 @@ import pytest
 
 from debate import DebateConfig, Problem
 from debate.handles import DIGITS, LETTERS, draw_handles, show_orders
-from debate.history import set_table
+from debate.table import set_table
 
 
 def test_labels_are_a_letter_and_a_digit_that_look_like_nothing_else():

@@ -7,18 +7,12 @@ from random import Random
 import pytest
 
 from debate import Completion, DebateConfig, Persona, Problem, Turn, hold_debate
-from debate.history import (
-    PromptTooLongError,
-    Room,
-    check_fits,
-    entry,
-    room_for_prompt,
-    set_table,
-    view,
-)
+from debate.fitting import PromptTooLongError, Room, entry, room_for_prompt
+from debate.history import check_fits, view
 from debate.parsing import parse_turn
 from debate.policies import ScriptedPolicy
 from debate.showing import Shown, comparable, public_part, rounds_shown, shorten
+from debate.table import set_table
 from debate.types import TurnId
 
 PROBLEM = Problem("gsm/7", "What is 2 + 2?", "4")

@@ -7,11 +7,11 @@ from random import Random
 import pytest
 
 from debate import Completion, DebateConfig, Persona, Problem, Vote, hold_debate, run_debates
-from debate.history import set_table
 from debate.hold import hold_debates
 from debate.personas import PERSONAS, WIDE_PERSONAS
 from debate.policies import ScriptedPolicy
 from debate.seeds import derive_seed
+from debate.table import set_table
 from debate.types import FailureReason, TurnId
 
 PROBLEM = Problem("p", "What is 2 + 2?", "4")

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from debate import Completion, DebateConfig, Message, Persona, Problem, SampleRequest, hold_debate
-from debate.history import set_table
 from debate.policies import ScriptedPolicy
 from debate.prompts import PromptFileError, load_prompts, problem_text, raw_prompt
 from debate.prompts.reading import read_prompt
 from debate.prompts.texts import SHIPPED
+from debate.table import set_table
 
 PROBLEM = Problem("p", "Target 19. Numbers 3 8 5 11 10 9.", "11,8", kind="expression")
 SOLUTIONS = (" 3 + 8 = 11. \\boxed{ 3 8}", " 11 + 8 = 19. \\boxed{ 11 8}", " 10 + 9 = 19. \\boxed{ 10 9}")

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from debate import DebateConfig, Problem
+from debate.config import SummaryConfig
 from debate.policies.scripted import ScriptedPolicy
 from debate.prompts import load_prompts
 from debate.prompts.reading import read_prompt
+from debate.types import SUMMARIZER
 from envs import DataError, EnvironmentSpecError, Grade, GradeStatus
 from learner.evaluate import evaluate
 
@@ -200,3 +202,15 @@ def test_open_problems_are_refused():
     policy = ScriptedPolicy(lambda request: solution("1"), tokens=True)
     with pytest.raises(EnvironmentSpecError, match="problem o: an open problem"):
         evaluate(policy, Exact(), [Problem("o", "Why?", kind="open")], config=CONFIG, seed=0)
+
+
+def test_the_tokens_of_summaries_are_part_of_what_a_debate_costs():
+    def summarised(request):
+        return "All say 1." if request.turn.agent == SUMMARIZER else script(votes=False)(request)
+
+    plain, _ = evaluated(script(votes=False))
+    evaluation, policy = evaluated(summarised, summary=SummaryConfig(enabled=True))
+    asked = [request for request in policy.requests if request.turn.agent == SUMMARIZER]
+    assert len(asked) == 4  # rounds 1 and 2 of two debates; self-consistency asks for none
+    more = evaluation.debate_tokens.generated - plain.debate_tokens.generated
+    assert more == 2 * (len("All say 1.") + 1)  # with the end token
