@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import import_module
 from random import Random
@@ -29,8 +29,10 @@ _VERDICT = re.compile(r" (right|wrong)")
 _COPIED = re.compile(r"(?<=[:+])( \d+)")
 _SUM = re.compile(r"(?<==)( \d+)")
 _BETTER = re.compile(r"(?<=<comparison>)\w+")
+_TAKEN_OVER = re.compile(r"(?<=<solution>)[^=]*")
 _WEIGHTS = ((_COPIED, 2.0), (_VERDICT, 3.0), (_BETTER, 3.0))
-"""How much the tokens that decide a judgment weigh in the loss; all others weigh 1."""
+"""How much the tokens that decide a judgment weigh in the loss; all others weigh 1, but for those that decide
+which solution is taken over, which weigh 3 too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,9 @@ class Demonstrator:
         good = [s for s in solutions if self._is_right(table.problem, s)]
         adopts = bool(good) and rng.random() < self._habits.adopt
         own = rng.choice(good) if adopts else self._solution(table.problem, agent)
-        return self._weighted(seen.messages, f"<solution>{own}</solution>{judged}")
+        turn = self._weighted(seen.messages, f"<solution>{own}</solution>{judged}")
+        chosen = [(*m.span(), 3.0) for m in _TAKEN_OVER.finditer(turn.reply) if adopts]
+        return replace(turn, weights=(*chosen, *turn.weights))
 
     def _round(self, table: Table, agent: int) -> list[str]:
         """Return one solution for each seat, so that the judge's pair is decidable as often as asked for."""

@@ -138,16 +138,25 @@ def weighted(demonstration):
 
 
 def test_weights_lie_on_copies_verdicts_and_the_choice():
-    for _, demonstration in shown("pair_sum", "debate"):
-        evaluation = demonstration.reply.partition("<evaluation>")[2]
-        for text, weight in weighted(demonstration):
+    adopted = 0
+    for problem, demonstration in shown("pair_sum", "debate"):
+        first, _, evaluation = demonstration.reply.partition("<evaluation>")
+        solution = first.removeprefix("<solution>").removesuffix("</solution>")
+        weights = weighted(demonstration)
+        if weights[0][0] == solution.partition("=")[0]:  # the pair that was taken over
+            adopted += 1
+            seen, _ = seen_by(demonstration)
+            assert solution in {e.solution for e in seen.entries if is_right("pair_sum", problem, e.solution)}
+            assert weights.pop(0)[1] == 3.0
+        for text, weight in weights:
+            assert text in evaluation
             assert weight == (2.0 if text.strip().isdigit() else 3.0)
-        words = [text for text, _ in weighted(demonstration)]
+        words = [text for text, _ in weights]
         assert sum(text in (" right", " wrong") for text in words) == 2
         assert sum(text in HANDLES for text in words) == 1
         assert evaluation.partition("<comparison>")[2].startswith(next(t for t in words if t in HANDLES))
-        assert all(start > demonstration.reply.index("<evaluation>") for start, _, _ in demonstration.weights)
         assert demonstration.base_weight == 1.0
+    assert 10 < adopted < 30
 
 
 @pytest.mark.parametrize("family", FAMILIES)
