@@ -236,13 +236,25 @@ def _start_weights(
     config: Config, folder: RunFolder, model: Any, tokenizer: Any, data: Problems, policy: Policy
 ) -> None:
     """Warm-start a new run and keep the result, the reference of the KL; an old run reads it again."""
-    if not config.warm_start.steps:
+    settings, kept = config.warm_start, folder.path / WARM_START
+    if not settings.steps and settings.from_run is None:
         return
-    kept = folder.path / WARM_START
     path = latest_good(kept)
     if path is not None:
         load_checkpoint(path, model=model, restore_rng=False, verify=False)
         return
-    speaker = policy if isinstance(policy, LocalPolicy) else LocalPolicy(model, tokenizer, **_speech(config))
-    warm_start(model, tokenizer, config, data.environment, encode=speaker.encode)
+    if settings.from_run is not None:
+        load_checkpoint(_warm_start_of(settings.from_run), model=model, restore_rng=False, verify=False)
+    else:
+        speaker = (
+            policy if isinstance(policy, LocalPolicy) else LocalPolicy(model, tokenizer, **_speech(config))
+        )
+        warm_start(model, tokenizer, config, data.environment, encode=speaker.encode)
     save_checkpoint(kept, TrainState(step=config.warm_start.steps, seed=config.seed), model=model)
+
+
+def _warm_start_of(run: str) -> Path:
+    path = latest_good(Path(run) / WARM_START)
+    if path is None:
+        raise ValueError(f"warm_start.from_run={run}: holds no warm-started weights")
+    return path

@@ -29,6 +29,8 @@ KINDS: tuple[Kind, ...] = ("solve", "debate", "drill", "ballot")
 class WarmStartConfig(Settings):
     """The warm start of a tiny model; off unless it has steps."""
 
+    from_run: str | None = None
+    """Take the warm-started weights of another run instead of training anew, to compare on equal terms."""
     solve_steps: int = Field(default=0, ge=0)
     """First steps, on right first-round solutions alone: checking is learnt faster once solving is."""
     debate_steps: int = Field(default=0, ge=0)

@@ -318,6 +318,18 @@ def test_a_warm_start_fits_a_protocol_without_comparisons(debate, tmp_path):
     assert metrics_of(train(config))[0]["judge/due"] == 0
 
 
+def test_a_warm_start_is_shared_with_another_run(tmp_path):
+    first = train(config_of(tmp_path / "first", **PAIR_SUM))
+    shared = {"env": PAIR_SUM["env"], "warm_start": {"from_run": str(tmp_path / "first")}}
+    second = train(config_of(tmp_path / "second", **shared))
+    assert_equal_weights(weights_of(second), weights_of(first))
+    assert untimed(metrics_of(second)) == untimed(metrics_of(first))
+    with pytest.raises(ValueError, match=r"warm_start.from_run=.*nowhere: holds no warm-started weights"):
+        train(
+            config_of(tmp_path / "third", **shared | {"warm_start": {"from_run": str(tmp_path / "nowhere")}})
+        )
+
+
 def test_a_lora_run_goes_on_from_its_adapter(tmp_path):
     changes = {"model": {"lora_rank": 4}, "learner": {"beta": 0.1}, "train": {"save_every": 1}}
     whole = train(config_of(tmp_path / "whole", **changes))
