@@ -20,6 +20,7 @@ from debate.history import view
 from debate.hold import read_turn, run_async
 from debate.seeds import derive_seed
 from debate.showing import Shown
+from debate.summary import opens_thinking
 from debate.table import Table, set_table
 from debate.types import TurnId
 from learner.statistics import Estimate, clustered_mean
@@ -39,7 +40,7 @@ def judge_accuracy(
     check_judged(config)
     pairs = [_pair(family, problem, number, config, seed) for number, problem in enumerate(problems)]
     replies = run_async(_ask(policy, [request for _, request, _, _ in pairs], greedy=greedy))
-    right = [_prefers(pair, reply) for pair, reply in zip(pairs, replies, strict=True)]
+    right = [_prefers(policy, pair, reply) for pair, reply in zip(pairs, replies, strict=True)]
     return clustered_mean(right, [problem.id for problem in problems])
 
 
@@ -96,10 +97,12 @@ async def _ask(policy: Policy, requests: Sequence[SampleRequest], *, greedy: boo
     return await asyncio.gather(*(policy.sample(request) for request in asked))
 
 
-def _prefers(pair: tuple[Table, SampleRequest, View, str], reply: Completion) -> float:
+def _prefers(policy: Policy, pair: tuple[Table, SampleRequest, View, str], reply: Completion) -> float:
     """Return 1.0 when every ballot that names the right solution prefers it, and there is one."""
     table, request, seen, good = pair
-    ballots = [b for b in read_turn(table, request, seen, reply).parsed.ballots if good in (b.left, b.right)]
+    in_thinking = opens_thinking(policy, request.messages)
+    parsed = read_turn(table, request, seen, reply, in_thinking=in_thinking).parsed
+    ballots = [b for b in parsed.ballots if good in (b.left, b.right)]
     return float(
         bool(ballots)
         and all((b.left if b.outcome == "left" else b.right) == good and b.outcome != "tie" for b in ballots)
