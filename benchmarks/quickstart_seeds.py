@@ -1,7 +1,7 @@
 """The quick-start over several seeds: medians, and the ablation truth only, peer only, both, shuffled votes.
 
 Every run is kept in ``--out`` as one JSON file, and a call goes on where the last one stopped. The arms of
-a seed share its warm start: four arms take about six minutes on one core; ``--jobs 2`` runs two seeds at a time.
+a seed share its warm start: four arms take six minutes on one core; ``--jobs 2`` runs two seeds at a time.
 
     .venv/bin/python benchmarks/quickstart_seeds.py --seeds 11 12 13 14 15 --json figures.json
 """
