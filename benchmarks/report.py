@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from math import isfinite
 from pathlib import Path
 
 from rich.console import Console
@@ -32,7 +33,8 @@ def parser(description: str) -> argparse.ArgumentParser:
 
 
 def report(title: str, figures: Sequence[Figure], path: Path | None = None) -> None:
-    """Print the figures as a table and write them as a JSON list when a path is given."""
+    """Print the figures as a table and write them as a JSON list when a path is given; no bound is infinite."""
+    figures = [replace(f, low=_finite(f.low), high=_finite(f.high)) for f in figures]
     table = Table(title=title)
     for column in ("name", "value", "unit", "n", "low", "high"):
         table.add_column(column, justify="left" if column in ("name", "unit") else "right")
@@ -42,3 +44,7 @@ def report(title: str, figures: Sequence[Figure], path: Path | None = None) -> N
     Console(width=110).print(table)
     if path is not None:
         path.write_text(json.dumps([asdict(f) for f in figures], indent=1) + "\n", encoding="utf-8")
+
+
+def _finite(bound: float | None) -> float | None:
+    return bound if bound is not None and isfinite(bound) else None
