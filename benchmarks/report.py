@@ -33,7 +33,7 @@ def parser(description: str) -> argparse.ArgumentParser:
 
 
 def report(title: str, figures: Sequence[Figure], path: Path | None = None) -> None:
-    """Print the figures as a table and write them as a JSON list when a path is given; no bound is infinite."""
+    """Print the figures as a table and write them as a JSON list where a path is given; no bound is inf."""
     figures = [replace(f, low=_finite(f.low), high=_finite(f.high)) for f in figures]
     table = Table(title=title)
     for column in ("name", "value", "unit", "n", "low", "high"):
