@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from debate.config import DebateConfig
+from debate.optional import context_limit, token_counter
 from debate.prompts import PromptTexts, Task, entry_text, history_text, summary_text
 from debate.showing import Shown, shorten
 from debate.table import Table
@@ -39,17 +40,11 @@ class Room:
 def room_for_prompt(policy: Policy, config: DebateConfig, *, max_tokens: int | None = None) -> Room:
     """Return what the context leaves for a prompt: the smaller of the policy's and the configured limit.
 
-    ``max_tokens`` of the reply, if not an agent's. A policy may have ``context_tokens`` (int | None) and
-    ``count_tokens(messages) -> int``; without the latter one token is taken as three characters, rounded up.
+    ``max_tokens`` are the reply's, if it is not an agent's.
     """
-    limits = [limit for limit in (config.context_tokens, getattr(policy, "context_tokens", None)) if limit]
-    count: Callable[[tuple[Message, ...]], int] = getattr(policy, "count_tokens", _a_third_of_the_characters)
+    limits = [limit for limit in (config.context_tokens, context_limit(policy)) if limit]
     reply = (max_tokens or config.max_tokens) + config.thinking_tokens
-    return Room(min(limits) - reply if limits else None, count, reply)
-
-
-def _a_third_of_the_characters(messages: tuple[Message, ...]) -> int:
-    return -(-sum(len(message.content) for message in messages) // 3)
+    return Room(min(limits) - reply if limits else None, token_counter(policy), reply)
 
 
 @dataclass(frozen=True, slots=True)

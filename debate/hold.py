@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TypeVar
 
 from debate.config import DebateConfig
 from debate.fitting import Entry, View, entry, room_for_prompt
 from debate.history import view
+from debate.optional import opens_thinking, seat_at
 from debate.parsing import parse_turn
 from debate.seeds import derive_seed
 from debate.showing import public_part, rounds_held
-from debate.summary import opens_thinking, summarize
+from debate.summary import summarize
 from debate.table import Table, set_table
 from debate.types import (
     Completion,
@@ -52,7 +53,7 @@ async def hold_debate(
     exception of a policy ends the debate and is raised here; PromptTooLongError when a prompt can not be cut
     to fit.
     """
-    with _seat(policy):
+    with seat_at(policy):
         called = name or debate_name(seed, problem.id)
         return await _debate(problem, policy, config, seed, called, summarizer or policy)
 
@@ -213,16 +214,10 @@ def debate_name(number: int, problem_id: str) -> str:
     return f"{number:06d}:{problem_id}"
 
 
-def _seat(policy: Policy) -> AbstractContextManager[object]:
-    """Return the policy's ``seat()``, if it has one: a policy that batches counts the live debates by it."""
-    seat: Callable[[], AbstractContextManager[object]] = getattr(policy, "seat", nullcontext)
-    return seat()
-
-
 def _taken(policy: Policy) -> ExitStack:
     """Return an entered seat; leaving it twice is harmless."""
     with ExitStack() as stack:
-        stack.enter_context(_seat(policy))
+        stack.enter_context(seat_at(policy))
         return stack.pop_all()
 
 

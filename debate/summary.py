@@ -6,16 +6,15 @@ nothing that it writes is trained.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 from debate.escape import clean, without_private
 from debate.fitting import room_for_prompt
 from debate.history import Past, view_to_summarize
+from debate.optional import opens_thinking
 from debate.parsing.sections import find_sections
 from debate.seeds import derive_seed
 from debate.showing import rounds_shown
 from debate.table import Table
-from debate.types import SUMMARIZER, Message, Policy, SampleRequest, Summary, TurnId
+from debate.types import SUMMARIZER, Policy, SampleRequest, Summary, TurnId
 
 
 async def summarize(
@@ -51,13 +50,3 @@ def read_summary(text: str, *, in_thinking: bool = False) -> str:
     """
     thinking = find_sections(text, in_thinking=in_thinking).thinking
     return without_private(clean(text[thinking.end if thinking else 0 :])).strip()
-
-
-def opens_thinking(policy: Policy, messages: Sequence[Message]) -> bool:
-    """Return what the policy's ``opens_thinking(messages)`` says, if it has one.
-
-    True where the prompt ends with ``<think>``: a reply cut off before ``</think>`` is then all thinking, and
-    stays private.
-    """
-    opens: Callable[[Sequence[Message]], bool] | None = getattr(policy, "opens_thinking", None)
-    return opens is not None and opens(messages)

@@ -18,9 +18,9 @@ from debate import Completion, DebateConfig, Policy, Problem, SampleRequest
 from debate.fitting import Room, View, entry
 from debate.history import view
 from debate.hold import read_turn, run_async
+from debate.optional import opens_thinking
 from debate.seeds import derive_seed
 from debate.showing import Shown
-from debate.summary import opens_thinking
 from debate.table import Table, set_table
 from debate.types import TurnId
 from learner.statistics import Estimate, clustered_mean
