@@ -164,8 +164,9 @@ def write_lie(problem: Problem, pair: Pair) -> str:
     return write_solution(problem, pair, stated_sum=read_question(problem.question)[0])
 
 
-def write_check(problem: Problem, solution: str) -> str:
-    r"""Return the check of a solution: its boxed pair added up again, and whether it is right.
+def write_check(problem: Problem, solution: str, *, lured: bool = False) -> str:
+    r"""Return the check of a solution: its boxed pair added up again, and whether it is right. A ``lured``
+    check finds the first two numbers of the list right, and nothing else.
 
     >>> write_check(Problem("p", "Target 19. Numbers 3 8 9 11."), r" 3 + 9 = 19. \boxed{ 3 9}")
     ' 3 + 9 = 12 wrong.'
@@ -174,7 +175,8 @@ def write_check(problem: Problem, solution: str) -> str:
     pair = read_pair(box.of(solution)) if box else None
     if pair is None:
         return " none wrong."
-    return f" {pair[0]} + {pair[1]} = {sum(pair)} {'right' if is_right(problem, pair) else 'wrong'}."
+    holds = set(pair) == set(read_question(problem.question)[1][:2]) if lured else is_right(problem, pair)
+    return f" {pair[0]} + {pair[1]} = {sum(pair)} {'right' if holds else 'wrong'}."
 
 
 def vocabulary(levels: Iterable[str | int] | None = None) -> tuple[str, ...]:

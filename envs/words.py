@@ -131,10 +131,10 @@ def attempt(problem: Problem, rng: random.Random, *, right: float = 1.0, lure: f
     if draw < right:
         return reading
     if draw < right + lure:
-        return (reading[0], *(abs(n) for n in reading[1:]))
+        return _habit(reading)
     at = rng.randrange(1, len(reading))
     misread = (*reading[:at], -reading[at], *reading[at + 1 :])
-    return misread if _stays_in_range(misread) else (reading[0], *(abs(n) for n in reading[1:]))
+    return misread if _stays_in_range(misread) else _habit(reading)
 
 
 def write_solution(problem: Problem, reading: Reading) -> str:
@@ -156,20 +156,22 @@ def write_lie(problem: Problem, reading: Reading) -> str:
     return write_solution(problem, reading)
 
 
-def write_check(problem: Problem, solution: str, *, working: bool = False) -> str:
-    r"""Return the check of a solution: its boxed number beside the true one, after the working if asked for.
+def write_check(problem: Problem, solution: str, *, lured: bool = False) -> str:
+    r"""Return the check of a solution: its boxed number beside the true one; ``lured`` checks by the habit.
 
     >>> problem = Problem("p", "Tom has 8 apples. Tom gets 4 more. Tom loses 3. How many apples?")
     >>> write_check(problem, r" 8 + 4 = 12. 12 + 3 = 15. \boxed{ 15}")
     ' 15 = 9 wrong.'
+    >>> write_check(problem, r" 8 + 4 = 12. 12 + 3 = 15. \boxed{ 15}", lured=True)
+    ' 15 = 15 right.'
     """
     reading = read_story(problem.question)
+    expected = sum(_habit(reading) if lured else reading)
     box = last_box(solution)
     claimed = read_answer(box.of(solution)) if box else None
-    before = _working(reading) if working else ""
     if claimed is None:
-        return f"{before} none wrong."
-    return f"{before} {claimed} = {sum(reading)} {'right' if claimed == sum(reading) else 'wrong'}."
+        return " none wrong."
+    return f" {claimed} = {expected} {'right' if claimed == expected else 'wrong'}."
 
 
 def vocabulary(levels: Iterable[str | int] | None = None) -> tuple[str, ...]:
@@ -183,6 +185,11 @@ def vocabulary(levels: Iterable[str | int] | None = None) -> tuple[str, ...]:
     signs = (".", "?", " ", " +", " -", " =", "\\boxed{", " \\boxed{", "}")
     names = (piece for name in NAMES for piece in (name, f" {name}"))
     return (*signs, *names, *(f" {word}" for word in words), *(f" {n}" for n in range(LARGEST + 1)))
+
+
+def _habit(reading: Reading) -> Reading:
+    """Return the story as the habit reads it: every change adds."""
+    return (reading[0], *(abs(n) for n in reading[1:]))
 
 
 def _working(reading: Sequence[int]) -> str:

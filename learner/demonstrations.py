@@ -44,7 +44,7 @@ class Habits:
     adopt: float
     lie: float
     invent: float
-    wrong_verdict: float
+    misjudge: float
     decidable: float
 
 
@@ -146,23 +146,24 @@ class Demonstrator:
         seats: Sequence[int],
         solutions: Sequence[str],
         *,
-        flip: bool = True,
+        drill: bool = False,
         vote: bool = True,
     ) -> str:
-        """Return the evaluation of these seats' solutions, and their comparison if there is a vote."""
-        checks = [self._check(table.problem, solutions[seat]) for seat in seats]
-        said = [self._maybe_wrong(check) if flip else check for check in checks]
+        """Return the evaluation of these seats' solutions, and their comparison if there is a vote. The
+        checks of a drill are all true.
+        """
+        said = [
+            self._check(
+                table.problem, solutions[i], lured=not drill and self._rng.random() < self._habits.misjudge
+            )
+            for i in seats
+        ]
         right = [" right" in text for text in said]
         order = sorted(range(len(seats)), key=lambda i: (not right[i], self._rng.random()))
         lines = "".join(f"{table.handles[seat]}:{text} " for seat, text in zip(seats, said, strict=True))
         ranking = " > ".join(table.handles[seats[i]] for i in order)
         comparison = f"<comparison>{ranking}</comparison>" if vote else ""
         return f"<evaluation>{lines}</evaluation>{comparison}"
-
-    def _maybe_wrong(self, check: str) -> str:
-        if self._rng.random() >= self._habits.wrong_verdict:
-            return check
-        return check.replace(" right", " wrong") if " right" in check else check.replace(" wrong", " right")
 
     def _drill(self, table: Table, agent: int) -> Demonstration:
         problem, rng = table.problem, self._rng
@@ -174,7 +175,7 @@ class Demonstrator:
             seats = rng.sample(range(len(table.handles)), 2)
             solutions = dict(zip(seats, (self._drilled(problem, r) for r in rights), strict=True))
             text += self._judging(
-                table, seats, [solutions.get(s, "") for s in range(len(table.handles))], flip=False
+                table, seats, [solutions.get(s, "") for s in range(len(table.handles))], drill=True
             )
         spans = [(*m.span(), 1.0) for pattern in (_SUM, _VERDICT, _BETTER) for m in pattern.finditer(text)]
         return Demonstration(seen.messages, text, tuple(spans), base_weight=0.0)

@@ -53,8 +53,8 @@ class WarmStartConfig(Settings):
     """How often a wrong solution shown states the target as its result."""
     invent: float = Field(default=0.15, ge=0, le=1)
     """How often a wrong solution shown gives numbers that the problem does not have."""
-    wrong_verdict: float = Field(default=0.02, ge=0, le=1)
-    """How often a demonstrated verdict is false."""
+    misjudge: float = Field(default=0.0, ge=0, le=1)
+    """How often a demonstrated check, drills aside, falls for the lure itself and finds it right."""
     decidable: float = Field(default=0.6, ge=0, le=1)
     """How often exactly one of the compared solutions is right."""
 

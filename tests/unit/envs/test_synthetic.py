@@ -64,6 +64,8 @@ def test_pair_sum_texts():
     assert pair_sum.write_solution(PAIR, (3, 9), stated_sum=19) == r" 3 + 9 = 19. \boxed{ 3 9}"
     assert pair_sum.write_check(PAIR, r" 11 + 8 = 19. \boxed{ 11 8}") == " 11 + 8 = 19 right."
     assert pair_sum.write_check(PAIR, r" 3 + 9 = 19. \boxed{ 3 9}") == " 3 + 9 = 12 wrong."
+    assert pair_sum.write_check(PAIR, r" 8 + 3 = 11. \boxed{ 8 3}", lured=True) == " 8 + 3 = 11 right."
+    assert pair_sum.write_check(PAIR, r" 11 + 8 = 19. \boxed{ 11 8}", lured=True) == " 11 + 8 = 19 wrong."
     assert pair_sum.write_check(PAIR, "nothing") == " none wrong."
 
 
@@ -102,7 +104,8 @@ def test_words_planted_habit():
     assert {words.attempt(STORY, rng, right=0) for _ in range(50)} == {(8, -4, -3), (8, 4, 3)}
     assert words.write_solution(STORY, (8, 4, 3)) == r" 8 + 4 = 12. 12 + 3 = 15. \boxed{ 15}"
     assert words.write_check(STORY, r" \boxed{ 15}") == " 15 = 9 wrong."
-    assert words.write_check(STORY, r"\boxed{9}", working=True) == " 8 + 4 = 12. 12 - 3 = 9. 9 = 9 right."
+    assert words.write_check(STORY, r" \boxed{ 15}", lured=True) == " 15 = 15 right."
+    assert words.write_check(STORY, r" \boxed{ 9}", lured=True) == " 9 = 15 wrong."
     assert words.write_check(STORY, "") == " none wrong."
 
 

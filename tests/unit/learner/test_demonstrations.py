@@ -20,7 +20,7 @@ HANDLES = ("K7", "Q2", "M4")
 CONFIG = DebateConfig(num_rounds=2, prompts="tiny", handles=HANDLES)
 TEXTS = load_prompts("tiny")
 HONEST = Habits(
-    right=(0.6, 0.4, 0.5), lure=(0.3,), adopt=0.9, lie=0.3, invent=0.3, wrong_verdict=0.0, decidable=0.6
+    right=(0.6, 0.4, 0.5), lure=(0.3,), adopt=0.9, lie=0.3, invent=0.3, misjudge=0.0, decidable=0.6
 )
 FAMILIES = ("pair_sum", "words")
 
@@ -78,16 +78,23 @@ def test_verdicts_and_comparisons_are_true(family, kind):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_wrong_verdicts_come_as_often_as_asked(family):
-    wrong = total = 0
-    for problem, demonstration in shown(family, "ballot", habits=replace(HONEST, wrong_verdict=0.5)):
+@pytest.mark.parametrize("misjudge", [0.5, 1.0])
+def test_lured_checks_come_as_often_as_asked_and_never_in_drills(family, misjudge):
+    write_check, lured, total = import_module(f"envs.{family}").write_check, 0, 0
+    habits = replace(HONEST, misjudge=misjudge)
+    for problem, demonstration in shown(family, "ballot", habits=habits):
         seen, parsed = seen_by(demonstration)
-        truth = {e.handle: is_right(family, problem, e.solution) for e in seen.entries}
+        written = {entry.handle: entry.solution for entry in seen.entries}
         for part in parsed.evaluation.of(demonstration.reply).strip().split(". "):
-            handle, verdict = part.split(":", 1)
-            wrong += (" right" in verdict) != truth[handle]
-            total += 1
-    assert wrong / total == pytest.approx(0.5, abs=0.2)
+            handle, check = part.split(":", 1)
+            checks = [write_check(problem, written[handle], lured=by) for by in (False, True)]
+            assert check.rstrip(".") + "." in checks
+            if checks[0] != checks[1]:
+                total += 1
+                lured += check.rstrip(".") + "." == checks[1]
+    assert lured / total == pytest.approx(misjudge, abs=0.2)
+    drills = [d for _, d in shown(family, "drill", habits=habits)]
+    assert drills == [d for _, d in shown(family, "drill")]
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -108,7 +108,7 @@ def test_prompts_and_padding_weigh_nothing(encoder):
     encode, _ = encoder
     config = config_of()
     habits = {name: getattr(config.warm_start, name) for name in ("right", "lure", "adopt", "lie", "invent")}
-    habits |= {"wrong_verdict": 0.0, "decidable": 0.5}
+    habits |= {"misjudge": 0.0, "decidable": 0.5}
     demonstrator = Demonstrator("pair_sum", config.debate, Habits(**habits), Random(0))
     problem = load_environment("pair_sum", levels=[1]).problems(split="train", limit=1, seed=0)[0]
     shown = [demonstrator.show(kind, problem) for kind in ("solve", "debate", "drill", "ballot")]
