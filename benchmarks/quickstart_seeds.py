@@ -24,12 +24,17 @@ from rich.table import Table
 
 from learner.statistics import clustered_mean
 
+PEER_ONLY = ("rewards.truth_weight=0", "advantages.lambda_judge=0")
+MISJUDGING = ("warm_start.misjudge=0.8",)
 ARMS: Mapping[str, tuple[str, ...]] = {
     "both": (),
     "truth_only": ("rewards.truth_weight=1",),
-    "peer_only": ("rewards.truth_weight=0", "advantages.lambda_judge=0"),
-    "shuffled_votes": ("rewards.truth_weight=0", "advantages.lambda_judge=0", "train.control=shuffled_votes"),
+    "peer_only": PEER_ONLY,
+    "shuffled_votes": (*PEER_ONLY, "train.control=shuffled_votes"),
+    "misjudging": MISJUDGING,
+    "misjudging_peer_only": (*MISJUDGING, *PEER_ONLY),
 }
+"""What each arm changes of the recipe; in the last two the planted judges have the solvers' habit."""
 MAIN = (
     "solve_before",
     "solve_after",
@@ -76,7 +81,7 @@ def main() -> None:
 def arguments() -> argparse.Namespace:
     result = parser("The quick-start over several seeds, with its ablation.")
     result.add_argument("--seeds", type=int, nargs="+", default=[11, 12, 13, 14, 15])
-    result.add_argument("--arms", nargs="+", default=list(ARMS), choices=list(ARMS))
+    result.add_argument("--arms", nargs="+", default=list(ARMS)[:4], choices=list(ARMS))
     result.add_argument("--family", default="pair_sum", choices=["pair_sum", "words"])
     result.add_argument("--out", type=Path, default=Path("runs/quickstart_seeds"))
     result.add_argument("--jobs", type=int, default=1)
@@ -89,7 +94,7 @@ def file_of(args: argparse.Namespace, arm: str, seed: int) -> Path:
 
 
 def run_arms(seed: int, args: argparse.Namespace) -> None:
-    """Run the arms of a seed one after the other; those beside "both" go on from its warm start."""
+    """Run the arms of a seed one after the other, each from the warm start of the first of its kind."""
     for arm in sorted(args.arms, key=list(ARMS).index):
         run_once(arm, seed, args)
 
@@ -116,8 +121,9 @@ def run_once(arm: str, seed: int, args: argparse.Namespace) -> None:
     ]
     folder = run_folder(args, arm, seed)
     command += ["--json", str(fresh), f"run.dir={folder}", f"held_out.seed={args.held_out_seed}", *ARMS[arm]]
-    shared = run_folder(args, "both", seed)
-    if arm != "both" and (shared / "warm_start").exists():
+    first = "misjudging" if arm.startswith("misjudging") else "both"
+    shared = run_folder(args, first, seed)
+    if arm != first and (shared / "warm_start").exists():
         command.append(f"warm_start.from_run={shared}")
     environment = os.environ | {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
     with path.with_suffix(".log").open("w", encoding="utf-8") as log:
