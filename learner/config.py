@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Self
 
 from pydantic import Field, model_validator
 
@@ -12,6 +12,7 @@ from debate.settings import Settings
 from envs.loading import FAMILIES
 from learner.advantages import AdvantageConfig
 from learner.config_learner import LearnerConfig
+from learner.controls import Control
 from learner.keys import check_key
 from learner.models import ModelConfig
 from learner.tracking import LoggingConfig
@@ -83,8 +84,9 @@ class TrainConfig(Settings):
     """Steps between checkpoints; 0 saves at the end only."""
     keep_last: int = Field(default=3, ge=1)
     """Checkpoints to keep."""
-    control: Literal["none", "shuffled_votes"] = "none"
-    """A control to compare with: "shuffled_votes" replaces every vote's outcome by a seeded coin flip."""
+    control: Control = "none"
+    """A control to compare with, in place of the votes' outcomes: "random_judge" a coin for each pair,
+    "shuffled_votes" the step's own outcomes dealt anew, "own_answer" whose answer is the judge's own."""
 
 
 class Config(Settings):

@@ -15,7 +15,7 @@ from debate.seeds import derive_seed
 from envs.sameness import key_of
 from learner.advantages import turn_advantages
 from learner.config import Config
-from learner.controls import flip_votes
+from learner.controls import controlled
 from learner.curriculum import problems_of_step
 from learner.debate_metrics import debate_metrics
 from learner.grading import grade_debate
@@ -46,8 +46,9 @@ def train_step(session: Session, step: int) -> dict[str, float]:
     clock.lap("rollout")
 
     graded: Counter[str] = Counter()
-    if config.train.control == "shuffled_votes":
-        debates = [flip_votes(debate, seed=derive_seed(debate.seed, "flip")) for debate in debates]
+    key = key_of(session.data.environment)
+    dealt = derive_seed(config.seed, "control", step)
+    debates = controlled(debates, config.train.control, key=key, seed=dealt)
     correct = [grade_debate(session.data.environment, debate, graded) for debate in debates]
     rewards = [score_debate(d, c, config.rewards) for d, c in zip(debates, correct, strict=True)]
     groups = _groups(debates, rewards, config.train.debates_per_problem)
@@ -62,7 +63,6 @@ def train_step(session: Session, step: int) -> dict[str, float]:
     tokens = config.logging.transcript_tokens
     record_step(session.folder.transcripts, step, debates, correct, rewards, advantages, tokens=tokens)
     clock.lap("record")
-    key = key_of(session.data.environment)
     figures = debate_metrics(debates, correct, rewards, grader=graded, key=key) | advantages.metrics | learnt
     speed = {"tokens_per_second": figures["tokens/generated"] / clock.seconds["seconds/rollout"]}
     return figures | speed | clock.seconds

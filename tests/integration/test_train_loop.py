@@ -58,6 +58,7 @@ RLVR = {
     "rewards": {"truth_weight": 1.0},
     "train": {"debates_per_problem": 12},
 }
+CONTROLS = ("random_judge", "shuffled_votes", "own_answer")
 TIMED = ("seconds/", "tokens_per_second", "time")
 
 
@@ -287,7 +288,7 @@ VARIANTS = [
     pytest.param(RLVR | {"seed": 0}, id="rlvr"),
     pytest.param({"learner": {"loss": "dr_grpo"}}, id="dr_grpo"),
     pytest.param({"learner": {"loss": "importance_sampling"}}, id="importance_sampling"),
-    pytest.param({"train": {"control": "shuffled_votes"}}, id="shuffled_votes"),
+    *(pytest.param({"train": {"control": name}}, id=name) for name in CONTROLS),
     pytest.param({"rewards": {"mix": "rewards", "peer": "bradley_terry"}}, id="mixed_rewards"),
     pytest.param({"debate": {"history_rounds": -1, "num_rounds": 3, "judge_own": True}}, id="all_history"),
     pytest.param(merged(PAIR_SUM, {"env": {"kind": "words"}}), id="warm_started_words"),

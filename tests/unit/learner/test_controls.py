@@ -2,9 +2,11 @@ from dataclasses import replace
 
 import pytest
 
-from debate import Debate, DebateConfig, Problem, Vote
-from debate.types import Span, TurnId
-from learner.controls import flip_votes
+from debate import Completion, Debate, DebateConfig, Problem, Vote
+from debate.parsing import parse_turn
+from debate.types import Span, Turn, TurnId
+from envs.sameness import plain_key
+from learner.controls import controlled, flip_votes, shuffle_votes, vote_by_own_answer
 
 A, B, C = TurnId(0, 0), TurnId(1, 0), TurnId(2, 0)
 
@@ -47,3 +49,78 @@ def test_repeats_stay_repeats_and_contradictions_contradictions(seed):
     contradictory = vote(0, B, C, "left"), vote(0, B, C, "right")
     first, second = flip_votes(debate_of(*contradictory), seed=seed).votes
     assert first.outcome != second.outcome
+
+
+def turn(seat, round_, answer=None, compared=()):
+    text = "" if answer is None else rf"<solution>\boxed{{{answer}}}</solution>"
+    parsed = parse_turn(text, handles=("K7", "Q2", "M4"), own="K7", due=False)
+    return Turn(TurnId(seat, round_), "K7", (), Completion((), (), (), text, "eos", 0), parsed, compared=compared)
+
+
+def judged(first_wins, *, by="left", seed=0):
+    """A debate with one vote: whether its winner was shown first, and on which side it is written."""
+    winner, loser = (B, C) if first_wins else (C, B)
+    written = vote(0, winner, loser) if by == "left" else vote(0, loser, winner, "right")
+    turns = (turn(0, 0), turn(0, 1, compared=(B, C)))
+    return replace(debate_of(written), turns=turns, seed=seed)
+
+
+def first_wins(debate):
+    (cast,) = debate.votes
+    return (cast.left if cast.outcome == "left" else cast.right) == B
+
+
+def test_shuffling_keeps_the_bias_for_a_position_and_forgets_the_rest():
+    debates = [judged(n < 3, by="left" if n % 2 else "right") for n in range(10)]
+    held = [[first_wins(d) for d in shuffle_votes(debates, seed=seed)] for seed in range(2000)]
+    assert all(sum(row) == 3 for row in held)  # 3 of 10 still prefer what was shown first
+    for place in (0, 9):
+        assert sum(row[place] for row in held) / 2000 == pytest.approx(0.3, abs=0.04)
+    dealt = shuffle_votes(debates, seed=5)
+    assert dealt == shuffle_votes(debates, seed=5)
+    for before, after in zip(debates, dealt, strict=True):
+        assert replace(after, votes=()) == replace(before, votes=())
+        assert replace(after.votes[0], outcome="left") == replace(before.votes[0], outcome="left")
+
+
+def test_shuffling_leaves_ties_and_repeats():
+    turns = (turn(0, 1, compared=(B, C)), turn(1, 1, compared=(A, C)))
+    votes = (vote(0, B, C), vote(0, C, B, "right"), vote(1, A, C, "tie"))
+    (dealt,) = shuffle_votes([replace(debate_of(*votes), turns=turns)], seed=0)
+    assert dealt.votes == votes  # one decided pair keeps its own outcome
+
+
+@pytest.mark.parametrize(
+    ("own", "left", "right", "outcome"),
+    [
+        ("4", "4.0", "5", "left"),
+        ("5", "4", "5", "right"),
+        ("4", "4", "4", "tie"),
+        ("3", "4", "5", "tie"),
+        (None, "4", "5", "tie"),
+        ("4", None, "4", "right"),
+    ],
+)
+def test_a_judge_may_vote_for_its_own_answer(own, left, right, outcome):
+    turns = (turn(0, 0, "5"), turn(1, 0, left), turn(2, 0, right), turn(0, 1, own, compared=(B, C)))
+    if own is None:
+        turns = (turn(0, 0), *turns[1:])
+    debate = replace(debate_of(vote(0, B, C, "left")), turns=turns)
+    recast = vote_by_own_answer(debate, plain_key)
+    assert [v.outcome for v in recast.votes] == [outcome]
+    assert replace(recast, votes=()) == replace(debate, votes=())
+
+
+def test_the_newest_answer_before_a_ballot_counts():
+    turns = (turn(0, 0, "5"), turn(1, 0, "4"), turn(2, 0, "5"), turn(0, 1, "4"), turn(0, 2, compared=(B, C)))
+    ballot = Vote(TurnId(0, 2), B, C, "right", Span(0, 3))
+    recast = vote_by_own_answer(replace(debate_of(ballot), turns=turns), plain_key)
+    assert recast.votes[0].outcome == "left"
+
+
+def test_controls_by_name():
+    debates = [judged(True, seed=n) for n in range(40)]
+    assert controlled(debates, "none", key=plain_key, seed=1) == debates
+    assert controlled(debates, "shuffled_votes", key=plain_key, seed=1) == debates  # all prefer the first
+    coins = [first_wins(d) for d in controlled(debates, "random_judge", key=plain_key, seed=1)]
+    assert 8 < sum(coins) < 32
