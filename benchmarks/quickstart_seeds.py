@@ -146,7 +146,7 @@ def by_seed(runs: Mapping[tuple[str, int], Run], seeds: Sequence[int]) -> None:
         for name in names:
             table.add_row(arm, name, *(cell(runs[arm, seed][name]) for seed in seeds))
         table.add_section()
-    Console(width=120).print(table)
+    Console(width=140).print(table)
 
 
 def cell(row: Mapping[str, float | None]) -> str:

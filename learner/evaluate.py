@@ -85,7 +85,7 @@ def evaluate(
     kept = [i for i, table in enumerate(tables) if polled[i] is not None and _is_graded(table)]
     if not kept:
         raise DataError(f"held_out: the grader gave no verdict on any of {len(problems)} problems")
-    won = [_winner_is_right(held[i], tables[i], rewards[i]) for i in kept]
+    won = [winner_is_right(held[i], tables[i], rewards[i]) for i in kept]
     majority = [polled[i] or 0.0 for i in kept]
     ids, tables = [problems[i].id for i in kept], [tables[i] for i in kept]
     first, second = ([_share_right(t, r) for t in tables] for r in (0, min(1, config.num_rounds - 1)))
@@ -135,7 +135,7 @@ def _difference(values: Sequence[float], minus: Sequence[float], ids: Sequence[s
     return clustered_mean([a - b for a, b in zip(values, minus, strict=True)], ids, signed=True)
 
 
-def _winner_is_right(debate: Debate, table: Table, rewards: Rewards) -> float:
+def winner_is_right(debate: Debate, table: Table, rewards: Rewards) -> float:
     """Return 1.0 when the voted winner is right; without any vote an agent of the last round is drawn."""
     round_, winner = last_judged_round(rewards), voted_winner(rewards, seed=debate.seed)
     if round_ is None or winner is None:

@@ -1,0 +1,150 @@
+"""What the votes add, and where they harm: the quick-start beside its controls, on both families.
+
+Every arm of a family and seed goes on from the same warm start, and does as many steps at equal generated
+tokens. Each is kept in ``--out`` as one JSON file, and a call goes on where the last one stopped; warm starts
+that ``quickstart_seeds.py`` left in the same folder are used. From nothing it takes about 45 minutes.
+
+    .venv/bin/python benchmarks/controls.py --seeds 31 32 33 --json figures.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import fmean
+
+import torch
+from report import Figure, parser, report
+
+from commands.config import load_config
+from debate import Debate, DebateConfig, run_debates
+from debate.seeds import derive_seed
+from learner.config import Config
+from learner.evaluate import winner_is_right
+from learner.grading import grade_debate
+from learner.judge_benchmark import judge_accuracy
+from learner.session import Session, open_session
+from learner.statistics import clustered_mean
+from learner.train import train_step
+from rewards import RewardConfig, score_debate
+
+RECIPES = {"pair_sum": "quickstart", "words": "quickstart_words"}
+PEER_ONLY = ("rewards.truth_weight=0", "advantages.lambda_judge=0")
+ARMS: Mapping[str, tuple[str, ...]] = {
+    "start": ("train.steps=0",),
+    "both": (),
+    "truth_only": ("rewards.truth_weight=1",),
+    "single_agent": ("rewards.truth_weight=1", "debate.num_rounds=1", "debate.final_ballot=false"),
+    "peer_only": PEER_ONLY,
+    "own_answer": (*PEER_ONLY, "train.control=own_answer"),
+    "shuffled_votes": (*PEER_ONLY, "train.control=shuffled_votes"),
+    "random_judge": (*PEER_ONLY, "train.control=random_judge"),
+}
+"""What each arm changes of the recipe. "start" is the warm start. In "single_agent" nobody sees or judges
+anybody; as many more first rounds are held as spend the tokens of a debate. The last four learn from votes
+alone, or from what stands in their place.
+"""
+Run = dict[str, list[float]]
+"""Held-out figures: "solve" (first round) and "winner" by problem; of one element: "judge", and "solutions":
+as many first-round solutions as spend the tokens of a debate."""
+
+
+def main() -> None:
+    """Run what is missing, then print each arm's figures, pooled over the seeds."""
+    args = arguments()
+    torch.set_num_threads(1)
+    figures: list[Figure] = []
+    for family in args.families:
+        runs = {(arm, seed): run_once(family, arm, seed, args) for seed in args.seeds for arm in ARMS}
+        figures += [figure for arm in ARMS for figure in figures_of(family, arm, runs)]
+    report("controls; 95% intervals clustered by problem, seeds pooled", figures, args.json)
+
+
+def arguments() -> argparse.Namespace:
+    result = parser("The quick-start beside its controls, on both families.")
+    result.add_argument("--seeds", type=int, nargs="+", default=[31, 32, 33])
+    result.add_argument("--families", nargs="+", default=list(RECIPES), choices=list(RECIPES))
+    result.add_argument("--out", type=Path, default=Path("runs/quickstart_seeds"))
+    result.add_argument("--held-out-seed", type=int, default=100, help="the held-out set; tuning used 0")
+    return result.parse_args()
+
+
+def run_once(family: str, arm: str, seed: int, args: argparse.Namespace) -> Run:
+    """Train one arm and keep its held-out figures; read them where they are there."""
+    name = f"controls-{family}-{arm}-{seed}-{args.held_out_seed}"
+    path = args.out / f"{name}.json"
+    if not path.exists():
+        print(name, flush=True)
+        config = config_of(family, arm, seed, args, run_dir=args.out / "runs" / name)
+        with open_session(config) as session:
+            for step in range(session.step, config.train.steps):
+                session.finish_step(step, train_step(session, step))
+            found = examine(session, load_config(Config, RECIPES[family]).debate, seed)
+        fresh = path.with_suffix(".partial")
+        fresh.write_text(json.dumps(found), encoding="utf-8")
+        fresh.rename(path)
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def config_of(family: str, arm: str, seed: int, args: argparse.Namespace, *, run_dir: Path) -> Config:
+    """Return the configuration of an arm, which goes on from the warm start of "start"."""
+    overrides = [f"seed={seed}", f"held_out.seed={args.held_out_seed}", f"run.dir={run_dir}", *ARMS[arm]]
+    start = args.out / "runs" / f"controls-{family}-start-{seed}-{args.held_out_seed}"
+    if arm == "start":
+        start = args.out / "runs" / f"{family}-both-{seed}-{args.held_out_seed}"  # of quickstart_seeds.py
+    if (start / "warm_start").exists():
+        overrides.append(f"warm_start.from_run={start}")
+    if arm == "single_agent":
+        (solutions,) = run_once(family, "start", seed, args)["solutions"]
+        recipe = load_config(Config, RECIPES[family])
+        more = solutions / recipe.debate.num_agents * recipe.train.debates_per_problem
+        overrides.append(f"train.debates_per_problem={round(more)}")
+    return load_config(Config, RECIPES[family], overrides)
+
+
+def examine(session: Session, protocol: DebateConfig, seed: int) -> Run:
+    """Return the held-out figures of the session's weights, in debates of the recipe's protocol."""
+    problems, examiner = session.data.held_out, session.data.examiner
+    held = run_debates(problems, session.policy, protocol, seed=derive_seed(seed, "controls"))
+    tables = [grade_debate(examiner, debate) or () for debate in held]
+    scored = [score_debate(d, t, RewardConfig()) for d, t in zip(held, tables, strict=True)]
+    kind = session.config.env.kind
+    judge = judge_accuracy(session.policy, kind, problems, config=protocol, greedy=True, seed=seed)
+    return {
+        "solve": [fmean(seat[0] is True for seat in table) for table in tables],
+        "winner": [winner_is_right(*one) for one in zip(held, tables, scored, strict=True)],
+        "judge": [judge.value],
+        "solutions": [solutions_of_a_debate(held)],
+    }
+
+
+def solutions_of_a_debate(held: list[Debate]) -> float:
+    """Return how many first-round solutions spend the generated tokens of one debate."""
+    spent = [(turn.id.round, len(turn.completion.tokens)) for debate in held for turn in debate.turns]
+    opening = fmean(tokens for round_, tokens in spent if round_ == 0)
+    return sum(tokens for _, tokens in spent) / len(held) / opening
+
+
+def figures_of(family: str, arm: str, runs: Mapping[tuple[str, int], Run]) -> list[Figure]:
+    """Return an arm's accuracy by first rounds and winners, its gain over the warm start, and its judge."""
+    seeds = [seed for one, seed in runs if one == arm]
+    pooled = {
+        name: [value for seed in seeds for value in runs[arm, seed][name]]
+        for name in ("solve", "winner", "judge")
+    }
+    before = [value for seed in seeds for value in runs["start", seed]["solve"]]
+    pooled["gain"] = [after - value for after, value in zip(pooled["solve"], before, strict=True)]
+    problems = len(before) // len(seeds)
+    result: list[Figure] = []
+    for name in ("solve", "gain", "winner", "judge"):
+        clusters = [i % problems for i in range(len(pooled[name]))]
+        found = clustered_mean(pooled[name], clusters, signed=name == "gain")
+        low, high = (None, None) if name == "judge" else (found.low, found.high)
+        result.append(Figure(f"{family}_{arm}_{name}", found.value, "share", found.n, low, high))
+    return result if arm != "start" else [figure for figure in result if not figure.name.endswith("gain")]
+
+
+if __name__ == "__main__":
+    main()
