@@ -16,7 +16,7 @@ HEADLINES = {
     "judge/accuracy": "judge",
     "format/valid": "format",
     "loss": "loss",
-    "kl": "kl",
+    "kl_mean": "kl",
 }
 """Metrics shown beside the step, under short names, where a step has them."""
 

@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from debate import Debate
 from debate.types import TurnId
 from learner.advantages import Advantages
 from learner.grading import Table
 from rewards import Rewards
-from transcripts import Record, RewardNumbers, TurnAdvantages, write_step
+from transcripts import Record, RewardNumbers, TurnAdvantages
 
 
-def record_step(
-    folder: Path,
+def step_records(
     step: int,
     debates: Sequence[Debate],
     correct: Sequence[Table | None],
     rewards: Sequence[Rewards],
     advantages: Advantages,
-    *,
-    tokens: bool = True,
-) -> Path:
-    """Write a step's shard; debates of one problem stand together, as they did in the advantages."""
+) -> list[Record]:
+    """Return a step's records; debates of one problem stand together, as they did in the advantages."""
     of_debates = list(_by_debate(debates, advantages))
-    records = (
+    return [
         Record(debate, step, debate.problem.id, table, RewardNumbers.of(reward), parts)
         for debate, table, reward, parts in zip(debates, correct, rewards, of_debates, strict=True)
-    )
-    return write_step(folder, step, records, tokens=tokens)
+    ]
 
 
 def _by_debate(debates: Sequence[Debate], advantages: Advantages) -> Iterator[tuple[TurnAdvantages, ...]]:

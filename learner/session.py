@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -26,11 +26,11 @@ from learner.models import load_model
 from learner.problems import Problems, load_run_problems
 from learner.run_folder import RunFolder, open_run, plain_config
 from learner.step import Learner
-from learner.tracking import Tracker, open_trackers
+from learner.tracking import Trackers, open_trackers
 from learner.vocabulary import tiny_vocabulary
 from learner.warm_start import warm_start
 from rewards import check_scheme
-from transcripts import set_aside_from
+from transcripts import Record, set_aside_from
 
 WARM_START = "warm_start"
 """The folder of a run that keeps the weights after the warm start: the reference of the KL."""
@@ -54,7 +54,7 @@ class Session:
     tokenizer: Any
     policy: Policy
     learner: Learner
-    tracker: Tracker | None = None
+    tracker: Trackers | None = None
     step: int = 0
     ema: dict[str, float] = field(default_factory=dict)
     evaluations: dict[int, Evaluation] = field(default_factory=dict)
@@ -62,6 +62,11 @@ class Session:
     def publish(self, version: int) -> None:
         """Hand the learner's weights to the policy; they share the model, so only the version changes."""
         run_async(self.policy.update(None, version))
+
+    def show(self, step: int, records: Sequence[Record]) -> None:
+        """Show some of a step's debates to who wants to read them."""
+        if self.tracker is not None:
+            self.tracker.show(step, records)
 
     def finish_step(self, step: int, metrics: Mapping[str, float]) -> None:
         """Log a finished step, and evaluate and save when due."""

@@ -1,25 +1,27 @@
-"""Where metrics go: metrics.jsonl always, wandb when asked, a progress bar or one line a step.
+"""Where a run's figures go: metrics.jsonl always, wandb and TensorBoard when asked, and the screen.
 
-All sinks get the same names. A tracker is anything with ``log`` and ``close``.
+All sinks get the same names. A tracker of metrics is anything with ``log`` and ``close``; one of samples,
+the turns of the debates that are drawn to be read, anything with ``show`` and ``close``.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from math import isfinite
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
+from pydantic import Field
 from rich.console import Console
 
 from debate.settings import Settings
 from learner.progress import progress_of
-from transcripts.append import LineFile, sync_folder
-from transcripts.errors import TranscriptWriteError
+from learner.samples import Sample, draw_samples
+from learner.step_lines import MetricsLog, SamplesLog, metrics_line, read_metrics, rewind
+from transcripts import Record
+
+if TYPE_CHECKING:
+    from learner.chart_trackers import WandbTracker
 
 
 class WandbConfig(Settings):
@@ -43,10 +45,14 @@ class LoggingConfig(Settings):
     """What is written and shown while a run goes on."""
 
     wandb: WandbConfig = WandbConfig()
+    tensorboard: bool = False
+    """Whether metrics also go to the folder tensorboard/ of the run."""
     progress: Literal["auto", "bar", "lines", "none"] = "auto"
     """A live bar, one line a step, or nothing; auto takes the bar in a terminal and lines in a pipe."""
     transcript_tokens: bool = True
     """Whether transcripts hold token ids and log-probabilities; without them they are a tenth of the size."""
+    sample_share: float = Field(default=0.05, ge=0, le=1)
+    """Share of the debates whose turns go to samples.jsonl, and to wandb as a table; 0 writes none."""
 
 
 class TrackerError(ValueError):
@@ -65,146 +71,42 @@ class Tracker(Protocol):
         ...
 
 
-def metrics_line(step: int, metrics: Mapping[str, float], *, at: float) -> bytes:
-    """Return one line of metrics.jsonl: step, seconds since 1970, metrics; the non-finite are null and named.
+class SampleTracker(Protocol):
+    """Takes the turns drawn from each step."""
 
-    >>> metrics_line(3, {"loss": 0.5, "kl": float("nan")}, at=7.0)
-    b'{"step": 3, "time": 7.0, "loss": 0.5, "kl": null, "nonfinite": ["kl"]}'
-    """
-    values = {name: float(value) for name, value in metrics.items()}
-    nonfinite = [name for name, value in values.items() if not isfinite(value)]
-    shown = {name: value if isfinite(value) else None for name, value in values.items()}
-    line = {"step": step, "time": at, **shown} | ({"nonfinite": nonfinite} if nonfinite else {})
-    return json.dumps(line, allow_nan=False).encode("ascii")
-
-
-class MetricsLog:
-    """Appends to metrics.jsonl, one line a step, on the disk before ``log`` returns control to the loop."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = LineFile(path)
-
-    def log(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Append one line."""
-        self._file.write(metrics_line(step, metrics, at=round(time.time(), 3)))
+    def show(self, step: int, samples: Sequence[Sample]) -> None:
+        """Take the drawn turns of one step, of which there are some."""
+        ...
 
     def close(self) -> None:
-        """Bring the file to the disk."""
-        self._file.close()
-
-
-def read_metrics(path: Path) -> list[dict[str, float | None]]:
-    """Return the lines of metrics.jsonl in order, without a torn last one; None is a non-finite value."""
-    lines = path.read_bytes().split(b"\n")
-    rows: list[dict[str, float | None]] = []
-    for number, line in enumerate(lines[:-1], start=1):
-        try:
-            row = {"step": None, **json.loads(line)}
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"{path}:{number}: not a line of metrics: {error}") from error
-        rows.append({name: value for name, value in row.items() if name != "nonfinite"})
-    return rows
-
-
-def rewind_metrics(path: Path, step: int) -> int:
-    """Move the lines of ``step`` and later to metrics.superseded.jsonl; return how many.
-
-    For a run that goes on from a checkpoint: it writes these steps again. Nothing is lost in a crash: the
-    lines are kept aside first, then the file is replaced at once.
-    """
-    if not path.exists():
-        return 0
-    lines = list(zip(path.read_bytes().split(b"\n"), read_metrics(path), strict=False))
-    kept = [line for line, row in lines if (row["step"] or 0) < step]
-    late = [line for line, row in lines if (row["step"] or 0) >= step]
-    if late:
-        _replace_lines(path, kept, late)
-    return len(late)
-
-
-def _replace_lines(path: Path, kept: list[bytes], late: list[bytes]) -> None:
-    fresh = path.with_suffix(".jsonl.new")
-    try:
-        with LineFile(path.with_suffix(".superseded.jsonl")) as aside:
-            for line in late:
-                aside.write(line)
-        fresh.unlink(missing_ok=True)
-        with LineFile(fresh) as file:
-            for line in kept:
-                file.write(line)
-        fresh.replace(path)
-        sync_folder(path.parent)
-    except TranscriptWriteError:
-        raise
-    except OSError as error:
-        raise TranscriptWriteError.of(error, path) from error
-
-
-class WandbTracker:
-    """Logs to Weights & Biases under the names of metrics.jsonl."""
-
-    def __init__(self, config: WandbConfig, folder: Path, settings: Mapping[str, object]) -> None:
-        try:
-            import wandb
-        except ImportError as error:
-            raise TrackerError(
-                'logging.wandb.project is set, but wandb is not installed: pip install "debate-rl[train]"'
-            ) from error
-        mode = config.mode or os.environ.get("WANDB_MODE") or "online"
-        try:
-            self._run = wandb.init(
-                project=config.project,
-                entity=config.entity,
-                name=config.name or folder.name,
-                group=config.group,
-                tags=config.tags or None,
-                config=dict(settings),
-                dir=folder,
-                mode=mode,  # type: ignore[arg-type]
-                id=_wandb_id(folder),
-                resume=None if mode == "offline" else "allow",
-            )
-        except (wandb.Error, OSError) as error:
-            raise TrackerError(
-                f"logging.wandb.project={config.project}: {error}; set WANDB_API_KEY, "
-                "or logging.wandb.mode=offline"
-            ) from error
-
-    def log(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Log one step."""
-        self._run.log(dict(metrics), step=step)
-
-    def close(self) -> None:
-        """Finish the upload."""
-        self._run.finish()
-
-
-def _wandb_id(folder: Path) -> str:
-    """Return the run's id, drawn once and kept in the folder: a resumed run goes on in the same chart."""
-    path = folder / "wandb_id"
-    try:
-        if not path.exists():
-            path.write_text(os.urandom(4).hex(), encoding="ascii")
-        return path.read_text(encoding="ascii").strip()
-    except OSError as error:
-        raise TranscriptWriteError.of(error, path) from error
+        """Write what is still held back."""
+        ...
 
 
 class Trackers:
-    """Hands each step's metrics to every tracker, the file first."""
+    """Hands each step's metrics and drawn turns to every tracker, the files first."""
 
-    def __init__(self, members: list[Tracker]) -> None:
-        self._members = members
+    def __init__(self, *, sample_share: float = 0.0) -> None:
+        self.metrics: list[Tracker] = []
+        self.samples: list[SampleTracker] = []
+        self._share = sample_share
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
         """Log one step everywhere."""
-        for member in self._members:
+        for member in self.metrics:
             member.log(step, metrics)
+
+    def show(self, step: int, records: Sequence[Record]) -> None:
+        """Show the turns of the share of a step's debates that is drawn."""
+        if drawn := draw_samples(records, self._share):
+            for member in self.samples:
+                member.show(step, drawn)
 
     def close(self) -> None:
         """Close all; the first error is raised after every member was closed."""
+        members = {id(member): member for member in (*self.metrics, *self.samples)}
         with ExitStack() as stack:
-            for member in reversed(self._members):
+            for member in members.values():
                 stack.callback(member.close)
 
 
@@ -217,20 +119,53 @@ def open_trackers(
     first_step: int = 0,
     settings: Mapping[str, object] | None = None,
     console: Console | None = None,
-) -> Iterator[Tracker]:
+) -> Iterator[Trackers]:
     """Open every tracker the configuration asks for, and close them on the way out, errors included.
 
     ``first_step``: the step a resumed run begins with; what was logged from there on is set aside.
     ``settings`` is the resolved configuration, shown beside the charts.
     """
-    rewind_metrics(folder / "metrics.jsonl", first_step)
-    members: list[Tracker] = [MetricsLog(folder / "metrics.jsonl")]
-    trackers = Trackers(members)
+    for name in ("metrics", "samples"):
+        rewind(folder / f"{name}.jsonl", first_step)
+    trackers = Trackers(sample_share=config.sample_share)
     try:
+        trackers.metrics.append(MetricsLog(folder / "metrics.jsonl"))
+        if config.sample_share:
+            trackers.samples.append(SamplesLog(folder / "samples.jsonl"))
         if config.wandb.project is not None:
-            members.append(WandbTracker(config.wandb, folder, settings or {}))
+            wandb = _wandb(config.wandb, folder, settings or {})
+            trackers.metrics.append(wandb)
+            trackers.samples.append(wandb)
+        if config.tensorboard:
+            trackers.metrics.append(_tensorboard(folder / "tensorboard", first_step))
         bar = progress_of(config.progress, steps, done=first_step, console=console)
-        members.extend([bar] if bar else [])
+        trackers.metrics.extend([bar] if bar else [])
         yield trackers
     finally:
         trackers.close()
+
+
+def _wandb(config: WandbConfig, folder: Path, settings: Mapping[str, object]) -> WandbTracker:
+    from learner.chart_trackers import WandbTracker
+
+    return WandbTracker(config, folder, settings)
+
+
+def _tensorboard(folder: Path, first_step: int) -> Tracker:
+    from learner.chart_trackers import TensorBoardTracker
+
+    return TensorBoardTracker(folder, first_step)
+
+
+__all__ = [
+    "LoggingConfig",
+    "MetricsLog",
+    "Tracker",
+    "TrackerError",
+    "Trackers",
+    "WandbConfig",
+    "metrics_line",
+    "open_trackers",
+    "read_metrics",
+    "rewind",
+]

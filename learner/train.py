@@ -19,11 +19,12 @@ from learner.controls import controlled
 from learner.curriculum import problems_of_step
 from learner.debate_metrics import debate_metrics
 from learner.grading import grade_debate
-from learner.records import record_step
+from learner.records import step_records
 from learner.rows import make_rows
 from learner.session import Session, open_session
 from learner.types import TrajectoryGroup, group_debates
 from rewards import Rewards, score_debate
+from transcripts import write_step
 
 
 def train(config: Config) -> Session:
@@ -60,8 +61,9 @@ def train_step(session: Session, step: int) -> dict[str, float]:
     session.publish(step + 1)
     clock.lap("learn")
 
-    tokens = config.logging.transcript_tokens
-    record_step(session.folder.transcripts, step, debates, correct, rewards, advantages, tokens=tokens)
+    records = step_records(step, debates, correct, rewards, advantages)
+    write_step(session.folder.transcripts, step, records, tokens=config.logging.transcript_tokens)
+    session.show(step, records)
     clock.lap("record")
     figures = debate_metrics(debates, correct, rewards, grader=graded, key=key) | advantages.metrics | learnt
     speed = {"tokens_per_second": figures["tokens/generated"] / clock.seconds["seconds/rollout"]}

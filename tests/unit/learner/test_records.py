@@ -4,10 +4,10 @@ from debate import DebateConfig, run_debates
 from debate.policies.scripted import Answers, scripted_debaters
 from debate.types import Problem, TurnId
 from learner.advantages import AdvantageConfig, turn_advantages
-from learner.records import record_step
+from learner.records import step_records
 from learner.types import group_debates
 from rewards import RewardConfig, score_debate
-from transcripts import RewardNumbers, read_records
+from transcripts import RewardNumbers, read_records, write_step
 
 PROBLEMS = [Problem(f"p{n}", f"{n}?", answer="1", kind="number") for n in range(2)]
 CONFIG = DebateConfig(num_rounds=2, max_tokens=500)
@@ -35,7 +35,7 @@ def graded(debate, agent, round_):
 
 def test_a_step_is_read_back_as_it_was(tmp_path):
     debates, correct, rewards, _, advantages = step()
-    record_step(tmp_path, 3, debates, correct, rewards, advantages)
+    write_step(tmp_path, 3, step_records(3, debates, correct, rewards, advantages))
     records = list(read_records(tmp_path))
     assert [record.debate for record in records] == debates
     assert [record.correct for record in records] == correct
@@ -46,7 +46,7 @@ def test_a_step_is_read_back_as_it_was(tmp_path):
 
 def test_every_turn_with_a_signal_has_its_own_advantages(tmp_path):
     debates, correct, rewards, groups, advantages = step()
-    record_step(tmp_path, 0, debates, correct, rewards, advantages)
+    write_step(tmp_path, 0, step_records(0, debates, correct, rewards, advantages))
     records = list(read_records(tmp_path))
     found = 0
     for number, record in enumerate(records):
@@ -71,7 +71,7 @@ def test_every_turn_with_a_signal_has_its_own_advantages(tmp_path):
 
 def test_tokens_can_be_left_out(tmp_path):
     debates, correct, rewards, _, advantages = step()
-    record_step(tmp_path, 0, debates, correct, rewards, advantages, tokens=False)
+    write_step(tmp_path, 0, step_records(0, debates, correct, rewards, advantages), tokens=False)
     for record, debate in zip(read_records(tmp_path), debates, strict=True):
         assert all(turn.completion.tokens == () for turn in record.debate.turns)
         assert [t.completion.text for t in record.debate.turns] == [t.completion.text for t in debate.turns]

@@ -2,27 +2,34 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import struct
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
 from rich.console import Console
 
 from commands.config import apply_overrides
+from debate import Debate, DebateConfig, Problem, run_debates
+from debate.policies.scripted import Answers, scripted_debaters
+from learner.chart_trackers import TensorBoardTracker, WandbTracker
 from learner.progress import Bar, Lines, progress_of
 from learner.tracking import (
     LoggingConfig,
     MetricsLog,
     TrackerError,
     WandbConfig,
-    WandbTracker,
     metrics_line,
     open_trackers,
     read_metrics,
-    rewind_metrics,
+    rewind,
 )
+from transcripts import Record, write_step
 
 QUIET = LoggingConfig(progress="none")
 
@@ -66,10 +73,10 @@ def test_a_resumed_run_sets_later_lines_aside_and_goes_on(tmp_path: Path):
 
 def test_rewinding_past_the_end_or_without_a_file_changes_nothing(tmp_path: Path):
     path = tmp_path / "metrics.jsonl"
-    assert rewind_metrics(path, 0) == 0
+    assert rewind(path, 0) == 0
     MetricsLog(path).log(0, {"x": 1})
     before = path.read_bytes()
-    assert rewind_metrics(path, 1) == 0
+    assert rewind(path, 1) == 0
     assert path.read_bytes() == before
 
 
@@ -132,23 +139,97 @@ OFFLINE = """
 import sys
 from pathlib import Path
 from learner.tracking import LoggingConfig, WandbConfig, open_trackers
-config = LoggingConfig(progress="none", wandb=WandbConfig(project="debates"))
+from transcripts import read_records
+config = LoggingConfig(progress="none", sample_share=1.0, wandb=WandbConfig(project="debates"))
 with open_trackers(Path(sys.argv[1]), config, steps=2, settings={"seed": 3}) as trackers:
+    trackers.show(0, list(read_records(sys.argv[2])))
     trackers.log(0, {"reward/peer/mean": 0.25})
-    trackers.log(1, {"reward/peer/mean": 0.5})
+    trackers.log(1, {"reward/peer/mean": 0.5, "kl_mean": float("inf")})
 """
 
 
-def test_wandb_offline_leaves_a_run_with_our_names(tmp_path: Path, monkeypatch):
+@pytest.fixture(scope="module")
+def wandb_run(tmp_path_factory) -> tuple[Path, Debate]:
+    """A run folder with an offline run of wandb, and the debate that it shows."""
     pytest.importorskip("wandb")
-    for name, value in {"WANDB_MODE": "offline", "WANDB_SILENT": "true", "HOME": str(tmp_path)}.items():
-        monkeypatch.setenv(name, value)
-    run = tmp_path / "run"
+    home = tmp_path_factory.mktemp("wandb")
+    run = home / "run"
     run.mkdir()
+    policy = scripted_debaters({"p": Answers("1", ("2",))}, solve=1.0, judge=1.0)
+    [debate] = run_debates([Problem("p", "2 - 1?", answer="1")], policy, DebateConfig(), seed=2)
+    write_step(home / "shown", 0, [Record(debate, 0, "p")])
+    quiet = {"WANDB_MODE": "offline", "WANDB_SILENT": "true", "HOME": str(home)}
     # In a process of its own: wandb starts a service that would outlive the test.
-    subprocess.run([sys.executable, "-c", OFFLINE, str(run)], check=True, timeout=300)
-    [record] = run.glob("wandb/offline-run-*/run-*.wandb")
-    data = record.read_bytes()
-    assert b"reward/peer/mean" in data
-    assert (run / "wandb_id").read_text().encode() in data
+    command = [sys.executable, "-c", OFFLINE, str(run), str(home / "shown")]
+    subprocess.run(command, check=True, timeout=300, env=os.environ | quiet)
+    return run, debate
+
+
+def wandb_records(path: Path) -> Iterator[Any]:
+    """Yield the records of a .wandb file: a 7-byte header, then LevelDB's log format around protobuf.
+
+    Blocks of 32 KiB; a piece is checksum (4 bytes), length (2), kind (1: whole, 2 first, 3 middle, 4 last).
+    """
+    from wandb.proto import wandb_internal_pb2
+
+    data, at, whole = path.read_bytes(), 7, b""
+    while at + 7 <= len(data):
+        if (left := 2**15 - at % 2**15) < 7:
+            at += left
+            continue
+        _, size, kind = struct.unpack("<IHB", data[at : at + 7])
+        whole += data[at + 7 : at + 7 + size]
+        at += 7 + size
+        if kind in (1, 4):
+            yield wandb_internal_pb2.Record.FromString(whole)
+            whole = b""
+
+
+def test_wandb_offline_holds_our_run_and_names(wandb_run):
+    run, _ = wandb_run
+    [path] = run.glob("wandb/offline-run-*/run-*.wandb")
+    records = list(wandb_records(path))
+    [start] = [record.run for record in records if record.WhichOneof("record_type") == "run"]
+    assert (start.run_id, start.project) == ((run / "wandb_id").read_text(), "debates")
+    assert {item.key: item.value_json for item in start.config.update}["seed"] == "3"
+    history = [
+        {item.key or "/".join(item.nested_key): json.loads(item.value_json) for item in record.history.item}
+        for record in records
+        if record.WhichOneof("record_type") == "history"
+    ]
+    assert [(row["_step"], row["reward/peer/mean"]) for row in history] == [(0, 0.25), (1, 0.5)]
+    assert history[1]["kl_mean"] == float("inf")
     assert len(read_metrics(run / "metrics.jsonl")) == 2
+
+
+def test_wandb_gets_drawn_debates_as_a_table(wandb_run):
+    run, debate = wandb_run
+    [path] = run.glob("wandb/offline-run-*/files/media/table/samples_*.json")
+    table = json.loads(path.read_text())
+    texts = [row[table["columns"].index("text")] for row in table["data"]]
+    assert texts == [turn.completion.text for turn in debate.turns]
+    lines = (run / "samples.jsonl").read_text().splitlines()
+    assert [json.loads(line)["text"] for line in lines] == texts
+
+
+def test_tensorboard_holds_the_same_names_and_a_resumed_run_goes_on(tmp_path: Path):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    config = LoggingConfig(progress="none", tensorboard=True)
+    with open_trackers(tmp_path, config, steps=3) as trackers:
+        for step in range(3):
+            trackers.log(step, {"reward/peer/mean": step / 4, "pass@4": 1.0})
+    with open_trackers(tmp_path, config, steps=3, first_step=1) as trackers:
+        trackers.log(1, {"reward/peer/mean": 0.75})
+    events = EventAccumulator(str(tmp_path / "tensorboard")).Reload()
+    assert set(events.Tags()["scalars"]) == {"reward/peer/mean", "pass@4"}
+    found = [(event.step, event.value) for event in events.Scalars("reward/peer/mean")]
+    assert found == [(0, 0.0), (1, 0.75)]
+
+
+def test_a_missing_tensorboard_is_one_clear_line(tmp_path: Path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    with pytest.raises(
+        TrackerError, match=r"tensorboard is not installed: pip install .debate-rl\[tensorboard"
+    ):
+        TensorBoardTracker(tmp_path)

@@ -1,0 +1,98 @@
+"""A share of the debates in a form to read: one flat row for each turn, for samples.jsonl and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from random import Random
+from typing import Literal, TypedDict, TypeVar
+
+from debate.seeds import derive_seed
+from debate.types import Turn
+from transcripts import Record, RewardNumbers, TurnAdvantages
+
+T = TypeVar("T")
+
+
+class Sample(TypedDict):
+    """One turn of a debate that was drawn.
+
+    ``debate`` is its place in the step's transcript; agents, rounds and steps count from 0. ``extracted`` is
+    the answer read from ``text``, ``correct`` what the grader said of it ("missing": there was none).
+    Rewards and advantages are None where the stream gave the turn no signal; ``advantage_format`` is added to
+    both of the others.
+    """
+
+    step: int
+    debate: int
+    problem: str
+    question: str
+    answer: str | None
+    agent: int
+    persona: str
+    round: int
+    ballot: bool
+    text: str
+    tokens: int
+    stop_reason: str
+    extracted: str | None
+    correct: bool | Literal["missing"] | None
+    reward_peer: float | None
+    reward_truth: float | None
+    reward_judge: float | None
+    reward_format: float | None
+    advantage_generator: float | None
+    advantage_judge: float | None
+    advantage_format: float | None
+
+
+def draw_samples(records: Sequence[Record], share: float) -> list[Sample]:
+    """Return the turns of about this share of the debates, in order.
+
+    A debate's own seed decides, so a run that goes on draws the same ones.
+    """
+    return [
+        sample
+        for place, record in enumerate(records)
+        if Random(derive_seed(record.debate.seed, "sample")).random() < share
+        for sample in samples_of(record, place)
+    ]
+
+
+def samples_of(record: Record, place: int) -> Iterator[Sample]:
+    """Yield a row for each turn of a debate."""
+    advantages = {part.turn: part for part in record.advantages}
+    for turn in record.debate.turns:
+        yield _sample(record, place, turn, advantages.get(turn.id, TurnAdvantages(turn.id)))
+
+
+def _sample(record: Record, place: int, turn: Turn, advantage: TurnAdvantages) -> Sample:
+    debate, (agent, round_) = record.debate, (turn.id.agent, turn.id.round)
+    rewards = record.rewards or RewardNumbers((), (), (), ())
+    return Sample(
+        step=record.step,
+        debate=place,
+        problem=debate.problem.id,
+        question=debate.problem.question,
+        answer=debate.problem.answer,
+        agent=agent,
+        persona=debate.personas[agent].name,
+        round=round_,
+        ballot=turn.ballot,
+        text=turn.completion.text,
+        tokens=len(turn.completion.tokens),
+        stop_reason=turn.completion.stop_reason,
+        extracted=turn.parsed.answer,
+        correct=_at(record.correct or (), agent, round_),
+        reward_peer=_at(rewards.peer, agent, round_),
+        reward_truth=_at(rewards.truth, agent, round_),
+        reward_judge=_at(rewards.judge, agent, round_),
+        reward_format=_at(rewards.format, agent, round_),
+        advantage_generator=advantage.generator,
+        advantage_judge=advantage.judge,
+        advantage_format=advantage.format,
+    )
+
+
+def _at(table: Sequence[Sequence[T]], agent: int, round_: int) -> T | None:
+    """Return a cell, None outside the table: a ballot has no solution to reward."""
+    return table[agent][round_] if agent < len(table) and round_ < len(table[agent]) else None
