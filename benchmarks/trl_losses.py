@@ -4,6 +4,9 @@ Prompts and completions differ in length, some tokens in the middle of a complet
 differ by token, and ratios go beyond the clip range on both sides. TRL pads prompts on the left and reads its
 log-probabilities through a head of its own, so two ways from rows to a loss are compared, not one formula.
 TRL's default also multiplies the KL by the ratio [DeepSeek-V3.2]; that is off here, as ours is GRPO's own KL.
+TRL's bound for cispo is the weight itself, ours is 1 + eps_hi. gspo is compared on rows of one stream with
+one advantage and one importance weight each (ours is the paper's GSPO-token, which tells tokens apart; TRL's
+is GSPO), and its eps is small, or nothing would be clipped. TRL has no dual clip.
 Ends with exit code 1 where a difference is beyond the tolerance.
 
     make bench && .venv-bench/bin/python benchmarks/trl_losses.py --json trl_losses.json
@@ -27,25 +30,40 @@ from torch import Tensor
 from debate.types import TurnId
 from learner.batches import MicroBatch, collate
 from learner.forward import action_logprobs
-from learner.losses import LOSSES, LossConfig, LossInputs
+from learner.losses import LOSSES, LossConfig, LossInputs, Totals
+from learner.losses.corrections import entropy_bonus, truncated_importance
 from learner.models import ModelConfig, TinyConfig, load_model
 from learner.types import Row
 
-SAME = {"grpo": "grpo", "dr_grpo": "dr_grpo"}
-"""Our loss to TRL's ``loss_type``."""
+SAME = {"grpo": "grpo", "dr_grpo": "dr_grpo", "dapo": "dapo", "gspo": "grpo", "cispo": "cispo"}
+"""Our loss to TRL's ``loss_type``; gspo is TRL's grpo with a ratio of the whole sequence."""
 ROWS, MOST_TOKENS, TEMPERATURE = 24, 32, 0.9
-EPS, EPS_HI, BETAS = 0.2, 0.28, (0.0, 0.1)
+EPS, EPS_HI = 0.2, 0.28
+GSPO_EPS, GSPO_EPS_HI = 0.02, 0.03
 LOSS_TOLERANCE, GRADIENT_TOLERANCE = 1e-5, 1e-4
 """Float32 leaves about 1e-7 of the loss, and of the gradient's length."""
 
 
 @dataclass(frozen=True, slots=True)
+class Terms:
+    """What is added to a loss: beta * KL, a bonus for entropy, importance weights up to a cap (0: none)."""
+
+    beta: float = 0.0
+    bonus: float = 0.0
+    cap: float = 0.0
+
+
+TERMS = {"beta 0": Terms(), "beta 0.1": Terms(beta=0.1), "entropy and TIS": Terms(bonus=0.05, cap=1.2)}
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
-    """Rows with the log-probabilities of earlier weights and of a reference, by row and token of the row."""
+    """Rows with the log-probabilities of earlier weights, a reference and the sampler, by row and token."""
 
     rows: list[Row]
     old: list[Tensor]
     ref: list[Tensor]
+    sampling: list[Tensor]
 
 
 def main() -> None:
@@ -60,8 +78,9 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         trainer = trl_trainer(model, tokenizer, Path(folder))
         for name in SAME:
-            for beta in BETAS:
-                figures += compared(f"{name}, beta {beta:g}", name, beta, case, model, trainer)
+            same = by_row(case) if name == "gspo" else case
+            for title, terms in TERMS.items():
+                figures += compared(f"{name}, {title}", name, terms, same, model, trainer)
     report("our losses and TRL's; low and high bound the difference that passes", figures, args.json)
     wrong = [f.name for f in figures if f.high is not None and not f.value <= f.high]
     sys.exit(f"beyond the tolerance: {', '.join(wrong)}" if wrong else 0)
@@ -73,11 +92,16 @@ def random_case(model: Any, vocabulary: int) -> Case:
     with torch.no_grad():
         logprobs = action_logprobs(model, collate(rows))[0]
     noise = torch.Generator().manual_seed(0)
-    old, ref = (logprobs + 0.3 * torch.randn(logprobs.shape, generator=noise) for _ in range(2))
-    cut = [len(row.input_ids) for row in rows]
-    return Case(
-        rows, [o[:n] for o, n in zip(old, cut, strict=True)], [r[:n] for r, n in zip(ref, cut, strict=True)]
-    )
+    tables = [logprobs + 0.3 * torch.randn(logprobs.shape, generator=noise) for _ in range(3)]
+    lengths = [len(row.input_ids) for row in rows]
+    return Case(rows, *([t[:n] for t, n in zip(table, lengths, strict=True)] for table in tables))
+
+
+def by_row(case: Case) -> Case:
+    """Return the case with one advantage and one distance from the sampler for all tokens of a row."""
+    rows = [replace(r, advantages=r.action_mask * r.advantages[r.action_mask.argmax()]) for r in case.rows]
+    sampling = [old - (old - s)[-1] for old, s in zip(case.old, case.sampling, strict=True)]
+    return replace(case, rows=rows, sampling=sampling)
 
 
 def random_row(rng: np.random.Generator, vocabulary: int, number: int) -> Row:
@@ -99,10 +123,10 @@ def random_row(rng: np.random.Generator, vocabulary: int, number: int) -> Row:
     )
 
 
-def compared(title: str, name: str, beta: float, case: Case, model: Any, trainer: Any) -> list[Figure]:
+def compared(title: str, name: str, terms: Terms, case: Case, model: Any, trainer: Any) -> list[Figure]:
     """Return both values, and the differences of the values and of the gradients."""
-    ours, our_gradient = with_gradient(model, our_loss(name, beta, case, model))
-    theirs, their_gradient = with_gradient(model, trl_loss(name, beta, case, trainer))
+    ours, our_gradient = with_gradient(model, our_loss(name, terms, case, model))
+    theirs, their_gradient = with_gradient(model, trl_loss(name, terms, case, trainer))
     apart = float((our_gradient - their_gradient).norm() / their_gradient.norm())
     return [
         Figure(f"{title}: ours", ours, "loss", ROWS),
@@ -119,20 +143,29 @@ def with_gradient(model: Any, loss: Tensor) -> tuple[float, Tensor]:
     return loss.item(), gradient
 
 
-def our_loss(name: str, beta: float, case: Case, model: Any) -> Tensor:
+def clip_of(name: str) -> tuple[float, float]:
+    return (GSPO_EPS, GSPO_EPS_HI) if name == "gspo" else (EPS, EPS_HI)
+
+
+def our_loss(name: str, terms: Terms, case: Case, model: Any) -> Tensor:
     batch: MicroBatch = collate(case.rows)
     length = batch.input_ids.shape[1]
+    logprobs, entropy = action_logprobs(model, batch, entropy_gradient=terms.bonus > 0)
     inputs = LossInputs(
-        logprobs=action_logprobs(model, batch)[0],
+        logprobs=logprobs,
         old_logprobs=padded(case.old, length),
-        sampling_logprobs=batch.sampling_logprobs,
+        sampling_logprobs=padded(case.sampling, length),
         ref_logprobs=padded(case.ref, length),
         advantages=batch.advantages,
         mask=batch.mask,
         stream=batch.stream,
     )
-    inputs = inputs if beta else replace(inputs, ref_logprobs=None)
-    return LOSSES[name](inputs, LossConfig(eps=EPS, eps_hi=EPS_HI, beta=beta, max_tokens=MOST_TOKENS)).loss
+    inputs = inputs if terms.beta else replace(inputs, ref_logprobs=None)
+    if terms.cap:
+        inputs = replace(inputs, advantages=truncated_importance(inputs, terms.cap)[0])
+    eps, eps_hi = clip_of(name)
+    config = LossConfig(eps=eps, eps_hi=eps_hi, beta=terms.beta, max_tokens=MOST_TOKENS)
+    return LOSSES[name](inputs, config).loss + entropy_bonus(entropy, terms.bonus, Totals.of(batch.mask))
 
 
 def trl_trainer(model: Any, tokenizer: Any, folder: Path) -> Any:
@@ -144,8 +177,6 @@ def trl_trainer(model: Any, tokenizer: Any, folder: Path) -> Any:
         bf16=False,
         report_to="none",
         temperature=TEMPERATURE,
-        epsilon=EPS,
-        epsilon_high=EPS_HI,
         use_bias_correction_kl=False,
         max_completion_length=MOST_TOKENS,
         per_device_train_batch_size=8,
@@ -162,7 +193,7 @@ def trl_trainer(model: Any, tokenizer: Any, folder: Path) -> Any:
     return trainer
 
 
-def trl_loss(name: str, beta: float, case: Case, trainer: Any) -> Tensor:
+def trl_loss(name: str, terms: Terms, case: Case, trainer: Any) -> Tensor:
     rows = case.rows
     starts = [int(row.action_mask.argmax()) for row in rows]
     ids = [torch.from_numpy(row.input_ids) for row in rows]
@@ -172,7 +203,13 @@ def trl_loss(name: str, beta: float, case: Case, trainer: Any) -> Tensor:
     def completions(values: list[Tensor]) -> Tensor:
         return padded([value[start:] for value, start in zip(values, starts, strict=True)], longest)
 
-    trainer.loss_type, trainer.beta = SAME[name], beta
+    trainer.loss_type, trainer.beta = SAME[name], terms.beta
+    trainer.importance_sampling_level = "sequence" if name == "gspo" else "token"
+    trainer.epsilon_low, trainer.epsilon_high = clip_of(name)
+    trainer.epsilon_high += name == "cispo"
+    trainer.entropy_coef, trainer._entropy_bonus_enabled = terms.bonus, terms.bonus > 0
+    trainer.use_vllm = trainer.vllm_importance_sampling_correction = terms.cap > 0
+    weights = [(old - s).exp().clamp(max=terms.cap) for old, s in zip(case.old, case.sampling, strict=True)]
     return trainer._compute_loss(
         trainer.model,
         {
@@ -184,6 +221,8 @@ def trl_loss(name: str, beta: float, case: Case, trainer: Any) -> Tensor:
             "advantages": completions([torch.from_numpy(row.advantages) for row in rows]),
             "old_per_token_logps": completions(case.old),
             "ref_per_token_logps": completions(case.ref),
+            "importance_sampling_ratio": completions(weights),
+            "num_items_in_batch": torch.tensor(sum(int(row.action_mask.sum()) for row in rows)),
         },
     )
 

@@ -8,19 +8,22 @@ from pydantic import Field, field_validator, model_validator
 
 from debate.settings import Settings
 
-LOSS_NAMES = ("grpo", "dr_grpo", "importance_sampling")
+LOSS_NAMES = ("grpo", "dr_grpo", "dapo", "gspo", "cispo", "ppo", "importance_sampling")
 
 
 class LearnerConfig(Settings):
     """Loss, optimizer and batching of one learner step."""
 
     loss: str = "grpo"
-    """grpo, dr_grpo, importance_sampling, or your own as "module:function". The gradients of dr_grpo are
-    about 5 times weaker than those of grpo at the same learning rate: raise lr when you choose it."""
+    """grpo, dr_grpo, dapo, gspo, cispo, ppo, importance_sampling, or your own as "module:function". The
+    gradients of dr_grpo are about 5 times weaker than those of grpo at the same learning rate: raise lr when
+    you choose it. The ratios of gspo hardly leave 1: its paper has eps 3e-4 and eps_hi 4e-4."""
     eps: float = Field(default=0.2, gt=0)
-    """Clip range of the ratio below 1."""
+    """Clip range of the ratio below 1; cispo has none."""
     eps_hi: float | None = Field(default=None, gt=0)
-    """Clip range above 1; None means eps."""
+    """Clip range above 1; None means eps, and 0.28 for dapo."""
+    dual_clip: float = Field(default=3.0, gt=1)
+    """What a token with a negative advantage costs at most, in units of it; ppo only."""
     max_tokens: int | None = Field(default=None, ge=1)
     """The constant that dr_grpo divides by, for instance the completion limit."""
     beta: float = Field(default=0.0, ge=0)

@@ -11,15 +11,27 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TypeAlias
 
+from learner.losses.cispo import cispo
+from learner.losses.dapo import dapo
 from learner.losses.dr_grpo import dr_grpo
 from learner.losses.grpo import grpo
+from learner.losses.gspo import gspo
 from learner.losses.importance_sampling import importance_sampling
+from learner.losses.ppo import ppo
 from learner.losses.types import LossConfig, LossInputs, LossOutputs, Totals
 
 Loss: TypeAlias = Callable[[LossInputs, LossConfig], LossOutputs]
 
 LOSSES: Mapping[str, Loss] = MappingProxyType(
-    {"grpo": grpo, "dr_grpo": dr_grpo, "importance_sampling": importance_sampling}
+    {
+        "grpo": grpo,
+        "dr_grpo": dr_grpo,
+        "dapo": dapo,
+        "gspo": gspo,
+        "cispo": cispo,
+        "ppo": ppo,
+        "importance_sampling": importance_sampling,
+    }
 )
 
 __all__ = ["LOSSES", "Loss", "LossConfig", "LossInputs", "LossOutputs", "Totals", "find_loss"]

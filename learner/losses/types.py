@@ -1,12 +1,15 @@
-"""What goes into a loss and what comes out, and the three steps that the losses share."""
+"""What goes into a loss and what comes out, and the steps that the losses share."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 from torch import Tensor, where
 
-JUDGE = 2
+GENERATOR, JUDGE = 1, 2
+
+KlEstimator: TypeAlias = Literal["k1", "k2", "k3"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,8 @@ class Totals:
 class LossConfig:
     """Settings of the losses.
 
-    ``eps_hi`` None means ``eps``, ``beta_judge`` None means ``beta``; ``max_tokens`` is dr_grpo's divisor.
+    ``eps_hi`` None means ``eps``, and 0.28 for dapo; ``beta_judge`` None means ``beta``; ``kl`` is the
+    estimator that beta weighs; ``max_tokens`` is dr_grpo's divisor; ``dual_clip`` is ppo's bound.
     ``totals`` is the size of the whole batch when the inputs are a micro-batch of it: the micro-batches'
     losses then add up to the whole batch's loss. None: the inputs are the whole batch.
     """
@@ -57,6 +61,8 @@ class LossConfig:
     beta: float = 0.0
     max_tokens: int | None = None
     beta_judge: float | None = None
+    kl: KlEstimator = "k3"
+    dual_clip: float = 3.0
     totals: Totals | None = None
 
     @property
@@ -88,6 +94,13 @@ def sequence_mean(tokens: Tensor, inputs: LossInputs, config: LossConfig) -> Ten
     totals = config.totals or Totals.of(mask)
     per_sequence = where(mask, tokens, 0.0).sum(dim=1) / mask.sum(dim=1).clamp(min=1)
     return per_sequence.sum() / max(totals.sequences, 1)
+
+
+def token_mean(tokens: Tensor, inputs: LossInputs, config: LossConfig) -> Tensor:
+    """Return the mean over all masked tokens of the batch: a long sequence weighs more than a short one."""
+    mask = inputs.mask.bool()
+    totals = config.totals or Totals.of(mask)
+    return where(mask, tokens, 0.0).sum() / max(totals.tokens, 1)
 
 
 def token_statistics(name: str, values: Tensor, mask: Tensor) -> dict[str, Tensor]:

@@ -26,7 +26,8 @@ def test_losses_and_gradients_agree_with_trl(tmp_path):
     )
     assert done.returncode == 0, done.stdout + done.stderr
     rows = {row["name"]: row for row in json.loads(figures.read_text())}
-    for case in (f"{loss}, beta {beta}" for loss in ("grpo", "dr_grpo") for beta in ("0", "0.1")):
+    losses = ("grpo", "dr_grpo", "dapo", "gspo", "cispo")
+    for case in (f"{loss}, {what}" for loss in losses for what in ("beta 0", "beta 0.1", "entropy and TIS")):
         ours, theirs = rows[f"{case}: ours"]["value"], rows[f"{case}: TRL"]["value"]
         assert ours == pytest.approx(theirs, abs=1e-5)
         assert abs(theirs) > 0.01

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from math import exp, log
 
@@ -11,6 +12,9 @@ from torch import Tensor
 
 from learner.config_learner import LOSS_NAMES
 from learner.losses import LOSSES, LossConfig, LossInputs, Totals, find_loss
+from learner.losses.corrections import entropy_bonus, truncated_importance
+from learner.losses.kl import kl_as_reward, kl_penalty
+from learner.losses.types import KlEstimator
 
 NAMES = sorted(LOSSES)
 
@@ -114,6 +118,91 @@ def test_importance_sampling_by_hand_does_not_clip():
     assert "clip_fraction" not in outputs.metrics
 
 
+def test_dapo_by_hand():
+    # 1.25 is within clip-higher's 1.28; a mean over the batch's five tokens, not over its two rows
+    ratios = table([1.25, 1.5, 0.5, 1.0], [1.0, 9.0, 9.0, 9.0])
+    mask = table([1, 1, 1, 1], [1, 0, 0, 0]).bool()
+    inputs = inputs_of(ratios, table([1, 1, -1, 2], [-3, 5, 5, 5]), mask=mask)
+    outputs = LOSSES["dapo"](inputs, LossConfig())
+    assert outputs.loss.item() == pytest.approx((-1.25 - 1.28 + 0.8 - 2 + 3) / 5)
+    assert outputs.metrics["clip_fraction"].item() == pytest.approx(2 / 5)
+    symmetric = LOSSES["dapo"](inputs, LossConfig(eps_hi=0.2))
+    assert symmetric.loss.item() == pytest.approx((-1.2 - 1.2 + 0.8 - 2 + 3) / 5)
+
+
+def test_gspo_by_hand_has_a_ratio_for_each_stream_of_a_row():
+    # generator sqrt(2 * 0.5) = 1, judge sqrt(1.5 * 1.5) = 1.5, clipped to 1.2 where its advantage is positive
+    ratios = table([2.0, 0.5, 1.5, 1.5])
+    stream = table([1, 1, 2, 2])
+    outputs = LOSSES["gspo"](inputs_of(ratios, table([3, 3, 1, 1]), stream=stream), LossConfig())
+    assert outputs.loss.item() == pytest.approx(-(3 + 3 + 1.2 + 1.2) / 4)
+    assert outputs.metrics["clip_fraction"].item() == pytest.approx(1 / 2)
+    assert outputs.metrics["ratio_max"].item() == pytest.approx(1.5)
+    # one ratio for the whole row, (2 * 0.5 * 1.5 * 1.5)^(1/4) = 1.2247, would clip the generator too
+    leaking = LOSSES["gspo"](inputs_of(ratios, table([3, 3, 1, 1])), LossConfig())
+    assert leaking.loss.item() == pytest.approx(-(3 + 3 + 1 + 1) * 1.2 / 4)
+
+
+def test_gspo_clips_by_the_geometric_mean_and_not_by_the_tokens():
+    inputs = inputs_of(table([4.0, 0.25]), table([1.0, 1.0]))
+    loss = LOSSES["gspo"](inputs, LossConfig()).loss
+    assert loss.item() == pytest.approx(-1.0)
+    (gradient,) = torch.autograd.grad(loss, inputs.logprobs)
+    assert gradient.tolist() == [[pytest.approx(-0.5), pytest.approx(-0.5)]]
+    (clipped,) = torch.autograd.grad(LOSSES["grpo"](inputs, LossConfig()).loss, inputs.logprobs)
+    assert clipped.tolist() == [[0.0, pytest.approx(-0.125)]]
+
+
+def test_gspo_is_the_papers_own_form_where_a_stream_shares_its_advantage():
+    """min(s A, clip(s) A) with the gradient through s itself; eps so small that both sides clip somewhere."""
+    base = random_inputs(seed=4)
+    per_row = torch.randn(5, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    inputs = replace(base, advantages=per_row.gather(1, base.stream))
+    config = LossConfig(eps=0.05)
+    total, sequences = torch.zeros((), dtype=torch.float64), 0
+    for row in range(5):
+        mask, tokens = inputs.mask[row], torch.zeros((), dtype=torch.float64)
+        sequences += int(mask.any())
+        for stream in (1, 2):
+            own = mask & (inputs.stream[row] == stream)
+            if own.any():
+                s = (inputs.logprobs - inputs.old_logprobs)[row][own].mean().exp()
+                a = per_row[row, stream]
+                tokens = tokens - own.sum() * torch.minimum(s * a, s.clamp(0.95, 1.05) * a)
+        total = total + tokens / mask.sum().clamp(min=1)
+    expected = total / sequences
+    loss = LOSSES["gspo"](inputs, config).loss
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-12)
+    (got,) = torch.autograd.grad(loss, inputs.logprobs)
+    (want,) = torch.autograd.grad(expected, inputs.logprobs)
+    torch.testing.assert_close(got, want, rtol=1e-10, atol=1e-12)
+
+
+def test_cispo_by_hand_bounds_the_weight_and_keeps_the_gradient():
+    # log-probabilities are -1.5; weights 1.2 (from 1.5), 0.1 and 3 tokens in the batch
+    ratios = table([1.5, 0.1], [1.0, 9.0])
+    mask = table([1, 1], [1, 0]).bool()
+    inputs = inputs_of(ratios, table([1, -1], [2, 5]), mask=mask)
+    outputs = LOSSES["cispo"](inputs, LossConfig())
+    assert outputs.loss.item() == pytest.approx(1.5 * (1.2 - 0.1 + 2) / 3)
+    assert outputs.metrics["clip_fraction"].item() == pytest.approx(1 / 3)
+    (gradient,) = torch.autograd.grad(outputs.loss, inputs.logprobs)
+    assert gradient.flatten().tolist() == pytest.approx([-1.2 / 3, 0.1 / 3, -2 / 3, 0])
+
+
+def test_ppo_by_hand_bounds_what_a_bad_token_can_cost():
+    # A = -1: 5 is bounded by 3, 2 is not; A = +1: 5 is clipped to 1.2 and never bounded below
+    ratios = table([5.0, 2.0, 5.0, 0.5])
+    inputs = inputs_of(ratios, table([-1, -1, 1, -1]))
+    outputs = LOSSES["ppo"](inputs, LossConfig())
+    assert outputs.loss.item() == pytest.approx((3 + 2 - 1.2 + 0.8) / 4)
+    assert outputs.metrics["dual_clip_fraction"].item() == pytest.approx(1 / 4)
+    (gradient,) = torch.autograd.grad(outputs.loss, inputs.logprobs)
+    assert gradient.flatten().tolist() == pytest.approx([0, 2 / 4, 0, 0])
+    single = LOSSES["dapo"](inputs, LossConfig(eps_hi=0.2))
+    assert single.loss.item() == pytest.approx((5 + 2 - 1.2 + 0.8) / 4)
+
+
 def test_kl_by_hand_with_a_weight_for_each_stream():
     # k3 = q - log q - 1 with q = exp(ref - lp)
     ref_ratios = table([2.0, 0.5, 1.0])
@@ -140,43 +229,215 @@ def test_kl_is_measured_without_a_weight_and_needs_a_reference_with_one():
         LOSSES["grpo"](random_inputs(ref=False), LossConfig(beta_judge=0.1))
 
 
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("k1", [-log(2), log(2)]),
+        ("k2", [log(2) ** 2 / 2, log(2) ** 2 / 2]),
+        ("k3", [1 - log(2), log(2) - 0.5]),
+    ],
+)
+def test_kl_estimators_by_hand_as_a_loss_and_as_a_reward(kind, values):
+    """ref / policy is 2 and 0.5, so d = -log 2 and log 2; the old weights are the present ones."""
+    inputs = inputs_of(table([1.0, 1.0]), table([0.25, 0.25]), ref_ratios=table([2.0, 0.5]))
+    config = LossConfig(beta=0.1, kl=kind)
+    assert LOSSES["grpo"](inputs, config).loss.item() == pytest.approx(-0.25 + 0.1 * sum(values) / 2)
+    expected = [0.25 - 0.1 * value for value in values]
+    assert kl_as_reward(inputs, config).flatten().tolist() == pytest.approx(expected)
+    apart = replace(inputs, stream=table([1, 2]))
+    shaped = kl_as_reward(apart, LossConfig(beta=0.1, beta_judge=0.0, kl=kind))
+    assert shaped.flatten().tolist() == pytest.approx([expected[0], 0.25])
+
+
+def test_kl_in_the_reward_is_of_the_old_weights_and_has_no_gradient():
+    inputs = inputs_of(table([1.5, 1.0]), table([0.0, 0.0]), ref_ratios=table([1.0, 1.0]))
+    shaped = kl_as_reward(inputs, LossConfig(beta=1.0, kl="k1"))
+    assert shaped.flatten().tolist() == pytest.approx([log(1.5), 0.0])  # old is below lp = ref by log 1.5
+    assert not shaped.requires_grad
+    with pytest.raises(ValueError, match=r"beta=1\.0, beta_judge=1\.0, but ref_logprobs is None"):
+        kl_as_reward(replace(inputs, ref_logprobs=None), LossConfig(beta=1.0))
+    assert kl_as_reward(replace(inputs, ref_logprobs=None), LossConfig()) is inputs.advantages
+
+
+def test_the_metric_is_k3_whatever_the_estimator():
+    means = {LOSSES["grpo"](random_inputs(), LossConfig(kl=k)).metrics["kl_mean"].item() for k in KINDS}
+    assert len(means) == 1
+
+
+KINDS: tuple[KlEstimator, ...] = ("k1", "k2", "k3")
+
+
+def expected_gradient(kind: KlEstimator, *, reward: bool) -> Tensor:
+    """Of beta * KL by the logits of one token, summed over the whole vocabulary with its probabilities."""
+    logits = torch.tensor([0.3, -1.0, 0.8], dtype=torch.float64, requires_grad=True)
+    ref = torch.tensor([0.1, 0.5, -0.4], dtype=torch.float64).log_softmax(0)
+    logprobs, ones = logits.log_softmax(0), torch.ones(1, 3, dtype=torch.float64)
+    inputs = LossInputs(
+        logprobs[None], logprobs.detach()[None], ones, ref[None], 0 * ones, ones.bool(), ones.long()
+    )
+    config = LossConfig(beta=1.0, kl=kind)
+    each = -kl_as_reward(inputs, config) * logprobs if reward else kl_penalty(inputs, config)[0]
+    assert isinstance(each, Tensor)
+    (gradient,) = torch.autograd.grad((logprobs.detach().exp() * each).sum(), logits)
+    return gradient
+
+
+def kl_gradient(*, reverse: bool) -> Tensor:
+    logits = torch.tensor([0.3, -1.0, 0.8], dtype=torch.float64, requires_grad=True)
+    ref = torch.tensor([0.1, 0.5, -0.4], dtype=torch.float64).log_softmax(0)
+    lp = logits.log_softmax(0)
+    kl = (lp.exp() * (lp - ref)).sum() if reverse else (ref.exp() * (ref - lp)).sum()
+    return torch.autograd.grad(kl, logits)[0]
+
+
+def test_what_each_estimators_gradient_is_the_gradient_of():
+    """Exact sums over a vocabulary of three: which of them really holds the policy near the reference."""
+    reverse, forward = kl_gradient(reverse=True), kl_gradient(reverse=False)
+    close = partial(torch.testing.assert_close, rtol=1e-10, atol=1e-12)
+    close(expected_gradient("k1", reward=False), torch.zeros(3, dtype=torch.float64))
+    close(expected_gradient("k2", reward=False), reverse)
+    close(expected_gradient("k3", reward=False), forward)
+    close(expected_gradient("k1", reward=True), reverse)
+    assert not torch.allclose(expected_gradient("k3", reward=True), reverse, rtol=0.1)
+
+
+# Corrections --------------------------------------------------------------------------------------
+
+
+def test_truncated_importance_weights_by_hand():
+    # trainer / sampler 0.5, 2, 8, cap 2; the last token does not count
+    ones = table([1.0, 1.0, 1.0, 1.0])
+    inputs = replace(
+        inputs_of(ones, table([1.0, -1.0, 3.0, 7.0]), mask=table([1, 1, 1, 0]).bool()),
+        old_logprobs=table([-2.0, -2.0, -2.0, float("inf")]),
+        sampling_logprobs=-2 - table([0.5, 2.0, 8.0, 1.0]).log(),
+    )
+    advantages, metrics = truncated_importance(inputs, 2.0)
+    assert advantages[0, :3].tolist() == pytest.approx([0.5, -2.0, 6.0])
+    assert metrics["tis_mean"].item() == pytest.approx(10.5 / 3)
+    assert metrics["tis_max"].item() == pytest.approx(8)
+    assert metrics["tis_truncated"].item() == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_weighing_the_advantage_is_weighing_the_tokens_loss(name):
+    """The foil multiplies each token's own loss, as other trainers do: value and gradient are the same."""
+    inputs = random_inputs(seed=3)
+    config = LossConfig(max_tokens=7)
+    weighed = replace(inputs, advantages=truncated_importance(inputs, 1.1)[0])
+    loss = LOSSES[name](weighed, config).loss
+    parts = [
+        weight * LOSSES[name](replace(inputs, advantages=inputs.advantages * one), config).loss
+        for weight, one in one_token_at_a_time(inputs, 1.1)
+    ]
+    assert loss.item() == pytest.approx(sum(parts).item(), rel=1e-10)
+    (got,) = torch.autograd.grad(loss, inputs.logprobs)
+    torch.testing.assert_close(got, torch.autograd.grad(sum(parts), inputs.logprobs)[0])
+
+
+def one_token_at_a_time(inputs: LossInputs, cap: float):
+    weights = (inputs.old_logprobs - inputs.sampling_logprobs).exp().clamp(max=cap)
+    for place in inputs.mask.nonzero().tolist():
+        one = torch.zeros_like(weights)
+        one[tuple(place)] = 1
+        yield weights[tuple(place)], one
+
+
+def test_truncated_weights_make_another_samplers_tokens_count_as_the_trainers():
+    """Exact sums over a vocabulary of two: E_sampler[w A] = E_trainer[A] while no weight is capped."""
+    sampler, trainer = table([0.8, 0.2]), table([0.5, 0.5])
+    inputs = replace(
+        inputs_of(table([1.0, 1.0]), table([1.0, -1.0])),
+        old_logprobs=trainer.log(),
+        sampling_logprobs=sampler.log(),
+    )
+    plain = (sampler * inputs.advantages).sum().item()
+    weighed = (sampler * truncated_importance(inputs, 3.0)[0]).sum().item()
+    capped = (sampler * truncated_importance(inputs, 2.0)[0]).sum().item()
+    assert plain == pytest.approx(0.6)  # what the trainer would take for the mean reward
+    assert weighed == pytest.approx((trainer * inputs.advantages).sum().item()) == 0
+    assert capped == pytest.approx(0.5 - 0.2 * 2)  # 2.5 is cut to 2: biased, and bounded
+
+
+def test_the_entropy_bonus_is_the_batchs_mean_entropy_by_hand():
+    entropy = torch.tensor([0.5, 1.5], requires_grad=True)
+    loss = entropy_bonus(entropy, 0.1, Totals(rows=3, sequences=2, tokens=8))
+    assert loss.item() == pytest.approx(-0.1 * 2.0 / 8)
+    loss.backward()
+    assert entropy.grad is not None
+    assert entropy.grad.tolist() == pytest.approx([-0.1 / 8] * 2)
+    assert entropy_bonus(torch.zeros(0), 0.1, Totals(0, 0, 0)).item() == 0
+
+
 # Against a reference in numpy, one token at a time ------------------------------------------------
 
 
-def reference_loss(name: str, inputs: LossInputs, config: LossConfig) -> float:
-    fields = {
-        key: np.asarray(getattr(inputs, key).detach(), np.float64)
-        for key in ("logprobs", "old_logprobs", "ref_logprobs", "advantages", "mask", "stream")
-    }
-    rows, width = fields["mask"].shape
+def reference_loss(
+    name: str, inputs: LossInputs, config: LossConfig, *, constants: LossInputs | None = None
+) -> float:
+    """The loss at ``inputs``; what a loss holds constant (sg) is read off ``constants``."""
+    own, held = table_of(inputs), table_of(constants or inputs)
+    rows, width = own["mask"].shape
     sequences = []
     for i in range(rows):
-        tokens = []
-        for t in range(width):
-            if not fields["mask"][i, t]:
-                continue
-            ratio = exp(fields["logprobs"][i, t] - fields["old_logprobs"][i, t])
-            advantage = fields["advantages"][i, t]
-            hi = config.eps if config.eps_hi is None else config.eps_hi
-            objective = ratio * advantage
-            if name != "importance_sampling":
-                objective = min(objective, min(max(ratio, 1 - config.eps), 1 + hi) * advantage)
-            gap = fields["ref_logprobs"][i, t] - fields["logprobs"][i, t]
-            judge = fields["stream"][i, t] == 2 and config.beta_judge is not None
-            beta = config.beta_judge if judge and config.beta_judge is not None else config.beta
-            tokens.append(-objective + beta * (exp(gap) - gap - 1))
+        places = [t for t in range(width) if own["mask"][i, t]]
+        tokens = [
+            -reference_objective(name, own, held, i, t, config) + reference_kl(own, i, t, config)
+            for t in places
+        ]
         if tokens:
             sequences.append(tokens)
     if name == "dr_grpo":
         assert config.max_tokens
         return sum(map(sum, sequences)) / (rows * config.max_tokens)
+    if name in ("dapo", "cispo", "ppo"):
+        return sum(map(sum, sequences)) / sum(map(len, sequences))
     return sum(sum(tokens) / len(tokens) for tokens in sequences) / len(sequences)
+
+
+def table_of(inputs: LossInputs) -> dict[str, np.ndarray]:
+    names = ("logprobs", "old_logprobs", "ref_logprobs", "advantages", "mask", "stream")
+    return {name: np.asarray(getattr(inputs, name).detach(), np.float64) for name in names}
+
+
+def reference_objective(name: str, own, held, i: int, t: int, config: LossConfig) -> float:
+    low, high = 1 - config.eps, 1 + (config.eps if config.eps_hi is None else config.eps_hi)
+    if name == "dapo" and config.eps_hi is None:
+        high = 1.28
+    advantage = own["advantages"][i, t]
+    ratio = exp(own["logprobs"][i, t] - own["old_logprobs"][i, t])
+    if name == "cispo":
+        held_ratio = exp(held["logprobs"][i, t] - held["old_logprobs"][i, t])
+        return min(held_ratio, high) * advantage * own["logprobs"][i, t]
+    if name == "gspo":
+        same = [
+            u
+            for u in range(own["mask"].shape[1])
+            if own["mask"][i, u] and own["stream"][i, u] == own["stream"][i, t]
+        ]
+        mean = sum(held["logprobs"][i, u] - held["old_logprobs"][i, u] for u in same) / len(same)
+        ratio = exp(mean) * exp(own["logprobs"][i, t] - held["logprobs"][i, t])
+    if name == "importance_sampling":
+        return ratio * advantage
+    clipped = min(ratio * advantage, min(max(ratio, low), high) * advantage)
+    if name == "ppo" and advantage < 0:
+        return max(clipped, config.dual_clip * advantage)
+    return clipped
+
+
+def reference_kl(own, i: int, t: int, config: LossConfig) -> float:
+    judge = own["stream"][i, t] == 2 and config.beta_judge is not None
+    beta = config.beta_judge if judge and config.beta_judge is not None else config.beta
+    d = own["logprobs"][i, t] - own["ref_logprobs"][i, t]
+    return beta * {"k1": d, "k2": d * d / 2, "k3": exp(-d) - 1 + d}[config.kl]
 
 
 CONFIGS = [
     LossConfig(max_tokens=7),
     LossConfig(eps=0.1, eps_hi=0.5, beta=0.3, max_tokens=11),
     LossConfig(beta=0.1, beta_judge=0.7, max_tokens=5),
+    LossConfig(eps=0.05, eps_hi=0.1, beta=0.2, kl="k2", max_tokens=5, dual_clip=1.2),
+    LossConfig(beta=0.2, kl="k1", max_tokens=5, dual_clip=1.05),
 ]
 
 
@@ -192,14 +453,14 @@ def test_value_and_gradient_against_the_reference(name, config, seed):
 
 
 def differences(name: str, inputs: LossInputs, config: LossConfig, step: float = 1e-6) -> np.ndarray:
-    """Central differences of the reference by each log-probability."""
+    """Central differences of the reference by each log-probability; what is held constant stays."""
     base = inputs.logprobs.detach()
     result = np.zeros(tuple(base.shape))
     for place in np.ndindex(*base.shape):
         nudge = torch.zeros_like(base)
         nudge[place] = step
-        up = reference_loss(name, replace(inputs, logprobs=base + nudge), config)
-        down = reference_loss(name, replace(inputs, logprobs=base - nudge), config)
+        up = reference_loss(name, replace(inputs, logprobs=base + nudge), config, constants=inputs)
+        down = reference_loss(name, replace(inputs, logprobs=base - nudge), config, constants=inputs)
         result[place] = (up - down) / (2 * step)
     return result
 
@@ -254,7 +515,8 @@ def test_a_streams_advantages_move_no_token_of_the_other_stream(name, silent, ot
     advantages = base.advantages.masked_fill(base.stream == silent, 0.0)
     logits = torch.randn(5, 7, 11, dtype=torch.float64, requires_grad=True)
     inputs = replace(base, logprobs=logits.log_softmax(-1)[..., 0], advantages=advantages, ref_logprobs=None)
-    LOSSES[name](inputs, LossConfig(eps=1e9, max_tokens=9)).loss.backward()
+    unbounded = LossConfig(eps=1e9, eps_hi=1e9, dual_clip=1e9, max_tokens=9)
+    LOSSES[name](inputs, unbounded).loss.backward()
     assert logits.grad is not None
     assert logits.grad[base.stream == silent].eq(0).all()
     assert logits.grad[(base.stream == other) & base.mask].abs().sum(-1).gt(0).all()
@@ -287,7 +549,7 @@ def test_metrics_carry_no_gradient(name):
 def test_a_loss_is_found_by_name_or_path():
     assert find_loss("dr_grpo") is LOSSES["dr_grpo"]
     assert find_loss("learner.losses.grpo:grpo") is LOSSES["grpo"]
-    with pytest.raises(ValueError, match=r"unknown loss 'gropo'; valid: grpo, dr_grpo, importance_sampling"):
+    with pytest.raises(ValueError, match=r"unknown loss 'gropo'; valid: grpo, dr_grpo, dapo, gspo, "):
         find_loss("gropo")
     with pytest.raises(ValueError, match=r"loss 'learner\.losses:nothing' cannot be loaded"):
         find_loss("learner.losses:nothing")

@@ -15,9 +15,10 @@ from transformers import GPT2Config, GPT2LMHeadModel, Qwen3Config, Qwen3ForCausa
 from debate.types import TurnId
 from learner import LearnerConfig, Row
 from learner import forward as forward_module
-from learner.batches import collate, micro_batches
+from learner.batches import MicroBatch, collate, micro_batches
 from learner.forward import action_logprobs
 from learner.losses import LOSSES, LossConfig, LossInputs, LossOutputs
+from learner.losses.kl import kl_penalty
 from learner.step import Learner, lr_factor
 
 VOCABULARY = 24
@@ -187,31 +188,53 @@ def test_micro_batches_keep_to_their_size_and_hold_every_row_once():
 
 @pytest.mark.parametrize("name", sorted(LOSSES))
 def test_gradient_of_the_weights_by_finite_differences(name):
-    """In float64, along random directions; old weights differ from the current, so that ratios are not 1."""
+    """In float64, along random directions; old weights differ from the current, so that ratios are not 1.
+
+    gspo's value is its gradient's only where a stream of a row shares its advantage; cispo's never is, as it
+    holds its weights constant: the differences are of the same sum with the weights of the start.
+    """
     model, reference = exact_model_of(0), exact_model_of(1)
-    batch = collate(random_rows(6))
+    batch = collate([shared_advantages(row) for row in random_rows(6)] if name == "gspo" else random_rows(6))
     with torch.no_grad():
-        batch.old = action_logprobs(model, batch)[0] + 0.15 * torch.randn(batch.mask.shape).double()
+        start = action_logprobs(model, batch)[0]
+        batch.old = start + 0.15 * torch.randn(batch.mask.shape).double()
         batch.ref = action_logprobs(reference, batch)[0]
+    config = LossConfig(eps=0.2, beta=0.05, beta_judge=0.2, max_tokens=12)
 
     def loss() -> torch.Tensor:
-        inputs = LossInputs(
-            action_logprobs(model, batch)[0],
-            batch.old,
-            batch.sampling_logprobs,
-            batch.ref,
-            batch.advantages,
-            batch.mask,
-            batch.stream,
-        )
-        return LOSSES[name](inputs, LossConfig(eps=0.2, beta=0.05, beta_judge=0.2, max_tokens=12)).loss
+        return LOSSES[name](inputs_of(batch, action_logprobs(model, batch)[0]), config).loss
+
+    def with_weights_of_the_start() -> torch.Tensor:
+        logprobs = action_logprobs(model, batch)[0]
+        weights = (start - batch.old).exp().clamp(max=1.2)
+        tokens = -weights * batch.advantages * logprobs + kl_penalty(inputs_of(batch, logprobs), config)[0]
+        return tokens[batch.mask].mean()
 
     parameters = list(model.parameters())
     gradients = torch.autograd.grad(loss(), parameters)
+    value = with_weights_of_the_start if name == "cispo" else loss
     for _ in range(4):
         direction = [torch.randn_like(parameter) for parameter in parameters]
         slope = sum(float((g * d).sum()) for g, d in zip(gradients, direction, strict=True))
-        assert difference(loss, parameters, direction) == pytest.approx(slope, rel=1e-5, abs=1e-9)
+        assert difference(value, parameters, direction) == pytest.approx(slope, rel=1e-5, abs=1e-9)
+
+
+def inputs_of(batch: MicroBatch, logprobs: torch.Tensor) -> LossInputs:
+    assert batch.old is not None
+    return LossInputs(
+        logprobs,
+        batch.old,
+        batch.sampling_logprobs,
+        batch.ref,
+        batch.advantages,
+        batch.mask,
+        batch.stream,
+    )
+
+
+def shared_advantages(row: Row) -> Row:
+    by_stream = np.array([0.0, 1.3, -0.7], np.float32)
+    return replace(row, advantages=by_stream[row.stream])
 
 
 @torch.no_grad()

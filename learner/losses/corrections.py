@@ -1,0 +1,36 @@
+"""What changes a loss from outside, whichever it is: truncated importance weights, and an entropy bonus."""
+
+from __future__ import annotations
+
+from torch import Tensor, where
+
+from learner.losses.types import LossInputs, Totals, token_statistics
+
+
+def truncated_importance(inputs: LossInputs, cap: float) -> tuple[Tensor, dict[str, Tensor]]:
+    """Return the advantages (B, T) times min(exp(old_logprob - sampling_logprob), cap), and the metrics.
+
+    Tokens were drawn by the sampler and are learnt by the trainer, whose probabilities differ with kernels
+    and precision; the weight corrects for it, and the cap bounds its variance [truncated importance
+    sampling: Ionides 2008; Yao et al., "Your efficient RL framework secretly brings you off-policy RL
+    training", 2025]. Weights are not negative and every loss here is linear in the size of an advantage, so
+    weighing the advantage is weighing the token's loss. ``tis_mean`` and ``tis_max`` are of the weights
+    before the cap, ``tis_truncated`` is the share beyond it.
+    """
+    mask = inputs.mask.bool()
+    gap = where(mask, inputs.old_logprobs, 0.0) - where(mask, inputs.sampling_logprobs, 0.0)
+    weights = gap.detach().exp()
+    metrics = token_statistics("tis", weights, mask)
+    truncated = token_statistics("tis", (weights > cap).float(), mask)
+    if truncated:
+        metrics["tis_truncated"] = truncated["tis_mean"]
+    return weights.clamp(max=cap) * inputs.advantages, metrics
+
+
+def entropy_bonus(entropy: Tensor, weight: float, totals: Totals) -> Tensor:
+    """Return -weight * mean entropy, a part of the loss, from the masked tokens' entropies (n,) in nats.
+
+    The mean is over all tokens of the batch, ``totals``, whatever the loss divides by, so that one weight
+    means the same under every loss [the entropy bonus of PPO, arXiv 1707.06347].
+    """
+    return -weight * entropy.sum() / max(totals.tokens, 1)
