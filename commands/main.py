@@ -69,6 +69,26 @@ def play(
     run_play(config, problem, answer=answer, seed=seed, overrides=overrides or [])
 
 
+@app.command()
+def export(
+    run: Annotated[str, typer.Argument(help="The folder of a run.")],
+    merge: Annotated[
+        bool, typer.Option("--merge", help="Add a LoRA adapter into its base's weights.")
+    ] = False,
+    out: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="Where to; RUN/export if not given.")
+    ] = None,
+    dtype: Annotated[
+        str | None, typer.Option(help="float32, bfloat16 or float16; as trained if not given.")
+    ] = None,
+    overrides: Overrides = None,
+) -> None:
+    """Write a run's newest weights as a folder that transformers, peft and vLLM load, with a model card."""
+    from commands.export import run_export
+
+    run_export(run, out=out, merge=merge, dtype=dtype, overrides=overrides or [])
+
+
 def run() -> None:
     """Run the command line (the ``debate`` script)."""
     warnings.formatwarning = lambda message, *_, **__: f"debate: note: {one_line(message)}\n"

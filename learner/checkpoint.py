@@ -78,7 +78,7 @@ def save_checkpoint(
     with _clear_errors(final), _removed_on_error(fresh):
         _clear_unfinished(folder)
         fresh.mkdir(parents=True)
-        _write_model(fresh / "model", model)
+        write_model(fresh / "model", model)
         write_trainer(fresh / "trainer.pt", optimizer, scheduler)
         _write_json(fresh / "state.json", {"state": encode(state, TrainState), "rng": plain_generators()})
         _write_json(fresh / "manifest.json", {"format": FORMAT, "files": _inventory(fresh)})
@@ -185,7 +185,8 @@ def _write_json(path: Path, value: object) -> None:
     path.write_text(json.dumps(value, allow_nan=False), encoding="ascii")
 
 
-def _write_model(folder: Path, model: Any) -> None:
+def write_model(folder: Path, model: Any) -> None:
+    """Write adapter or weights as ``save_pretrained`` does, without its progress bar."""
     from transformers.utils import logging
 
     extra = {"save_embedding_layers": False} if hasattr(model, "peft_config") else {}

@@ -55,13 +55,19 @@ class Evaluation:
     ungraded: int = 0
 
     def metrics(self) -> dict[str, float]:
-        """Return the figures under the names of metrics.jsonl."""
-        rounds = {f"eval/debate/round_{r}": figure.value for r, figure in enumerate(self.rounds)}
-        return rounds | {
-            "eval/debate/winner": self.winner.value,
-            "eval/direct/self_consistency": self.self_consistency.value,
-            "eval/debate/winner_minus_self_consistency": self.winner_minus_self_consistency.value,
+        """Return the figures under the names of metrics.jsonl, with the bounds of their 95% intervals."""
+        estimates = {f"debate/round_{r}": figure for r, figure in enumerate(self.rounds)} | {
+            "debate/winner": self.winner,
+            "direct/self_consistency": self.self_consistency,
+            "debate/winner_minus_self_consistency": self.winner_minus_self_consistency,
+        }
+        figures: dict[str, float] = {}
+        for name, estimate in estimates.items():
+            figures[f"eval/{name}"] = estimate.value
+            figures |= {f"eval/{name}/low": estimate.low, f"eval/{name}/high": estimate.high}
+        return figures | {
             "eval/debate/valid_xml": self.valid_xml,
+            "eval/problems": float(self.winner.clusters),
             "eval/ungraded": float(self.ungraded),
         }
 

@@ -25,15 +25,13 @@ from learner.evaluate import Evaluation, evaluate
 from learner.models import load_model
 from learner.problems import Problems, load_run_problems
 from learner.run_folder import RunFolder, open_run, plain_config
+from learner.run_weights import WARM_START, newest_weights
 from learner.step import Learner
 from learner.tracking import Trackers, open_trackers
 from learner.vocabulary import tiny_vocabulary
 from learner.warm_start import warm_start
 from rewards import check_scheme
 from transcripts import Record, set_aside_from
-
-WARM_START = "warm_start"
-"""The folder of a run that keeps the weights after the warm start: the reference of the KL."""
 
 LEAST_TEMPERATURE = 0.01
 """Below it sampling is greedy in all but name, and log-probabilities lose their digits."""
@@ -159,10 +157,7 @@ def open_policy(config: Config, run: Path | None) -> Policy:
     """Return a policy to play with: the configured model, with a run's newest weights if one is given."""
     model, _, policy = make_policy(config)
     if run is not None:
-        path = latest_good(run / "checkpoints") or latest_good(run / WARM_START)
-        if path is None:
-            raise ValueError(f"{run}: holds no checkpoint; train it first")
-        load_checkpoint(path, model=model, restore_rng=False, verify=False)
+        load_checkpoint(newest_weights(run), model=model, restore_rng=False, verify=False)
     return policy
 
 

@@ -164,15 +164,21 @@ def test_one_agent_alone():
 
 def test_metrics_have_the_names_of_metrics_jsonl(found):
     evaluation, _ = found
-    assert evaluation.metrics() == {
+    metrics = evaluation.metrics()
+    bounds = {name: metrics.pop(name) for name in list(metrics) if name.endswith(("/low", "/high"))}
+    assert metrics == {
         "eval/debate/round_0": evaluation.rounds[0].value,
         "eval/debate/round_1": evaluation.rounds[1].value,
         "eval/debate/winner": 1.0,
         "eval/direct/self_consistency": 0.0,
         "eval/debate/winner_minus_self_consistency": 1.0,
         "eval/debate/valid_xml": 12 / 18,
+        "eval/problems": 2.0,
         "eval/ungraded": 0.0,
     }
+    assert len(bounds) == 10
+    low, high = bounds["eval/debate/winner/low"], bounds["eval/debate/winner/high"]
+    assert (low, high) == (pytest.approx(0.342, abs=5e-4), 1.0)  # Wilson, 2 of 2
 
 
 class Unsure(Exact):

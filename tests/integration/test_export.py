@@ -1,0 +1,196 @@
+"""Exported weights, loaded by the lines of their own README in a process that knows nothing of ours."""
+
+from __future__ import annotations
+
+import errno
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+import learner.export
+from commands.config import load_config
+from commands.runs import open_run_folder
+from learner.config import Config
+from learner.run_weights import load_kept, newest_weights
+from learner.step_lines import read_metrics
+from learner.train import train
+
+IDS = [[7, 9, 30, 41, 52, 60, 8, 7], [5, 80, 81, 6, 90, 12, 100, 33]]
+TEXT = "<solution> 3 + 4 = 7. \\boxed{ 3 4}</solution>, ünïcode 👩‍🔬"
+OURS = ("commands", "debate", "envs", "learner", "rewards", "transcripts")
+CHAT = [{"role": "user", "content": "Target 7. Numbers 3 4 5."}]
+ASK = f"""
+import json, sys, torch
+with torch.no_grad():
+    table = model(torch.tensor({IDS})).logits.float().log_softmax(-1)
+ours = [name for name in {OURS} if sys.modules[name] is not None]
+print(json.dumps({{
+    "logprobs": table.tolist(),
+    "ids": tokenizer({TEXT!r})["input_ids"],
+    "chat": tokenizer.apply_chat_template({CHAT!r}, tokenize=False, add_generation_prompt=True),
+    "end": tokenizer.eos_token_id,
+    "max_new_tokens": model.generation_config.max_new_tokens,
+    "eos": model.generation_config.eos_token_id,
+    "ours": ours,
+}}))
+"""
+LORA = ["model.lora_rank=4", "learner.lr=0.05", "learner.adam_eps=1e-4"]
+
+
+@pytest.fixture(scope="module")
+def runs(tiny_recipe, tmp_path_factory):
+    """Two short runs, of full weights and of an adapter, in a folder of their own."""
+    folder = tmp_path_factory.mktemp("runs")
+    for name, more in {"full": ["held_out.every=2", "learner.lr=0.01"], "lora": LORA}.items():
+        where = [f"run.dir={folder / name}", "logging.progress=none"]
+        train(load_config(Config, tiny_recipe, [*where, *more]))
+    return folder
+
+
+@pytest.fixture
+def export(runs, debate_command, monkeypatch):
+    """Return call(*arguments) -> (exit code, stdout, stderr) of ``debate export`` beside the runs."""
+    monkeypatch.chdir(runs)
+    return lambda *arguments: debate_command("export", *arguments)
+
+
+def card_code(folder: Path) -> str:
+    [code] = re.findall(r"```python\n(.*?)\n```", (folder / "README.md").read_text(), re.DOTALL)
+    assert len(code.splitlines()) == 3
+    return code
+
+
+def loaded_elsewhere(code: str, cwd: Path) -> dict:
+    """Run the lines of a model card where our packages cannot be imported, and ask the model."""
+    hidden = f"import sys; sys.modules |= dict.fromkeys({OURS})\n"  # None: cannot be imported
+    done = subprocess.run(
+        [sys.executable, "-c", hidden + code + ASK], cwd=cwd, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def loaded_here(run: Path, *overrides: str):
+    path, config = open_run_folder(str(run), overrides)
+    model, tokenizer = load_kept(config, newest_weights(path))
+    with torch.no_grad():
+        table = model(torch.tensor(IDS)).logits.float().log_softmax(-1)
+    return table, tokenizer, model
+
+
+def assert_same(found: dict, table, tokenizer, *, within: float):
+    assert found["ours"] == []
+    torch.testing.assert_close(torch.tensor(found["logprobs"]), table, atol=within, rtol=0)
+    assert found["ids"] == tokenizer(TEXT)["input_ids"]
+    assert found["chat"] == tokenizer.apply_chat_template(CHAT, tokenize=False, add_generation_prompt=True)
+    assert (found["end"], found["eos"], found["max_new_tokens"]) == (0, [0], 24)
+
+
+def test_full_weights_load_with_the_lines_of_their_card(export, runs):
+    code, out, err = export("full")
+    assert (code, err) == (0, "")
+    folder = runs / "full/export"
+    assert card_code(folder) in out
+    table, tokenizer, _ = loaded_here(runs / "full")
+    assert_same(loaded_elsewhere(card_code(folder), runs), table, tokenizer, within=1e-6)
+    assert (folder / "chat_template.jinja").is_file()
+
+
+def test_an_adapter_loads_on_its_base(export, runs):
+    assert export("lora")[0] == 0
+    folder = runs / "lora/export"
+    settings = json.loads((folder / "adapter_config.json").read_text())
+    assert settings["base_model_name_or_path"] == str(folder / "base")
+    assert (settings["r"], settings["peft_type"]) == (4, "LORA")
+    table, tokenizer, model = loaded_here(runs / "lora")
+    assert_same(loaded_elsewhere(card_code(folder), runs), table, tokenizer, within=1e-6)
+    with model.disable_adapter(), torch.no_grad():
+        base = model(torch.tensor(IDS)).logits.float().log_softmax(-1)
+    assert float((base - table).abs().max()) > 1e-3  # the adapter was trained, and counts
+
+
+def test_a_merged_adapter_is_a_plain_model(export, runs):
+    assert export("lora", "--merge", "--out", "merged")[0] == 0
+    assert not (runs / "merged/adapter_config.json").exists()
+    table, tokenizer, _ = loaded_here(runs / "lora")
+    assert_same(loaded_elsewhere(card_code(runs / "merged"), runs), table, tokenizer, within=1e-5)
+    facts = json.loads((runs / "merged/export.json").read_text())
+    assert (facts["kind"], facts["checkpoint"], facts["policy_version"]) == (
+        "merged",
+        "checkpoints/step_000002",
+        2,
+    )
+
+
+def test_the_type_of_the_weights_can_be_chosen(export, runs):
+    assert export("full", "--dtype", "bfloat16", "--out", "half")[0] == 0
+    assert {value.dtype for value in load_file(runs / "half/model.safetensors").values()} == {torch.bfloat16}
+    code, _, err = export("full", "--dtype", "int8")
+    assert (code, err) == (2, "debate: --dtype int8: unknown; valid: float32, bfloat16, float16\n")
+
+
+def test_the_card_has_the_recipe_and_the_figures_of_the_run(export, runs):
+    assert export("full")[0] == 0
+    card = (runs / "full/export/README.md").read_text()
+    [recipe] = re.findall(r"```toml\n(.*?)\n```", card, re.DOTALL)
+    assert tomllib.loads(recipe) == tomllib.loads((runs / "full/config.toml").read_text())
+    last = read_metrics(runs / "full/metrics.jsonl")[-1]
+    winner, low, high = (last[f"eval/debate/winner{part}"] for part in ("", "/low", "/high"))
+    assert f"| voted winner of a debate | {winner:.3f} | {low:.3f} to {high:.3f} |" in card
+    assert "On 2 held-out problems after step 2" in card
+    assert "torch 2." in card
+    [prompt] = re.findall(r"## A prompt as in training\n\n```text\n(.*?)\n```", card, re.DOTALL)
+    assert "Target" in prompt
+
+
+def test_an_export_is_replaced_and_nothing_else_is(export, runs):
+    assert export("full", "--out", "again")[0] == 0
+    (runs / "again/stale").touch()
+    assert export("full", "--out", "again")[0] == 0
+    assert not (runs / "again/stale").exists()
+    code, _, err = export("lora", "--out", "again")
+    assert code == 2
+    assert err == f"debate: --out again: holds an export of {runs / 'full'}; choose another folder\n"
+    (runs / "mine").mkdir(exist_ok=True)
+    (runs / "mine/notes").write_text("keep")
+    code, _, err = export("full", "--out", "mine")
+    assert (code, err) == (
+        2,
+        "debate: --out mine: holds something that is no export; choose another folder\n",
+    )
+    assert (runs / "mine/notes").read_text() == "keep"
+    assert export("full", "--out", "mine/notes")[0] == 2
+
+
+def test_a_full_disk_leaves_the_earlier_export(export, runs, monkeypatch):
+    assert export("full", "--out", "whole")[0] == 0
+    before = {path.name: path.read_bytes() for path in (runs / "whole").iterdir()}
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device", "README.md")
+
+    monkeypatch.setattr(learner.export, "model_card", full)
+    code, _, err = export("full", "--out", "whole")
+    assert (code, err) == (2, "debate: --out whole: cannot write README.md: No space left on device\n")
+    assert {path.name: path.read_bytes() for path in (runs / "whole").iterdir()} == before
+    assert export("full", "--out", "fresh")[0] == 2
+    assert not [
+        path.name for path in runs.iterdir() if "fresh" in path.name or path.name.startswith(".whole")
+    ]
+
+
+def test_what_is_no_run_or_has_no_weights_is_refused(export, runs):
+    code, _, err = export("nowhere")
+    assert (code, err) == (2, "debate: nowhere: not the folder of a run (no config.toml in it)\n")
+    (runs / "empty").mkdir(exist_ok=True)
+    (runs / "empty/config.toml").write_text((runs / "full/config.toml").read_text())
+    code, _, err = export("empty")
+    assert (code, err) == (2, "debate: empty: holds no checkpoint; train it first\n")
+    assert not (runs / "empty/export").exists()
