@@ -38,6 +38,21 @@ class MicroBatch:
         return self.input_ids.numel() - self.length
 
 
+def fresh_rows(
+    rows: Sequence[Row], version: int, max_staleness: int | None
+) -> tuple[list[Row], dict[str, float]]:
+    """Return the rows whose weights are at most ``max_staleness`` updates old (None: all), and the counts.
+
+    The age of a row is ``version``, the present number of updates of the policy, less the row's own. Rows
+    grow old where debates are held while the learner learns; in a loop that waits for them the age is 0.
+    """
+    ages = [version - row.policy_version for row in rows]
+    most = max(ages, default=0) if max_staleness is None else max_staleness
+    kept = [row for row, age in zip(rows, ages, strict=True) if age <= most]
+    metrics = {"stale_rows": float(len(rows) - len(kept))}
+    return kept, metrics | ({"staleness_max": float(max(ages))} if ages else {})
+
+
 def micro_batches(
     rows: Sequence[Row], max_tokens: int, *, device: torch.device | str = "cpu", pad_id: int = 0
 ) -> list[MicroBatch]:

@@ -30,6 +30,17 @@ class LearnerConfig(Settings):
     """Weight of the KL to the reference; 0 keeps no reference."""
     beta_judge: float | None = Field(default=None, ge=0)
     """The same for judge tokens; None means beta."""
+    kl: Literal["k1", "k2", "k3"] = "k3"
+    """Estimator of that KL: "k3" and "k2" make sense as a loss, "k1" as a reward."""
+    kl_in: Literal["loss", "reward"] = "loss"
+    """Whether beta * KL is added to the loss, or taken from the advantage of each token."""
+    entropy_bonus: float = Field(default=0.0, ge=0)
+    """Weight of the mean entropy, which is added to what is maximised."""
+    tis_cap: float | None = Field(default=None, gt=0)
+    """Weigh each token by exp(trainer - sampler), at most this (truncated importance sampling; 2 is usual);
+    None does not. For samplers whose log-probabilities are not the trainer's: look at ``mismatch_kl``."""
+    max_staleness: int | None = Field(default=None, ge=0)
+    """Drop rows sampled from weights more than so many steps old; None keeps all."""
     lr: float = Field(default=3e-5, gt=0)
     """Peak learning rate."""
     betas: tuple[float, float] = (0.9, 0.95)
@@ -50,6 +61,11 @@ class LearnerConfig(Settings):
     """Passes over a step's rows."""
     micro_batch_tokens: int = Field(default=8192, ge=1)
     """Padded tokens in one forward pass; it changes memory and speed, not the result."""
+    gradient_checkpointing: bool = False
+    """Keep no activations of the layers and compute them again in the backward pass: less memory, a third
+    slower, the same result."""
+    max_bad_steps: int = Field(default=10, ge=1)
+    """So many steps in a row without a finite gradient or reward end the run."""
     old_logprobs: Literal["recompute", "sampling"] = "recompute"
     """Ratios are relative to the trainer's log-probabilities before the first update, or the sampler's."""
     seed: int = 0
@@ -66,6 +82,15 @@ class LearnerConfig(Settings):
     def _decay_rates(self) -> Self:
         if not all(0 <= beta < 1 for beta in self.betas):
             raise ValueError(f"betas must lie in [0, 1), got {self.betas}")
+        return self
+
+    @model_validator(mode="after")
+    def _weights_of_something(self) -> Self:
+        if self.tis_cap is not None and self.old_logprobs == "sampling":
+            raise ValueError(
+                'tis_cap weighs the trainer against the sampler, and with old_logprobs = "sampling" both are '
+                'the sampler; leave out tis_cap, or set old_logprobs = "recompute"'
+            )
         return self
 
     @property

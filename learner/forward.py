@@ -24,8 +24,9 @@ def action_logprobs(
     """Return log-probabilities (B, T), 0 outside the mask, and the n masked tokens' entropies (n,), in nats.
 
     Both at each row's temperature; the entropies carry a gradient only when asked for. Token t is read off
-    position t - 1; the head runs on those positions only. Rows are padded on the right, so causal attention alone keeps padding out of every real position
-    and no attention mask is passed: that keeps the fast attention kernels.
+    position t - 1; the head runs on those positions only. Rows are padded on the right, so causal attention
+    alone keeps padding out of every real position and no attention mask is passed: that keeps the fast
+    attention kernels.
     """
     base = model.get_base_model() if hasattr(model, "get_base_model") else model  # peft's wrapper
     where = batch.mask[:, 1:].flatten().nonzero().squeeze(1)

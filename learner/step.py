@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import copy
-import logging
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
@@ -15,17 +13,19 @@ import torch
 from torch import Tensor, nn
 
 from debate.seeds import derive_seed
-from learner.batches import MicroBatch, micro_batches
+from learner.batches import MicroBatch, fresh_rows, micro_batches
 from learner.config_learner import LearnerConfig
 from learner.forward import action_logprobs
 from learner.losses import LossConfig, LossInputs, Totals, find_loss
+from learner.losses.corrections import entropy_bonus, truncated_importance
+from learner.losses.kl import kl_as_reward
 from learner.losses.types import token_statistics
-from learner.tally import Tally
+from learner.schedule import lr_factor
+from learner.step_checks import check_dtypes, check_settings
+from learner.tally import Tally, sizes, tally_mismatch
 from learner.types import Row
 
-__all__ = ["Learner", "LearnerConfig", "lr_factor"]
-
-log = logging.getLogger(__name__)
+__all__ = ["Learner", "LearnerConfig"]
 
 
 class Learner:
@@ -33,7 +33,8 @@ class Learner:
 
     The reference of a LoRA model is the model with its adapter off; of full weights, ``reference`` or a
     frozen copy made here. So build the learner before a checkpoint's weights are loaded, or pass the
-    reference. Only parameters that require a gradient are trained.
+    reference. Only parameters that require a gradient are trained. ``bad_steps`` counts the last steps in a
+    row that could not move the weights; who holds the loop compares it with ``config.max_bad_steps``.
     """
 
     def __init__(
@@ -44,15 +45,19 @@ class Learner:
         total_steps: int | None = None,
         reference: nn.Module | None = None,
     ) -> None:
-        _check(config, total_steps)
+        check_settings(config, total_steps)
         self.model = model
         self.config = config
         self.total_steps = total_steps
-        self.steps = 0
+        self.steps = self.bad_steps = 0
         self.reference = reference
         if reference is None and config.needs_reference and not hasattr(model, "disable_adapter"):
             self.reference = copy.deepcopy(model).requires_grad_(False).eval()
         self.parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        check_dtypes(self.parameters)
+        if config.gradient_checkpointing:  # in training mode alone: sampling is as it was
+            checkpointing: Any = model
+            checkpointing.gradient_checkpointing_enable({"use_reentrant": False})
         self.optimizer = torch.optim.AdamW(
             self.parameters,
             lr=config.lr,
@@ -60,6 +65,8 @@ class Learner:
             eps=config.adam_eps,
             weight_decay=config.weight_decay,
         )
+        half = any(parameter.dtype == torch.float16 for parameter in model.parameters())
+        self.scaler = torch.amp.GradScaler(self.parameters[0].device.type, enabled=half)
         self._loss = find_loss(config.loss)
         self._loss_config = LossConfig(
             eps=config.eps,
@@ -67,40 +74,62 @@ class Learner:
             beta=config.beta,
             max_tokens=config.max_tokens,
             beta_judge=config.beta_judge,
+            kl=config.kl,
+            dual_clip=config.dual_clip,
         )
 
     def step(self, rows: Sequence[Row]) -> dict[str, float]:
         """Update the weights ``epochs * minibatches`` times (fewer when rows are few); return the metrics.
 
         ``mismatch_*`` compare trainer and sampler before the first update; ``kl_*`` are towards the
-        reference. An update whose gradient is not finite is left out and counted in ``skipped_updates``.
+        reference. An update whose gradient is not finite is left out and counted in ``skipped_updates``;
+        a step with no other is bad.
         """
         tally = Tally()
         lr = self._set_lr()
+        rows, ages = fresh_rows(rows, self.steps, self.config.max_staleness)
         minibatches = self._minibatches(rows)
         self._before_updates(minibatches, tally)
         self.model.train()
         outcomes = [self._update(batch, tally) for _ in range(self.config.epochs) for batch in minibatches]
         self.model.eval()
+        self._count_step(outcomes)
+        batches = [batch for minibatch in minibatches for batch in minibatch]
+        updates = {
+            "lr": lr,
+            "updates": float(sum(outcomes)),
+            "skipped_updates": float(len(outcomes) - sum(outcomes)),
+            "bad_steps": float(self.bad_steps),
+        }
+        scale = {"loss_scale": self.scaler.get_scale()} if self.scaler.is_enabled() else {}
+        return tally.result() | sizes(rows, batches) | ages | updates | scale
+
+    def skip(self) -> dict[str, float]:
+        """Leave a step out whose rewards are of no use, count it as bad, and return the metrics."""
+        lr = self._set_lr()
+        self._count_step([False])
+        return {"lr": lr, "updates": 0.0, "skipped_updates": 0.0, "bad_steps": float(self.bad_steps)}
+
+    def _count_step(self, outcomes: Sequence[bool]) -> None:
+        """Count a step by whether its updates were applied; one without any is neither good nor bad."""
         self.steps += 1
-        sizes = _sizes(rows, [batch for minibatch in minibatches for batch in minibatch])
-        return (
-            tally.result()
-            | sizes
-            | {
-                "lr": lr,
-                "updates": float(sum(outcomes)),
-                "skipped_updates": float(len(outcomes) - sum(outcomes)),
-            }
-        )
+        self.bad_steps = 0 if any(outcomes) else self.bad_steps + bool(outcomes)
 
     def state_dict(self) -> dict[str, Any]:
         """Return what a resumed run needs beside the weights."""
-        return {"optimizer": self.optimizer.state_dict(), "steps": self.steps}
+        return {
+            "optimizer": self.optimizer.state_dict(),
+            "steps": self.steps,
+            "bad_steps": self.bad_steps,
+            "scaler": self.scaler.state_dict(),
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take up a state from ``state_dict``."""
         self.optimizer.load_state_dict(state["optimizer"])
+        self.bad_steps = int(state["bad_steps"])
+        if state["scaler"] and self.scaler.is_enabled():
+            self.scaler.load_state_dict(state["scaler"])
         self.go_on(int(state["steps"]))
 
     def go_on(self, steps: int) -> None:
@@ -148,7 +177,7 @@ class Learner:
                     batch.old = batch.sampling_logprobs
                 else:
                     batch.old = action_logprobs(self.model, batch)[0]
-                    _tally_mismatch(batch, batch.old, tally)
+                    tally_mismatch(batch, batch.old, tally)
 
     def _reference_logprobs(self, batch: MicroBatch) -> Tensor:
         if self.reference is not None:
@@ -161,59 +190,45 @@ class Learner:
         """Apply the gradient of all micro-batches; return False when it was not finite and was left out."""
         config = replace(self._loss_config, totals=_totals(minibatch))
         loss = sum(self._backward(batch, config, tally) for batch in minibatch)
+        self.scaler.unscale_(self.optimizer)
         norm = float(nn.utils.clip_grad_norm_(self.parameters, self.config.max_grad_norm))
         finite = math.isfinite(norm)
         if finite:
-            self.optimizer.step()
+            self.scaler.step(self.optimizer)
             clipped = float(norm > self.config.max_grad_norm)
             tally.add({"loss": loss, "grad_norm": norm, "grad_norm_max": norm, "grad_clipped": clipped})
+        self.scaler.update()
         self.optimizer.zero_grad(set_to_none=True)
         return finite
 
     def _backward(self, batch: MicroBatch, config: LossConfig, tally: Tally) -> float:
-        logprobs, entropy = action_logprobs(self.model, batch)
+        bonus = self.config.entropy_bonus
+        logprobs, entropy = action_logprobs(self.model, batch, entropy_gradient=bonus > 0)
         if batch.old is None:
-            _tally_mismatch(batch, logprobs.detach(), tally)
+            tally_mismatch(batch, logprobs.detach(), tally)
             from_sampler = self.config.old_logprobs == "sampling"
             batch.old = batch.sampling_logprobs if from_sampler else logprobs.detach()
-        outputs = self._loss(_inputs(batch, logprobs, batch.old), config)
-        outputs.loss.backward()
-        tally.add(outputs.metrics, weight=len(entropy))
+        inputs, corrections = self._corrected(_inputs(batch, logprobs, batch.old))
+        in_reward = self.config.kl_in == "reward"
+        outputs = self._loss(inputs, replace(config, beta=0.0, beta_judge=0.0) if in_reward else config)
+        loss = outputs.loss
+        if bonus and config.totals is not None:
+            loss = loss + entropy_bonus(entropy, bonus, config.totals)
+        self.scaler.scale(loss).backward()
+        tally.add(outputs.metrics | corrections, weight=len(entropy))
+        entropy = entropy.detach()
         tally.add(token_statistics("entropy", entropy, torch.ones_like(entropy)), weight=len(entropy))
-        return float(outputs.loss.detach())
+        return float(loss.detach())
 
-
-def lr_factor(step: int, *, warmup: int, schedule: str, total: int | None) -> float:
-    """Return the share of the peak learning rate at a step (from 0), in [0, 1].
-
-    Warm-up rises to 1 at step ``warmup - 1``; linear and cosine then fall to 0 at step ``total``.
-
-    >>> [lr_factor(s, warmup=2, schedule="linear", total=6) for s in range(7)]
-    [0.5, 1.0, 1.0, 0.75, 0.5, 0.25, 0.0]
-    """
-    if step < warmup:
-        return (step + 1) / warmup
-    if schedule == "constant" or total is None:
-        return 1.0
-    progress = min((step - warmup) / max(total - warmup, 1), 1.0)
-    return 1 - progress if schedule == "linear" else (1 + math.cos(math.pi * progress)) / 2
-
-
-def _check(config: LearnerConfig, total_steps: int | None) -> None:
-    if config.schedule != "constant" and total_steps is None:
-        raise ValueError(
-            f"learner.schedule={config.schedule!r} needs the run's number of steps (total_steps)"
-        )
-    if config.loss == "dr_grpo" and config.max_tokens is None:
-        raise ValueError("learner.loss='dr_grpo' needs learner.max_tokens, its constant divisor; got None")
-    if config.loss == "dr_grpo":
-        log.info("dr_grpo: gradients are about 5 times weaker than grpo's at the same learning rate")
-    if config.adam_eps < 1e-6 and config.warmup_steps == 0:
-        warnings.warn(
-            f"learner.adam_eps={config.adam_eps} without warm-up is known to explode; "
-            "set learner.adam_eps to 1e-5 or learner.warmup_steps to 30",
-            stacklevel=3,
-        )
+    def _corrected(self, inputs: LossInputs) -> tuple[LossInputs, dict[str, Tensor]]:
+        """Return the inputs with the advantages that count: less the KL, times the importance weights."""
+        metrics: dict[str, Tensor] = {}
+        if self.config.kl_in == "reward":
+            inputs = replace(inputs, advantages=kl_as_reward(inputs, self._loss_config))
+        if self.config.tis_cap is not None:
+            advantages, metrics = truncated_importance(inputs, self.config.tis_cap)
+            inputs = replace(inputs, advantages=advantages)
+        return inputs, metrics
 
 
 def _totals(minibatch: Sequence[MicroBatch]) -> Totals:
@@ -235,23 +250,3 @@ def _inputs(batch: MicroBatch, logprobs: Tensor, old: Tensor) -> LossInputs:
         mask=batch.mask,
         stream=batch.stream,
     )
-
-
-def _tally_mismatch(batch: MicroBatch, logprobs: Tensor, tally: Tally) -> None:
-    """Count how far the trainer is from the sampler: |lp - sampled lp|, and k3 of KL(sampler, trainer)."""
-    difference = (logprobs - batch.sampling_logprobs)[batch.mask]
-    kl = (difference.expm1() - difference).mean() if difference.numel() else 0.0
-    everywhere = torch.ones_like(difference)
-    tally.add(
-        token_statistics("mismatch", difference.abs(), everywhere) | {"mismatch_kl": kl}, len(difference)
-    )
-
-
-def _sizes(rows: Sequence[Row], batches: Sequence[MicroBatch]) -> dict[str, float]:
-    positions = sum(batch.input_ids.numel() for batch in batches)
-    return {
-        "rows": float(len(rows)),
-        "action_tokens": float(sum(int(row.action_mask.sum()) for row in rows)),
-        "padded_tokens": float(positions),
-        "padding_share": sum(batch.padding for batch in batches) / max(positions, 1),
-    }

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+import torch
 from torch import Tensor
+
+from learner.batches import MicroBatch
+from learner.losses.types import token_statistics
+from learner.types import Row
 
 
 class Tally:
@@ -37,3 +42,24 @@ class Tally:
             name: total / self._weights[name] for name, total in self._sums.items() if self._weights[name]
         }
         return means | self._maxima
+
+
+def tally_mismatch(batch: MicroBatch, logprobs: Tensor, tally: Tally) -> None:
+    """Count how far the trainer is from the sampler: |lp - sampled lp|, and k3 of KL(sampler, trainer)."""
+    difference = (logprobs - batch.sampling_logprobs)[batch.mask]
+    kl = (difference.expm1() - difference).mean() if difference.numel() else 0.0
+    everywhere = torch.ones_like(difference)
+    tally.add(
+        token_statistics("mismatch", difference.abs(), everywhere) | {"mismatch_kl": kl}, len(difference)
+    )
+
+
+def sizes(rows: Sequence[Row], batches: Sequence[MicroBatch]) -> dict[str, float]:
+    """Return how much a step learnt from, in rows and tokens."""
+    positions = sum(batch.input_ids.numel() for batch in batches)
+    return {
+        "rows": float(len(rows)),
+        "action_tokens": float(sum(int(row.action_mask.sum()) for row in rows)),
+        "padded_tokens": float(positions),
+        "padding_share": sum(batch.padding for batch in batches) / max(positions, 1),
+    }

@@ -19,7 +19,8 @@ from learner.batches import MicroBatch, collate, micro_batches
 from learner.forward import action_logprobs
 from learner.losses import LOSSES, LossConfig, LossInputs, LossOutputs
 from learner.losses.kl import kl_penalty
-from learner.step import Learner, lr_factor
+from learner.schedule import lr_factor
+from learner.step import Learner
 
 VOCABULARY = 24
 
@@ -35,9 +36,8 @@ def model_of(seed: int = 0, **changes) -> Qwen3ForCausalLM:
         num_key_value_heads=1,
         head_dim=16,
         max_position_embeddings=64,
-        tie_word_embeddings=True,
         initializer_range=0.3,
-        **changes,
+        **{"tie_word_embeddings": True, **changes},
     )
     return Qwen3ForCausalLM(config).eval()
 
@@ -483,10 +483,295 @@ def test_a_tiny_adam_eps_without_warm_up_is_warned_about():
 
 def test_dr_grpo_is_weaker_than_grpo_at_the_same_learning_rate(caplog):
     norms = {}
-    with caplog.at_level("INFO", logger="learner.step"):
+    with caplog.at_level("INFO", logger="learner.step_checks"):
         for loss in ("grpo", "dr_grpo"):
             norms[loss] = Learner(model_of(), config_of(loss=loss, max_tokens=64)).step(random_rows())[
                 "grad_norm"
             ]
     assert norms["dr_grpo"] < norms["grpo"] / 3
     assert "about 5 times weaker" in caplog.text
+
+
+# Corrections --------------------------------------------------------------------------------------
+
+
+def spied(learner: Learner) -> list[tuple[LossInputs, LossConfig]]:
+    """Have the learner's loss note what it is given."""
+    seen: list[tuple[LossInputs, LossConfig]] = []
+    loss = learner._loss
+
+    def spy(inputs: LossInputs, config: LossConfig) -> LossOutputs:
+        seen.append((inputs, config))
+        return loss(inputs, config)
+
+    learner._loss = spy
+    return seen
+
+
+def test_the_entropy_bonus_moves_the_weights_towards_more_entropy():
+    """Without any advantage the bonus alone has a gradient."""
+    rows = [replace(row, advantages=0 * row.advantages) for row in random_rows()]
+    entropies = []
+    for bonus in (0.0, 1.0):
+        learner = Learner(model_of(), config_of(entropy_bonus=bonus, lr=1e-2))
+        first, *_, last = [learner.step(rows)["entropy_mean"] for _ in range(5)]
+        entropies.append((first, last))
+    assert entropies[0] == pytest.approx((entropies[1][0],) * 2, abs=1e-5)
+    assert entropies[1][1] > entropies[1][0] + 0.1
+
+
+def test_the_gradient_of_the_entropy_by_finite_differences():
+    model, batch = exact_model_of(), collate(random_rows(4))
+
+    def total() -> torch.Tensor:
+        return action_logprobs(model, batch, entropy_gradient=True)[1].sum()
+
+    parameters = list(model.parameters())
+    gradients = torch.autograd.grad(total(), parameters)
+    direction = [torch.randn_like(parameter) for parameter in parameters]
+    slope = sum(float((g * d).sum()) for g, d in zip(gradients, direction, strict=True))
+    assert difference(total, parameters, direction) == pytest.approx(slope, rel=1e-5)
+    assert not action_logprobs(model, batch)[1].requires_grad
+
+
+def test_an_entropy_of_nearly_certain_tokens_has_a_finite_gradient():
+    logits = torch.tensor([[0.0, -500.0, float("-inf")]], requires_grad=True)
+    entropy = forward_module.entropy_of(logits.log_softmax(-1))
+    entropy.sum().backward()
+    assert entropy.item() == pytest.approx(0)
+    assert logits.grad is not None
+    assert logits.grad.tolist() == [[0.0, 0.0, 0.0]]
+
+
+def test_kl_in_the_reward_is_taken_from_the_advantages_and_not_added_to_the_loss():
+    learner = Learner(
+        model_of(), config_of(beta=0.5, beta_judge=2.0, kl="k1", kl_in="reward"), reference=model_of(1)
+    )
+    seen = spied(learner)
+    metrics = learner.step(random_rows())
+    (inputs, config), *others = seen
+    assert not others
+    assert (config.beta, config.beta_judge) == (0.0, 0.0)
+    batch = collate(random_rows())
+    k1 = action_logprobs(model_of(), batch)[0] - action_logprobs(model_of(1), batch)[0]
+    expected = batch.advantages - torch.where(batch.stream == 2, 2.0, 0.5) * k1
+    assert sorted(inputs.advantages[inputs.mask].tolist()) == pytest.approx(
+        sorted(expected[batch.mask].tolist()), abs=1e-4
+    )
+    assert metrics["kl_mean"] > 0
+
+
+def test_kl_in_the_reward_keeps_the_policy_nearer():
+    distances = []
+    for beta in (1e-6, 10.0):
+        learner = Learner(model_of(), config_of(beta=beta, lr=1e-2, kl="k1", kl_in="reward"))
+        for _ in range(8):
+            metrics = learner.step(random_rows())
+        distances.append(metrics["kl_mean"])
+    assert distances[1] < distances[0] / 2
+
+
+def test_truncated_importance_weights_reach_the_loss_and_the_metrics():
+    model = model_of()
+    rows = with_sampler(random_rows(), model)
+    exact = Learner(model_of(), config_of(tis_cap=2.0)).step(rows)
+    assert exact["tis_mean"] == pytest.approx(1, abs=1e-5)
+    assert exact["tis_truncated"] == 0
+    shifted = [replace(row, sampling_logprobs=row.sampling_logprobs - np.float32(np.log(4))) for row in rows]
+    learner = Learner(model_of(), config_of(tis_cap=2.0))
+    seen = spied(learner)
+    metrics = learner.step(shifted)
+    assert metrics["tis_mean"] == pytest.approx(4, rel=1e-4)
+    assert metrics["tis_truncated"] == 1
+    advantages = seen[0][0].advantages[seen[0][0].mask].tolist()
+    doubled = [2 * float(a) for row in rows for a in row.advantages[row.action_mask]]
+    assert sorted(advantages) == pytest.approx(sorted(doubled), rel=1e-5)
+
+
+def test_weights_against_the_sampler_itself_are_refused():
+    with pytest.raises(ValueError, match="tis_cap weighs the trainer against the sampler, and with old_log"):
+        LearnerConfig(tis_cap=2.0, old_logprobs="sampling")
+
+
+def test_k1_as_a_loss_is_warned_about():
+    with pytest.warns(UserWarning, match=r'learner\.kl="k1" as a loss holds nothing'):
+        Learner(model_of(), config_of(beta=0.1, kl="k1"))
+    Learner(model_of(), config_of(beta=0.1, kl="k1", kl_in="reward"))
+
+
+# Staleness ----------------------------------------------------------------------------------------
+
+
+def test_rows_of_weights_too_old_are_dropped_and_counted():
+    learner = Learner(model_of(), config_of(max_staleness=1))
+    learner.go_on(5)
+    rows = [
+        replace(row, policy_version=version)
+        for row, version in zip(random_rows(4), (5, 4, 3, 0), strict=True)
+    ]
+    seen = spied(learner)
+    metrics = learner.step(rows)
+    assert (metrics["rows"], metrics["stale_rows"], metrics["staleness_max"]) == (2, 2, 5)
+    assert sum(len(inputs.mask) for inputs, _ in seen) == 2
+
+
+def test_without_a_bound_every_row_counts_and_the_age_is_told():
+    learner = Learner(model_of(), config_of())
+    learner.go_on(5)
+    metrics = learner.step(random_rows(4))
+    assert (metrics["rows"], metrics["stale_rows"], metrics["staleness_max"]) == (4, 0, 5)
+    assert "staleness_max" not in learner.step([])
+
+
+def test_a_step_whose_rows_are_all_stale_changes_nothing_and_is_not_bad():
+    model = model_of()
+    learner, before = Learner(model, config_of(max_staleness=0)), weights(model)
+    learner.go_on(1)
+    metrics = learner.step(random_rows(3))
+    assert (metrics["updates"], metrics["stale_rows"], metrics["bad_steps"]) == (0, 3, 0)
+    assert all(torch.equal(a, b) for a, b in zip(before, weights(model), strict=True))
+
+
+# Steps that cannot be used ------------------------------------------------------------------------
+
+
+def test_bad_steps_are_counted_in_a_row_and_a_good_one_ends_the_row():
+    learner = Learner(model_of(), config_of())
+    bad = [row_of([1, 2], [3, 4], [float("inf"), 1.0])]
+    counts = [learner.step(rows)["bad_steps"] for rows in (bad, bad, [], random_rows(2), bad)]
+    assert counts == [1, 2, 2, 0, 1]
+    assert learner.skip()["bad_steps"] == 2
+    assert learner.steps == 6
+
+
+def test_one_bad_minibatch_among_good_ones_is_no_bad_step():
+    rows = [row_of([1, 2], [3, 4], [float("nan"), 1.0]), *random_rows(1)]
+    metrics = Learner(model_of(), config_of(minibatches=2)).step(rows)
+    assert (metrics["updates"], metrics["skipped_updates"], metrics["bad_steps"]) == (1, 1, 0)
+
+
+def test_the_count_of_bad_steps_survives_a_restart():
+    learner = Learner(model_of(), config_of())
+    learner.skip()
+    other = Learner(model_of(), config_of())
+    other.load_state_dict(copy.deepcopy(learner.state_dict()))
+    assert (other.steps, other.bad_steps) == (1, 1)
+
+
+# Memory, precision and devices --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lora", [False, True])
+def test_gradient_checkpointing_runs_the_layers_again_and_changes_nothing(lora):
+    results, calls = [], []
+    for checkpointing in (False, True):
+        model = lora_of(model_of()) if lora else model_of()
+        count = [0]
+        layer = next(m for name, m in model.named_modules() if name.endswith("layers.0"))
+        layer.register_forward_pre_hook(lambda *_, count=count: count.__setitem__(0, count[0] + 1))
+        learner = Learner(model, config_of(gradient_checkpointing=checkpointing, micro_batch_tokens=60))
+        metrics = learner.step(random_rows())
+        results.append((metrics, weights(model)))
+        calls.append(count[0])
+    assert calls[1] == 2 * calls[0] > 0
+    assert results[0][0] == results[1][0]
+    assert all(torch.equal(a, b) for a, b in zip(results[0][1], results[1][1], strict=True))
+
+
+def half_lora(dtype: torch.dtype) -> nn.Module:
+    return lora_of(model_of().to(dtype))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_an_adapter_on_half_precision_weights_is_trained_in_float32(dtype):
+    model = half_lora(dtype)
+    assert {p.dtype for p in model.parameters() if p.requires_grad} == {torch.float32}
+    rows = [row_of([1, 2, 3], [4, 5], [1.0, 1.0]), row_of([1, 2, 3], [9, 5], [-1.0, 1.0])]
+    before = action_logprobs(model, collate(rows))[0][:, 3].detach()
+    learner = Learner(model, config_of(lr=1e-2))
+    metrics = [learner.step(rows) for _ in range(4)][-1]
+    after = action_logprobs(model, collate(rows))[0][:, 3]
+    assert after[0] > before[0]
+    assert after[1] < before[1]
+    assert ("loss_scale" in metrics) == (dtype == torch.float16)
+
+
+def test_the_loss_scale_leaves_the_update_as_it_is_and_keeps_small_gradients():
+    """An advantage of 1e-6: without a scale the gradients that pass through float16 weights are rubbish."""
+    rows = [row_of([1, 2, 3], [4, 5], [1e-6, 1e-6])]
+    norms = []
+    for dtype, scale in ((torch.float32, False), (torch.float16, True), (torch.float16, False)):
+        learner = Learner(half_lora(dtype), config_of())
+        if dtype == torch.float16 and not scale:
+            learner.scaler = torch.amp.GradScaler("cpu", enabled=False)
+        norms.append(learner.step(rows)["grad_norm"])
+    exact, scaled, unscaled = norms
+    assert scaled == pytest.approx(exact, rel=0.05)
+    assert abs(unscaled - exact) > exact / 2
+
+
+def test_a_loss_scale_that_overflows_is_halved_and_the_step_left_out():
+    model = half_lora(torch.float16)
+    learner, before = Learner(model, config_of()), weights(model)
+    rows = [row_of([1, 2, 3], [4, 5], [3e4, 3e4])]
+    metrics = learner.step(rows)
+    assert (metrics["updates"], metrics["skipped_updates"], metrics["loss_scale"]) == (0, 1, 2.0**15)
+    assert all(torch.equal(a, b) for a, b in zip(before, weights(model), strict=True))
+    other = Learner(half_lora(torch.float16), config_of())
+    other.load_state_dict(copy.deepcopy(learner.state_dict()))
+    assert other.scaler.get_scale() == 2.0**15
+
+
+def test_full_weights_in_half_precision_are_refused_or_warned_about():
+    with pytest.raises(ValueError, match=r"model\.dtype=float16 with full weights"):
+        Learner(model_of().to(torch.float16), config_of())
+    with pytest.warns(UserWarning, match=r"model\.dtype=bfloat16 with full weights"):
+        Learner(model_of().to(torch.bfloat16), config_of())
+
+
+DEVICES = [
+    pytest.param("cuda", marks=pytest.mark.gpu),
+    pytest.param("mps", marks=pytest.mark.skipif(not torch.backends.mps.is_available(), reason="no MPS")),
+]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+def test_an_accelerator_gives_the_cpus_step(device, loss):
+    config = config_of(loss=loss, beta=0.1, entropy_bonus=0.1, tis_cap=2.0, minibatches=2)
+    on_cpu = Learner(model_of(), config).step(random_rows())
+    elsewhere = Learner(model_of().to(device), config).step(random_rows())
+    assert elsewhere == pytest.approx(on_cpu, rel=1e-3, abs=1e-4)
+
+
+LORA_TARGETS = [
+    ["q_proj", "v_proj"],
+    ["lm_head"],
+    ["embed_tokens"],
+    ["lm_head", "embed_tokens"],
+    "all-linear",
+]
+
+
+@pytest.mark.filterwarnings("ignore:.*tied.*")
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("targets", LORA_TARGETS, ids=str)
+def test_every_adapter_counts_in_the_log_probabilities(targets, tied, monkeypatch):
+    """The chunked head must not read the weights beside an adapter."""
+    base = model_of() if tied else model_of(tie_word_embeddings=False)
+    model = get_peft_model(base, LoraConfig(r=2, target_modules=targets, lora_alpha=64))
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "lora_" in name:
+                parameter.copy_(0.3 * torch.randn(parameter.shape, generator=generator))
+    monkeypatch.setattr(forward_module, "HEAD_ELEMENTS", 7 * VOCABULARY)
+    batch = collate(random_rows(4))
+    logits = model(input_ids=batch.input_ids[:, :-1]).logits / batch.temperature[:, :, None]
+    expected = logits.log_softmax(-1).gather(2, batch.input_ids[:, 1:, None])[:, :, 0]
+    got, _ = action_logprobs(model, batch)
+    torch.testing.assert_close(
+        got[:, 1:][batch.mask[:, 1:]], expected[batch.mask[:, 1:]], atol=1e-4, rtol=1e-4
+    )
+    with model.disable_adapter():
+        assert not torch.allclose(action_logprobs(model, batch)[0], got, atol=1e-2)
