@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -9,6 +11,25 @@ HOME = Path(__file__).parents[1]
 """The folder that holds our packages."""
 PACKAGES = ("debate", "envs", "rewards", "learner", "transcripts")
 EXTRAS = {"torch": "train", "transformers": "train", "peft": "train", "safetensors": "train", "vllm": "vllm"}
+
+
+class Ended(SystemExit):
+    """A command that was told to stop; ``line`` is its last word, ``code`` its exit code."""
+
+    def __init__(self, line: str, code: int) -> None:
+        super().__init__(code)
+        self.line = line
+
+
+@contextmanager
+def stops_told() -> Iterator[None]:
+    """Let a run that was stopped by a signal end the command with what it says."""
+    from learner.stops import Stopped
+
+    try:
+        yield
+    except Stopped as stop:
+        raise Ended(str(stop), stop.exit_code) from stop
 
 
 def one_line(error: BaseException | str) -> str:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import warnings
 from typing import Annotated, NoReturn
 
 import typer
 
-from commands.errors import one_line, refuse_shadows, refuse_windows
+from commands.errors import Ended, one_line, refuse_shadows, refuse_windows
 
-WRONG, INTERRUPTED = 2, 130
-STOPPED = "interrupted; a run goes on from its newest checkpoint when the same command is given again"
+WRONG, INTERRUPTED, TERMINATED = 2, 130, 143
+STOPPED = "stopped; a run goes on from its newest checkpoint when the same command is given again"
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -95,17 +96,24 @@ def run() -> None:
     try:
         refuse_windows(sys.platform)
         refuse_shadows()
+        signal.signal(signal.SIGTERM, _terminate)
         app()
     except (ValueError, OSError, ImportError) as error:
         if os.environ.get("DEBATE_TRACEBACK"):
             raise
         _end(one_line(error), WRONG)
+    except Ended as ended:
+        _end(ended.line, int(str(ended.code)))
     except KeyboardInterrupt:
         _end(STOPPED, INTERRUPTED)
     except SystemExit as ended:  # an interrupted command ends so in typer, without a word
         if ended.code == INTERRUPTED:
             _end(STOPPED, INTERRUPTED)
         raise
+
+
+def _terminate(*_: object) -> NoReturn:
+    raise Ended(STOPPED, TERMINATED)
 
 
 def _end(line: str, code: int) -> NoReturn:

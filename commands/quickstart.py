@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from commands.config import load_config
+from commands.errors import stops_told
 
 if TYPE_CHECKING:
     from learner.config import Config
@@ -39,7 +40,8 @@ def run_quickstart(family: str, *, seed: int, json_path: str | None, overrides: 
     console = Console()
     if json_path is not None:
         _refuse_unwritable(Path(json_path))
-    figures, before, after, folder = quickstart(family, seed=seed, overrides=overrides, console=console)
+    with stops_told():
+        figures, before, after, folder = quickstart(family, seed=seed, overrides=overrides, console=console)
     console.print(_table(before, after))
     console.print(_in_words(figures, before, after), soft_wrap=True)
     console.print(_next_commands(family, folder), soft_wrap=True, markup=False)
@@ -63,7 +65,7 @@ def quickstart(
     """
     from learner.config import Config
     from learner.session import open_session
-    from learner.train import train_step
+    from learner.train import train_steps
 
     if family not in RECIPES:
         raise ValueError(f"--family {family}: unknown; valid: {', '.join(RECIPES)}")
@@ -76,8 +78,7 @@ def quickstart(
         console.print(f"{family}, seed {seed}: a Qwen3 model of {parameters:,} parameters, warm-started")
         before = _snapshot_before(session)
         console.print(f"after the warm start ({time.process_time() - started:.0f} CPU s): {_brief(before)}")
-        for step in range(session.step, config.train.steps):
-            session.finish_step(step, train_step(session, step))
+        train_steps(session)
         after = snapshot(session)
     spent = time.process_time() - started
     return figures_of(before, after, spent), before, after, session.folder.path

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from commands.config import load_config
+from commands.errors import stops_told
 
 
 def run_train(name: str, overrides: Sequence[str]) -> None:
@@ -16,7 +17,8 @@ def run_train(name: str, overrides: Sequence[str]) -> None:
 
     config = load_config(Config, name, overrides)
     say = Console(markup=False, highlight=False, soft_wrap=True).print
-    session = train(config)
+    with stops_told():
+        session = train(config)
     say(f"done: {session.step} steps in {session.folder.path}")
     say(f"  metrics      {session.folder.metrics}")
     say(f"  transcripts  {session.folder.transcripts}")

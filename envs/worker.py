@@ -153,7 +153,8 @@ def _take_over_streams() -> tuple[int, int]:
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nowhere, stream)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
+    for number in (signal.SIGINT, signal.SIGTERM):  # sent to the whole group, they are the parent's business
+        signal.signal(number, signal.SIG_IGN)
     return streams
 
 

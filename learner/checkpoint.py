@@ -4,6 +4,7 @@
                             state.json      TrainState, and the generators of Python and NumPy
                             trainer.pt      optimizer, scheduler, torch's generators (read with weights_only)
                             model/          adapter or weights as save_pretrained writes them (safetensors)
+                best                        a link to the one with the best held-out figure, if that is kept
 
 A checkpoint is built in a hidden folder, brought to the disk and renamed. Nothing here unpickles.
 """
@@ -24,13 +25,14 @@ from typing import Any
 
 from learner.provenance import checksum
 from learner.trainer_state import Stateful, load_trainer, plain_generators, restore_generators, write_trainer
-from transcripts.append import sync_folder
+from transcripts.append import free_name, sync_folder
 from transcripts.codec import decode, encode
 from transcripts.errors import FieldError
 
 FORMAT = 1
 NAME = re.compile(r"step_(\d{6,})(\.old)?")
 HIDDEN = ".unfinished_"
+BEST = "best"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ class TrainState:
     """The plain values of a run after ``step`` finished steps.
 
     ``data_position``: problems drawn so far. ``baselines``: running means by name. ``seed``: the run's.
+    ``best``: the step with the best held-out figure so far, and that figure; None where none is compared.
     """
 
     step: int
@@ -45,6 +48,7 @@ class TrainState:
     data_position: int = 0
     seed: int = 0
     baselines: tuple[tuple[str, float], ...] = ()
+    best: tuple[int, float] | None = None
 
 
 class CheckpointError(ValueError):
@@ -69,7 +73,8 @@ def save_checkpoint(
 ) -> Path:
     """Write checkpoints/step_N with the random generators as they are now; return its path.
 
-    ``model`` is a transformers or peft model. Only the ``keep_last`` newest stay, the new one among them.
+    ``model`` is a transformers or peft model. Only the ``keep_last`` newest stay, the new one among them, and
+    the best one, to which the link "best" leads.
     """
     if keep_last is not None and keep_last < 1:
         raise ValueError(f"keep_last must be at least 1, got {keep_last}")
@@ -77,15 +82,35 @@ def save_checkpoint(
     fresh = folder / f"{HIDDEN}{final.name}"
     with _clear_errors(final), _removed_on_error(fresh):
         _clear_unfinished(folder)
-        fresh.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        sync_folder(folder.parent)
+        fresh.mkdir()
         write_model(fresh / "model", model)
         write_trainer(fresh / "trainer.pt", optimizer, scheduler)
         _write_json(fresh / "state.json", {"state": encode(state, TrainState), "rng": plain_generators()})
         _write_json(fresh / "manifest.json", {"format": FORMAT, "files": _inventory(fresh)})
         _sync_all(fresh)
         _publish(fresh, final)
-    _prune(folder, keep_last)
+        link_best(folder, state)
+    _prune(folder, keep_last, state)
     return final
+
+
+def link_best(folder: Path, state: TrainState) -> None:
+    """Let the link "best" lead to the best checkpoint of this state; without one there is no link."""
+    link, fresh = folder / BEST, folder / f"{HIDDEN}{BEST}"
+    target = _best_name(state)
+    fresh.unlink(missing_ok=True)
+    if target is None or not (folder / target).is_dir():
+        link.unlink(missing_ok=True)
+    elif not link.is_symlink() or os.readlink(link) != target:
+        fresh.symlink_to(target)
+        fresh.replace(link)
+        sync_folder(folder)
+
+
+def _best_name(state: TrainState) -> str | None:
+    return None if state.best is None else f"step_{state.best[0]:06d}"
 
 
 def load_checkpoint(
@@ -132,6 +157,16 @@ def latest_good(folder: Path, *, on_damaged: Callable[[str], None] = warn_damage
             return path
         on_damaged(f"{problem}; the checkpoint is skipped")
     return None
+
+
+def set_aside_after(folder: Path, step: int) -> None:
+    """Rename the checkpoints later than ``step`` to NAME.damaged, so that none is counted, kept or replaced.
+
+    For a run that goes on from the newest good one: what is later is damaged.
+    """
+    for path in checkpoints(folder):
+        if step_of(path) > step:
+            path.rename(free_name(path.with_name(f"{path.name}.damaged")))
 
 
 def checkpoints(folder: Path) -> list[Path]:
@@ -229,13 +264,17 @@ def _remove(path: Path) -> None:
 
 def _clear_unfinished(folder: Path) -> None:
     for path in folder.glob(f"{HIDDEN}*"):
-        shutil.rmtree(path)
+        if path.is_symlink():
+            path.unlink()
+        else:
+            shutil.rmtree(path)
 
 
-def _prune(folder: Path, keep_last: int | None) -> None:
+def _prune(folder: Path, keep_last: int | None, state: TrainState) -> None:
     if keep_last is not None:
         for path in checkpoints(folder)[:-keep_last]:
-            _remove(path)
+            if path.name != _best_name(state):
+                _remove(path)
 
 
 @contextmanager

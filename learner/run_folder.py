@@ -16,17 +16,19 @@ import tomllib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import tomli_w
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from learner.provenance import machine, source_commit, versions
 from learner.run_changes import Change, ChangeRules, differences, refusal
 
 LOCK = ".lock"
+NOT_YET_A_RUN = (LOCK, "run.json", ".run.json.new", ".config.toml.new")
+"""What a start leaves that ended before the folder was a run: the same command begins again."""
 
 
 class RunFolderError(ValueError):
@@ -39,6 +41,8 @@ class RunFolder:
 
     path: Path
     resumed: bool = False
+    texts: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    """What ``record`` writes, by the names of the files."""
 
     @property
     def config(self) -> Path:
@@ -49,6 +53,17 @@ class RunFolder:
     def facts(self) -> Path:
         """What the run ran on."""
         return self.path / "run.json"
+
+    def record(self) -> None:
+        """Write down configuration and facts; the configuration, last, makes the folder a run.
+
+        To be called before anything else is written of a new run, and when an old one is known to go on.
+        """
+        try:
+            for name, text in self.texts.items():
+                write_whole(self.path / name, text)
+        except OSError as error:
+            raise _cannot_write(self.path, error) from error
 
     @property
     def metrics(self) -> Path:
@@ -79,6 +94,7 @@ def open_run(
 ) -> Iterator[RunFolder]:
     """Make the folder, or open it again for the same configuration, and hold its lock until the end.
 
+    Nothing is written but the lock until ``RunFolder.record``, so a start that fails leaves all as it was.
     ``may_change`` names keys (or tables) that may differ when a run goes on, ``may_grow`` those that may be
     larger than before, and ``notes`` says of a key what its change would mean; what changed is kept in
     run.json. RunFolderError for any other difference, for changed data, for a folder that is not a run,
@@ -92,11 +108,13 @@ def open_run(
             stack.enter_context(_locked(folder))
             run = _enter(folder, config, seed, dict(data_checksums or {}), rules)
         except OSError as error:
-            place = error.filename or folder
-            raise RunFolderError(
-                f"run.dir={folder}: cannot write {place}: {error.strerror}; choose another run.dir"
-            ) from error
+            raise _cannot_write(folder, error) from error
         yield run
+
+
+def _cannot_write(folder: Path, error: OSError) -> RunFolderError:
+    place = error.filename or folder
+    return RunFolderError(f"run.dir={folder}: cannot write {place}: {error.strerror}; choose another run.dir")
 
 
 def _enter(
@@ -108,16 +126,15 @@ def _enter(
         _refuse_foreign(folder)
         facts: dict[str, object] = {"seed": seed, "data": checksums, "starts": [_start({})]}
     else:
-        changed = differences(_read_config(run.config), plain)
+        changed = differences(_with_defaults(_read_config(run.config), type(config)), plain)
         if refused := refusal(changed, rules):
             raise RunFolderError(f"run.dir={folder} holds a run with another configuration: {refused}")
         facts = _read_facts(run.facts)
         _refuse_other_data(folder, facts.get("data"), checksums)
         earlier = facts.get("starts")
         facts["starts"] = [*(earlier if isinstance(earlier, list) else []), _start(changed)]
-    write_whole(run.facts, json.dumps(facts, indent=2).encode())
-    write_whole(run.config, tomli_w.dumps(plain).encode())  # last: its presence makes the folder a run
-    return run
+    texts = {"run.json": json.dumps(facts, indent=2).encode(), "config.toml": tomli_w.dumps(plain).encode()}
+    return replace(run, texts=texts)
 
 
 def _start(changed: Mapping[str, Change]) -> dict[str, object]:
@@ -136,6 +153,16 @@ def plain_config(config: BaseModel) -> dict[str, object]:
     return config.model_dump(mode="json", exclude_none=True)
 
 
+def _with_defaults(stored: dict[str, object], kind: type[BaseModel]) -> dict[str, object]:
+    """Return a stored configuration with the defaults of keys that came after it; as it is where it is not
+    valid any more.
+    """
+    try:
+        return plain_config(kind.model_validate(stored))
+    except ValidationError:
+        return stored
+
+
 def _refuse_other_data(folder: Path, before: object, now: Mapping[str, str]) -> None:
     known = before if isinstance(before, dict) else {}
     other = sorted(name for name, checksum in now.items() if known.get(name, checksum) != checksum)
@@ -144,7 +171,7 @@ def _refuse_other_data(folder: Path, before: object, now: Mapping[str, str]) -> 
 
 
 def _refuse_foreign(folder: Path) -> None:
-    others = sorted(entry.name for entry in folder.iterdir() if entry.name not in (LOCK, "run.json"))
+    others = sorted(entry.name for entry in folder.iterdir() if entry.name not in NOT_YET_A_RUN)
     if others:
         raise RunFolderError(
             f"run.dir={folder} is not empty and holds no run (it has {others[0]}); choose another run.dir"

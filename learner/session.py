@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +20,26 @@ from debate.policies.own import own_policy
 from debate.prompts import raw_prompt
 from debate.seeds import derive_seed
 from debate.types import Policy
-from learner.checkpoint import TrainState, latest_good, load_checkpoint, save_checkpoint
+from learner.checkpoint import (
+    CheckpointError,
+    TrainState,
+    latest_good,
+    link_best,
+    load_checkpoint,
+    save_checkpoint,
+    set_aside_after,
+)
 from learner.config import Config
 from learner.evaluate import Evaluation, evaluate
+from learner.losses import find_loss
 from learner.models import load_model
 from learner.problems import Problems, load_run_problems
 from learner.run_folder import RunFolder, open_run, plain_config
 from learner.run_weights import WARM_START, newest_weights
 from learner.step import Learner
+from learner.stops import Stopped, Stops, catch_stops
 from learner.tracking import Trackers, open_trackers
+from learner.trainer_state import seed_generators
 from learner.vocabulary import tiny_vocabulary
 from learner.warm_start import warm_start
 from rewards import check_scheme
@@ -37,13 +49,21 @@ LEAST_TEMPERATURE = 0.01
 """Below it sampling is greedy in all but name, and log-probabilities lose their digits."""
 
 
+KEEPING = ("save_every", "keep_last", "keep_best")
+"""Settings of ``train`` that may always change: which checkpoints are written changes nothing of the run."""
+
+
 class SchemeWarning(UserWarning):
     """A reward scheme some of whose streams will have no signal."""
 
 
 @dataclass
 class Session:
-    """Everything the loop works with. ``step``: the next step to do; ``ema``: running means of "rae"."""
+    """Everything the loop works with. ``step``: the next step to do; ``ema``: running means of "rae".
+
+    ``best``: the step with the highest ``train.keep_best`` so far, and that figure. ``saved``: the newest
+    checkpoint's step.
+    """
 
     config: Config
     folder: RunFolder
@@ -56,6 +76,9 @@ class Session:
     step: int = 0
     ema: dict[str, float] = field(default_factory=dict)
     evaluations: dict[int, Evaluation] = field(default_factory=dict)
+    best: tuple[int, float] | None = None
+    saved: int = 0
+    stops: Stops = field(default_factory=Stops)
 
     def publish(self, version: int) -> None:
         """Hand the learner's weights to the policy; they share the model, so only the version changes."""
@@ -77,10 +100,24 @@ class Session:
         if self.tracker is not None:
             self.tracker.log(step, {**metrics, **figures})
         self.step = done
-        if done == self.config.train.steps or (
-            self.config.train.save_every and done % self.config.train.save_every == 0
-        ):
+        every = self.config.train.save_every
+        if self._is_best(figures) or done == self.config.train.steps or (every and done % every == 0):
             self.save()
+
+    def _is_best(self, figures: Mapping[str, float]) -> bool:
+        """Note whether the weights are better than any before, by the held-out figure that decides."""
+        name = self.config.train.keep_best
+        if name is None or not figures:
+            return False
+        if name not in figures:
+            self.save()
+            raise ValueError(
+                f"train.keep_best={name!r}: the held-out figures are {', '.join(sorted(figures))}"
+            )
+        better = isfinite(figures[name]) and (self.best is None or figures[name] > self.best[1])
+        if better:
+            self.best = (self.step, figures[name])
+        return better
 
     def evaluate(self, step: int) -> dict[str, float]:
         """Return held-out figures under the names of metrics.jsonl; nothing without held-out problems."""
@@ -100,6 +137,7 @@ class Session:
             data_position=self.step * self.config.train.problems_per_step,
             seed=self.config.seed,
             baselines=tuple(sorted(self.ema.items())),
+            best=self.best,
         )
         save_checkpoint(
             self.folder.checkpoints,
@@ -108,6 +146,17 @@ class Session:
             optimizer=self.learner.optimizer,
             keep_last=self.config.train.keep_last,
         )
+        self.saved = self.step
+
+    def keep(self, stop: Stopped) -> None:
+        """Save the finished steps of a run that was told to stop, and have the stop say so."""
+        if self.step == 0:
+            stop.kept = "no step was finished; the same command begins with the first"
+            return
+        if self.saved != self.step:
+            self.save()
+        done = f"{self.step} of {self.config.train.steps} steps"
+        stop.kept = f"{done} are saved in {self.folder.checkpoints}; the same command goes on from there"
 
     @contextmanager
     def warm_started_weights(self) -> Iterator[None]:
@@ -128,7 +177,11 @@ class Session:
         if path is None:
             return
         state = load_checkpoint(path, model=self.model, optimizer=self.learner.optimizer, verify=False)
-        self.step = state.step
+        if state.seed != self.config.seed and "seed" not in self.config.run.allow_changes:
+            raise CheckpointError(f"{path}: is of a run with seed {state.seed}, not {self.config.seed}")
+        self.step = self.saved = state.step
+        self.best = state.best
+        link_best(self.folder.checkpoints, state)
         self.learner.go_on(state.step)
         self.ema = dict(state.baselines)
         self.publish(state.policy_version)
@@ -163,21 +216,35 @@ def open_policy(config: Config, run: Path | None) -> Policy:
 
 @contextmanager
 def open_session(config: Config) -> Iterator[Session]:
-    """Open a run: a new one is warm-started if asked for, an old one goes on from its newest checkpoint."""
+    """Open a run: a new one is warm-started if asked for, an old one goes on from its newest checkpoint.
+
+    SIGINT and SIGTERM raise Stopped within; ``session.stops`` says where they wait.
+    """
+    with catch_stops() as stops, _opened(config, stops) as session:
+        yield session
+
+
+@contextmanager
+def _opened(config: Config, stops: Stops) -> Iterator[Session]:
     _refuse_greedy(config)
+    find_loss(config.learner.loss)  # one that cannot be had is told before the warm start
     data = load_run_problems(config)
     _check_scheme(config, data)
+    _refuse_no_best(config, data)
     with open_run(
         config.run.dir, config, seed=config.seed, data_checksums=data.checksums, **_changes(config)
     ) as folder:
-        with _forgotten_on_error(folder):
-            model, tokenizer, policy = make_policy(config)
-            for problem in (*data.train, *data.held_out):
-                check_fits(problem, policy, config.debate)
+        model, tokenizer, policy = make_policy(config)
+        for problem in (*data.train, *data.held_out):
+            check_fits(problem, policy, config.debate)
         _start_weights(config, folder, model, tokenizer, data, policy)
+        seed_generators(derive_seed(config.seed, "generators"))
         learner = Learner(model, config.resolved_learner(), total_steps=config.train.steps)
-        session = Session(config, folder, data, model, tokenizer, policy, learner)
+        session = Session(config, folder, data, model, tokenizer, policy, learner, stops=stops)
         session.restore()
+        if folder.resumed:
+            folder.record()
+        set_aside_after(folder.checkpoints, session.step)
         set_aside_from(folder.transcripts, session.step)
         with open_trackers(
             folder.path,
@@ -194,22 +261,12 @@ def _changes(config: Config) -> dict[str, Any]:
 
     More steps change nothing of those done only where the learning rate does not look at the end.
     """
-    schedule, free = config.learner.schedule, ("run", "logging", *config.run.allow_changes)
+    schedule = config.learner.schedule
+    free = ("run", "logging", *(f"train.{key}" for key in KEEPING), *config.run.allow_changes)
     if schedule == "constant":
         return {"may_change": free, "may_grow": ("train.steps",)}
     note = f"the steps done had a {schedule} learning rate towards another end than a new run's would have"
     return {"may_change": free, "notes": {"train.steps": note}}
-
-
-@contextmanager
-def _forgotten_on_error(folder: RunFolder) -> Iterator[None]:
-    """Let a new run that could not begin be begun again with its mistake put right."""
-    try:
-        yield
-    except BaseException:
-        if not folder.resumed:
-            folder.config.unlink(missing_ok=True)
-        raise
 
 
 def _refuse_greedy(config: Config) -> None:
@@ -232,20 +289,32 @@ def _check_scheme(config: Config, data: Problems) -> None:
         warnings.warn(" ".join(note for note in notes if note), SchemeWarning, stacklevel=4)
 
 
+def _refuse_no_best(config: Config, data: Problems) -> None:
+    if config.train.keep_best is not None and not (data.held_out and config.held_out.every):
+        raise ValueError(
+            f"train.keep_best={config.train.keep_best!r}: nothing is evaluated during training to compare "
+            f"by (held_out.every={config.held_out.every}, {len(data.held_out)} held-out problems)"
+        )
+
+
 def _start_weights(
     config: Config, folder: RunFolder, model: Any, tokenizer: Any, data: Problems, policy: Policy
 ) -> None:
-    """Warm-start a new run and keep the result, the reference of the KL; an old run reads it again."""
+    """Warm-start a new run and keep the result, the reference of the KL; an old run reads it again.
+
+    The folder becomes a run once what is taken over from another is known to fit.
+    """
     settings, kept = config.warm_start, folder.path / WARM_START
-    if not settings.steps and settings.from_run is None:
-        return
-    path = latest_good(kept)
+    wanted = settings.steps > 0 or settings.from_run is not None
+    own = latest_good(kept) if wanted else None
+    path = own or (_warm_start_of(settings.from_run) if settings.from_run is not None else None)
     if path is not None:
         load_checkpoint(path, model=model, restore_rng=False, verify=False)
+    if not folder.resumed:
+        folder.record()
+    if own is not None or not wanted:
         return
-    if settings.from_run is not None:
-        load_checkpoint(_warm_start_of(settings.from_run), model=model, restore_rng=False, verify=False)
-    else:
+    if path is None:
         speaker = (
             policy if isinstance(policy, LocalPolicy) else LocalPolicy(model, tokenizer, **_speech(config))
         )

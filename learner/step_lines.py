@@ -39,6 +39,7 @@ class MetricsLog:
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
         """Append one line."""
         self._file.write(metrics_line(step, metrics, at=round(time.time(), 3)))
+        self._file.sync()
 
     def close(self) -> None:
         """Bring the file to the disk."""
@@ -55,6 +56,7 @@ class SamplesLog:
         """Append the turns that were drawn in this step."""
         for sample in samples:
             self._file.write(json.dumps(sample, allow_nan=False).encode("ascii"))
+        self._file.sync()
 
     def close(self) -> None:
         """Bring the file to the disk."""

@@ -22,6 +22,8 @@ from learner.grading import grade_debate
 from learner.records import step_records
 from learner.rows import make_rows
 from learner.session import Session, open_session
+from learner.stops import Stopped
+from learner.trainer_state import generators_kept_on
 from learner.types import TrajectoryGroup, group_debates
 from rewards import Rewards, score_debate
 from transcripts import write_step
@@ -30,10 +32,24 @@ from transcripts import write_step
 def train(config: Config) -> Session:
     """Train from a configuration, or go on with the run in its folder; return the session at its end."""
     with open_session(config) as session:
-        for step in range(session.step, config.train.steps):
-            metrics = train_step(session, step)
-            session.finish_step(step, metrics)
+        train_steps(session)
     return session
+
+
+def train_steps(session: Session) -> None:
+    """Do the steps that are left of the run.
+
+    At a signal the debates that are being held are given up, a step that is being learnt from is finished,
+    what is finished is saved, and Stopped is raised.
+    """
+    try:
+        for step in range(session.step, session.config.train.steps):
+            with session.stops.held():
+                session.finish_step(step, train_step(session, step))
+    except Stopped as stop:
+        if not stop.at_once:
+            session.keep(stop)
+        raise
 
 
 def train_step(session: Session, step: int) -> dict[str, float]:
@@ -43,7 +59,9 @@ def train_step(session: Session, step: int) -> dict[str, float]:
     problems = problems_of_step(session.data.train, step, size=size, seed=config.seed)
     repeated = [problem for problem in problems for _ in range(config.train.debates_per_problem)]
     seed = derive_seed(config.seed, "debates", step)
-    debates = run_debates(repeated, session.policy, config.debate, seed=seed, max_live=config.train.max_live)
+    with generators_kept_on(Stopped), session.stops.at_once():
+        live = config.train.max_live
+        debates = run_debates(repeated, session.policy, config.debate, seed=seed, max_live=live)
     clock.lap("rollout")
 
     graded: Counter[str] = Counter()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -21,6 +23,27 @@ class Stateful(Protocol):
         ...
 
 
+def seed_generators(seed: int) -> None:
+    """Seed the global generators of Python, NumPy and torch, for parts of a user's own that use them."""
+    import torch
+
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    torch.manual_seed(seed)
+
+
+@contextmanager
+def generators_kept_on(error: type[BaseException]) -> Iterator[None]:
+    """Put the global generators back as they were when the block ends in this error."""
+    plain, of_torch = plain_generators(), _torch_generators()
+    try:
+        yield
+    except error:
+        restore_generators(plain)
+        _restore_torch(of_torch)
+        raise
+
+
 def write_trainer(path: Path, optimizer: Stateful | None, scheduler: Stateful | None) -> None:
     """Write the optimizer, the schedule and torch's generators."""
     import torch
@@ -28,8 +51,7 @@ def write_trainer(path: Path, optimizer: Stateful | None, scheduler: Stateful | 
     state = {
         "optimizer": optimizer.state_dict() if optimizer else None,
         "scheduler": scheduler.state_dict() if scheduler else None,
-        "torch_rng": torch.get_rng_state(),
-        "cuda_rng": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+        **_torch_generators(),
     }
     with path.open("wb") as file:  # by its name torch would write it without telling why it cannot
         torch.save(state, file)
@@ -48,9 +70,22 @@ def load_trainer(
                 raise ValueError(f"it was saved without {name}")
             target.load_state_dict(state[name])
     if restore_rng:
-        torch.set_rng_state(state["torch_rng"])
-        if len(state["cuda_rng"]) == torch.cuda.device_count():
-            torch.cuda.set_rng_state_all(state["cuda_rng"])
+        _restore_torch(state)
+
+
+def _torch_generators() -> dict[str, Any]:
+    import torch
+
+    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
+    return {"torch_rng": torch.get_rng_state(), "cuda_rng": cuda}
+
+
+def _restore_torch(state: dict[str, Any]) -> None:
+    import torch
+
+    torch.set_rng_state(state["torch_rng"])
+    if len(state["cuda_rng"]) == torch.cuda.device_count():
+        torch.cuda.set_rng_state_all(state["cuda_rng"])
 
 
 def plain_generators() -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,20 @@ def _load_adapter(model: Any, folder: Path) -> None:
     if not path.is_file():
         raise ValueError("it holds full weights, this run trains an adapter")
     saved = load_file(path)
+    _refuse_other_rank(model, saved)
     result = set_peft_model_state_dict(model, saved)
     missing = [name for name in result.missing_keys if "lora_" in name]
     if missing or result.unexpected_keys:
         name = (missing or result.unexpected_keys)[0]
         raise ValueError(f"the adapter has other layers than this run's: {name}")
+
+
+def _refuse_other_rank(model: Any, saved: Mapping[str, Tensor]) -> None:
+    ranks = {tensor.shape[0] for name, tensor in saved.items() if "lora_A" in name}
+    own = {config.r for config in model.peft_config.values()}
+    if ranks and len(own) == 1 and ranks != own:
+        shown = ", ".join(map(str, sorted(ranks)))
+        raise ValueError(f"the adapter has rank {shown}, this run's has {own.pop()} (model.lora_rank)")
 
 
 def _load_all(model: Any, folder: Path) -> None:

@@ -47,6 +47,13 @@ class LineFile:
             raise TranscriptWriteError.of(error, self.path) from error
         self._end += len(data)
 
+    def sync(self) -> None:
+        """Bring every line written so far to the disk, so that they outlast a power cut."""
+        try:
+            os.fsync(self._fd)
+        except OSError as error:
+            raise TranscriptWriteError.of(error, self.path) from error
+
     def _take_back(self) -> None:
         with suppress(OSError):  # what cannot be cut now is a torn tail, and is mended when next opened
             os.ftruncate(self._fd, self._end)
@@ -54,14 +61,12 @@ class LineFile:
 
     def close(self) -> None:
         """Bring every line to the disk and close; a second call does nothing."""
-        fd, self._fd = self._fd, -1
-        if fd < 0:
+        if self._fd < 0:
             return
         try:
-            os.fsync(fd)
-        except OSError as error:
-            raise TranscriptWriteError.of(error, self.path) from error
+            self.sync()
         finally:
+            fd, self._fd = self._fd, -1
             os.close(fd)
 
     def __enter__(self) -> Self:
@@ -86,6 +91,15 @@ def sync_folder(folder: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
+
+
+def free_name(path: Path) -> Path:
+    """Return the path, with a number before its last suffix if there is something of that name already."""
+    count, free = 1, path
+    while free.exists():
+        count += 1
+        free = path.with_name(f"{path.stem}.{count}{path.suffix}")
+    return free
 
 
 def mend_tail(fd: int) -> None:

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, NoReturn, Self, cast
 
 from debate.types import Completion, Debate
-from transcripts.append import LineFile
+from transcripts.append import LineFile, free_name
 from transcripts.codec import Json, decode, encode
 from transcripts.errors import FieldError, TornTailWarning, TranscriptError, TranscriptWriteError
 from transcripts.migrations import SCHEMA_VERSION, migrate
@@ -101,19 +101,10 @@ def set_aside_from(folder: Path, step: int) -> list[Path]:
             continue
         try:
             aside.mkdir(exist_ok=True)
-            moved.append(path.rename(_free_name(aside / path.name)))
+            moved.append(path.rename(free_name(aside / path.name)))
         except OSError as error:
             raise TranscriptWriteError.of(error, path) from error
     return moved
-
-
-def _free_name(path: Path) -> Path:
-    count = 1
-    free = path
-    while free.exists():
-        count += 1
-        free = path.with_name(f"{path.stem}.{count}{path.suffix}")
-    return free
 
 
 def warn_torn(message: str) -> None:

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 import commands
-from learner.checkpoint import checkpoints, latest_good
+from learner.checkpoint import latest_good
+from learner.tracking import read_metrics
 
 HOME = Path(commands.__file__).parents[1]
 HEAVY = ("torch", "transformers", "peft", "vllm", "datasets")
@@ -162,10 +163,11 @@ def test_our_warnings_are_one_line(tmp_path):
     assert (done.returncode, done.stderr) == (0, "debate: note: Only truth trains\n")
 
 
-def test_an_interrupt_is_one_line_and_leaves_its_checkpoints(tiny_recipe, tmp_path):
+@pytest.mark.parametrize(("told", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_a_run_with_all_its_finished_steps_saved(tiny_recipe, tmp_path, told, code):
     command = [sys.executable, "-m", "commands.main", "train", tiny_recipe]
     with subprocess.Popen(
-        [*command, "train.steps=9999"],
+        [*command, "train.steps=9999", "train.save_every=0"],
         cwd=tmp_path,
         env=ENVIRONMENT,
         stdout=subprocess.PIPE,
@@ -174,19 +176,26 @@ def test_an_interrupt_is_one_line_and_leaves_its_checkpoints(tiny_recipe, tmp_pa
         start_new_session=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background shell ignores it
     ) as child:
-        folder = tmp_path / "runs/debate/checkpoints"
+        run = tmp_path / "runs/debate"
         deadline = time.monotonic() + 60
-        while not checkpoints(folder) and child.poll() is None and time.monotonic() < deadline:
+        while not has_lines(run / "metrics.jsonl") and child.poll() is None and time.monotonic() < deadline:
             time.sleep(0.05)
-        os.killpg(child.pid, signal.SIGINT)
+        os.killpg(child.pid, told)
         out, err = child.communicate(timeout=60)
-    assert (child.returncode, out) == (130, "")
+    assert (child.returncode, out) == (code, "")
     *steps, last = err.splitlines()
+    done = len(read_metrics(run / "metrics.jsonl"))
     assert last == (
-        "debate: interrupted; a run goes on from its newest checkpoint when the same command is given again"
+        f"debate: stopped by {told.name}; {done} of 9999 steps are saved in runs/debate/checkpoints; "
+        "the same command goes on from there"
     )
-    assert all(line.startswith("step ") for line in steps)
-    assert latest_good(folder) is not None
+    waiting = f"debate: {told.name}: the step that is being learnt from is finished and saved first"
+    assert all(line.startswith(("step ", waiting)) for line in steps)
+    assert latest_good(run / "checkpoints") == run / f"checkpoints/step_{done:06d}"
+
+
+def has_lines(path: Path) -> bool:
+    return path.exists() and b"\n" in path.read_bytes()
 
 
 @pytest.mark.parametrize("code", SNIPPETS, ids=range(len(SNIPPETS)))

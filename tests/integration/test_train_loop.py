@@ -219,7 +219,7 @@ def test_stopping_in_the_third_step_and_going_on_equals_the_straight_run(
     def stopped(session, step):
         if step == 2:
             train_step(session, step)  # its transcripts are written, and nothing after
-            raise KeyboardInterrupt
+            raise KeyboardInterrupt  # not by a signal: as a kill would end it
         return train_step(session, step)
 
     monkeypatch.setattr(learner.train, "train_step", stopped)

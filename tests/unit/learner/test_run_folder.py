@@ -31,6 +31,7 @@ DEFAULT = Small()
 
 def opened(path: Path, config: Settings = DEFAULT, **settings):
     with open_run(path, config, seed=7, **settings) as run:
+        run.record()
         return run
 
 
@@ -99,7 +100,30 @@ def test_a_folder_that_is_not_a_run_is_left_alone(tmp_path: Path):
 
 def test_a_start_killed_before_the_configuration_was_written_can_be_repeated(tmp_path: Path):
     opened(tmp_path / "a").config.unlink()
+    for name in (".run.json.new", ".config.toml.new"):  # half written
+        (tmp_path / "a" / name).write_bytes(b"{")
     assert not opened(tmp_path / "a").resumed
+    assert opened(tmp_path / "a").resumed
+
+
+def test_a_start_that_fails_before_it_is_recorded_leaves_the_run_as_it_was(tmp_path: Path):
+    run = opened(tmp_path / "a")
+    before = run.config.read_bytes(), run.facts.read_bytes()
+    with open_run(tmp_path / "a", Small(lr=1.0), seed=7, may_change=["lr"]):
+        pass  # what opens the model and the checkpoint finds that they do not fit
+    assert (run.config.read_bytes(), run.facts.read_bytes()) == before
+    opened(tmp_path / "a")  # and the first command still goes on
+
+
+def test_a_key_that_came_after_the_run_began_has_its_default_in_it(tmp_path: Path):
+    run = opened(tmp_path / "a")
+    stored = run.config.read_text()
+    run.config.write_text("".join(line for line in stored.splitlines(True) if not line.startswith("lr = ")))
+    assert run.config.read_text() != stored
+    opened(tmp_path / "a")
+    run.config.write_text(stored + "\n[gone]\nold = 1\n")
+    with pytest.raises(RunFolderError, match=r"gone.old was 1, now unset"):
+        opened(tmp_path / "a")
 
 
 def test_a_second_process_is_refused_by_name(tmp_path: Path):
@@ -107,7 +131,8 @@ def test_a_second_process_is_refused_by_name(tmp_path: Path):
         "import sys; from learner.run_folder import open_run; from debate.config import DebateConfig\n"
         "with open_run(sys.argv[1], DebateConfig(), seed=0): pass"
     )
-    with open_run(tmp_path / "a", DebateConfig(), seed=0):
+    with open_run(tmp_path / "a", DebateConfig(), seed=0) as run:
+        run.record()
         command = [sys.executable, "-c", code, str(tmp_path / "a")]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 1
