@@ -124,13 +124,13 @@ class Learner:
             "scaler": self.scaler.state_dict(),
         }
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take up a state from ``state_dict``."""
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.bad_steps = int(state["bad_steps"])
-        if state["scaler"] and self.scaler.is_enabled():
-            self.scaler.load_state_dict(state["scaler"])
-        self.go_on(int(state["steps"]))
+        self.optimizer.load_state_dict(state_dict["optimizer"])
+        self.bad_steps = int(state_dict["bad_steps"])
+        if state_dict["scaler"] and self.scaler.is_enabled():
+            self.scaler.load_state_dict(state_dict["scaler"])
+        self.go_on(int(state_dict["steps"]))
 
     def go_on(self, steps: int) -> None:
         """Go on after so many steps, with this configuration's settings and not those in the loaded state."""

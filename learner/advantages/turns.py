@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from debate.settings import Settings
+from debate.types import TurnId
+from learner.advantages.pairs import balanced, right_side, side_counts
 from learner.advantages.streams import Baseline, Scale, group_members, has_contrast, stream_advantages
 from learner.types import TrajectoryGroup, Transition
 
@@ -23,8 +25,9 @@ class StreamSettings(Settings):
     """What is subtracted: the group's mean, the mean of the others, the persona's running mean, nothing."""
     scale: Scale = "group"
     """What divides: the group's standard deviation, the batch's (at least 0.1), nothing."""
-    key: Literal["round", "persona"] = "round"
-    """A group is the turns of one problem and round over its debates, or those of one persona among them."""
+    key: Literal["round", "persona", "pair"] = "round"
+    """A group is the turns of one problem and round over its debates, or those of one persona among them, or
+    (judge only) those whose pairs had the right solution on the same side; both sides then count alike."""
 
 
 class AdvantageConfig(Settings):
@@ -49,6 +52,13 @@ class AdvantageConfig(Settings):
     ema_decay: float = Field(default=0.95, ge=0, lt=1)
     """Decay of the running means of the baseline "rae"."""
 
+    @model_validator(mode="after")
+    def _only_judges_have_pairs(self) -> Self:
+        for name in ("peer", "truth", "mixed"):
+            if getattr(self, name).key == "pair":
+                raise ValueError(f'{name}.key = "pair": only a judge is shown pairs; use it in judge.key')
+        return self
+
 
 @dataclass(frozen=True, slots=True)
 class TurnAdvantage:
@@ -71,6 +81,7 @@ class _Place(NamedTuple):
     group: int
     persona: str
     transition: Transition
+    side: int
 
 
 def turn_advantages(
@@ -85,8 +96,8 @@ def turn_advantages(
     A_judge, format = the fine itself. A missing part counts as 0, without reweighting; a part of weight
     0 is missing. With ``mix = "rewards"`` peer and truth are mixed so before they are centred.
     """
-    places = list(_places(groups))
-    judge = _stream(places, "judge", lambda t: t.judge, config, ema)
+    places = list(_places(groups, rewards))
+    judge = _judge(places, config, ema)
     parts = [
         _combine(
             _scaled(a_generator, config.lambda_gen), _scaled(a_judge, config.lambda_judge), place.transition
@@ -98,11 +109,32 @@ def turn_advantages(
     return Advantages(_nested(groups, parts), _statistics(places, judge, parts))
 
 
-def _places(groups: Sequence[TrajectoryGroup]) -> Iterator[_Place]:
+def _places(groups: Sequence[TrajectoryGroup], rewards: RewardConfig) -> Iterator[_Place]:
     for number, group in enumerate(groups):
+        right = _right_turns(group, rewards)
         for trajectory in group.trajectories:
             for transition in trajectory.transitions:
-                yield _Place(number, trajectory.persona.name, transition)
+                side = right_side(transition.turn.compared, right[trajectory.debate])
+                yield _Place(number, trajectory.persona.name, transition, side)
+
+
+def _right_turns(group: TrajectoryGroup, rewards: RewardConfig) -> dict[int, dict[TurnId, bool]]:
+    """Return for each debate of a group which of its graded turns are right."""
+    right: dict[int, dict[TurnId, bool]] = {trajectory.debate: {} for trajectory in group.trajectories}
+    for trajectory in group.trajectories:
+        for transition in trajectory.transitions:
+            if transition.truth is not None:
+                right[trajectory.debate][transition.turn.id] = transition.truth == rewards.truth_correct
+    return right
+
+
+def _judge(
+    places: Sequence[_Place], config: AdvantageConfig, ema: MutableMapping[str, float]
+) -> list[float | None]:
+    advantages = _stream(places, "judge", lambda t: t.judge, config, ema)
+    if config.judge.key != "pair":
+        return advantages
+    return balanced(advantages, [place.side for place in places])
 
 
 def _generator(
@@ -135,8 +167,8 @@ def _key(place: _Place, stream: str, settings: StreamSettings) -> Hashable:
     """Return the name of a turn's group; running means belong to a persona, whatever the problem."""
     if settings.baseline == "rae":
         return f"{stream}/{place.persona}"
-    persona = place.persona if settings.key == "persona" else ""
-    return place.group, place.transition.turn.id.round, persona
+    part = {"round": "", "persona": place.persona, "pair": place.side}[settings.key]
+    return place.group, place.transition.turn.id.round, part
 
 
 def _mix(peer: float | None, truth: float | None, truth_weight: float) -> float | None:
@@ -176,6 +208,9 @@ def _statistics(
         rewarded = sum(places[place].transition.judge is not None for place in due)
         metrics["advantage/judge_reward_share"] = rewarded / len(due)
         metrics["advantage/judge_signal_share"] = sum(judge[place] is not None for place in due) / len(due)
+    sides = side_counts(judge, [place.side for place in places])
+    if any(sides.values()):
+        metrics["advantage/judge_right_first"] = sides[1] / sum(sides.values())
     for stream in ("peer", "truth", "judge"):
         metrics |= _zero_variance(places, stream)
     return metrics

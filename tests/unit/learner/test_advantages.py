@@ -204,6 +204,64 @@ def test_the_key_persona_splits_a_round():
     assert [part and part.generator for part in parts] == [0.5, -0.5, None]
 
 
+def judged(debate: int, votes: str, *, right_first: bool) -> list[Trajectory]:
+    """One debate: its judges are shown agent 1 before agent 2, and vote for the f(irst) or the s(econd)."""
+    solutions = [
+        Trajectory(PERSONAS[agent % 5], (transition(agent, 0, truth=float(right)),), debate)
+        for agent, right in ((1, right_first), (2, not right_first))
+    ]
+    judges = [
+        Trajectory(
+            PERSONAS[0],
+            (transition(3 + n, 1, due=True, judge=1.0 if (vote == "f") == right_first else -1.0),),
+            debate,
+        )
+        for n, vote in enumerate(votes)
+    ]
+    return [*solutions, *judges]
+
+
+def test_the_key_pair_pays_no_habit_of_naming_the_first():
+    """Three debates with the right solution first, one with it second, and judges that toss a coin."""
+    debates = [
+        *judged(0, "fs", right_first=True),
+        *judged(1, "fs", right_first=True),
+        *judged(2, "fs", right_first=True),
+        *judged(3, "fs", right_first=False),
+    ]
+    groups = [TrajectoryGroup("p", tuple(debates))]
+
+    def paid(key):
+        config = AdvantageConfig(judge=StreamSettings(scale="none", key=key))
+        judge = [part.judge for part in parts_of(groups, config=config) if part and part.judge is not None]
+        return judge, sum(judge[0::2]), sum(judge[1::2])  # of "first" and of "second"
+
+    # plain: first is paid 3 * 1 - 1, second the opposite, though nobody looked
+    assert paid("round") == ([1, -1, 1, -1, 1, -1, -1, 1], 2, -2)
+    # 6 turns with the weight 8 / 12, 2 turns with the weight 8 / 4
+    balanced, first, second = paid("pair")
+    assert balanced == pytest.approx([2 / 3, -2 / 3] * 3 + [-2, 2])
+    assert (first, second) == (pytest.approx(0), pytest.approx(0))
+
+
+def test_the_key_pair_has_a_baseline_for_each_side():
+    groups = [
+        TrajectoryGroup("p", (*judged(0, "ffs", right_first=True), *judged(1, "sf", right_first=False)))
+    ]
+    config = AdvantageConfig(judge=StreamSettings(scale="none", key="pair"))
+    judge = [part.judge for part in parts_of(groups, config=config) if part and part.judge is not None]
+    # first: values 1, 1, -1, mean 1/3, weight 5 / 6; second: 1, -1, mean 0, weight 5 / 4
+    assert judge == pytest.approx([5 / 6 * 2 / 3, 5 / 6 * 2 / 3, -5 / 6 * 4 / 3, 5 / 4, -5 / 4])
+    metrics = turn_advantages(groups, RewardConfig(), config, {}).metrics
+    assert metrics["advantage/judge_right_first"] == pytest.approx(3 / 5)
+
+
+@pytest.mark.parametrize("stream", ["peer", "truth", "mixed"])
+def test_only_a_judge_has_pairs(stream):
+    with pytest.raises(ValueError, match=f'{stream}.key = "pair": only a judge is shown pairs'):
+        AdvantageConfig.model_validate({stream: {"key": "pair"}})
+
+
 def test_ballots_are_a_group_of_their_own():
     groups = [
         group_of(
