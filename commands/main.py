@@ -90,6 +90,20 @@ def export(
     run_export(run, out=out, merge=merge, dtype=dtype, overrides=overrides or [])
 
 
+@app.command()
+def tokens(
+    run: Annotated[str, typer.Argument(help="The folder of a run.")],
+    debate: Annotated[str, typer.Argument(metavar="DEBATE", help="STEP.PLACE, e.g. 12.3; both from 0.")],
+    turn: Annotated[str, typer.Option(metavar="AGENT.ROUND", help="Which turn; both from 0.")] = "0.0",
+    json: Annotated[str | None, typer.Option(metavar="FILE", help="Also write the table here.")] = None,
+    overrides: Overrides = None,
+) -> None:
+    """Show one turn token by token: stream, advantage, log-probabilities of sampler and trainer, ratio."""
+    from commands.tokens import run_tokens
+
+    run_tokens(run, debate, turn=turn, json_path=json, overrides=overrides or [])
+
+
 def run() -> None:
     """Run the command line (the ``debate`` script)."""
     warnings.formatwarning = lambda message, *_, **__: f"debate: note: {one_line(message)}\n"

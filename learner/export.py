@@ -17,8 +17,7 @@ from learner.config import Config
 from learner.model_card import model_card
 from learner.provenance import source_commit, versions
 from learner.run_weights import load_kept, newest_weights, version_of
-from transcripts import read_records
-from transcripts.store import shard_paths
+from transcripts import read_records, shard_paths
 
 MARK = "export.json"
 """The file by which an export is known again; nothing else is ever replaced."""

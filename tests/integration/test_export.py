@@ -194,3 +194,33 @@ def test_what_is_no_run_or_has_no_weights_is_refused(export, runs):
     code, _, err = export("empty")
     assert (code, err) == (2, "debate: empty: holds no checkpoint; train it first\n")
     assert not (runs / "empty/export").exists()
+
+
+BENCH = Path(learner.export.__file__).parents[1] / ".venv-bench"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not list(BENCH.glob("lib/python*/site-packages/vllm")), reason="no vLLM in .venv-bench; make bench"
+)
+@pytest.mark.parametrize("merge", [False, True])
+def test_vllm_says_the_same(merge, tiny_recipe, debate_command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    wide = ["model.tiny.hidden_size=64", "model.tiny.heads=2"]  # vLLM wants heads of 32 on a CPU
+    train(load_config(Config, tiny_recipe, ["run.dir=run", "logging.progress=none", *LORA, *wide]))
+    assert debate_command("export", "run", *(["--merge"] if merge else []))[0] == 0
+    folder = tmp_path / "run/export"
+    places = [folder, json.dumps(IDS)] if merge else [folder / "base", json.dumps(IDS), folder]
+    script = Path(__file__).with_name("vllm_logprobs.py")
+    done = subprocess.run(
+        [BENCH / "bin/python", script, *places], cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["settings"] == [0.8333, 1.0, 0, 24]
+    _, _, model = loaded_here(tmp_path / "run")
+    for prompt, tokens, logprobs in zip(IDS, found["tokens"], found["logprobs"], strict=True):
+        with torch.no_grad():
+            table = model(torch.tensor([prompt + tokens])).logits[0, len(prompt) - 1 : -1].log_softmax(-1)
+        ours = table.gather(1, torch.tensor(tokens)[:, None])[:, 0]
+        torch.testing.assert_close(torch.tensor(logprobs), ours, atol=2e-5, rtol=0)

@@ -1,0 +1,96 @@
+"""One turn, token by token: its stream and advantage, and how likely sampler and trainer hold it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp
+from typing import Any
+
+import torch
+
+from debate.types import Turn, TurnId
+from learner.advantages import Advantages, TurnAdvantage
+from learner.batches import collate
+from learner.forward import action_logprobs
+from learner.rows import make_rows
+from learner.types import Row, Trajectory, TrajectoryGroup, Transition
+from transcripts import Record
+
+STREAMS = ("forced", "generator", "judge")
+"""Names of the streams 0, 1 and 2: what was forced is nobody's."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRow:
+    """One token of a completion, at its ``place`` from 0.
+
+    ``advantage`` is None where the turn had no signal at all; ``sampler`` and ``trainer`` are
+    log-probabilities in nats at the persona's temperature; ``ratio`` is exp(trainer - sampler). A forced
+    token has none of them.
+    """
+
+    place: int
+    token: int
+    text: str
+    stream: str
+    advantage: float | None
+    sampler: float | None
+    trainer: float | None
+    ratio: float | None
+
+
+def token_table(record: Record, turn_id: TurnId, model: Any, tokenizer: Any) -> list[TokenRow]:
+    """Return a row for each token of the turn, the trainer's log-probabilities under ``model``.
+
+    ValueError where the debate has no such turn, or its transcript kept no tokens.
+    """
+    turn = _turn(record, turn_id)
+    part = next((part for part in record.advantages if part.turn == turn_id), None)
+    row = _row(record, turn, TurnAdvantage(part.generator, part.judge, part.format) if part else None)
+    with torch.no_grad():
+        logprobs = action_logprobs(model, collate([row], device=model.device))[0][0]
+    start = len(turn.completion.prompt_tokens)
+    trainer = logprobs[start:].tolist()
+    return [
+        _token(place, token, tokenizer, row, start + place, trainer[place], signal=part is not None)
+        for place, token in enumerate(turn.completion.tokens)
+    ]
+
+
+def _turn(record: Record, turn_id: TurnId) -> Turn:
+    try:
+        turn = record.debate.turn(turn_id)
+    except KeyError as error:
+        last = max(turn.id.round for turn in record.debate.turns)
+        raise ValueError(
+            f"the debate has no turn {turn_id.agent}.{turn_id.round}: agents are 0 to "
+            f"{len(record.debate.personas) - 1}, rounds 0 to {last}"
+        ) from error
+    if not turn.completion.tokens:
+        raise ValueError("the transcript kept no tokens of this turn (logging.transcript_tokens = false)")
+    return turn
+
+
+def _row(record: Record, turn: Turn, part: TurnAdvantage | None) -> Row:
+    """Return the training row of one turn, as the learner made it."""
+    trajectory = Trajectory(record.debate.personas[turn.id.agent], (Transition(turn),))
+    advantages = Advantages((((part or TurnAdvantage(None, None, None),),),), {})
+    [row] = make_rows([TrajectoryGroup(record.group, (trajectory,))], advantages)
+    return row
+
+
+def _token(
+    place: int, token: int, tokenizer: Any, row: Row, at: int, trainer: float, *, signal: bool
+) -> TokenRow:
+    sampled = bool(row.action_mask[at])
+    sampler = float(row.sampling_logprobs[at])
+    return TokenRow(
+        place,
+        token,
+        tokenizer.decode([token]),
+        STREAMS[int(row.stream[at])],
+        float(row.advantages[at]) if signal and sampled else None,
+        sampler if sampled else None,
+        trainer if sampled else None,
+        exp(trainer - sampler) if sampled else None,
+    )

@@ -1,0 +1,131 @@
+"""``debate tokens``: what one turn's tokens were weighted with, against a plain float64 computation."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from math import exp
+
+import pytest
+import torch
+
+from commands.config import load_config
+from commands.runs import open_run_folder
+from debate.types import TurnId
+from learner.config import Config
+from learner.run_weights import load_kept
+from learner.token_table import token_table
+from learner.tokens import token_streams
+from learner.train import train
+from transcripts import read_records
+
+
+@pytest.fixture(scope="module")
+def folder(tiny_recipe, tmp_path_factory):
+    """A run of three steps that kept its policy versions 2 and 3, and one without tokens."""
+    where = tmp_path_factory.mktemp("runs")
+    quiet = ["logging.progress=none", "learner.lr=0.02", "train.steps=3", "train.save_every=2"]
+    train(load_config(Config, tiny_recipe, [f"run.dir={where / 'run'}", *quiet]))
+    bare = ["train.steps=1", "logging.transcript_tokens=false"]
+    train(load_config(Config, tiny_recipe, [f"run.dir={where / 'bare'}", *quiet, *bare]))
+    return where
+
+
+@pytest.fixture
+def tokens(folder, debate_command, monkeypatch):
+    monkeypatch.chdir(folder)
+    return lambda *arguments: debate_command("tokens", *arguments)
+
+
+def record_of(folder, step, place):
+    return list(read_records(folder / f"run/transcripts/step_{step:06d}.jsonl"))[place]
+
+
+def expected(folder, checkpoint, record, turn_id):
+    """Return each token's log-probability by the model's whole logits in float64."""
+    _, config = open_run_folder(str(folder / "run"), ())
+    model, _ = load_kept(config, checkpoint and folder / "run" / checkpoint)
+    turn = record.debate.turn(turn_id)
+    prompt, own = turn.completion.prompt_tokens, turn.completion.tokens
+    with torch.no_grad():
+        logits = model.double()(torch.tensor([prompt + own])).logits[0, len(prompt) - 1 : -1]
+    table = (logits / record.debate.personas[turn_id.agent].temperature).log_softmax(-1)
+    return table.gather(1, torch.tensor(own)[:, None])[:, 0].tolist()
+
+
+@pytest.mark.parametrize(
+    ("step", "checkpoint", "trainer", "said"),
+    [
+        (0, None, 0, "trainer: the weights the run began with, policy version 0, which sampled this turn"),
+        (2, "checkpoints/step_000002", 2, "policy version 2, which sampled this turn"),
+        (1, "checkpoints/step_000003", 3, "Version 1, which sampled this turn, was not kept"),
+    ],
+)
+def test_each_token_has_its_stream_advantage_and_both_log_probabilities(
+    tokens, folder, tmp_path, step, checkpoint, trainer, said
+):
+    record, turn_id = record_of(folder, step, 3), TurnId(1, 1)
+    code, out, err = tokens("run", f"{step}.3", "--turn", "1.1", "--json", tmp_path / "t.json")
+    assert (code, err) == (0, "")
+    assert said in out
+    found = json.loads((tmp_path / "t.json").read_text())
+    assert (found["policy_version"], found["trainer_version"]) == (step, trainer)
+    turn = record.debate.turn(turn_id)
+    [part] = [part for part in record.advantages if part.turn == turn_id]
+    weights = {
+        1: (part.generator or 0.0) + (part.format or 0.0),
+        2: (part.judge or 0.0) + (part.format or 0.0),
+    }
+    rows = found["tokens"]
+    assert [row["token"] for row in rows] == list(turn.completion.tokens)
+    streams = token_streams(turn).tolist()
+    assert [row["stream"] for row in rows] == [("forced", "generator", "judge")[stream] for stream in streams]
+    assert [row["advantage"] for row in rows] == pytest.approx([weights[stream] for stream in streams])
+    assert [row["sampler"] for row in rows] == pytest.approx(turn.completion.logprobs)
+    truth = expected(folder, checkpoint, record, turn_id)
+    assert [row["trainer"] for row in rows] == pytest.approx(truth, abs=1e-5)
+    assert [row["ratio"] for row in rows] == pytest.approx(
+        [exp(row["trainer"] - row["sampler"]) for row in rows]
+    )
+    far = max(abs(row["ratio"] - 1) for row in rows)
+    assert far < 1e-4 if trainer == step else far > 1e-3
+
+
+def test_a_turn_without_signal_and_forced_tokens_have_blanks(folder):
+    record = record_of(folder, 0, 0)
+    _, config = open_run_folder(str(folder / "run"), ())
+    model, tokenizer = load_kept(config, None)
+    first = record.debate.turns[0]
+    completion = replace(first.completion, forced=(0, 2))
+    turns = (replace(first, completion=completion), *record.debate.turns[1:])
+    changed = replace(record, debate=replace(record.debate, turns=turns), advantages=())
+    rows = token_table(changed, first.id, model, tokenizer)
+    assert {row.advantage for row in rows} == {None}
+    assert [row.place for row in rows if row.stream == "forced"] == [0, 2]
+    assert (rows[0].sampler, rows[0].trainer, rows[0].ratio) == (None, None, None)
+    assert rows[1].ratio == pytest.approx(1.0, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("run", "7.0"), "run: no transcript of step 7; there are steps 0 to 2"),
+        (("run", "0.9"), "run: step 0 has debates 0 to 3, and no 9"),
+        (("run", "3"), "DEBATE '3': write STEP.PLACE, counted from 0 as in the transcripts"),
+        (
+            ("run", "0.0", "--turn", "K7"),
+            "--turn 'K7': write AGENT.ROUND, counted from 0 as in the transcripts",
+        ),
+        (
+            ("run", "0.0", "--turn", "0.5"),
+            "run 0.0: the debate has no turn 0.5: agents are 0 to 2, rounds 0 to 2",
+        ),
+        (
+            ("bare", "0.0"),
+            "bare 0.0: the transcript kept no tokens of this turn (logging.transcript_tokens = false)",
+        ),
+        (("nowhere", "0.0"), "nowhere: not the folder of a run (no config.toml in it)"),
+    ],
+)
+def test_what_is_not_there_is_said_in_one_line(tokens, arguments, message):
+    assert tokens(*arguments) == (2, "", f"debate: {message}\n")
