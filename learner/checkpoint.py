@@ -2,7 +2,7 @@
 
     checkpoints/step_000012/manifest.json   every file with its size and SHA-256; written last
                             state.json      TrainState, and the generators of Python and NumPy
-                            trainer.pt      optimizer, scheduler, torch's generators (read with weights_only)
+                            trainer.pt      the learner's state, torch's generators (read with weights_only)
                             model/          adapter or weights as save_pretrained writes them (safetensors)
                 best                        a link to the one with the best held-out figure, if that is kept
 
@@ -16,7 +16,7 @@ import os
 import re
 import shutil
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +33,7 @@ FORMAT = 1
 NAME = re.compile(r"step_(\d{6,})(\.old)?")
 HIDDEN = ".unfinished_"
 BEST = "best"
+NOTHING: Mapping[str, Stateful] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +68,13 @@ def save_checkpoint(
     state: TrainState,
     *,
     model: Any,
-    optimizer: Stateful | None = None,
-    scheduler: Stateful | None = None,
+    parts: Mapping[str, Stateful] = NOTHING,
     keep_last: int | None = None,
 ) -> Path:
     """Write checkpoints/step_N with the random generators as they are now; return its path.
 
-    ``model`` is a transformers or peft model. Only the ``keep_last`` newest stay, the new one among them, and
-    the best one, to which the link "best" leads.
+    ``model`` is a transformers or peft model; ``parts``, by name, have a state beside the weights. Only the
+    ``keep_last`` newest stay, the new one among them, and the best one, to which the link "best" leads.
     """
     if keep_last is not None and keep_last < 1:
         raise ValueError(f"keep_last must be at least 1, got {keep_last}")
@@ -86,17 +86,17 @@ def save_checkpoint(
         sync_folder(folder.parent)
         fresh.mkdir()
         write_model(fresh / "model", model)
-        write_trainer(fresh / "trainer.pt", optimizer, scheduler)
+        write_trainer(fresh / "trainer.pt", parts)
         _write_json(fresh / "state.json", {"state": encode(state, TrainState), "rng": plain_generators()})
         _write_json(fresh / "manifest.json", {"format": FORMAT, "files": _inventory(fresh)})
         _sync_all(fresh)
         _publish(fresh, final)
-        link_best(folder, state)
+        _link_best(folder, state)
     _prune(folder, keep_last, state)
     return final
 
 
-def link_best(folder: Path, state: TrainState) -> None:
+def _link_best(folder: Path, state: TrainState) -> None:
     """Let the link "best" lead to the best checkpoint of this state; without one there is no link."""
     link, fresh = folder / BEST, folder / f"{HIDDEN}{BEST}"
     target = _best_name(state)
@@ -117,8 +117,7 @@ def load_checkpoint(
     path: Path,
     *,
     model: Any,
-    optimizer: Stateful | None = None,
-    scheduler: Stateful | None = None,
+    parts: Mapping[str, Stateful] = NOTHING,
     restore_rng: bool = True,
     verify: bool = True,
 ) -> TrainState:
@@ -136,7 +135,7 @@ def load_checkpoint(
         stored = json.loads((path / "state.json").read_text(encoding="utf-8"))
         state: TrainState = decode(stored["state"], TrainState)
         load_weights(model, path / "model")
-        load_trainer(path / "trainer.pt", optimizer, scheduler, restore_rng=restore_rng)
+        load_trainer(path / "trainer.pt", parts, restore_rng=restore_rng)
         if restore_rng:
             restore_generators(stored["rng"])
     except (FieldError, LookupError, RuntimeError, ValueError, TypeError, UnpicklingError) as error:
@@ -159,14 +158,18 @@ def latest_good(folder: Path, *, on_damaged: Callable[[str], None] = warn_damage
     return None
 
 
-def set_aside_after(folder: Path, step: int) -> None:
-    """Rename the checkpoints later than ``step`` to NAME.damaged, so that none is counted, kept or replaced.
+def tidy(folder: Path, state: TrainState, *, keep_last: int) -> None:
+    """Bring the folder of a run that goes on from this state to what it was after its saving.
 
-    For a run that goes on from the newest good one: what is later is damaged.
+    What a crash left half done is finished. Later checkpoints, which are damaged, are renamed NAME.damaged,
+    so that none of them is counted among the newest or replaced.
     """
+    _clear_unfinished(folder)
     for path in checkpoints(folder):
-        if step_of(path) > step:
+        if step_of(path) > state.step:
             path.rename(free_name(path.with_name(f"{path.name}.damaged")))
+    _link_best(folder, state)
+    _prune(folder, keep_last, state)
 
 
 def checkpoints(folder: Path) -> list[Path]:

@@ -23,11 +23,12 @@ from debate.types import Policy
 from learner.checkpoint import (
     CheckpointError,
     TrainState,
+    checkpoints,
     latest_good,
-    link_best,
     load_checkpoint,
     save_checkpoint,
-    set_aside_after,
+    tidy,
+    warn_damaged,
 )
 from learner.config import Config
 from learner.evaluate import Evaluation, evaluate
@@ -143,7 +144,7 @@ class Session:
             self.folder.checkpoints,
             state,
             model=self.model,
-            optimizer=self.learner.optimizer,
+            parts={"learner": self.learner},
             keep_last=self.config.train.keep_last,
         )
         self.saved = self.step
@@ -171,20 +172,21 @@ class Session:
         finally:
             self.model.load_state_dict(trained)
 
-    def restore(self) -> None:
+    def restore(self) -> TrainState:
         """Go on from the newest good checkpoint, if any; its weights are published before any sampling."""
         path = latest_good(self.folder.checkpoints)
         if path is None:
-            return
-        state = load_checkpoint(path, model=self.model, optimizer=self.learner.optimizer, verify=False)
+            if checkpoints(self.folder.checkpoints):
+                warn_damaged(f"{self.folder.path}: no checkpoint is good; the run begins again")
+            return TrainState(step=0)
+        state = load_checkpoint(path, model=self.model, parts={"learner": self.learner}, verify=False)
         if state.seed != self.config.seed and "seed" not in self.config.run.allow_changes:
             raise CheckpointError(f"{path}: is of a run with seed {state.seed}, not {self.config.seed}")
         self.step = self.saved = state.step
         self.best = state.best
-        link_best(self.folder.checkpoints, state)
-        self.learner.go_on(state.step)
         self.ema = dict(state.baselines)
         self.publish(state.policy_version)
+        return state
 
 
 def make_policy(config: Config) -> tuple[Any, Any, Policy]:
@@ -241,10 +243,10 @@ def _opened(config: Config, stops: Stops) -> Iterator[Session]:
         seed_generators(derive_seed(config.seed, "generators"))
         learner = Learner(model, config.resolved_learner(), total_steps=config.train.steps)
         session = Session(config, folder, data, model, tokenizer, policy, learner, stops=stops)
-        session.restore()
+        state = session.restore()
         if folder.resumed:
             folder.record()
-        set_aside_after(folder.checkpoints, session.step)
+        tidy(folder.checkpoints, state, keep_last=config.train.keep_last)
         set_aside_from(folder.transcripts, session.step)
         with open_trackers(
             folder.path,

@@ -1,9 +1,9 @@
-"""What a trainer holds beside the weights: optimizer, schedule and random generators, to a file and back."""
+"""What a trainer holds beside the weights: its parts' states and random generators, to a file and back."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,7 +12,7 @@ import numpy as np
 
 
 class Stateful(Protocol):
-    """An optimizer or a schedule of torch."""
+    """A learner, or an optimizer of torch."""
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state."""
@@ -44,31 +44,24 @@ def generators_kept_on(error: type[BaseException]) -> Iterator[None]:
         raise
 
 
-def write_trainer(path: Path, optimizer: Stateful | None, scheduler: Stateful | None) -> None:
-    """Write the optimizer, the schedule and torch's generators."""
+def write_trainer(path: Path, parts: Mapping[str, Stateful]) -> None:
+    """Write the states of the parts, by name, and torch's generators."""
     import torch
 
-    state = {
-        "optimizer": optimizer.state_dict() if optimizer else None,
-        "scheduler": scheduler.state_dict() if scheduler else None,
-        **_torch_generators(),
-    }
+    state = {"parts": {name: part.state_dict() for name, part in parts.items()}, **_torch_generators()}
     with path.open("wb") as file:  # by its name torch would write it without telling why it cannot
         torch.save(state, file)
 
 
-def load_trainer(
-    path: Path, optimizer: Stateful | None, scheduler: Stateful | None, *, restore_rng: bool
-) -> None:
+def load_trainer(path: Path, parts: Mapping[str, Stateful], *, restore_rng: bool) -> None:
     """Read them back into the objects given; ValueError for one that was saved without."""
     import torch
 
     state = torch.load(path, map_location="cpu", weights_only=True)
-    for name, target in (("optimizer", optimizer), ("scheduler", scheduler)):
-        if target is not None:
-            if state[name] is None:
-                raise ValueError(f"it was saved without {name}")
-            target.load_state_dict(state[name])
+    for name, part in parts.items():
+        if name not in state["parts"]:
+            raise ValueError(f"it was saved without {name}")
+        part.load_state_dict(state["parts"][name])
     if restore_rng:
         _restore_torch(state)
 

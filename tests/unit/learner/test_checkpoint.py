@@ -27,6 +27,8 @@ from learner.checkpoint import (  # noqa: E402
     latest_good,
     load_checkpoint,
     save_checkpoint,
+    step_of,
+    tidy,
 )
 
 STATE = TrainState(
@@ -86,14 +88,16 @@ def same(a, b) -> bool:
 def test_a_loaded_run_goes_on_bit_for_bit(tmp_path: Path, build):
     model = build(0)
     optimizer, scheduler = trained(model)
-    path = save_checkpoint(tmp_path, STATE, model=model, optimizer=optimizer, scheduler=scheduler)
+    path = save_checkpoint(
+        tmp_path, STATE, model=model, parts={"optimizer": optimizer, "scheduler": scheduler}
+    )
     for _ in range(2):
         advance(model, optimizer, scheduler)
     draws = (random.random(), np.random.random(), torch.rand(1).item())
 
     again = build(1)
     new_optimizer, new_scheduler = trained(again, steps=0)
-    state = load_checkpoint(path, model=again, optimizer=new_optimizer, scheduler=new_scheduler)
+    state = load_checkpoint(path, model=again, parts={"optimizer": new_optimizer, "scheduler": new_scheduler})
     assert state == STATE
     for _ in range(2):
         advance(again, new_optimizer, new_scheduler)
@@ -248,7 +252,7 @@ def test_a_full_disk_is_one_clear_line_and_loses_nothing(tmp_path: Path, file_si
     with pytest.raises(
         CheckpointWriteError, match=r"cannot write checkpoint .*step_000012: .*; the checkpoints"
     ):
-        save_checkpoint(tmp_path, STATE, model=model, optimizer=optimizer)
+        save_checkpoint(tmp_path, STATE, model=model, parts={"optimizer": optimizer})
     file_size_limit(resource.RLIM_INFINITY)
     assert [path.name for path in tmp_path.iterdir()] == ["step_000001"]
     assert latest_good(tmp_path) == first
@@ -277,7 +281,7 @@ def test_a_missing_optimizer_state_is_named(tmp_path: Path):
     model = tiny()
     path = save_checkpoint(tmp_path, STATE, model=model)
     with pytest.raises(CheckpointError, match="it was saved without optimizer"):
-        load_checkpoint(path, model=model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1))
+        load_checkpoint(path, model=model, parts={"optimizer": torch.optim.SGD(model.parameters(), lr=0.1)})
 
 
 def test_saving_prints_nothing(tmp_path: Path, capfd):
@@ -304,3 +308,55 @@ def test_a_file_of_another_making_is_one_clear_line(tmp_path: Path, name: str, d
     (path / name).write_bytes(data)
     with pytest.raises(CheckpointError, match="does not fit this run"):
         load_checkpoint(path, model=model, verify=False)
+
+
+def test_the_best_is_kept_beside_the_newest_and_a_link_leads_to_it(tmp_path: Path):
+    figures = {1: 0.25, 2: 0.75, 3: 0.5, 4: 0.5, 5: 0.875}
+    best: tuple[int, float] | None = None
+    kept = []
+    for step, figure in figures.items():
+        best = (step, figure) if best is None or figure > best[1] else best
+        save_checkpoint(tmp_path, TrainState(step=step, best=best), model=tiny(), keep_last=1)
+        kept.append([step_of(path) for path in checkpoints(tmp_path)])
+        assert os.readlink(tmp_path / "best") == f"step_{best[0]:06d}"
+    assert kept == [[1], [2], [2, 3], [2, 4], [5]]
+    state = load_checkpoint(tmp_path / "best", model=tiny(1))
+    assert (state.step, state.best) == (5, (5, 0.875))
+
+
+def test_damaged_checkpoints_are_set_aside_when_a_run_goes_on_and_push_no_good_one_out(tmp_path: Path):
+    paths = saved(tmp_path, 4, 6, 8)
+    for path in paths[1:]:
+        (path / "state.json").write_text("torn")
+    (tmp_path / f"{module.HIDDEN}step_000009").mkdir()
+    tidy(tmp_path, TrainState(step=4), keep_last=2)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "step_000004",
+        "step_000006.damaged",
+        "step_000008.damaged",
+    ]
+    save_checkpoint(tmp_path, TrainState(step=5), model=tiny(), keep_last=2)
+    assert [step_of(path) for path in checkpoints(tmp_path)] == [4, 5]  # and not 6 and 8, which are no good
+    (saved(tmp_path, 6)[0] / "state.json").write_text("torn")
+    tidy(tmp_path, TrainState(step=5), keep_last=2)
+    assert (tmp_path / "step_000006.2.damaged").is_dir()
+
+
+def test_a_pruning_that_was_cut_short_is_finished_when_the_run_goes_on(tmp_path: Path):
+    saved(tmp_path, 1, 2, 3)
+    tidy(tmp_path, TrainState(step=3, best=(1, 0.5)), keep_last=1)
+    assert [step_of(path) for path in checkpoints(tmp_path)] == [1, 3]
+    tidy(tmp_path, TrainState(step=3), keep_last=1)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["step_000003"]
+
+
+def test_an_adapter_of_another_rank_is_one_line_and_changes_nothing(tmp_path: Path):
+    path = save_checkpoint(tmp_path, STATE, model=tiny_lora(1, rank=4))
+    model = tiny_lora(rank=8)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    with pytest.raises(CheckpointError) as caught:
+        load_checkpoint(path, model=model)
+    assert str(caught.value) == (
+        f"{path}: does not fit this run: the adapter has rank 4, this run's has 8 (model.lora_rank)"
+    )
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())

@@ -1,0 +1,32 @@
+"""Training runs in processes that fork from one in which everything is imported already."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+PRELOADED = ["mortal_run", "learner.train", "transformers.models.qwen3.modeling_qwen3", "peft", "pytest"]
+
+
+@pytest.fixture(scope="session")
+def forked():
+    """Return start(folder, log, fault) -> a started Process that trains there."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(HERE))
+        patch.setenv("PYTHONPATH", str(HERE), prepend=":")
+        import mortal_run
+
+        sys.modules["mortal_run"] = mortal_run
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(PRELOADED)
+
+        def start(folder: Path, log: Path, fault=None):
+            process = context.Process(target=mortal_run.run, args=(str(folder), str(log), fault))
+            process.start()
+            return process
+
+        yield start

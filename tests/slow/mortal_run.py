@@ -1,0 +1,176 @@
+"""A tiny training run in a process of its own that is killed, or finds its disk full, at a chosen call.
+
+Imported by the process that starts it and, through multiprocessing's fork server, by the one that runs.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import wraps
+from pathlib import Path
+
+import torch
+
+import debate.policies.local
+import learner.checkpoint
+import learner.session
+import learner.train
+import transcripts.append
+from debate import Problem
+from debate.policies.local import LocalPolicy
+from envs import Grade, GradeStatus
+from learner.config import Config
+from learner.stops import Stopped
+
+HANDLES = ("K7", "Q2", "M4")
+REPLIES = [f"<solution>\\boxed{{{answer}}}</solution>" for answer in (1, 2)]
+VOTES = [f"<comparison>{a} > {b}</comparison>" for a in HANDLES for b in HANDLES if a != b]
+STEPS = 5
+RECIPE = {
+    "seed": 5,
+    "env": {"kind": "mortal_run:Echo"},
+    "held_out": {"limit": 4, "every": 3},
+    "debate": {
+        "num_rounds": 2,
+        "max_tokens": 24,
+        "prompts": "tiny",
+        "handles": HANDLES,
+        "personas": [{"name": name, "instructions": name} for name in ("careful", "quick", "skeptic")],
+    },
+    "advantages": {"truth": {"baseline": "rae", "scale": "batch"}},
+    "model": {
+        "device": "cpu",
+        "chat": True,
+        "policy": "mortal_run:DrawingPolicy",
+        "tiny": {
+            "hidden_size": 32,
+            "layers": 1,
+            "heads": 2,
+            "kv_heads": 1,
+            "intermediate_size": 48,
+            "context_tokens": 512,
+            "fallback": "none",
+            "init_std": 0.3,
+            "pieces": [*REPLIES, *VOTES, *(f" {n}" for n in range(1, 13)), "<evaluation>?</evaluation>"],
+        },
+    },
+    "learner": {"lr": 3e-3, "warmup_steps": 1, "beta": 0.01, "schedule": "linear", "minibatches": 2},
+    "train": {
+        "steps": STEPS,
+        "problems_per_step": 3,
+        "debates_per_problem": 2,
+        "batch_size": 18,
+        "save_every": 2,
+        "keep_last": 1,
+        "keep_best": "eval/debate/winner",
+    },
+    "logging": {"progress": "none", "sample_share": 0.5},
+}
+
+
+class Echo:
+    """Say 1 to an odd number and 2 to an even one."""
+
+    name = "echo"
+
+    def problems(self, *, split, limit=None, seed=None):
+        numbers = range(1, 9) if split == "train" else range(9, 13)
+        return tuple(Problem(f"e{n}", f" {n}", answer=str(2 - n % 2), kind="number") for n in numbers)
+
+    def grade(self, problem, answer):
+        if answer is None:
+            return Grade(GradeStatus.MISSING, "echo")
+        return Grade(GradeStatus.CORRECT if answer == problem.answer else GradeStatus.WRONG, "echo", answer)
+
+
+class DrawingPolicy(LocalPolicy):
+    """Draws from the global generators as well: a run must find them again as they were."""
+
+    def sample_all(self, requests):
+        drawn = random.getrandbits(32) ^ int(torch.randint(2**32, ()))
+        return super().sample_all([replace(one, seed=one.seed ^ drawn) for one in requests])
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What happens at the ``nth`` call (from 1) of a point: "before", "after" or "half" a write, SIGKILL;
+
+    "full": this call and all later ones of the point find no space on the disk.
+    """
+
+    point: str
+    nth: int
+    how: str
+
+
+WRITES = {"transcript": "transcripts/step_", "metrics": "metrics.jsonl", "samples": "samples.jsonl"}
+CALLS = {
+    "sample": (debate.policies.local, "sample_batch"),
+    "evaluate": (learner.session, "evaluate"),
+    "learn": (torch.optim.AdamW, "step"),
+    "save_weights": (learner.checkpoint, "write_model"),
+    "save_trainer": (torch, "save"),
+    "publish": (learner.checkpoint, "_publish"),
+    "rename": (os, "rename"),
+    "replace": (os, "replace"),
+    "delete": (os, "unlink"),
+    "rmtree": (shutil, "rmtree"),
+    "fsync": (os, "fsync"),
+    **dict.fromkeys(WRITES, (transcripts.append, "_write_all")),
+}
+
+
+def run(folder: str, log: str, fault: Fault | None = None) -> None:
+    """Train in this process; write beside the log how often each point was passed, and the seconds."""
+    said = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+    for stream in (1, 2):
+        os.dup2(said, stream)
+    torch.set_num_threads(1)
+    counts: Counter[str] = Counter()
+    for point in CALLS:
+        _arm(point, counts, fault if fault and fault.point == point else None)
+    started = time.monotonic()
+    try:
+        learner.train.train(Config.model_validate(RECIPE | {"run": {"dir": folder}}))
+    except Stopped as stop:
+        print(stop, flush=True)
+        sys.exit(stop.exit_code)
+    except (OSError, ValueError) as error:
+        print(f"{type(error).__name__}: {error}", flush=True)
+        sys.exit(2)
+    Path(f"{log}.counts").write_text(json.dumps(counts | {"seconds": time.monotonic() - started}))
+
+
+def _arm(point: str, counts: Counter[str], fault: Fault | None) -> None:
+    place, name = CALLS[point]
+    real = getattr(place, name)
+
+    @wraps(real)
+    def call(*arguments, **named):
+        if point in WRITES and WRITES[point] not in os.readlink(f"/proc/self/fd/{arguments[0]}"):
+            return real(*arguments, **named)
+        counts[point] += 1
+        if fault is not None and counts[point] >= fault.nth:
+            _befall(fault, real, arguments, named)
+        return real(*arguments, **named)
+
+    setattr(place, name, call)
+
+
+def _befall(fault: Fault, real, arguments, named) -> None:
+    if fault.how == "full":
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    if fault.how == "after":
+        real(*arguments, **named)
+    if fault.how == "half":
+        real(arguments[0], arguments[1][: len(arguments[1]) // 2])
+    os.kill(os.getpid(), signal.SIGKILL)
