@@ -76,6 +76,8 @@ class TrainConfig(Settings):
     """Problems P of a step."""
     debates_per_problem: int = Field(default=4, ge=1)
     """Debates K of each problem: the baseline group."""
+    dynamic_sampling: int = Field(default=0, ge=0)
+    """At most so many further problems in a step, in the place of those that teach nothing [DAPO]."""
     batch_size: int = Field(default=128, ge=1)
     """Requests sampled at a time by the local policy."""
     max_live: int | None = Field(default=None, ge=1)

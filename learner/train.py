@@ -7,26 +7,22 @@ seed gives the same run, and a run that stopped goes on from its newest checkpoi
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Sequence
 
-from debate import Debate, run_debates
-from debate.seeds import derive_seed
 from envs.sameness import key_of
-from learner.advantages import turn_advantages
+from learner.advantages import Advantages, turn_advantages
 from learner.config import Config
-from learner.controls import controlled
-from learner.curriculum import problems_of_step
 from learner.debate_metrics import debate_metrics
-from learner.grading import grade_debate
+from learner.dynamic_sampling import any_signal
 from learner.records import step_records
+from learner.rollouts import Rollout, roll_out
 from learner.rows import make_rows
 from learner.session import Session, open_session
 from learner.stops import Stopped
-from learner.trainer_state import generators_kept_on
-from learner.types import TrajectoryGroup, group_debates
-from rewards import Rewards, score_debate
 from transcripts import write_step
+
+
+class StuckError(ValueError):
+    """A run whose last steps could not move the weights; the message says how many, and what is kept."""
 
 
 def train(config: Config) -> Session:
@@ -46,6 +42,7 @@ def train_steps(session: Session) -> None:
         for step in range(session.step, session.config.train.steps):
             with session.stops.held():
                 session.finish_step(step, train_step(session, step))
+                _refuse_stuck(session)
     except Stopped as stop:
         if not stop.at_once:
             session.keep(stop)
@@ -55,47 +52,61 @@ def train_steps(session: Session) -> None:
 def train_step(session: Session, step: int) -> dict[str, float]:
     """Do one step of the run and return its metrics."""
     config, clock = session.config, Clock()
-    size = config.train.problems_per_step
-    problems = problems_of_step(session.data.train, step, size=size, seed=config.seed)
-    repeated = [problem for problem in problems for _ in range(config.train.debates_per_problem)]
-    seed = derive_seed(config.seed, "debates", step)
-    with generators_kept_on(Stopped), session.stops.at_once():
-        live = config.train.max_live
-        debates = run_debates(repeated, session.policy, config.debate, seed=seed, max_live=live)
-    clock.lap("rollout")
-
-    graded: Counter[str] = Counter()
-    key = key_of(session.data.environment)
-    dealt = derive_seed(config.seed, "control", step)
-    debates = controlled(debates, config.train.control, key=key, seed=dealt)
-    correct = [grade_debate(session.data.environment, debate, graded) for debate in debates]
-    rewards = [score_debate(d, c, config.rewards) for d, c in zip(debates, correct, strict=True)]
-    groups = _groups(debates, rewards, config.train.debates_per_problem)
-    advantages = turn_advantages(groups, config.rewards, config.advantages, session.ema)
+    played = roll_out(session, step, clock)
+    advantages = turn_advantages(played.groups, config.rewards, config.advantages, session.ema)
     clock.lap("reward")
 
-    rows = make_rows(groups, advantages)
-    learnt = session.learner.step(rows)
+    learnt = _learn(session, played, advantages)
     session.publish(step + 1)
     clock.lap("learn")
 
-    records = step_records(step, debates, correct, rewards, advantages)
+    records = step_records(step, played.debates, played.correct, played.rewards, advantages)
     write_step(session.folder.transcripts, step, records, tokens=config.logging.transcript_tokens)
     session.show(step, records)
     clock.lap("record")
-    figures = debate_metrics(debates, correct, rewards, grader=graded, key=key) | advantages.metrics | learnt
+    key = key_of(session.data.environment)
+    found = debate_metrics(played.debates, played.correct, played.rewards, grader=played.graded, key=key)
+    figures = found | advantages.metrics | learnt
     speed = {"tokens_per_second": figures["tokens/generated"] / clock.seconds["seconds/rollout"]}
     return figures | speed | clock.seconds
 
 
-def _groups(debates: Sequence[Debate], rewards: Sequence[Rewards], size: int) -> list[TrajectoryGroup]:
-    """Return one group for each problem: ``size`` debates that stand together."""
-    starts = range(0, len(debates), size)
-    return [group_debates(debates[i : i + size], rewards[i : i + size]) for i in starts]
+def _learn(session: Session, played: Rollout, advantages: Advantages) -> dict[str, float]:
+    """Learn from a step's groups, with dynamic sampling from those that have a signal alone.
+
+    A step with a reward that is no number is left out: what such a reward rule says of the other turns is no
+    better.
+    """
+    metrics = {"reward/not_finite": float(played.not_finite)}
+    if played.not_finite:
+        return metrics | session.learner.skip()
+    groups, turns = played.groups, advantages.turns
+    if session.config.train.dynamic_sampling:
+        kept = [place for place, parts in enumerate(turns) if any_signal(parts)]
+        metrics |= {
+            "sampling/extra_problems": float(len(groups) - session.config.train.problems_per_step),
+            "sampling/silent_problems": float(len(groups) - len(kept)),
+        }
+        groups, turns = [groups[place] for place in kept], tuple(turns[place] for place in kept)
+    return metrics | session.learner.step(make_rows(groups, Advantages(turns, {})))
+
+
+def _refuse_stuck(session: Session) -> None:
+    """End a run that no longer learns, with its finished steps saved."""
+    bad, most = session.learner.bad_steps, session.config.learner.max_bad_steps
+    if bad < most:
+        return
+    if session.saved != session.step:
+        session.save()
+    raise StuckError(
+        f"step {session.step}: {bad} steps in a row had no finite gradient or reward (learner.max_bad_steps="
+        f"{most}) and changed nothing; {session.step} of {session.config.train.steps} steps are saved in "
+        f"{session.folder.checkpoints}; see grad_norm and reward/not_finite in {session.folder.metrics}"
+    )
 
 
 class Clock:
-    """Wall seconds by phase: ``lap`` gives the time since the last lap to a phase."""
+    """Wall seconds by phase: ``lap`` adds the time since the last lap to a phase."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -104,5 +115,5 @@ class Clock:
     def lap(self, phase: str) -> None:
         """End a phase."""
         now = time.perf_counter()
-        self.seconds[f"seconds/{phase}"] = now - self._last
+        self.seconds[f"seconds/{phase}"] = self.seconds.get(f"seconds/{phase}", 0.0) + now - self._last
         self._last = now

@@ -15,12 +15,15 @@ from debate import Problem
 from envs import Grade, GradeStatus
 from learner.advantages import turn_advantages
 from learner.config import Config
+from learner.config_learner import LOSS_NAMES
+from learner.losses import LossOutputs
 from learner.run_folder import RunFolderError
 from learner.session import SchemeWarning, open_session
 from learner.tracking import read_metrics
-from learner.train import train, train_step
+from learner.train import StuckError, train, train_step
 from learner.types import group_debates
 from rewards import score_debate
+from rewards.peer import margin
 from transcripts import RewardNumbers, read_records
 
 HANDLES = ("K7", "Q2", "M4")
@@ -57,6 +60,14 @@ RLVR = {
     "debate": {"num_agents": 1, "num_rounds": 1},
     "rewards": {"truth_weight": 1.0},
     "train": {"debates_per_problem": 12},
+}
+CORRECTIONS = {
+    "kl": "k1",
+    "kl_in": "reward",
+    "entropy_bonus": 0.01,
+    "tis_cap": 2.0,
+    "max_staleness": 0,
+    "gradient_checkpointing": True,
 }
 CONTROLS = ("random_judge", "shuffled_votes", "own_answer")
 TIMED = ("seconds/", "tokens_per_second", "time")
@@ -286,8 +297,11 @@ def test_the_same_seed_gives_the_same_run_and_another_seed_does_not(tmp_path):
 VARIANTS = [
     pytest.param({"model": {"lora_rank": 4}, "learner": {"beta": 0.1}}, id="lora"),
     pytest.param(RLVR | {"seed": 0}, id="rlvr"),
-    pytest.param({"learner": {"loss": "dr_grpo"}}, id="dr_grpo"),
-    pytest.param({"learner": {"loss": "importance_sampling"}}, id="importance_sampling"),
+    *(pytest.param({"learner": {"loss": name}}, id=name) for name in LOSS_NAMES if name != "grpo"),
+    pytest.param({"learner": CORRECTIONS}, id="corrections"),
+    pytest.param(
+        {"advantages": {"judge": {"key": "pair"}}, "train": {"dynamic_sampling": 2}}, id="dapo_judge"
+    ),
     *(pytest.param({"train": {"control": name}}, id=name) for name in CONTROLS),
     pytest.param({"rewards": {"mix": "rewards", "peer": "bradley_terry"}}, id="mixed_rewards"),
     pytest.param({"debate": {"history_rounds": -1, "num_rounds": 3, "judge_own": True}}, id="all_history"),
@@ -310,6 +324,115 @@ def test_variants_run_and_move_the_weights(changes, tmp_path):
     if config.model.lora_rank:
         assert all("lora_" in name for name in moved)
     assert all(row["skipped_updates"] == 0 for row in metrics_of(session))
+
+
+DYNAMIC = merged(
+    RLVR,
+    {
+        "debate": {"max_tokens": 1},
+        "train": {"steps": 3, "debates_per_problem": 2, "dynamic_sampling": 4, "save_every": 1},
+    },
+)
+
+
+def test_dynamic_sampling_fills_a_step_up_and_is_the_same_after_a_stop(tmp_path):
+    """Whole replies of one token: most problems' two answers are both wrong, and so teach nothing."""
+    whole = train(config_of(tmp_path / "whole", **DYNAMIC))
+    rows = metrics_of(whole)
+    for row in rows:
+        extra, silent = row["sampling/extra_problems"], row["sampling/silent_problems"]
+        assert 0 < extra <= 4
+        assert 3 + extra - silent <= 3
+        assert extra == 4 or 3 + extra - silent == 3
+        assert row["rows"] == 2 * (3 + extra - silent)
+    assert {record.step: 0 for record in read_records(whole.folder.transcripts)}.keys() == {0, 1, 2}
+    kept = len(list(read_records(whole.folder.transcripts)))
+    assert kept == sum(2 * (3 + row["sampling/extra_problems"]) for row in rows)
+    with open_session(config_of(tmp_path / "parts", **DYNAMIC)) as session:
+        session.finish_step(0, train_step(session, 0))
+    resumed = train(config_of(tmp_path / "parts", **DYNAMIC))
+    assert untimed(metrics_of(resumed)) == untimed(rows)
+    assert_equal_weights(weights_of(resumed), weights_of(whole))
+
+
+def test_dynamic_sampling_keeps_the_steps_own_problems_as_they_were(tmp_path):
+    plain = merged(DYNAMIC, {"train": {"steps": 1, "dynamic_sampling": 0}})
+    runs = [train(config_of(tmp_path / n, **c)) for n, c in (("a", plain), ("b", DYNAMIC))]
+    first, second = ([r for r in read_records(run.folder.transcripts) if r.step == 0] for run in runs)
+    assert first == second[: len(first)]
+    assert len(second) > len(first)
+
+
+def broken(monkeypatch, **functions):
+    monkeypatch.setitem(sys.modules, "broken", types.SimpleNamespace(**functions))
+
+
+def lossless(inputs, config):
+    return LossOutputs((inputs.logprobs * float("nan")).sum())
+
+
+def numberless(votes, *, alpha):
+    return {turn: float("nan") for vote in votes for turn in (vote.left, vote.right)}
+
+
+STUCK = {"train": {"steps": 6, "save_every": 0}, "learner": {"max_bad_steps": 3}}
+
+
+def assert_stuck_after_three(folder):
+    run = folder / "run"
+    rows = read_metrics(run / "metrics.jsonl")
+    assert [row["bad_steps"] for row in rows] == [1, 2, 3]
+    assert [path.name for path in (run / "checkpoints").iterdir()] == ["step_000003"]
+    assert len(list((run / "transcripts").glob("*.jsonl"))) == 3
+    return rows
+
+
+def test_gradients_that_are_no_numbers_end_a_run_with_nothing_lost(tmp_path, monkeypatch):
+    broken(monkeypatch, loss=lossless)
+    changes = merged(STUCK, {"learner": {"loss": "broken:loss"}})
+    with pytest.raises(StuckError) as caught:
+        train(config_of(tmp_path / "run", **changes))
+    assert str(caught.value).startswith(
+        "step 3: 3 steps in a row had no finite gradient or reward (learner.max_bad_steps=3) and changed "
+        f"nothing; 3 of 6 steps are saved in {tmp_path / 'run' / 'checkpoints'}; "
+    )
+    assert "\n" not in str(caught.value)
+    rows = assert_stuck_after_three(tmp_path)
+    assert [row["skipped_updates"] for row in rows] == [1, 1, 1]
+    mended = merged(STUCK, {"run": {"dir": str(tmp_path / "run"), "allow_changes": ["learner.loss"]}})
+    rows = metrics_of(train(config_of(tmp_path / "run", **mended)))
+    assert [row["updates"] for row in rows] == [0, 0, 0, 1, 1, 1]
+
+
+def test_rewards_that_are_no_numbers_end_a_run_with_nothing_lost(tmp_path, monkeypatch):
+    broken(monkeypatch, rule=numberless)
+    changes = merged(STUCK, {"rewards": {"peer": "broken:rule"}})
+    before = None
+    config = config_of(tmp_path / "run", **changes)
+    with pytest.raises(StuckError, match="3 steps in a row had no finite gradient or reward"):
+        train(config)
+    rows = assert_stuck_after_three(tmp_path)
+    assert all(row["reward/not_finite"] > 0 for row in rows)
+    with open_session(config) as session:
+        after = weights_of(session)
+        assert session.step == 3
+    with open_session(config_of(tmp_path / "fresh")) as session:
+        before = weights_of(session)
+    assert_equal_weights(before, after)
+
+
+def test_one_step_without_numbers_is_left_out_and_the_run_goes_on(tmp_path, monkeypatch):
+    calls = []
+
+    def rule(votes, *, alpha):
+        calls.append(None)
+        return numberless(votes, alpha=alpha) if len(calls) <= 6 else margin(votes)
+
+    broken(monkeypatch, rule=rule)
+    rows = metrics_of(train(config_of(tmp_path / "run", rewards={"peer": "broken:rule"})))
+    assert [row["bad_steps"] for row in rows] == [1, 0, 0]
+    assert [row["updates"] for row in rows] == [0, 1, 1]
+    assert [row["reward/not_finite"] > 0 for row in rows] == [True, False, False]
 
 
 @pytest.mark.filterwarnings("ignore::learner.session.SchemeWarning")

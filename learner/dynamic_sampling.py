@@ -1,0 +1,73 @@
+"""Dynamic sampling: further problems in the place of those that teach nothing [DAPO, arXiv 2503.14476].
+
+DAPO leaves out the problems whose answers are all right or all wrong, and samples until the batch is full.
+Here a problem has several streams, and it is silent when none of them has a signal: when no token of its
+debates has an advantage other than 0, of votes received, of truth, of votes given or of a fine. So a problem
+that everybody solves still counts where the votes on it differ. A silent problem's rows are left out, and
+another problem takes its place, up to ``train.dynamic_sampling`` problems in a step.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeVar
+
+from debate import Problem
+from debate.seeds import derive_seed
+from learner.advantages import AdvantageConfig, TurnAdvantage, turn_advantages
+from learner.types import TrajectoryGroup
+from rewards import RewardConfig
+
+T = TypeVar("T")
+
+
+def has_signal(
+    group: TrajectoryGroup, rewards: RewardConfig, config: AdvantageConfig, ema: Mapping[str, float]
+) -> bool:
+    """Return whether a problem's debates alone have a signal; the running means stay as they are."""
+    (turns,) = turn_advantages([group], rewards, config, dict(ema)).turns
+    return any_signal(turns)
+
+
+def any_signal(turns: Sequence[Sequence[TurnAdvantage | None]]) -> bool:
+    """Return whether any turn of a group has an advantage other than 0.
+
+    >>> any_signal([[None, TurnAdvantage(0.0, None, None)]]), any_signal([[TurnAdvantage(0.0, -0.5, None)]])
+    (False, True)
+    """
+    parts = (part for trajectory in turns for part in trajectory if part is not None)
+    return any(part.generator or part.judge or part.format for part in parts)
+
+
+def spare_problems(
+    problems: Sequence[Problem], taken: Sequence[Problem], *, size: int, seed: int, step: int
+) -> list[Problem]:
+    """Return at most ``size`` problems beside those of the step, drawn by the seed and the step's number.
+
+    They are not taken out of the epoch, so that a step's own problems do not depend on earlier steps.
+
+    >>> ps = [Problem(str(i), "?") for i in range(4)]
+    >>> sorted(p.id for p in spare_problems(ps, ps[:2], size=9, seed=0, step=0))
+    ['2', '3']
+    """
+    own = {problem.id for problem in taken}
+    rest = [problem for problem in problems if problem.id not in own]
+    return random.Random(derive_seed(seed, "spare", step)).sample(rest, min(size, len(rest)))
+
+
+def refills(
+    missing: int, spare: Sequence[Problem], play: Callable[[list[Problem], int], tuple[T, int]]
+) -> Iterator[T]:
+    """Yield what further problems gave, until none is missing or none is spare.
+
+    ``play(problems, number)`` plays the ``number``-th refill and returns what it gave and how many of its
+    problems are silent; a refill takes as many problems as are missing.
+    """
+    start = number = 0
+    while missing and start < len(spare):
+        chosen = list(spare[start : start + missing])
+        given, silent = play(chosen, number)
+        yield given
+        missing += silent - len(chosen)
+        start, number = start + len(chosen), number + 1

@@ -1,0 +1,118 @@
+"""What a step plays: its problems' debates with their truth and rewards, and those of further problems."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import isfinite
+from typing import TYPE_CHECKING
+
+from debate import Debate, Problem, run_debates
+from debate.seeds import derive_seed
+from envs.sameness import AnswerKey, key_of
+from learner.controls import controlled
+from learner.curriculum import problems_of_step
+from learner.dynamic_sampling import has_signal, refills, spare_problems
+from learner.grading import Table, grade_debate
+from learner.stops import Stopped
+from learner.trainer_state import generators_kept_on
+from learner.types import TrajectoryGroup, group_debates
+from rewards import Rewards, score_debate
+
+if TYPE_CHECKING:
+    from learner.session import Session
+    from learner.train import Clock
+
+
+@dataclass(slots=True)
+class Rollout:
+    """Debates with their truth and rewards; those of one problem stand together, one group for each problem.
+
+    ``graded`` counts the grader's statuses, ``not_finite`` the rewards that were no number and became None.
+    """
+
+    debates: list[Debate] = field(default_factory=list)
+    correct: list[Table | None] = field(default_factory=list)
+    rewards: list[Rewards] = field(default_factory=list)
+    groups: list[TrajectoryGroup] = field(default_factory=list)
+    graded: Counter[str] = field(default_factory=Counter)
+    not_finite: int = 0
+
+    def add(self, other: Rollout) -> None:
+        """Take in further problems."""
+        self.debates += other.debates
+        self.correct += other.correct
+        self.rewards += other.rewards
+        self.groups += other.groups
+        self.graded += other.graded
+        self.not_finite += other.not_finite
+
+
+def roll_out(session: Session, step: int, clock: Clock) -> Rollout:
+    """Play a step's problems, and in the place of silent ones up to ``train.dynamic_sampling`` others."""
+    train, seed = session.config.train, session.config.seed
+    problems = problems_of_step(session.data.train, step, size=train.problems_per_step, seed=seed)
+    whole = play(session, problems, ("debates", step), clock)
+    if not train.dynamic_sampling:
+        return whole
+
+    def refill(chosen: list[Problem], number: int) -> tuple[Rollout, int]:
+        given = play(session, chosen, ("debates", step, "refill", number), clock)
+        return given, silent(session, given.groups)
+
+    spare = spare_problems(session.data.train, problems, size=train.dynamic_sampling, seed=seed, step=step)
+    for given in refills(silent(session, whole.groups), spare, refill):
+        whole.add(given)
+    return whole
+
+
+def silent(session: Session, groups: Sequence[TrajectoryGroup]) -> int:
+    """Return how many of the groups have no signal."""
+    rewards, advantages = session.config.rewards, session.config.advantages
+    return sum(not has_signal(group, rewards, advantages, session.ema) for group in groups)
+
+
+def play(session: Session, problems: Sequence[Problem], name: tuple[str | int, ...], clock: Clock) -> Rollout:
+    """Hold the debates of some problems, grade and score them; ``name`` tells their seeds from others'."""
+    config, size = session.config, session.config.train.debates_per_problem
+    repeated = [problem for problem in problems for _ in range(size)]
+    with generators_kept_on(Stopped), session.stops.at_once():
+        seed, live = derive_seed(config.seed, *name), config.train.max_live
+        debates = run_debates(repeated, session.policy, config.debate, seed=seed, max_live=live)
+    clock.lap("rollout")
+    key: AnswerKey = key_of(session.data.environment)
+    dealt = derive_seed(config.seed, "control", *name[1:])
+    debates = controlled(debates, config.train.control, key=key, seed=dealt)
+    rollout = Rollout(debates)
+    rollout.correct = [grade_debate(session.data.environment, d, rollout.graded) for d in debates]
+    for debate, correct in zip(debates, rollout.correct, strict=True):
+        rewards, bad = finite(score_debate(debate, correct, config.rewards))
+        rollout.rewards.append(rewards)
+        rollout.not_finite += bad
+    rollout.groups = [
+        group_debates(debates[i : i + size], rollout.rewards[i : i + size])
+        for i in range(0, len(debates), size)
+    ]
+    clock.lap("reward")
+    return rollout
+
+
+def finite(rewards: Rewards) -> tuple[Rewards, int]:
+    """Return the rewards with None for each that is no finite number, and how many there were.
+
+    >>> finite(Rewards(((float("nan"), 1.0),), ((0.0,),), ((None,),), ((0.0,),)))
+    (Rewards(peer=((None, 1.0),), truth=((0.0,),), judge=((None,),), format=((0.0,),), counters=()), 1)
+    """
+    streams = {name: getattr(rewards, name) for name in ("peer", "truth", "judge", "format")}
+    good = {
+        name: tuple(tuple(v if v is None or isfinite(v) else None for v in row) for row in stream)
+        for name, stream in streams.items()
+    }
+    bad = sum(
+        value is not None and not isfinite(value)
+        for stream in streams.values()
+        for row in stream
+        for value in row
+    )
+    return (replace(rewards, **good) if bad else rewards), bad
