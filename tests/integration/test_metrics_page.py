@@ -1,0 +1,146 @@
+"""docs/metrics.md and what runs log are the same names."""
+
+from __future__ import annotations
+
+import re
+import sys
+import types
+from itertools import product
+from pathlib import Path
+
+import pytest
+import torch
+
+import learner.train
+from debate import Problem
+from envs import Grade, GradeStatus
+from learner.config import Config
+from learner.losses import LOSSES, LossConfig, LossInputs
+from learner.progress import HEADLINES
+from learner.step_lines import read_metrics
+from learner.train import train
+
+PAGE = Path(learner.train.__file__).parents[1] / "docs/metrics.md"
+HANDLES = ("K7", "Q2", "M4")
+PIECES = [
+    *(f"<solution>\\boxed{{{answer}}}</solution>" for answer in (1, 2)),
+    *(f"<comparison>{a} > {b}</comparison>" for a in HANDLES for b in HANDLES if a != b),
+    *(f" {n}" for n in range(1, 7)),
+    "<evaluation>?</evaluation>",
+]
+TINY = {"hidden_size": 32, "layers": 1, "heads": 2, "kv_heads": 1, "intermediate_size": 48, "init_std": 0.3}
+BASE = {
+    "seed": 5,
+    "env": {"kind": "parity_env:Parity"},
+    "held_out": {"limit": 2, "every": 1},
+    "debate": {"num_rounds": 2, "max_tokens": 24, "prompts": "tiny", "handles": HANDLES},
+    "model": {
+        "device": "cpu",
+        "chat": True,
+        "tiny": {**TINY, "context_tokens": 512, "fallback": "none", "pieces": PIECES},
+    },
+    "train": {"steps": 3, "problems_per_step": 4, "debates_per_problem": 4},
+    "logging": {"progress": "none"},
+}
+RUNS = {
+    "full": {"learner": {"loss": "ppo", "beta": 0.01, "tis_cap": 2.0}},
+    "half": {
+        "model": BASE["model"] | {"lora_rank": 2, "dtype": "float16"},
+        "train": BASE["train"] | {"dynamic_sampling": 1, "problems_per_step": 3, "steps": 1},
+    },
+}
+"""Settings that make every metric appear."""
+
+
+class Parity:
+    """Say 1 to an odd number and 2 to an even one; whole replies are single tokens, so chance solves some."""
+
+    name = "parity"
+
+    def problems(self, *, split, limit=None, seed=None):
+        numbers = range(1, 5) if split == "train" else range(5, 7)
+        return tuple(Problem(f"p{n}", f" {n}", answer=str(2 - n % 2), kind="number") for n in numbers)
+
+    def grade(self, problem, answer):
+        if answer is None:
+            return Grade(GradeStatus.MISSING, "parity")
+        return Grade(GradeStatus.CORRECT if answer == problem.answer else GradeStatus.WRONG, "parity", answer)
+
+
+@pytest.fixture(scope="module")
+def logged(tmp_path_factory) -> set[str]:
+    """Every name that the runs wrote to metrics.jsonl."""
+    folder, names = tmp_path_factory.mktemp("runs"), set()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "parity_env", types.SimpleNamespace(Parity=Parity))
+        for name, changes in RUNS.items():
+            config = Config.model_validate(BASE | {"run": {"dir": str(folder / name)}} | changes)
+            for row in read_metrics(train(config).folder.metrics):
+                names |= row.keys()
+    return names
+
+
+def rows_of_page() -> list[list[str]]:
+    """Return the cells of every row of the page's tables."""
+    lines = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+
+
+def expanded(name: str) -> list[str]:
+    """Return the names that one with braces stands for.
+
+    ``a/{b,c}`` is a/b and a/c.
+    """
+    parts = [part.strip("{}").split(",") for part in re.split(r"(\{.*?\})", name)]
+    return ["".join(choice) for choice in product(*parts)]
+
+
+def documented() -> list[str]:
+    names = [name for row in rows_of_page() for name in re.findall(r"`([^`]+)`", row[0])]
+    return [one for name in names for one in expanded(name)]
+
+
+def matches(pattern: str, name: str) -> bool:
+    return re.fullmatch(re.sub(r"<[rk]>", r"\\d+", re.escape(pattern)), name) is not None
+
+
+def test_every_metric_of_a_run_is_on_the_page(logged):
+    page = documented()
+    assert [name for name in sorted(logged) if not any(matches(one, name) for one in page)] == []
+
+
+def test_every_metric_on_the_page_is_logged(logged):
+    assert [one for one in documented() if not any(matches(one, name) for name in logged)] == []
+
+
+def test_every_row_has_a_formula_and_a_healthy_range_and_no_name_comes_twice():
+    assert len(rows_of_page()) > 80
+    for row in rows_of_page():
+        assert len(row) == 3, row
+        assert all(row), row
+    names = documented()
+    assert sorted(set(names)) == sorted(names)
+
+
+def test_a_name_that_is_missing_on_either_side_is_found(logged):
+    assert not any(matches(one, "reward/peer/median") for one in documented())
+    assert not any(matches("winner/regret", name) for name in logged)
+    assert expanded("a/{b,c}/{d,e}") == ["a/b/d", "a/b/e", "a/c/d", "a/c/e"]
+    assert matches("pass@<k>", "pass@16")
+    assert not matches("pass@<k>", "pass@")
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_metrics_of_every_loss_are_on_the_page(loss):
+    def values(seed):
+        return -torch.rand(2, 5, generator=torch.Generator().manual_seed(seed))
+
+    mask = torch.tensor([[False, True, True, True, True]] * 2)
+    stream = mask.to(torch.int8)
+    inputs = LossInputs(values(0), values(1), values(2), values(3), values(4), mask, stream)
+    outputs = LOSSES[loss](inputs, LossConfig(beta=0.1, max_tokens=5))
+    assert outputs.metrics.keys() <= set(documented())
+
+
+def test_the_progress_line_shows_metrics_that_exist(logged):
+    assert HEADLINES.keys() <= logged
