@@ -15,8 +15,6 @@ from learner.controls import controlled
 from learner.curriculum import problems_of_step
 from learner.dynamic_sampling import has_signal, refills, spare_problems
 from learner.grading import Table, grade_debate
-from learner.stops import Stopped
-from learner.trainer_state import generators_kept_on
 from learner.types import TrajectoryGroup, group_debates
 from rewards import Rewards, score_debate
 
@@ -77,7 +75,7 @@ def play(session: Session, problems: Sequence[Problem], name: tuple[str | int, .
     """Hold the debates of some problems, grade and score them; ``name`` tells their seeds from others'."""
     config, size = session.config, session.config.train.debates_per_problem
     repeated = [problem for problem in problems for _ in range(size)]
-    with generators_kept_on(Stopped), session.stops.at_once():
+    with session.stops.at_once():
         seed, live = derive_seed(config.seed, *name), config.train.max_live
         debates = run_debates(repeated, session.policy, config.debate, seed=seed, max_live=live)
     clock.lap("rollout")

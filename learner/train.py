@@ -18,6 +18,7 @@ from learner.rollouts import Rollout, roll_out
 from learner.rows import make_rows
 from learner.session import Session, open_session
 from learner.stops import Stopped
+from learner.trainer_state import generators_kept_on
 from transcripts import write_step
 
 
@@ -41,7 +42,9 @@ def train_steps(session: Session) -> None:
     try:
         for step in range(session.step, session.config.train.steps):
             with session.stops.held():
-                session.finish_step(step, train_step(session, step))
+                with generators_kept_on(Stopped):  # what debates that are given up drew is put back
+                    metrics = train_step(session, step)
+                session.finish_step(step, metrics)
                 _refuse_stuck(session)
     except Stopped as stop:
         if not stop.at_once:

@@ -104,7 +104,8 @@ class DrawingPolicy(LocalPolicy):
 class Fault:
     """What happens at the ``nth`` call (from 1) of a point: "before", "after" or "half" a write, SIGKILL;
 
-    "full": this call and all later ones of the point find no space on the disk.
+    "full": this call and all later ones of the point find no space on the disk; "SIGINT", "SIGTERM": that
+    signal, before the call.
     """
 
     point: str
@@ -159,7 +160,9 @@ def _arm(point: str, counts: Counter[str], fault: Fault | None) -> None:
         if point in WRITES and WRITES[point] not in os.readlink(f"/proc/self/fd/{arguments[0]}"):
             return real(*arguments, **named)
         counts[point] += 1
-        if fault is not None and counts[point] >= fault.nth:
+        if fault is not None and (
+            counts[point] == fault.nth or (fault.how == "full" and counts[point] > fault.nth)
+        ):
             _befall(fault, real, arguments, named)
         return real(*arguments, **named)
 
@@ -167,6 +170,9 @@ def _arm(point: str, counts: Counter[str], fault: Fault | None) -> None:
 
 
 def _befall(fault: Fault, real, arguments, named) -> None:
+    if fault.how in ("SIGINT", "SIGTERM"):
+        signal.raise_signal(signal.Signals[fault.how])
+        return
     if fault.how == "full":
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     if fault.how == "after":

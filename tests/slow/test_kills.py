@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from random import Random
 
 import pytest
+import tomli_w
 import torch
 
 from learner.checkpoint import damage
@@ -19,6 +22,9 @@ pytestmark = pytest.mark.slow
 
 SEED = int(os.environ.get("DEBATE_KILL_SEED", "0"))
 """Draws the points; every message shows it."""
+HERE = Path(__file__).parent
+HOME = HERE.parents[1]
+ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": f"{HERE}:{HOME}"}
 IN_FOLDER = 3
 """Kills of one run before it is let to its end."""
 TIMED = ("seconds/", "tokens_per_second", "time")
@@ -89,41 +95,53 @@ def assert_same(run: Path, straight, story: list[object]) -> None:
     assert not different, f"{different} differ; DEBATE_KILL_SEED={SEED}: {story}"
 
 
-def drawn_faults(counts, rng: Random):
+def drawn_faults(ways, counts):
+    """Return a fault for each way of each point, at a call that is drawn, in drawn order."""
     from mortal_run import Fault
 
-    faults = [
-        Fault(point, rng.randint(1, counts[point]), how) for point, ways in WAYS.items() for how in ways
-    ]
+    rng = Random(SEED)
+    faults = [Fault(point, rng.randint(1, counts[point]), how) for point in ways for how in ways[point]]
     rng.shuffle(faults)
     return faults
 
 
-def test_runs_killed_at_drawn_calls_end_as_the_one_left_alone(forked, straight, tmp_path):
-    expected, counts = straight
-    waiting = drawn_faults(counts, Random(SEED))
-    assert len(waiting) >= 30
-    killed, folders = 0, 0
+def assert_all_survived(waiting, ended, forked, expected, folder: Path) -> int:
+    """Let every fault befall a run, ``IN_FOLDER`` to each run; return how many did."""
+    befallen, runs = 0, 0
     while waiting:
-        folders += 1
-        run, story = tmp_path / f"run{folders}", []
-        for _ in range(IN_FOLDER):
-            if not waiting:
-                break
-            fault = waiting.pop(0)
+        runs += 1
+        run, log, story = folder / f"run{runs}", folder / f"log{runs}", []
+        for fault in waiting[:IN_FOLDER]:
             story.append(fault)
-            process = forked(run, tmp_path / f"log{folders}", fault)
+            process = forked(run, log, fault)
             process.join()
             if process.exitcode == 0:  # fewer calls were left than drawn: a new run has enough
-                waiting.insert(0, fault)
                 break
-            assert process.exitcode == -signal.SIGKILL, (story, (tmp_path / f"log{folders}").read_text())
-            killed += 1
-        process = forked(run, tmp_path / f"log{folders}")
+            assert process.exitcode == ended(fault), (SEED, story, log.read_text())
+            befallen += 1
+            waiting = waiting[1:]
+        process = forked(run, log)
         process.join()
-        assert process.exitcode == 0, (story, (tmp_path / f"log{folders}").read_text())
+        assert process.exitcode == 0, (SEED, story, log.read_text())
         assert_same(run, expected, story)
-    assert killed == sum(map(len, WAYS.values()))
+    return befallen
+
+
+def test_runs_killed_at_drawn_calls_end_as_the_one_left_alone(forked, straight, tmp_path):
+    expected, counts = straight
+    faults = drawn_faults(WAYS, counts)
+    assert len(faults) >= 30
+    killed = assert_all_survived(faults, lambda _: -signal.SIGKILL, forked, expected, tmp_path)
+    assert killed == len(faults)
+
+
+def test_runs_stopped_by_signals_at_drawn_calls_end_as_the_one_left_alone(forked, straight, tmp_path):
+    expected, counts = straight
+    faults = drawn_faults(dict.fromkeys(WAYS, ("SIGTERM",)) | {"sample": ("SIGINT",)}, counts)
+    assert_all_survived(faults, lambda fault: 128 + signal.Signals[fault.how], forked, expected, tmp_path)
+    for log in (path for path in tmp_path.glob("log*") if not path.suffix):
+        told = [line for line in log.read_text().splitlines() if not line.startswith("debate: SIG")]
+        assert all(line.startswith("stopped by SIG") for line in told), told
 
 
 def test_runs_killed_at_drawn_times_end_as_the_one_left_alone(forked, straight, tmp_path):
@@ -140,6 +158,65 @@ def test_runs_killed_at_drawn_times_end_as_the_one_left_alone(forked, straight, 
     process.join()
     assert process.exitcode == 0, (tmp_path / "log").read_text()
     assert_same(tmp_path / "run", expected, story)
+
+
+def command(*, cwd: Path, recipe: Path) -> list[str]:
+    """Write the recipe and return ``debate train`` of it, to be run in a folder with room for ./run."""
+    import mortal_run
+
+    recipe.write_text(tomli_w.dumps(mortal_run.RECIPE | {"run": {"dir": str(cwd / "run")}}))
+    return [sys.executable, "-m", "commands.main", "train", str(recipe)]
+
+
+def test_the_command_line_killed_at_drawn_times_ends_as_the_one_left_alone(straight, tmp_path):
+    expected, counts = straight
+    rng, story = Random(SEED), []
+    words = command(cwd=tmp_path, recipe=tmp_path / "recipe.toml")
+    for lines in (0, 1, 3):
+        with subprocess.Popen(words, cwd=HOME, env=ENVIRONMENT) as child:
+            while child.poll() is None and lines_of(tmp_path / "run/metrics.jsonl") < lines:
+                time.sleep(0.02)
+            time.sleep(rng.random() * counts["seconds"] / 2)
+            child.kill()
+        story.append((lines, child.returncode))
+        assert child.returncode in (0, -signal.SIGKILL)
+    done = subprocess.run(words, cwd=HOME, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, ""), story
+    assert_same(tmp_path / "run", expected, story)
+
+
+def lines_of(path: Path) -> int:
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+ROOM = """
+mount -t tmpfs -o size={size} tmpfs disk || exit 77
+"$@" >out1 2>err1; test $? = 2 || exit 1
+mount -o remount,size=64m disk
+"$@" >out2 2>err2 || exit 2
+cp -a disk/run .
+"""
+
+
+@pytest.mark.parametrize("size", ["150k", "400k", "700k"])
+def test_a_run_on_a_disk_that_is_really_full_goes_on_when_there_is_room(straight, tmp_path, size):
+    expected, _ = straight
+    (tmp_path / "disk").mkdir()
+    words = command(cwd=tmp_path / "disk", recipe=tmp_path / "recipe.toml")
+    script = ["unshare", "-m", "sh", "-c", ROOM.format(size=size), "sh", *words]
+    try:
+        done = subprocess.run(
+            script, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False
+        )
+    except FileNotFoundError:
+        pytest.skip("no unshare here")
+    if done.returncode == 77 or done.stderr.startswith("unshare: "):
+        pytest.skip(f"mounting is not allowed here: {done.stderr}")
+    said = {path.name: path.read_text() for path in tmp_path.glob("*[12]") if path.is_file()}
+    assert (done.returncode, said["err2"]) == (0, ""), said
+    assert said["err1"].count("\n") == 1
+    assert "No space left on device" in said["err1"]
+    assert_same(tmp_path / "run", expected, [size, said["err1"]])
 
 
 FULL = ["transcript", "metrics", "samples", "save_weights", "save_trainer", "rename", "replace", "fsync"]
