@@ -23,10 +23,11 @@ from rewards.winner import last_judged_round
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Mean tokens spent on one problem."""
+    """Mean tokens spent on one problem, and the share of replies that the token limit cut off."""
 
     generated: float
     prompt: float
+    truncated: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,8 @@ class Evaluation:
             figures |= {f"eval/{name}/low": estimate.low, f"eval/{name}/high": estimate.high}
         return figures | {
             "eval/debate/valid_xml": self.valid_xml,
+            "eval/debate/truncated": self.debate_tokens.truncated,
+            "eval/direct/truncated": self.self_consistency_tokens.truncated,
             "eval/problems": float(self.winner.clusters),
             "eval/ungraded": float(self.ungraded),
         }
@@ -187,7 +190,8 @@ def _answer(environment: Environment, debate: Debate, turn: Turn) -> Answer | No
 
 
 def _tokens(turns: Sequence[Turn | Summary], problems: int) -> Tokens:
-    """Return the mean tokens of one problem."""
+    """Return the mean tokens of one problem, and how many replies were cut off."""
     generated = sum(len(turn.completion.tokens) for turn in turns)
     prompt = sum(len(turn.completion.prompt_tokens) for turn in turns)
-    return Tokens(generated / problems, prompt / problems)
+    truncated = sum(turn.completion.stop_reason == "length" for turn in turns)
+    return Tokens(generated / problems, prompt / problems, truncated / len(turns))

@@ -27,8 +27,8 @@ def snapshot(*rounds: float) -> Snapshot:
         valid_xml=1.0,
         turns=9,
         samples=6,
-        debate_tokens=Tokens(10.0, 20.0),
-        self_consistency_tokens=Tokens(10.0, 5.0),
+        debate_tokens=Tokens(10.0, 20.0, 0.0),
+        self_consistency_tokens=Tokens(10.0, 5.0, 0.0),
     )
     return Snapshot(debate, one, one)
 

@@ -173,6 +173,8 @@ def test_metrics_have_the_names_of_metrics_jsonl(found):
         "eval/direct/self_consistency": 0.0,
         "eval/debate/winner_minus_self_consistency": 1.0,
         "eval/debate/valid_xml": 12 / 18,
+        "eval/debate/truncated": 0.0,
+        "eval/direct/truncated": 0.0,
         "eval/problems": 2.0,
         "eval/ungraded": 0.0,
     }
