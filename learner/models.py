@@ -57,9 +57,10 @@ class ModelConfig(Settings):
     chat: bool | None = None
     """Whether prompts go through the chat template; None: yes if the tokenizer has one."""
     device: str = "auto"
-    """"auto" (a GPU if there is one), "cpu", "cuda", "cuda:1"."""
+    """"auto" (a GPU if there is one), "cpu", "cuda", "cuda:1", "mps" (a Mac's GPU)."""
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
-    """Of the weights; "auto" is bfloat16 on a GPU and float32 on a CPU."""
+    """Of the weights; "auto" is bfloat16 on a GPU under an adapter, and float32 otherwise: full weights of
+    half precision lose small updates in rounding. An adapter itself is float32 always."""
     attn_implementation: Literal["sdpa", "eager", "flash_attention_2"] = "sdpa"
     lora_rank: int = Field(default=0, ge=0)
     """Rank of the LoRA adapter; 0 trains the full weights."""
@@ -118,24 +119,29 @@ def resolve_device(name: str) -> torch.device:
     """Return the device of this name; "auto" is the first GPU, or the CPU."""
     import torch
 
+    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
+        name = next(kind for kind, found in there.items() if found)
     try:
         device = torch.device(name)
     except RuntimeError as error:
-        raise ModelError(f"model.device: unknown device {name!r}; use auto, cpu, cuda or cuda:N") from error
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise ModelError(f"model.device: {name!r}, but torch sees no CUDA device; use cpu or auto")
+        raise ModelError(
+            f"model.device: unknown device {name!r}; use auto, cpu, cuda, cuda:N or mps"
+        ) from error
+    if not there.get(device.type, True):
+        kind = device.type.upper()
+        raise ModelError(f"model.device: {name!r}, but torch sees no {kind} device; use cpu or auto")
     return device
 
 
 def resolve_dtype(config: ModelConfig) -> torch.dtype:
-    """Return the type of the weights; "auto" is bfloat16 on a GPU and float32 on a CPU."""
+    """Return the type of the weights; "auto" is bfloat16 on a GPU under an adapter, and float32 otherwise."""
     import torch
 
     if config.dtype != "auto":
         return getattr(torch, config.dtype)
-    return torch.float32 if resolve_device(config.device).type == "cpu" else torch.bfloat16
+    whole = not config.lora_rank or resolve_device(config.device).type == "cpu"
+    return torch.float32 if whole else torch.bfloat16
 
 
 def build_tiny(

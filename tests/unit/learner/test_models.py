@@ -15,6 +15,7 @@ from learner.models import (
     build_tokenizer,
     chat_flag,
     load_model,
+    resolve_device,
     resolve_dtype,
 )
 
@@ -122,6 +123,27 @@ def test_saved_and_loaded(tmp_path):
     assert next(again.parameters()).dtype == torch.float32
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize(("rank", "alpha"), [(2, 4.0), (8, 16.0)])
+def test_an_adapter_has_its_rank_and_scale_and_is_float32(dtype, rank, alpha):
+    config = ModelConfig(
+        tiny=TinyConfig(),
+        device="cpu",
+        dtype=dtype,
+        lora_rank=rank,
+        lora_alpha=alpha,
+        lora_targets=("q_proj",),
+    )
+    model, _ = load_model(config, seed=1)
+    trained = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
+    # q_proj is 128 to 4 heads of 32, in two layers
+    assert sum(weight.numel() for weight in trained.values()) == 2 * rank * (128 + 128)
+    assert {weight.dtype for weight in trained.values()} == {torch.float32}
+    assert {w.dtype for w in model.parameters() if not w.requires_grad} == {getattr(torch, dtype)}
+    layer = model.get_submodule("base_model.model.model.layers.0.self_attn.q_proj")
+    assert layer.scaling == {"default": alpha / rank}
+
+
 def test_lora_trains_the_adapter_alone():
     config = ModelConfig(tiny=TinyConfig(), device="cpu", lora_rank=4, lora_targets=("q_proj", "v_proj"))
     model, _ = load_model(config, seed=1)
@@ -150,6 +172,32 @@ def test_what_cannot_be_loaded_says_why_in_one_line(fields, message):
 def test_a_gpu_that_is_not_there():
     with pytest.raises(ModelError, match="torch sees no CUDA device"):
         load_model(ModelConfig(tiny=TinyConfig(), device="cuda"), seed=0)
+
+
+@pytest.mark.skipif(torch.backends.mps.is_available(), reason="needs a machine without MPS")
+def test_a_macs_gpu_that_is_not_there():
+    with pytest.raises(
+        ModelError, match="model.device: 'mps', but torch sees no MPS device; use cpu or auto"
+    ):
+        load_model(ModelConfig(tiny=TinyConfig(), device="mps"), seed=0)
+
+
+@pytest.mark.parametrize(
+    ("cuda", "mps", "expected"),
+    [
+        (True, True, ("cuda", torch.float32, torch.bfloat16)),
+        (True, False, ("cuda", torch.float32, torch.bfloat16)),
+        (False, True, ("mps", torch.float32, torch.bfloat16)),
+        (False, False, ("cpu", torch.float32, torch.float32)),
+    ],
+)
+def test_auto_takes_the_gpu_that_is_there_and_halves_only_what_is_not_trained(
+    cuda, mps, expected, monkeypatch
+):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
+    whole, adapter = ModelConfig(tiny=TinyConfig()), ModelConfig(tiny=TinyConfig(), lora_rank=4)
+    assert (resolve_device("auto").type, resolve_dtype(whole), resolve_dtype(adapter)) == expected
 
 
 @pytest.mark.parametrize(
