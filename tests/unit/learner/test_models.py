@@ -177,7 +177,7 @@ def test_a_gpu_that_is_not_there():
 @pytest.mark.skipif(torch.backends.mps.is_available(), reason="needs a machine without MPS")
 def test_a_macs_gpu_that_is_not_there():
     with pytest.raises(
-        ModelError, match="model.device: 'mps', but torch sees no MPS device; use cpu or auto"
+        ModelError, match=r"model\.device: 'mps', but torch sees no MPS device; use cpu or auto"
     ):
         load_model(ModelConfig(tiny=TinyConfig(), device="mps"), seed=0)
 
