@@ -112,9 +112,10 @@ class Session:
             return False
         if name not in figures:
             self.save()
-            raise ValueError(
-                f"train.keep_best={name!r}: the held-out figures are {', '.join(sorted(figures))}"
-            )
+            known = [
+                n for n in sorted(figures) if n.startswith("eval/") and not n.endswith(("/low", "/high"))
+            ]
+            raise ValueError(f"train.keep_best={name!r}: the held-out figures are {', '.join(known)}")
         better = isfinite(figures[name]) and (self.best is None or figures[name] > self.best[1])
         if better:
             self.best = (self.step, figures[name])

@@ -1,0 +1,263 @@
+"""What can befall a run between two starts, in this process: signals, damage, other settings, clocks."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import time
+from itertools import count
+from pathlib import Path
+
+import pytest
+import torch
+
+import learner.rollouts
+import learner.session
+import learner.train
+from debate.policies.local import LocalPolicy
+from learner.checkpoint import checkpoints, step_of
+from learner.session import open_session
+from learner.tracking import read_metrics
+from learner.train import train
+
+TIMED = ("seconds/", "tokens_per_second", "time")
+QUIET = ("logging.progress=none", "train.steps=3", "train.save_every=0")
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def config(tiny_recipe):
+    """Return make(folder, *overrides) -> the configuration of a tiny run of three steps."""
+    from commands.config import load_config
+    from learner.config import Config
+
+    def make(folder: str, *overrides: str):
+        return load_config(Config, tiny_recipe, [f"run.dir={folder}", *QUIET, *overrides])
+
+    return make
+
+
+def left_by(run: Path):
+    """Return the final weights, the untimed metrics and the transcripts of a run."""
+    rows = read_metrics(run / "metrics.jsonl")
+    newest = checkpoints(run / "checkpoints")[-1]
+    return (
+        step_of(newest),
+        (newest / "model/model.safetensors").read_bytes(),
+        json.loads((newest / "state.json").read_text()),
+        [{name: v for name, v in row.items() if not name.startswith(TIMED)} for row in rows],
+        [path.read_bytes() for path in sorted((run / "transcripts").glob("*.jsonl"))],
+    )
+
+
+PLACES = {
+    "rollout": (learner.rollouts, "run_debates", 1),
+    "learning": (torch.optim.AdamW, "step", 2),
+    "transcripts": (learner.train, "write_step", 2),
+    "saving": (learner.session, "save_checkpoint", 3),
+}
+"""Where a signal comes in the second step, and how many steps are then kept; saving comes after the third."""
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_signal_keeps_every_finished_step_and_the_same_command_goes_on(
+    place, config, tiny_recipe, debate_command, monkeypatch
+):
+    module, name, kept = PLACES[place]
+    real, calls = getattr(module, name), count()
+
+    def with_signal(*arguments, **named):
+        if next(calls) == (0 if place == "saving" else 1):
+            signal.raise_signal(signal.SIGTERM)
+        return real(*arguments, **named)
+
+    overrides = ("run.dir=run", *QUIET)
+    with monkeypatch.context() as patch:
+        patch.setattr(module, name, with_signal)
+        code, out, err = debate_command("train", tiny_recipe, *overrides)
+    assert (code, "done" in out) == (143, False)
+    told, last = err.splitlines()[:-1], err.splitlines()[-1]
+    waits = "debate: SIGTERM: the step that is being learnt from is finished and saved first"
+    assert all(line.startswith(waits) for line in told)
+    assert last == (
+        f"debate: stopped by SIGTERM; {kept} of 3 steps are saved in run/checkpoints; "
+        "the same command goes on from there"
+    )
+    assert [step_of(path) for path in checkpoints(Path("run/checkpoints"))] == [kept]
+    assert debate_command("train", tiny_recipe, *overrides)[0] == 0
+    train(config("straight"))
+    assert left_by(Path("run")) == left_by(Path("straight"))
+
+
+def test_a_second_signal_leaves_at_once_and_keeps_what_was_saved(
+    config, tiny_recipe, debate_command, monkeypatch
+):
+    overrides = ("run.dir=run", *QUIET, "train.save_every=1")
+    real, calls = torch.optim.AdamW.step, count()
+
+    def twice(*arguments, **named):
+        if next(calls) == 1:
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
+        return real(*arguments, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(torch.optim.AdamW, "step", twice)
+        code, _, err = debate_command("train", tiny_recipe, *overrides)
+    assert code == 130
+    assert err.endswith("left at once by SIGINT; the same command goes on from the newest checkpoint\n")
+    assert [step_of(path) for path in checkpoints(Path("run/checkpoints"))] == [1]
+    assert debate_command("train", tiny_recipe, *overrides)[0] == 0
+    train(config("straight"))
+    assert left_by(Path("run")) == left_by(Path("straight"))
+
+
+def test_a_signal_before_the_first_step_is_done_says_so(tiny_recipe, debate_command, monkeypatch):
+    def at_once(*_, **__):
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(learner.rollouts, "run_debates", at_once)
+    code, _, err = debate_command("train", tiny_recipe, *QUIET)
+    assert (code, err) == (
+        143,
+        "debate: stopped by SIGTERM; no step was finished; the same command begins with the first\n",
+    )
+
+
+def test_a_damaged_checkpoint_is_named_and_skipped_and_the_run_ends_as_without(
+    config, tiny_recipe, debate_command
+):
+    overrides = ("run.dir=run", *QUIET, "train.save_every=1")
+    assert debate_command("train", tiny_recipe, *overrides)[0] == 0
+    straight = left_by(Path("run"))
+    weights = Path("run/checkpoints/step_000003/model/model.safetensors")
+    weights.write_bytes(weights.read_bytes()[:-100])
+    with pytest.warns(UserWarning, match="checkpoint") as notes:
+        assert debate_command("train", tiny_recipe, *overrides)[0] == 0
+    assert [str(note.message) for note in notes] == [
+        f"{weights}: not as it was written; the checkpoint is skipped"
+    ]
+    assert left_by(Path("run")) == straight
+    assert Path("run/checkpoints/step_000003.damaged").is_dir()
+    shutil.rmtree("run/checkpoints/step_000001")
+    for step in (2, 3):
+        Path(f"run/checkpoints/step_00000{step}/manifest.json").unlink()
+    with pytest.warns(UserWarning, match="checkpoint") as notes:
+        assert debate_command("train", tiny_recipe, *overrides)[0] == 0
+    assert len(notes) == 3
+    assert str(notes[2].message) == "run: no checkpoint is good; the run begins again"
+    assert left_by(Path("run")) == straight
+
+
+def test_a_checkpoint_that_does_not_fit_is_one_line_and_the_first_command_still_goes_on(
+    tiny_recipe, debate_command
+):
+    first = ("train", tiny_recipe, *QUIET, "model.lora_rank=2")
+    assert debate_command(*first)[0] == 0
+    facts = Path("runs/debate/run.json").read_bytes()
+    other = ("model.lora_rank=3", 'run.allow_changes=["model"]')
+    code, _, err = debate_command(*first, *other)
+    assert (code, err) == (
+        2,
+        "debate: runs/debate/checkpoints/step_000003: does not fit this run: "
+        "the adapter has rank 2, this run's has 3 (model.lora_rank)\n",
+    )
+    other = ("model.lora_rank=0", 'run.allow_changes=["model"]')
+    assert "it holds an adapter, this run trains full weights" in debate_command(*first, *other)[2]
+    other = ("model.tiny.hidden_size=24", 'run.allow_changes=["model"]')
+    code, _, err = debate_command(*first, *other)
+    assert (code, err.count("\n")) == (2, 1)
+    assert "step_000003: does not fit this run: " in err
+    assert Path("runs/debate/run.json").read_bytes() == facts
+    assert debate_command(*first)[0] == 0
+
+
+def test_a_checkpoint_of_another_run_is_refused(config):
+    train(config("one"))
+    train(config("two", "seed=1", "train.steps=1"))
+    shutil.copytree("one/checkpoints/step_000003", "two/checkpoints/step_000003")
+    with pytest.raises(ValueError, match=r"step_000003: is of a run with seed 0, not 1"):
+        train(config("two", "seed=1", "train.steps=1"))
+
+
+def test_a_clock_that_goes_backwards_changes_nothing_but_the_times(config, monkeypatch):
+    train(config("straight"))
+    train(config("run", "train.steps=2"))
+    past = count(1000, -50)
+    monkeypatch.setattr(time, "time", lambda: float(next(past)))
+    train(config("run"))
+    assert left_by(Path("run")) == left_by(Path("straight"))
+    times = [row["time"] for row in read_metrics(Path("run/metrics.jsonl"))]
+    assert times[2] < times[1]
+
+
+def test_a_resumed_run_publishes_its_weights_before_it_samples(config, monkeypatch):
+    train(config("run", "train.steps=2"))
+    saved = torch.load("run/checkpoints/step_000002/trainer.pt")["parts"]["learner"]["steps"]
+    told = []
+    update, sample_all = LocalPolicy.update, LocalPolicy.sample_all
+
+    async def told_update(self, weights, version):
+        told.append(("update", version))
+        await update(self, weights, version)
+
+    def told_sample(self, requests):
+        told.append(("sample", self.version))
+        return sample_all(self, requests)
+
+    monkeypatch.setattr(LocalPolicy, "update", told_update)
+    monkeypatch.setattr(LocalPolicy, "sample_all", told_sample)
+    train(config("run"))
+    samples = [version for kind, version in told if kind == "sample"]
+    assert told[0] == ("update", 2)
+    assert set(samples) == {2}
+    assert told[-1] == ("update", 3)
+    assert saved == 2
+
+
+def test_the_best_held_out_figure_keeps_its_checkpoint(config, monkeypatch):
+    figures = iter([0.5, 0.75, 0.25])
+    real = learner.session.Session.evaluate
+
+    def known(self, step):
+        return real(self, step) | {"eval/debate/winner": next(figures)}
+
+    monkeypatch.setattr(learner.session.Session, "evaluate", known)
+    kept = ("train.keep_best=eval/debate/winner", "train.keep_last=1", "held_out.every=1")
+    train(config("run", *kept))
+    folder = Path("run/checkpoints")
+    assert [step_of(path) for path in checkpoints(folder)] == [2, 3]
+    assert os.readlink(folder / "best") == "step_000002"
+    with open_session(config("run", *kept)) as again:
+        assert again.best == (2, 0.75)
+
+
+def test_a_best_figure_that_there_is_not_is_refused(config):
+    with pytest.raises(ValueError, match=r"train.keep_best='eval/x': nothing is evaluated during training"):
+        train(config("run", "train.keep_best=eval/x"))
+    assert not Path("run").exists()
+    evaluated = ("held_out.every=1", "train.keep_best=eval/x")
+    with pytest.raises(ValueError, match=r"the held-out figures are .*eval/debate/winner, ") as caught:
+        train(config("run", *evaluated))
+    assert "/low" not in str(caught.value)
+    done = train(config("run", "held_out.every=1", "train.keep_best=eval/debate/winner"))
+    assert [row["step"] for row in read_metrics(done.folder.metrics)] == [0, 1, 2]  # the first was kept
+
+
+def test_what_is_kept_may_change_unasked_and_what_is_learnt_may_not(config):
+    train(config("run", "train.steps=1"))
+    train(config("run", "train.steps=2", "train.save_every=1", "train.keep_last=7"))
+    with pytest.raises(ValueError, match=r"learner.lr was .*, now 0.5"):
+        train(config("run", "learner.lr=0.5"))
+
+
+def test_a_warm_start_that_cannot_be_had_leaves_no_run_behind(config):
+    with pytest.raises(ValueError, match=r"warm_start.from_run=nowhere: holds no warm-started weights"):
+        train(config("run", "warm_start.from_run=nowhere"))
+    train(config("run"))  # the mistake put right, in the same folder
