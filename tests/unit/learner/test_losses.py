@@ -4,12 +4,14 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from math import exp, log
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
+import learner
 from learner.config_learner import LOSS_NAMES
 from learner.losses import LOSSES, LossConfig, LossInputs, Totals, find_loss
 from learner.losses.corrections import entropy_bonus, truncated_importance
@@ -63,6 +65,11 @@ def random_inputs(rows=5, tokens=7, *, seed=0, ref=True) -> LossInputs:
 def test_the_configuration_knows_every_loss():
     """The names stand twice, because the configuration must not load torch."""
     assert sorted(LOSS_NAMES) == NAMES
+
+
+def test_the_page_of_losses_has_every_loss():
+    page = (Path(learner.__file__).parents[1] / "docs/losses.md").read_text()
+    assert [name for name in NAMES if f"| `{name}` |" not in page] == []
 
 
 # By hand ------------------------------------------------------------------------------------------
