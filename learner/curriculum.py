@@ -1,4 +1,4 @@
-"""Which problems a step trains on: a pure function of the step, so there is no data position to lose."""
+"""Which problems a step trains on: a pure function of how many were drawn before."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from debate import Problem
 from debate.seeds import derive_seed
 
 
-def problems_of_step(problems: Sequence[Problem], step: int, *, size: int, seed: int) -> list[Problem]:
-    """Return the ``size`` problems of a step. Each epoch is shuffled anew; batches run across epochs.
+def problems_from(problems: Sequence[Problem], position: int, *, size: int, seed: int) -> list[Problem]:
+    """Return the next ``size`` problems after ``position`` were drawn.
+
+    Each epoch is shuffled anew; batches run across epochs.
 
     >>> ps = [Problem(str(i), "?") for i in range(3)]
-    >>> seen = [p.id for step in range(3) for p in problems_of_step(ps, step, size=2, seed=0)]
+    >>> seen = [p.id for drawn in (0, 2, 4) for p in problems_from(ps, drawn, size=2, seed=0)]
     >>> sorted(seen[:3]), sorted(seen[3:])
     (['0', '1', '2'], ['0', '1', '2'])
     """
-    places = [divmod(step * size + i, len(problems)) for i in range(size)]
+    places = [divmod(position + i, len(problems)) for i in range(size)]
     orders = {epoch: _order(len(problems), epoch, seed) for epoch, _ in places}
     return [problems[orders[epoch][index]] for epoch, index in places]
 

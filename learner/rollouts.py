@@ -12,7 +12,7 @@ from debate import Debate, Problem, run_debates
 from debate.seeds import derive_seed
 from envs.sameness import AnswerKey, key_of
 from learner.controls import controlled
-from learner.curriculum import problems_of_step
+from learner.curriculum import problems_from
 from learner.dynamic_sampling import has_signal, refills, spare_problems
 from learner.grading import Table, grade_debate
 from learner.types import TrajectoryGroup, group_debates
@@ -50,7 +50,7 @@ class Rollout:
 def roll_out(session: Session, step: int, clock: Clock) -> Rollout:
     """Play a step's problems, and in the place of silent ones up to ``train.dynamic_sampling`` others."""
     train, seed = session.config.train, session.config.seed
-    problems = problems_of_step(session.data.train, step, size=train.problems_per_step, seed=seed)
+    problems = problems_from(session.data.train, session.drawn, size=train.problems_per_step, seed=seed)
     whole = play(session, problems, ("debates", step), clock)
     if not train.dynamic_sampling:
         return whole

@@ -62,8 +62,8 @@ class SchemeWarning(UserWarning):
 class Session:
     """Everything the loop works with. ``step``: the next step to do; ``ema``: running means of "rae".
 
-    ``best``: the step with the highest ``train.keep_best`` so far, and that figure. ``saved``: the newest
-    checkpoint's step.
+    ``drawn``: problems drawn so far. ``best``: the step with the highest ``train.keep_best`` so far, and that
+    figure. ``saved``: the newest checkpoint's step.
     """
 
     config: Config
@@ -77,6 +77,7 @@ class Session:
     step: int = 0
     ema: dict[str, float] = field(default_factory=dict)
     evaluations: dict[int, Evaluation] = field(default_factory=dict)
+    drawn: int = 0
     best: tuple[int, float] | None = None
     saved: int = 0
     stops: Stops = field(default_factory=Stops)
@@ -101,6 +102,7 @@ class Session:
         if self.tracker is not None:
             self.tracker.log(step, {**metrics, **figures})
         self.step = done
+        self.drawn += self.config.train.problems_per_step
         every = self.config.train.save_every
         if self._is_best(figures) or done == self.config.train.steps or (every and done % every == 0):
             self.save()
@@ -136,7 +138,7 @@ class Session:
         state = TrainState(
             step=self.step,
             policy_version=self.policy.version,
-            data_position=self.step * self.config.train.problems_per_step,
+            data_position=self.drawn,
             seed=self.config.seed,
             baselines=tuple(sorted(self.ema.items())),
             best=self.best,
@@ -184,7 +186,7 @@ class Session:
         if state.seed != self.config.seed and "seed" not in self.config.run.allow_changes:
             raise CheckpointError(f"{path}: is of a run with seed {state.seed}, not {self.config.seed}")
         self.step = self.saved = state.step
-        self.best = state.best
+        self.drawn, self.best = state.data_position, state.best
         self.ema = dict(state.baselines)
         self.publish(state.policy_version)
         return state

@@ -18,9 +18,11 @@ import learner.session
 import learner.train
 from debate.policies.local import LocalPolicy
 from learner.checkpoint import checkpoints, step_of
+from learner.curriculum import problems_from
 from learner.session import open_session
 from learner.tracking import read_metrics
 from learner.train import train
+from transcripts import read_records
 
 TIMED = ("seconds/", "tokens_per_second", "time")
 QUIET = ("logging.progress=none", "train.steps=3", "train.save_every=0")
@@ -255,6 +257,17 @@ def test_what_is_kept_may_change_unasked_and_what_is_learnt_may_not(config):
     train(config("run", "train.steps=2", "train.save_every=1", "train.keep_last=7"))
     with pytest.raises(ValueError, match=r"learner.lr was .*, now 0.5"):
         train(config("run", "learner.lr=0.5"))
+
+
+def test_a_run_with_other_steps_goes_on_at_its_place_in_the_data(config):
+    def ids(step):
+        return [r.group for r in read_records(Path(f"run/transcripts/step_00000{step}.jsonl"))][::2]
+
+    train(config("run", "train.steps=1"))
+    train(config("run", "train.steps=2", "train.problems_per_step=3", 'run.allow_changes=["train"]'))
+    with open_session(config("straight", "train.problems_per_step=5")) as session:
+        problems = problems_from(session.data.train, 0, size=5, seed=0)
+    assert [*ids(0), *ids(1)] == [problem.id for problem in problems]
 
 
 def test_a_warm_start_that_cannot_be_had_leaves_no_run_behind(config):

@@ -4,12 +4,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from debate import Problem
-from learner.curriculum import problems_of_step
+from learner.curriculum import problems_from
 
 
 def drawn(count, steps, size, seed=0):
     problems = [Problem(str(n), "?") for n in range(count)]
-    return [p.id for step in range(steps) for p in problems_of_step(problems, step, size=size, seed=seed)]
+    return [p.id for step in range(steps) for p in problems_from(problems, step * size, size=size, seed=seed)]
 
 
 @given(st.integers(1, 12), st.integers(1, 30), st.integers(0, 3))
@@ -26,7 +26,7 @@ def test_epochs_and_seeds_differ_and_repeat():
     assert drawn(20, 1, 20) == first
 
 
-def test_a_step_depends_on_its_number_alone():
+def test_a_step_depends_on_the_position_alone():
     problems = [Problem(str(n), "?") for n in range(7)]
-    late = problems_of_step(problems, 5, size=3, seed=2)
+    late = problems_from(problems, 15, size=3, seed=2)
     assert [p.id for p in late] == drawn(7, 6, 3, seed=2)[15:]
