@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -23,16 +22,14 @@ from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
 
+from learner.checkpoint_folder import HIDDEN, checkpoints, clear_unfinished, link_best, prune, publish
 from learner.provenance import checksum
 from learner.trainer_state import Stateful, load_trainer, plain_generators, restore_generators, write_trainer
-from transcripts.append import free_name, sync_folder
+from transcripts.append import sync_folder
 from transcripts.codec import decode, encode
 from transcripts.errors import FieldError
 
 FORMAT = 1
-NAME = re.compile(r"step_(\d{6,})(\.old)?")
-HIDDEN = ".unfinished_"
-BEST = "best"
 NOTHING: Mapping[str, Stateful] = {}
 
 
@@ -78,10 +75,11 @@ def save_checkpoint(
     """
     if keep_last is not None and keep_last < 1:
         raise ValueError(f"keep_last must be at least 1, got {keep_last}")
+    best = state.best[0] if state.best else None
     final = folder / f"step_{state.step:06d}"
     fresh = folder / f"{HIDDEN}{final.name}"
     with _clear_errors(final), _removed_on_error(fresh):
-        _clear_unfinished(folder)
+        clear_unfinished(folder)
         folder.mkdir(parents=True, exist_ok=True)
         sync_folder(folder.parent)
         fresh.mkdir()
@@ -90,27 +88,10 @@ def save_checkpoint(
         _write_json(fresh / "state.json", {"state": encode(state, TrainState), "rng": plain_generators()})
         _write_json(fresh / "manifest.json", {"format": FORMAT, "files": _inventory(fresh)})
         _sync_all(fresh)
-        _publish(fresh, final)
-        _link_best(folder, state)
-    _prune(folder, keep_last, state)
+        publish(fresh, final)
+        link_best(folder, best)
+    prune(folder, keep_last, best)
     return final
-
-
-def _link_best(folder: Path, state: TrainState) -> None:
-    """Let the link "best" lead to the best checkpoint of this state; without one there is no link."""
-    link, fresh = folder / BEST, folder / f"{HIDDEN}{BEST}"
-    target = _best_name(state)
-    fresh.unlink(missing_ok=True)
-    if target is None or not (folder / target).is_dir():
-        link.unlink(missing_ok=True)
-    elif not link.is_symlink() or os.readlink(link) != target:
-        fresh.symlink_to(target)
-        fresh.replace(link)
-        sync_folder(folder)
-
-
-def _best_name(state: TrainState) -> str | None:
-    return None if state.best is None else f"step_{state.best[0]:06d}"
 
 
 def load_checkpoint(
@@ -156,38 +137,6 @@ def latest_good(folder: Path, *, on_damaged: Callable[[str], None] = warn_damage
             return path
         on_damaged(f"{problem}; the checkpoint is skipped")
     return None
-
-
-def tidy(folder: Path, state: TrainState, *, keep_last: int) -> None:
-    """Bring the folder of a run that goes on from this state to what it was after its saving.
-
-    What a crash left half done is finished. Later checkpoints, which are damaged, are renamed NAME.damaged,
-    so that none of them is counted among the newest or replaced.
-    """
-    _clear_unfinished(folder)
-    for path in checkpoints(folder):
-        if step_of(path) > state.step:
-            path.rename(free_name(path.with_name(f"{path.name}.damaged")))
-    _link_best(folder, state)
-    _prune(folder, keep_last, state)
-
-
-def checkpoints(folder: Path) -> list[Path]:
-    """Return the finished checkpoints by step; one being replaced comes before its successor."""
-    found = [path for path in folder.iterdir() if NAME.fullmatch(path.name)] if folder.is_dir() else []
-    return sorted(found, key=lambda path: (step_of(path), not path.name.endswith(".old")))
-
-
-def step_of(path: Path) -> int:
-    """Return the step in a checkpoint's name.
-
-    >>> step_of(Path("checkpoints/step_000012"))
-    12
-    """
-    match = NAME.fullmatch(path.name)
-    if match is None:
-        raise ValueError(f"{path}: a checkpoint is named step_ and six digits")
-    return int(match[1])
 
 
 def damage(path: Path) -> str | None:
@@ -244,40 +193,6 @@ def _sync_all(folder: Path) -> None:
         else:
             with path.open("rb") as file:
                 os.fsync(file.fileno())
-
-
-def _publish(fresh: Path, final: Path) -> None:
-    """Give the finished folder its name; an earlier one of the same step stays as .old until then."""
-    old = final.with_name(f"{final.name}.old")
-    if final.exists():
-        _remove(old)
-        final.rename(old)
-    fresh.rename(final)
-    sync_folder(final.parent)
-    _remove(old)
-
-
-def _remove(path: Path) -> None:
-    """Delete a folder under a hidden name, so that a crash in between leaves no half checkpoint."""
-    if path.exists():
-        hidden = path.with_name(f"{HIDDEN}{path.name}")
-        path.rename(hidden)
-        shutil.rmtree(hidden)
-
-
-def _clear_unfinished(folder: Path) -> None:
-    for path in folder.glob(f"{HIDDEN}*"):
-        if path.is_symlink():
-            path.unlink()
-        else:
-            shutil.rmtree(path)
-
-
-def _prune(folder: Path, keep_last: int | None, state: TrainState) -> None:
-    if keep_last is not None:
-        for path in checkpoints(folder)[:-keep_last]:
-            if path.name != _best_name(state):
-                _remove(path)
 
 
 @contextmanager

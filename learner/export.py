@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 from debate.personas import seat_personas
 from debate.policies.local import end_tokens
-from learner.checkpoint import step_of, write_model
+from learner.checkpoint import write_model
+from learner.checkpoint_folder import step_of
 from learner.config import Config
 from learner.model_card import model_card
 from learner.provenance import source_commit, versions

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from debate.seeds import derive_seed
-from learner.checkpoint import CheckpointError, checkpoints, damage, latest_good, load_checkpoint
+from learner.checkpoint import CheckpointError, damage, latest_good, load_checkpoint
+from learner.checkpoint_folder import checkpoints
 from learner.config import Config
 from learner.models import load_model
 from learner.vocabulary import tiny_vocabulary

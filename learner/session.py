@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,7 +13,6 @@ from typing import Any
 
 from debate.history import check_fits
 from debate.hold import run_async
-from debate.personas import seat_personas
 from debate.policies.local import LocalPolicy
 from debate.policies.own import own_policy
 from debate.prompts import raw_prompt
@@ -23,13 +21,12 @@ from debate.types import Policy
 from learner.checkpoint import (
     CheckpointError,
     TrainState,
-    checkpoints,
     latest_good,
     load_checkpoint,
     save_checkpoint,
-    tidy,
     warn_damaged,
 )
+from learner.checkpoint_folder import checkpoints, tidy
 from learner.config import Config
 from learner.evaluate import Evaluation, evaluate
 from learner.losses import find_loss
@@ -37,25 +34,14 @@ from learner.models import load_model
 from learner.problems import Problems, load_run_problems
 from learner.run_folder import RunFolder, open_run, plain_config
 from learner.run_weights import WARM_START, newest_weights
+from learner.start_checks import changes, check_streams, refuse_greedy, refuse_no_best
 from learner.step import Learner
 from learner.stops import Stopped, Stops, catch_stops
 from learner.tracking import Trackers, open_trackers
 from learner.trainer_state import seed_generators
 from learner.vocabulary import tiny_vocabulary
 from learner.warm_start import warm_start
-from rewards import check_scheme
 from transcripts import Record, set_aside_from
-
-LEAST_TEMPERATURE = 0.01
-"""Below it sampling is greedy in all but name, and log-probabilities lose their digits."""
-
-
-KEEPING = ("save_every", "keep_last", "keep_best")
-"""Settings of ``train`` that may always change: which checkpoints are written changes nothing of the run."""
-
-
-class SchemeWarning(UserWarning):
-    """A reward scheme some of whose streams will have no signal."""
 
 
 @dataclass
@@ -175,13 +161,13 @@ class Session:
         finally:
             self.model.load_state_dict(trained)
 
-    def restore(self) -> TrainState:
+    def restore(self) -> None:
         """Go on from the newest good checkpoint, if any; its weights are published before any sampling."""
         path = latest_good(self.folder.checkpoints)
         if path is None:
             if checkpoints(self.folder.checkpoints):
                 warn_damaged(f"{self.folder.path}: no checkpoint is good; the run begins again")
-            return TrainState(step=0)
+            return
         state = load_checkpoint(path, model=self.model, parts={"learner": self.learner}, verify=False)
         if state.seed != self.config.seed and "seed" not in self.config.run.allow_changes:
             raise CheckpointError(f"{path}: is of a run with seed {state.seed}, not {self.config.seed}")
@@ -189,7 +175,6 @@ class Session:
         self.drawn, self.best = state.data_position, state.best
         self.ema = dict(state.baselines)
         self.publish(state.policy_version)
-        return state
 
 
 def make_policy(config: Config) -> tuple[Any, Any, Policy]:
@@ -231,13 +216,13 @@ def open_session(config: Config) -> Iterator[Session]:
 
 @contextmanager
 def _opened(config: Config, stops: Stops) -> Iterator[Session]:
-    _refuse_greedy(config)
+    refuse_greedy(config)
     find_loss(config.learner.loss)  # one that cannot be had is told before the warm start
     data = load_run_problems(config)
-    _check_scheme(config, data)
-    _refuse_no_best(config, data)
+    check_streams(config, data)
+    refuse_no_best(config, data)
     with open_run(
-        config.run.dir, config, seed=config.seed, data_checksums=data.checksums, **_changes(config)
+        config.run.dir, config, seed=config.seed, data_checksums=data.checksums, **changes(config)
     ) as folder:
         model, tokenizer, policy = make_policy(config)
         for problem in (*data.train, *data.held_out):
@@ -246,10 +231,11 @@ def _opened(config: Config, stops: Stops) -> Iterator[Session]:
         seed_generators(derive_seed(config.seed, "generators"))
         learner = Learner(model, config.resolved_learner(), total_steps=config.train.steps)
         session = Session(config, folder, data, model, tokenizer, policy, learner, stops=stops)
-        state = session.restore()
+        session.restore()
         if folder.resumed:
             folder.record()
-        tidy(folder.checkpoints, state, keep_last=config.train.keep_last)
+        best = session.best[0] if session.best else None
+        tidy(folder.checkpoints, session.step, best=best, keep_last=config.train.keep_last)
         set_aside_from(folder.transcripts, session.step)
         with open_trackers(
             folder.path,
@@ -259,47 +245,6 @@ def _opened(config: Config, stops: Stops) -> Iterator[Session]:
             settings=plain_config(config),
         ) as session.tracker:
             yield session
-
-
-def _changes(config: Config) -> dict[str, Any]:
-    """Return what may differ from the configuration a run began with.
-
-    More steps change nothing of those done only where the learning rate does not look at the end.
-    """
-    schedule = config.learner.schedule
-    free = ("run", "logging", *(f"train.{key}" for key in KEEPING), *config.run.allow_changes)
-    if schedule == "constant":
-        return {"may_change": free, "may_grow": ("train.steps",)}
-    note = f"the steps done had a {schedule} learning rate towards another end than a new run's would have"
-    return {"may_change": free, "notes": {"train.steps": note}}
-
-
-def _refuse_greedy(config: Config) -> None:
-    """Refuse to train on turns that were not drawn from the distribution of their log-probabilities."""
-    for persona in seat_personas(config.debate.persona_pool, config.debate.num_agents):
-        if config.train.steps and persona.temperature < LEAST_TEMPERATURE:
-            raise ValueError(
-                f"debate.personas: {persona.name} has temperature {persona.temperature:g}, and a greedy "
-                f"agent explores nothing to learn from; training needs {LEAST_TEMPERATURE} or more"
-            )
-
-
-def _check_scheme(config: Config, data: Problems) -> None:
-    """Refuse a reward scheme that cannot teach these problems; warn once of streams that will be empty."""
-    notes = [
-        check_scheme(config.debate, config.rewards, verifiable=verifiable)
-        for verifiable in sorted({problem.kind != "open" for problem in data.train})
-    ]
-    if any(notes):
-        warnings.warn(" ".join(note for note in notes if note), SchemeWarning, stacklevel=4)
-
-
-def _refuse_no_best(config: Config, data: Problems) -> None:
-    if config.train.keep_best is not None and not (data.held_out and config.held_out.every):
-        raise ValueError(
-            f"train.keep_best={config.train.keep_best!r}: nothing is evaluated during training to compare "
-            f"by (held_out.every={config.held_out.every}, {len(data.held_out)} held-out problems)"
-        )
 
 
 def _start_weights(

@@ -17,7 +17,7 @@ import learner.rollouts
 import learner.session
 import learner.train
 from debate.policies.local import LocalPolicy
-from learner.checkpoint import checkpoints, step_of
+from learner.checkpoint_folder import checkpoints, step_of
 from learner.curriculum import problems_from
 from learner.session import open_session
 from learner.tracking import read_metrics

@@ -120,7 +120,7 @@ CALLS = {
     "learn": (torch.optim.AdamW, "step"),
     "save_weights": (learner.checkpoint, "write_model"),
     "save_trainer": (torch, "save"),
-    "publish": (learner.checkpoint, "_publish"),
+    "publish": (learner.checkpoint, "publish"),
     "rename": (os, "rename"),
     "replace": (os, "replace"),
     "delete": (os, "unlink"),

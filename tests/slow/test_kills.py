@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -194,12 +195,14 @@ mount -t tmpfs -o size={size} tmpfs disk || exit 77
 "$@" >out1 2>err1; test $? = 2 || exit 1
 mount -o remount,size=64m disk
 "$@" >out2 2>err2 || exit 2
+mount -o remount,ro disk
+"$@" >out3 2>err3; test $? = 2 || exit 3
 cp -a disk/run .
 """
 
 
-@pytest.mark.parametrize("size", ["150k", "400k", "700k"])
-def test_a_run_on_a_disk_that_is_really_full_goes_on_when_there_is_room(straight, tmp_path, size):
+@pytest.mark.parametrize("size", ["150k", "700k"])
+def test_a_disk_that_is_full_and_then_read_only_costs_a_run_nothing(straight, tmp_path, size):
     expected, _ = straight
     (tmp_path / "disk").mkdir()
     words = command(cwd=tmp_path / "disk", recipe=tmp_path / "recipe.toml")
@@ -212,10 +215,14 @@ def test_a_run_on_a_disk_that_is_really_full_goes_on_when_there_is_room(straight
         pytest.skip("no unshare here")
     if done.returncode == 77 or done.stderr.startswith("unshare: "):
         pytest.skip(f"mounting is not allowed here: {done.stderr}")
-    said = {path.name: path.read_text() for path in tmp_path.glob("*[12]") if path.is_file()}
+    said = {path.name: path.read_text() for path in tmp_path.glob("*[123]") if path.is_file()}
     assert (done.returncode, said["err2"]) == (0, ""), said
     assert said["err1"].count("\n") == 1
     assert "No space left on device" in said["err1"]
+    assert said["err3"].count("\n") == 1
+    assert re.search(
+        r"cannot write .*/run/.lock: Read-only file system; choose another run.dir", said["err3"]
+    )
     assert_same(tmp_path / "run", expected, [size, said["err1"]])
 
 

@@ -17,19 +17,16 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 peft = pytest.importorskip("peft")
 
-from learner import checkpoint as module  # noqa: E402
 from learner.checkpoint import (  # noqa: E402
     CheckpointError,
     CheckpointWriteError,
     TrainState,
-    checkpoints,
     damage,
     latest_good,
     load_checkpoint,
     save_checkpoint,
-    step_of,
-    tidy,
 )
+from learner.checkpoint_folder import HIDDEN, checkpoints, step_of, tidy  # noqa: E402
 
 STATE = TrainState(
     step=12, policy_version=12, data_position=96, seed=2**62, baselines=(("solver/Analyst", 1 / 3),)
@@ -190,7 +187,7 @@ def test_a_step_saved_again_replaces_and_its_old_self_serves_until_then(tmp_path
     real = Path.rename
 
     def dies(self: Path, target: Path):
-        if self.name.startswith(module.HIDDEN):
+        if self.name.startswith(HIDDEN):
             raise KeyboardInterrupt
         return real(self, target)
 
@@ -206,7 +203,7 @@ def test_a_step_saved_again_replaces_and_its_old_self_serves_until_then(tmp_path
 
 
 def test_what_a_killed_writer_left_is_no_checkpoint_and_is_cleared(tmp_path: Path):
-    (tmp_path / f"{module.HIDDEN}step_000009" / "model").mkdir(parents=True)
+    (tmp_path / f"{HIDDEN}step_000009" / "model").mkdir(parents=True)
     assert latest_good(tmp_path) is None
     saved(tmp_path, 9)
     assert [path.name for path in tmp_path.iterdir()] == ["step_000009"]
@@ -217,7 +214,7 @@ import os, sys
 from pathlib import Path
 from learner import checkpoint
 from tests_tiny import tiny
-checkpoint._publish = lambda fresh, final: os.kill(os.getpid(), 9)
+checkpoint.publish = lambda fresh, final: os.kill(os.getpid(), 9)
 checkpoint.save_checkpoint(Path(sys.argv[1]), checkpoint.TrainState(step=2), model=tiny())
 """
 
@@ -328,8 +325,8 @@ def test_damaged_checkpoints_are_set_aside_when_a_run_goes_on_and_push_no_good_o
     paths = saved(tmp_path, 4, 6, 8)
     for path in paths[1:]:
         (path / "state.json").write_text("torn")
-    (tmp_path / f"{module.HIDDEN}step_000009").mkdir()
-    tidy(tmp_path, TrainState(step=4), keep_last=2)
+    (tmp_path / f"{HIDDEN}step_000009").mkdir()
+    tidy(tmp_path, 4, best=None, keep_last=2)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "step_000004",
         "step_000006.damaged",
@@ -338,15 +335,15 @@ def test_damaged_checkpoints_are_set_aside_when_a_run_goes_on_and_push_no_good_o
     save_checkpoint(tmp_path, TrainState(step=5), model=tiny(), keep_last=2)
     assert [step_of(path) for path in checkpoints(tmp_path)] == [4, 5]  # and not 6 and 8, which are no good
     (saved(tmp_path, 6)[0] / "state.json").write_text("torn")
-    tidy(tmp_path, TrainState(step=5), keep_last=2)
+    tidy(tmp_path, 5, best=None, keep_last=2)
     assert (tmp_path / "step_000006.2.damaged").is_dir()
 
 
 def test_a_pruning_that_was_cut_short_is_finished_when_the_run_goes_on(tmp_path: Path):
     saved(tmp_path, 1, 2, 3)
-    tidy(tmp_path, TrainState(step=3, best=(1, 0.5)), keep_last=1)
+    tidy(tmp_path, 3, best=1, keep_last=1)
     assert [step_of(path) for path in checkpoints(tmp_path)] == [1, 3]
-    tidy(tmp_path, TrainState(step=3), keep_last=1)
+    tidy(tmp_path, 3, best=None, keep_last=1)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["step_000003"]
 
 
