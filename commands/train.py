@@ -13,12 +13,17 @@ from commands.errors import stops_told
 def run_train(name: str, overrides: Sequence[str]) -> None:
     """Train, or go on with the run in the configured folder, and say where everything is."""
     from learner.config import Config
-    from learner.train import train
+    from learner.estimate import estimate
+    from learner.session import open_session
+    from learner.train import train_steps
 
     config = load_config(Config, name, overrides)
     say = Console(markup=False, highlight=False, soft_wrap=True).print
-    with stops_told():
-        session = train(config)
+    with stops_told(), open_session(config) as session:
+        if session.step < config.train.steps and config.logging.progress != "none":
+            told = estimate(config, session.model, session.policy, session.data.train[0])
+            Console(stderr=True, markup=False, highlight=False, soft_wrap=True).print(*told, sep="\n")
+        train_steps(session)
     say(f"done: {session.step} steps in {session.folder.path}")
     say(f"  metrics      {session.folder.metrics}")
     say(f"  transcripts  {session.folder.transcripts}")

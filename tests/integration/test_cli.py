@@ -148,7 +148,8 @@ def test_where_everything_is_told_in_paths_that_can_be_copied(
         "  transcripts  a [red]folder[/red] of mine/transcripts",
         "  checkpoints  a [red]folder[/red] of mine/checkpoints",
     ]
-    [line] = err.splitlines()
+    *estimate, line = err.splitlines()
+    assert [text.split()[0] for text in estimate] == ["estimate,", "memory", "time"]
     assert line.startswith("step 1/1  correct ")
 
 
@@ -190,7 +191,7 @@ def test_a_signal_ends_a_run_with_all_its_finished_steps_saved(tiny_recipe, tmp_
         "the same command goes on from there"
     )
     waiting = f"debate: {told.name}: the step that is being learnt from is finished and saved first"
-    assert all(line.startswith(("step ", waiting)) for line in steps)
+    assert all(line.startswith(("step ", "estimate, ", "  ", waiting)) for line in steps)
     assert latest_good(run / "checkpoints") == run / f"checkpoints/step_{done:06d}"
 
 
