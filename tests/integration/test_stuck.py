@@ -32,7 +32,8 @@ def test_a_run_that_no_longer_learns_ends_in_one_line_and_goes_on_when_mended(ti
     (tmp_path / "broken.py").write_text(BROKEN)
     steps = ("logging.progress=none", "train.steps=5", "learner.max_bad_steps=2")
     ended = debate("train", tiny_recipe, "learner.loss=broken:loss", *steps, cwd=tmp_path)
-    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.returncode == 2
+    assert "done: " not in ended.stdout
     assert ended.stderr.count("\n") == 1, ended.stderr
     assert ended.stderr.startswith(
         "debate: step 2: 2 steps in a row had no finite gradient or reward (learner."
@@ -43,5 +44,6 @@ def test_a_run_that_no_longer_learns_ends_in_one_line_and_goes_on_when_mended(ti
     assert len(list(read_records(run))) == 8
     allowed = "run.allow_changes=['learner.loss']"
     mended = debate("train", tiny_recipe, "learner.loss=grpo", allowed, *steps, cwd=tmp_path)
-    assert (mended.returncode, mended.stdout.splitlines()[0]) == (0, "done: 5 steps in runs/debate"), mended
+    assert mended.returncode == 0, mended
+    assert "done: 5 steps in runs/debate" in mended.stdout.splitlines()
     assert [row["bad_steps"] for row in read_metrics(run / "metrics.jsonl")][:2] == [1, 2]
