@@ -54,7 +54,9 @@ def test_repeats_stay_repeats_and_contradictions_contradictions(seed):
 def turn(seat, round_, answer=None, compared=()):
     text = "" if answer is None else rf"<solution>\boxed{{{answer}}}</solution>"
     parsed = parse_turn(text, handles=("K7", "Q2", "M4"), own="K7", due=False)
-    return Turn(TurnId(seat, round_), "K7", (), Completion((), (), (), text, "eos", 0), parsed, compared=compared)
+    return Turn(
+        TurnId(seat, round_), "K7", (), Completion((), (), (), text, "eos", 0), parsed, compared=compared
+    )
 
 
 def judged(first_wins, *, by="left", seed=0):
