@@ -86,7 +86,7 @@ def measure(shape: dict[str, Any]) -> dict[str, list[float]]:
     from learner.estimate import load_of, memory_of, probe, seconds_of, shape_of
     from learner.models import build_tokenizer
     from learner.session import make_policy
-    from learner.step import Learner
+    from learner.update.learner import Learner
 
     config = _config(shape, Config)
     text = " a" * shape["prompt"]

@@ -20,8 +20,8 @@ from learner.config import Config
 from learner.problems import load_run_problems
 from learner.rows import make_rows
 from learner.session import make_policy
-from learner.step import Learner
 from learner.types import group_debates
+from learner.update.learner import Learner
 from rewards import RewardConfig, score_debate, score_votes
 
 REPEATS = 5

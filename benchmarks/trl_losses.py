@@ -28,12 +28,12 @@ from report import Figure, parser, report
 from torch import Tensor
 
 from debate.types import TurnId
-from learner.batches import MicroBatch, collate
-from learner.forward import action_logprobs
 from learner.losses import LOSSES, LossConfig, LossInputs, Totals
 from learner.losses.corrections import entropy_bonus, truncated_importance
 from learner.models import ModelConfig, TinyConfig, load_model
 from learner.types import Row
+from learner.update.batches import MicroBatch, collate
+from learner.update.forward import action_logprobs
 
 SAME = {"grpo": "grpo", "dr_grpo": "dr_grpo", "dapo": "dapo", "gspo": "grpo", "cispo": "cispo"}
 """Our loss to TRL's ``loss_type``; gspo is TRL's grpo with a ratio of the whole sequence."""

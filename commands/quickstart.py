@@ -19,9 +19,9 @@ from commands.errors import stops_told
 
 if TYPE_CHECKING:
     from learner.config import Config
-    from learner.evaluate import Evaluation
+    from learner.metrics.held_out import Evaluation
+    from learner.metrics.statistics import Estimate
     from learner.session import Session
-    from learner.statistics import Estimate
 
 RECIPES = {"pair_sum": "quickstart", "words": "quickstart_words"}
 
@@ -87,7 +87,7 @@ def quickstart(
 def _refuse_unmeasured(config: Config) -> None:
     """Raise ValueError before minutes of work whose figures could not be had."""
     from envs.loading import FAMILIES
-    from learner.judge_benchmark import check_judged
+    from learner.metrics.judge_benchmark import check_judged
 
     check_judged(config.debate)
     if not config.held_out.limit:
@@ -106,7 +106,7 @@ def _family(config: Config) -> str:
 def snapshot(session: Session) -> Snapshot:
     """Evaluate the session's weights on its held-out problems."""
     from debate.seeds import derive_seed
-    from learner.judge_benchmark import judge_accuracy
+    from learner.metrics.judge_benchmark import judge_accuracy
 
     config = session.config
     session.evaluate(session.step)

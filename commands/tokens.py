@@ -26,7 +26,7 @@ COLUMNS = ("place", "token", "stream", "advantage", "sampler", "trainer", "ratio
 
 def run_tokens(name: str, debate: str, *, turn: str, json_path: str | None, overrides: Sequence[str]) -> None:
     """Print the table of a turn, and say which weights the trainer's log-probabilities are of."""
-    from learner.run_weights import load_kept
+    from learner.runs.kept_weights import load_kept
     from learner.token_table import token_table
 
     run, config = open_run_folder(name, overrides)
@@ -76,7 +76,7 @@ def find_debate(run: Path, step: int, place: int) -> Record:
 
 def _trainer(run: Path, config: Config, version: int) -> tuple[Path | None, int, str]:
     """Return the checkpoint to compute with, its policy version, and what to say of it."""
-    from learner.run_weights import newest_weights, version_of, weights_of_version
+    from learner.runs.kept_weights import newest_weights, version_of, weights_of_version
 
     kept = weights_of_version(run, config, version)
     if kept is not None:

@@ -9,14 +9,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from learner.advantages import AdvantageConfig, TurnAdvantage, stream_advantages, turn_advantages
-from learner.config_learner import LearnerConfig
 from learner.rows import make_rows
 from learner.tokens import token_streams
 from learner.types import Row, Trajectory, TrajectoryGroup, Transition, group_debates
+from learner.update.config import LearnerConfig
 
 if TYPE_CHECKING:
     from learner import losses
-    from learner.step import Learner
+    from learner.update.learner import Learner
 
 __all__ = [
     "AdvantageConfig",
@@ -40,5 +40,5 @@ def __getattr__(name: str) -> object:
     if name == "losses":
         return import_module("learner.losses")
     if name == "Learner":
-        return import_module("learner.step").Learner
+        return import_module("learner.update.learner").Learner
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,12 +11,12 @@ from debate.seeds import derive_seed
 from debate.settings import Settings
 from envs.loading import FAMILIES
 from learner.advantages import AdvantageConfig
-from learner.config_learner import LearnerConfig
 from learner.controls import Control
 from learner.keys import check_key
 from learner.models import ModelConfig
-from learner.tracking import LoggingConfig
-from learner.warm_start import KINDS, WarmStartConfig, kinds_of_turns
+from learner.tracking.trackers import LoggingConfig
+from learner.update.config import LearnerConfig
+from learner.warm_start.training import KINDS, WarmStartConfig, kinds_of_turns
 from rewards import RewardConfig, check_scheme
 
 

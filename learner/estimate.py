@@ -24,10 +24,10 @@ from debate.policies.steps import steps_for
 from debate.showing import rounds_held, rounds_shown
 from debate.table import set_table
 from debate.types import Problem, TurnId
-from learner.batches import collate
 from learner.config import Config
-from learner.forward import HEAD_ELEMENTS, action_logprobs
 from learner.types import Row
+from learner.update.batches import collate
+from learner.update.forward import HEAD_ELEMENTS, action_logprobs
 
 
 @dataclass(frozen=True, slots=True)

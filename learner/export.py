@@ -12,12 +12,12 @@ from typing import Any, Literal
 
 from debate.personas import seat_personas
 from debate.policies.local import end_tokens
-from learner.checkpoint import write_model
-from learner.checkpoint_folder import step_of
 from learner.config import Config
 from learner.model_card import model_card
-from learner.provenance import source_commit, versions
-from learner.run_weights import load_kept, newest_weights, version_of
+from learner.runs.checkpoint import write_model
+from learner.runs.checkpoint_folder import step_of
+from learner.runs.kept_weights import load_kept, newest_weights, version_of
+from learner.runs.provenance import source_commit, versions
 from transcripts import read_records, shard_paths
 
 MARK = "export.json"

@@ -12,7 +12,7 @@ from debate.settings import Settings
 def key_type(model: type[Settings], path: Sequence[str]) -> Any:
     """Return the type of the value at a key path, ``Any`` inside a free table; None where no such key is.
 
-    >>> from learner.config_learner import LearnerConfig
+    >>> from learner.update.config import LearnerConfig
     >>> key_type(LearnerConfig, ["lr"]), key_type(LearnerConfig, ["rl"])
     (<class 'float'>, None)
     """

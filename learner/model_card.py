@@ -12,8 +12,8 @@ import tomli_w
 from scipy import stats
 
 from learner.config import Config
-from learner.run_folder import RunFolder, plain_config
-from learner.step_lines import read_metrics
+from learner.runs.folder import RunFolder, plain_config
+from learner.tracking.step_lines import read_metrics
 
 LAST_STEPS = 20
 """Training figures are means over so many steps at most: one step alone is noise."""

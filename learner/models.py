@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, Self
 from pydantic import Field, model_validator
 
 from debate.settings import Settings
-from learner.tiny_tokenizer import Fallback, VocabularyError, build_tokenizer
+from learner.warm_start.tokenizer import Fallback, VocabularyError, build_tokenizer
 
 if TYPE_CHECKING:
     import torch

@@ -12,7 +12,7 @@ from debate.seeds import derive_seed
 from envs import DataError, Environment, load_environment
 from envs.loading import FAMILIES
 from learner.config import Config, EnvConfig
-from learner.provenance import checksum
+from learner.runs.provenance import checksum
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,12 @@ from debate.policies.own import own_policy
 from debate.prompts import raw_prompt
 from debate.seeds import derive_seed
 from debate.types import Policy
-from learner.checkpoint import (
+from learner.config import Config
+from learner.losses import find_loss
+from learner.metrics.held_out import Evaluation, evaluate
+from learner.models import load_model
+from learner.problems import Problems, load_run_problems
+from learner.runs.checkpoint import (
     CheckpointError,
     TrainState,
     latest_good,
@@ -26,21 +31,16 @@ from learner.checkpoint import (
     save_checkpoint,
     warn_damaged,
 )
-from learner.checkpoint_folder import checkpoints, tidy
-from learner.config import Config
-from learner.evaluate import Evaluation, evaluate
-from learner.losses import find_loss
-from learner.models import load_model
-from learner.problems import Problems, load_run_problems
-from learner.run_folder import RunFolder, open_run, plain_config
-from learner.run_weights import WARM_START, newest_weights
-from learner.start_checks import changes, check_streams, refuse_greedy, refuse_no_best
-from learner.step import Learner
+from learner.runs.checkpoint_folder import checkpoints, tidy
+from learner.runs.folder import RunFolder, open_run, plain_config
+from learner.runs.kept_weights import WARM_START, newest_weights
+from learner.runs.start_checks import changes, check_streams, refuse_greedy, refuse_no_best
+from learner.runs.trainer_state import seed_generators
 from learner.stops import Stopped, Stops, catch_stops
-from learner.tracking import Trackers, open_trackers
-from learner.trainer_state import seed_generators
-from learner.vocabulary import tiny_vocabulary
-from learner.warm_start import warm_start
+from learner.tracking.trackers import Trackers, open_trackers
+from learner.update.learner import Learner
+from learner.warm_start.training import warm_start
+from learner.warm_start.vocabulary import tiny_vocabulary
 from transcripts import Record, set_aside_from
 
 

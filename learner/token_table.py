@@ -10,10 +10,10 @@ import torch
 
 from debate.types import Turn, TurnId
 from learner.advantages import Advantages, TurnAdvantage
-from learner.batches import collate
-from learner.forward import action_logprobs
 from learner.rows import make_rows
 from learner.types import Row, Trajectory, TrajectoryGroup, Transition
+from learner.update.batches import collate
+from learner.update.forward import action_logprobs
 from transcripts import Record
 
 STREAMS = ("forced", "generator", "judge")

@@ -11,14 +11,14 @@ import time
 from envs.sameness import key_of
 from learner.advantages import Advantages, turn_advantages
 from learner.config import Config
-from learner.debate_metrics import debate_metrics
 from learner.dynamic_sampling import any_signal
+from learner.metrics.debates import debate_metrics
 from learner.records import step_records
 from learner.rollouts import Rollout, roll_out
 from learner.rows import make_rows
+from learner.runs.trainer_state import generators_kept_on
 from learner.session import Session, open_session
 from learner.stops import Stopped
-from learner.trainer_state import generators_kept_on
 from transcripts import write_step
 
 

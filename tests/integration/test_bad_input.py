@@ -16,7 +16,7 @@ import pytest
 
 import commands
 from debate.prompts.texts import SHIPPED
-from learner.checkpoint import latest_good
+from learner.runs.checkpoint import latest_good
 from transcripts import read_records
 
 HOME = Path(commands.__file__).parents[1]

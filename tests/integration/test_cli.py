@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 import commands
-from learner.checkpoint import latest_good
-from learner.tracking import read_metrics
+from learner.runs.checkpoint import latest_good
+from learner.tracking.trackers import read_metrics
 
 HOME = Path(commands.__file__).parents[1]
 HEAVY = ("torch", "transformers", "peft", "vllm", "datasets")

@@ -18,8 +18,8 @@ import learner.export
 from commands.config import load_config
 from commands.runs import open_run_folder
 from learner.config import Config
-from learner.run_weights import load_kept, newest_weights
-from learner.step_lines import read_metrics
+from learner.runs.kept_weights import load_kept, newest_weights
+from learner.tracking.step_lines import read_metrics
 from learner.train import train
 
 IDS = [[7, 9, 30, 41, 52, 60, 8, 7], [5, 80, 81, 6, 90, 12, 100, 33]]

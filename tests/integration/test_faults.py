@@ -17,10 +17,10 @@ import learner.rollouts
 import learner.session
 import learner.train
 from debate.policies.local import LocalPolicy
-from learner.checkpoint_folder import checkpoints, step_of
 from learner.curriculum import problems_from
+from learner.runs.checkpoint_folder import checkpoints, step_of
 from learner.session import open_session
-from learner.tracking import read_metrics
+from learner.tracking.trackers import read_metrics
 from learner.train import train
 from transcripts import read_records
 

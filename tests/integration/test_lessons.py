@@ -22,14 +22,14 @@ from debate.types import Completion, Message, ParsedTurn, SampleRequest, Turn, T
 from envs import Grade, GradeStatus, extract
 from learner import AdvantageConfig, LearnerConfig, Row, Trajectory, TrajectoryGroup, Transition
 from learner.advantages import turn_advantages
-from learner.answer_metrics import answer_metrics
-from learner.batches import collate
-from learner.debate_metrics import format_metrics
-from learner.evaluate import evaluate
-from learner.forward import action_logprobs
 from learner.losses import LOSSES, LossConfig, LossInputs
+from learner.metrics.answers import answer_metrics
+from learner.metrics.debates import format_metrics
+from learner.metrics.held_out import evaluate
 from learner.rows import make_rows
-from learner.step import Learner
+from learner.update.batches import collate
+from learner.update.forward import action_logprobs
+from learner.update.learner import Learner
 from rewards import RewardConfig, score_debate
 
 PROBLEM = Problem("p", "What is 2 + 2?", answer="4", kind="number")
@@ -236,6 +236,6 @@ def test_lesson_13_dr_grpo_is_weaker_by_the_share_of_the_limit_that_is_used(tiny
         for name in ("grpo", "dr_grpo")
     ]
     assert strengths[0] / strengths[1] == pytest.approx(5.12)
-    with caplog.at_level("INFO", logger="learner.step_checks"):
+    with caplog.at_level("INFO", logger="learner.update.checks"):
         Learner(tiny[0], LearnerConfig(loss="dr_grpo", max_tokens=512))
     assert "about 5 times weaker than grpo's at the same learning rate" in caplog.text

@@ -16,8 +16,8 @@ from debate import Problem
 from envs import Grade, GradeStatus
 from learner.config import Config
 from learner.losses import LOSSES, LossConfig, LossInputs
-from learner.progress import HEADLINES
-from learner.step_lines import read_metrics
+from learner.tracking.progress import HEADLINES
+from learner.tracking.step_lines import read_metrics
 from learner.train import train
 
 PAGE = Path(learner.train.__file__).parents[1] / "docs/metrics.md"

@@ -22,8 +22,8 @@ from debate.prompts import load_prompts
 from debate.prompts.reading import read_prompt
 from envs import load_environment
 from learner.advantages import AdvantageConfig, turn_advantages
-from learner.debate_metrics import debate_metrics
 from learner.grading import grade_debate
+from learner.metrics.debates import debate_metrics
 from learner.rows import make_rows
 from learner.tokens import GENERATOR, JUDGE
 from learner.types import group_debates

@@ -13,7 +13,7 @@ from commands.config import load_config
 from commands.runs import open_run_folder
 from debate.types import TurnId
 from learner.config import Config
-from learner.run_weights import load_kept
+from learner.runs.kept_weights import load_kept
 from learner.token_table import token_table
 from learner.tokens import token_streams
 from learner.train import train

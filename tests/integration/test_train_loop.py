@@ -15,14 +15,14 @@ from debate import Problem
 from envs import Grade, GradeStatus
 from learner.advantages import turn_advantages
 from learner.config import Config
-from learner.config_learner import LOSS_NAMES
 from learner.losses import LossOutputs
-from learner.run_folder import RunFolderError
+from learner.runs.folder import RunFolderError
+from learner.runs.start_checks import SchemeWarning
 from learner.session import open_session
-from learner.start_checks import SchemeWarning
-from learner.tracking import read_metrics
+from learner.tracking.trackers import read_metrics
 from learner.train import StuckError, train, train_step
 from learner.types import group_debates
+from learner.update.config import LOSS_NAMES
 from rewards import score_debate
 from rewards.peer import margin
 from transcripts import RewardNumbers, read_records
@@ -436,7 +436,7 @@ def test_one_step_without_numbers_is_left_out_and_the_run_goes_on(tmp_path, monk
     assert [row["reward/not_finite"] > 0 for row in rows] == [True, False, False]
 
 
-@pytest.mark.filterwarnings("ignore::learner.start_checks.SchemeWarning")
+@pytest.mark.filterwarnings("ignore::learner.runs.start_checks.SchemeWarning")
 @pytest.mark.parametrize("debate", [RLVR["debate"], {"num_agents": 2}, {"history_rounds": 0}])
 def test_a_warm_start_fits_a_protocol_without_comparisons(debate, tmp_path):
     config = config_of(tmp_path / "run", **merged(PAIR_SUM, {"debate": debate, "train": {"steps": 1}}))

@@ -21,7 +21,7 @@ from pathlib import Path
 import torch
 
 import debate.policies.local
-import learner.checkpoint
+import learner.runs.checkpoint
 import learner.session
 import learner.train
 import transcripts.append
@@ -118,9 +118,9 @@ CALLS = {
     "sample": (debate.policies.local, "sample_batch"),
     "evaluate": (learner.session, "evaluate"),
     "learn": (torch.optim.AdamW, "step"),
-    "save_weights": (learner.checkpoint, "write_model"),
+    "save_weights": (learner.runs.checkpoint, "write_model"),
     "save_trainer": (torch, "save"),
-    "publish": (learner.checkpoint, "publish"),
+    "publish": (learner.runs.checkpoint, "publish"),
     "rename": (os, "rename"),
     "replace": (os, "replace"),
     "delete": (os, "unlink"),

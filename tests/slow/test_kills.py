@@ -16,8 +16,8 @@ import pytest
 import tomli_w
 import torch
 
-from learner.checkpoint import damage
-from learner.step_lines import read_metrics
+from learner.runs.checkpoint import damage
+from learner.tracking.step_lines import read_metrics
 
 pytestmark = pytest.mark.slow
 

@@ -7,8 +7,8 @@ import io
 from rich.console import Console
 
 from commands.quickstart import Snapshot, _table, figures_of
-from learner.evaluate import Evaluation, Tokens
-from learner.statistics import Estimate
+from learner.metrics.held_out import Evaluation, Tokens
+from learner.metrics.statistics import Estimate
 
 
 def estimate(value: float) -> Estimate:

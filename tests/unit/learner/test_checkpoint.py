@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 peft = pytest.importorskip("peft")
 
-from learner.checkpoint import (  # noqa: E402
+from learner.runs.checkpoint import (  # noqa: E402
     CheckpointError,
     CheckpointWriteError,
     TrainState,
@@ -26,7 +26,7 @@ from learner.checkpoint import (  # noqa: E402
     load_checkpoint,
     save_checkpoint,
 )
-from learner.checkpoint_folder import HIDDEN, checkpoints, step_of, tidy  # noqa: E402
+from learner.runs.checkpoint_folder import HIDDEN, checkpoints, step_of, tidy  # noqa: E402
 
 STATE = TrainState(
     step=12, policy_version=12, data_position=96, seed=2**62, baselines=(("solver/Analyst", 1 / 3),)
@@ -212,7 +212,7 @@ def test_what_a_killed_writer_left_is_no_checkpoint_and_is_cleared(tmp_path: Pat
 KILLED = """
 import os, sys
 from pathlib import Path
-from learner import checkpoint
+from learner.runs import checkpoint
 from tests_tiny import tiny
 checkpoint.publish = lambda fresh, final: os.kill(os.getpid(), 9)
 checkpoint.save_checkpoint(Path(sys.argv[1]), checkpoint.TrainState(step=2), model=tiny())

@@ -17,8 +17,8 @@ from debate.types import (
     TurnId,
     Vote,
 )
-from learner.answer_metrics import Answer, answer_metrics, consensus, pass_at_k, winner_metrics
-from learner.debate_metrics import debate_metrics, judge_metrics, length_metrics, reward_metrics
+from learner.metrics.answers import Answer, answer_metrics, consensus, pass_at_k, winner_metrics
+from learner.metrics.debates import debate_metrics, judge_metrics, length_metrics, reward_metrics
 from rewards import RewardConfig, Rewards, score_debate
 
 CONFIG = DebateConfig(num_agents=3, num_rounds=1)

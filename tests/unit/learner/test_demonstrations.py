@@ -14,7 +14,7 @@ from debate.policies.scripted import ScriptedPolicy
 from debate.prompts import SECTIONS, load_prompts
 from debate.prompts.reading import read_prompt
 from envs import load_environment
-from learner.demonstrations import Demonstrator, Habits
+from learner.warm_start.demonstrations import Demonstrator, Habits
 
 HANDLES = ("K7", "Q2", "M4")
 CONFIG = DebateConfig(num_rounds=2, prompts="tiny", handles=HANDLES)

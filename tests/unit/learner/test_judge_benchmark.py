@@ -7,7 +7,7 @@ from debate.policies.scripted import ScriptedPolicy
 from debate.prompts import load_prompts
 from debate.prompts.reading import read_prompt
 from envs import load_environment, pair_sum
-from learner.judge_benchmark import judge_accuracy
+from learner.metrics.judge_benchmark import judge_accuracy
 
 CONFIG = DebateConfig(num_rounds=2, prompts="tiny", handles=("K7", "Q2", "M4"))
 PROBLEMS = load_environment("pair_sum", levels=[1]).problems(split="test", limit=60, seed=0)

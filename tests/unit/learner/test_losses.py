@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 import learner
-from learner.config_learner import LOSS_NAMES
 from learner.losses import LOSSES, LossConfig, LossInputs, Totals, find_loss
 from learner.losses.corrections import entropy_bonus, truncated_importance
 from learner.losses.kl import kl_as_reward, kl_penalty
 from learner.losses.types import KlEstimator
+from learner.update.config import LOSS_NAMES
 
 NAMES = sorted(LOSSES)
 

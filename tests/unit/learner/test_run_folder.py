@@ -13,10 +13,10 @@ import pytest
 from debate.config import DebateConfig
 from debate.settings import Settings
 from debate.types import Persona
-from learner import run_folder
-from learner.provenance import checksum, source_commit, versions
-from learner.run_changes import flat
-from learner.run_folder import RunFolderError, open_run, write_whole
+from learner.runs import folder as run_folder
+from learner.runs.changes import flat
+from learner.runs.folder import RunFolderError, open_run, write_whole
+from learner.runs.provenance import checksum, source_commit, versions
 
 
 class Small(Settings):
@@ -128,7 +128,7 @@ def test_a_key_that_came_after_the_run_began_has_its_default_in_it(tmp_path: Pat
 
 def test_a_second_process_is_refused_by_name(tmp_path: Path):
     code = (
-        "import sys; from learner.run_folder import open_run; from debate.config import DebateConfig\n"
+        "import sys; from learner.runs.folder import open_run; from debate.config import DebateConfig\n"
         "with open_run(sys.argv[1], DebateConfig(), seed=0): pass"
     )
     with open_run(tmp_path / "a", DebateConfig(), seed=0) as run:

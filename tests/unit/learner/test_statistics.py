@@ -2,7 +2,7 @@ from math import inf, sqrt
 
 import pytest
 
-from learner.statistics import Estimate, clustered_mean, wilson
+from learner.metrics.statistics import Estimate, clustered_mean, wilson
 
 T_2 = 4.302652729911275  # 0.975 quantile of Student's t with 2 degrees of freedom
 Z = 1.959963984540054

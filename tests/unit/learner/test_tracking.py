@@ -17,9 +17,9 @@ from rich.console import Console
 from commands.config import apply_overrides
 from debate import Debate, DebateConfig, Problem, run_debates
 from debate.policies.scripted import Answers, scripted_debaters
-from learner.chart_trackers import TensorBoardTracker, WandbTracker
-from learner.progress import Bar, Lines, progress_of
-from learner.tracking import (
+from learner.tracking.charts import TensorBoardTracker, WandbTracker
+from learner.tracking.progress import Bar, Lines, progress_of
+from learner.tracking.trackers import (
     LoggingConfig,
     MetricsLog,
     TrackerError,
@@ -131,14 +131,14 @@ def test_a_missing_wandb_is_one_clear_line(tmp_path: Path, monkeypatch):
 
 
 def test_wandb_is_not_loaded_unless_asked(tmp_path: Path):
-    code = "import sys, learner.tracking; sys.exit('wandb' in sys.modules)"
+    code = "import sys, learner.tracking.trackers; sys.exit('wandb' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
 OFFLINE = """
 import sys
 from pathlib import Path
-from learner.tracking import LoggingConfig, WandbConfig, open_trackers
+from learner.tracking.trackers import LoggingConfig, WandbConfig, open_trackers
 from transcripts import read_records
 config = LoggingConfig(progress="none", sample_share=1.0, wandb=WandbConfig(project="debates"))
 with open_trackers(Path(sys.argv[1]), config, steps=2, settings={"seed": 3}) as trackers:

@@ -1,7 +1,7 @@
 import pytest
 
 from learner.config import Config
-from learner.vocabulary import tiny_vocabulary
+from learner.warm_start.vocabulary import tiny_vocabulary
 
 
 def vocabulary(**changes):
@@ -34,7 +34,7 @@ def test_data_sets_bring_no_pieces_and_real_models_none_at_all():
 @pytest.mark.parametrize("kind", ["pair_sum", "words"])
 def test_every_text_of_a_family_is_made_of_pieces(kind):
     from envs import load_environment
-    from learner.tiny_tokenizer import build_tokenizer
+    from learner.warm_start.tokenizer import build_tokenizer
 
     pieces = vocabulary(env={"kind": kind, "levels": [1, 2]}, model={"tiny": {"fallback": "none"}})
     tokenizer = build_tokenizer(pieces, fallback="none")

@@ -7,10 +7,10 @@ from debate import DebateConfig, Message
 from debate.policies.local import LocalPolicy
 from envs import DataError, load_environment
 from learner.config import Config
-from learner.demonstrations import Demonstration, Demonstrator, Habits
 from learner.models import load_model
-from learner.vocabulary import tiny_vocabulary
-from learner.warm_start import Encoder, kinds_of_turns, warm_start
+from learner.warm_start.demonstrations import Demonstration, Demonstrator, Habits
+from learner.warm_start.training import Encoder, kinds_of_turns, warm_start
+from learner.warm_start.vocabulary import tiny_vocabulary
 
 TINY = {
     "hidden_size": 32,

@@ -15,13 +15,13 @@ from pydantic import Field
 from rich.console import Console
 
 from debate.settings import Settings
-from learner.progress import progress_of
-from learner.samples import Sample, draw_samples
-from learner.step_lines import MetricsLog, SamplesLog, metrics_line, read_metrics, rewind
+from learner.tracking.progress import progress_of
+from learner.tracking.samples import Sample, draw_samples
+from learner.tracking.step_lines import MetricsLog, SamplesLog, metrics_line, read_metrics, rewind
 from transcripts import Record
 
 if TYPE_CHECKING:
-    from learner.chart_trackers import WandbTracker
+    from learner.tracking.charts import WandbTracker
 
 
 class WandbConfig(Settings):
@@ -146,13 +146,13 @@ def open_trackers(
 
 
 def _wandb(config: WandbConfig, folder: Path, settings: Mapping[str, object]) -> WandbTracker:
-    from learner.chart_trackers import WandbTracker
+    from learner.tracking.charts import WandbTracker
 
     return WandbTracker(config, folder, settings)
 
 
 def _tensorboard(folder: Path, first_step: int) -> Tracker:
-    from learner.chart_trackers import TensorBoardTracker
+    from learner.tracking.charts import TensorBoardTracker
 
     return TensorBoardTracker(folder, first_step)
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import torch
 from torch import nn
 
-from learner.config_learner import LearnerConfig
+from learner.update.config import LearnerConfig
 
 log = logging.getLogger(__name__)
 

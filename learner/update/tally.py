@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from learner.batches import MicroBatch
 from learner.losses.types import token_statistics
 from learner.types import Row
+from learner.update.batches import MicroBatch
 
 
 class Tally:

@@ -23,7 +23,7 @@ from debate.seeds import derive_seed
 from debate.showing import Shown
 from debate.table import Table, set_table
 from debate.types import TurnId
-from learner.statistics import Estimate, clustered_mean
+from learner.metrics.statistics import Estimate, clustered_mean
 
 LIES = 0.2
 """Share of wrong solutions that state the target as their result."""

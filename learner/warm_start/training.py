@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from debate import DebateConfig, Message, Problem
     from envs import Environment
     from learner.config import Config
-    from learner.demonstrations import Demonstration, Kind
+    from learner.warm_start.demonstrations import Demonstration, Kind
 
 Encode: TypeAlias = "Callable[[Sequence[Message]], Sequence[int]]"
 """From messages to the prompt's ids, up to where the reply begins."""
@@ -152,7 +152,7 @@ def _set_lr(optimizers: Sequence[Any], settings: WarmStartConfig, step: int) -> 
 
 def _steps(encoder: Encoder, config: Config, environment: Environment, rng: Random) -> Iterator[list[_Batch]]:
     """Yield each step's batches, one for each kind of turn."""
-    from learner.demonstrations import Demonstrator, Habits
+    from learner.warm_start.demonstrations import Demonstrator, Habits
 
     settings = config.warm_start
     habits = Habits(**{field.name: getattr(settings, field.name) for field in fields(Habits)})

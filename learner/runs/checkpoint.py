@@ -22,9 +22,9 @@ from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
 
-from learner.checkpoint_folder import HIDDEN, checkpoints, clear_unfinished, link_best, prune, publish
-from learner.provenance import checksum
-from learner.trainer_state import Stateful, load_trainer, plain_generators, restore_generators, write_trainer
+from learner.runs.checkpoint_folder import HIDDEN, checkpoints, clear_unfinished, link_best, prune, publish
+from learner.runs.provenance import checksum
+from learner.runs.trainer_state import Stateful, load_trainer, plain_generators, restore_generators, write_trainer
 from transcripts.append import sync_folder
 from transcripts.codec import decode, encode
 from transcripts.errors import FieldError
@@ -110,7 +110,7 @@ def load_checkpoint(
     problem = damage(path) if verify else None
     if problem:
         raise CheckpointError(problem)
-    from learner.weights import load_weights
+    from learner.runs.weights import load_weights
 
     try:
         stored = json.loads((path / "state.json").read_text(encoding="utf-8"))

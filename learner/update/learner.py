@@ -13,17 +13,17 @@ import torch
 from torch import Tensor, nn
 
 from debate.seeds import derive_seed
-from learner.batches import MicroBatch, fresh_rows, micro_batches
-from learner.config_learner import LearnerConfig
-from learner.forward import action_logprobs
 from learner.losses import LossConfig, LossInputs, Totals, find_loss
 from learner.losses.corrections import entropy_bonus, truncated_importance
 from learner.losses.kl import kl_as_reward
 from learner.losses.types import token_statistics
-from learner.schedule import lr_factor
-from learner.step_checks import check_dtypes, check_settings
-from learner.tally import Tally, sizes, tally_mismatch
 from learner.types import Row
+from learner.update.batches import MicroBatch, fresh_rows, micro_batches
+from learner.update.checks import check_dtypes, check_settings
+from learner.update.config import LearnerConfig
+from learner.update.forward import action_logprobs
+from learner.update.schedule import lr_factor
+from learner.update.tally import Tally, sizes, tally_mismatch
 
 __all__ = ["Learner", "LearnerConfig"]
 

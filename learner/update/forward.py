@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from learner.batches import MicroBatch
+from learner.update.batches import MicroBatch
 
 HEAD_ELEMENTS = 2**26
 """Logits held at a time (256 MiB in float32): a vocabulary of 150,000 would not fit otherwise."""

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from debate.seeds import derive_seed
-from learner.checkpoint import CheckpointError, damage, latest_good, load_checkpoint
-from learner.checkpoint_folder import checkpoints
+from learner.runs.checkpoint import CheckpointError, damage, latest_good, load_checkpoint
+from learner.runs.checkpoint_folder import checkpoints
 from learner.config import Config
 from learner.models import load_model
-from learner.vocabulary import tiny_vocabulary
+from learner.warm_start.vocabulary import tiny_vocabulary
 
 WARM_START = "warm_start"
 """The folder of a run that keeps the weights after the warm start: the reference of the KL."""

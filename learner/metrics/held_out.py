@@ -13,10 +13,10 @@ from debate.seeds import derive_seed
 from debate.types import Summary, Turn
 from envs import DataError, Environment, EnvironmentSpecError
 from envs.sameness import key_of
-from learner.answer_metrics import Answer, consensus
-from learner.debate_metrics import is_valid
 from learner.grading import Table, grade_debate
-from learner.statistics import Estimate, clustered_mean
+from learner.metrics.answers import Answer, consensus
+from learner.metrics.debates import is_valid
+from learner.metrics.statistics import Estimate, clustered_mean
 from rewards import RewardConfig, Rewards, score_debate, voted_winner
 from rewards.winner import last_judged_round
 

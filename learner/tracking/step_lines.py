@@ -12,7 +12,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from learner.samples import Sample
+from learner.tracking.samples import Sample
 from transcripts.append import LineFile, sync_folder
 from transcripts.errors import TranscriptWriteError
 

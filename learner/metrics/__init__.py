@@ -1,0 +1,1 @@
+"""What is measured: answers, debates, judging, held-out problems, and intervals."""

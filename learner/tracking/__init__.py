@@ -1,0 +1,1 @@
+"""Where a run's figures go: files, the screen, and other programs' charts."""

@@ -1,0 +1,1 @@
+"""Rows in, new weights out: batches, log-probabilities, the optimizer step."""
