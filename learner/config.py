@@ -14,9 +14,9 @@ from learner.advantages import AdvantageConfig
 from learner.controls import Control
 from learner.keys import check_key
 from learner.models import ModelConfig
-from learner.tracking.trackers import LoggingConfig
+from learner.tracking.config import LoggingConfig
 from learner.update.config import LearnerConfig
-from learner.warm_start.training import KINDS, WarmStartConfig, kinds_of_turns
+from learner.warm_start.config import KINDS, WarmStartConfig, kinds_of_turns
 from rewards import RewardConfig, check_scheme
 
 

@@ -19,8 +19,8 @@ from learner.types import TrajectoryGroup, group_debates
 from rewards import Rewards, score_debate
 
 if TYPE_CHECKING:
+    from learner.metrics.clock import Clock
     from learner.session import Session
-    from learner.train import Clock
 
 
 @dataclass(slots=True)

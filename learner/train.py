@@ -6,12 +6,11 @@ seed gives the same run, and a run that stopped goes on from its newest checkpoi
 
 from __future__ import annotations
 
-import time
-
 from envs.sameness import key_of
 from learner.advantages import Advantages, turn_advantages
 from learner.config import Config
 from learner.dynamic_sampling import any_signal
+from learner.metrics.clock import Clock
 from learner.metrics.debates import debate_metrics
 from learner.records import step_records
 from learner.rollouts import Rollout, roll_out
@@ -106,17 +105,3 @@ def _refuse_stuck(session: Session) -> None:
         f"{most}) and changed nothing; {session.step} of {session.config.train.steps} steps are saved in "
         f"{session.folder.checkpoints}; see grad_norm and reward/not_finite in {session.folder.metrics}"
     )
-
-
-class Clock:
-    """Wall seconds by phase: ``lap`` adds the time since the last lap to a phase."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-        self._last = time.perf_counter()
-
-    def lap(self, phase: str) -> None:
-        """End a phase."""
-        now = time.perf_counter()
-        self.seconds[f"seconds/{phase}"] = self.seconds.get(f"seconds/{phase}", 0.0) + now - self._last
-        self._last = now

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from learner.tracking.config import TrackerError, WandbConfig
 from learner.tracking.samples import Sample
-from learner.tracking.trackers import TrackerError, WandbConfig
 from transcripts.errors import TranscriptWriteError
 
 

@@ -9,54 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from pydantic import Field
 from rich.console import Console
 
-from debate.settings import Settings
+from learner.tracking.config import LoggingConfig, WandbConfig
 from learner.tracking.progress import progress_of
 from learner.tracking.samples import Sample, draw_samples
-from learner.tracking.step_lines import MetricsLog, SamplesLog, metrics_line, read_metrics, rewind
+from learner.tracking.step_lines import MetricsLog, SamplesLog, rewind
 from transcripts import Record
 
 if TYPE_CHECKING:
     from learner.tracking.charts import WandbTracker
-
-
-class WandbConfig(Settings):
-    """Weights & Biases; off until ``project`` is set. The API key comes from the environment only."""
-
-    project: str | None = None
-    """Project to log to; None turns wandb off."""
-    entity: str | None = None
-    """User or team; None takes the account's default."""
-    name: str | None = None
-    """Name of the run; None takes the run folder's."""
-    group: str | None = None
-    """Group of runs to show together, for instance the seeds of one recipe."""
-    tags: tuple[str, ...] = ()
-    """Labels to filter by."""
-    mode: Literal["online", "offline"] | None = None
-    """None obeys WANDB_MODE, or else is online; offline leaves files that ``wandb sync`` uploads."""
-
-
-class LoggingConfig(Settings):
-    """What is written and shown while a run goes on."""
-
-    wandb: WandbConfig = WandbConfig()
-    tensorboard: bool = False
-    """Whether metrics also go to the folder tensorboard/ of the run."""
-    progress: Literal["auto", "bar", "lines", "none"] = "auto"
-    """A live bar, one line a step, or nothing; auto takes the bar in a terminal and lines in a pipe."""
-    transcript_tokens: bool = True
-    """Whether transcripts hold token ids and log-probabilities; without them they are a tenth of the size."""
-    sample_share: float = Field(default=0.05, ge=0, le=1)
-    """Share of the debates whose turns go to samples.jsonl, and to wandb as a table; 0 writes none."""
-
-
-class TrackerError(ValueError):
-    """A tracker that cannot start; the message names the setting and what to do."""
 
 
 class Tracker(Protocol):
@@ -155,17 +119,3 @@ def _tensorboard(folder: Path, first_step: int) -> Tracker:
     from learner.tracking.charts import TensorBoardTracker
 
     return TensorBoardTracker(folder, first_step)
-
-
-__all__ = [
-    "LoggingConfig",
-    "MetricsLog",
-    "Tracker",
-    "TrackerError",
-    "Trackers",
-    "WandbConfig",
-    "metrics_line",
-    "open_trackers",
-    "read_metrics",
-    "rewind",
-]

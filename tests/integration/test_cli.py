@@ -14,7 +14,7 @@ import pytest
 
 import commands
 from learner.runs.checkpoint import latest_good
-from learner.tracking.trackers import read_metrics
+from learner.tracking.step_lines import read_metrics
 
 HOME = Path(commands.__file__).parents[1]
 HEAVY = ("torch", "transformers", "peft", "vllm", "datasets")

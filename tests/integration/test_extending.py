@@ -15,7 +15,7 @@ from debate.policies.own import own_policy
 from envs import load_environment
 from learner.config import Config
 from learner.session import open_session
-from learner.tracking.trackers import read_metrics
+from learner.tracking.step_lines import read_metrics
 from learner.train import train_step
 from rewards import RewardConfig, score_votes
 

@@ -20,7 +20,7 @@ from debate.policies.local import LocalPolicy
 from learner.curriculum import problems_from
 from learner.runs.checkpoint_folder import checkpoints, step_of
 from learner.session import open_session
-from learner.tracking.trackers import read_metrics
+from learner.tracking.step_lines import read_metrics
 from learner.train import train
 from transcripts import read_records
 

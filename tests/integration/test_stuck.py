@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import commands
-from learner.tracking.trackers import read_metrics
+from learner.tracking.step_lines import read_metrics
 from transcripts import read_records
 
 HOME = Path(commands.__file__).parents[1]

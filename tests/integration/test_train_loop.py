@@ -19,7 +19,7 @@ from learner.losses import LossOutputs
 from learner.runs.folder import RunFolderError
 from learner.runs.start_checks import SchemeWarning
 from learner.session import open_session
-from learner.tracking.trackers import read_metrics
+from learner.tracking.step_lines import read_metrics
 from learner.train import StuckError, train, train_step
 from learner.types import group_debates
 from learner.update.config import LOSS_NAMES

@@ -5,8 +5,9 @@ import pytest
 
 from debate import DebateConfig, Problem, run_debates
 from debate.policies.scripted import Answers, scripted_debaters
+from learner.tracking.config import LoggingConfig
 from learner.tracking.samples import draw_samples, samples_of
-from learner.tracking.trackers import LoggingConfig, open_trackers
+from learner.tracking.trackers import open_trackers
 from rewards import RewardConfig, score_debate
 from transcripts import Record, RewardNumbers, TurnAdvantages
 

@@ -18,17 +18,10 @@ from commands.config import apply_overrides
 from debate import Debate, DebateConfig, Problem, run_debates
 from debate.policies.scripted import Answers, scripted_debaters
 from learner.tracking.charts import TensorBoardTracker, WandbTracker
+from learner.tracking.config import LoggingConfig, TrackerError, WandbConfig
 from learner.tracking.progress import Bar, Lines, progress_of
-from learner.tracking.trackers import (
-    LoggingConfig,
-    MetricsLog,
-    TrackerError,
-    WandbConfig,
-    metrics_line,
-    open_trackers,
-    read_metrics,
-    rewind,
-)
+from learner.tracking.step_lines import MetricsLog, metrics_line, read_metrics, rewind
+from learner.tracking.trackers import open_trackers
 from transcripts import Record, write_step
 
 QUIET = LoggingConfig(progress="none")
@@ -138,7 +131,8 @@ def test_wandb_is_not_loaded_unless_asked(tmp_path: Path):
 OFFLINE = """
 import sys
 from pathlib import Path
-from learner.tracking.trackers import LoggingConfig, WandbConfig, open_trackers
+from learner.tracking.config import LoggingConfig, WandbConfig
+from learner.tracking.trackers import open_trackers
 from transcripts import read_records
 config = LoggingConfig(progress="none", sample_share=1.0, wandb=WandbConfig(project="debates"))
 with open_trackers(Path(sys.argv[1]), config, steps=2, settings={"seed": 3}) as trackers:

@@ -8,8 +8,9 @@ from debate.policies.local import LocalPolicy
 from envs import DataError, load_environment
 from learner.config import Config
 from learner.models import load_model
+from learner.warm_start.config import kinds_of_turns
 from learner.warm_start.demonstrations import Demonstration, Demonstrator, Habits
-from learner.warm_start.training import Encoder, kinds_of_turns, warm_start
+from learner.warm_start.training import Encoder, warm_start
 from learner.warm_start.vocabulary import tiny_vocabulary
 
 TINY = {
