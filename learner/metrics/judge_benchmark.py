@@ -98,11 +98,15 @@ async def _ask(policy: Policy, requests: Sequence[SampleRequest], *, greedy: boo
 
 
 def _prefers(policy: Policy, pair: tuple[Table, SampleRequest, View, str], reply: Completion) -> float:
-    """Return 1.0 when every ballot that names the right solution prefers it, and there is one."""
+    """Return 1.0 when every ballot on the right solution and another's prefers it, and there is one.
+
+    The judge's own solution may be right too: with ``judge_own`` a vote on it says nothing of the pair.
+    """
     table, request, seen, good = pair
     in_thinking = opens_thinking(policy, request.messages)
-    parsed = read_turn(table, request, seen, reply, in_thinking=in_thinking).parsed
-    ballots = [b for b in parsed.ballots if good in (b.left, b.right)]
+    turn = read_turn(table, request, seen, reply, in_thinking=in_thinking)
+    of_others = [b for b in turn.parsed.ballots if turn.handle not in (b.left, b.right)]
+    ballots = [b for b in of_others if good in (b.left, b.right)]
     return float(
         bool(ballots)
         and all((b.left if b.outcome == "left" else b.right) == good and b.outcome != "tie" for b in ballots)

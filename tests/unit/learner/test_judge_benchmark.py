@@ -90,6 +90,27 @@ def test_more_agents_show_one_right_solution_among_several():
     assert all(sum(right for _, right in shown_to(r)[0]) == 1 for r in requests)
 
 
+def test_votes_on_own_work_say_nothing_of_the_pair():
+    def honest(request):
+        others, seen = shown_to(request)
+        good, bad = (handle for handle, _ in perfect(others))
+        own = next(entry for entry in seen.entries if entry.handle == seen.handle)
+        owns_right.append(" right" in pair_sum.write_check(PROBLEMS[int(request.debate)], own.solution))
+        verdict = f"{seen.handle} = {good}" if owns_right[-1] else f"{good} > {seen.handle}"
+        return f"<evaluation>.</evaluation><comparison>{good} > {bad}\n{verdict}</comparison>"
+
+    def vain(request):
+        seen = shown_to(request)[1]
+        lines = "\n".join(f"{e.handle} > {seen.handle}" for e in seen.entries if e.handle != seen.handle)
+        return f"<evaluation>.</evaluation><comparison>{lines}</comparison>"
+
+    owns_right: list[bool] = []
+    asked = CONFIG.model_copy(update={"judge_own": True})
+    assert accuracy(honest, asked)[0].value == 1.0
+    assert 15 < sum(owns_right) < 45
+    assert accuracy(vain, asked)[0].value == 0.0  # no vote on the pair
+
+
 def test_words_work_too_and_a_judge_needs_something_to_compare():
     problems = load_environment("words").problems(split="test", limit=6, seed=0)
     policy = ScriptedPolicy(lambda request: "")
