@@ -49,8 +49,8 @@ def flip_votes(debate: Debate, *, seed: int) -> Debate:
 def shuffle_votes(debates: Sequence[Debate], *, seed: int) -> list[Debate]:
     """Return debates among whose decided votes "the one shown first is better" was dealt anew.
 
-    As many votes as before prefer what their judge was shown first, so a judge's bias for a position stays,
-    and what the votes say of the solutions is gone. Ties stay ties.
+    As many votes that count as before prefer what their judge was shown first, so a judge's bias for a
+    position stays, and what the votes say of the solutions is gone. Ties stay ties, contradictions void.
     """
     first = [_first_preferred(debate) for debate in debates]
     dealt = [preferred for sides in first for preferred in sides.values()]
@@ -89,15 +89,19 @@ def _turned(debate: Debate, turned: dict[_Pair, bool]) -> Debate:
 
 
 def _first_preferred(debate: Debate) -> dict[_Pair, bool]:
-    """Return for each judge and pair with a decided vote whether it prefers what its judge saw first."""
+    """Return for each judge and pair with a decided vote whether it prefers what its judge saw first.
+
+    Pairs on which a judge contradicts itself are left out: no vote on them counts.
+    """
     order = {turn.id: turn.compared for turn in debate.turns}
-    found: dict[_Pair, bool] = {}
+    found: dict[_Pair, set[bool | None]] = {}
     for vote in debate.votes:
-        if vote.outcome != "tie":
-            compared = order[vote.judge]
-            left_first = compared.index(vote.left) < compared.index(vote.right)
-            found.setdefault(_pair(vote), (vote.outcome == "left") == left_first)
-    return found
+        compared = order[vote.judge]
+        left_first = compared.index(vote.left) < compared.index(vote.right)
+        preferred = None if vote.outcome == "tie" else (vote.outcome == "left") == left_first
+        found.setdefault(_pair(vote), set()).add(preferred)
+    single = {pair: said.pop() for pair, said in found.items() if len(said) == 1}
+    return {pair: preferred for pair, preferred in single.items() if preferred is not None}
 
 
 def _own_answer(debate: Debate, judge: TurnId) -> str | None:

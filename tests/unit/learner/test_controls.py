@@ -92,6 +92,15 @@ def test_shuffling_leaves_ties_and_repeats():
     assert dealt.votes == votes  # one decided pair keeps its own outcome
 
 
+def test_shuffling_deals_no_outcome_of_a_pair_whose_votes_contradict_each_other():
+    first, last = judged(True), judged(False)
+    void = replace(first, votes=(vote(0, C, B), vote(0, B, C), vote(0, B, C, "tie")))
+    for seed in range(20):  # dealt in, the contradiction would leave none or two that prefer the first
+        *kept, still = shuffle_votes([first, last, void], seed=seed)
+        assert sum(map(first_wins, kept)) == 1
+        assert still == void
+
+
 @pytest.mark.parametrize(
     ("own", "left", "right", "outcome"),
     [
