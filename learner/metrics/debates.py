@@ -16,7 +16,7 @@ from debate.parsing.wellformed import is_well_formed
 from debate.types import Debate, FailureReason, Turn, TurnId
 from envs.sameness import AnswerKey, plain_key
 from learner.metrics.answers import Table, answer_metrics, winner_metrics
-from learner.tokens import JUDGE, token_streams
+from learner.tokens import GENERATOR, JUDGE, token_streams
 from rewards import Rewards, Truth, poll_of_debate, valid_votes
 from rewards.types import Stream
 from rewards.votes import verdict
@@ -157,20 +157,20 @@ def is_valid(turn: Turn, rewards: Rewards) -> bool:
 def length_metrics(debates: Sequence[Debate]) -> dict[str, float]:
     """Return tokens in a turn (prompt, completion, by stream), texts cut from prompts, and distinct openings.
 
+    Forced tokens are part of a completion and of no stream.
     ``completions/distinct``: different first-round texts of a problem over all of them; near 1 / (K N) means
     that every sample is the same (a fixed seed).
     """
     turns = [turn for debate in debates for turn in debate.turns]
     sizes = [len(turn.completion.tokens) for turn in turns]
     counted = [turn for turn in turns if len(turn.completion.offsets) == len(turn.completion.tokens)]
-    judge = [int((token_streams(turn) == JUDGE).sum()) for turn in counted]
-    rest = [len(turn.completion.tokens) - count for turn, count in zip(counted, judge, strict=True)]
+    streams = [token_streams(turn) for turn in counted]
     return (
         mean_of("tokens/completion", sizes)
         | {"tokens/completion_max": float(max(sizes, default=0)), "tokens/generated": float(sum(sizes))}
         | mean_of("tokens/prompt", (len(turn.completion.prompt_tokens) for turn in turns))
-        | mean_of("tokens/generator", rest)
-        | mean_of("tokens/judge", judge)
+        | mean_of("tokens/generator", (int((stream == GENERATOR).sum()) for stream in streams))
+        | mean_of("tokens/judge", (int((stream == JUDGE).sum()) for stream in streams))
         | {"prompt/cut": float(sum(turn.cut for turn in turns))}
         | mean_of("completions/distinct", _distinct(debates))
     )

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from debate.config import DebateConfig
@@ -166,6 +168,12 @@ def test_a_reward_table_without_values():
 def test_equal_samples_show_in_the_distinct_share():
     same = debate(["4"] * 3, [])
     assert length_metrics([same, same])["completions/distinct"] == pytest.approx(1 / 6)
+
+
+def test_forced_tokens_are_in_no_stream():
+    forced = [replace(turn, completion=replace(turn.completion, forced=(1,))) for turn in MIXED.turns]
+    m = length_metrics([replace(MIXED, turns=tuple(forced))])  # 3 solutions of 4 tokens, 3 ballots of 2
+    assert (m["tokens/completion"], m["tokens/generator"], m["tokens/judge"]) == (3.0, 1.5, 0.5)
 
 
 @pytest.mark.parametrize(("n", "right", "k"), [(3, 0, 0), (3, 0, 4)])
