@@ -90,7 +90,7 @@ class Learner:
         rows, ages = fresh_rows(rows, self.steps, self.config.max_staleness)
         minibatches = self._minibatches(rows)
         self._before_updates(minibatches, tally)
-        self.model.train()
+        _train_only_checkpointed_layers(self.model)
         outcomes = [self._update(batch, tally) for _ in range(self.config.epochs) for batch in minibatches]
         self.model.eval()
         self._count_step(outcomes)
@@ -229,6 +229,15 @@ class Learner:
             advantages, metrics = truncated_importance(inputs, self.config.tis_cap)
             inputs = replace(inputs, advantages=advantages)
         return inputs, metrics
+
+
+def _train_only_checkpointed_layers(model: nn.Module) -> None:
+    """Leave dropout off, as in sampling: with it on the trainer would have other probabilities.
+
+    Layers keep no activations in training mode alone, and what lies within a layer has a mode of its own.
+    """
+    for module in model.modules():
+        module.training = getattr(module, "gradient_checkpointing", False)
 
 
 def _totals(minibatch: Sequence[MicroBatch]) -> Totals:

@@ -775,3 +775,19 @@ def test_every_adapter_counts_in_the_log_probabilities(targets, tied, monkeypatc
     )
     with model.disable_adapter():
         assert not torch.allclose(action_logprobs(model, batch)[0], got, atol=1e-2)
+
+
+@pytest.mark.parametrize("checkpointing", [False, True])
+def test_a_models_dropout_is_off_while_it_learns(checkpointing):
+    torch.manual_seed(0)
+    shape = {"vocab_size": VOCABULARY, "n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 64}
+    model = GPT2LMHeadModel(GPT2Config(**shape, resid_pdrop=0.5, embd_pdrop=0.5, attn_pdrop=0.5)).eval()
+    rows = [row_of([1, 2], [3, 4, n], [0.5] * 3) for n in range(6)]
+    with torch.no_grad():
+        sampled = action_logprobs(model, collate(rows))[0].numpy()
+    rows = [replace(row, sampling_logprobs=lps) for row, lps in zip(rows, sampled, strict=True)]
+    changes = {"minibatches": 2, "lr": 1e-9, "gradient_checkpointing": checkpointing}
+    metrics = Learner(model, config_of(**changes)).step(rows)
+    assert metrics["mismatch_max"] < 1e-5
+    assert metrics["ratio_max"] == pytest.approx(1.0, abs=1e-5)
+    assert not any(module.training for module in model.modules())
