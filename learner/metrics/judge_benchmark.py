@@ -71,7 +71,7 @@ def _pair(
         messages=seen.messages,
         temperature=table.personas[judge].temperature,
         max_tokens=config.max_tokens,
-        stop=("</comparison>",),
+        stop=(*config.stop, *seen.stop),
         seed=derive_seed(seed, "judge", number),
         debate=f"{number:06d}",
         turn=TurnId(judge, 1),

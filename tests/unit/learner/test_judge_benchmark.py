@@ -84,6 +84,11 @@ def test_greedy_asks_at_temperature_zero_and_otherwise_at_the_personas():
     assert temperatures == {0: 0.6, 1: 1.0, 2: 0.9}
 
 
+def test_replies_end_where_a_debates_turns_do():
+    asked = CONFIG.model_copy(update={"stop": ("\nQuestion:",)})
+    assert {r.stop for r in accuracy(judge(perfect), asked)[1]} == {("\nQuestion:", "</comparison>")}
+
+
 def test_more_agents_show_one_right_solution_among_several():
     found, requests = accuracy(judge(perfect), DebateConfig(num_agents=5, num_rounds=2, prompts="tiny"))
     assert found.value == 1.0
