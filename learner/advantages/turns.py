@@ -46,9 +46,9 @@ class AdvantageConfig(Settings):
     mixed: StreamSettings = StreamSettings()
     """Peer and truth together; only with ``rewards.mix = "rewards"``."""
     lambda_gen: float = Field(default=1.0, ge=0)
-    """Weight of the generator's tokens; 0 does not train them."""
+    """Weight of the generator's advantages; at 0 only a KL or an entropy bonus still acts on its tokens."""
     lambda_judge: float = Field(default=1.0, ge=0)
-    """Weight of the judge's tokens; 0 does not train them."""
+    """Weight of the judge's advantages; at 0 only a KL or an entropy bonus still acts on its tokens."""
     ema_decay: float = Field(default=0.95, ge=0, lt=1)
     """Decay of the running means of the baseline "rae"."""
 
