@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from importlib import import_module
 
 
@@ -26,3 +28,18 @@ def load_dotted(path: str, *, key: str) -> object:
     if not hasattr(module, name):
         raise ValueError(f"{key}: the module {module_name!r} has no {name!r}")
     return getattr(module, name)
+
+
+def require_call(function: Callable[..., object], place: str, *args: object, **settings: object) -> None:
+    """ValueError where a function could not be called with these arguments; it is not called.
+
+    >>> require_call(sorted, "rule", [2, 1], reverse=True)
+    >>> require_call(sorted, "rule", [2, 1], alpha=0.1)
+    Traceback (most recent call last):
+        ...
+    ValueError: rule does not take what it is called with: got an unexpected keyword argument 'alpha'
+    """
+    try:
+        inspect.signature(function).bind(*args, **settings)
+    except TypeError as error:
+        raise ValueError(f"{place} does not take what it is called with: {error}") from error

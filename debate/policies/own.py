@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import cast
 
-from debate.dotted import load_dotted
+from debate.dotted import load_dotted, require_call
 from debate.types import Policy
 
 KEY = "model.policy"
@@ -23,7 +23,7 @@ def own_policy(path: str) -> Callable[..., Policy]:
         raise ValueError(f"{KEY}: {path!r} names a {type(factory).__name__}, which is no class or function")
 
     def make(*args: object, **settings: object) -> Policy:
-        _require_call(factory, path, *args, **settings)
+        require_call(factory, f"{KEY}: {path!r}", *args, **settings)
         return _checked(path, factory(*args, **settings))
 
     return make
@@ -37,12 +37,5 @@ def _checked(path: str, policy: object) -> Policy:
         method: object = getattr(policy, name, None)
         if not inspect.iscoroutinefunction(method):
             raise ValueError(f"{KEY}: what {path!r} makes has no async method {name!r}; see debate.Policy")
-        _require_call(method, f"{path}, {name}", *arguments)
+        require_call(method, f"{KEY}: {f'{path}, {name}'!r}", *arguments)
     return cast(Policy, policy)
-
-
-def _require_call(function: Callable[..., object], name: str, *args: object, **settings: object) -> None:
-    try:
-        inspect.signature(function).bind(*args, **settings)
-    except TypeError as error:
-        raise ValueError(f"{KEY}: {name!r} does not take what it is called with: {error}") from error

@@ -7,10 +7,10 @@ put it in a file here and in ``LOSSES``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
+from debate.dotted import load_dotted, require_call
 from learner.losses.cispo import cispo
 from learner.losses.dapo import dapo
 from learner.losses.dr_grpo import dr_grpo
@@ -45,10 +45,10 @@ def find_loss(name: str) -> Loss:
     """
     if name in LOSSES:
         return LOSSES[name]
-    module, _, function = name.partition(":")
-    if not function:
+    if ":" not in name:
         raise ValueError(f'unknown loss {name!r}; valid: {", ".join(LOSSES)}, or "module:function"')
-    try:
-        return getattr(import_module(module), function)
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f"loss {name!r} cannot be loaded: {error}") from error
+    loss = load_dotted(name, key="learner.loss")
+    if not callable(loss):
+        raise ValueError(f"learner.loss: {name!r} is not a function, but {type(loss).__name__}")
+    require_call(loss, f"learner.loss: {name!r}", None, None)
+    return cast(Loss, loss)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Protocol, cast
 
+from debate.dotted import require_call
 from debate.types import TurnId, Vote
 from rewards.peer.bradley_terry import bradley_terry
 from rewards.peer.copeland import copeland
@@ -49,6 +50,7 @@ def _own_rule(module: str, attribute: str) -> PeerRule:
         raise ValueError(f"{place} cannot be imported: {error}") from error
     if not callable(rule):
         raise ValueError(f"{place} is not a function, but {type(rule).__name__}")
+    require_call(rule, place, (), alpha=0.0)
     return cast(PeerRule, rule)
 
 

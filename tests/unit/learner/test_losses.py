@@ -558,5 +558,10 @@ def test_a_loss_is_found_by_name_or_path():
     assert find_loss("learner.losses.grpo:grpo") is LOSSES["grpo"]
     with pytest.raises(ValueError, match=r"unknown loss 'gropo'; valid: grpo, dr_grpo, dapo, gspo, "):
         find_loss("gropo")
-    with pytest.raises(ValueError, match=r"loss 'learner\.losses:nothing' cannot be loaded"):
-        find_loss("learner.losses:nothing")
+    for path, complaint in (
+        ("learner.losses:nothing", "the module 'learner.losses' has no 'nothing'"),
+        ("learner.losses:LOSSES", "'learner.losses:LOSSES' is not a function, but mappingproxy"),
+        ("learner.losses:find_loss", "'learner.losses:find_loss' does not take what it is called with"),
+    ):
+        with pytest.raises(ValueError, match=f"learner.loss: {complaint}"):
+            find_loss(path)
