@@ -76,8 +76,10 @@ def refusal(changed: Mapping[str, Change], rules: ChangeRules) -> str | None:
         for key in refused[:5]
     )
     more = f" (and {len(refused) - 5} more)" if len(refused) > 5 else ""
+    if more:  # another recipe, not another setting
+        return f"{shown}{more}; choose another run.dir, or set these back"
     return (
-        f"{shown}{more}; choose another run.dir, set these back, or allow them by name: "
+        f"{shown}; choose another run.dir, set these back, or allow them by name: "
         f"'run.allow_changes={json.dumps(refused)}'"
     )
 

@@ -105,6 +105,8 @@ def open_run(
     with ExitStack() as stack:  # what the run itself raises passes through as it is
         try:
             folder.mkdir(parents=True, exist_ok=True)
+            if not any((folder / name).exists() for name in (LOCK, "config.toml")):
+                _refuse_foreign(folder)  # before a lock is left in it
             stack.enter_context(_locked(folder))
             run = _enter(folder, config, seed, dict(data_checksums or {}), rules)
         except OSError as error:

@@ -14,7 +14,7 @@ from debate.config import DebateConfig
 from debate.settings import Settings
 from debate.types import Persona
 from learner.runs import folder as run_folder
-from learner.runs.changes import flat
+from learner.runs.changes import ChangeRules, flat, refusal
 from learner.runs.folder import RunFolderError, open_run, write_whole
 from learner.runs.provenance import checksum, source_commit, versions
 
@@ -69,6 +69,13 @@ def test_another_configuration_is_refused_with_the_difference_and_nothing_is_los
     assert (tmp_path / "a" / "config.toml").read_bytes() == before
 
 
+def test_another_recipe_is_not_offered_to_be_allowed():
+    changed = {f"key{place}": (0, place) for place in range(1, 8)}
+    told = refusal(changed, ChangeRules((), (), {}))
+    assert told
+    assert told.endswith("key5 was 0, now 5 (and 2 more); choose another run.dir, or set these back")
+
+
 def test_named_keys_may_change_and_the_change_is_kept(tmp_path: Path):
     opened(tmp_path / "a")
     run = opened(tmp_path / "a", Small(lr=1e-6), may_change=["lr"])
@@ -96,6 +103,7 @@ def test_a_folder_that_is_not_a_run_is_left_alone(tmp_path: Path):
     with pytest.raises(RunFolderError, match=r"is not empty and holds no run \(it has thesis.tex\)"):
         opened(tmp_path)
     assert (tmp_path / "thesis.tex").read_text() == "years of work"
+    assert list(tmp_path.iterdir()) == [tmp_path / "thesis.tex"]
 
 
 def test_a_start_killed_before_the_configuration_was_written_can_be_repeated(tmp_path: Path):
