@@ -56,7 +56,7 @@ def gsm8k(row: Record, choices: tuple[str, ...]) -> str:
     match = _AFTER_HASHES.search(text)
     answer = (match[1] if match else text).replace(",", "")
     if parse_number(answer) is None:
-        raise row.error("answer", "has no number after '####'", text)
+        raise row.error("answer", "has no number after '####'; is it of another data set?", text)
     return answer
 
 

@@ -205,8 +205,8 @@ def _refuse_unmatched(place: str, wanted: set[str], known: set[str]) -> None:
     if not wanted:
         raise DataError(f"{place}: is empty; leave it out to keep everything")
     if unmatched := sorted(wanted - known):
-        valid = sorted(known)
-        shown = ", ".join(valid[:12]) + (f", ... ({len(valid)} in all)" if len(valid) > 12 else "")
+        valid = sorted(known - {""})
+        shown = ", ".join(valid[:12]) + (f", ... ({len(valid)} in all)" if len(valid) > 12 else "") or "none"
         raise DataError(f"{place}: {len(unmatched)} unmatched: {', '.join(unmatched[:5])}; valid: {shown}")
 
 

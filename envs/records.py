@@ -36,7 +36,7 @@ class Record:
         found = self.find(noun, *names)
         if found is None:
             wanted = self.renamed.get(noun) or " or ".join(dict.fromkeys(names)) or noun
-            raise self.error(wanted, "is missing; name your own with fields={...}")
+            raise self.error(wanted, "is missing; name your own with fields={...} (env.fields)")
         return found[1]
 
     def text(self, noun: str, *names: str) -> str:
@@ -77,7 +77,7 @@ def as_text(value: object) -> str | None:
 def read_file(path: Path, renamed: Mapping[str, str]) -> list[Record]:
     """Return all rows of a JSONL, JSON or Parquet file, chosen by its suffix (JSONL for any other)."""
     if not path.is_file():
-        raise DataError(f"{path}: no such file; give path= an existing JSONL, JSON or Parquet file")
+        raise DataError(f"{path}: no such file; give path= a JSONL, JSON or Parquet file")
     readers = {".parquet": _parquet_rows, ".json": _json_rows}
     rows = readers.get(path.suffix.lower(), _jsonl_rows)(path)
     records = [Record(place, i, _mapping(row, place), renamed) for i, (place, row) in enumerate(rows)]
@@ -103,7 +103,8 @@ def read_hub(
             rows = datasets.load_dataset(hub_id, config, split=split)
         except Exception as error:  # whatever the client raises: it is not here
             raise DataError(
-                f"{place}: could not be loaded ({shorten(str(error), 200)}); path= reads a local copy"
+                f"{place}: could not be loaded ({shorten(str(error), 200)}); "
+                "path= reads a local copy (env.path)"
             ) from error
         for i, row in enumerate(rows):
             records.append(Record(f"{place}, row {i}", len(records), _mapping(row, place), renamed))

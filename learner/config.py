@@ -39,7 +39,7 @@ class EnvConfig(Settings):
     path: str | None = None
     """A local JSONL, JSON or Parquet file instead of the data hub."""
     split: str = "train"
-    """Split to train on."""
+    """Split to train on; a local file whose rows name no split is read whole."""
     limit: int | None = Field(default=None, ge=1)
     """At most so many training problems, drawn with the run's seed."""
     levels: tuple[str | int, ...] | None = None

@@ -75,6 +75,9 @@ def test_math_answers_come_from_the_box_where_the_field_is_empty(tmp_path):
     assert len(load_problems("math", path=path, subjects=["Counting & Probability"])) == 1
     with pytest.raises(DataError, match="levels: 1 unmatched: 9; valid: 3, 5"):
         load_problems("math", path=path, levels=[9])
+    bare = write(tmp_path / "bare.jsonl", [{"question": "1 + 1?", "answer": "2"}])
+    with pytest.raises(DataError, match="levels: 1 unmatched: 9; valid: none"):
+        load_problems("file", path=bare, levels=[9])
     with pytest.raises(DataError, match="no problem has all"):
         load_problems("math", path=path, levels=[3], subjects=["number theory"])
 
