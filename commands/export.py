@@ -24,5 +24,5 @@ def run_export(
     folder = Path(out) if out else run / "export"
     done = export_run(run, config, folder, merge=merge, dtype=cast("DType | None", dtype))
     say = Console(markup=False, highlight=False, soft_wrap=True).print
-    say(f"done: {done.kind} of {done.checkpoint} in {done.folder}\n")
+    say(f"done: {done.kind} weights of {done.checkpoint} in {done.folder}\n")
     say(loading_code(done.folder))

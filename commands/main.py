@@ -26,8 +26,9 @@ app = typer.Typer(
 Overrides = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[KEY=VALUE]...",
-        help="e.g. learner.lr=1e-5; KEY=none takes the recipe's value away, so that the default counts.",
+        metavar="KEY=VALUE",
+        help="e.g. learner.lr=1e-5; KEY=none takes the recipe's value away, so that the default counts. "
+        "The config.toml of any run lists the keys.",
     ),
 ]
 
@@ -93,8 +94,12 @@ def export(
 @app.command()
 def tokens(
     run: Annotated[str, typer.Argument(help="The folder of a run.")],
-    debate: Annotated[str, typer.Argument(metavar="DEBATE", help="STEP.PLACE, e.g. 12.3; both from 0.")],
-    turn: Annotated[str, typer.Option(metavar="AGENT.ROUND", help="Which turn; both from 0.")] = "0.0",
+    debate: Annotated[
+        str, typer.Argument(metavar="DEBATE", help="STEP.PLACE, e.g. 12.3: the 4th debate of the 13th step.")
+    ],
+    turn: Annotated[
+        str, typer.Option(metavar="AGENT.ROUND", help="Which turn; both from 0, the final ballot last.")
+    ] = "0.0",
     json: Annotated[str | None, typer.Option(metavar="FILE", help="Also write the table here.")] = None,
     overrides: Overrides = None,
 ) -> None:

@@ -15,7 +15,7 @@ from debate import Debate, Problem, Turn, run_debates
 from debate.types import Kind
 from envs import DataError, Environment, load_environment
 from envs.loading import FAMILIES
-from rewards import Rewards, Truth, score_debate
+from rewards import Rewards, Truth, score_debate, voted_winner
 
 MARKS: dict[Truth, str] = {True: " ✓", False: " ✗", "missing": " (no answer)", None: ""}
 """What stands behind a solution's title; nothing where the grader gave no verdict."""
@@ -75,7 +75,7 @@ def show_debate(debate: Debate, correct: Verdicts, rewards: Rewards, console: Co
             text = _plain(summaries.pop(turn.id.round).text)
             console.print(Panel(text, title="summary shown to all", title_align="left"))
         console.print(_turn_panel(debate, turn, correct))
-    console.print(_votes(debate))
+    console.print(_votes(debate, rewards))
     console.print(_rewards(debate, rewards))
 
 
@@ -98,7 +98,7 @@ def _folded(turn: Turn) -> str:
     return f"{text[: thinking.start]}(thinking, {count} characters)\n{text[thinking.end :].lstrip()}"
 
 
-def _votes(debate: Debate) -> RichTable | str:
+def _votes(debate: Debate, rewards: Rewards) -> RichTable | str:
     if not debate.votes:
         return "no votes could be read"
     table = RichTable(title="votes", show_header=True)
@@ -109,6 +109,8 @@ def _votes(debate: Debate) -> RichTable | str:
     for vote in debate.votes:
         told = f"{handle[vote.left.agent]} {sign[vote.outcome]} {handle[vote.right.agent]}"
         table.add_row(_plain(handle[vote.judge.agent]), str(vote.left.round + 1), _plain(told))
+    winner = voted_winner(rewards, seed=debate.seed)
+    table.caption = None if winner is None else _plain(f"voted winner: {handle[winner]}")
     return table
 
 

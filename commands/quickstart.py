@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -77,11 +79,18 @@ def quickstart(
         parameters = sum(p.numel() for p in session.model.parameters())
         console.print(f"{family}, seed {seed}: a Qwen3 model of {parameters:,} parameters, warm-started")
         before = _snapshot_before(session)
-        console.print(f"after the warm start ({time.process_time() - started:.0f} CPU s): {_brief(before)}")
+        told = f"after the warm start ({time.process_time() - started:.0f} CPU s): {_brief(before)}"
+        console.print(told, soft_wrap=True)
+        if session.step == config.train.steps:
+            console.print(_already_trained(session.folder.path), soft_wrap=True, markup=False)
         train_steps(session)
         after = snapshot(session)
     spent = time.process_time() - started
     return figures_of(before, after, spent), before, after, session.folder.path
+
+
+def _already_trained(folder: Path) -> str:
+    return f"{folder} holds this run, finished: it is only measured again; another --seed trains another"
 
 
 def _refuse_unmeasured(config: Config) -> None:
@@ -222,8 +231,8 @@ def _in_words(figures: dict[str, dict[str, object]], before: Snapshot, after: Sn
     return (
         f"The warm start planted a first-round accuracy of {planted:.2f}; debate RL moved it by "
         f"{learnt - planted:+.2f}. "
-        f"Voting adds {winner:+.2f} on top of one agent's first answer, and "
-        f"{lead:+.2f} on top of a majority at equal generated tokens. "
+        f"Now the voted winner of a debate is right more often than one agent's first answer by "
+        f"{winner:+.2f}, and than a majority at equal generated tokens by {lead:+.2f}. "
         f"{figures['cpu_seconds']['value']:.0f} CPU seconds."
     )
 
@@ -234,11 +243,17 @@ def _next_commands(family: str, folder: Path) -> str:
         "words": "Tom has 8 apples. Tom gets 4 more. Tom loses 3. How many apples?",
     }[family]
     other = "words" if family == "pair_sum" else "pair_sum"
+    debate = _program(sys.argv[0])
     return "\n".join(
         (
             "Try next:",
-            f'  debate play {folder} "{problem}"',
-            f"  debate quickstart --family {other}",
-            "  debate quickstart rewards.truth_weight=0 advantages.lambda_judge=0 run.dir=runs/peer-only",
+            f'  {debate} play {folder} "{problem}"',
+            f"  {debate} quickstart --family {other}",
+            f"  {debate} quickstart rewards.truth_weight=0 advantages.lambda_judge=0 run.dir=runs/peer-only",
         )
     )
+
+
+def _program(called: str) -> str:
+    """Return how to call the command line again: as it was called, where its name alone is not found."""
+    return called if Path(called).name == "debate" and shutil.which("debate") is None else "debate"

@@ -93,7 +93,9 @@ def _trainer(run: Path, config: Config, version: int) -> tuple[Path | None, int,
 
 
 def _table(title: str, rows: Sequence[TokenRow]) -> Table:
-    table = Table(title=Text(title))
+    table = Table(
+        title=Text(title), caption="sampler, trainer: log-probability; ratio: exp(trainer - sampler)"
+    )
     for column in COLUMNS:
         table.add_column(column, justify="left" if column in ("token", "stream") else "right")
     for row in rows:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Literal
 
@@ -34,14 +33,13 @@ class Lines:
     """One plain line for each step."""
 
     def __init__(self, console: Console, steps: int) -> None:
-        self._console, self._steps, self._last = console, steps, time.monotonic()
+        self._console, self._steps = console, steps
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Print the line."""
-        now = time.monotonic()
-        text = f"step {step + 1}/{self._steps}  {headline(metrics)}  {now - self._last:.1f} s"
+        """Print the line, with the seconds of the step's phases."""
+        spent = sum(value for name, value in metrics.items() if name.startswith("seconds/"))
+        text = f"step {step + 1}/{self._steps}  {headline(metrics)}  {spent:.1f} s"
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
-        self._last = now
 
     def close(self) -> None:
         """Nothing is held back."""

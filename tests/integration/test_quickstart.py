@@ -32,6 +32,15 @@ def test_word_problems_learn_too(tmp_path):
     assert figures["judge_after"] > 0.7
 
 
+def test_a_finished_one_is_only_measured_again_and_says_so(debate_command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    brief = ["warm_start.solve_steps=1", "warm_start.debate_steps=1", "held_out.limit=4", "train.steps=1"]
+    (_, first, _), (_, again, _) = (debate_command("quickstart", *brief) for _ in range(2))
+    told = "runs/quickstart-pair_sum-0 holds this run, finished: it is only measured again; another --seed "
+    assert (told in first, told in again) == (False, True)
+    assert "is right more often than one agent's first answer by " in again
+
+
 def quick_start(tmp_path, family, *options):
     command = [sys.executable, "-m", "commands.main", "quickstart", "--family", family, *options]
     command += ["--json", str(tmp_path / "figures.json"), f"run.dir={tmp_path / 'run'}"]

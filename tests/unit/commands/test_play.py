@@ -55,6 +55,7 @@ def test_votes_and_rewards_are_told_by_handle():
     [winner] = {line.split("·")[1].strip() for line in lines if "✓" in line}
     votes = [line for line in lines if re.search(r"│ ([ABC]\d) +│ 1 +│ [ABC]\d [<>] [ABC]\d +│", line)]
     assert len(votes) == 3  # each judges the other two
+    assert f"voted winner: {winner}" in map(str.strip, lines)
     [reward] = [line for line in lines if f"{winner} round 1" in line and "+" in line]
     # both votes about the right one are for it (peer +1), and it is right (truth +1)
     assert [cell.strip() for cell in reward.split("│")[2:4]] == ["+1.00", "+1.00"]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import sys
+from pathlib import Path
 
 from rich.console import Console
 
-from commands.quickstart import Snapshot, _table, figures_of
+from commands.quickstart import Snapshot, _next_commands, _table, figures_of
 from learner.metrics.held_out import Evaluation, Tokens
 from learner.metrics.statistics import Estimate
 
@@ -48,3 +50,13 @@ def test_figures_keep_their_bounds():
     figures = figures_of(snapshot(0.1, 0.2), snapshot(0.4, 0.5), 7.0)
     assert figures["solve_after"] == {"value": 0.4, "unit": "share", "n": 20, "low": 0.4 - 0.1, "high": 0.5}
     assert figures["cpu_seconds"]["value"] == 7.0
+
+
+def test_what_to_try_next_can_be_typed_as_it_stands(monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "argv", [".venv/bin/debate", "quickstart"])
+    monkeypatch.setenv("PATH", str(tmp_path))
+    _, play, *others = _next_commands("words", Path("runs/w")).splitlines()
+    assert play.startswith('  .venv/bin/debate play runs/w "Tom has ')
+    assert all(line.startswith("  .venv/bin/debate quickstart ") for line in others)
+    (tmp_path / "debate").touch(mode=0o755)
+    assert "  debate play runs/w" in _next_commands("words", Path("runs/w"))

@@ -83,11 +83,11 @@ def test_piped_output_is_one_plain_line_a_step():
     out = io.StringIO()
     display = progress_of("auto", 3, console=Console(file=out))
     assert isinstance(display, Lines)
-    display.log(0, {"correct": 0.5, "other": 9.0})
+    display.log(0, {"correct": 0.5, "other": 9.0, "seconds/rollout": 2.0, "seconds/learn": 0.5})
     display.log(1, {"correct": 1.0, "[red]": 1.0})
     first, second = out.getvalue().splitlines()
-    assert first.startswith("step 1/3  correct 0.500  ")
-    assert second.startswith("step 2/3  correct 1.000  ")
+    assert first == "step 1/3  correct 0.500  2.5 s"
+    assert second == "step 2/3  correct 1.000  0.0 s"
     assert "\x1b" not in out.getvalue()
 
 
