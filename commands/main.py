@@ -28,7 +28,7 @@ Overrides = Annotated[
     typer.Argument(
         metavar="KEY=VALUE",
         help="e.g. learner.lr=1e-5; KEY=none takes the recipe's value away, so that the default counts. "
-        "The config.toml of any run lists the keys.",
+        "A run's config.toml lists the keys that are set.",
     ),
 ]
 
