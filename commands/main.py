@@ -20,7 +20,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     help="Multi-agent debate reinforcement learning for reasoning models.",
-    epilog="A mistake is one line and exit code 2; DEBATE_TRACEBACK=1 shows where it was raised.",
+    epilog="A mistake in a recipe or file is one line and exit code 2; DEBATE_TRACEBACK=1 shows where.",
 )
 
 Overrides = Annotated[
