@@ -113,7 +113,9 @@ def test_a_second_signal_leaves_at_once_and_keeps_what_was_saved(
         patch.setattr(torch.optim.AdamW, "step", twice)
         code, _, err = debate_command("train", tiny_recipe, *overrides)
     assert code == 130
-    assert err.endswith("left at once by SIGINT; the same command goes on from the newest checkpoint, if any\n")
+    assert err.endswith(
+        "left at once by SIGINT; the same command goes on from the newest checkpoint, if any\n"
+    )
     assert [step_of(path) for path in checkpoints(Path("run/checkpoints"))] == [1]
     assert debate_command("train", tiny_recipe, *overrides)[0] == 0
     train(config("straight"))
