@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from debate import Problem
-from debate.prompts.texts import SHIPPED, prompt_path
+from debate.prompts.texts import SHIPPED, load_prompts, prompt_path
 from debate.seeds import derive_seed
 from envs import DataError, Environment, load_environment
 from envs.loading import FAMILIES
@@ -41,6 +41,7 @@ def load_run_problems(config: Config) -> Problems:
     elsewhere = held.path is not None or held.kind is not None
     files = {path: _checksum(path) for path in (env.path, held.path) if path is not None}
     if (prompts := prompt_path(config.debate.prompts)).parent != SHIPPED:
+        load_prompts(config.debate.prompts)  # tells best what is wrong with the file
         files[str(prompts)] = _checksum(str(prompts))
     if env.path is not None and not elsewhere:
         everything = environment.problems(split=env.split, limit=None, seed=None)
@@ -64,10 +65,15 @@ def load_run_problems(config: Config) -> Problems:
 
 
 def _checksum(path: str) -> str:
+    """Return the SHA-256 of a file; DataError where there is none, or one whose end may never come."""
+    advice = "give an existing JSONL, JSON or Parquet file"
+    file = Path(path)
+    if file.is_fifo() or file.is_char_device():
+        raise DataError(f"{path}: is a pipe or a device; {advice}")
     try:
-        return checksum(Path(path))
-    except OSError as error:
-        raise DataError(f"{path}: {error.strerror}; give an existing JSONL, JSON or Parquet file") from error
+        return checksum(file)
+    except (OSError, ValueError) as error:  # ValueError: a path with a NUL in it
+        raise DataError(f"{path}: {getattr(error, 'strerror', error)}; {advice}") from error
 
 
 def _environment(env: EnvConfig, path: str | None) -> Environment:

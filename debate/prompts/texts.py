@@ -120,13 +120,15 @@ def prompt_path(name: str) -> Path:
 
 
 def _read(path: Path) -> dict[str, str | bool]:
+    if path.is_fifo() or path.is_char_device():  # whose end may never come
+        raise PromptFileError(f"{path}: is a pipe or a device; give the path of a TOML file")
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise PromptFileError(
             f"{path}: cannot be read ({error.strerror}); give the path of a TOML file"
         ) from error
-    except ValueError as error:  # not UTF-8, or not TOML
+    except (ValueError, RecursionError) as error:  # not UTF-8, or not TOML, or tables in tables in tables
         raise PromptFileError(f"{path}: not a UTF-8 TOML file: {error}") from error
 
 

@@ -1,6 +1,7 @@
 """The prompts, character by character, and what is said about a prompt file that cannot be used."""
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
@@ -257,6 +258,16 @@ def test_a_missing_file_or_name_is_said_plainly(tmp_path):
     (tmp_path / "latin.toml").write_bytes(b'system = "\xe9"')
     with pytest.raises(PromptFileError, match=r"latin\.toml: not a UTF-8 TOML file"):
         load_prompts(str(tmp_path / "latin.toml"))
+
+
+@pytest.mark.parametrize(
+    ("name", "told"), [("pipe.toml", "is a pipe or a device"), ("deep.toml", "not a UTF-8 TOML file")]
+)
+def test_a_file_that_never_ends_or_nests_too_deep_is_refused(tmp_path, name, told):
+    os.mkfifo(tmp_path / "pipe.toml")
+    (tmp_path / "deep.toml").write_text("system = " + "[" * 100_000)
+    with pytest.raises(PromptFileError, match=rf"{name}: {told}"):
+        load_prompts(str(tmp_path / name))
 
 
 def test_an_indented_line_break_lets_entries_do_without_tags(tmp_path):

@@ -1,8 +1,9 @@
 import json
+import os
 
 import pytest
 
-from debate.prompts.texts import SHIPPED
+from debate.prompts.texts import SHIPPED, PromptFileError
 from envs import DataError
 from learner.config import Config
 from learner.problems import load_run_problems
@@ -94,6 +95,26 @@ def test_a_missing_or_empty_file_is_one_clear_line(tmp_path):
         loaded(env={"kind": "jsonl", "path": str(tmp_path / "gone.jsonl")})
     with pytest.raises(DataError, match=r"empty.jsonl"):
         loaded(env={"kind": "jsonl", "path": write(tmp_path / "empty.jsonl", [])})
+
+
+@pytest.mark.parametrize("held_out", [False, True])
+def test_a_pipe_or_a_device_is_refused_before_it_is_read(file, tmp_path, held_out):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (str(tmp_path / "pipe"), "/dev/zero"):
+        other = {"env": {"kind": "jsonl", "path": file}, "held_out": {"path": path}}
+        with pytest.raises(DataError, match=f"^{path}: is a pipe or a device"):
+            loaded(**(other if held_out else {"env": {"kind": "jsonl", "path": path}}))
+
+
+def test_a_path_that_cannot_be_is_named():
+    with pytest.raises(DataError, match=r"embedded null byte; give an existing"):
+        loaded(env={"kind": "jsonl", "path": "a\0b"})
+
+
+def test_a_prompt_file_that_is_missing_is_not_told_to_be_data(tmp_path):
+    prompts = str(tmp_path / "gone.toml")
+    with pytest.raises(PromptFileError, match=r"gone\.toml: cannot be read .* path of a TOML file"):
+        loaded(env={"kind": "pair_sum", "limit": 20}, held_out={"limit": 2}, debate={"prompts": prompts})
 
 
 def test_a_family_is_not_held_out_from_the_split_it_is_trained_on():
