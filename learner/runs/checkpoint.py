@@ -19,18 +19,24 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import Any
 
 from learner.runs.checkpoint_folder import HIDDEN, checkpoints, clear_unfinished, link_best, prune, publish
 from learner.runs.provenance import checksum
-from learner.runs.trainer_state import Stateful, load_trainer, plain_generators, restore_generators, write_trainer
+from learner.runs.trainer_state import (
+    Stateful,
+    load_trainer,
+    plain_generators,
+    restore_generators,
+    write_trainer,
+)
 from transcripts.append import sync_folder
 from transcripts.codec import decode, encode
-from transcripts.errors import FieldError
 
 FORMAT = 1
 NOTHING: Mapping[str, Stateful] = {}
+FOREIGN = (ArithmeticError, AttributeError)
+"""Raised beside the usual by values of another size or kind than ours in files that are as written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +116,8 @@ def load_checkpoint(
     problem = damage(path) if verify else None
     if problem:
         raise CheckpointError(problem)
+    from safetensors import SafetensorError
+
     from learner.runs.weights import load_weights
 
     try:
@@ -119,7 +127,7 @@ def load_checkpoint(
         load_trainer(path / "trainer.pt", parts, restore_rng=restore_rng)
         if restore_rng:
             restore_generators(stored["rng"])
-    except (FieldError, LookupError, RuntimeError, ValueError, TypeError, UnpicklingError) as error:
+    except (LookupError, RuntimeError, ValueError, TypeError, *FOREIGN, SafetensorError) as error:
         raise CheckpointError(f"{path}: does not fit this run: {error}") from error
     return state
 
@@ -154,7 +162,7 @@ def damage(path: Path) -> str | None:
                 return f"{path / name}: not as it was written"
     except OSError as error:
         return f"{error.filename or path}: {error.strerror}"
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         return f"{path / 'manifest.json'}: damaged ({error})"
     return None
 

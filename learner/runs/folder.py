@@ -183,7 +183,7 @@ def _refuse_foreign(folder: Path) -> None:
 def _read_config(path: Path) -> dict[str, object]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RunFolderError(f"{path}: damaged: {error}; choose another run.dir") from error
 
 
@@ -192,7 +192,7 @@ def _read_facts(path: Path) -> dict[str, object]:
         facts = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RunFolderError(f"{path}: damaged: {error}; choose another run.dir") from error
     return facts if isinstance(facts, dict) else {}
 
@@ -213,13 +213,20 @@ def write_whole(path: Path, data: bytes) -> None:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock; the system lets go of it however the process ends."""
-    with (folder / LOCK).open("a+", encoding="utf-8") as file:
+    """Hold the folder's lock; the system lets go of it however the process ends.
+
+    A link is not followed: what it leads to is somebody's file, and would be written over.
+    """
+    with open(folder / LOCK, "a+", encoding="utf-8", opener=_open_no_link) as file:
         _take(file.fileno(), folder)
         file.truncate(0)
         file.write(f"process {os.getpid()} on {socket.gethostname()}")
         file.flush()
         yield
+
+
+def _open_no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o644)
 
 
 def _take(descriptor: int, folder: Path) -> None:

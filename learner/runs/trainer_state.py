@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any, Protocol
 
 import numpy as np
@@ -54,10 +55,16 @@ def write_trainer(path: Path, parts: Mapping[str, Stateful]) -> None:
 
 
 def load_trainer(path: Path, parts: Mapping[str, Stateful], *, restore_rng: bool) -> None:
-    """Read them back into the objects given; ValueError for one that was saved without."""
+    """Read them back into the objects given; ValueError for one that was saved without.
+
+    Nothing but tensors and plain values is read: a file that holds more, such as code, is refused.
+    """
     import torch
 
-    state = torch.load(path, map_location="cpu", weights_only=True)
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except (UnpicklingError, EOFError) as error:  # torch would have it loaded unchecked
+        raise ValueError(f"{path.name} is not as torch writes tensors and plain values") from error
     for name, part in parts.items():
         if name not in state["parts"]:
             raise ValueError(f"it was saved without {name}")

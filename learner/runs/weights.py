@@ -50,7 +50,7 @@ def _load_all(model: Any, folder: Path) -> None:
         raise ValueError("it holds an adapter, this run trains full weights")
     own = model.state_dict()
     if saved.keys() - own.keys():
-        saved = type(model).from_pretrained(folder, dtype=model.dtype).state_dict()
+        saved = _under_own_names(model, folder)
     tied = set(getattr(model, "all_tied_weights_keys", None) or {})
     missing = own.keys() - saved.keys() - tied
     other = [name for name in saved if name not in own or own[name].shape != saved[name].shape]
@@ -58,3 +58,12 @@ def _load_all(model: Any, folder: Path) -> None:
         raise ValueError(f"the weights are of another model: {sorted([*missing, *other])[0]}")
     model.load_state_dict(saved, strict=False)
     model.tie_weights()
+
+
+def _under_own_names(model: Any, folder: Path) -> dict[str, Tensor]:
+    """Return the weights by the names in the model; ValueError where from_pretrained would make some up."""
+    loaded, told = type(model).from_pretrained(folder, dtype=model.dtype, output_loading_info=True)
+    other = sorted([*told["missing_keys"], *told["unexpected_keys"]])
+    if other:
+        raise ValueError(f"the weights are of another model: {other[0]}")
+    return loaded.state_dict()

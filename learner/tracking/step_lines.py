@@ -73,8 +73,11 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], start=1):
         try:
-            rows.append({"step": None, **json.loads(line)})
-        except (ValueError, TypeError) as error:
+            row = {"step": None, **json.loads(line)}
+            if not isinstance(row["step"], int | None):
+                raise TypeError(f"step {row['step']!r} is no number")
+            rows.append(row)
+        except (ValueError, TypeError, RecursionError) as error:
             raise ValueError(f"{path}:{number}: not a line of {path.stem}: {error}") from error
     return rows
 

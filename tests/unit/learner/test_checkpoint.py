@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import random
 import resource
 import shutil
@@ -16,6 +17,8 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 peft = pytest.importorskip("peft")
+
+from safetensors.torch import load_file, save_file  # noqa: E402
 
 from learner.runs.checkpoint import (  # noqa: E402
     CheckpointError,
@@ -297,7 +300,15 @@ def test_an_error_of_the_model_itself_keeps_its_traceback(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("name", "data"), [("trainer.pt", b"no zip"), ("state.json", b'{"state": [], "rng": 3}')]
+    ("name", "data"),
+    [
+        ("trainer.pt", b"no zip"),
+        ("trainer.pt", b""),
+        ("trainer.pt", pickle.dumps(exit, protocol=2)),
+        ("state.json", b'{"state": [], "rng": 3}'),
+        ("state.json", b"[" * 100_000),
+        ("model/model.safetensors", b"\xff" * 100),
+    ],
 )
 def test_a_file_of_another_making_is_one_clear_line(tmp_path: Path, name: str, data: bytes):
     model = tiny()
@@ -357,3 +368,45 @@ def test_an_adapter_of_another_rank_is_one_line_and_changes_nothing(tmp_path: Pa
         f"{path}: does not fit this run: the adapter has rank 4, this run's has 8 (model.lora_rank)"
     )
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+
+
+class Touches:
+    """Unpickled, it makes a file: code in the place of data."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.path),)
+
+
+def test_code_in_a_checkpoint_is_never_run(tmp_path: Path):
+    path = save_checkpoint(tmp_path, STATE, model=tiny())
+    made = tmp_path / "made"
+    torch.save({"parts": {}, "torch_rng": Touches(made)}, path / "trainer.pt")
+    with pytest.raises(CheckpointError, match=r": trainer.pt is not as torch writes tensors"):
+        load_checkpoint(path, model=tiny(), verify=False)
+    assert not made.exists()
+
+
+def test_weights_under_names_that_no_layer_has_are_refused_and_not_made_up(tmp_path: Path):
+    path = save_checkpoint(tmp_path, STATE, model=tiny())
+    file = path / "model/model.safetensors"
+    save_file({f"other.{name}": value for name, value in load_file(file).items()}, file)
+    with pytest.raises(CheckpointError, match="the weights are of another model: "):
+        load_checkpoint(path, model=tiny(1), verify=False)
+
+
+def test_generators_of_another_size_are_one_clear_line(tmp_path: Path):
+    path = save_checkpoint(tmp_path, STATE, model=tiny())
+    stored = json.loads((path / "state.json").read_text())
+    stored["rng"]["numpy"]["state"]["key"][0] = -1
+    (path / "state.json").write_text(json.dumps(stored))
+    with pytest.raises(CheckpointError, match="does not fit this run"):
+        load_checkpoint(path, model=tiny(), verify=False)
+
+
+def test_a_manifest_nested_beyond_reading_is_damaged(tmp_path: Path):
+    path = save_checkpoint(tmp_path, STATE, model=tiny())
+    (path / "manifest.json").write_text("[" * 100_000)
+    assert "manifest.json: damaged" in str(damage(path))

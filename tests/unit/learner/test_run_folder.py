@@ -178,11 +178,21 @@ def test_an_error_of_the_run_itself_is_not_dressed_up(tmp_path: Path):
 
 
 @pytest.mark.parametrize("name", ["config.toml", "run.json"])
-def test_a_damaged_file_of_the_run_is_named(tmp_path: Path, name: str):
+@pytest.mark.parametrize("data", [b"\xff{", b"a=" + b"[" * 100_000, b"[" * 100_000])
+def test_a_damaged_file_of_the_run_is_named(tmp_path: Path, name: str, data: bytes):
     opened(tmp_path / "a")
-    (tmp_path / "a" / name).write_bytes(b"\xff{")
+    (tmp_path / "a" / name).write_bytes(data)
     with pytest.raises(RunFolderError, match=f"{name}: damaged"):
         opened(tmp_path / "a")
+
+
+def test_a_lock_that_is_a_link_is_refused_and_what_it_leads_to_is_kept(tmp_path: Path):
+    (tmp_path / "thesis").write_text("years of work")
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/.lock").symlink_to("../thesis")
+    with pytest.raises(RunFolderError, match=r"cannot write .*/a/\.lock: "):
+        opened(tmp_path / "a")
+    assert (tmp_path / "thesis").read_text() == "years of work"
 
 
 def test_flat_keys_of_nested_tables():

@@ -73,8 +73,9 @@ def test_rewinding_past_the_end_or_without_a_file_changes_nothing(tmp_path: Path
     assert path.read_bytes() == before
 
 
-def test_a_damaged_line_of_metrics_is_named(tmp_path: Path):
-    (tmp_path / "metrics.jsonl").write_text('{"step": 0}\nnonsense\n')
+@pytest.mark.parametrize("line", ["nonsense", '{"step": "1"}', "[" * 100_000])
+def test_a_damaged_line_of_metrics_is_named(tmp_path: Path, line: str):
+    (tmp_path / "metrics.jsonl").write_text(f'{{"step": 0}}\n{line}\n')
     with pytest.raises(ValueError, match=r"metrics.jsonl:2: not a line of metrics"):
         read_metrics(tmp_path / "metrics.jsonl")
 
