@@ -18,7 +18,7 @@ from learner.runs.checkpoint import write_model
 from learner.runs.checkpoint_folder import step_of
 from learner.runs.kept_weights import load_kept, newest_weights, version_of
 from learner.runs.provenance import source_commit, versions
-from transcripts import read_records, shard_paths
+from transcripts import Record, read_records, shard_paths
 
 MARK = "export.json"
 """The file by which an export is known again; nothing else is ever replaced."""
@@ -61,7 +61,7 @@ def export_run(
         for place in (fresh, fresh / BASE):  # whoever loads an adapter gets the settings of its base
             if place.is_dir():
                 settings.save_pretrained(place)
-        prompt = _first_prompt(run, tokenizer)
+        prompt = _shown_prompt(run, tokenizer)
         card = model_card(run, config, kind=kind, step=_steps_of(path), folder=out, prompt=prompt)
         (fresh / "README.md").write_text(card, encoding="utf-8")
         (fresh / MARK).write_text(json.dumps(_facts(run, path, kind), indent=2), encoding="utf-8")
@@ -121,12 +121,18 @@ def _steps_of(path: Path) -> int:
     return step_of(path) if path.parent.name == "checkpoints" else 0
 
 
-def _first_prompt(run: Path, tokenizer: Any) -> str | None:
-    """Return the first prompt of the newest step, None where no transcript kept its tokens."""
+def _shown_prompt(run: Path, tokenizer: Any) -> str | None:
+    """Return the first prompt of the newest step, None where no transcript kept tokens of this model."""
     shards = shard_paths(run) if (run / "transcripts").is_dir() else []
     record = next(read_records(shards[-1]), None) if shards else None
-    ids = record.debate.turns[0].completion.prompt_tokens if record else ()
-    return tokenizer.decode(list(ids)) if ids else None
+    return first_prompt(record, tokenizer) if record else None
+
+
+def first_prompt(record: Record, tokenizer: Any) -> str | None:
+    """Return the first prompt of a debate, None where its tokens were not kept or are another model's."""
+    ids = [token for turn in record.debate.turns[:1] for token in turn.completion.prompt_tokens]
+    known = all(0 <= token < len(tokenizer) for token in ids)
+    return tokenizer.decode(ids) if ids and known else None
 
 
 def _facts(run: Path, path: Path, kind: str) -> dict[str, object]:

@@ -18,6 +18,8 @@ from transcripts import Record
 
 STREAMS = ("forced", "generator", "judge")
 """Names of the streams 0, 1 and 2: what was forced is nobody's."""
+LARGEST = 700.0
+"""The logarithm of the largest ratio shown: more is beyond a float."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,7 @@ def token_table(record: Record, turn_id: TurnId, model: Any, tokenizer: Any) -> 
     ValueError where the debate has no such turn, or its transcript kept no tokens.
     """
     turn = _turn(record, turn_id)
+    _refuse_foreign(turn, model.get_input_embeddings().weight.shape[0])
     part = next((part for part in record.advantages if part.turn == turn_id), None)
     row = _row(record, turn, TurnAdvantage(part.generator, part.judge, part.format) if part else None)
     with torch.no_grad():
@@ -60,8 +63,9 @@ def token_table(record: Record, turn_id: TurnId, model: Any, tokenizer: Any) -> 
 def _turn(record: Record, turn_id: TurnId) -> Turn:
     try:
         turn = record.debate.turn(turn_id)
-    except KeyError as error:
-        last = max(turn.id.round for turn in record.debate.turns)
+        record.debate.personas[turn_id.agent]
+    except LookupError as error:
+        last = max((turn.id.round for turn in record.debate.turns), default=-1)
         raise ValueError(
             f"the debate has no turn {turn_id.agent}.{turn_id.round}: agents are 0 to "
             f"{len(record.debate.personas) - 1}, rounds 0 to {last}"
@@ -69,6 +73,25 @@ def _turn(record: Record, turn_id: TurnId) -> Turn:
     if not turn.completion.tokens:
         raise ValueError("the transcript kept no tokens of this turn (logging.transcript_tokens = false)")
     return turn
+
+
+def _refuse_foreign(turn: Turn, vocabulary: int) -> None:
+    """Raise ValueError for token ids or places that no completion of this model has."""
+    completion = turn.completion
+    length = len(completion.tokens)
+    bounds = (
+        ("prompt_tokens", completion.prompt_tokens, vocabulary),
+        ("tokens", completion.tokens, vocabulary),
+        ("forced", completion.forced, length),
+        ("offsets", completion.offsets, len(completion.text) + 1),
+    )
+    for name, values, bound in bounds:
+        wrong = next((value for value in values if not 0 <= value < bound), None)
+        if wrong is not None:
+            raise ValueError(
+                f"turn {turn.id.agent}.{turn.id.round}, {name}: {wrong} is not in 0..{bound - 1}; "
+                "the transcript is damaged, or of another model"
+            )
 
 
 def _row(record: Record, turn: Turn, part: TurnAdvantage | None) -> Row:
@@ -92,5 +115,5 @@ def _token(
         float(row.advantages[at]) if signal and sampled else None,
         sampler if sampled else None,
         trainer if sampled else None,
-        exp(trainer - sampler) if sampled else None,
+        exp(min(trainer - sampler, LARGEST)) if sampled else None,
     )

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from learner.config import Config
 from learner.runs.kept_weights import load_kept, newest_weights
 from learner.tracking.step_lines import read_metrics
 from learner.train import train
+from transcripts import read_records, shard_paths
 
 IDS = [[7, 9, 30, 41, 52, 60, 8, 7], [5, 80, 81, 6, 90, 12, 100, 33]]
 TEXT = "<solution> 3 + 4 = 7. \\boxed{ 3 4}</solution>, ünïcode 👩‍🔬"
@@ -148,6 +150,22 @@ def test_the_card_has_the_recipe_and_the_figures_of_the_run(export, runs):
     assert "torch 2." in card
     [prompt] = re.findall(r"## A prompt as in training\n\n```text\n(.*?)\n```", card, re.DOTALL)
     assert "Target" in prompt
+
+
+def test_a_transcript_of_another_model_gives_the_card_no_prompt(runs):
+    _, tokenizer = load_kept(open_run_folder(str(runs / "full"), ())[1], None)
+    assert first_prompt_of((5, 7), runs, tokenizer) == tokenizer.decode([5, 7])
+    assert first_prompt_of((5, -1), runs, tokenizer) is None
+    assert first_prompt_of((5, 10**30), runs, tokenizer) is None
+
+
+def first_prompt_of(ids, runs, tokenizer):
+    """Return the prompt that the card of a run shows whose first turn has these ids."""
+    record = next(read_records(shard_paths(runs / "full")[-1]))
+    first, *others = record.debate.turns
+    turn = replace(first, completion=replace(first.completion, prompt_tokens=ids))
+    changed = replace(record, debate=replace(record.debate, turns=(turn, *others)))
+    return learner.export.first_prompt(changed, tokenizer)
 
 
 def test_an_export_is_replaced_and_nothing_else_is(export, runs):

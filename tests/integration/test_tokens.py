@@ -129,3 +129,40 @@ def test_a_turn_without_signal_and_forced_tokens_have_blanks(folder):
 )
 def test_what_is_not_there_is_said_in_one_line(tokens, arguments, message):
     assert tokens(*arguments) == (2, "", f"debate: {message}\n")
+
+
+@pytest.mark.parametrize(
+    ("field", "values", "told"),
+    [
+        ("tokens", (10**9,), "tokens: 1000000000 is not in 0..305"),
+        ("tokens", (-1,), "tokens: -1 is not in"),
+        ("prompt_tokens", (10**30,), "prompt_tokens: 10"),
+        ("forced", (10**30,), "forced: 10"),
+        ("offsets", (10**30,), "offsets: 10"),
+    ],
+)
+def test_a_transcript_of_another_model_is_one_line(folder, field, values, told):
+    record = record_of(folder, 0, 0)
+    _, config = open_run_folder(str(folder / "run"), ())
+    model, tokenizer = load_kept(config, None)
+    first, *others = record.debate.turns
+    values = (*values, *getattr(first.completion, field)[1:])
+    turn = replace(first, completion=replace(first.completion, **{field: values}))
+    foreign = replace(record, debate=replace(record.debate, turns=(turn, *others)))
+    with pytest.raises(ValueError, match=rf"^turn 0.0, {told}.*damaged, or of another model"):
+        token_table(foreign, first.id, model, tokenizer)
+    nobody = replace(record, debate=replace(record.debate, personas=()))
+    with pytest.raises(ValueError, match=r"the debate has no turn 0\.0"):
+        token_table(nobody, first.id, model, tokenizer)
+
+
+def test_a_ratio_beyond_all_numbers_is_shown_as_a_large_one(folder):
+    record = record_of(folder, 0, 0)
+    _, config = open_run_folder(str(folder / "run"), ())
+    first, *others = record.debate.turns
+    far = replace(first.completion, logprobs=(-1e6,) * len(first.completion.tokens))
+    turns = (replace(first, completion=far), *others)
+    rows = token_table(
+        replace(record, debate=replace(record.debate, turns=turns)), first.id, *load_kept(config, None)
+    )
+    assert {row.ratio for row in rows} == {exp(700)}
