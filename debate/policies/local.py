@@ -11,6 +11,7 @@ live debate is blocked on it, puts them in order of (debate, turn), and samples 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import isfinite
 from typing import TYPE_CHECKING
 
 from debate.policies.decoding import TokenText
@@ -95,6 +96,8 @@ class LocalPolicy:
 
     def sample_all(self, requests: Sequence[SampleRequest]) -> list[Completion]:
         """Answer many requests in chunks of ``batch_size``, in the given order; no event loop needed."""
+        for request in requests:
+            _refuse_impossible(request)
         prompts = [self.encode(request.messages) for request in requests]
         thoughts = self._think(requests, prompts)
         draws = [
@@ -175,6 +178,19 @@ class LocalPolicy:
             offsets=(*offsets, len(text)) if ended else offsets,
             forced=thought.forced_places,
         )
+
+
+def _refuse_impossible(request: SampleRequest) -> None:
+    """Raise ValueError for a request that nothing could be sampled for as asked."""
+    needs = {
+        "max_tokens": (request.max_tokens >= 1, "1 or more"),
+        "temperature": (isfinite(request.temperature) and request.temperature >= 0, "finite, and 0 or more"),
+        "seed": (request.seed >= 0, "0 or more"),
+    }
+    for name, (fits, told) in needs.items():
+        if not fits:
+            place = f"debate {request.debate}, turn {request.turn}"
+            raise ValueError(f"{place}: {name} {getattr(request, name)} must be {told}")
 
 
 def end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:

@@ -17,6 +17,7 @@ class Rendezvous(Generic[Ask, Answer]):
 
     ``place`` gives a request its (debate, round, agent): the batch's order, and what tells debates apart.
     Requests from outside any seat count like one more debate; without any seat they are answered at once.
+    All who meet at a time belong to one event loop: another one is refused, since it might wait for ever.
     """
 
     def __init__(
@@ -26,12 +27,14 @@ class Rendezvous(Generic[Ask, Answer]):
     ) -> None:
         self._answer_all, self._place = answer_all, place
         self._seats = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._pending: list[tuple[Ask, asyncio.Future[Answer]]] = []
         self._scheduled = False
 
     @contextmanager
     def seat(self) -> Generator[None]:
         """Count one debate as live until the block ends."""
+        self._meet()
         self._seats += 1
         try:
             yield
@@ -41,10 +44,25 @@ class Rendezvous(Generic[Ask, Answer]):
 
     async def ask(self, request: Ask) -> Answer:
         """Return the answer to this request; an exception of the batch goes to everybody in it."""
+        self._meet()
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._pending.append((request, future))
         self._check()
         return await future
+
+    def _meet(self) -> None:
+        """Let the running event loop be the one that meets here; RuntimeError while another one does."""
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return  # a seat taken before the loop runs
+        meets = self._seats > 0 or any(not future.done() for _, future in self._pending)
+        if meets and self._loop is not None and self._loop is not loop and not self._loop.is_closed():
+            raise RuntimeError(
+                "this policy answers debates of another event loop or thread: wait for them to end, "
+                "or give each its own policy"
+            )
+        self._loop = loop
 
     def _check(self) -> None:
         """Look, once in this turn of the event loop, whether anybody is left to wait for.

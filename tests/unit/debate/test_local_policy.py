@@ -128,6 +128,21 @@ def test_context_is_respected(make_tiny):
     assert LocalPolicy(*make_tiny(context_tokens=64)).context_tokens == 64
 
 
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"max_tokens": 0}, "max_tokens 0 must be 1 or more"),
+        ({"temperature": -0.5}, "temperature -0.5 must be finite, and 0 or more"),
+        ({"temperature": float("nan")}, "temperature nan must be finite"),
+        ({"temperature": float("inf")}, "temperature inf must be finite"),
+        ({"seed": -1}, "seed -1 must be 0 or more"),
+    ],
+)
+def test_a_request_that_cannot_be_is_named(policy, wrong, told):
+    with pytest.raises(ValueError, match=rf"^debate a, turn TurnId\(agent=0, round=0\): {told}"):
+        policy.sample_all([request(**wrong), request()])
+
+
 def test_end_tokens_come_from_everywhere(make_tiny):
     model, tokenizer = make_tiny(seed=31)
     assert end_tokens(model, tokenizer) == {tokenizer.eos_token_id}

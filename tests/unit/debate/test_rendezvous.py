@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 
@@ -32,3 +33,39 @@ def test_a_request_cancelled_during_its_batch_disturbs_nobody(fails):
     assert isinstance(first, asyncio.CancelledError)
     assert isinstance(second, ValueError) if fails else second == 20
     assert told == []
+
+
+def test_a_second_event_loop_is_refused_while_the_first_one_meets_and_served_after_it():
+    meeting: Rendezvous[int, int] = Rendezvous(lambda asked: asked, lambda one: ("d", 0, one))
+    refused: list[BaseException] = []
+
+    def elsewhere() -> None:
+        try:
+            asyncio.run(meeting.ask(2))
+        except RuntimeError as error:
+            refused.append(error)
+
+    async def scene() -> int:
+        with meeting.seat():
+            thread = threading.Thread(target=elsewhere, daemon=True)
+            thread.start()
+            thread.join(10)
+            return await asyncio.wait_for(meeting.ask(1), 10)
+
+    assert asyncio.run(scene()) == 1
+    assert "of another event loop or thread" in str(refused[0])
+    assert asyncio.run(asyncio.wait_for(meeting.ask(3), 10)) == 3
+
+
+def test_what_a_closed_loop_left_behind_stops_nobody():
+    meeting: Rendezvous[int, int] = Rendezvous(lambda asked: asked, lambda one: ("d", 0, one))
+    loop = asyncio.new_event_loop()
+
+    async def leave() -> None:
+        left.append(asyncio.ensure_future(meeting.ask(1)))
+        await asyncio.sleep(0)
+
+    left: list[asyncio.Future[int]] = []
+    loop.run_until_complete(leave())
+    loop.close()
+    assert asyncio.run(asyncio.wait_for(meeting.ask(2), 10)) == 2
