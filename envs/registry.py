@@ -122,8 +122,11 @@ def _import(path: str) -> object:
     module_name, _, attribute = path.partition(":")
     try:
         module = importlib.import_module(module_name)
-    except ImportError as error:
-        raise EnvironmentSpecError(f"env.kind: cannot import {module_name!r} of {path!r}: {error}") from error
+    except Exception as error:  # whatever somebody's module does when it runs
+        reason = str(error) if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
+        raise EnvironmentSpecError(
+            f"env.kind: cannot import {module_name!r} of {path!r}: {reason}"
+        ) from error
     if not hasattr(module, attribute):
         raise EnvironmentSpecError(f"env.kind: module {module_name!r} has no {attribute!r}")
     return getattr(module, attribute)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import TYPE_CHECKING, Literal, Self
 
 from pydantic import Field, model_validator
@@ -19,13 +20,13 @@ if TYPE_CHECKING:
 class TinyConfig(Settings):
     """A small Qwen3 model, built with random weights."""
 
-    hidden_size: int = Field(default=128, ge=8)
-    layers: int = Field(default=2, ge=1)
+    hidden_size: int = Field(default=128, ge=8, le=65_536)
+    layers: int = Field(default=2, ge=1, le=1024)
     heads: int = Field(default=4, ge=1)
     """Query heads; a divisor of hidden_size."""
     kv_heads: int = Field(default=2, ge=1)
     """Key and value heads; a divisor of heads."""
-    intermediate_size: int = Field(default=256, ge=8)
+    intermediate_size: int = Field(default=256, ge=8, le=262_144)
     init_std: float = Field(default=0.06, gt=0)
     """Standard deviation of the matrices; 0.02 learns too slowly at this width."""
     context_tokens: int = Field(default=4096, ge=16)
@@ -62,7 +63,7 @@ class ModelConfig(Settings):
     """Of the weights; "auto" is bfloat16 on a GPU under an adapter, and float32 otherwise: full weights of
     half precision lose small updates in rounding. An adapter itself is float32 always."""
     attn_implementation: Literal["sdpa", "eager", "flash_attention_2"] = "sdpa"
-    lora_rank: int = Field(default=0, ge=0)
+    lora_rank: int = Field(default=0, ge=0, le=65_536)
     """Rank of the LoRA adapter; 0 trains the full weights."""
     lora_alpha: float = Field(default=32.0, gt=0)
     lora_targets: tuple[str, ...] | Literal["all-linear"] = "all-linear"
@@ -128,7 +129,7 @@ def resolve_device(name: str) -> torch.device:
         raise ModelError(
             f"model.device: unknown device {name!r}; use auto, cpu, cuda, cuda:N or mps"
         ) from error
-    if not there.get(device.type, True):
+    if not there.get(device.type, False):
         kind = device.type.upper()
         raise ModelError(f"model.device: {name!r}, but torch sees no {kind} device; use cpu or auto")
     return device
@@ -200,18 +201,28 @@ def _load_checkpoint(
             f"model.name_or_path: no model in {name!r} (no config.json there); give a folder or a hub id"
         )
     source = str(path) if path.is_dir() else name
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(source)
+    try:  # unless told not to, transformers asks at the terminal whether to run the code in a model's folder
+        tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
         model = AutoModelForCausalLM.from_pretrained(
-            source, dtype=dtype, attn_implementation=config.attn_implementation
+            source,
+            dtype=dtype,
+            attn_implementation=config.attn_implementation,
+            trust_remote_code=False,
         )
-    except (OSError, ValueError, ImportError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    except Exception as error:  # whatever its readers raise at a folder that is damaged
+        reason = _first_line(error)
         raise ModelError(
             f"model.name_or_path: cannot load {name!r}: {reason} Give a folder with the model, or check the "
             "id and the connection to the hub"
         ) from error
     return model, tokenizer
+
+
+def _first_line(error: Exception) -> str:
+    """Return what an error of transformers says first; torch's advice to run a pickle is not passed on."""
+    if isinstance(error, UnpicklingError):
+        return "its weights are no plain tensors."
+    return next(iter(str(error).strip().splitlines()), "") or type(error).__name__
 
 
 __all__ = [

@@ -40,6 +40,7 @@ number = 5
 @pytest.fixture
 def own(tmp_path, monkeypatch):
     (tmp_path / "my_own_env.py").write_text(OWN)
+    (tmp_path / "broken_env.py").write_text("1 / 0")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "my_own_env", raising=False)
 
@@ -57,6 +58,8 @@ def test_own_environment_by_dotted_path():
     [
         ("my_own_env:Nobody", {}, "has no 'Nobody'"),
         ("no_such_module_here:X", {}, "cannot import 'no_such_module_here'"),
+        ("..:X", {}, "cannot import '..' of '..:X': TypeError"),
+        ("broken_env:X", {}, "cannot import 'broken_env' of 'broken_env:X': ZeroDivisionError: "),
         ("my_own_env:NoGrade", {}, "no method 'grade'"),
         ("my_own_env:OldGrade", {}, "grade has another signature"),
         ("my_own_env:Nameless", {}, "no text attribute 'name'"),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -159,6 +162,7 @@ def test_lora_trains_the_adapter_alone():
         ({"name_or_path": "./nothing-here"}, r"no config\.json there"),
         ({"name_or_path": "nobody-0/nothing-0"}, r"model\.name_or_path: cannot load 'nobody-0/nothing-0': "),
         ({"tiny": {}, "device": "gpu7"}, r"model\.device: unknown device 'gpu7'"),
+        ({"tiny": {}, "device": "meta"}, r"model\.device: 'meta', but torch sees no META device"),
         ({"tiny": {}, "lora_rank": 2, "lora_targets": ["w"]}, r"model\.lora_targets: .*'w'"),
     ],
 )
@@ -166,6 +170,65 @@ def test_what_cannot_be_loaded_says_why_in_one_line(fields, message):
     with pytest.raises(ModelError, match=message) as caught:
         load_model(ModelConfig(**fields), seed=0)
     assert "\n" not in str(caught.value)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with a tiny model and its tokenizer."""
+    for part in load_model(ModelConfig(tiny=TinyConfig(hidden_size=16), device="cpu"), vocabulary=(), seed=0):
+        part.save_pretrained(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("config.json", b"[]"),
+        ("tokenizer.json", b"{}"),
+        ("tokenizer_config.json", b"[" * 100_000),
+        ("model.safetensors", b"\xff" * 100),
+    ],
+)
+def test_a_damaged_model_is_one_line(folder, name, data):
+    (folder / name).write_bytes(data)
+    with pytest.raises(ModelError, match=r"^model\.name_or_path: cannot load '.*': .") as caught:
+        load_model(ModelConfig(name_or_path=str(folder), device="cpu"), seed=0)
+    assert "\n" not in str(caught.value)
+
+
+class Touches:
+    """Unpickled, it makes a file: code in the place of data."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.path),)
+
+
+def test_code_among_the_weights_is_never_run_nor_advised(folder):
+    (folder / "model.safetensors").unlink()
+    torch.save({"a": Touches(folder / "made")}, folder / "pytorch_model.bin")
+    with pytest.raises(ModelError, match=r": its weights are no plain tensors\. Give a folder"):
+        load_model(ModelConfig(name_or_path=str(folder), device="cpu"), seed=0)
+    assert not (folder / "made").exists()
+
+
+def test_code_in_a_models_folder_is_never_run_and_nobody_is_asked(folder, monkeypatch):
+    (folder / "theirs.py").write_text(f"import os\nos.mkdir({str(folder / 'made')!r})\nclass C: pass\n")
+    names = {
+        "AutoConfig": "theirs.C",
+        "AutoModelForCausalLM": "theirs.C",
+        "AutoTokenizer": ["theirs.C", None],
+    }
+    for name in ("config.json", "tokenizer_config.json"):
+        fields = json.loads((folder / name).read_text()) | {"auto_map": names}
+        fields = fields | ({"model_type": "theirs"} if name == "config.json" else {"tokenizer_class": "C"})
+        (folder / name).write_text(json.dumps(fields))
+    monkeypatch.setattr("builtins.input", lambda *_: "y")
+    with pytest.raises(ModelError, match="contains custom code"):
+        load_model(ModelConfig(name_or_path=str(folder), device="cpu"), seed=0)
+    assert not (folder / "made").exists()
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
@@ -208,6 +271,9 @@ def test_auto_takes_the_gpu_that_is_there_and_halves_only_what_is_not_trained(
         ({"tiny": {"heads": 3}}, "heads: 3 must divide hidden_size 128"),
         ({"tiny": {"heads": 8, "kv_heads": 3}}, "kv_heads: 3 must divide heads 8"),
         ({"tiny": {"hiden_size": 8}}, "did you mean 'hidden_size'"),
+        ({"tiny": {"hidden_size": 10**20}}, r"tiny\.hidden_size\n.* less than or equal to"),
+        ({"tiny": {"layers": 10**8}}, r"tiny\.layers\n.* less than or equal to"),
+        ({"tiny": {}, "lora_rank": 10**20}, r"lora_rank\n.* less than or equal to"),
     ],
 )
 def test_impossible_configurations(fields, message):
