@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from debate.config import DebateConfig
 from debate.escape import clean, without_private
+from debate.parsing.boxed import last_boxed
 from debate.types import FailureReason, Span, Turn, TurnId
 
 
@@ -13,7 +14,8 @@ from debate.types import FailureReason, Span, Turn, TurnId
 class Shown:
     """The public part of a turn, not yet escaped. None stands for what could not be read.
 
-    Comparisons, thinking, persona and seat are no part of it (D10, D13).
+    Comparisons, thinking, persona and seat are no part of it (D10, D13). ``answer`` is read from the public
+    solution: a cut text keeps it, and must not show what the whole one hides.
     """
 
     id: TurnId
@@ -37,12 +39,13 @@ def public_part(turn: Turn, *, strip: bool = True) -> Shown:
         public = without_private(clean(span.of(text)))
         return (public.strip() if strip else public) if public.strip() else None
 
+    solution = inside("solution", turn.parsed.solution)
     return Shown(
         turn.id,
         turn.handle,
-        inside("solution", turn.parsed.solution),
+        solution,
         inside("evaluation", turn.parsed.evaluation),
-        turn.parsed.answer,
+        last_boxed(solution) if solution is not None else None,
     )
 
 

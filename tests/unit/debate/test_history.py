@@ -44,6 +44,24 @@ def test_what_of_a_turn_is_public(text, solution, evaluation):
     assert (seen.solution, seen.evaluation) == (solution, evaluation)
 
 
+@pytest.mark.parametrize(
+    ("solution", "answer"),
+    [
+        ("so \\boxed{4}", "4"),
+        ("so \\boxed{4<comparison>K7 > Q2</comparison>}", "4"),
+        ("so \\boxed{3} <think>or \\boxed{5}?</think>", "3"),
+        ("<think>\\boxed{5}</think> no", None),
+        ("so \\boxed{\u200b4}", "4"),
+    ],
+)
+def test_an_answer_kept_from_a_cut_text_shows_nothing_that_the_whole_one_hides(solution, answer):
+    seen = seen_text(f"<solution>{solution}</solution>")
+    assert seen.answer == answer
+    assert shorten("long " * 99 + str(seen.solution), 20, answer=seen.answer, mark="...").endswith(
+        "..." if answer is None else f"...\\boxed{{{answer}}}"
+    )
+
+
 def test_blanks_stay_where_the_prompt_set_says_so():
     assert seen_text("<solution> 4 </solution>", strip=False).solution == " 4 "
 
