@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import signal
 import sys
@@ -19,7 +20,6 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    help="Multi-agent debate reinforcement learning for reasoning models.",
     epilog="A mistake in a recipe or file is one line and exit code 2; DEBATE_TRACEBACK=1 shows where.",
 )
 
@@ -28,9 +28,24 @@ Overrides = Annotated[
     typer.Argument(
         metavar="KEY=VALUE",
         help="e.g. learner.lr=1e-5; KEY=none takes the recipe's value away, so that the default counts. "
-        "A run's config.toml lists the keys that are set.",
+        "`debate keys` lists them all.",
     ),
 ]
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"debate {importlib.metadata.version('debate-rl')}")
+        raise typer.Exit
+
+
+@app.callback()
+def about(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Multi-agent debate reinforcement learning for reasoning models."""
 
 
 @app.command()
@@ -107,6 +122,18 @@ def tokens(
     from commands.tokens import run_tokens
 
     run_tokens(run, debate, turn=turn, json_path=json, overrides=overrides or [])
+
+
+@app.command()
+def keys(
+    part: Annotated[
+        str | None, typer.Argument(help="A key, a table such as learner, or a word to look for.")
+    ] = None,
+) -> None:
+    """List the keys of a recipe with type, default and meaning."""
+    from commands.keys import run_keys
+
+    run_keys(part)
 
 
 def run() -> None:

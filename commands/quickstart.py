@@ -118,7 +118,8 @@ def snapshot(session: Session) -> Snapshot:
     from learner.metrics.judge_benchmark import judge_accuracy
 
     config = session.config
-    session.evaluate(session.step)
+    if session.step not in session.evaluations:
+        session.evaluate(session.step)
     greedy, sampled = (
         judge_accuracy(
             session.policy,

@@ -24,6 +24,8 @@ def load_dotted(path: str, *, key: str) -> object:
         module = import_module(module_name)
     except Exception as error:  # whatever somebody's module does when it runs
         reason = f"{type(error).__name__}: {error}"
+        if isinstance(error, ModuleNotFoundError) and error.name == module_name.partition(".")[0]:
+            reason += "; PYTHONPATH=. finds the modules of this folder"
         raise ValueError(f"{key}: cannot import {module_name!r} of {path!r}: {reason}") from error
     if not hasattr(module, name):
         raise ValueError(f"{key}: the module {module_name!r} has no {name!r}")

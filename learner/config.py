@@ -98,6 +98,7 @@ class Config(Settings):
     """Everything a run needs, as written in a TOML recipe."""
 
     seed: int = 0
+    """Every draw of a run comes from it."""
     run: RunConfig = RunConfig()
     env: EnvConfig = EnvConfig()
     held_out: HeldOutConfig = HeldOutConfig()

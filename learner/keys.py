@@ -1,10 +1,12 @@
-"""Dotted keys of a configuration: which there are, and which take the word "none" as a value."""
+"""Dotted keys of a configuration: which there are, what they mean, which take the word "none" as a value."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import Any, get_args, get_origin
+from typing import Any, NamedTuple, get_args, get_origin
+
+from pydantic.fields import FieldInfo
 
 from debate.settings import Settings
 
@@ -41,14 +43,31 @@ def takes_none_as_a_word(kind: Any) -> bool:
 def check_key(model: type[Settings], key: str) -> None:
     """ValueError when a dotted key (or table) is none of the model's; the message has the nearest one."""
     if key_type(model, key.split(".")) is None:
-        near = get_close_matches(key, _all_keys(model), n=1)
+        near = get_close_matches(key, all_keys(model), n=1)
         hint = f"; did you mean {near[0]!r}?" if near else "; keys are written as in learner.lr"
         raise ValueError(f"no key is named {key!r}{hint}")
 
 
-def _all_keys(model: type[Settings], prefix: str = "") -> Iterator[str]:
+class Key(NamedTuple):
+    """A field, and the value it has where nothing is set; PydanticUndefined where it must be set."""
+
+    field: FieldInfo
+    default: object
+
+
+def all_keys(model: type[Settings], settings: object = None) -> dict[str, Key]:
+    """Return every dotted key, a table before the keys in it; ``settings`` are a table's own defaults.
+
+    >>> from learner.advantages import AdvantageConfig
+    >>> keys = all_keys(AdvantageConfig)
+    >>> list(keys)[:2], keys["peer.scale"].default, keys["truth.scale"].default
+    (['peer', 'peer.baseline'], 'none', 'group')
+    """
+    found: dict[str, Key] = {}
     for name, field in model.model_fields.items():
-        yield prefix + name
+        default = getattr(settings, name) if isinstance(settings, model) else field.default
+        found[name] = Key(field, default)
         for inner in (field.annotation, *get_args(field.annotation)):
             if isinstance(inner, type) and issubclass(inner, Settings):
-                yield from _all_keys(inner, f"{prefix}{name}.")
+                found |= {f"{name}.{key}": value for key, value in all_keys(inner, default).items()}
+    return found

@@ -21,15 +21,19 @@ class TinyConfig(Settings):
     """A small Qwen3 model, built with random weights."""
 
     hidden_size: int = Field(default=128, ge=8, le=65_536)
+    """Width of the model."""
     layers: int = Field(default=2, ge=1, le=1024)
+    """Transformer blocks."""
     heads: int = Field(default=4, ge=1)
     """Query heads; a divisor of hidden_size."""
     kv_heads: int = Field(default=2, ge=1)
     """Key and value heads; a divisor of heads."""
     intermediate_size: int = Field(default=256, ge=8, le=262_144)
+    """Width inside the MLPs."""
     init_std: float = Field(default=0.06, gt=0)
     """Standard deviation of the matrices; 0.02 learns too slowly at this width."""
     context_tokens: int = Field(default=4096, ge=16)
+    """Longest prompt plus completion."""
     pieces: tuple[str, ...] = ()
     """Texts that get a token of their own, beside section tags, handles and the synthetic family's words."""
     fallback: Fallback = "bytes"
@@ -63,9 +67,11 @@ class ModelConfig(Settings):
     """Of the weights; "auto" is bfloat16 on a GPU under an adapter, and float32 otherwise: full weights of
     half precision lose small updates in rounding. An adapter itself is float32 always."""
     attn_implementation: Literal["sdpa", "eager", "flash_attention_2"] = "sdpa"
+    """How transformers computes attention."""
     lora_rank: int = Field(default=0, ge=0, le=65_536)
     """Rank of the LoRA adapter; 0 trains the full weights."""
     lora_alpha: float = Field(default=32.0, gt=0)
+    """The adapter's output is scaled by alpha / rank."""
     lora_targets: tuple[str, ...] | Literal["all-linear"] = "all-linear"
     """Names of the modules that get an adapter."""
 
