@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
-from collections.abc import Coroutine, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import TypeVar
 
 from debate.config import DebateConfig
 from debate.fitting import Entry, View, entry, room_for_prompt
@@ -19,6 +15,7 @@ from debate.seeds import derive_seed
 from debate.showing import public_part, rounds_held
 from debate.summary import summarize
 from debate.table import Table, set_table
+from debate.tasks import run_async, stops_released, together
 from debate.types import (
     Completion,
     Debate,
@@ -32,8 +29,6 @@ from debate.types import (
     TurnId,
     Vote,
 )
-
-T = TypeVar("T")
 
 
 async def hold_debate(
@@ -53,7 +48,7 @@ async def hold_debate(
     exception of a policy ends the debate and is raised here; PromptTooLongError when a prompt can not be cut
     to fit.
     """
-    with seat_at(policy):
+    with seat_at(policy), stops_released():
         called = name or debate_name(seed, problem.id)
         return await _debate(problem, policy, config, seed, called, summarizer or policy)
 
@@ -74,7 +69,7 @@ async def _debate(
         requests = [
             _request(table, seen, TurnId(agent, round_), seed, name) for agent, seen in enumerate(views)
         ]
-        replies = await _together([policy.sample(request) for request in requests])
+        replies = await together([policy.sample(request) for request in requests])
         spoken = [
             read_turn(table, request, seen, reply, in_thinking=opens_thinking(policy, request.messages))
             for request, seen, reply in zip(requests, views, replies, strict=True)
@@ -165,16 +160,6 @@ def run_debates(
     )
 
 
-def run_async(call: Coroutine[object, object, T]) -> T:
-    """Run a coroutine to its end; in a thread where an event loop already runs, as in notebooks."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(call)
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="debate") as thread:
-        return thread.submit(contextvars.copy_context().run, asyncio.run, call).result()
-
-
 async def hold_debates(
     problems: Sequence[Problem],
     policy: Policy,
@@ -196,12 +181,12 @@ async def hold_debates(
                 name = debate_name(index, problem.id)
                 held[index] = await _debate(problem, policy, config, own_seed, name, summarizer or policy)
 
-    with ExitStack() as all_seats:  # every seat is taken before the first request
+    with stops_released(), ExitStack() as all_seats:  # every seat is taken before the first request
         seats = [
             all_seats.enter_context(_taken(policy))
             for _ in range(min(len(problems), max_live or len(problems)))
         ]
-        await _together([keep_seat(seat) for seat in seats])
+        await together([keep_seat(seat) for seat in seats])
     return [held[index] for index in range(len(problems))]
 
 
@@ -219,15 +204,3 @@ def _taken(policy: Policy) -> ExitStack:
     with ExitStack() as stack:
         stack.enter_context(seat_at(policy))
         return stack.pop_all()
-
-
-async def _together(calls: Sequence[Coroutine[object, object, T]]) -> list[T]:
-    """Await all calls at once; the first exception is raised once the others are cancelled and ended."""
-    tasks = [asyncio.create_task(call) for call in calls]
-    try:
-        return list(await asyncio.gather(*tasks))
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        raise

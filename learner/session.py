@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from debate.history import check_fits
-from debate.hold import run_async
 from debate.policies.local import LocalPolicy
 from debate.policies.own import own_policy
 from debate.prompts import raw_prompt
 from debate.seeds import derive_seed
+from debate.tasks import run_async
 from debate.types import Policy
 from learner.config import Config
 from learner.losses import find_loss

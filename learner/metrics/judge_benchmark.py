@@ -7,7 +7,6 @@ solution, and the judge sees its own earlier solution too, as in a debate.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
@@ -17,11 +16,12 @@ from typing import Any
 from debate import Completion, DebateConfig, Policy, Problem, SampleRequest
 from debate.fitting import Room, View, entry
 from debate.history import view
-from debate.hold import read_turn, run_async
+from debate.hold import read_turn
 from debate.optional import opens_thinking
 from debate.seeds import derive_seed
 from debate.showing import Shown
 from debate.table import Table, set_table
+from debate.tasks import run_async, stops_released, together
 from debate.types import TurnId
 from learner.metrics.statistics import Estimate, clustered_mean
 
@@ -94,7 +94,8 @@ def _solution(family: str, problem: Problem, rng: Random, *, right: bool) -> str
 
 async def _ask(policy: Policy, requests: Sequence[SampleRequest], *, greedy: bool) -> list[Completion]:
     asked = [replace(request, temperature=0.0) if greedy else request for request in requests]
-    return await asyncio.gather(*(policy.sample(request) for request in asked))
+    with stops_released():
+        return await together([policy.sample(request) for request in asked])
 
 
 def _prefers(policy: Policy, pair: tuple[Table, SampleRequest, View, str], reply: Completion) -> float:

@@ -1,6 +1,7 @@
 """The protocol: who is asked what and when, which votes count, and how debates run beside one another."""
 
 import asyncio
+import gc
 from contextlib import contextmanager
 from random import Random
 
@@ -263,6 +264,33 @@ def test_an_exception_is_raised_as_it_is_and_the_others_are_cancelled():
     assert ended.count("000000:p") == 3
     with pytest.raises(ConnectionError):
         asyncio.run(hold_debate(PROBLEM, Failing(1), DebateConfig(), seed=3, name="000001:p"))
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("where", ["sample", "seat"])
+def test_a_stop_within_a_task_ends_the_others_and_is_told_once(stop, where, caplog, monkeypatch):
+    ended = []
+
+    class Stopping(Slow):
+        async def sample(self, request):
+            if where == "sample" and request.debate.startswith("000001"):
+                raise stop
+            try:
+                await asyncio.sleep(60 if request.debate.startswith("000000") else 0)
+            finally:
+                ended.append(request.debate)
+            return Completion((), (), (), SILENT, "stop", 0)
+
+    def reading(turn, handles):
+        raise stop
+
+    if where == "seat":  # in what the debate does with a reply
+        monkeypatch.setattr("debate.hold.votes_of", reading)
+    with pytest.raises(stop):
+        run_debates([PROBLEM] * 3, Stopping(1), DebateConfig(num_rounds=2), seed=3)
+    gc.collect()
+    assert ended.count("000000:p") == 3
+    assert caplog.messages == []  # asyncio logs a task's exception that nobody took
 
 
 def test_debates_run_where_a_loop_already_runs():
