@@ -14,6 +14,8 @@ from debate.settings import Settings
 from learner.keys import key_type, takes_none_as_a_word
 
 S = TypeVar("S", bound=Settings)
+DEEPEST = 32
+"""Parts of a dotted key, free tables within included."""
 
 
 class ConfigError(ValueError):
@@ -52,6 +54,8 @@ def read_toml(path: Path) -> dict[str, object]:
         raise ConfigError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
+    except (RecursionError, ValueError) as error:  # nested too deeply, or a number of thousands of digits
+        raise ConfigError(f"{path}: cannot be read as TOML: {error}") from error
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
 
@@ -73,6 +77,10 @@ def parse_override(text: str) -> tuple[list[str], object]:
         value: object = tomllib.loads(f"value = {raw}")["value"]
     except tomllib.TOMLDecodeError:
         value = None if raw.strip() == "none" else raw
+    except (RecursionError, ValueError) as error:
+        raise ConfigError(f"{key}: {raw[:40]!r}... cannot be read as TOML: {error}") from error
+    if key.count(".") >= DEEPEST:
+        raise ConfigError(f"{key[:40]!r}...: no key has so many parts")
     return [part.strip() for part in key.split(".")], value
 
 

@@ -70,7 +70,8 @@ def find_debate(run: Path, step: int, place: int) -> Record:
     record = next(islice(read_records(shards[step]), place, None), None)
     if record is None:
         count = sum(1 for _ in read_records(shards[step]))
-        raise ValueError(f"{run}: step {step} has debates 0 to {count - 1}, and no {place}")
+        known = f"debates 0 to {count - 1}, and no {place}" if count else "no debates"
+        raise ValueError(f"{run}: step {step} has {known}")
     return record
 
 

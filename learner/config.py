@@ -23,7 +23,7 @@ from rewards import RewardConfig, check_scheme
 class RunConfig(Settings):
     """Where the run lives."""
 
-    dir: str = "runs/debate"
+    dir: str = Field(default="runs/debate", min_length=1)
     """The run folder; made when missing. Nothing in it is ever overwritten by another configuration."""
     allow_changes: tuple[str, ...] = ()
     """Keys or tables, as in ("learner.lr", "held_out"), in which a run may go on with other values than it

@@ -41,7 +41,7 @@ class LearnerConfig(Settings):
     None does not. For samplers whose log-probabilities are not the trainer's: look at ``mismatch_kl``."""
     max_staleness: int | None = Field(default=None, ge=0)
     """Drop rows sampled from weights more than so many steps old; None keeps all."""
-    lr: float = Field(default=3e-5, gt=0)
+    lr: float = Field(default=3e-5, gt=0, le=100)
     """Peak learning rate."""
     betas: tuple[float, float] = (0.9, 0.95)
     """AdamW's decay rates."""

@@ -107,6 +107,21 @@ def test_an_override_without_key_or_value_says_how_it_is_written(text):
 
 
 @pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("seed=" + "[" * 100_000, "seed: '[[[[[[[[[["),
+        ("seed=" + "1" * 5000, "cannot be read as TOML: Exceeds the limit"),
+        (".".join("a" * 40_000) + "=1", "no key has so many parts"),
+    ],
+)
+def test_an_override_without_end_is_one_short_line(text, told):
+    with pytest.raises(ConfigError) as caught:
+        apply_overrides({}, [text])
+    assert told in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize(
     ("content", "overrides", "told"),
     [
         ("", [], "name: is missing and has no default; set it in the file, or as name=<value> (and 1 more)"),

@@ -17,7 +17,7 @@ def printed(capsys, part):
 
 def test_a_key_comes_with_type_bound_default_and_meaning(capsys):
     out = printed(capsys, "learner.lr")
-    assert out.startswith("learner.lr = 3e-05  (float, > 0)\n    Peak learning rate.")
+    assert out.startswith("learner.lr = 3e-05  (float, > 0, <= 100)\n    Peak learning rate.")
     assert "\nlearner." not in out
 
 
