@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Protocol, cast
 
+from debate.dotted import load_dotted
 from debate.types import Problem
 from envs.catalog import DATA_SETS
 from envs.choices import letter_of
@@ -119,17 +119,10 @@ def _refuse_options(kind: str, given: dict[str, object]) -> None:
 
 
 def _import(path: str) -> object:
-    module_name, _, attribute = path.partition(":")
     try:
-        module = importlib.import_module(module_name)
-    except Exception as error:  # whatever somebody's module does when it runs
-        reason = str(error) if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
-        raise EnvironmentSpecError(
-            f"env.kind: cannot import {module_name!r} of {path!r}: {reason}"
-        ) from error
-    if not hasattr(module, attribute):
-        raise EnvironmentSpecError(f"env.kind: module {module_name!r} has no {attribute!r}")
-    return getattr(module, attribute)
+        return load_dotted(path, key="env.kind")
+    except ValueError as error:
+        raise EnvironmentSpecError(str(error)) from error
 
 
 def _build(kind: str, factory: object, given: dict[str, object]) -> object:
