@@ -23,8 +23,8 @@ from pathlib import Path
 import tomli_w
 from pydantic import BaseModel, ValidationError
 
-from learner.runs.provenance import machine, source_commit, versions
 from learner.runs.changes import Change, ChangeRules, differences, refusal
+from learner.runs.provenance import machine, source_commit, versions
 
 LOCK = ".lock"
 NOT_YET_A_RUN = (LOCK, "run.json", ".run.json.new", ".config.toml.new")

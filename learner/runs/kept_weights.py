@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from debate.seeds import derive_seed
-from learner.runs.checkpoint import CheckpointError, damage, latest_good, load_checkpoint
-from learner.runs.checkpoint_folder import checkpoints
 from learner.config import Config
 from learner.models import load_model
+from learner.runs.checkpoint import CheckpointError, damage, latest_good, load_checkpoint
+from learner.runs.checkpoint_folder import checkpoints
 from learner.warm_start.vocabulary import tiny_vocabulary
 
 WARM_START = "warm_start"
