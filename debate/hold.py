@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -143,6 +143,8 @@ def run_debates(
     seed: int,
     max_live: int | None = None,
     summarizer: Policy | None = None,
+    held: Mapping[int, Debate] | None = None,
+    on_debate: Callable[[int, Debate], None] | None = None,
 ) -> list[Debate]:
     """Hold one debate for each problem of the list, at the same time, and return them in the list's order.
 
@@ -150,13 +152,24 @@ def run_debates(
     list and the problem's id. Every debate goes on as soon as its own round is complete; ``max_live`` bounds
     how many are open at a time, and ``summarizer`` is as in ``hold_debate``, one for all. Works where an
     event loop already runs, as in notebooks, by using a thread.
+    ``held``: debates by their places in the list that were held before and are not held again;
+    ``on_debate`` is told place and debate as each ends, in the order in which they do.
     The first exception of the policy cancels the other debates and is raised here.
     """
     if max_live is not None and max_live < 1:
         raise ValueError(f"max_live must be at least 1 or None, got {max_live}")
 
     return run_async(
-        hold_debates(problems, policy, config, seed=seed, max_live=max_live, summarizer=summarizer)
+        hold_debates(
+            problems,
+            policy,
+            config,
+            seed=seed,
+            max_live=max_live,
+            summarizer=summarizer,
+            held=held,
+            on_debate=on_debate,
+        )
     )
 
 
@@ -168,26 +181,34 @@ async def hold_debates(
     seed: int,
     max_live: int | None = None,
     summarizer: Policy | None = None,
+    held: Mapping[int, Debate] | None = None,
+    on_debate: Callable[[int, Debate], None] | None = None,
 ) -> list[Debate]:
     """Do what ``run_debates`` does, inside an event loop."""
-    held: dict[int, Debate] = {}
-    waiting = iter(enumerate(problems))
+    found = dict(held or {})
+    places = [place for place in range(len(problems)) if place not in found]
+    waiting = iter(places)
 
     async def keep_seat(seat: ExitStack) -> None:
         """Hold debates from one seat until none is waiting."""
         with seat:
-            for index, problem in waiting:
-                own_seed = derive_seed(seed, "debate", index, problem.id)
-                name = debate_name(index, problem.id)
-                held[index] = await _debate(problem, policy, config, own_seed, name, summarizer or policy)
+            for place in waiting:
+                problem = problems[place]
+                own_seed, name = place_seed(seed, place, problem), debate_name(place, problem.id)
+                found[place] = await _debate(problem, policy, config, own_seed, name, summarizer or policy)
+                if on_debate is not None:
+                    on_debate(place, found[place])
 
     with stops_released(), ExitStack() as all_seats:  # every seat is taken before the first request
-        seats = [
-            all_seats.enter_context(_taken(policy))
-            for _ in range(min(len(problems), max_live or len(problems)))
-        ]
+        count = min(len(places), max_live or len(places))
+        seats = [all_seats.enter_context(_taken(policy)) for _ in range(count)]
         await together([keep_seat(seat) for seat in seats])
-    return [held[index] for index in range(len(problems))]
+    return [found[place] for place in range(len(problems))]
+
+
+def place_seed(seed: int, place: int, problem: Problem) -> int:
+    """Return the seed of the debate at a place of the list that ``run_debates`` was given."""
+    return derive_seed(seed, "debate", place, problem.id)
 
 
 def debate_name(number: int, problem_id: str) -> str:

@@ -293,6 +293,29 @@ def test_a_stop_within_a_task_ends_the_others_and_is_told_once(stop, where, capl
     assert caplog.messages == []  # asyncio logs a task's exception that nobody took
 
 
+def test_debates_that_were_held_are_not_held_again_and_the_others_are_as_they_would_be():
+    class Counting(Slow):
+        def __init__(self):
+            super().__init__(1)
+            self.asked = set()
+
+        async def sample(self, request):
+            self.asked.add(request.debate)
+            return Completion((), (), (), f"<solution>{request.seed}</solution>", "stop", 0)
+
+    told = {}
+    whole = run_debates(
+        [PROBLEM] * 4, Counting(), DebateConfig(num_rounds=1), seed=3, on_debate=told.__setitem__
+    )
+    assert [told[place] for place in range(4)] == whole
+    policy = Counting()
+    again = run_debates(
+        [PROBLEM] * 4, policy, DebateConfig(num_rounds=1), seed=3, held={0: whole[0], 2: whole[2]}, max_live=1
+    )
+    assert again == whole
+    assert policy.asked == {"000001:p", "000003:p"}
+
+
 def test_debates_run_where_a_loop_already_runs():
     async def notebook_cell():
         return run_debates([PROBLEM] * 2, ScriptedPolicy({}, default=SILENT), DebateConfig(), seed=1)
