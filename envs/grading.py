@@ -62,6 +62,7 @@ class Grader:
         if workers < 1 or limit_s <= 0 or memory_mb < 256:
             got = f"{workers}, {limit_s}, {memory_mb}"
             raise ValueError(f"a grader needs workers >= 1, limit_s > 0, memory_mb >= 256; got {got}")
+        self.limit_s = limit_s
         self._pool = Pool(size=workers, limit_s=limit_s, memory_mb=memory_mb)
         self._cache: OrderedDict[tuple[str, str, str], Grade] = OrderedDict()
         self._lock = threading.Lock()

@@ -1,0 +1,280 @@
+"""How far the grader can be trusted, and what it costs, beside math-verify in the same run.
+
+Every row of ``graded_answers.jsonl`` is graded under the settings that ``SETTINGS`` gives its source: no
+choice by row. Disagreements are listed. "raw" gives math-verify the text as it is; "wrapped" gives it the
+answer that ours extracted, as ``$...$``. Throughput is on distinct pairs of answer and gold answer, extracted
+beforehand for both, with a cold cache; "whole_reply" has both read whole replies. About half a minute.
+
+    DEBATE_TEST_DATA=folder .venv/bin/python benchmarks/grading.py --json figures.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from math_verify_process import MathVerify
+from report import Figure, parser, report
+
+from envs import Grade, Grader, GradeStatus, extract
+from envs.types import GradeKind, Mode
+
+Row = Mapping[str, Any]
+OVER_S = 0.5
+FRESH = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What is fixed for one source."""
+
+    mode: Mode = "lenient"
+    kind: GradeKind = "auto"
+
+
+SETTINGS: tuple[tuple[str, Setting], ...] = (("", Setting()),)
+"""The first entry whose text opens the row's source counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """Verdicts (None where nothing was graded) and their seconds, in the order of the rows."""
+
+    verdicts: list[bool | None]
+    seconds: list[float]
+
+
+def main() -> None:
+    """Print the disagreements, then the figures."""
+    args = arguments()
+    with Grader(workers=1) as grader, MathVerify() as library:
+        grader.warm()
+        figures = [
+            *graded(rows_of(args.data, "graded_answers"), grader, library),
+            *outputs(args.data, grader),
+            *hostile(rows_of(args.data, "hostile_answers"), grader),
+            *throughput(args.data, library),
+        ]
+    report(
+        "grading: ours beside math-verify; ms: low is the median, high is p99",
+        figures,
+        args.json,
+    )
+
+
+def arguments() -> argparse.Namespace:
+    result = parser("Agreement, safety and speed of the grader.")
+    folder = os.environ.get("DEBATE_TEST_DATA")
+    result.add_argument("--data", type=Path, default=folder, required=not folder, help="the data folder")
+    args = result.parse_args()
+    args.data = Path(args.data)
+    return args
+
+
+def rows_of(data: Path, name: str) -> list[Row]:
+    with (data / f"{name}.jsonl").open(encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+def setting_of(source: str) -> Setting:
+    return next(setting for start, setting in SETTINGS if source.startswith(start))
+
+
+def judged(row: Row, grader: Grader) -> Grade:
+    """Return our grade of a row of graded answers, under its source's setting."""
+    setting = setting_of(row["source"])
+    if row["kind"] == "answer":
+        return grader.same_answer(row["pred"], row["gold"], kind=setting.kind)
+    return grader.grade(row["pred"], row["gold"], mode=setting.mode, kind=setting.kind)
+
+
+def graded(rows: Sequence[Row], grader: Grader, library: MathVerify) -> list[Figure]:
+    """Return agreement and time of ours, math-verify raw and math-verify wrapped."""
+    grades = [judged(row, grader) for row in rows]
+    ours = Timed([known(grade) for grade in grades], [grade.seconds for grade in grades])
+    raw = timed(library.ask(row["gold"], row["pred"]) for row in rows)
+    wrapped = timed(library.ask(dollars(row["gold"]), dollars(answer_of(row))) for row in rows)
+    list_disagreements(rows, grades)
+    by_source(rows, {"ours": ours, "raw": raw, "wrapped": wrapped})
+    figures = figures_of("graded", ours, rows)
+    return [
+        *figures,
+        *figures_of("math_verify_raw", raw, rows),
+        *figures_of("math_verify_wrapped", wrapped, rows),
+    ]
+
+
+def figures_of(name: str, found: Timed, rows: Sequence[Row]) -> list[Figure]:
+    n = len(rows)
+    agree = sum(right(v) == row["expected"] for v, row in zip(found.verdicts, rows, strict=True))
+    false = sum(right(v) and not row["expected"] for v, row in zip(found.verdicts, rows, strict=True))
+    return [
+        Figure(f"{name}_agreement", agree / n, "share", n),
+        Figure(f"{name}_false_positives", false, "rows", n),
+        milliseconds(f"{name}_ms", found.seconds),
+    ]
+
+
+def milliseconds(name: str, seconds: Sequence[float]) -> Figure:
+    ordered = sorted(1000 * s for s in seconds)
+    return Figure(
+        name, median(ordered), "ms", len(ordered), median(ordered), ordered[int(0.99 * (len(ordered) - 1))]
+    )
+
+
+def timed(found: Iterable[tuple[bool | None, float]]) -> Timed:
+    pairs = list(found)
+    return Timed([verdict for verdict, _ in pairs], [seconds for _, seconds in pairs])
+
+
+def known(grade: Grade) -> bool | None:
+    return None if grade.status in (GradeStatus.TIMEOUT, GradeStatus.CRASH) else grade.verdict is True
+
+
+def right(verdict: bool | None) -> bool:
+    return verdict is True
+
+
+def dollars(text: str) -> str:
+    """Return the text as math-verify wants it: LaTeX delimiters around what has none."""
+    return text if "$" in text or "\\boxed" in text else f"${text}$"
+
+
+def answer_of(row: Row) -> str:
+    """Return what is to be compared: the answer, or what ours extracts from a reply, or the reply."""
+    if row.get("kind") == "answer":
+        return row["pred"]
+    return extract(row["pred"], mode=setting_of(row["source"]).mode).answer or row["pred"]
+
+
+def list_disagreements(rows: Sequence[Row], grades: Sequence[Grade]) -> None:
+    print("disagreements with the labels of graded_answers.jsonl:")
+    for row, grade in zip(rows, grades, strict=True):
+        if right(known(grade)) != row["expected"]:
+            expected = "right" if row["expected"] else "WRONG"
+            print(
+                f"  {row['id']} [{row['source']}] labelled {expected}, ours {grade.status} by {grade.method}"
+            )
+            print(f"      gold {row['gold'][-100:]!r}\n      reply {row['pred'][-100:]!r}")
+
+
+def by_source(rows: Sequence[Row], columns: Mapping[str, Timed]) -> None:
+    """Print rows and agreements of each source."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for place, row in enumerate(rows):
+        counts[row["source"]]["rows"] += 1
+        for name, found in columns.items():
+            counts[row["source"]][name] += right(found.verdicts[place]) == row["expected"]
+    print(f"{'source':<66} {'mode':<18} rows " + " ".join(f"{name:>8}" for name in columns))
+    for source, count in sorted(counts.items()):
+        numbers = " ".join(f"{count[name]:>8}" for name in columns)
+        print(f"{source:<66} {setting_of(source).mode:<18} {count['rows']:>4} {numbers}")
+
+
+def outputs(data: Path, grader: Grader) -> list[Figure]:
+    """Return agreement with the labels of real solutions; disagreements are listed."""
+    rows = [row for name in ("model_outputs_math", "model_outputs_gsm8k") for row in rows_of(data, name)]
+    agree = 0
+    for row in rows:
+        grade = grader.grade(row["output"], row["gold"])
+        agree += (same := (grade.status == GradeStatus.CORRECT) == row["expected"])
+        if not same:
+            print(f"outputs: labelled {row['expected']}, ours {grade.status}:")
+            print(f"      gold {row['gold']!r}, answer {grade.extracted!r}")
+    return [Figure("outputs_agreement", agree / len(rows), "share", len(rows))]
+
+
+def hostile(rows: Sequence[Row], grader: Grader) -> list[Figure]:
+    """Return how many hostile answers took longer than the limit allows, or were called right."""
+    grades = [grader.grade(row["pred"], row["gold"]) for row in rows]
+    over = sum(grade.seconds > grader.limit_s + OVER_S for grade in grades)
+    called_right = sum(grade.status == GradeStatus.CORRECT for grade in grades)
+    ungraded = sum(known(grade) is None for grade in grades)
+    return [
+        Figure("hostile_over_limit", over, "rows", len(rows)),
+        Figure("hostile_false_positives", called_right, "rows", len(rows)),
+        Figure("hostile_ungraded", ungraded, "rows", len(rows)),
+    ]
+
+
+def throughput(data: Path, library: MathVerify) -> list[Figure]:
+    """Return ratios of time on distinct pairs, and the median of ours on numeric answers."""
+    math, gsm8k = distinct(data, "model_outputs_math"), distinct(data, "model_outputs_gsm8k")
+    mixed = [*math, *gsm8k[: len(math)]]
+    ours, theirs, numeric = ours_on(mixed), theirs_on(mixed, library), ours_on(gsm8k)
+    whole, whole_theirs = whole_replies(mixed, library)
+    fresh = [fresh_seconds(pair) for pair in mixed[:: max(1, len(mixed) // FRESH)][:FRESH]]
+    return [
+        Figure("throughput_vs_fresh_process", median(fresh) * len(ours) / sum(ours), "times", len(fresh)),
+        Figure("throughput_vs_persistent_math_verify", sum(theirs) / sum(ours), "times", len(mixed)),
+        Figure(
+            "gsm8k_vs_persistent_math_verify",
+            sum(theirs_on(gsm8k, library)) / sum(numeric),
+            "times",
+            len(gsm8k),
+        ),
+        milliseconds("numeric_median_ms", numeric),
+        milliseconds("whole_reply_ms", whole),
+        Figure("whole_reply_vs_persistent_math_verify", sum(whole_theirs) / sum(whole), "times", len(mixed)),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A reply, the answer extracted from it and the gold answer."""
+
+    reply: str
+    answer: str
+    gold: str
+
+
+def distinct(data: Path, name: str) -> list[Pair]:
+    """Return each pair of extracted answer and gold answer once, with the first reply that has it."""
+    pairs: dict[tuple[str, str], Pair] = {}
+    for row in rows_of(data, name):
+        answer = extract(row["output"]).answer or ""
+        pairs.setdefault((answer, row["gold"]), Pair(row["output"], answer, row["gold"]))
+    return list(pairs.values())
+
+
+def ours_on(pairs: Sequence[Pair]) -> list[float]:
+    with Grader(workers=1) as grader:
+        grader.warm()
+        return [seconds_of(grader.same_answer, pair.answer, pair.gold) for pair in pairs]
+
+
+def theirs_on(pairs: Sequence[Pair], library: MathVerify) -> list[float]:
+    return [library.ask(dollars(pair.gold), dollars(pair.answer))[1] for pair in pairs]
+
+
+def whole_replies(pairs: Sequence[Pair], library: MathVerify) -> tuple[list[float], list[float]]:
+    """Return the seconds of ours and of math-verify where both find the answer themselves."""
+    with Grader(workers=1) as grader:
+        grader.warm()
+        ours = [seconds_of(grader.grade, pair.reply, pair.gold) for pair in pairs]
+    return ours, [library.ask(dollars(pair.gold), pair.reply)[1] for pair in pairs]
+
+
+def fresh_seconds(pair: Pair) -> float:
+    started = time.perf_counter()
+    with MathVerify() as library:
+        theirs_on([pair], library)
+    return time.perf_counter() - started
+
+
+def seconds_of(work: Callable[[str, str], object], left: str, right: str) -> float:
+    started = time.perf_counter()
+    work(left, right)
+    return time.perf_counter() - started
+
+
+if __name__ == "__main__":
+    main()
