@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Literal
 
-from envs import golds
-from envs.golds import Gold
-from envs.records import Record
+from envs import arc, golds
+from envs.data_set import DataSet, body_and_question, numerical_only, with_context
 
 MATH_SUBJECTS = (
     "algebra",
@@ -20,153 +18,183 @@ MATH_SUBJECTS = (
     "prealgebra",
     "precalculus",
 )
-MMLU_SUBJECTS = (
+MMLU_MATH_SUBJECTS = (
     "abstract_algebra",
     "college_mathematics",
     "elementary_mathematics",
     "high_school_mathematics",
 )
 TRAIN_TEST = MappingProxyType({"train": "train", "test": "test"})
+THREE_SPLITS = MappingProxyType({"train": "train", "validation": "validation", "test": "test"})
+MMLU_SPLITS = MappingProxyType({"dev": "dev", "validation": "validation", "test": "test"})
+ONLY_TEST = MappingProxyType({"test": "test"})
+TEST_CALLED_TRAIN = MappingProxyType({"test": "train"})
+"""Benchmarks whose one split the hub calls "train"; nobody should train on them."""
 
 
-def one_question(row: Record) -> str:
-    """The question, or problem, field."""
-    return row.text("question", "problem", "question", "Problem")
+def _mathematics() -> tuple[DataSet, ...]:
+    return (
+        DataSet("gsm8k", "openai/gsm8k", TRAIN_TEST, golds.gsm8k, ("main",), "number"),
+        DataSet(
+            "math",
+            "EleutherAI/hendrycks_math",
+            TRAIN_TEST,
+            golds.math,
+            MATH_SUBJECTS,
+            ids=("unique_id", "index"),
+            subject=("type", "subject"),
+        ),
+        DataSet(
+            "math500",
+            "HuggingFaceH4/MATH-500",
+            ONLY_TEST,
+            golds.math,
+            ids=("unique_id",),
+            subject=("subject", "type"),
+        ),
+        DataSet(
+            "svamp",
+            "ChilleD/SVAMP",
+            TRAIN_TEST,
+            golds.number,
+            kind="number",
+            question=body_and_question,
+            ids=("ID",),
+            subject=("Type",),
+        ),
+        DataSet("minerva", "math-ai/minervamath", ONLY_TEST, golds.minerva, ids=("idx",), subject=("type",)),
+    )
 
 
-def body_and_question(row: Record) -> str:
-    """SVAMP keeps the story and the question apart."""
-    if "question" in row.renamed:
-        return row.text("question")
-    body = row.text("body", "Body").rstrip()
-    return f"{body}{'' if body[-1] in '.?!' else '.'} {row.text('question', 'Question')}"
+def _competitions() -> tuple[DataSet, ...]:
+    aime25 = ("AIME2025-I", "AIME2025-II")
+    return (
+        _aime("aime24", "HuggingFaceH4/aime_2024", TEST_CALLED_TRAIN),
+        _aime("aime25", "opencompass/AIME2025", ONLY_TEST, aime25),
+        _aime("aime22_24", "AI-MO/aimo-validation-aime", TEST_CALLED_TRAIN),
+        DataSet("amc23", "math-ai/amc23", ONLY_TEST, golds.number, kind="number", ids=("id",)),
+        _olympiadbench("olympiadbench"),
+        _olympiadbench("olympiadbench_numerical", numerical=True),
+    )
 
 
-def with_context(row: Record) -> str:
-    """OlympiadBench puts shared premises into a field of their own."""
-    context = row.find("context", "context")
-    before = f"{context[1]}\n" if context and context[1] else ""
-    return before + one_question(row)
+def _aime(
+    name: str, hub_id: str, splits: Mapping[str, str], configs: tuple[str | None, ...] = (None,)
+) -> DataSet:
+    return DataSet(name, hub_id, splits, golds.aime, configs, "number", ids=("id",))
 
 
-@dataclass(frozen=True, slots=True)
-class DataSet:
-    """One data set: the hub's id, its configurations, our split names to the hub's, and how to read a row."""
+def _olympiadbench(name: str, *, numerical: bool = False) -> DataSet:
+    return DataSet(
+        name,
+        "Hothan/OlympiadBench",
+        TEST_CALLED_TRAIN,
+        golds.olympiad,
+        ("OE_TO_maths_en_COMP",),
+        question=with_context,
+        ids=("id",),
+        subject=("subfield",),
+        keep=numerical_only if numerical else None,
+    )
 
-    name: str
-    hub_id: str
-    splits: Mapping[str, str]
-    gold: Gold = golds.plain
-    configs: tuple[str | None, ...] = (None,)
-    kind: Literal["number", "expression", "choice", "auto"] = "auto"
-    question: Callable[[Record], str] = one_question
-    choices: Callable[[Record], tuple[str, ...]] | None = None
-    ids: tuple[str, ...] = ()
-    subject: tuple[str, ...] = ()
-    split_field: str | None = field(default=None)
-    """A local file may hold several splits and name each row's in this field."""
+
+def _choices() -> tuple[DataSet, ...]:
+    return (
+        DataSet(
+            "aqua",
+            "deepmind/aqua_rat",
+            THREE_SPLITS,
+            golds.letter,
+            ("raw",),
+            "choice",
+            choices=golds.listed_choices,
+        ),
+        # allenai/math_qa is a script, which `datasets` no longer runs; this copy has the same rows.
+        DataSet(
+            "mathqa",
+            "regisss/math_qa",
+            THREE_SPLITS,
+            golds.letter,
+            kind="choice",
+            choices=golds.spelled_choices,
+            loose=True,
+        ),
+        _arc("arc", "ARC-Challenge", "ARC-Easy"),
+        _arc("arc_challenge", "ARC-Challenge"),
+        _arc("arc_easy", "ARC-Easy"),
+        _mmlu("mmlu", "all"),
+        _mmlu("mmlu_math", *MMLU_MATH_SUBJECTS),
+    )
+
+
+def _arc(name: str, *configs: str) -> DataSet:
+    return DataSet(
+        name,
+        "allenai/ai2_arc",
+        THREE_SPLITS,
+        arc.gold,
+        configs,
+        "choice",
+        question=arc.question,
+        choices=arc.choices,
+        ids=("id",),
+    )
+
+
+def _mmlu(name: str, *configs: str) -> DataSet:
+    return DataSet(
+        name,
+        "cais/mmlu",
+        MMLU_SPLITS,
+        golds.choice_by_index,
+        configs,
+        "choice",
+        choices=golds.listed_choices,
+        subject=("subject",),
+        split_field="split",
+    )
+
+
+def _large() -> tuple[DataSet, ...]:
+    return (
+        DataSet(
+            "numinamath_cot",
+            "AI-MO/NuminaMath-CoT",
+            TRAIN_TEST,
+            golds.boxed,
+            subject=("source",),
+            loose=True,
+            streamed=True,
+        ),
+        DataSet(
+            "openmathreasoning",
+            "nvidia/OpenMathReasoning",
+            MappingProxyType({"train": "cot", "cot": "cot", "tir": "tir"}),
+            golds.expected,
+            subject=("problem_source",),
+            loose=True,
+            streamed=True,
+        ),
+    )
 
 
 DATA_SETS: Mapping[str, DataSet] = MappingProxyType(
-    {
-        entry.name: entry
-        for entry in (
-            DataSet("gsm8k", "openai/gsm8k", TRAIN_TEST, golds.gsm8k, ("main",), "number"),
-            DataSet(
-                "math",
-                "EleutherAI/hendrycks_math",
-                TRAIN_TEST,
-                golds.math,
-                MATH_SUBJECTS,
-                ids=("unique_id", "index"),
-                subject=("type", "subject"),
-            ),
-            DataSet(
-                "math500",
-                "HuggingFaceH4/MATH-500",
-                {"test": "test"},
-                golds.math,
-                ids=("unique_id",),
-                subject=("subject", "type"),
-            ),
-            DataSet(
-                "aime24", "HuggingFaceH4/aime_2024", {"test": "train"}, golds.aime, kind="number", ids=("id",)
-            ),
-            DataSet(
-                "aime25",
-                "opencompass/AIME2025",
-                {"test": "test"},
-                golds.aime,
-                ("AIME2025-I", "AIME2025-II"),
-                "number",
-                ids=("id",),
-            ),
-            DataSet(
-                "aime22_24",
-                "AI-MO/aimo-validation-aime",
-                {"test": "train"},
-                golds.aime,
-                kind="number",
-                ids=("id",),
-            ),
-            DataSet("amc23", "math-ai/amc23", {"test": "test"}, golds.number, kind="number", ids=("id",)),
-            DataSet(
-                "olympiadbench",
-                "Hothan/OlympiadBench",
-                {"test": "train"},
-                golds.olympiad,
-                ("OE_TO_maths_en_COMP",),
-                question=with_context,
-                ids=("id",),
-                subject=("subfield",),
-            ),
-            DataSet(
-                "minerva",
-                "math-ai/minervamath",
-                {"test": "test"},
-                golds.boxed,
-                ids=("idx",),
-                subject=("type",),
-            ),
-            DataSet(
-                "svamp",
-                "ChilleD/SVAMP",
-                TRAIN_TEST,
-                golds.number,
-                kind="number",
-                question=body_and_question,
-                ids=("ID",),
-                subject=("Type",),
-            ),
-            DataSet(
-                "aqua",
-                "deepmind/aqua_rat",
-                {"train": "train", "validation": "validation", "test": "test"},
-                golds.choice,
-                ("raw",),
-                "choice",
-                choices=golds.listed_choices,
-            ),
-            DataSet(
-                "mathqa",
-                "allenai/math_qa",
-                {"train": "train", "validation": "validation", "test": "test"},
-                golds.choice,
-                kind="choice",
-                choices=golds.spelled_choices,
-            ),
-            DataSet(
-                "mmlu",
-                "cais/mmlu",
-                {"dev": "dev", "validation": "validation", "test": "test"},
-                golds.choice_by_index,
-                MMLU_SUBJECTS,
-                "choice",
-                choices=golds.listed_choices,
-                subject=("subject",),
-                split_field="split",
-            ),
-        )
-    }
+    {entry.name: entry for entry in (*_mathematics(), *_competitions(), *_choices(), *_large())}
 )
 """Data sets whose fields and homes are known."""
+
+
+def find_data_set(name: str) -> DataSet | None:
+    """Return the data set of this name, however it is spelled, or of this hub id; None when none is known.
+
+    >>> [find_data_set(name).name for name in ("MATH-500", "NuminaMath-CoT", "openai/gsm8k")]
+    ['math500', 'numinamath_cot', 'gsm8k']
+    """
+    plain = _plain(name)
+    by_name = {_plain(entry.name): entry for entry in DATA_SETS.values()}
+    by_home = {entry.hub_id.lower(): entry for entry in reversed(tuple(DATA_SETS.values()))}
+    return by_name.get(plain) or by_home.get(name.lower())
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_ ]", "", name.lower())

@@ -17,6 +17,10 @@ class MissingPackageError(DataError, ImportError):
     """An optional package is needed for this data and is not installed."""
 
 
+class DataWarning(UserWarning):
+    """Data that can be used although something is wrong with it; the message is one line."""
+
+
 def row_error(
     place: str, field: str, problem: str, *, value: object = None, keys: Iterable[str] = ()
 ) -> DataError:

@@ -1,6 +1,7 @@
 r"""Where each data set keeps its gold answer: functions from a row to the answer's text.
 
-Each raises the row's error when there is none. ``checked`` golds are refused at load, not at reward time.
+Each raises the row's error when there is none, or one that no reply could ever equal: a bad gold is named at
+load, not at reward time.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TypeAlias
 
 from envs.boxes import last_box
 from envs.choices import LETTERS, letter_of
+from envs.limits import refusal
 from envs.notation import clean, spelling
 from envs.numbers import parse_number
 from envs.records import Record
@@ -27,6 +29,9 @@ EMPTY_BOXES = {
 NO_VALUES = frozenset(("nan", "inf", "+inf", "-inf"))
 """What a number that is none leaves behind when it is written as text."""
 
+# One published box of Minerva leaves mathematics and comes back.
+_INNER_DOLLARS = re.compile(r"(?<=\S)\$\s+\$(?=\S)")
+_BRACE = re.compile(r"\\\\|\\[{}]|[{}]")
 _AFTER_HASHES = re.compile(r"####\s*(.+?)\s*$")
 _OPTION = re.compile(r"(?:^|[,\s'\"\[])([a-j]) \)(?= )")
 
@@ -40,14 +45,38 @@ def plain(row: Record, choices: tuple[str, ...]) -> str:
 
 def usable(row: Record, field: str, answer: str) -> str:
     """Return the answer, or raise the row's error where nothing could ever be equal to it."""
-    if answer.strip().lower() in NO_VALUES:
-        raise row.error(field, "is no finite number", answer)
-    box = last_box(answer)
-    if box and not box.of(answer).strip():
-        raise row.error(field, "is an empty box", answer)
-    if not spelling(clean(answer)):
-        raise row.error(field, "holds no answer", answer)
+    if fault := fault_of(answer):
+        raise row.error(field, fault, answer)
     return answer
+
+
+def fault_of(answer: str) -> str | None:
+    r"""Return what makes a gold unusable, as the end of a sentence; None where it is sound.
+
+    >>> [fault_of(gold) for gold in (r"\frac{1}{2}", "[0, 1)", "nan", r"\boxed{}", "$$")]
+    [None, None, 'is no finite number', 'is an empty box', 'holds no answer']
+    >>> fault_of(r"\frac{1}{2"), fault_of("9^9^9^9")
+    ('does not parse: its braces are not balanced', "does not parse: it breaks the grader's bound on tower")
+    """
+    box = last_box(answer)
+    if answer.strip().lower() in NO_VALUES:
+        return "is no finite number"
+    if box and not box.of(answer).strip():
+        return "is an empty box"
+    if not spelling(clean(answer)):
+        return "holds no answer"
+    if bound := refusal(box.of(answer) if box else answer):
+        return f"does not parse: it breaks the grader's bound on {bound}"
+    return None if _balanced(answer) else "does not parse: its braces are not balanced"
+
+
+def _balanced(answer: str) -> bool:
+    depth = 0
+    for brace in _BRACE.findall(answer):
+        depth += {"{": 1, "}": -1}.get(brace, 0)
+        if depth < 0:
+            return False
+    return depth == 0
 
 
 def gsm8k(row: Record, choices: tuple[str, ...]) -> str:
@@ -56,17 +85,34 @@ def gsm8k(row: Record, choices: tuple[str, ...]) -> str:
     match = _AFTER_HASHES.search(text)
     answer = (match[1] if match else text).replace(",", "")
     if parse_number(answer) is None:
-        raise row.error("answer", "has no number after '####'; is it of another data set?", text)
+        raise row.error(
+            row.field("answer", "answer"), "has no number after '####'; is it of another data set?", text
+        )
     return answer
 
 
 def math(row: Record, choices: tuple[str, ...]) -> str:
-    """The answer field, or where it is empty or absent the last box of the solution."""
+    """The answer field, or where it is empty, absent or damaged the last box of the solution."""
     found = row.find("answer", "answer")
-    text = found[1] if found else ""
-    if isinstance(text, str) and text.strip():
-        return usable(row, row.field("answer", "answer"), text.strip())
-    return boxed(row, choices)
+    text = found[1].strip() if found and isinstance(found[1], str) else ""
+    damaged = fault_of(text) is not None and row.find("solution", "solution") is not None
+    return usable(row, row.field("answer", "answer"), text) if text and not damaged else boxed(row, choices)
+
+
+def minerva(row: Record, choices: tuple[str, ...]) -> str:
+    """The last box of the solution; where there is no solution, the answer field."""
+    if row.find("solution", "solution") is None:
+        return plain(row, ())
+    return _INNER_DOLLARS.sub(" ", boxed(row, choices))
+
+
+def expected(row: Record, choices: tuple[str, ...]) -> str:
+    """The expected answer; "n/a" stands where nobody found one."""
+    text = row.text("answer", "expected_answer")
+    field = row.field("answer", "expected_answer")
+    if text.lower() == "n/a":
+        raise row.error(field, "says that there is no answer", text)
+    return usable(row, field, text)
 
 
 def boxed(row: Record, choices: tuple[str, ...]) -> str:
@@ -83,18 +129,20 @@ def boxed(row: Record, choices: tuple[str, ...]) -> str:
 
 
 def aime(row: Record, choices: tuple[str, ...]) -> str:
-    """An integer in 0..999 without leading zeros."""
+    """An integer in 0..999 without leading zeros; one answer of 2025 is published with a degree sign."""
     text = row.text("answer", "answer", "expected_answer")
-    if not re.fullmatch(r"\d{1,3}", text, re.ASCII):
-        raise row.error("answer", "is no AIME answer, an integer in 0..999", text)
-    return str(int(text))
+    digits = re.fullmatch(r"\$?(\d{1,3})(?:\^\{?\\circ\}?|°)?\$?", text, re.ASCII)
+    if digits is None:
+        field = row.field("answer", "answer", "expected_answer")
+        raise row.error(field, "is no AIME answer, an integer in 0..999", text)
+    return str(int(digits[1]))
 
 
 def number(row: Record, choices: tuple[str, ...]) -> str:
     """A plain number."""
     text = row.text("answer", "answer", "Answer")
     if parse_number(text) is None:
-        raise row.error("answer", "is not a number", text)
+        raise row.error(row.field("answer", "answer", "Answer"), "is not a number", text)
     return text
 
 
@@ -115,15 +163,26 @@ def choice(row: Record, choices: tuple[str, ...]) -> str:
         return LETTERS[int(text)]
     letter = letter_of(text, choices)
     if letter is None:
-        raise row.error("answer", f"is none of the {len(choices)} choices", text)
+        field = row.field("answer", "answer", "correct", "answerKey")
+        raise row.error(field, f"is none of the {len(choices)} choices", text)
     return letter
+
+
+def letter(row: Record, choices: tuple[str, ...]) -> str:
+    """The letter of the right option, and never an option's text: "b" may be one of those as well."""
+    text = row.text("answer", "correct", "answer").upper()
+    if len(text) != 1 or text not in LETTERS[: len(choices)]:
+        raise row.error(
+            row.field("answer", "correct", "answer"), f"is no letter of {len(choices)} choices", text
+        )
+    return text
 
 
 def choice_by_index(row: Record, choices: tuple[str, ...]) -> str:
     """The letter of the option whose index from 0 the row gives."""
     text = row.text("answer", "answer")
     if not re.fullmatch(r"\d", text) or int(text) >= len(choices):
-        raise row.error("answer", f"is no index into the {len(choices)} choices", text)
+        raise row.error(row.field("answer", "answer"), f"is no index into the {len(choices)} choices", text)
     return LETTERS[int(text)]
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 from envs.errors import DataError, MissingPackageError, row_error, shorten
 
 INSTALL = "pip install debate-rl[train]"
+SHUFFLE_BUFFER = 10_000
+"""Rows of a stream that are held to draw the next one from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,43 +76,60 @@ def as_text(value: object) -> str | None:
     return str(value).strip()
 
 
-def read_file(path: Path, renamed: Mapping[str, str]) -> list[Record]:
-    """Return all rows of a JSONL, JSON or Parquet file, chosen by its suffix (JSONL for any other)."""
+def read_file(path: Path, renamed: Mapping[str, str]) -> Iterator[Record]:
+    """Yield the rows of a JSONL, JSON or Parquet file, chosen by its suffix (JSONL for any other)."""
     if not path.is_file():
         raise DataError(f"{path}: no such file; give path= a JSONL, JSON or Parquet file")
     readers = {".parquet": _parquet_rows, ".json": _json_rows}
-    rows = readers.get(path.suffix.lower(), _jsonl_rows)(path)
-    records = [Record(place, i, _mapping(row, place), renamed) for i, (place, row) in enumerate(rows)]
-    if not records:
+    row = None
+    for i, (place, row) in enumerate(readers.get(path.suffix.lower(), _jsonl_rows)(path)):
+        yield Record(place, i, _mapping(row, place), renamed)
+    if row is None:
         raise DataError(f"{path}: the data set is empty; it needs at least one row")
-    return records
 
 
 def read_hub(
-    hub_id: str, configs: tuple[str | None, ...], split: str, renamed: Mapping[str, str]
-) -> list[Record]:
-    """Return all rows of a hub data set's split, its configurations one after the other."""
+    hub_id: str,
+    configs: tuple[str | None, ...],
+    split: str,
+    renamed: Mapping[str, str],
+    *,
+    streamed: bool = False,
+    seed: int | None = None,
+) -> Iterator[Record]:
+    """Yield the rows of a hub data set's split, its configurations one after the other.
+
+    ``streamed`` downloads no more than is asked for; ``seed`` then also shuffles, in a buffer.
+    """
+    count = 0
+    for config in configs:
+        place = "/".join(part for part in (hub_id, config) if part) + f"[{split}]"
+        for i, row in enumerate(_hub_rows(place, hub_id, config, split, streamed=streamed, seed=seed)):
+            yield Record(f"{place}, row {i}", count, _mapping(row, place), renamed)
+            count += 1
+    if not count:
+        raise DataError(f"{hub_id}[{split}]: the data set is empty")
+
+
+def _hub_rows(
+    place: str, hub_id: str, config: str | None, split: str, *, streamed: bool, seed: int | None
+) -> Iterator[object]:
     try:
         import datasets
     except ImportError as error:
         raise MissingPackageError(
             f"{hub_id}: needs the 'datasets' package to download it: {INSTALL}, or give path= a local file"
         ) from error
-    records: list[Record] = []
-    for config in configs:
-        place = "/".join(part for part in (hub_id, config) if part) + f"[{split}]"
-        try:
-            rows = datasets.load_dataset(hub_id, config, split=split)
-        except Exception as error:  # whatever the client raises: it is not here
-            raise DataError(
-                f"{place}: could not be loaded ({shorten(str(error), 200)}); "
-                "path= reads a local copy (env.path)"
-            ) from error
-        for i, row in enumerate(rows):
-            records.append(Record(f"{place}, row {i}", len(records), _mapping(row, place), renamed))
-    if not records:
-        raise DataError(f"{hub_id}[{split}]: the data set is empty")
-    return records
+    try:
+        if streamed:
+            stream = datasets.load_dataset(hub_id, config, split=split, streaming=True)
+            yield from stream if seed is None else stream.shuffle(seed=seed, buffer_size=SHUFFLE_BUFFER)
+        else:
+            yield from datasets.load_dataset(hub_id, config, split=split)
+    except Exception as error:  # whatever the client raises, also in the middle of a stream: it is not here
+        raise DataError(
+            f"{place}: could not be loaded ({shorten(str(error), 200)}); path= reads a local copy (env.path)"
+        ) from error
 
 
 def _jsonl_rows(path: Path) -> Iterator[tuple[str, object]]:
@@ -147,10 +166,11 @@ def _parquet_rows(path: Path) -> Iterator[tuple[str, object]]:
             f"{path}: the 'pyarrow' package is needed to read Parquet: {INSTALL}"
         ) from error
     try:
-        rows = parquet.read_table(path).to_pylist()
+        with parquet.ParquetFile(path) as file:
+            rows = (row for batch in file.iter_batches(batch_size=1024) for row in batch.to_pylist())
+            yield from ((f"{path}, row {number}", row) for number, row in enumerate(rows, start=1))
     except (OSError, ValueError) as error:  # pyarrow's own errors inherit one of these
         raise DataError(f"{path}: is no readable Parquet file ({shorten(str(error))})") from error
-    yield from ((f"{path}, row {number}", row) for number, row in enumerate(rows, start=1))
 
 
 def _decoded(data: bytes, place: str) -> str:

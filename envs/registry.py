@@ -10,7 +10,7 @@ from typing import Protocol, cast
 
 from debate.dotted import load_dotted
 from debate.types import Problem
-from envs.catalog import DATA_SETS
+from envs.catalog import DATA_SETS, find_data_set
 from envs.choices import letter_of
 from envs.errors import EnvironmentSpecError, shorten
 from envs.grading import Grader, default_grader
@@ -99,8 +99,10 @@ def load_environment(kind: str, **options: object) -> Environment:
         levels = given.pop("levels", None)
         _refuse_options(kind, given)
         return FAMILIES[kind].of_levels(_as_levels(levels))
-    if kind in DATA_SETS or kind in OWN_FILE_NAMES:
-        return cast(Environment, _build(kind, DataSetEnvironment, {"name": kind, **given}))
+    entry = find_data_set(kind)
+    if entry is not None or kind in OWN_FILE_NAMES:
+        name = entry.name if entry else kind
+        return cast(Environment, _build(kind, DataSetEnvironment, {"name": name, **given}))
     known = [*FAMILIES, *DATA_SETS, *OWN_FILE_NAMES]
     near = get_close_matches(kind, known, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"valid: {', '.join(known)}"
