@@ -72,6 +72,36 @@ def train(
     run_train(config, overrides or [])
 
 
+@app.command("eval")
+def evaluate(
+    what: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RUN|CONFIG... [KEY=VALUE...]",
+            help="Folders of runs, or recipes (the model as it is). held_out.* says on which problems.",
+        ),
+    ],
+    weights: Annotated[
+        str, typer.Option(help="newest, best, start (the warm start), all, or the step of a checkpoint.")
+    ] = "newest",
+    seeds: Annotated[int, typer.Option(help="How many times each problem is played, under other seeds.")] = 1,
+    out: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="Where what is said is kept; found by itself else.")
+    ] = None,
+    json: Annotated[str | None, typer.Option(metavar="FILE", help="Also write the figures here.")] = None,
+    table: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Also write the tables here, as .md or .tex.")
+    ] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Evaluate checkpoints as they come.")] = False,
+) -> None:
+    """Direct answers, debate and self-consistency at equal tokens; the same command goes on if cut off."""
+    from commands.eval import Asked, run_eval
+
+    names = [word for word in what if "=" not in word]
+    overrides = [word for word in what if "=" in word]
+    run_eval(names, Asked(weights, seeds, out, json, table, watch), overrides)
+
+
 @app.command()
 def play(
     config: Annotated[str, typer.Argument(help="A TOML recipe, or the folder of a run.")],

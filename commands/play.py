@@ -27,11 +27,12 @@ def run_play(name: str, question: str, *, answer: str | None, seed: int, overrid
     """Hold one debate with the configured model, or the newest checkpoint of a run, and print it."""
     from learner.config import Config
     from learner.grading import grade_debate
+    from learner.runs.kept_weights import newest_weights
     from learner.session import open_policy
 
     run = Path(name) if (Path(name) / "config.toml").is_file() else None
     config = load_config(Config, str(run / "config.toml") if run else name, overrides)
-    policy = open_policy(config, run)
+    policy = open_policy(config, newest_weights(run) if run else None)
     environment, kind = _truth(config.env.kind, question, answer)
     problem = Problem("play", question, answer=answer, source="play", kind=kind)
     [debate] = run_debates([problem], policy, config.debate, seed=seed)

@@ -33,7 +33,7 @@ from learner.runs.checkpoint import (
 )
 from learner.runs.checkpoint_folder import checkpoints, tidy
 from learner.runs.folder import RunFolder, open_run, plain_config
-from learner.runs.kept_weights import WARM_START, newest_weights
+from learner.runs.kept_weights import WARM_START
 from learner.runs.start_checks import changes, check_streams, refuse_greedy, refuse_no_best
 from learner.runs.trainer_state import seed_generators
 from learner.stops import Stopped, Stops, catch_stops
@@ -196,11 +196,11 @@ def _speech(config: Config) -> dict[str, Any]:
     }
 
 
-def open_policy(config: Config, run: Path | None) -> Policy:
-    """Return a policy to play with: the configured model, with a run's newest weights if one is given."""
+def open_policy(config: Config, weights: Path | None) -> Policy:
+    """Return a policy to play with: the configured model, with a checkpoint's weights if one is given."""
     model, _, policy = make_policy(config)
-    if run is not None:
-        load_checkpoint(newest_weights(run), model=model, restore_rng=False, verify=False)
+    if weights is not None:
+        load_checkpoint(weights, model=model, restore_rng=False, verify=False)
     return policy
 
 

@@ -119,14 +119,14 @@ def _judged(debate: Debate, table: Table) -> tuple[int, int, int]:
     poll = poll_of_debate(debate, judge_own=debate.protocol.judge_own)
     pairs = [pair for shown in poll.comparable.values() for pair in combinations(sorted(shown), 2)]
     sides = [
-        (_better(table, *sorted((vote.left, vote.right))), verdict(vote)) for vote in valid_votes(poll)[0]
+        (better(table, *sorted((vote.left, vote.right))), verdict(vote)) for vote in valid_votes(poll)[0]
     ]
     decided = [(better, voted) for better, voted in sides if better]
     right = sum(better == voted for better, voted in decided)
-    return right, len(decided), sum(_better(table, *pair) != 0 for pair in pairs)
+    return right, len(decided), sum(better(table, *pair) != 0 for pair in pairs)
 
 
-def _better(table: Table, first: TurnId, second: TurnId) -> int:
+def better(table: Table, first: TurnId, second: TurnId) -> int:
     """Return +1 where only the first is right, -1 where only the second is, 0 where that cannot be said."""
     grades: tuple[Truth, Truth] = (table[first.agent][first.round], table[second.agent][second.round])
     if None in grades:

@@ -107,7 +107,7 @@ def open_run(
             folder.mkdir(parents=True, exist_ok=True)
             if not any((folder / name).exists() for name in (LOCK, "config.toml")):
                 _refuse_foreign(folder)  # before a lock is left in it
-            stack.enter_context(_locked(folder))
+            stack.enter_context(locked(folder))
             run = _enter(folder, config, seed, dict(data_checksums or {}), rules)
         except OSError as error:
             raise _cannot_write(folder, error) from error
@@ -212,7 +212,7 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path) -> Iterator[None]:
     """Hold the folder's lock; the system lets go of it however the process ends.
 
     A link is not followed: what it leads to is somebody's file, and would be written over.

@@ -11,7 +11,7 @@ from debate.seeds import derive_seed
 from learner.config import Config
 from learner.models import load_model
 from learner.runs.checkpoint import CheckpointError, damage, latest_good, load_checkpoint
-from learner.runs.checkpoint_folder import checkpoints
+from learner.runs.checkpoint_folder import BEST, checkpoints, step_of
 from learner.warm_start.vocabulary import tiny_vocabulary
 
 WARM_START = "warm_start"
@@ -51,6 +51,25 @@ def weights_of_version(run: Path, config: Config, version: int) -> KeptWeights |
         if damage(path) is None and version_of(path) == version:
             return KeptWeights(path, version)
     return None
+
+
+def named_weights(run: Path, name: str) -> list[Path]:
+    """Return the checkpoints that a name means: "newest", "best", "start" (warm start), "all", or a step."""
+    good = [path for path in checkpoints(run / "checkpoints") if damage(path) is None]
+    started = latest_good(run / WARM_START)
+    known = {
+        "newest": good[-1:] or [path for path in (started,) if path],
+        "best": [path for path in good if path.resolve() == (run / "checkpoints" / BEST).resolve()],
+        "start": [path for path in (started,) if path],
+        "all": [path for path in (started, *good) if path],
+    } | {str(step_of(path)): [path] for path in good}
+    if not known.get(name):
+        steps = ", ".join(str(step_of(path)) for path in good) or "none"
+        raise ValueError(
+            f"{run}: has no weights {name!r}: newest, best (train.keep_best), start (a warm start), all, "
+            f"or the step of a checkpoint that is there: {steps}"
+        )
+    return known[name]
 
 
 def load_kept(config: Config, path: Path | None) -> tuple[Any, Any]:

@@ -1,0 +1,206 @@
+"""``debate eval``: direct answers, debate and self-consistency at equal tokens, with intervals."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from commands.config import load_config
+
+if TYPE_CHECKING:
+    from learner.config import Config
+    from learner.evaluation.play import Tell
+    from learner.evaluation.scores import Scores
+
+WATCH_S = 10.0
+"""Seconds between looks for a new checkpoint."""
+PLAIN: Mapping[str, Any] = {"soft_wrap": True, "markup": False, "highlight": False}
+"""How text is printed as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the command line asks for beside the configurations."""
+
+    weights: str = "newest"
+    repeats: int = 1
+    out: str | None = None
+    json_path: str | None = None
+    table_path: str | None = None
+    watch: bool = False
+
+
+def run_eval(names: Sequence[str], asked: Asked, overrides: Sequence[str]) -> None:
+    """Evaluate runs or recipes, one after the other, and print one table; the first is compared with."""
+    _refuse(names, asked)
+    console = Console()
+    if asked.watch:
+        _watch(names[0], asked, overrides, console)
+        return
+    evaluated: dict[str, Scores] = {}
+    for name in names:
+        config, run = _opened(name, overrides)
+        for weights in _weights(run, asked.weights):
+            evaluated[_label(name, weights)] = _evaluate(config, run, weights, asked)
+    _show(evaluated, asked, console)
+
+
+def _refuse(names: Sequence[str], asked: Asked) -> None:
+    """Raise ValueError before minutes of work that could not be shown."""
+    if asked.repeats < 1:
+        raise ValueError(f"--seeds {asked.repeats}: needs 1 or more")
+    if asked.out is not None and (len(names) > 1 or asked.weights == "all"):
+        raise ValueError("--out: is the folder of one evaluation; leave it out for several")
+    if asked.watch and len(names) != 1:
+        raise ValueError("--watch: follows one run")
+    if asked.table_path is not None and Path(asked.table_path).suffix not in (".md", ".tex"):
+        raise ValueError(f"--table {asked.table_path}: write a name that ends in .md or .tex")
+    for path in (asked.json_path, asked.table_path):
+        if path is not None and not Path(path).parent.is_dir():
+            raise ValueError(f"{path}: cannot be written; name a file in a folder that exists")
+
+
+def _opened(name: str, overrides: Sequence[str]) -> tuple[Config, Path | None]:
+    from learner.config import Config
+
+    run = Path(name) if (Path(name) / "config.toml").is_file() else None
+    return load_config(Config, str(run / "config.toml") if run else name, overrides), run
+
+
+def _weights(run: Path | None, name: str) -> list[Path | None]:
+    from learner.runs.kept_weights import named_weights
+
+    return [None] if run is None else [*named_weights(run, name)]
+
+
+def _label(name: str, weights: Path | None) -> str:
+    return name if weights is None else f"{name} {weights.parent.name}/{weights.name}"
+
+
+def _evaluate(config: Config, run: Path | None, weights: Path | None, asked: Asked) -> Scores:
+    """Return the figures of one set of weights; what was played before is read and not asked again."""
+    from envs import DataError
+    from envs.sameness import key_of
+    from learner.evaluation.folder import default_folder, identity, open_folder
+    from learner.evaluation.play import Examination, play
+    from learner.evaluation.report import rows
+    from learner.evaluation.scores import scores
+    from learner.problems import load_run_problems
+    from learner.session import open_policy
+
+    data, seeds = load_run_problems(config), range(asked.repeats)
+    if not data.held_out:
+        raise DataError(
+            "held_out: there are no problems to evaluate on; set held_out.limit and held_out.kind"
+        )
+    what = identity(config, data.held_out, weights, seeds)
+    home = run / "evaluations" if run else Path("evaluations") / Path(config.run.dir).name
+    folder = Path(asked.out) if asked.out else default_folder(home, weights, what)
+    exam = Examination(data.held_out, data.examiner, config.debate, seeds, config.train.max_live)
+    with open_folder(folder, what), _progress(str(folder)) as tell:
+        found = scores(play(exam, open_policy(config, weights), folder, tell=tell), key_of(data.examiner))
+        _write_json(folder / "figures.json", [row.plain() for row in rows(found)])
+    if not found.problems:
+        raise DataError(f"{folder}: the grader gave no verdict on any of {len(data.held_out)} problems")
+    return found
+
+
+@contextmanager
+def _progress(title: str) -> Iterator[Tell]:
+    """Yield what shows the progress: a bar with the time left in a terminal, lines in a pipe."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), MofNCompleteColumn(), BarColumn(), TimeRemainingColumn())
+    tasks: dict[str, TaskID] = {}
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+
+        def tell(part: str, done: int, total: int) -> None:
+            if part not in tasks:
+                tasks[part] = bar.add_task(part, total=total)
+            bar.update(tasks[part], completed=done)
+            if not console.is_terminal and done == total:
+                console.print(
+                    f"{title}: {part} {done}/{total}", soft_wrap=True, markup=False, highlight=False
+                )
+
+        yield tell
+
+
+def _show(evaluated: Mapping[str, Scores], asked: Asked, console: Console) -> None:
+    from learner.evaluation.report import as_text, comparison, figures_table, rows
+
+    tables = [figures_table(evaluated)]
+    if len(evaluated) > 1:
+        tables.insert(0, comparison(evaluated))
+    for lines in tables:
+        console.print(_rich(lines))
+    for name, scores in evaluated.items():
+        console.print(_notes(name, scores), **PLAIN)
+    if asked.json_path is not None:
+        found = [{"evaluation": name, **row.plain()} for name, one in evaluated.items() for row in rows(one)]
+        _write_json(Path(asked.json_path), found)
+    if asked.table_path is not None:
+        kind = cast(Literal["md", "tex"], Path(asked.table_path).suffix[1:])
+        Path(asked.table_path).write_text(as_text(tables, kind), encoding="utf-8")
+
+
+def _rich(lines: Sequence[Sequence[str]]) -> Table:
+    table = Table()
+    for place, head in enumerate(lines[0]):
+        table.add_column(head, justify="right" if place else "left")
+    for line in lines[1:]:
+        table.add_row(*line)
+    return table
+
+
+def _notes(name: str, scores: Scores) -> str:
+    """Return what belongs beside the figures."""
+    from learner.evaluation.report import SMALL
+
+    notes = [
+        f"{name}: {len(scores.problems)} problems; self-consistency is the majority of {scores.samples} "
+        "first-round solutions, which spend the generated tokens of a debate; 95% intervals clustered by "
+        "problem, differences paired by problem"
+    ]
+    if scores.ungraded:
+        notes.append(f"{scores.ungraded} left out: the grader gave no verdict on an answer")
+    if len(scores.problems) < SMALL:
+        notes.append(f"fewer than {SMALL} problems: read the intervals before any difference")
+    return "; ".join(notes) + "."
+
+
+def _watch(name: str, asked: Asked, overrides: Sequence[str], console: Console) -> None:
+    """Evaluate every checkpoint of a run as it appears, until that of its last step; Ctrl-C ends it."""
+    from learner.runs.checkpoint_folder import step_of
+    from learner.runs.kept_weights import named_weights
+
+    config, run = _opened(name, overrides)
+    if run is None:
+        raise ValueError(f"--watch: {name} is not the folder of a run")
+    evaluated: dict[str, Scores] = {}
+    last = -1
+    while last < config.train.steps:
+        try:
+            found = named_weights(run, "all")
+        except ValueError:
+            found = []
+        for weights in found:
+            if _label(name, weights) not in evaluated:
+                evaluated[_label(name, weights)] = _evaluate(config, run, weights, asked)
+                _show(evaluated, asked, console)
+            if weights.parent.name == "checkpoints":
+                last = max(last, step_of(weights))
+        if last < config.train.steps:
+            time.sleep(WATCH_S)
+
+
+def _write_json(path: Path, data: object) -> None:
+    path.write_text(json.dumps(data, indent=1, allow_nan=False) + "\n", encoding="utf-8")

@@ -1,0 +1,114 @@
+"""What a policy says to held-out problems: debates, and first-round solutions that spend as many tokens.
+
+Every debate is kept as it ends, so that an evaluation which was cut off goes on where it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+from statistics import fmean
+
+from debate import Debate, DebateConfig, Policy, Problem, run_debates
+from debate.hold import place_seed
+from debate.seeds import derive_seed
+from envs import Environment
+from learner.grading import Table, grade_debate
+from transcripts import Record, ShardWriter, read_records
+from transcripts.store import shard_name
+
+Tell = Callable[[str, int, int], None]
+"""Told what is played, how much of it is done, and how much there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """A debate and the verdicts on its solutions, (N, R)."""
+
+    debate: Debate
+    correct: Table
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """One debate for each problem and seed, and of each as many first-round solutions as it spends tokens.
+
+    ``opening[i]`` belongs to the problem of ``debates[i]`` and holds ``samples`` solutions, perhaps a few
+    more: its debates have one round and N solutions each.
+    """
+
+    debates: tuple[Graded, ...]
+    opening: tuple[tuple[Graded, ...], ...]
+    samples: int
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """What is asked of a policy: problems, their grader, the protocol, and the seeds of the repetitions."""
+
+    problems: Sequence[Problem]
+    examiner: Environment
+    protocol: DebateConfig
+    seeds: Sequence[int]
+    max_live: int | None = None
+
+
+def play(exam: Examination, policy: Policy, folder: Path, *, tell: Tell = lambda *_: None) -> Played:
+    """Return what the policy says to the problems; what ``folder`` holds of it already is not asked again."""
+    debates = [one for seed in exam.seeds for one in _part(exam, policy, folder / "debates", seed, 1, tell)]
+    samples = equal_samples([one.debate for one in debates])
+    copies = ceil(samples / exam.protocol.num_agents)
+    alone = exam.protocol.model_copy(update={"num_rounds": 1, "final_ballot": False})
+    single = Examination(exam.problems, exam.examiner, alone, exam.seeds, exam.max_live)
+    opening = [
+        one for seed in exam.seeds for one in _part(single, policy, folder / "direct", seed, copies, tell)
+    ]
+    groups = tuple(tuple(opening[start : start + copies]) for start in range(0, len(opening), copies))
+    return Played(tuple(debates), groups, samples)
+
+
+def equal_samples(debates: Sequence[Debate]) -> int:
+    """Return how many first-round solutions spend the generated tokens of one debate; at least one."""
+    spent = [(turn.id.round, len(turn.completion.tokens)) for debate in debates for turn in debate.turns]
+    summaries = sum(len(one.completion.tokens) for debate in debates for one in debate.summaries)
+    opening = [tokens for round_, tokens in spent if round_ == 0]
+    whole = (sum(tokens for _, tokens in spent) + summaries) / len(debates)
+    return max(1, round(whole / fmean(opening))) if sum(opening) else 1
+
+
+def _part(
+    exam: Examination, policy: Policy, folder: Path, seed: int, copies: int, tell: Tell
+) -> list[Graded]:
+    """Return ``copies`` debates of each problem, those of one problem together; keep each as it ends."""
+    repeated = [problem for problem in exam.problems for _ in range(copies)]
+    drawn = derive_seed(seed, "evaluation", folder.name)
+    kept = _kept(folder / shard_name(seed), repeated, drawn)
+    done = dict(kept)
+    tell(folder.name, len(done), len(repeated))
+    with ShardWriter(folder, seed) as writer:
+
+        def keep(place: int, debate: Debate) -> None:
+            table = grade_debate(exam.examiner, debate) or ()
+            writer.write(Record(debate, seed, debate.problem.id, table))
+            done[place] = Graded(debate, table)
+            tell(folder.name, len(done), len(repeated))
+
+        held = {place: one.debate for place, one in kept.items()}
+        run_debates(
+            repeated, policy, exam.protocol, seed=drawn, max_live=exam.max_live, held=held, on_debate=keep
+        )
+    return [done[place] for place in range(len(repeated))]
+
+
+def _kept(shard: Path, problems: Sequence[Problem], seed: int) -> dict[int, Graded]:
+    """Return the debates that a shard holds by their places in the list of problems."""
+    if not shard.exists():
+        return {}
+    places = {place_seed(seed, place, problem): place for place, problem in enumerate(problems)}
+    return {
+        places[record.debate.seed]: Graded(record.debate, record.correct or ())
+        for record in read_records(shard, on_torn=lambda _: None)
+        if record.debate.seed in places
+    }

@@ -1,0 +1,122 @@
+"""Figures of one or several evaluations as rows, and as Markdown or LaTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Literal
+
+from learner.evaluation.scores import Scores, difference
+from learner.metrics.statistics import Estimate
+
+LEADS = {
+    "winner minus single sample": ("debate/winner", "direct/sample"),
+    "winner minus self-consistency": ("debate/winner", "direct/self_consistency"),
+    "majority minus self-consistency": ("debate/majority", "direct/self_consistency"),
+}
+"""Differences between modes, paired by problem."""
+MAIN = ("direct/sample", "direct/self_consistency", "debate/round_1", "debate/winner", "debate/majority")
+"""The figures that are also told by level and subject, and compared between evaluations."""
+SMALL = 100
+"""With fewer problems an interval is wide, and a difference between models mostly noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One figure: ``unit`` "share" (of 1) or "tokens"; of some problems where ``group`` names them."""
+
+    name: str
+    estimate: Estimate
+    unit: Literal["share", "tokens", "difference"] = "share"
+    group: str = ""
+
+    @property
+    def label(self) -> str:
+        """The name, with the problems that it is of."""
+        return f"{self.name} [{self.group}]" if self.group else self.name
+
+    def plain(self) -> dict[str, object]:
+        """Return the figure for a JSON file; a bound that is not finite is None."""
+        low, high = (x if isfinite(x) else None for x in (self.estimate.low, self.estimate.high))
+        value, n = self.estimate.value, self.estimate.n
+        return {"name": self.label, "value": value, "unit": self.unit, "n": n, "low": low, "high": high}
+
+
+def rows(scores: Scores) -> list[Row]:
+    """Return all figures of an evaluation: modes, their differences, then levels and subjects."""
+    found = [
+        Row(name, estimate, "tokens" if name.endswith("_tokens") else "share")
+        for name in scores.values
+        if (estimate := scores.estimate(name)) is not None
+    ]
+    leads = ((name, difference(scores, one, scores, other)) for name, (one, other) in LEADS.items())
+    found += [Row(name, estimate, "difference") for name, estimate in leads if estimate is not None]
+    return found + list(_by_group(scores))
+
+
+def _by_group(scores: Scores) -> Iterator[Row]:
+    for kind in ("level", "subject"):
+        groups = scores.groups(kind)
+        for label, problems in groups.items() if len(groups) > 1 else ():
+            for name in MAIN:
+                if (estimate := scores.estimate(name, problems)) is not None:
+                    yield Row(name, estimate, group=f"{kind} {label}")
+
+
+def cell(row: Row) -> str:
+    """Return value and half-width of the interval.
+
+    >>> cell(Row("direct/sample", Estimate(0.5, 0.4, 0.6, n=10, clusters=10)))
+    '0.500 ± 0.100'
+    """
+    sign, digits = ("+" if row.unit == "difference" else ""), 1 if row.unit == "tokens" else 3
+    reach = (row.estimate.high - row.estimate.low) / 2
+    around = f" ± {reach:.{digits}f}" if isfinite(reach) else ""
+    return f"{row.estimate.value:{sign}.{digits}f}{around}"
+
+
+def comparison(evaluated: Mapping[str, Scores]) -> list[list[str]]:
+    """Return a table, heads first: a line for each evaluation, with its gain over the first by problem."""
+    (first, base), *_ = evaluated.items()
+    names = [name for name in MAIN if any(name in scores.values for scores in evaluated.values())]
+    table = [["", "problems", *names, *(f"{name} gain" for name in MAIN[-2:] if len(evaluated) > 1)]]
+    for name, scores in evaluated.items():
+        values = [_cell(figure, scores.estimate(figure)) for figure in names]
+        gains = [
+            "" if name == first else _cell(figure, difference(scores, figure, base, figure), "difference")
+            for figure in MAIN[-2:]
+            if len(evaluated) > 1
+        ]
+        table.append([name, str(len(scores.problems)), *values, *gains])
+    return table
+
+
+def _cell(
+    name: str, estimate: Estimate | None, unit: Literal["share", "tokens", "difference"] = "share"
+) -> str:
+    return "" if estimate is None else cell(Row(name, estimate, unit))
+
+
+def figures_table(evaluated: Mapping[str, Scores]) -> list[list[str]]:
+    """Return a table of every figure, heads first: a line for each figure, a column for each evaluation."""
+    columns = {name: {row.label: row for row in rows(scores)} for name, scores in evaluated.items()}
+    labels = dict.fromkeys(label for column in columns.values() for label in column)
+    lines = [
+        [label, *(cell(column[label]) if label in column else "" for column in columns.values())]
+        for label in labels
+    ]
+    return [["", *columns], *lines]
+
+
+def as_text(tables: Sequence[Sequence[Sequence[str]]], kind: Literal["md", "tex"]) -> str:
+    r"""Return tables, heads first, as Markdown or LaTeX (booktabs).
+
+    >>> print(as_text([[["a", "b"], ["x_1", "2"]]], "tex").splitlines()[4])
+     x\_1 & 2   \\
+    """
+    from tabulate import tabulate
+
+    style = {"md": "github", "tex": "latex_booktabs"}[kind]
+    texts = (tabulate(lines[1:], headers=lines[0], tablefmt=style, disable_numparse=True) for lines in tables)
+    return "\n\n".join(texts) + "\n"

@@ -1,0 +1,171 @@
+"""What was played, as figures: values by problem, so that they can be compared in pairs and by groups.
+
+Intervals are clustered by problem: learner.metrics.statistics has the sources.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Literal
+
+from debate import Problem
+from debate.types import Turn
+from envs.sameness import AnswerKey
+from learner.evaluation.play import Graded, Played
+from learner.metrics.answers import Answer, consensus, graded_answers, pass_at_k
+from learner.metrics.debates import better
+from learner.metrics.held_out import winner_is_right
+from learner.metrics.statistics import Estimate, clustered_mean
+from rewards import RewardConfig, poll_of_debate, score_debate, valid_votes
+from rewards.votes import verdict
+
+Values = Mapping[str, Sequence[float]]
+"""A figure's values by problem."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The figures of one policy: ``values[figure][problem]``, each value a rate in [0, 1] or a token count.
+
+    ``problems`` are those that the grader gave a verdict on, all of them by id; ``ungraded`` counts what was
+    left out, never as wrong. ``samples``: solutions of a problem that spend the tokens of a debate.
+    """
+
+    values: Mapping[str, Values]
+    problems: Mapping[str, Problem]
+    samples: int
+    ungraded: int = 0
+
+    def estimate(self, name: str, only: frozenset[str] | None = None) -> Estimate | None:
+        """Return the mean of a figure, over some of the problems; None where it has no value there."""
+        found = [
+            (value, problem)
+            for problem, values in self.values.get(name, {}).items()
+            if only is None or problem in only
+            for value in values
+        ]
+        return clustered_mean([v for v, _ in found], [p for _, p in found]) if found else None
+
+    def groups(self, kind: Literal["level", "subject"]) -> dict[str, frozenset[str]]:
+        """Return the problems of each level or subject, by its name; nothing where none has one."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for name, problem in self.problems.items():
+            label = problem.level if kind == "level" else problem.source.partition("/")[2]
+            if label:
+                found[label].add(name)
+        return {label: frozenset(found[label]) for label in sorted(found)}
+
+
+def difference(one: Scores, name: str, other: Scores, minus: str) -> Estimate | None:
+    """Return figure ``name`` of one minus figure ``minus`` of the other, paired by the problems of both."""
+    left, right = one.values.get(name, {}), other.values.get(minus, {})
+    shared = [problem for problem in left if left[problem] and right.get(problem)]
+    if not shared:
+        return None
+    gaps = [_mean(left[problem]) - _mean(right[problem]) for problem in shared]
+    return clustered_mean(gaps, shared, signed=True)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+@dataclass(slots=True)
+class _Sheet:
+    """Collects values by figure and problem."""
+
+    found: dict[str, dict[str, list[float]]] = field(
+        default_factory=lambda: defaultdict(lambda: defaultdict(list))
+    )
+
+    def add(self, problem: str, **figures: float | bool) -> None:
+        """Take one value of each figure; "__" in a name stands for "/"."""
+        for name, value in figures.items():
+            self.put(problem, name.replace("__", "/"), value)
+
+    def put(self, problem: str, name: str, *values: float | bool) -> None:
+        """Take values of one figure."""
+        self.found[name][problem] += [float(value) for value in values]
+
+
+def scores(played: Played, key: AnswerKey) -> Scores:
+    """Return the figures of what was played; ``key`` says which wrong answers a majority counts together."""
+    sheet, problems, ungraded = _Sheet(), {}, 0
+    for debated, opening in zip(played.debates, played.opening, strict=True):
+        problem = debated.debate.problem
+        answers = _answers(opening, key)[: played.samples]
+        if len(answers) < played.samples or not _is_graded(debated):
+            ungraded += 1
+            continue
+        problems[problem.id] = problem
+        _debate_figures(sheet, debated, key)
+        _judge_figures(sheet, debated)
+        _direct_figures(sheet, problem.id, answers)
+        _cost(sheet, problem.id, "debate", _replies([debated]))
+        _cost(sheet, problem.id, "direct", _replies(opening)[: played.samples])
+    return Scores(sheet.found, problems, played.samples, ungraded)
+
+
+def _is_graded(one: Graded) -> bool:
+    return all(grade is not None for seat in one.correct for grade in seat)
+
+
+def _answers(opening: Sequence[Graded], key: AnswerKey) -> list[Answer]:
+    return [answer for one in opening for _, answer in graded_answers(one.debate, one.correct, key)]
+
+
+def _debate_figures(sheet: _Sheet, one: Graded, key: AnswerKey) -> None:
+    """Accuracy by round, of the voted winner, of the last round's majority; whether any agent was right."""
+    debate, problem = one.debate, one.debate.problem.id
+    by_round: dict[int, list[Answer]] = defaultdict(list)
+    for round_, answer in graded_answers(debate, one.correct, key):
+        by_round[round_].append(answer)
+    for round_, answers in sorted(by_round.items()):
+        sheet.put(problem, f"debate/round_{round_ + 1}", *(answer.right for answer in answers))
+        sheet.put(problem, "debate/missing", *(answer.key is None for answer in answers))
+    last = by_round[max(by_round)]
+    rewards = score_debate(debate, one.correct, RewardConfig(judge_own=debate.protocol.judge_own))
+    sheet.put(problem, "debate/winner", winner_is_right(debate, one.correct, rewards))
+    sheet.put(problem, "debate/majority", consensus(last))
+    sheet.put(problem, f"debate/pass@{len(last)}", any(answer.right for answer in last))
+
+
+def _direct_figures(sheet: _Sheet, problem: str, answers: Sequence[Answer]) -> None:
+    """Accuracy of single samples, of their majority, and pass@k for the powers of 2."""
+    count, right = len(answers), sum(answer.right for answer in answers)
+    sheet.put(problem, "direct/sample", *(answer.right for answer in answers))
+    sheet.put(problem, "direct/missing", *(answer.key is None for answer in answers))
+    sheet.put(problem, "direct/self_consistency", consensus(answers))
+    for k in sorted({2**i for i in range(1, count.bit_length()) if 2**i < count} | {count}):
+        sheet.put(problem, f"direct/pass@{k}", pass_at_k(count, right, k))
+
+
+def _judge_figures(sheet: _Sheet, one: Graded) -> None:
+    """Votes on pairs of which exactly one side is right, and how many of the due ones there are."""
+    debate, problem = one.debate, one.debate.problem.id
+    poll = poll_of_debate(debate, judge_own=debate.protocol.judge_own)
+    voted = {(vote.judge, *sorted((vote.left, vote.right))): verdict(vote) for vote in valid_votes(poll)[0]}
+    for judge, shown in poll.comparable.items():
+        for first, second in combinations(sorted(shown), 2):
+            right = better(one.correct, first, second)
+            if not right:
+                continue
+            vote = voted.get((judge, first, second))
+            sheet.put(problem, "judge/coverage", vote is not None)
+            sheet.put(problem, "judge/strict_accuracy", vote == right)
+            if vote is not None:
+                sheet.put(problem, "judge/accuracy", vote == right)
+
+
+def _replies(parts: Sequence[Graded]) -> list[Turn]:
+    return [turn for one in parts for turn in one.debate.turns]
+
+
+def _cost(sheet: _Sheet, problem: str, mode: str, turns: Sequence[Turn]) -> None:
+    completions = [turn.completion for turn in turns]
+    sheet.put(problem, f"{mode}/truncated", *(one.stop_reason == "length" for one in completions))
+    sheet.put(problem, f"{mode}/generated_tokens", sum(len(one.tokens) for one in completions))
+    sheet.put(problem, f"{mode}/prompt_tokens", sum(len(one.prompt_tokens) for one in completions))

@@ -1,0 +1,129 @@
+"""``debate eval`` on runs of a tiny model: what it prints, keeps, goes on with and refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from commands.config import load_config
+from learner.config import Config
+from learner.train import train
+from transcripts import read_records
+
+FIGURES = {
+    "direct/sample",
+    "direct/self_consistency",
+    "debate/round_1",
+    "debate/round_2",
+    "debate/winner",
+    "debate/majority",
+    "direct/missing",
+    "debate/missing",
+    "direct/truncated",
+    "debate/truncated",
+    "debate/generated_tokens",
+    "direct/generated_tokens",
+    "winner minus self-consistency",
+}
+
+
+@pytest.fixture(scope="module")
+def home(tiny_recipe, tmp_path_factory):
+    """A run of two steps with both checkpoints, its recipe beside it."""
+    folder = tmp_path_factory.mktemp("evaluations")
+    more = [f"run.dir={folder / 'run'}", "logging.progress=none", "train.keep_last=2", "held_out.limit=4"]
+    train(load_config(Config, tiny_recipe, more))
+    return folder
+
+
+@pytest.fixture
+def evaluate(home, debate_command, monkeypatch):
+    monkeypatch.chdir(home)
+    return lambda *arguments: debate_command("eval", *arguments)
+
+
+def test_one_run_has_every_mode_with_intervals_and_is_kept(evaluate, home):
+    code, out, _ = evaluate("run", "--json", "f.json", "--table", "t.md")
+    assert code == 0
+    rows = {row["name"]: row for row in json.loads((home / "f.json").read_text())}
+    assert set(rows) >= FIGURES
+    assert all(row["low"] <= row["value"] <= row["high"] for row in rows.values())
+    [folder] = (home / "run/evaluations").iterdir()
+    assert folder.name.startswith("step_000002-")
+    assert len(list(read_records(folder / "debates"))) == 4
+    kept = {row["name"] for row in json.loads((folder / "figures.json").read_text())}
+    assert kept == set(rows)
+    assert "4 problems; self-consistency is the majority of " in out
+    assert "fewer than 100 problems" in out
+    assert (home / "t.md").read_text().count("| debate/winner ") == 1
+
+
+def test_the_same_command_asks_nothing_again(evaluate, home, monkeypatch):
+    first = evaluate("run", "--seeds", "2")
+    before = {path: path.read_bytes() for path in (home / "run/evaluations").rglob("*.jsonl")}
+    monkeypatch.setattr("debate.policies.local.LocalPolicy.sample", None)  # whoever asks fails
+    assert evaluate("run", "--seeds", "2") == first
+    assert before == {path: path.read_bytes() for path in (home / "run/evaluations").rglob("*.jsonl")}
+
+
+def test_several_weights_are_one_table_with_gains(evaluate, home):
+    code, out, _ = evaluate("run", "--weights", "all", "--table", "t.tex")
+    assert code == 0
+    assert out.index("run checkpoints/step_000001") < out.index("run checkpoints/step_000002")
+    assert "debate/winner gain" in out
+    assert "\\bottomrule" in (home / "t.tex").read_text()
+
+
+def test_a_recipe_is_its_model_as_it_is(evaluate, home, tiny_recipe):
+    code, out, _ = evaluate(tiny_recipe, "run", "held_out.limit=3", "--json", "f.json")
+    assert code == 0
+    assert {row["evaluation"] for row in json.loads((home / "f.json").read_text())} == {
+        tiny_recipe,
+        "run checkpoints/step_000002",
+    }
+    assert [path.name[:6] for path in (home / "evaluations/debate").iterdir()] == ["model-"]
+    assert "3 problems" in out
+
+
+def test_a_watch_evaluates_what_there_is_and_ends_with_the_last_step(evaluate):
+    code, out, _ = evaluate("run", "--watch", "held_out.limit=2")
+    assert code == 0
+    assert out.count("run checkpoints/step_000001: 2 problems") == 2  # after each of the two
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("run", "--weights", "7"), "run: has no weights '7': newest, best (train.keep_best), start "),
+        (("run", "--weights", "best"), "checkpoint that is there: 1, 2"),
+        (("run", "held_out.limit=0"), "held_out: there are no problems to evaluate on"),
+        (("run", "--seeds", "0"), "--seeds 0: needs 1 or more"),
+        (("run", "--table", "t.txt"), "--table t.txt: write a name that ends in .md or .tex"),
+        (("run", "--json", "none/f.json"), "none/f.json: cannot be written"),
+        (("run", "run", "--out", "x"), "--out: is the folder of one evaluation"),
+        (("quickstart", "--watch"), "--watch: quickstart is not the folder of a run"),
+        (("nowhere",), "nowhere: no such file"),
+    ],
+)
+def test_what_cannot_be_evaluated_is_one_line(evaluate, arguments, told):
+    code, _, err = evaluate(*arguments)
+    [line] = err.splitlines()
+    assert (code, told in line) == (2, True), line
+
+
+def test_a_folder_of_another_evaluation_is_refused_and_left_alone(evaluate, home):
+    assert evaluate("run", "--out", "mine", "held_out.limit=2")[0] == 0
+    before = {path: path.read_bytes() for path in Path("mine").rglob("*") if path.is_file()}
+    code, _, err = evaluate("run", "--out", "mine", "held_out.limit=3", "--seeds", "2")
+    assert (code, err) == (
+        2,
+        "debate: mine: holds an evaluation with other problems, seeds; nothing was changed in it: choose "
+        "another --out, or none\n",
+    )
+    assert evaluate("run", "--out", "run")[2].startswith("debate: run: holds checkpoints and no evaluation")
+    (home / "mine/evaluation.json").write_text("[")
+    assert "mine/evaluation.json: cannot be read" in evaluate("run", "--out", "mine", "held_out.limit=2")[2]
+    after = {path: path.read_bytes() for path in Path("mine").rglob("*") if path.is_file()}
+    assert {**after, Path("mine/evaluation.json"): b""} == {**before, Path("mine/evaluation.json"): b""}

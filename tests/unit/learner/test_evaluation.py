@@ -1,0 +1,165 @@
+"""Figures of an evaluation against numbers worked out by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from debate import Completion, DebateConfig, Problem, run_debates
+from debate.policies.scripted import Answers, scripted_debaters
+from envs import load_environment
+from envs.sameness import plain_key
+from learner.evaluation.play import Examination, Graded, Played, equal_samples, play
+from learner.evaluation.report import as_text, comparison, rows
+from learner.evaluation.scores import difference, scores
+from learner.grading import grade_debate
+from transcripts import read_records
+
+PROBLEMS = tuple(
+    Problem(
+        f"p{i}", f"What is 2 + {i}?", answer=str(2 + i), source="sums/easy", level=str(i % 2), kind="number"
+    )
+    for i in range(4)
+)
+ANSWERS = {problem.id: Answers(problem.answer, ("99",)) for problem in PROBLEMS}
+ONE_RIGHT = scripted_debaters(ANSWERS, solve=(1.0, 0.0, 0.0), judge=1.0)
+NONE_RIGHT = scripted_debaters(ANSWERS, solve=(0.0, 0.0, 0.0), judge=1.0)
+PROTOCOL = DebateConfig(num_agents=3, num_rounds=1)
+ALONE = DebateConfig(num_agents=3, num_rounds=1, final_ballot=False)
+
+
+def graded(policy, config, problems=PROBLEMS):
+    examiner = load_environment("gsm8k")
+    debates = run_debates(problems, policy, config, seed=1)
+    return [Graded(debate, grade_debate(examiner, debate)) for debate in debates]
+
+
+def played(policy, *, samples=3):
+    return Played(tuple(graded(policy, PROTOCOL)), tuple((one,) for one in graded(policy, ALONE)), samples)
+
+
+def values(found, name):
+    return {problem: list(each) for problem, each in found.values[name].items()}
+
+
+def test_one_right_agent_of_three_with_judges_that_know():
+    found = scores(played(ONE_RIGHT), plain_key)
+    assert found.estimate("debate/round_1").value == pytest.approx(1 / 3)
+    assert values(found, "debate/round_1")["p0"] == [1.0, 0.0, 0.0]
+    assert found.estimate("debate/winner").value == 1.0
+    assert found.estimate("debate/majority").value == 0.0  # two agree on the same wrong answer
+    assert found.estimate("debate/pass@3").value == 1.0
+    assert values(found, "judge/accuracy")["p0"] == [1.0, 1.0]  # the right agent sees two wrong ones: no pair
+    assert found.estimate("judge/coverage").value == found.estimate("judge/strict_accuracy").value == 1.0
+    assert found.estimate("direct/sample").value == pytest.approx(1 / 3)
+    assert found.estimate("direct/self_consistency").value == 0.0
+    assert found.estimate("direct/pass@2").value == pytest.approx(2 / 3)  # 1 - C(2, 2) / C(3, 2)
+    assert found.estimate("direct/pass@3").value == 1.0
+    assert found.estimate("debate/missing").value == found.estimate("debate/truncated").value == 0.0
+
+
+def test_differences_are_paired_by_problem():
+    one, none = scores(played(ONE_RIGHT), plain_key), scores(played(NONE_RIGHT), plain_key)
+    gain = difference(one, "debate/winner", none, "debate/winner")
+    assert (gain.value, gain.clusters) == (1.0, 4)
+    assert 0 < gain.low < 1.0 == gain.high  # Wilson: four pairs alike prove little
+    assert difference(one, "debate/winner", one, "direct/self_consistency").value == 1.0
+    assert difference(one, "debate/winner", none, "no/such") is None
+
+
+def test_only_as_many_samples_count_as_the_tokens_buy():
+    found = scores(played(ONE_RIGHT, samples=1), plain_key)
+    assert values(found, "direct/sample")["p0"] == [1.0]
+    assert "direct/pass@2" not in found.values
+
+
+def test_an_ungraded_answer_leaves_its_problem_out_and_is_counted():
+    whole = played(ONE_RIGHT)
+    first = whole.debates[0]
+    ungraded = Graded(first.debate, ((None,), *first.correct[1:]))
+    found = scores(Played((ungraded, *whole.debates[1:]), whole.opening, 3), plain_key)
+    assert (found.ungraded, sorted(found.problems)) == (1, ["p1", "p2", "p3"])
+
+
+def test_rows_have_levels_and_leads_and_nothing_where_all_are_of_one_subject():
+    found = {row.label: row for row in rows(scores(played(ONE_RIGHT), plain_key))}
+    assert found["debate/winner [level 1]"].estimate.n == 2
+    assert not any("subject" in label for label in found)
+    assert found["winner minus self-consistency"].unit == "difference"
+    assert found["debate/winner"].plain() == {
+        "name": "debate/winner",
+        "value": 1.0,
+        "unit": "share",
+        "n": 4,
+        "low": pytest.approx(0.51, abs=0.01),
+        "high": 1.0,
+    }
+
+
+def test_a_comparison_has_a_line_each_and_the_gain_over_the_first():
+    one, none = scores(played(ONE_RIGHT), plain_key), scores(played(NONE_RIGHT), plain_key)
+    lines = comparison({"none": none, "one": one})
+    assert lines[0][:2] == ["", "problems"]
+    assert [line[0] for line in lines[1:]] == ["none", "one"]
+    gain = lines[0].index("debate/winner gain")
+    assert lines[1][gain] == ""
+    assert lines[2][gain].startswith("+1.000")
+    assert "| none" in as_text([lines], "md")
+    assert "\\toprule" in as_text([lines], "tex")
+
+
+class Counted:
+    """Answers with as many tokens as told, and counts the debates it is asked in."""
+
+    version = 0
+
+    def __init__(self, opening=2, later=3, stop_after=None):
+        self.asked, self._sizes, self._left = [], (opening, later), stop_after
+
+    async def sample(self, request):
+        if self._left is not None and len(self.asked) >= self._left:
+            raise KeyboardInterrupt
+        self.asked.append((request.debate, request.turn))
+        size = self._sizes[min(request.turn.round, 1)]
+        return Completion(
+            (1,), (7,) * size, (0.0,) * size, f"<solution>\\boxed{{{request.seed}}}</solution>", "stop", 0
+        )
+
+    async def update(self, weights, version):
+        raise NotImplementedError
+
+
+def exam(seeds=(0,)):
+    return Examination(PROBLEMS, load_environment("gsm8k"), DebateConfig(num_rounds=2), seeds, max_live=1)
+
+
+def test_the_samples_spend_the_tokens_of_a_debate(tmp_path):
+    found = play(exam(), Counted(), tmp_path)
+    # a debate: 3 * 2 tokens at first, then 3 * 3 in round 2 and in the ballot: 24, as 12 solutions of 2
+    assert found.samples == equal_samples([one.debate for one in found.debates]) == 12
+    assert [len(group) for group in found.opening] == [4] * 4
+    assert {one.debate.problem.id for one in found.opening[2]} == {"p2"}
+
+
+@pytest.mark.parametrize("after", [1, 10, 40, 70])
+def test_what_was_said_before_a_stop_is_not_asked_again(tmp_path, after):
+    whole = play(exam((0, 1)), Counted(), tmp_path / "whole")
+    stopped, rest = Counted(stop_after=after), Counted()
+    with pytest.raises(KeyboardInterrupt):
+        play(exam((0, 1)), stopped, tmp_path / "cut")
+    kept = {
+        record.debate.seed for part in ("debates", "direct") for record in records(tmp_path / "cut" / part)
+    }
+    shard = next(path for path in (tmp_path / "cut").rglob("*.jsonl"))
+    shard.write_bytes(shard.read_bytes() + b'{"schema": 2, "deb')  # a line that was being written
+    assert play(exam((0, 1)), rest, tmp_path / "cut") == whole
+    everything = [one.debate.seed for part in (whole.debates, *whole.opening) for one in part]
+    assert len(everything) == len(set(everything)) == 2 * (4 + 16)
+    assert len(rest.asked) == sum(
+        9 if seed in {d.debate.seed for d in whole.debates} else 3 for seed in everything if seed not in kept
+    )
+    nobody = Counted(stop_after=0)
+    assert play(exam((0, 1)), nobody, tmp_path / "cut") == whole
+
+
+def records(folder):
+    return list(read_records(folder)) if folder.is_dir() else []
