@@ -10,7 +10,8 @@ from pathlib import Path
 HOME = Path(__file__).parents[1]
 """The folder that holds our packages."""
 PACKAGES = ("debate", "envs", "rewards", "learner", "transcripts")
-EXTRAS = {"torch": "train", "transformers": "train", "peft": "train", "safetensors": "train", "vllm": "vllm"}
+EXTRAS = dict.fromkeys(("torch", "transformers", "peft", "safetensors"), "train")
+EXTRAS |= {"httpx": "openai", "vllm": "vllm"}
 
 
 class Ended(SystemExit):

@@ -90,12 +90,12 @@ def _evaluate(config: Config, run: Path | None, weights: Path | None, asked: Ask
     """Return the figures of one set of weights; what was played before is read and not asked again."""
     from envs import DataError
     from envs.sameness import key_of
+    from learner.engines import open_policy
     from learner.evaluation.folder import default_folder, identity, open_folder
     from learner.evaluation.play import Examination, play
     from learner.evaluation.report import rows
     from learner.evaluation.scores import scores
     from learner.problems import load_run_problems
-    from learner.session import open_policy
 
     data, seeds = load_run_problems(config), range(asked.repeats)
     if not data.held_out:

@@ -26,19 +26,24 @@ Verdicts = Sequence[Sequence[Truth]] | None
 def run_play(name: str, question: str, *, answer: str | None, seed: int, overrides: Sequence[str]) -> None:
     """Hold one debate with the configured model, or the newest checkpoint of a run, and print it."""
     from learner.config import Config
+    from learner.engines import open_policy
     from learner.grading import grade_debate
-    from learner.runs.kept_weights import newest_weights
-    from learner.session import open_policy
 
     run = Path(name) if (Path(name) / "config.toml").is_file() else None
     config = load_config(Config, str(run / "config.toml") if run else name, overrides)
-    policy = open_policy(config, newest_weights(run) if run else None)
+    policy = open_policy(config, _newest(run) if run else None)
     environment, kind = _truth(config.env.kind, question, answer)
     problem = Problem("play", question, answer=answer, source="play", kind=kind)
     [debate] = run_debates([problem], policy, config.debate, seed=seed)
     correct = grade_debate(environment, debate)
     rewards = score_debate(debate, correct, config.rewards)
     show_debate(debate, correct, rewards, Console())
+
+
+def _newest(run: Path) -> Path:
+    from learner.runs.kept_weights import newest_weights  # loads torch, which a server's model needs not
+
+    return newest_weights(run)
 
 
 def _truth(kind: str, question: str, answer: str | None) -> tuple[Environment, Kind]:

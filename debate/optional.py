@@ -4,6 +4,7 @@
 ``opens_thinking(messages)``: whether the prompt ends with ``<think>``;
 ``context_tokens`` (int | None): the most tokens of prompt and completion together;
 ``count_tokens(messages)``: the length of a prompt.
+Where it knows how many tokens there were and not which, ``Completion`` has places for the numbers.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
-from debate.types import Message, Policy
+from debate.types import Completion, Message, Policy
 
 
 def seat_at(policy: Policy) -> AbstractContextManager[object]:
@@ -39,6 +40,18 @@ def token_counter(policy: Policy) -> Callable[[tuple[Message, ...]], int]:
     """Return how the policy counts a prompt's tokens, or a guess: three characters each, rounded up."""
     count: Callable[[tuple[Message, ...]], int] = getattr(policy, "count_tokens", _a_third_of_the_characters)
     return count
+
+
+def token_counts(completion: Completion) -> tuple[int, int]:
+    """Return how many tokens prompt and reply had: as many as there are ids, or what the engine told.
+
+    >>> token_counts(Completion((5, 6), (7,), (0.0,), "4", "stop", 0))
+    (2, 1)
+    >>> token_counts(Completion((), (), (), "4", "stop", 0, prompt_count=30, token_count=2))
+    (30, 2)
+    """
+    told = completion.prompt_count or 0, completion.token_count or 0
+    return len(completion.prompt_tokens) or told[0], len(completion.tokens) or told[1]
 
 
 def _a_third_of_the_characters(messages: tuple[Message, ...]) -> int:

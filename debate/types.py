@@ -89,7 +89,8 @@ class Completion:
     distribution that was sampled (temperature applied), ``offsets`` (T,): the index in ``text`` of the
     first character each token touches (``len(text)`` for tokens that add no text, such as the end token).
     ``forced``: places in ``tokens`` that were written and not sampled, as where a thinking budget ran out;
-    their log-probability is 0 and nobody learns from them.
+    their log-probability is 0 and nobody learns from them. ``prompt_count`` and ``token_count``: how many
+    tokens the engine told of, where it told numbers; see ``debate.optional.token_counts``.
     """
 
     prompt_tokens: tuple[int, ...]
@@ -100,6 +101,8 @@ class Completion:
     policy_version: int
     offsets: tuple[int, ...] = ()
     forced: tuple[int, ...] = ()
+    prompt_count: int | None = None
+    token_count: int | None = None
 
 
 class Policy(Protocol):

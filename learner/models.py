@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, Self
 from pydantic import Field, model_validator
 
 from debate.settings import Settings
+from learner.engine_config import ServerConfig, VLLMConfig
 from learner.warm_start.tokenizer import Fallback, VocabularyError, build_tokenizer
 
 if TYPE_CHECKING:
@@ -54,11 +55,14 @@ class ModelConfig(Settings):
     """Which model plays and learns. Exactly one of ``name_or_path`` and ``tiny``."""
 
     name_or_path: str | None = None
-    """A hub id such as "Qwen/Qwen3-8B", or a folder with config.json."""
+    """A hub id such as "Qwen/Qwen3-8B", or a folder with config.json; of a server's model, its name there."""
     tiny: TinyConfig | None = None
     """Build a small model instead of loading one."""
     policy: str | None = None
-    """Your own policy as "package.module:factory", called as LocalPolicy is; None is LocalPolicy."""
+    """Who speaks: None is LocalPolicy, "openai" a server (see ``server``), "vllm" vLLM (see ``vllm``), and
+    "package.module:factory" your own policy, called as LocalPolicy is."""
+    server: ServerConfig = ServerConfig()
+    vllm: VLLMConfig = VLLMConfig()
     chat: bool | None = None
     """Whether prompts go through the chat template; None: yes if the tokenizer has one."""
     device: str = "auto"

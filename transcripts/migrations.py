@@ -12,7 +12,7 @@ from typing import TypeAlias
 from transcripts.codec import Json
 from transcripts.errors import FieldError
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 Line: TypeAlias = dict[str, Json]
 Migration: TypeAlias = Callable[[Line], Line]
 
@@ -22,7 +22,7 @@ def _only_new_fields(line: Line) -> Line:
     return line
 
 
-MIGRATIONS: Mapping[int, Migration] = {1: _only_new_fields}
+MIGRATIONS: Mapping[int, Migration] = {1: _only_new_fields, 2: _only_new_fields}
 """MIGRATIONS[v] turns the fields of a version-v line into those of version v + 1."""
 
 
@@ -31,7 +31,7 @@ def migrate(
 ) -> Line:
     """Return the fields of a line in today's form, its "schema" key taken off.
 
-    >>> migrate({"schema": 2, "step": 3})
+    >>> migrate({"schema": 3, "step": 3})
     {'step': 3}
     >>> renamed = {1: lambda line: {"step": line["number"]}}
     >>> migrate({"schema": 1, "number": 3}, migrations=renamed, current=2)

@@ -29,7 +29,7 @@ from transcripts import (
     write_step,
 )
 from transcripts.append import LineFile
-from transcripts.migrations import migrate
+from transcripts.migrations import SCHEMA_VERSION, migrate
 
 
 def turn(agent: int, round_: int, text: str = "<solution>\\boxed{4}</solution>") -> Turn:
@@ -59,7 +59,7 @@ def test_a_step_is_read_back_exactly(tmp_path: Path, record: Record):
 
 def test_a_line_tells_its_schema_first(tmp_path: Path, record: Record):
     path = write_step(tmp_path, 12, [record])
-    assert path.read_bytes().startswith(b'{"schema":2,')
+    assert path.read_bytes().startswith(b'{"schema":3,')
 
 
 def test_a_line_of_the_first_schema_is_read(tmp_path: Path, record: Record):
@@ -73,6 +73,15 @@ def test_a_line_of_the_first_schema_is_read(tmp_path: Path, record: Record):
     [read] = read_records(path)
     turns = tuple(replace(t, completion=replace(t.completion, forced=())) for t in record.debate.turns)
     assert read == replace(record, debate=replace(record.debate, turns=turns))
+
+
+def test_a_line_of_the_second_schema_told_no_numbers_of_tokens(tmp_path: Path, record: Record):
+    path = write_step(tmp_path, 12, [record])
+    data = json.loads(path.read_bytes()) | {"schema": 2}
+    for one in data["debate"]["turns"]:
+        del one["completion"]["prompt_count"], one["completion"]["token_count"]
+    path.write_text(json.dumps(data) + "\n")
+    assert list(read_records(path)) == [record]
 
 
 def test_shards_are_read_by_step_and_other_files_are_left_alone(tmp_path: Path, record: Record):
@@ -135,7 +144,7 @@ def damaged(path: Path, change) -> Path:
         (lambda d: d.update(colour=1), ":2: colour: no such field; Record has debate, step,"),
         (lambda d: d.update(step="12"), ":2: step: expected int, got '12'"),
         (lambda d: d.update(step=True), ":2: step: expected int, got True"),
-        (lambda d: d.update(schema=99), ":2: schema: version 99 is newer than 2; update debate-rl"),
+        (lambda d: d.update(schema=99), ":2: schema: version 99 is newer than 3; update debate-rl"),
         (lambda d: d.update(schema=0), ":2: schema: version 0 cannot be read"),
         (lambda d: d.pop("schema"), ":2: schema: not a debate transcript"),
         (
@@ -182,8 +191,8 @@ def test_a_missing_path_is_named(tmp_path: Path):
 
 def test_an_older_version_is_read_through_the_migrations(tmp_path: Path, record: Record, monkeypatch):
     path = write_step(tmp_path, 12, [record])
-    renamed = {2: lambda fields: {**fields, "group": "renamed"}}
-    monkeypatch.setattr(store, "migrate", partial(migrate, migrations=renamed, current=3))
+    renamed = {SCHEMA_VERSION: lambda fields: {**fields, "group": "renamed"}}
+    monkeypatch.setattr(store, "migrate", partial(migrate, migrations=renamed, current=SCHEMA_VERSION + 1))
     assert [r.group for r in read_records(path)] == ["renamed"]
 
 

@@ -1,0 +1,137 @@
+"""A policy that speaks through a server: any that answers chats or completions as OpenAI's does.
+
+Nothing of the model is in this process: it has no prompt encoding of ours, so the server's own chat
+template decides what becomes of control tokens that a text spells, and no adapter can be sent to it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from debate.policies.replies import ReplyError, read_reply
+from debate.policies.server import Server, ServerError
+from debate.prompts import raw_prompt as default_raw_prompt
+from debate.types import Completion, Message, SampleRequest
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    Extra: TypeAlias = Mapping[str, object]
+
+KEY = "OPENAI_API_KEY"
+LIMITS = ("max_tokens", "max_tokens", "max_completion_tokens")
+"""The dialects, by what they call the limit: vLLM's with its extras, the usual one, OpenAI's newer models."""
+NOT_UNDERSTOOD = (400, 422)
+VLLM: Mapping[str, object] = {
+    "include_stop_str_in_output": True,
+    "return_token_ids": True,
+    "top_p": 1.0,
+    "top_k": -1,
+    "min_p": 0.0,
+    "repetition_penalty": 1.0,
+}
+"""What makes vLLM sample from the model itself, and tell the tokens. Others ignore it or refuse it."""
+
+
+class OpenAIPolicy:
+    """A policy over ``model`` at ``base_url`` (with its path, as in ``http://localhost:8000/v1``).
+
+    ``chat`` False asks for a plain completion of ``raw_prompt``. ``thinking`` is handed to the server's chat
+    template. The key is ``api_key`` or $OPENAI_API_KEY. A server that does not understand vLLM's extras is
+    asked without them from then on; then there are no token ids, and the completions tell their numbers.
+    Stop strings are not sent where a request has ``thinking_tokens``, since a server would find them in the
+    thinking; the reply is cut behind it.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        model: str,
+        *,
+        api_key: str | None = None,
+        chat: bool = True,
+        thinking: bool = False,
+        raw_prompt: Callable[[tuple[Message, ...]], str] = default_raw_prompt,
+        concurrency: int = 64,
+        timeout_s: float = 600.0,
+        retries: int = 4,
+        first_wait_s: float = 0.5,
+        version: int = 0,
+    ) -> None:
+        self.version = version
+        self._model, self._chat, self._thinking = model, chat, thinking
+        self._raw_prompt = raw_prompt
+        self._dialect = 0
+        self._server = Server(
+            base_url,
+            api_key=os.environ.get(KEY) if api_key is None else api_key,
+            concurrency=concurrency,
+            timeout_s=timeout_s,
+            retries=retries,
+            first_wait_s=first_wait_s,
+        )
+
+    async def sample(self, request: SampleRequest) -> Completion:
+        """Answer one request, in the first dialect that the server understands."""
+        dialect = self._dialect
+        while True:
+            try:
+                reply = await self._server.post(self._path, self._question(request, dialect))
+            except ServerError as error:
+                if error.status not in NOT_UNDERSTOOD or dialect + 1 == len(LIMITS):
+                    raise
+                dialect += 1
+                continue
+            self._dialect = max(self._dialect, dialect)
+            return self._completion(reply, request)
+
+    async def update(self, weights: object, version: int) -> None:
+        """Raise ValueError: nobody can send weights to a server by this way."""
+        raise ValueError(
+            f"the model {self._model!r} at {self._server.base_url} cannot be trained from here; "
+            "train a local model, or let the server play and be evaluated"
+        )
+
+    @property
+    def _path(self) -> str:
+        return "/chat/completions" if self._chat else "/completions"
+
+    def _completion(self, reply: Mapping[str, object], request: SampleRequest) -> Completion:
+        try:
+            return read_reply(reply, request, version=self.version)
+        except ReplyError as error:
+            raise ServerError(f"{self._server.base_url}{self._path}: HTTP 200, but {error}", 200) from error
+
+    def _question(self, request: SampleRequest, dialect: int) -> dict[str, object]:
+        """Return the body of the request; the seed is folded to the 31 bits that every server can hold."""
+        found: dict[str, object] = {
+            "model": self._model,
+            LIMITS[dialect]: request.max_tokens + request.thinking_tokens,
+            "temperature": request.temperature,
+            "seed": request.seed % 2**31,
+            **self._prompt(request),
+        }
+        if request.stop and not request.thinking_tokens:
+            found["stop"] = list(request.stop)
+        return found | (self._extras() if dialect == 0 else {})
+
+    def _prompt(self, request: SampleRequest) -> dict[str, object]:
+        if not self._chat:
+            return {"prompt": _whole(self._raw_prompt(request.messages))}
+        return {"messages": [{"role": one.role, "content": _whole(one.content)} for one in request.messages]}
+
+    def _extras(self) -> dict[str, object]:
+        if not self._chat:
+            return {**VLLM, "logprobs": 1}
+        return {**VLLM, "logprobs": True, "chat_template_kwargs": {"enable_thinking": self._thinking}}
+
+
+def _whole(text: str) -> str:
+    r"""Return the text with U+FFFD for each half of a character, which no server reads.
+
+    >>> _whole("a\ud83d")
+    'a�'
+    """
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,0 +1,218 @@
+"""JSON over HTTP: one question to a server, asked again while it is busy, and one line when it fails."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
+
+if TYPE_CHECKING:
+    import ssl
+
+    import httpx
+
+CONNECT_S = 10.0
+LONGEST_WAIT_S = 60.0
+LARGEST_REPLY = 64 * 2**20
+"""Bytes of a reply, unpacked: a million tokens with their log-probabilities take less."""
+BUSY = frozenset({408, 409, 425, 429})
+
+
+class ServerError(ConnectionError):
+    """A server that gave no usable answer; the message names URL and status. ``status`` 0: no HTTP at all."""
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class _Passing(Exception):
+    """A failure that may be over the next time; ``wait_s`` is how long the server asked to wait."""
+
+    def __init__(self, message: str, status: int = 0, wait_s: float = 0.0) -> None:
+        super().__init__(message)
+        self.status, self.wait_s = status, wait_s
+
+
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    status: int
+    reason: str
+    headers: Mapping[str, str]
+    data: bytes
+
+
+class Server:
+    """What answers below ``base_url``. At most ``concurrency`` questions are under way in an event loop.
+
+    ``api_key`` is sent as a bearer token and nowhere else: no message holds it. A question has ``timeout_s``
+    seconds in all, and is asked at most ``retries`` times again, after waits that double.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        api_key: str | None = None,
+        concurrency: int = 64,
+        timeout_s: float = 600.0,
+        retries: int = 4,
+        first_wait_s: float = 0.5,
+    ) -> None:
+        import httpx
+
+        self.base_url = checked_url(base_url)
+        if concurrency < 1 or retries < 0 or not timeout_s > 0:
+            raise ValueError(
+                f"concurrency {concurrency} must be 1 or more, retries {retries} 0 or more, "
+                f"timeout_s {timeout_s} positive"
+            )
+        self._key = api_key or ""
+        self._headers = _headers(self._key)
+        self._concurrency, self._retries = concurrency, retries
+        self._timeout_s, self._first_wait_s = timeout_s, first_wait_s
+        self._tls: ssl.SSLContext | bool = (
+            httpx.create_ssl_context() if self.base_url.startswith("https") else True
+        )
+        self._gates: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+
+    async def post(self, path: str, question: Mapping[str, object]) -> Mapping[str, object]:
+        """Return the JSON object that the server answers with; ServerError where there is none."""
+        url = self.base_url + path
+        data = json.dumps(question).encode()  # ASCII: half a character of hostile text cannot break it
+        gate = self._gates.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(self._concurrency))
+        async with gate:
+            for attempt in range(self._retries):
+                try:
+                    return self._read(url, await self._send(url, data))
+                except _Passing as failure:
+                    wait = min(max(failure.wait_s, self._wait_s(attempt)), LONGEST_WAIT_S)
+                await asyncio.sleep(wait)
+            try:
+                return self._read(url, await self._send(url, data))
+            except _Passing as failure:
+                tries = f" ({self._retries + 1} tries)" if self._retries else ""
+                raise ServerError(f"{failure}{tries}", failure.status) from failure
+
+    def _wait_s(self, attempt: int) -> float:
+        """Return a wait of 0.75 to 1.25 times the doubled one, so that those refused together part."""
+        return self._first_wait_s * 2.0**attempt * random.uniform(0.75, 1.25)
+
+    async def _send(self, url: str, data: bytes) -> _Reply:
+        """Send it once, over a connection of its own: none is left open when a debate is given up."""
+        import httpx
+
+        try:
+            async with (
+                asyncio.timeout(self._timeout_s),
+                httpx.AsyncClient(
+                    verify=self._tls, timeout=httpx.Timeout(self._timeout_s, connect=CONNECT_S)
+                ) as client,
+                client.stream("POST", url, content=data, headers=self._headers) as response,
+            ):
+                body = await _body(url, response)
+                return _Reply(response.status_code, response.reason_phrase, response.headers, body)
+        except TimeoutError as error:
+            raise _Passing(f"{url}: no answer in {self._timeout_s:g} s") from error
+        except httpx.RequestError as error:
+            raise _Passing(f"{url}: {self._told(str(error) or type(error).__name__)}") from error
+
+    def _read(self, url: str, reply: _Reply) -> Mapping[str, object]:
+        if reply.status == 200:
+            return _object(url, reply.data)
+        line = f"{url}: HTTP {reply.status} {reply.reason}".rstrip()
+        if said := self._told(_complaint(reply.data)):
+            line = f"{line}: {said}"
+        if reply.status in BUSY or reply.status >= 500:
+            raise _Passing(line, reply.status, _seconds(reply.headers.get("retry-after", "")))
+        raise ServerError(line, reply.status)
+
+    def _told(self, text: str) -> str:
+        """Return the text on one line, without the key."""
+        text = text.replace(self._key, "***") if self._key else text
+        return " ".join("".join(c if c.isprintable() else " " for c in text[:2000]).split())[:300]
+
+
+def checked_url(base_url: str) -> str:
+    """Return the URL without a slash at its end; ValueError where it is none, or holds a secret.
+
+    >>> checked_url("http://localhost:8000/v1/")
+    'http://localhost:8000/v1'
+    >>> checked_url("localhost:8000/v1")
+    Traceback (most recent call last):
+        ...
+    ValueError: base_url: 'localhost:8000/v1' must begin with http:// or https:// and name a host
+    """
+    try:
+        parts = urlsplit(base_url)
+        whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        raise ValueError("base_url: this is no URL; write it as http://host:port/v1") from None
+    if "@" in parts.netloc:
+        raise ValueError("base_url: holds a user or password; the key comes from OPENAI_API_KEY")
+    if not whole or not base_url.isprintable() or " " in base_url:
+        raise ValueError(f"base_url: {base_url!r} must begin with http:// or https:// and name a host")
+    if parts.query or parts.fragment:
+        raise ValueError("base_url: must end with its path, as in http://host:port/v1")
+    return base_url.rstrip("/")
+
+
+def _headers(key: str) -> dict[str, str]:
+    if key and not (key.isascii() and key.isprintable() and " " not in key):
+        raise ValueError("OPENAI_API_KEY: holds a character that no key has, such as a space or a line's end")
+    found = {"content-type": "application/json", "accept": "application/json"}
+    return found | ({"authorization": f"Bearer {key}"} if key else {})
+
+
+async def _body(url: str, response: httpx.Response) -> bytes:
+    data = bytearray()
+    async for piece in response.aiter_bytes():
+        data += piece
+        if len(data) > LARGEST_REPLY:
+            raise ServerError(f"{url}: the answer has more than {LARGEST_REPLY} bytes", response.status_code)
+    return bytes(data)
+
+
+def _object(url: str, data: bytes) -> Mapping[str, object]:
+    try:
+        found: object = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise ServerError(f"{url}: HTTP 200, but the answer is not JSON", 200) from error
+    if not isinstance(found, dict):
+        raise ServerError(f"{url}: HTTP 200, but the answer is no JSON object", 200)
+    return cast("dict[str, object]", found)
+
+
+def _complaint(data: bytes) -> str:
+    """Return what an error's body says: the usual field of its JSON, or its beginning.
+
+    >>> _complaint(b'{"error": {"message": "no such model"}}'), _complaint(b"<h1>Bad gateway</h1>")
+    ('no such model', '<h1>Bad gateway</h1>')
+    """
+    text = data[:20_000].decode("utf-8", "replace")
+    try:
+        found: object = json.loads(text)
+        for key in ("error", "message"):
+            if isinstance(found, dict):
+                found = cast("dict[str, object]", found).get(key, cast(object, found))
+    except (ValueError, RecursionError):
+        return text
+    return found if isinstance(found, str) else text
+
+
+def _seconds(header: str) -> float:
+    """Return the seconds of a Retry-After header; 0 where it is a date or no number.
+
+    >>> _seconds("3"), _seconds("Wed, 21 Oct 2026 07:28:00 GMT"), _seconds("-1"), _seconds("nan")
+    (3.0, 0.0, 0.0, 0.0)
+    """
+    try:
+        seconds = float(header)
+    except ValueError:
+        return 0.0
+    return seconds if seconds > 0 else 0.0

@@ -1,0 +1,60 @@
+"""Which engine speaks: the model in this process, a server, or vLLM. Nothing here loads torch by itself."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from debate.prompts import raw_prompt
+from debate.types import Policy
+from learner.config import Config
+
+ENGINES = ("openai", "vllm")
+"""What ``model.policy`` may name beside a dotted path."""
+
+
+def open_policy(config: Config, weights: Path | None) -> Policy:
+    """Return a policy to play with: the configured one, with a checkpoint's weights if one is given."""
+    if config.model.policy not in ENGINES:
+        from learner.session import open_policy as open_local
+
+        return open_local(config, weights)
+    if weights is not None:
+        raise ValueError(
+            f"model.policy={config.model.policy}: does not load {weights}; export the run, and give a recipe "
+            "whose model.name_or_path is the export"
+        )
+    return _server(config) if config.model.policy == "openai" else _vllm(config)
+
+
+def refuse_training(config: Config) -> None:
+    """ValueError where the policy is an engine that training cannot give new weights to."""
+    if config.model.policy in ENGINES:
+        raise ValueError(
+            f"model.policy={config.model.policy}: plays and is evaluated, and cannot be trained; leave it out"
+        )
+
+
+def _server(config: Config) -> Policy:
+    from debate.policies.openai import OpenAIPolicy
+
+    model, server = config.model, config.model.server
+    if server.base_url is None or model.name_or_path is None:
+        raise ValueError(
+            "model.policy=openai: needs model.server.base_url, as in http://localhost:8000/v1, and the "
+            "model's name at that server as model.name_or_path"
+        )
+    return OpenAIPolicy(
+        server.base_url,
+        model.name_or_path,
+        chat=model.chat is not False,
+        thinking=config.debate.thinking_tokens > 0,
+        raw_prompt=partial(raw_prompt, texts=config.debate.prompts),
+        concurrency=server.concurrency,
+        timeout_s=server.timeout_s,
+        retries=server.retries,
+    )
+
+
+def _vllm(config: Config) -> Policy:
+    raise ValueError("model.policy=vllm: is not there yet")

@@ -1,0 +1,488 @@
+"""The policy over a server, against a real one in a thread that answers as it is told."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from debate import DebateConfig, Problem, run_debates
+from debate.optional import token_counts
+from debate.policies.openai import OpenAIPolicy
+from debate.policies.server import LARGEST_REPLY, ServerError
+from debate.types import Message, SampleRequest, TurnId
+from transcripts import Record, read_records, write_step
+
+SECRET = "sk-very-secret-0123"
+
+
+@dataclass
+class Answer:
+    """Status, body (JSON unless bytes) and headers; ``wait`` is waited for before anything is sent."""
+
+    body: object = None
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    wait: threading.Event | None = None
+
+
+@dataclass
+class Asked:
+    """One request: path, headers (lower case) and the JSON of its body."""
+
+    path: str
+    headers: dict[str, str]
+    body: dict
+
+
+def chat(text, *, finish="stop", usage=(11, 3), **more):
+    """Return the JSON of a chat completion; ``more`` goes into its choice."""
+    message = {"role": "assistant", "content": text} | more.pop("message", {})
+    told = {"usage": {"prompt_tokens": usage[0], "completion_tokens": usage[1]}} if usage else {}
+    return {"choices": [{"index": 0, "message": message, "finish_reason": finish, **more}], **told}
+
+
+class ModelServer(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, answer: Callable[[Asked], Answer]) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.answer, self.asked = answer, []
+        self.url = f"http://127.0.0.1:{self.server_address[1]}/v1"
+
+    def handle_error(self, request, client_address):
+        """Say nothing of clients that hung up."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def do_POST(self):
+        data = self.rfile.read(int(self.headers["content-length"]))
+        asked = Asked(self.path, {k.lower(): v for k, v in self.headers.items()}, json.loads(data))
+        self.server.asked.append(asked)
+        answer = self.server.answer(asked)
+        if answer.wait is not None:
+            answer.wait.wait(20)
+        body = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
+        self.send_response(answer.status)
+        for name, value in {"content-length": str(len(body)), **answer.headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        """Write nothing to stderr."""
+
+
+@contextmanager
+def serving(answer: Callable[[Asked], Answer]):
+    """Yield a server that answers each request by this function."""
+    with ModelServer(answer) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def request(text="hello", **rest):
+    fields = {"temperature": 1.0, "max_tokens": 12, "stop": ("</solution>",), "seed": 2**40 + 5} | rest
+    return SampleRequest(messages=(Message("user", text),), debate="a", turn=TurnId(0, 0), **fields)
+
+
+def policy_at(server, **settings):
+    return OpenAIPolicy(server.url, "m", **{"first_wait_s": 0.01, "timeout_s": 10, **settings})
+
+
+def ask(policy, *requests):
+    async def all_at_once():
+        return await asyncio.gather(*(policy.sample(one) for one in requests))
+
+    return asyncio.run(all_at_once())
+
+
+def answered(body, *, status=200, **settings):
+    """Return what one request gets from a server that always answers so, and what the server was asked."""
+    asked = settings.pop("request", request())
+    with serving(lambda _: Answer(body, status)) as server:
+        return ask(policy_at(server, **settings), asked)[0], server.asked
+
+
+def test_a_request_says_what_it_wants(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    found, [asked] = answered(chat("<solution>4</solution>"), request=request("2 + 2?", temperature=0.5))
+    assert asked.path == "/v1/chat/completions"
+    assert asked.headers["authorization"] == f"Bearer {SECRET}"
+    assert asked.body["messages"] == [{"role": "user", "content": "2 + 2?"}]
+    wanted = {"model": "m", "temperature": 0.5, "max_tokens": 12, "seed": 5, "stop": ["</solution>"]}
+    assert {key: asked.body[key] for key in wanted} == wanted
+    assert (found.text, found.stop_reason, found.policy_version) == ("<solution>4</solution>", "stop", 0)
+    assert (found.prompt_tokens, found.tokens, found.logprobs) == ((), (), ())
+    assert token_counts(found) == (11, 3)
+
+
+def test_without_a_key_none_is_sent(monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    _, [asked] = answered(chat("x"))
+    assert "authorization" not in asked.headers
+
+
+def test_plain_completions_get_one_text():
+    body = {"choices": [{"text": "<solution>4", "finish_reason": "stop"}]}
+    found, [asked] = answered(body, chat=False)
+    assert asked.path == "/v1/completions"
+    assert "hello" in asked.body["prompt"]
+    assert "messages" not in asked.body
+    assert found.text == "<solution>4</solution>"
+    assert token_counts(found) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("choice", "text", "reason"),
+    [
+        ({"text": "<solution>4", "finish": "stop"}, "<solution>4</solution>", "stop"),
+        ({"text": "<solution>4", "finish": "length"}, "<solution>4", "length"),
+        ({"text": "<solution>4</solution>"}, "<solution>4</solution>", "stop"),
+        ({"text": "I pass"}, "I pass", "stop"),
+        ({"text": "<solution>4", "stop_reason": None}, "<solution>4", "stop"),  # vLLM: the model ended it
+        ({"text": "<solution>4", "stop_reason": "</solution>"}, "<solution>4</solution>", "stop"),
+        ({"text": "<solution>4</solution>", "stop_reason": "</solution>"}, "<solution>4</solution>", "stop"),
+        ({"text": "4 END", "stop_reason": "rm -rf"}, "4 END", "stop"),  # no string that was asked for
+    ],
+)
+def test_the_stop_string_is_in_the_text(choice, text, reason):
+    found, _ = answered(chat(choice.pop("text"), **choice))
+    assert (found.text, found.stop_reason) == (text, reason)
+
+
+def vllm_reply(pieces, *, ids=None, logprobs=None, **more):
+    """Return what vLLM answers: ids, and a log-probability and the bytes of each token."""
+    logprobs = logprobs or [-0.5] * len(pieces)
+    content = [
+        {"token": piece, "bytes": list(piece.encode()), "logprob": logprob}
+        for piece, logprob in zip(pieces, logprobs, strict=True)
+    ]
+    text = "".join(pieces).removesuffix("<end>")
+    ids = ids or list(range(5, 5 + len(pieces)))
+    reply = chat(text, token_ids=ids, logprobs={"content": content}, stop_reason=None, **more)
+    return reply | {"prompt_token_ids": [1, 2, 3]}
+
+
+def test_tokens_are_kept_where_they_are_told():
+    found, [asked] = answered(vllm_reply(["<solution>", "é4", "<end>"], logprobs=[-0.1, -2.0, 0.0]))
+    assert asked.body["return_token_ids"] is True
+    assert asked.body["top_k"] == -1
+    assert (found.prompt_tokens, found.tokens, found.logprobs) == ((1, 2, 3), (5, 6, 7), (-0.1, -2.0, 0.0))
+    assert (found.text, found.offsets) == ("<solution>é4", (0, 10, 12))
+
+
+def test_log_probabilities_of_another_temperature_are_left_out():
+    found, _ = answered(vllm_reply(["a", "b"]), request=request(temperature=0.7))
+    assert (found.tokens, found.logprobs) == ((5, 6), ())
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda c: c.update(token_ids=[5, "6", 7]),
+        lambda c: c.update(token_ids={"a": 1}),
+        lambda c: c.update(token_ids=[-5, 6, 7]),
+        lambda c: c.update(token_ids=[True, 6, 7]),
+    ],
+)
+def test_odd_token_ids_are_none(spoil):
+    body = vllm_reply(["a", "b", "c"])
+    spoil(body["choices"][0])
+    found, _ = answered(body)
+    assert (found.text, found.tokens, found.logprobs, found.offsets) == ("abc", (), (), ())
+
+
+@pytest.mark.parametrize("bad", [None, "x", 5, [3], {"content": 3}, {"content": [3, None, {"bytes": [999]}]}])
+def test_odd_log_probabilities_are_none(bad):
+    body = vllm_reply(["a", "b", "c"])
+    body["choices"][0]["logprobs"] = bad
+    found, _ = answered(body)
+    assert (found.text, found.tokens, found.logprobs, found.offsets) == ("abc", (5, 6, 7), (), ())
+
+
+def test_an_infinite_log_probability_is_none():
+    found, _ = answered(vllm_reply(["a", "b"], logprobs=[-math.inf, -1.0]))
+    assert (found.tokens, found.logprobs, found.offsets) == ((5, 6), (), (0, 1))
+
+
+def test_usage_that_is_no_number_is_unknown():
+    for usage in (("many", -1), (True, None), (1e300, 2.5)):
+        found, _ = answered(chat("x", usage=usage))
+        assert (found.prompt_count, found.token_count) == (None, None)
+
+
+def test_thinking_is_kept_and_no_stop_string_cuts_it():
+    text = "I could write </solution> now.</think><solution>4</solution> and so on"
+    found, [asked] = answered(chat(text), request=request(thinking_tokens=30), thinking=True)
+    assert "stop" not in asked.body
+    assert asked.body["max_tokens"] == 42
+    assert asked.body["chat_template_kwargs"] == {"enable_thinking": True}
+    assert found.text == "I could write </solution> now.</think><solution>4</solution>"
+    apart = chat("<solution>4</solution>", message={"reasoning": "two and two </think>"})
+    found, _ = answered(apart, request=request(thinking_tokens=30))
+    assert found.text == "<think>\ntwo and two \n</think>\n\n<solution>4</solution>"
+
+
+def test_thinking_that_was_cut_off_stays_private():
+    body = chat("Perhaps <solution>5</solution>", finish="length")
+    found, _ = answered(body, request=request(thinking_tokens=30))
+    assert found.text.startswith("<think>")
+    assert found.stop_reason == "length"
+
+
+def test_a_server_without_extras_is_asked_without_them_from_then_on():
+    def strict(asked):
+        if "top_k" in asked.body:
+            return Answer({"error": {"message": "Unrecognized request argument: top_k"}}, 400)
+        return Answer(chat("fine"))
+
+    with serving(strict) as server:
+        policy = policy_at(server)
+        assert [one.text for one in ask(policy, request(), request())] == ["fine", "fine"]
+        before = len(server.asked)
+        ask(policy, request())
+        assert len(server.asked) == before + 1
+        assert set(server.asked[-1].body) == {
+            "model",
+            "messages",
+            "max_tokens",
+            "temperature",
+            "seed",
+            "stop",
+        }
+
+
+def test_newer_models_are_given_their_own_name_of_the_limit():
+    def newer(asked):
+        return Answer(chat("ok")) if "max_completion_tokens" in asked.body else Answer({"error": "no"}, 400)
+
+    with serving(newer) as server:
+        assert ask(policy_at(server), request())[0].text == "ok"
+        assert "max_tokens" not in server.asked[-1].body
+
+
+@pytest.mark.parametrize("status", [429, 500, 503, 408])
+def test_a_busy_server_is_asked_again(status):
+    answers = iter([Answer(None, status), Answer(b"<h1>later</h1>", status), Answer(chat("done"))])
+    with serving(lambda _: next(answers)) as server:
+        assert ask(policy_at(server), request())[0].text == "done"
+        assert len(server.asked) == 3
+        assert server.asked[0].body == server.asked[2].body
+
+
+def test_retry_after_is_waited_for():
+    answers = iter([Answer(None, 429, {"retry-after": "0.3"}), Answer(chat("done"))])
+    with serving(lambda _: next(answers)) as server:
+        started = time.monotonic()
+        ask(policy_at(server), request())
+        assert time.monotonic() - started > 0.3
+
+
+def failure(body, status=200, **settings):
+    with pytest.raises(ServerError) as error:
+        answered(body, status=status, **settings)
+    message = str(error.value)
+    assert "\n" not in message
+    assert "http://127.0.0.1:" in message
+    assert SECRET not in message
+    return message.partition("/v1/chat/completions: ")[2]
+
+
+def test_failures_are_one_line_with_url_and_status(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    assert failure({"error": {"message": "no\nmodel"}}, 404) == "HTTP 404 Not Found: no model"
+    assert failure({"error": f"bad key {SECRET}"}, 401) == "HTTP 401 Unauthorized: bad key ***"
+    assert failure({"detail": "x"}, 400) == 'HTTP 400 Bad Request: {"detail": "x"}'
+    assert failure(b"", 503, retries=2) == "HTTP 503 Service Unavailable (3 tries)"
+    assert failure(b"\x1b[2Jhi" + b"x" * 9999, 500, retries=0).startswith(
+        "HTTP 500 Internal Server Error: [2Jhi"
+    )
+    assert len(failure(b"x" * 9999, 500, retries=0)) < 400
+    assert failure(b"", 302) == "HTTP 302 Found"
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"<html>", "HTTP 200, but the answer is not JSON"),
+        (b"\xff\xfe", "HTTP 200, but the answer is not JSON"),
+        (b"[" * 100_000, "HTTP 200, but the answer is not JSON"),
+        (b"9" * 10_000, "HTTP 200, but the answer is not JSON"),
+        ([], "HTTP 200, but the answer is no JSON object"),
+        ({}, "HTTP 200, but the answer has no choices"),
+        ({"choices": []}, "HTTP 200, but the answer has no choices"),
+        ({"choices": ["x"]}, "HTTP 200, but the answer has no choices"),
+        ({"choices": [{}]}, "HTTP 200, but the answer has no text in its first choice"),
+        (
+            {"choices": [{"message": {"content": [1]}}]},
+            "HTTP 200, but the answer has no text in its first choice",
+        ),
+        (b" " * (LARGEST_REPLY + 1), f"the answer has more than {LARGEST_REPLY} bytes"),
+    ],
+)
+def test_answers_that_are_none_are_told(body, message):
+    assert failure(body) == message
+
+
+def test_a_server_that_hangs_is_given_up():
+    never = threading.Event()
+    with serving(lambda _: Answer(chat("late"), wait=never)) as server:
+        with pytest.raises(ServerError, match=r"no answer in 0\.2 s \(2 tries\)"):
+            ask(policy_at(server, timeout_s=0.2, retries=1), request())
+        never.set()
+
+
+def test_a_connection_that_breaks_off_is_told():
+    with (
+        serving(lambda _: Answer(b"{}", headers={"content-length": "50"})) as server,
+        pytest.raises(ServerError, match=r"/v1/chat/completions: peer closed connection"),
+    ):
+        ask(policy_at(server, retries=0), request())
+
+
+def test_where_nobody_listens():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound and not listening
+        policy = OpenAIPolicy(
+            f"http://127.0.0.1:{taken.getsockname()[1]}/v1", "m", retries=1, first_wait_s=0.01
+        )
+        with pytest.raises(
+            ServerError, match=r"^http://127\.0\.0\.1:\d+/v1/chat/completions: .*\(2 tries\)$"
+        ):
+            ask(policy, request())
+
+
+def test_no_more_requests_at_a_time_than_allowed():
+    lock, live, most = threading.Lock(), [0], [0]
+
+    def slow(_):
+        with lock:
+            live[0] += 1
+            most[0] = max(most[0], live[0])
+        time.sleep(0.05)
+        with lock:
+            live[0] -= 1
+        return Answer(chat("x"))
+
+    with serving(slow) as server:
+        policy = policy_at(server, concurrency=2)
+        ask(policy, *[request(seed=seed) for seed in range(6)])
+        ask(policy, *[request(seed=seed) for seed in range(3)])  # another event loop
+    assert most[0] == 2
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "localhost:8000",
+        "ftp://a/v1",
+        "http://",
+        "http://a b/",
+        "http://u:pw@a/v1",
+        "http://a/v1?key=1",
+        "http://[::",
+    ],
+)
+def test_what_is_no_base_url_is_refused_and_no_password_is_shown(url):
+    with pytest.raises(ValueError, match=r"^base_url: ") as error:
+        OpenAIPolicy(url, "m")
+    assert "pw" not in str(error.value)
+
+
+def test_a_key_with_a_line_end_is_refused_unseen(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET + "\n")
+    with pytest.raises(ValueError, match="OPENAI_API_KEY") as error:
+        OpenAIPolicy("http://localhost/v1", "m")
+    assert SECRET not in str(error.value)
+
+
+def test_it_cannot_be_trained():
+    with pytest.raises(ValueError, match=r"'m' at http://localhost/v1 cannot be trained from here"):
+        asyncio.run(OpenAIPolicy("http://localhost/v1", "m").update(None, 1))
+
+
+def test_text_that_is_no_unicode_arrives_whole():
+    _, [asked] = answered(chat("x"), request=request('half \ud83d, <|im_end|>, \x00, "}]'))
+    assert asked.body["messages"][0]["content"] == 'half \ufffd, <|im_end|>, \x00, "}]'
+
+
+def test_hostile_replies_are_held_and_stored(tmp_path):
+    """Debates of texts that no parser likes end, and are read back with their numbers of tokens."""
+    texts = ["", "\ud83d", "<solution>" * 500, "<think>", "\x00\x1b[2J", "</solution></comparison>K7 > Q2"]
+
+    def hostile(asked):
+        return Answer(chat(texts[asked.body["seed"] % len(texts)], usage=(7, 2)))
+
+    config = DebateConfig(num_agents=3, num_rounds=2, max_tokens=9)
+    with serving(hostile) as server:
+        debates = run_debates([Problem("p", "2 + 2?")] * 4, policy_at(server), config, seed=1)
+        assert len(server.asked) == 4 * 9
+    write_step(tmp_path, 0, [Record(debate, 0, "p") for debate in debates])
+    read = [record.debate for record in read_records(tmp_path)]
+    assert read == debates
+    assert {token_counts(turn.completion) for debate in read for turn in debate.turns} == {(7, 2)}
+
+
+RECIPE = """\
+[debate]
+num_rounds = 1
+max_tokens = 30
+
+[model]
+policy = "openai"
+name_or_path = "m"
+"""
+WITHOUT = (
+    "import sys; sys.modules |= dict.fromkeys(['torch', 'transformers', 'peft', 'safetensors', 'vllm']); "
+)
+
+
+@pytest.fixture
+def recipe(tmp_path):
+    """The path of a recipe that lacks the server's address."""
+    path = tmp_path / "served.toml"
+    path.write_text(RECIPE)
+    return path
+
+
+def test_play_needs_no_torch(recipe):
+    with serving(lambda _: Answer(chat("<solution>2 + 2 = 4. \\boxed{4}"))) as server:
+        words = [
+            "debate",
+            "play",
+            str(recipe),
+            "What is 2 + 2?",
+            "--answer",
+            "4",
+            f"model.server.base_url={server.url}",
+        ]
+        code = f"{WITHOUT} sys.argv = {words!r}; from commands.main import run; run()"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count("\\boxed{4}") == 6
+        assert "✓" in done.stdout
+        assert len(server.asked) == 6  # three agents, one round and the ballot
+
+
+def test_what_a_recipe_lacks_is_one_line(recipe, debate_command, monkeypatch):
+    monkeypatch.chdir(recipe.parent)
+    code, _, err = debate_command("play", recipe, "2 + 2?")
+    assert (code, err.count("\n")) == (2, 1)
+    assert err.startswith("debate: model.policy=openai: needs model.server.base_url")
