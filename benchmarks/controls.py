@@ -22,8 +22,8 @@ from commands.config import load_config
 from debate import Debate, DebateConfig, run_debates
 from debate.seeds import derive_seed
 from learner.config import Config
+from learner.evaluation.scores import winner_is_right
 from learner.grading import grade_debate
-from learner.metrics.held_out import winner_is_right
 from learner.metrics.judge_benchmark import judge_accuracy
 from learner.metrics.statistics import clustered_mean
 from learner.session import Session, open_session

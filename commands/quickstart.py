@@ -21,7 +21,7 @@ from commands.errors import stops_told
 
 if TYPE_CHECKING:
     from learner.config import Config
-    from learner.metrics.held_out import Evaluation
+    from learner.evaluation.held_out import Evaluation
     from learner.metrics.statistics import Estimate
     from learner.session import Session
 

@@ -19,8 +19,8 @@ from debate.seeds import derive_seed
 from debate.tasks import run_async
 from debate.types import Policy
 from learner.config import Config
+from learner.evaluation.held_out import Evaluation, evaluate
 from learner.losses import find_loss
-from learner.metrics.held_out import Evaluation, evaluate
 from learner.models import load_model
 from learner.problems import Problems, load_run_problems
 from learner.runs.checkpoint import (

@@ -6,15 +6,17 @@ Every debate is kept as it ends, so that an evaluation which was cut off goes on
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
 from statistics import fmean
 
 from debate import Debate, DebateConfig, Policy, Problem, run_debates
 from debate.hold import place_seed
+from debate.optional import token_counts
 from debate.seeds import derive_seed
-from envs import Environment
+from envs import Environment, EnvironmentSpecError
 from learner.grading import Table, grade_debate
 from transcripts import Record, ShardWriter, read_records
 from transcripts.store import shard_name
@@ -55,15 +57,22 @@ class Examination:
     max_live: int | None = None
 
 
-def play(exam: Examination, policy: Policy, folder: Path, *, tell: Tell = lambda *_: None) -> Played:
-    """Return what the policy says to the problems; what ``folder`` holds of it already is not asked again."""
-    debates = [one for seed in exam.seeds for one in _part(exam, policy, folder / "debates", seed, 1, tell)]
+def play(
+    exam: Examination, policy: Policy, folder: Path | None = None, *, tell: Tell = lambda *_: None
+) -> Played:
+    """Return what the policy says to the problems; what ``folder`` holds of it already is not asked again.
+
+    EnvironmentSpecError for an open problem: there is no truth to evaluate it by.
+    """
+    debates = [one for seed in exam.seeds for one in _part(exam, policy, "debates", seed, 1, folder, tell)]
     samples = equal_samples([one.debate for one in debates])
     copies = ceil(samples / exam.protocol.num_agents)
     alone = exam.protocol.model_copy(update={"num_rounds": 1, "final_ballot": False})
-    single = Examination(exam.problems, exam.examiner, alone, exam.seeds, exam.max_live)
+    single = replace(exam, protocol=alone)
     opening = [
-        one for seed in exam.seeds for one in _part(single, policy, folder / "direct", seed, copies, tell)
+        one
+        for seed in exam.seeds
+        for one in _part(single, policy, "self-consistency", seed, copies, folder, tell)
     ]
     groups = tuple(tuple(opening[start : start + copies]) for start in range(0, len(opening), copies))
     return Played(tuple(debates), groups, samples)
@@ -71,35 +80,48 @@ def play(exam: Examination, policy: Policy, folder: Path, *, tell: Tell = lambda
 
 def equal_samples(debates: Sequence[Debate]) -> int:
     """Return how many first-round solutions spend the generated tokens of one debate; at least one."""
-    spent = [(turn.id.round, len(turn.completion.tokens)) for debate in debates for turn in debate.turns]
-    summaries = sum(len(one.completion.tokens) for debate in debates for one in debate.summaries)
+    spent = [(turn.id.round, token_counts(turn.completion)[1]) for debate in debates for turn in debate.turns]
+    summaries = sum(token_counts(one.completion)[1] for debate in debates for one in debate.summaries)
     opening = [tokens for round_, tokens in spent if round_ == 0]
     whole = (sum(tokens for _, tokens in spent) + summaries) / len(debates)
     return max(1, round(whole / fmean(opening))) if sum(opening) else 1
 
 
 def _part(
-    exam: Examination, policy: Policy, folder: Path, seed: int, copies: int, tell: Tell
+    exam: Examination,
+    policy: Policy,
+    name: str,
+    seed: int,
+    copies: int,
+    folder: Path | None,
+    tell: Tell,
 ) -> list[Graded]:
     """Return ``copies`` debates of each problem, those of one problem together; keep each as it ends."""
     repeated = [problem for problem in exam.problems for _ in range(copies)]
-    drawn = derive_seed(seed, "evaluation", folder.name)
-    kept = _kept(folder / shard_name(seed), repeated, drawn)
-    done = dict(kept)
-    tell(folder.name, len(done), len(repeated))
-    with ShardWriter(folder, seed) as writer:
+    drawn = derive_seed(seed, name)
+    done = {} if folder is None else _kept(folder / name / shard_name(seed), repeated, drawn)
+    held = {place: one.debate for place, one in done.items()}
+    tell(name, len(done), len(repeated))
+    with ExitStack() as stack:
+        writer = None if folder is None else stack.enter_context(ShardWriter(folder / name, seed))
 
         def keep(place: int, debate: Debate) -> None:
-            table = grade_debate(exam.examiner, debate) or ()
-            writer.write(Record(debate, seed, debate.problem.id, table))
-            done[place] = Graded(debate, table)
-            tell(folder.name, len(done), len(repeated))
+            done[place] = Graded(debate, _graded(exam.examiner, debate))
+            if writer is not None:
+                writer.write(Record(debate, seed, debate.problem.id, done[place].correct))
+            tell(name, len(done), len(repeated))
 
-        held = {place: one.debate for place, one in kept.items()}
         run_debates(
             repeated, policy, exam.protocol, seed=drawn, max_live=exam.max_live, held=held, on_debate=keep
         )
     return [done[place] for place in range(len(repeated))]
+
+
+def _graded(examiner: Environment, debate: Debate) -> Table:
+    table = grade_debate(examiner, debate)
+    if table is None:
+        raise EnvironmentSpecError(f"problem {debate.problem.id}: an open problem cannot be evaluated")
+    return table
 
 
 def _kept(shard: Path, problems: Sequence[Problem], seed: int) -> dict[int, Graded]:

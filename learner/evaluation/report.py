@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
@@ -16,7 +17,7 @@ LEADS = {
     "majority minus self-consistency": ("debate/majority", "direct/self_consistency"),
 }
 """Differences between modes, paired by problem."""
-MAIN = ("direct/sample", "direct/self_consistency", "debate/round_1", "debate/winner", "debate/majority")
+MAIN = ("direct/sample", "direct/self_consistency", "debate/round_0", "debate/winner", "debate/majority")
 """The figures that are also told by level and subject, and compared between evaluations."""
 SMALL = 100
 """With fewer problems an interval is wide, and a difference between models mostly noise."""
@@ -80,7 +81,9 @@ def comparison(evaluated: Mapping[str, Scores]) -> list[list[str]]:
     """Return a table, heads first: a line for each evaluation, with its gain over the first by problem."""
     (first, base), *_ = evaluated.items()
     names = [name for name in MAIN if any(name in scores.values for scores in evaluated.values())]
-    table = [["", "problems", *names, *(f"{name} gain" for name in MAIN[-2:] if len(evaluated) > 1)]]
+    table = [
+        ["", "problems", *map(shown, names), *(f"{name} gain" for name in MAIN[-2:] if len(evaluated) > 1)]
+    ]
     for name, scores in evaluated.items():
         values = [_cell(figure, scores.estimate(figure)) for figure in names]
         gains = [
@@ -103,10 +106,19 @@ def figures_table(evaluated: Mapping[str, Scores]) -> list[list[str]]:
     columns = {name: {row.label: row for row in rows(scores)} for name, scores in evaluated.items()}
     labels = dict.fromkeys(label for column in columns.values() for label in column)
     lines = [
-        [label, *(cell(column[label]) if label in column else "" for column in columns.values())]
+        [shown(label), *(cell(column[label]) if label in column else "" for column in columns.values())]
         for label in labels
     ]
     return [["", *columns], *lines]
+
+
+def shown(name: str) -> str:
+    """Return a figure's name as people read it: rounds are counted from 1.
+
+    >>> shown("debate/round_0 [level 2]")
+    'debate/round 1 [level 2]'
+    """
+    return re.sub(r"round_(\d+)", lambda found: f"round {int(found[1]) + 1}", name)
 
 
 def as_text(tables: Sequence[Sequence[Sequence[str]]], kind: Literal["md", "tex"]) -> str:

@@ -9,18 +9,22 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
+from random import Random
 from typing import Literal
 
-from debate import Problem
-from debate.types import Turn
+from debate import Completion, Debate, Problem
+from debate.optional import token_counts
+from debate.parsing.wellformed import is_well_formed
+from debate.seeds import derive_seed
 from envs.sameness import AnswerKey
 from learner.evaluation.play import Graded, Played
+from learner.grading import Table
 from learner.metrics.answers import Answer, consensus, graded_answers, pass_at_k
-from learner.metrics.debates import better
-from learner.metrics.held_out import winner_is_right
+from learner.metrics.debates import better, is_valid
 from learner.metrics.statistics import Estimate, clustered_mean
-from rewards import RewardConfig, poll_of_debate, score_debate, valid_votes
+from rewards import RewardConfig, Rewards, poll_of_debate, score_debate, valid_votes, voted_winner
 from rewards.votes import verdict
+from rewards.winner import last_judged_round
 
 Values = Mapping[str, Sequence[float]]
 """A figure's values by problem."""
@@ -81,11 +85,6 @@ class _Sheet:
         default_factory=lambda: defaultdict(lambda: defaultdict(list))
     )
 
-    def add(self, problem: str, **figures: float | bool) -> None:
-        """Take one value of each figure; "__" in a name stands for "/"."""
-        for name, value in figures.items():
-            self.put(problem, name.replace("__", "/"), value)
-
     def put(self, problem: str, name: str, *values: float | bool) -> None:
         """Take values of one figure."""
         self.found[name][problem] += [float(value) for value in values]
@@ -124,11 +123,13 @@ def _debate_figures(sheet: _Sheet, one: Graded, key: AnswerKey) -> None:
     for round_, answer in graded_answers(debate, one.correct, key):
         by_round[round_].append(answer)
     for round_, answers in sorted(by_round.items()):
-        sheet.put(problem, f"debate/round_{round_ + 1}", *(answer.right for answer in answers))
+        sheet.put(problem, f"debate/round_{round_}", *(answer.right for answer in answers))
         sheet.put(problem, "debate/missing", *(answer.key is None for answer in answers))
     last = by_round[max(by_round)]
     rewards = score_debate(debate, one.correct, RewardConfig(judge_own=debate.protocol.judge_own))
     sheet.put(problem, "debate/winner", winner_is_right(debate, one.correct, rewards))
+    valid = (is_valid(turn, rewards) and is_well_formed(turn.completion.text) for turn in debate.turns)
+    sheet.put(problem, "debate/valid_xml", *valid)
     sheet.put(problem, "debate/majority", consensus(last))
     sheet.put(problem, f"debate/pass@{len(last)}", any(answer.right for answer in last))
 
@@ -141,6 +142,15 @@ def _direct_figures(sheet: _Sheet, problem: str, answers: Sequence[Answer]) -> N
     sheet.put(problem, "direct/self_consistency", consensus(answers))
     for k in sorted({2**i for i in range(1, count.bit_length()) if 2**i < count} | {count}):
         sheet.put(problem, f"direct/pass@{k}", pass_at_k(count, right, k))
+
+
+def winner_is_right(debate: Debate, table: Table, rewards: Rewards) -> float:
+    """Return 1.0 when the voted winner is right; without any vote an agent of the last round is drawn."""
+    round_, winner = last_judged_round(rewards), voted_winner(rewards, seed=debate.seed)
+    if round_ is None or winner is None:
+        drawn = Random(derive_seed(debate.seed, "no votes")).randrange(len(table))
+        return float(table[drawn][-1] is True)
+    return float(table[winner][round_] is True)
 
 
 def _judge_figures(sheet: _Sheet, one: Graded) -> None:
@@ -160,12 +170,12 @@ def _judge_figures(sheet: _Sheet, one: Graded) -> None:
                 sheet.put(problem, "judge/accuracy", vote == right)
 
 
-def _replies(parts: Sequence[Graded]) -> list[Turn]:
-    return [turn for one in parts for turn in one.debate.turns]
+def _replies(parts: Sequence[Graded]) -> list[Completion]:
+    return [one.completion for part in parts for one in (*part.debate.turns, *part.debate.summaries)]
 
 
-def _cost(sheet: _Sheet, problem: str, mode: str, turns: Sequence[Turn]) -> None:
-    completions = [turn.completion for turn in turns]
-    sheet.put(problem, f"{mode}/truncated", *(one.stop_reason == "length" for one in completions))
-    sheet.put(problem, f"{mode}/generated_tokens", sum(len(one.tokens) for one in completions))
-    sheet.put(problem, f"{mode}/prompt_tokens", sum(len(one.prompt_tokens) for one in completions))
+def _cost(sheet: _Sheet, problem: str, mode: str, replies: Sequence[Completion]) -> None:
+    sheet.put(problem, f"{mode}/truncated", *(one.stop_reason == "length" for one in replies))
+    prompt, generated = (sum(each) for each in zip(*map(token_counts, replies), strict=True))
+    sheet.put(problem, f"{mode}/generated_tokens", generated)
+    sheet.put(problem, f"{mode}/prompt_tokens", prompt)

@@ -15,8 +15,8 @@ from transcripts import read_records
 FIGURES = {
     "direct/sample",
     "direct/self_consistency",
+    "debate/round_0",
     "debate/round_1",
-    "debate/round_2",
     "debate/winner",
     "debate/majority",
     "direct/missing",

@@ -22,10 +22,10 @@ from debate.types import Completion, Message, ParsedTurn, SampleRequest, Turn, T
 from envs import Grade, GradeStatus, extract
 from learner import AdvantageConfig, LearnerConfig, Row, Trajectory, TrajectoryGroup, Transition
 from learner.advantages import turn_advantages
+from learner.evaluation.held_out import evaluate
 from learner.losses import LOSSES, LossConfig, LossInputs
 from learner.metrics.answers import answer_metrics
 from learner.metrics.debates import format_metrics
-from learner.metrics.held_out import evaluate
 from learner.rows import make_rows
 from learner.update.batches import collate
 from learner.update.forward import action_logprobs

@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from commands.quickstart import Snapshot, _next_commands, _table, figures_of
-from learner.metrics.held_out import Evaluation, Tokens
+from learner.evaluation.held_out import Evaluation, Tokens
 from learner.metrics.statistics import Estimate
 
 

@@ -11,7 +11,7 @@ from debate.prompts import load_prompts
 from debate.prompts.reading import read_prompt
 from debate.types import SUMMARIZER
 from envs import DataError, EnvironmentSpecError, Grade, GradeStatus
-from learner.metrics.held_out import evaluate
+from learner.evaluation.held_out import evaluate
 
 CONFIG = DebateConfig(num_rounds=2, prompts="tiny", max_tokens=500)
 TEXTS = load_prompts("tiny")

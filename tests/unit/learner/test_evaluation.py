@@ -43,8 +43,8 @@ def values(found, name):
 
 def test_one_right_agent_of_three_with_judges_that_know():
     found = scores(played(ONE_RIGHT), plain_key)
-    assert found.estimate("debate/round_1").value == pytest.approx(1 / 3)
-    assert values(found, "debate/round_1")["p0"] == [1.0, 0.0, 0.0]
+    assert found.estimate("debate/round_0").value == pytest.approx(1 / 3)
+    assert values(found, "debate/round_0")["p0"] == [1.0, 0.0, 0.0]
     assert found.estimate("debate/winner").value == 1.0
     assert found.estimate("debate/majority").value == 0.0  # two agree on the same wrong answer
     assert found.estimate("debate/pass@3").value == 1.0
@@ -146,9 +146,8 @@ def test_what_was_said_before_a_stop_is_not_asked_again(tmp_path, after):
     stopped, rest = Counted(stop_after=after), Counted()
     with pytest.raises(KeyboardInterrupt):
         play(exam((0, 1)), stopped, tmp_path / "cut")
-    kept = {
-        record.debate.seed for part in ("debates", "direct") for record in records(tmp_path / "cut" / part)
-    }
+    parts = [tmp_path / "cut" / part for part in ("debates", "self-consistency")]
+    kept = {record.debate.seed for part in parts for record in records(part)}
     shard = next(path for path in (tmp_path / "cut").rglob("*.jsonl"))
     shard.write_bytes(shard.read_bytes() + b'{"schema": 2, "deb')  # a line that was being written
     assert play(exam((0, 1)), rest, tmp_path / "cut") == whole
