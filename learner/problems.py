@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+import warnings
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from debate import Problem
 from debate.prompts.texts import SHIPPED, load_prompts, prompt_path
 from debate.seeds import derive_seed
 from envs import DataError, Environment, load_environment
+from envs.decontamination import Overlap, overlaps, told
 from envs.loading import FAMILIES
 from learner.config import Config, EnvConfig
-from learner.runs.provenance import checksum
+from learner.runs.provenance import checksum, problems_checksum
+
+
+class OverlapWarning(UserWarning):
+    """Held-out problems of which training sees the whole or a part."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problems:
-    """The run's problems, no question in both parts, and the checksums of local files.
+    """The run's problems, no question in both parts, and the checksums of files and of both parts.
 
     ``environment`` grades the trained problems and ``examiner`` the held-out ones; it is the same one unless
-    ``held_out.kind`` or ``held_out.path`` names others.
+    ``held_out.kind`` or ``held_out.path`` names others. ``overlaps`` are held-out problems that share runs of
+    words with trained ones.
     """
 
     environment: Environment
@@ -28,40 +35,95 @@ class Problems:
     held_out: tuple[Problem, ...]
     checksums: dict[str, str]
     examiner: Environment
+    overlaps: tuple[Overlap, ...] = ()
+
+    def findings(self) -> dict[str, object]:
+        """Return what run.json tells about the problems beside their checksums."""
+        return {"overlaps": [asdict(overlap) for overlap in self.overlaps]}
 
 
 def load_run_problems(config: Config) -> Problems:
     """Return the problems of a run; with one local file and no other, ``held_out.limit`` of it are held out.
 
     Open problems are never held out: there is no truth to evaluate them by. DataError when nothing is left to
-    train on, or when a question would be both trained on and held out.
+    train on, or when a question would be both trained on and held out; a warning tells of those that are so
+    in part.
     """
+    loaded = _loaded(config, _file_checksums(config))
+    shared = () if _generated(config) else overlaps(loaded.train, loaded.held_out)
+    if shared:
+        warnings.warn(told(shared, len(loaded.held_out)), OverlapWarning, stacklevel=2)
+    checksums = {**loaded.checksums, **_problems_checksums(config, loaded)}
+    return replace(loaded, checksums=checksums, overlaps=shared)
+
+
+def _loaded(config: Config, files: dict[str, str]) -> Problems:
     env, held = config.env, config.held_out
     environment = _environment(env, env.path)
-    elsewhere = held.path is not None or held.kind is not None
-    files = {path: _checksum(path) for path in (env.path, held.path) if path is not None}
-    if (prompts := prompt_path(config.debate.prompts)).parent != SHIPPED:
-        load_prompts(config.debate.prompts)  # tells best what is wrong with the file
-        files[str(prompts)] = _checksum(str(prompts))
-    if env.path is not None and not elsewhere:
+    if _is_split_off(config):
         everything = environment.problems(split=env.split, limit=None, seed=None)
         train, held_out = _split_off(everything, held.limit, config)
         return Problems(environment, train, held_out, files, environment)
     _refuse_same_split(config)
     train = environment.problems(split=env.split, limit=env.limit, seed=derive_seed(config.seed, "train"))
-    held_out: tuple[Problem, ...] = ()
-    examiner = environment
-    if held.limit:
-        if held.kind is not None:
-            examiner = load_environment(held.kind, path=held.path)
-        elif held.path is not None:
-            examiner = _environment(env, held.path)
-        drawn = examiner.problems(split=held.split, limit=held.limit, seed=derive_seed(held.seed, "held out"))
-        held_out = tuple(problem for problem in drawn if problem.kind != "open")
+    examiner, held_out = _held_out(config, environment) if held.limit else (environment, ())
     if not train:
         raise DataError(f"env.kind={env.kind}: split {env.split!r} holds no problems to train on")
     _refuse_overlap(train, held_out)
     return Problems(environment, train, held_out, files, examiner)
+
+
+def _held_out(config: Config, environment: Environment) -> tuple[Environment, tuple[Problem, ...]]:
+    """Return the held-out problems and what grades them."""
+    held = config.held_out
+    if held.kind is not None:
+        environment = load_environment(held.kind, path=held.path)
+    elif held.path is not None:
+        environment = _environment(config.env, held.path)
+    drawn = environment.problems(split=held.split, limit=held.limit, seed=derive_seed(held.seed, "held out"))
+    return environment, tuple(problem for problem in drawn if problem.kind != "open")
+
+
+def _is_split_off(config: Config) -> bool:
+    """Whether the held-out problems are a part of the one local file."""
+    return config.env.path is not None and config.held_out.path is None and config.held_out.kind is None
+
+
+def _generated(config: Config) -> bool:
+    """Whether both parts come from one family: all its sentences are alike, and its splits are disjoint."""
+    return config.env.kind in FAMILIES and config.held_out.kind in (None, config.env.kind)
+
+
+def _file_checksums(config: Config) -> dict[str, str]:
+    """Return the checksums of the files a run reads: data, and prompts of one's own."""
+    paths = (config.env.path, config.held_out.path)
+    files = {path: _checksum(path) for path in paths if path is not None}
+    if (prompts := prompt_path(config.debate.prompts)).parent != SHIPPED:
+        load_prompts(config.debate.prompts)  # tells best what is wrong with the file
+        files[str(prompts)] = _checksum(str(prompts))
+    return files
+
+
+def _problems_checksums(config: Config, loaded: Problems) -> dict[str, str]:
+    """Return the checksums of both parts under names that say all they were drawn by.
+
+    So a name that a run had before must have the same problems, from the hub as from a file.
+    """
+    env = config.env.model_dump(exclude_none=True)
+    part = config.held_out.model_dump(exclude_none=True, exclude={"every"})
+    beside = {f"held_out.{key}": part[key] for key in ("limit", "seed")} if _is_split_off(config) else {}
+    drawn_by = {
+        "train": {**env, "seed": config.seed, **beside},
+        "held out": {key: value for key, value in env.items() if key != "limit"} | part,
+    }
+    parts = {"train": loaded.train, "held out": loaded.held_out}
+    return {
+        f"{name}: {' '.join(f'{key}={value}' for key, value in drawn_by[name].items())}": problems_checksum(
+            part
+        )
+        for name, part in parts.items()
+        if part
+    }
 
 
 def _checksum(path: str) -> str:

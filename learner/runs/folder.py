@@ -1,7 +1,8 @@
 """The folder of one run: made once, owned by one process, never overwritten by another configuration.
 
 run.dir/config.toml     the resolved configuration
-        run.json        what it ran on: versions, commit, hardware, checksums of the data, seed, start times
+        run.json        what it ran on: versions, commit, hardware, checksums of the data, seed, start times,
+                        held-out problems that overlap with training
         metrics.jsonl   one line a step
         transcripts/    step_000012.jsonl
         checkpoints/    step_000012/
@@ -88,6 +89,7 @@ def open_run(
     *,
     seed: int,
     data_checksums: Mapping[str, str] | None = None,
+    findings: Mapping[str, object] | None = None,
     may_change: Iterable[str] = ("run", "logging"),
     may_grow: Iterable[str] = (),
     notes: Mapping[str, str] | None = None,
@@ -97,8 +99,9 @@ def open_run(
     Nothing is written but the lock until ``RunFolder.record``, so a start that fails leaves all as it was.
     ``may_change`` names keys (or tables) that may differ when a run goes on, ``may_grow`` those that may be
     larger than before, and ``notes`` says of a key what its change would mean; what changed is kept in
-    run.json. RunFolderError for any other difference, for changed data, for a folder that is not a run,
-    while another process holds it, and where nothing can be written.
+    run.json, and so are ``findings``, those of the latest start. RunFolderError for any other difference, for
+    changed data, for a folder that is not a run, while another process holds it, and where nothing can be
+    written.
     """
     rules = ChangeRules(tuple(may_change), tuple(may_grow), notes or {})
     folder = Path(path)
@@ -108,7 +111,8 @@ def open_run(
             if not any((folder / name).exists() for name in (LOCK, "config.toml")):
                 _refuse_foreign(folder)  # before a lock is left in it
             stack.enter_context(locked(folder))
-            run = _enter(folder, config, seed, dict(data_checksums or {}), rules)
+            known = {"seed": seed, "data": dict(data_checksums or {}), **(findings or {})}
+            run = _enter(folder, config, known, rules)
         except OSError as error:
             raise _cannot_write(folder, error) from error
         yield run
@@ -119,24 +123,34 @@ def _cannot_write(folder: Path, error: OSError) -> RunFolderError:
     return RunFolderError(f"run.dir={folder}: cannot write {place}: {error.strerror}; choose another run.dir")
 
 
-def _enter(
-    folder: Path, config: BaseModel, seed: int, checksums: dict[str, str], rules: ChangeRules
-) -> RunFolder:
+def _enter(folder: Path, config: BaseModel, known: dict[str, object], rules: ChangeRules) -> RunFolder:
     plain = plain_config(config)
     run = RunFolder(folder, resumed=(folder / "config.toml").exists())
     if not run.resumed:
         _refuse_foreign(folder)
-        facts: dict[str, object] = {"seed": seed, "data": checksums, "starts": [_start({})]}
+        facts: dict[str, object] = {**known, "starts": [_start({})]}
     else:
         changed = differences(_with_defaults(_read_config(run.config), type(config)), plain)
         if refused := refusal(changed, rules):
             raise RunFolderError(f"run.dir={folder} holds a run with another configuration: {refused}")
-        facts = _read_facts(run.facts)
-        _refuse_other_data(folder, facts.get("data"), checksums)
-        earlier = facts.get("starts")
-        facts["starts"] = [*(earlier if isinstance(earlier, list) else []), _start(changed)]
+        facts = _gone_on(folder, _read_facts(run.facts), known, changed)
     texts = {"run.json": json.dumps(facts, indent=2).encode(), "config.toml": tomli_w.dumps(plain).encode()}
     return replace(run, texts=texts)
+
+
+def _gone_on(
+    folder: Path, facts: dict[str, object], known: dict[str, object], changed: Mapping[str, Change]
+) -> dict[str, object]:
+    """Return the facts of a run that goes on: data and starts are added to, the seed stays the first."""
+    before, now, earlier = _mapping(facts.get("data")), _mapping(known["data"]), facts.get("starts")
+    _refuse_other_data(folder, before, now)
+    starts = [*(earlier if isinstance(earlier, list) else []), _start(changed)]
+    latest = {key: value for key, value in known.items() if key != "seed"}
+    return known | facts | latest | {"data": before | now, "starts": starts}
+
+
+def _mapping(value: object) -> dict[str, str]:
+    return value if isinstance(value, dict) else {}
 
 
 def _start(changed: Mapping[str, Change]) -> dict[str, object]:
@@ -165,8 +179,7 @@ def _with_defaults(stored: dict[str, object], kind: type[BaseModel]) -> dict[str
         return stored
 
 
-def _refuse_other_data(folder: Path, before: object, now: Mapping[str, str]) -> None:
-    known = before if isinstance(before, dict) else {}
+def _refuse_other_data(folder: Path, known: Mapping[str, str], now: Mapping[str, str]) -> None:
     other = sorted(name for name, checksum in now.items() if known.get(name, checksum) != checksum)
     if other:
         raise RunFolderError(f"run.dir={folder}: the data changed since this run began: {', '.join(other)}")

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import subprocess
-from hashlib import file_digest
+from collections.abc import Iterable
+from hashlib import file_digest, sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-PACKAGES = ("debate-rl", "torch", "transformers", "peft", "safetensors", "tokenizers", "numpy", "vllm")
+from debate import Problem
+
+PACKAGES = (
+    "debate-rl",
+    "torch",
+    "transformers",
+    "peft",
+    "safetensors",
+    "tokenizers",
+    "datasets",
+    "numpy",
+    "vllm",
+)
 
 
 def versions() -> dict[str, str]:
@@ -77,3 +91,16 @@ def checksum(path: Path) -> str:
     """Return the SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return file_digest(file, "sha256").hexdigest()
+
+
+def problems_checksum(problems: Iterable[Problem]) -> str:
+    """Return the SHA-256 of problems in their order, in hexadecimal: the same wherever they were read from.
+
+    >>> problems_checksum([Problem("1", "1 + 1?", "2")])[:8]
+    '0598b0bd'
+    """
+    found = sha256()
+    for problem in problems:
+        parts = (problem.id, problem.question, problem.answer, problem.source, problem.level, problem.kind)
+        found.update(json.dumps([*parts, *problem.choices]).encode())
+    return found.hexdigest()

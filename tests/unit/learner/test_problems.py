@@ -1,12 +1,19 @@
 import json
 import os
+import sys
+import types
 
 import pytest
 
 from debate.prompts.texts import SHIPPED, PromptFileError
 from envs import DataError
+from envs.decontamination import Overlap
 from learner.config import Config
-from learner.problems import load_run_problems
+from learner.problems import OverlapWarning, load_run_problems
+
+
+def files(data):
+    return [name for name in data.checksums if not name.startswith(("train: ", "held out: "))]
 
 
 def loaded(**changes):
@@ -43,7 +50,7 @@ def test_one_file_is_split_into_trained_and_held_out(file):
     data = loaded(env=env, held_out={"limit": 3})
     assert (len(data.train), len(data.held_out)) == (7, 3)
     assert ids([*data.train, *data.held_out]) == [f"q{n}" for n in range(10)]
-    assert list(data.checksums) == [file]
+    assert files(data) == [file]
     other_run = loaded(env=env | {"limit": 4}, held_out={"limit": 3}, seed=8)
     assert other_run.held_out == data.held_out
     assert set(other_run.train) < set(data.train)
@@ -73,7 +80,7 @@ def test_a_held_out_file_that_shares_questions_is_refused(file, tmp_path):
     fresh = write(tmp_path / "fresh.jsonl", [{"id": "x", "question": "What is 44 + 1?", "answer": "45"}])
     data = loaded(env=env, held_out={"path": fresh})
     assert (len(data.train), ids(data.held_out)) == (10, ["x"])
-    assert sorted(data.checksums) == sorted([file, fresh])
+    assert files(data) == [file, fresh]
 
 
 def test_another_kind_is_held_out_with_its_own_grader():
@@ -133,5 +140,57 @@ def test_a_prompt_file_of_ones_own_belongs_to_the_runs_data(tmp_path):
     own = tmp_path / "own.toml"
     own.write_bytes((SHIPPED / "tiny.toml").read_bytes())
     env, held_out = {"kind": "pair_sum", "limit": 20}, {"limit": 2}
-    assert list(loaded(env=env, held_out=held_out, debate={"prompts": str(own)}).checksums) == [str(own)]
-    assert not loaded(env=env, held_out=held_out).checksums
+    assert files(loaded(env=env, held_out=held_out, debate={"prompts": str(own)})) == [str(own)]
+    assert not files(loaded(env=env, held_out=held_out))
+
+
+WORDS = " ".join(f"w{n}" for n in range(20))  # 8 runs of 13 words
+
+
+def test_held_out_problems_that_share_runs_with_trained_ones_are_told(tmp_path):
+    train = write(tmp_path / "train.jsonl", [{"id": "t", "question": WORDS, "answer": "1"}])
+    rows = [{"id": "a", "question": " ".join(WORDS.split()[:14]) + " x", "answer": "1"}]
+    rows += [{"id": "b", "question": "What is 1 + 1?", "answer": "2"}]
+    env, held_out = {"kind": "file", "path": train}, {"path": write(tmp_path / "held.jsonl", rows)}
+    line = r"1 of 2 held-out problems overlap with training \(0 the same, 1 by 13-word runs\): a \(0\.67\)$"
+    with pytest.warns(OverlapWarning, match=f"^{line}"):
+        data = loaded(env=env, held_out=held_out)
+    assert data.overlaps == (Overlap("a", "t", "ngram", 2 / 3),)
+    found = {"held_out": "a", "train": "t", "kind": "ngram", "share": 2 / 3}
+    assert data.findings() == {"overlaps": [found]}
+
+
+def test_a_question_in_other_case_overlaps_though_it_is_spelled_differently(file, tmp_path):
+    rows = [{"id": "x", "question": "WHAT IS $4+1$?", "answer": "5"}]
+    held_out = {"path": write(tmp_path / "held.jsonl", rows)}
+    with pytest.warns(OverlapWarning, match=r"1 the same, 0 by .*: x \(1\.00\)"):
+        data = loaded(env={"kind": "file", "path": file}, held_out=held_out)
+    assert data.overlaps == (Overlap("x", "q4", "exact", 1.0),)
+
+
+def test_every_source_has_checksums_of_what_is_trained_on_and_held_out(monkeypatch):
+    def load_dataset(hub_id, config, *, split):
+        return [{"question": f"What is {n} + {len(split)}?", "answer": f"#### {n}"} for n in range(8)]
+
+    monkeypatch.setitem(sys.modules, "datasets", types.SimpleNamespace(load_dataset=load_dataset))
+    env, held_out = {"kind": "gsm8k", "limit": 4}, {"limit": 3}
+    data = loaded(env=env, held_out=held_out)
+    named = ["train: kind=gsm8k split=train limit=4 seed=0", "held out: kind=gsm8k split=test limit=3 seed=0"]
+    assert list(data.checksums) == named
+    assert all(len(value) == 64 for value in data.checksums.values())
+    assert loaded(env=env, held_out=held_out).checksums == data.checksums
+    other = loaded(env=env, held_out=held_out, seed=1).checksums
+    assert other[named[1]] == data.checksums[named[1]]
+    assert named[0] not in other
+
+
+def test_a_changed_answer_changes_the_checksum(tmp_path):
+    def checksums(answer):
+        rows = [{"id": f"q{n}", "question": f"What is {n}?", "answer": answer} for n in range(3)]
+        path = write(tmp_path / "own.jsonl", rows)
+        return loaded(env={"kind": "file", "path": path}, held_out={"limit": 1}).checksums
+
+    one, two = checksums("1"), checksums("2")
+    assert list(one) == list(two)
+    assert not set(one.values()) & set(two.values())
+    assert "held_out.limit=1 held_out.seed=0" in list(one)[1]

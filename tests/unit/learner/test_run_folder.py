@@ -98,6 +98,17 @@ def test_other_data_under_the_same_name_is_refused(tmp_path: Path):
         opened(tmp_path / "a", data_checksums={"train.jsonl": "3"})
 
 
+def test_what_a_later_start_reads_and_finds_is_added_to_the_facts(tmp_path: Path):
+    def facts():
+        return json.loads((tmp_path / "a" / "run.json").read_text())
+
+    opened(tmp_path / "a", data_checksums={"train.jsonl": "1"}, findings={"overlaps": [1]})
+    assert (facts()["data"], facts()["overlaps"], len(facts()["starts"])) == ({"train.jsonl": "1"}, [1], 1)
+    opened(tmp_path / "a", data_checksums={"test.jsonl": "2"}, findings={"overlaps": []})
+    assert facts()["data"] == {"train.jsonl": "1", "test.jsonl": "2"}
+    assert (facts()["overlaps"], len(facts()["starts"]), facts()["seed"]) == ([], 2, 7)
+
+
 def test_a_folder_that_is_not_a_run_is_left_alone(tmp_path: Path):
     (tmp_path / "thesis.tex").write_text("years of work")
     with pytest.raises(RunFolderError, match=r"is not empty and holds no run \(it has thesis.tex\)"):

@@ -1,0 +1,113 @@
+"""Held-out questions that training also sees: the same question, or a share of its 13-word runs.
+
+The 13 words are those of Brown et al. (2020), "Language Models are Few-Shot Learners", appendix C. Only the
+held-out runs are kept, as 64-bit hashes, and the training set is read once: time is linear in all text,
+memory in the held-out text alone, however large the training set is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Literal
+
+from debate.types import Problem
+
+WORDS = 13
+"""Words of a run. A shorter question has none, and can only be the same."""
+
+_WORD = re.compile(r"[^\W_]+")
+_IGNORED = re.compile(r"[\s$]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """A held-out problem that the training set has, wholly or in part."""
+
+    held_out: str
+    """The held-out problem's id."""
+    train: str
+    """The training problem that is the same; else the one that has the most of the shared runs first."""
+    kind: Literal["exact", "ngram"]
+    """The same but for case, blanks and dollar signs; or with runs of words in common."""
+    share: float
+    """How much of the held-out question's runs the training set has, in (0, 1]; 1 where it is the same."""
+
+
+def overlaps(
+    train: Iterable[Problem], held_out: Sequence[Problem], *, words: int = WORDS
+) -> tuple[Overlap, ...]:
+    """Return the held-out problems that overlap with training, in their order; both sides in one pass.
+
+    >>> seen = [Problem("t", "Tom has 3 cats and 4 dogs. How many animals does Tom have in all?")]
+    >>> asked = [Problem("h", "Tom has 3 cats and 4 dogs. How many animals does Tom have in the house?")]
+    >>> overlaps(seen, asked)
+    (Overlap(held_out='h', train='t', kind='ngram', share=0.5),)
+    """
+    if words < 1:
+        raise ValueError(f"words: needs at least 1, got {words}")
+    texts: dict[int, str | None] = {_text(problem): None for problem in held_out}
+    shared: dict[int, str | None] = {
+        run: None for problem in held_out for run in runs(problem.question, words)
+    }
+    for problem in train:
+        _note(texts, (_text(problem),), problem.id)
+        _note(shared, runs(problem.question, words), problem.id)
+    found = (_overlap(problem, texts, shared, words) for problem in held_out)
+    return tuple(overlap for overlap in found if overlap is not None)
+
+
+def runs(text: str, words: int = WORDS) -> set[int]:
+    """Return a 64-bit hash of each distinct run of ``words`` words; case and all but words are left out.
+
+    >>> len(runs("one two three one two three", words=2)), runs("too short")
+    (3, set())
+    """
+    found = [word.encode() for word in _WORD.findall(text.casefold())]
+    return {_hash(b" ".join(found[i : i + words])) for i in range(len(found) - words + 1)}
+
+
+def told(found: Sequence[Overlap], held_out: int, *, shown: int = 5) -> str:
+    """Return one line about overlaps: how many of the held-out problems, of what kind, the largest by id.
+
+    >>> told([Overlap("h1", "t", "ngram", 0.25), Overlap("h2", "t", "exact", 1.0)], 8)
+    '2 of 8 held-out problems overlap with training (1 the same, 1 by 13-word runs): h2 (1.00), h1 (0.25)'
+    """
+    same = sum(overlap.kind == "exact" for overlap in found)
+    largest = sorted(found, key=lambda overlap: -overlap.share)[:shown]
+    named = ", ".join(f"{overlap.held_out} ({overlap.share:.2f})" for overlap in largest)
+    return (
+        f"{len(found)} of {held_out} held-out problems overlap with training ({same} the same, "
+        f"{len(found) - same} by {WORDS}-word runs): {named}{', ...' if len(found) > shown else ''}"
+    )
+
+
+def _note(known: dict[int, str | None], keys: Iterable[int], name: str) -> None:
+    """Write down who had each key first."""
+    for key in keys:
+        if known.get(key, "") is None:
+            known[key] = name
+
+
+def _overlap(
+    problem: Problem, texts: dict[int, str | None], shared: dict[int, str | None], words: int
+) -> Overlap | None:
+    if (same := texts[_text(problem)]) is not None:
+        return Overlap(problem.id, same, "exact", 1.0)
+    own = sorted(runs(problem.question, words))
+    owners = [name for run in own if (name := shared[run]) is not None]
+    if not owners:
+        return None
+    most, _ = min(Counter(owners).items(), key=lambda item: (-item[1], item[0]))
+    return Overlap(problem.id, most, "ngram", len(owners) / len(own))
+
+
+def _text(problem: Problem) -> int:
+    return _hash(_IGNORED.sub("", problem.question.casefold()).encode(errors="replace"))
+
+
+def _hash(data: bytes) -> int:
+    return int.from_bytes(blake2b(data, digest_size=8).digest(), "big")
