@@ -221,9 +221,8 @@ def _opened(config: Config, stops: Stops) -> Iterator[Session]:
     data = load_run_problems(config)
     check_streams(config, data)
     refuse_no_best(config, data)
-    with open_run(
-        config.run.dir, config, seed=config.seed, data_checksums=data.checksums, **changes(config)
-    ) as folder:
+    facts = {"data_checksums": data.checksums, "findings": data.findings()}
+    with open_run(config.run.dir, config, seed=config.seed, **facts, **changes(config)) as folder:
         model, tokenizer, policy = make_policy(config)
         for problem in (*data.train, *data.held_out):
             check_fits(problem, policy, config.debate)
