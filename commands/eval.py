@@ -33,6 +33,7 @@ class Asked:
 
     weights: str = "newest"
     repeats: int = 1
+    greedy: bool = False
     out: str | None = None
     json_path: str | None = None
     table_path: str | None = None
@@ -105,7 +106,9 @@ def _evaluate(config: Config, run: Path | None, weights: Path | None, asked: Ask
     what = identity(config, data.held_out, weights, seeds)
     home = run / "evaluations" if run else Path("evaluations") / Path(config.run.dir).name
     folder = Path(asked.out) if asked.out else default_folder(home, weights, what)
-    exam = Examination(data.held_out, data.examiner, config.debate, seeds, config.train.max_live)
+    exam = Examination(
+        data.held_out, data.examiner, config.debate, seeds, config.train.max_live, asked.greedy
+    )
     with open_folder(folder, what), _progress(str(folder)) as tell:
         found = scores(play(exam, open_policy(config, weights), folder, tell=tell), key_of(data.examiner))
         _write_json(folder / "figures.json", [row.plain() for row in rows(found)])

@@ -85,6 +85,9 @@ def evaluate(
         str, typer.Option(help="newest, best, start (the warm start), all, or the step of a checkpoint.")
     ] = "newest",
     seeds: Annotated[int, typer.Option(help="How many times each problem is played, under other seeds.")] = 1,
+    greedy: Annotated[
+        bool, typer.Option("--greedy", help="Also ask one agent at temperature 0 for one answer.")
+    ] = False,
     out: Annotated[
         str | None, typer.Option(metavar="FOLDER", help="Where what is said is kept; found by itself else.")
     ] = None,
@@ -99,7 +102,7 @@ def evaluate(
 
     names = [word for word in what if "=" not in word]
     overrides = [word for word in what if "=" in word]
-    run_eval(names, Asked(weights, seeds, out, json, table, watch), overrides)
+    run_eval(names, Asked(weights, seeds, greedy, out, json, table, watch), overrides)
 
 
 @app.command()

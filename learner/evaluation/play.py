@@ -38,12 +38,14 @@ class Played:
     """One debate for each problem and seed, and of each as many first-round solutions as it spends tokens.
 
     ``opening[i]`` belongs to the problem of ``debates[i]`` and holds ``samples`` solutions, perhaps a few
-    more: its debates have one round and N solutions each.
+    more: its debates have one round and N solutions each. ``greedy``: one solution of each problem at
+    temperature 0, if asked for.
     """
 
     debates: tuple[Graded, ...]
     opening: tuple[tuple[Graded, ...], ...]
     samples: int
+    greedy: tuple[Graded, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ class Examination:
     protocol: DebateConfig
     seeds: Sequence[int]
     max_live: int | None = None
+    greedy: bool = False
 
 
 def play(
@@ -75,7 +78,15 @@ def play(
         for one in _part(single, policy, "self-consistency", seed, copies, folder, tell)
     ]
     groups = tuple(tuple(opening[start : start + copies]) for start in range(0, len(opening), copies))
-    return Played(tuple(debates), groups, samples)
+    greedy = _part(_greedy(exam), policy, "greedy", 0, 1, folder, tell) if exam.greedy else ()
+    return Played(tuple(debates), groups, samples, tuple(greedy))
+
+
+def _greedy(exam: Examination) -> Examination:
+    """Return the examination of one agent, the first persona, at temperature 0."""
+    persona = replace(exam.protocol.persona_pool[0], temperature=0.0)
+    changes = {"num_agents": 1, "num_rounds": 1, "final_ballot": False, "personas": (persona,)}
+    return replace(exam, protocol=exam.protocol.model_copy(update=changes))
 
 
 def equal_samples(debates: Sequence[Debate]) -> int:

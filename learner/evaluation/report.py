@@ -17,7 +17,14 @@ LEADS = {
     "majority minus self-consistency": ("debate/majority", "direct/self_consistency"),
 }
 """Differences between modes, paired by problem."""
-MAIN = ("direct/sample", "direct/self_consistency", "debate/round_0", "debate/winner", "debate/majority")
+MAIN = (
+    "direct/greedy",
+    "direct/sample",
+    "direct/self_consistency",
+    "debate/round_0",
+    "debate/winner",
+    "debate/majority",
+)
 """The figures that are also told by level and subject, and compared between evaluations."""
 SMALL = 100
 """With fewer problems an interval is wide, and a difference between models mostly noise."""

@@ -105,6 +105,9 @@ def scores(played: Played, key: AnswerKey) -> Scores:
         _direct_figures(sheet, problem.id, answers)
         _cost(sheet, problem.id, "debate", _replies([debated]))
         _cost(sheet, problem.id, "direct", _replies(opening)[: played.samples])
+    for one in played.greedy:
+        if one.debate.problem.id in problems and _is_graded(one):
+            sheet.put(one.debate.problem.id, "direct/greedy", one.correct[0][0] is True)
     return Scores(sheet.found, problems, played.samples, ungraded)
 
 

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
+import commands
 from commands.config import load_config
 from learner.config import Config
 from learner.train import train
 from transcripts import read_records
+from transcripts.store import from_line
 
+HOME = Path(commands.__file__).parents[1]
 FIGURES = {
+    "direct/greedy",
     "direct/sample",
     "direct/self_consistency",
     "debate/round_0",
@@ -45,7 +53,7 @@ def evaluate(home, debate_command, monkeypatch):
 
 
 def test_one_run_has_every_mode_with_intervals_and_is_kept(evaluate, home):
-    code, out, _ = evaluate("run", "--json", "f.json", "--table", "t.md")
+    code, out, _ = evaluate("run", "--greedy", "--json", "f.json", "--table", "t.md")
     assert code == 0
     rows = {row["name"]: row for row in json.loads((home / "f.json").read_text())}
     assert set(rows) >= FIGURES
@@ -127,3 +135,42 @@ def test_a_folder_of_another_evaluation_is_refused_and_left_alone(evaluate, home
     assert "mine/evaluation.json: cannot be read" in evaluate("run", "--out", "mine", "held_out.limit=2")[2]
     after = {path: path.read_bytes() for path in Path("mine").rglob("*") if path.is_file()}
     assert {**after, Path("mine/evaluation.json"): b""} == {**before, Path("mine/evaluation.json"): b""}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lines", [1, 5, 12, 30])
+def test_an_evaluation_that_was_killed_goes_on_and_asks_nothing_twice(home, tmp_path, lines):
+    """kill -9 once so many debates are kept, then the same command."""
+    command = [sys.executable, "-m", "commands.main", "eval", str(home / "run"), "held_out.limit=8"]
+    environment = os.environ | {"PYTHONPATH": str(HOME), "OMP_NUM_THREADS": "1"}
+    options = {
+        "cwd": tmp_path,
+        "env": environment,
+        "stdout": subprocess.DEVNULL,
+        "stderr": subprocess.DEVNULL,
+    }
+    folder = tmp_path / "killed"
+    with subprocess.Popen([*command, "--out", folder], **options) as child:
+        while child.poll() is None and len(kept(folder)) < lines:
+            time.sleep(0.01)
+        child.kill()
+    before = kept(folder)
+    assert len(before) >= lines
+    subprocess.run([*command, "--out", folder], check=True, **options)
+    after = kept(folder)
+    assert set(before) <= set(after)
+    seeds = [from_line(line).debate.seed for line in after]
+    assert len(seeds) == len(set(seeds))
+    assert len(seeds) % 8 == 0  # a debate, and as many of first rounds, for each of 8 problems
+    assert (folder / "figures.json").exists()
+
+
+def kept(folder):
+    """Return the whole lines of an evaluation's transcripts, debates first."""
+    shards = sorted(folder.rglob("step_*.jsonl"))
+    return [
+        line
+        for shard in shards
+        for line in shard.read_bytes().splitlines(keepends=True)
+        if line.endswith(b"\n")
+    ]

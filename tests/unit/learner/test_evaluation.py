@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from debate import Completion, DebateConfig, Problem, run_debates
@@ -105,6 +107,22 @@ def test_a_comparison_has_a_line_each_and_the_gain_over_the_first():
     assert lines[2][gain].startswith("+1.000")
     assert "| none" in as_text([lines], "md")
     assert "\\toprule" in as_text([lines], "tex")
+
+
+def test_greedy_is_one_answer_of_the_first_persona_at_temperature_0(tmp_path):
+    seen = []
+
+    class Noting(Counted):
+        async def sample(self, request):
+            seen.append(request)
+            return await super().sample(request)
+
+    found = play(replace(exam(), greedy=True), Noting(), tmp_path)
+    assert [(r.temperature, r.turn.round) for r in seen[-4:]] == [(0.0, 0)] * 4
+    assert [one.debate.problem.id for one in found.greedy] == ["p0", "p1", "p2", "p3"]
+    assert found.greedy[0].debate.personas[0].name == "Methodical Analyst"
+    right = replace(found, greedy=tuple(replace(one, correct=((True,),)) for one in found.greedy[:2]))
+    assert scores(right, plain_key).estimate("direct/greedy").n == 2
 
 
 class Counted:
