@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from envs import golds
 from envs.golds import Gold
 from envs.records import Record
+
+_HUB_ID = re.compile(r"(\w[\w.-]*/\w[\w.-]*)(?:/(\w[\w.-]*))?", re.ASCII)
 
 
 def one_question(row: Record) -> str:
@@ -58,6 +61,8 @@ class DataSet:
     """Some published rows cannot be used (a proof has no answer): they are left out, and told."""
     streamed: bool = False
     """Too large to hold: read until ``limit`` is reached, each question once, its id from its text."""
+    own: bool = False
+    """A user's rows, by field names: any split, and choices where the row has some."""
 
 
 OWN_FILE = DataSet(
@@ -68,5 +73,19 @@ OWN_FILE = DataSet(
     ids=("id", "unique_id"),
     subject=("subject", "type"),
     split_field="split",
+    own=True,
 )
 """Rows of a user's own; each may name its split."""
+
+
+def hub_data_set(name: str) -> DataSet | None:
+    """Return a data set of the hub, "owner/name" or "owner/name/configuration"; None for any other text.
+
+    >>> entry = hub_data_set("someone/my-problems/hard")
+    >>> entry.hub_id, entry.configs
+    ('someone/my-problems', ('hard',))
+    """
+    match = _HUB_ID.fullmatch(name)
+    if match is None:
+        return None
+    return replace(OWN_FILE, name=name.replace("/", "--"), hub_id=match[1], configs=(match[2],))

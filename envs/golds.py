@@ -65,9 +65,10 @@ def fault_of(answer: str) -> str | None:
         return "is an empty box"
     if not spelling(clean(answer)):
         return "holds no answer"
-    if bound := refusal(box.of(answer) if box else answer):
+    meant = box.of(answer) if box else answer
+    if bound := refusal(meant):
         return f"does not parse: it breaks the grader's bound on {bound}"
-    return None if _balanced(answer) else "does not parse: its braces are not balanced"
+    return None if _balanced(meant) else "does not parse: its braces are not balanced"
 
 
 def _balanced(answer: str) -> bool:

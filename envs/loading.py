@@ -10,7 +10,7 @@ from pathlib import Path
 from debate.seeds import derive_seed
 from debate.types import Problem
 from envs.catalog import DATA_SETS, find_data_set
-from envs.data_set import OWN_FILE, DataSet
+from envs.data_set import OWN_FILE, DataSet, hub_data_set
 from envs.errors import DataError
 from envs.pair_sum import PairSum
 from envs.reading import Reader
@@ -40,10 +40,11 @@ def load_problems(
 ) -> tuple[Problem, ...]:
     """Return the problems of a data set, of your own file (name "file"), or of a synthetic family.
 
-    A data set goes by its name or its hub id. ``path`` reads a local JSONL, JSON or Parquet file instead of
-    the hub; ``fields`` names its fields, e.g. ``{"question": "prompt", "answer": "gold"}``. ``levels``,
-    ``subjects`` and ``ids`` keep what they name, and what matches nothing is an error. ``seed`` shuffles (the
-    same order for every ``limit``), ``limit`` keeps the first n. Split "all" reads every row of a local file.
+    A data set goes by its name or its hub id; any other "owner/name" of the hub is read as a file of your own
+    is. ``path`` reads a local JSONL, JSON or Parquet file instead of the hub; ``fields`` names its fields,
+    e.g. ``{"question": "prompt", "answer": "gold"}``. ``levels``, ``subjects`` and ``ids`` keep what they
+    name, and what matches nothing is an error. ``seed`` shuffles (the same order for every ``limit``),
+    ``limit`` keeps the first n. Split "all" reads every row of a local file.
 
     >>> [problem.question for problem in load_problems("words", split="test", limit=1, seed=0, levels=[1])]
     ['Ann has 9 books. Ann loses 1. How many books?']
@@ -70,7 +71,7 @@ def _entry(name: str, path: str | PathLike[str] | None) -> DataSet:
         if path is None:
             raise DataError(f"{name!r}: give path= the file to read")
         return OWN_FILE
-    entry = find_data_set(name)
+    entry = find_data_set(name) or hub_data_set(name)
     if entry is None:
         valid = ", ".join((*DATA_SETS, *FAMILIES, "file"))
         raise DataError(
@@ -88,9 +89,9 @@ def _rows(
 ) -> Iterator[Record]:
     """Return the rows of a split that belong to the data set."""
     if path is None:
-        if split not in entry.splits:
+        if split not in entry.splits and not entry.own:
             raise DataError(f"split: {entry.name} has {', '.join(entry.splits)}; got {split!r}")
-        home = (entry.hub_id, entry.configs, entry.splits[split], renamed)
+        home = (entry.hub_id, entry.configs, entry.splits.get(split, split), renamed)
         rows = read_hub(*home, streamed=entry.streamed, seed=None if seed is None else seed % 2**32)
     else:
         rows = read_file(Path(path), renamed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import isfinite
@@ -10,6 +11,8 @@ from pathlib import Path
 
 from envs.errors import DataError, MissingPackageError, row_error, shorten
 
+HALF_CHARACTER = re.compile("[\ud800-\udfff]")
+"""What no file and no tokenizer can hold."""
 INSTALL = "pip install debate-rl[train]"
 SHUFFLE_BUFFER = 10_000
 """Rows of a stream that are held to draw the next one from."""
@@ -49,6 +52,8 @@ class Record:
             raise self.error(self.field(noun, *names), "is neither text nor a finite number", value)
         if not text:
             raise self.error(self.field(noun, *names), "is empty", value)
+        if HALF_CHARACTER.search(text):
+            raise self.error(self.field(noun, *names), "holds half a character (a lone surrogate)", value)
         return text
 
     def field(self, noun: str, *names: str) -> str:

@@ -12,6 +12,7 @@ from debate.dotted import load_dotted
 from debate.types import Problem
 from envs.catalog import DATA_SETS, find_data_set
 from envs.choices import letter_of
+from envs.data_set import hub_data_set
 from envs.errors import EnvironmentSpecError, shorten
 from envs.grading import Grader, default_grader
 from envs.loading import FAMILIES, OWN_FILE_NAMES, load_problems
@@ -99,9 +100,9 @@ def load_environment(kind: str, **options: object) -> Environment:
         levels = given.pop("levels", None)
         _refuse_options(kind, given)
         return FAMILIES[kind].of_levels(_as_levels(levels))
-    entry = find_data_set(kind)
+    entry = find_data_set(kind) or hub_data_set(kind)
     if entry is not None or kind in OWN_FILE_NAMES:
-        name = entry.name if entry else kind
+        name = entry.name if entry and not entry.own else kind
         return cast(Environment, _build(kind, DataSetEnvironment, {"name": name, **given}))
     known = [*FAMILIES, *DATA_SETS, *OWN_FILE_NAMES]
     near = get_close_matches(kind, known, n=1)

@@ -9,7 +9,7 @@ from debate.types import Kind, Problem
 from envs.choices import LETTERS
 from envs.data_set import OWN_FILE, DataSet
 from envs.numbers import parse_number
-from envs.records import Record, as_text
+from envs.records import HALF_CHARACTER, Record, as_text
 
 
 def problem_of(entry: DataSet, row: Record, split: str, *, is_open: bool) -> Problem:
@@ -50,7 +50,7 @@ def normal_level(level: object) -> str:
 def _choices(entry: DataSet, row: Record) -> tuple[str, ...]:
     if entry.choices:
         return entry.choices(row)
-    given = row.find("choices", "choices") if entry.name == OWN_FILE.name else None
+    given = row.find("choices", "choices") if entry.own else None
     if given is None or given[1] is None:
         return ()
     field, value = given
@@ -81,7 +81,7 @@ def _id(entry: DataSet, row: Record, split: str, question: str) -> str:
     own = as_text(found[1]) if found else place
     if not own:
         raise row.error(found[0] if found else "id", "is empty", found[1] if found else None)
-    if any("\ud800" <= character <= "\udfff" for character in own):
+    if HALF_CHARACTER.search(own):
         raise row.error(found[0] if found else "id", "holds half a character (a lone surrogate)", own)
     return own if entry.name == OWN_FILE.name or own.startswith(entry.name) else f"{entry.name}-{own}"
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from envs import Grader, load_problems
+from envs.decontamination import overlaps
 
 DATA = os.environ.get("DEBATE_TEST_DATA")
 pytestmark = pytest.mark.skipif(not DATA, reason="set DEBATE_TEST_DATA to the folder of the data files")
@@ -66,6 +67,17 @@ def test_published_golds_that_are_mended():
     assert math[0].answer == r"2007 + \frac\pi 2"
     minerva = Path(str(DATA)) / "minerva_math.jsonl"
     assert "$" not in load_problems("minerva", split="test", path=minerva, ids=["minerva-72"])[0].answer
+
+
+def test_overlaps_between_training_and_test_sets():
+    """No question of GSM8K's test set and of MATH-500 is trained on as it is; runs of 13 words are shared."""
+    counted = {}
+    for train, test, kept in (("gsm8k", "gsm8k", "gsm8k_test"), ("math", "math500", "math500")):
+        seen = load_problems(train, path=Path(str(DATA)) / f"{train}_train.jsonl")
+        asked = load_problems(test, split="test", path=Path(str(DATA)) / f"{kept}.jsonl")
+        kinds = [overlap.kind for overlap in overlaps(seen, asked)]
+        counted[test] = (kinds.count("exact"), kinds.count("ngram"))
+    assert counted == {"gsm8k": (0, 3), "math500": (0, 58)}
 
 
 def test_counts_by_level():

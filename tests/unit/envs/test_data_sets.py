@@ -7,7 +7,7 @@ import types
 
 import pytest
 
-from envs import DataError, load_environment, load_problems
+from envs import DataError, load_environment, load_problems, same_answer
 from envs.errors import DataWarning
 
 
@@ -247,3 +247,45 @@ def test_a_gold_that_does_not_parse_is_named_by_file_line_and_field(tmp_path, go
     assert str(caught.value).startswith(str(path))
     solved = write(tmp_path / "math.jsonl", [{"problem": "p", "answer": gold, "solution": r"\boxed{2}"}])
     assert load_problems("math", path=solved)[0].answer == "2"
+
+
+def test_any_set_of_the_hub_is_read_by_field_names(hub):
+    row = {"prompt": "1+1?", "gold": 2, "options": ["1", "2"]}
+    hub["someone/sums", None, "dev"] = [row]
+    hub["someone/sums", "hard", "train"] = [row | {"gold": r"\frac12"}]
+    fields = {"question": "prompt", "answer": "gold"}
+    [problem] = load_problems("someone/sums", split="dev", fields=fields)
+    assert (problem.id, problem.answer, problem.kind) == ("someone--sums-dev-0", "2", "number")
+    environment = load_environment("someone/sums/hard", fields=fields)
+    assert environment.problems(split="train")[0].answer == r"\frac12"
+    with pytest.raises(DataError, match=r"someone/sums\[dev\], row 0, field 'answer or .*': is missing"):
+        load_problems("someone/sums", split="dev")
+    hub["someone/sums", None, "test"] = [row | {"kind": name} for name in ("easy", "hard")]
+    chosen = load_problems(
+        "someone/sums", split="test", fields=fields | {"subject": "kind"}, subjects=["hard"]
+    )
+    assert [problem.source for problem in chosen] == ["someone--sums/hard"]
+    choices = fields | {"choices": "options"}
+    assert load_problems("someone/sums", split="dev", fields=choices)[0].answer == "B"
+
+
+def test_a_gold_that_is_a_whole_solution_is_judged_by_its_box(tmp_path):
+    solution = r"Let S = \{1, 2 and } so " + "more " * 300 + r"\boxed{3}"
+    path = write(tmp_path / "own.jsonl", [{"question": "q", "solution": solution}])
+    problem = load_problems("file", path=path, fields={"answer": "solution"})[0]
+    assert same_answer("3", problem.answer).status == "correct"
+
+
+@pytest.mark.parametrize("field", ["question", "answer"])
+def test_half_a_character_is_named_by_its_field(tmp_path, field):
+    row = {"question": "q", "answer": "1"}
+    path = write(tmp_path / "own.jsonl", [row, row | {field: "a\ud800"}])
+    with pytest.raises(DataError, match=f"line 2, field '{field}': holds half a character"):
+        load_problems("file", path=path)
+
+
+@pytest.mark.parametrize("value", [None, "", "  ", True, [], {}])
+def test_an_id_that_is_none_is_named(tmp_path, value):
+    path = write(tmp_path / "own.jsonl", [{"id": value, "question": "q", "answer": "1"}])
+    with pytest.raises(DataError, match="line 1, field 'id': is empty"):
+        load_problems("file", path=path)
