@@ -40,7 +40,14 @@ class Setting:
     kind: GradeKind = "auto"
 
 
-SETTINGS: tuple[tuple[str, Setting], ...] = (("", Setting()),)
+SETTINGS: tuple[tuple[str, Setting], ...] = (
+    ("lighteval:test_extractive_match.py::test_extraction_abc", Setting(kind="choice")),
+    ("lighteval", Setting(mode="math_verify")),
+    ("math-verify", Setting(mode="math_verify")),
+    ("hendrycks", Setting(mode="hendrycks")),
+    ("tinker-cookbook", Setting(mode="prm800k")),
+    ("", Setting()),
+)
 """The first entry whose text opens the row's source counts."""
 
 
@@ -92,7 +99,7 @@ def judged(row: Row, grader: Grader) -> Grade:
     """Return our grade of a row of graded answers, under its source's setting."""
     setting = setting_of(row["source"])
     if row["kind"] == "answer":
-        return grader.same_answer(row["pred"], row["gold"], kind=setting.kind)
+        return grader.same_answer(row["pred"], row["gold"], mode=setting.mode, kind=setting.kind)
     return grader.grade(row["pred"], row["gold"], mode=setting.mode, kind=setting.kind)
 
 

@@ -8,6 +8,9 @@ from debate.types import Span
 
 # An escaped brace is text, not structure. A doubled backslash before "boxed" still opens a box: replies that
 # went through a JSON dump too often look like that.
+_BETWEEN = re.compile(
+    r"(?:\s|[,;$]|\\[()\[\],]|\\q?quad\b|\\text\s?\{\s?(?:and|or)\s?\}|\b(?:and|or)\b|[A-Za-z](?:_\{?\w{1,4}\}?)?\s?=)*+"
+)
 _TOKEN = re.compile(r"\\boxed\s*\{|\\[{}]|[{}]")
 
 
@@ -20,6 +23,42 @@ def last_box(text: str) -> Span | None:
     """
     spans = boxes(text)
     return max(spans, key=lambda span: span.start) if spans else None
+
+
+def last_group(text: str) -> Span | None:
+    r"""Return where the last run of boxes stands: only commas and "and" are between them.
+
+    >>> text = r"\boxed{9}, so \boxed{1} and \boxed{2}."
+    >>> last_group(text).of(text), joined(last_group(text).of(text))
+    ('\\boxed{1} and \\boxed{2}', '1, 2')
+    """
+    outer = _outermost(text)
+    if not outer:
+        return None
+    first = len(outer) - 1
+    while first and _BETWEEN.fullmatch(text, outer[first - 1].end + 1, _opening(text, outer[first])):
+        first -= 1
+    return Span(_opening(text, outer[first]), outer[-1].end + 1)
+
+
+def joined(text: str) -> str:
+    """Return the insides of a run of boxes as a list; any other text as it is."""
+    group = last_group(text)
+    if group is None or group != Span(0, len(text)):
+        return text
+    return ", ".join(span.of(text) for span in _outermost(text))
+
+
+def _outermost(text: str) -> list[Span]:
+    outer: list[Span] = []
+    for span in sorted(boxes(text), key=lambda span: span.start):
+        if not outer or span.start > outer[-1].end:
+            outer.append(span)
+    return outer
+
+
+def _opening(text: str, inside: Span) -> int:
+    return text.rfind("\\boxed", 0, inside.start)
 
 
 def boxes(text: str) -> list[Span]:

@@ -1,4 +1,4 @@
-"""Find the answer in a reply: four named modes, every rule linear in the length of the text.
+"""Find the answer in a reply: named modes, every rule linear in the length of the text.
 
 The last balanced box counts and nothing beside it: a box that is empty or makes no sense is a wrong answer,
 never a reason to look elsewhere. Thinking text, and what a model goes on to invent after its answer, do not
@@ -12,7 +12,9 @@ from collections import deque
 from collections.abc import Callable
 
 from debate.types import Span
+from envs import harness
 from envs.boxes import last_box
+from envs.choices import LETTERS
 from envs.types import MODES, Extraction, Mode
 
 _THINK = re.compile(r"</?think(?:ing)?>", re.IGNORECASE)
@@ -39,7 +41,8 @@ def extract(text: str, *, mode: Mode = "lenient", letters: str = "") -> Extracti
 
     "boxed", "gsm8k_strict" (after ``####``) and "answer_is" take nothing but their own form; "lenient" tries
     these three in order, then a reply that is bare mathematics, then the last number. With ``letters``
-    (multiple choice, e.g. "ABCD") the last rule is the last isolated letter instead.
+    (multiple choice, e.g. "ABCD") the last rule is the last isolated letter instead. The other modes look
+    where other harnesses do (``envs.harness``); "hendrycks" and "prm800k" look where "lenient" does.
 
     >>> extract(r"so \boxed{\frac{1}{2}}.", mode="boxed").answer
     '\\frac{1}{2}'
@@ -85,15 +88,25 @@ def _rules(mode: Mode, letters: str) -> tuple[tuple[str, Callable[[str], Span | 
     def last_letter(text: str) -> Span | None:
         return _last(re.compile(rf"(?<![A-Za-z'])[{letters}](?![A-Za-z']|\s[a-z])"), text)
 
-    by_mode: dict[Mode, tuple[str, Callable[[str], Span | None]]] = {
+    alone: dict[str, tuple[str, Callable[[str], Span | None]]] = {
         "boxed": ("boxed", last_box),
         "gsm8k_strict": ("####", _after_hashes),
         "answer_is": ("answer_is", _after_answer_is),
+        "gsm8k_strict_match": ("####", harness.STRICT_MATCH),
+        "gsm8k_flexible_extract": ("flexible", harness.flexible),
+        "minerva_exact": ("minerva", harness.MINERVA),
+        "first_letter": ("first_letter", harness.first_letter(letters or LETTERS[:5])),
     }
-    if mode != "lenient":
-        return (by_mode[mode],)
-    last = ("last_letter", last_letter) if letters else ("last_number", _last_number)
-    return (*by_mode.values(), last) if letters else (*by_mode.values(), ("bare", _bare), last)
+    if mode in alone:
+        return (alone[mode],)
+    ours = (alone["boxed"], alone["gsm8k_strict"], alone["answer_is"])
+    if letters:
+        return (*ours, ("last_letter", last_letter))
+    last = (("bare", _bare), ("last_number", _last_number))
+    if mode == "math_verify":
+        theirs = (("last_formula", harness.last_formula), ("last_number", harness.comma_number))
+        return (*harness.MATH_VERIFY, *ours[1:], last[0], *theirs, last[1])
+    return (*ours, *last)
 
 
 def _last(pattern: re.Pattern[str], text: str, group: int = 0) -> Span | None:
@@ -142,9 +155,15 @@ def _bare(text: str) -> Span | None:
     span = _trimmed(text, Span(0, len(text)))
     reply = span.of(text)
     short = 0 < len(reply) <= _BARE_CHARS and "\n" not in reply
-    if not short or _WORD.search(reply) or _NUMBER.fullmatch(reply) or "__" in reply:
+    if not short or _NUMBER.fullmatch(reply) or "__" in reply:
         return None
-    return span
+    return span if _one_formula(reply) or not _WORD.search(reply) else None
+
+
+def _one_formula(reply: str) -> bool:
+    """Whether the whole reply stands between one pair of dollars."""
+    inside = reply.strip("$")
+    return "$" not in inside and bool(inside.strip()) and reply in (f"${inside}$", f"$${inside}$$")
 
 
 def _last_number(text: str) -> Span | None:

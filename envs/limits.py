@@ -11,13 +11,17 @@ import unicodedata
 
 MAX_CHARS = 1000
 MAX_DIGITS = 60
-MAX_DEPTH = 14
+MAX_DEPTH = 9
 MAX_EXPONENT = 10_000
 MAX_SYMBOLIC_EXPONENT = 40
 MAX_FACTORIAL = 999
 MAX_ITEMS = 64
 MAX_CELLS = 36
 MAX_FUNCTIONS = 16
+MAX_HEAVY_CHARS = 300
+MAX_HEAVY_DEPTH = 5
+MAX_HEAVY_EXPONENT = 8
+MAX_HEAVY_FUNCTIONS = 6
 
 _DIGITS = re.compile(rf"\d{{{MAX_DIGITS + 1}}}", re.ASCII)
 _EXPONENT = re.compile(r"(?:\^|\*\*)\s*[{(]*\s*-?\s*(\d+)", re.ASCII)
@@ -28,6 +32,7 @@ _BINOMIAL = re.compile(r"\\[dt]?binom\s*\{\s*\d{5,}", re.ASCII)
 _FUNCTION = re.compile(
     r"\\(?:sin|cos|tan|cot|sec|csc|arc[a-z]+|log|ln|exp|sqrt|left\||min|max|gcd)(?![A-Za-z])"
 )
+_SELF_POWER = re.compile(r"([A-Za-z])\s{0,3}(?:\^|\*\*)\s{0,3}[{(]?\s{0,3}\1")
 HEAVY = re.compile(
     r"\\(?:i{0,3}nt|oint|sum|prod|coprod|lim|limsup|liminf|det|frac\{d\}|partial|nabla)(?![A-Za-z])"
 )
@@ -59,6 +64,31 @@ def refusal(answer: str) -> str | None:
         ("items", answer.count(",") > MAX_ITEMS),
         ("cells", answer.count("&") > MAX_CELLS),
         ("functions", len(_FUNCTION.findall(answer)) > MAX_FUNCTIONS),
+    )
+    return next((name for name, broken in rules if broken), None)
+
+
+def heavier(answer: str, gold: str) -> str | None:
+    r"""Return the name of the bound by which an answer is far heavier than the gold answer, if it is.
+
+    For what the exact path cannot decide: a library that is asked to expand or solve it may not come back,
+    and an answer that is never graded would be worth more than a wrong one.
+
+    >>> heavier("(a+b+c)^{30} < 1", "x < 1"), heavier("x < 2", "x < 1")
+    ('power', None)
+    """
+    rules = (
+        ("length", len(answer) > MAX_HEAVY_CHARS + 2 * len(gold)),
+        ("nesting", _depth(answer) > max(MAX_HEAVY_DEPTH, _depth(gold))),
+        (
+            "power",
+            _largest(_GROUP_EXPONENT, answer) > max(MAX_HEAVY_EXPONENT, _largest(_GROUP_EXPONENT, gold)),
+        ),
+        (
+            "functions",
+            len(_FUNCTION.findall(answer)) > max(MAX_HEAVY_FUNCTIONS, len(_FUNCTION.findall(gold))),
+        ),
+        ("variable exponent", bool(_SELF_POWER.search(answer)) and not _SELF_POWER.search(gold)),
     )
     return next((name for name, broken in rules if broken), None)
 

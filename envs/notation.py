@@ -11,11 +11,13 @@ import re
 _SPACING = re.compile(
     r"\\[!,;:>]|\\q?quad\b|(?<!\\)\\(?=\s|$)|~|\\displaystyle\b|\\(?:left|right|bigl?|bigr?|Bigl?|Bigr?)(?![A-Za-z])\.?"
 )
+_DOLLAR = re.compile(r"(?<!\\)\$")
+_DOUBLED = re.compile(r"\\\\(?=[A-Za-z])")  # text that went through a JSON dump once too often
 _FRAC = re.compile(r"\\[dtc]frac(?![A-Za-z])")
 _SHORT_FRAC = re.compile(r"\\frac\s*(\d|[a-z])\s*(\d|[a-z])(?![A-Za-z\d])|\\frac\s*(\d)\s*(?=\{)")
 _SHORT_SQRT = re.compile(r"\\sqrt\s*(\d|[a-z])(?![A-Za-z])")
 _TEXT = re.compile(
-    r"\\(?:text|textbf|textit|textrm|textnormal|mathrm|mathbf|mbox|operatorname)\s*\{([^{}]*)\}"
+    r"\\(?:text|textbf|textit|textrm|textnormal|mathrm|mathbf|mbox|operatorname|underline|fbox|boldsymbol)\s*\{([^{}]*)\}"
 )
 _DEGREES = re.compile(r"\^\s*(?:\\circ|\{\s*\\circ\s*\})|\\degree\b")
 _THIN_SPACE = re.compile(r"(?<=\d),?\\[!,;]\s*(?=\d{3}(?!\d))", re.ASCII)
@@ -25,18 +27,26 @@ _NAME = re.compile(
     rf"(?:[A-Za-z]|\\(?!pi\b)[a-z]{{2,7}}){_SUBSCRIPTS}(?:\(\s*[A-Za-z\d](?:\s*,\s*[A-Za-z\d])*\s*\))?|\|?[A-Z]{{2,4}}\|?|\([a-z](?:,\s*[a-z]){{1,3}}\)"
     r"|[A-Za-z]{2,}(?: [A-Za-z]+){0,3}"
 )
+_VARIABLE = re.compile(rf"(?![ei]$)[A-Za-z]{_SUBSCRIPTS}")
 _CONNECTIVE = re.compile(r"\b(?:or|and|not)\b")
+_SHORT_UNITS = frozenset(
+    unit + power
+    for unit in ("cm", "mm", "km", "kg", "mg", "ft", "in", "mi", "hr", "ml", "mL")
+    for power in ("", "^2", "^3")
+)
 _DROPPED = str.maketrans("", "", "$°")
-_RELATION = re.compile(r"(?<![<>!\\:])=(?!=)")
+RELATION = re.compile(r"(?<![<>!\\:])=(?!=)")
 
 
 def clean(text: str) -> str:
     r"""Return the answer in plain notation.
 
     >>> clean(r"$\dfrac{3}{4}\text{ cm}$"), clean(r"\left( 3, \frac{\pi}{2} \right)"), clean(r"\$1{,}200")
-    ('\\frac{3}{4}cm', '(3, \\frac{\\pi}{2})', '$1,200')
+    ('\\frac{3}{4} cm', '(3, \\frac{\\pi}{2})', '$1,200')
     """
-    text = _THIN_SPACE.sub("", _unwrap(text.strip()))
+    text = _without_pairs(_THIN_SPACE.sub("", _unwrap(text.strip())))
+    if "\\\\" in text and "\\begin" not in text:
+        text = _DOUBLED.sub(r"\\", text)
     text = _FRAC.sub(
         r"\\frac",
         _SPACING.sub(
@@ -46,8 +56,8 @@ def clean(text: str) -> str:
     text = _DEGREES.sub("°", _TEXT.sub(r" \1 ", text))
     text = _SHORT_SQRT.sub(r"\\sqrt{\1}", _SHORT_FRAC.sub(_long_frac, text))
     text = re.sub(r"\s+", " ", text).strip()
-    text = re.sub(r" ?([{}()\[\]+=^]) ?", r"\1", text)
-    return text.rstrip(".").strip()
+    text = re.sub(r" ?([{}()\[\]+=^]) ?(?![A-Za-z]{2})", r"\1", text)
+    return _starless(text.rstrip(".").strip()).replace(r"\varnothing", r"\emptyset")
 
 
 def sides(text: str) -> list[str]:
@@ -56,9 +66,11 @@ def sides(text: str) -> list[str]:
     >>> sides("x=5"), sides("f(x)=x+1"), sides("7=5"), sides("1=2=3=5"), sides("x+y=3")
     (['5'], ['x+1'], ['7', '5'], ['1', '2', '3', '5'], ['x+y', '3'])
     """
-    parts = [part.strip() for part in _RELATION.split(text)]
+    parts = [part.strip() for part in RELATION.split(text)]
     while len(parts) > 1 and _NAME.fullmatch(parts[0]):
         parts = parts[1:]
+    if len(parts) == 2 and _VARIABLE.fullmatch(parts[1]) and not _NAME.fullmatch(parts[0]):
+        return parts[:1]  # 5 = x
     return parts
 
 
@@ -78,7 +90,9 @@ def without_unit(text: str) -> str:
     >>> without_unit(r"12\sqrt{3} square cm"), without_unit("5 or six"), without_unit("Evelyn")
     ('12\\sqrt{3}', '5 or six', 'Evelyn')
     """
-    return text if _CONNECTIVE.search(text) else _TRAILING_UNIT.sub("", text)
+    match = None if _CONNECTIVE.search(text) else _TRAILING_UNIT.search(text)
+    known = match and (re.search("[A-Za-z]{3}", match.group()) or match.group().split()[0] in _SHORT_UNITS)
+    return text[: match.start()] if match and known else text
 
 
 def _unwrap(text: str) -> str:
@@ -93,6 +107,15 @@ def _unwrap(text: str) -> str:
         ):
             text = inside.strip()
     return text
+
+
+def _starless(text: str) -> str:
+    return text[2:-2].strip() if len(text) > 4 and text.startswith("**") and text.endswith("**") else text
+
+
+def _without_pairs(text: str) -> str:
+    """Take off dollars that come in pairs around parts of the answer: ``$12$ and $13$``."""
+    return _DOLLAR.sub(" ", text) if text.count("$") > 1 and len(_DOLLAR.findall(text)) % 2 == 0 else text
 
 
 def _long_frac(match: re.Match[str]) -> str:

@@ -15,7 +15,7 @@ from fractions import Fraction
 MAX_CHARS = 120
 MAX_POWER = 300
 
-_UINT = r"(?:\d{1,3}(?:,\d{3})+|\d+)"
+_UINT = r"(?:[1-9]\d{0,2}(?:,\d{3})+|\d+)"
 _MIXED = re.compile(rf"(?P<whole>{_UINT})\s*\\frac\{{(?P<top>\d+)\}}\{{(?P<bottom>\d+)\}}", re.ASCII)
 _MIXED_PLAIN = re.compile(r"(?P<whole>\d+)\s+(?P<top>\d+)/(?P<bottom>\d+)", re.ASCII)
 _FRACTION = re.compile(r"\\frac\{(?P<sign>-?)\s*(?P<top>\d+)\}\{(?P<bottom>\d+)\}", re.ASCII)
@@ -24,6 +24,9 @@ _SCIENCE = re.compile(
     r"(?P<number>\d+(?:\.\d*)?|\.\d+)"
     r"(?:[eE](?P<e>[+-]?\d{1,3})|\s*\\(?:times|cdot)\s*10\^(?:\{(?P<p>-?\d{1,3})\}|(?P<d>\d)))",
     re.ASCII,
+)
+_REPEATING = re.compile(
+    r"(?P<whole>\d*)\.(?P<start>\d*)\\(?:overline|bar|dot)\{(?P<period>\d{1,30})\}", re.ASCII
 )
 _DECIMAL = re.compile(rf"(?:{_UINT}(?:\.\d*)?|\.\d+)", re.ASCII)
 _UNIT_WORDS = re.compile(r"[A-Za-z][A-Za-z./'’-]*(?:\s+[A-Za-z][A-Za-z./'’-]*){0,2}")
@@ -39,11 +42,13 @@ _SCALES = {
     "trillion": 10**12,
     "dozen": 12,
 }
-_ZERO_TO_SIX = ("zero", "one", "two", "three", "four", "five", "six")
-_WORDS = {
-    word: value
-    for value, word in enumerate((*_ZERO_TO_SIX, "seven", "eight", "nine", "ten", "eleven", "twelve"))
-}
+_UNITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_TEENS = ("eleven", "twelve", *(w + "teen" for w in ("thir", "four", "fif", "six", "seven", "eigh", "nine")))
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_WORDS = {word: value for value, word in enumerate((*_UNITS, *_TEENS))}
+for _place, _ten in enumerate(_TENS, 2):
+    _WORDS[_ten] = 10 * _place
+    _WORDS.update({f"{_ten}-{_UNITS[one]}": 10 * _place + one for one in range(1, 10)})
 _MEASURES = {
     name: group[0]
     for group in (
@@ -79,6 +84,24 @@ class Number:
         """Whether both mean the same: equal values, and no two different measures."""
         clash = self.measure and other.measure and self.measure != other.measure
         return self.value == other.value and not clash
+
+
+_SPACED = re.compile(r"-?\d{1,3}(?: \d{3})+(?:[.,]\d+)?", re.ASCII)
+_DECIMAL_COMMA = re.compile(r"-?(?:0,\d{3,}|\d+,(?:\d{1,2}|\d{4,})|\d{4,},\d{3})", re.ASCII)
+
+
+def other_notation(text: str) -> str | None:
+    """Return a number written with spaces for thousands or a decimal comma in plain notation; else None.
+
+    Read only against a gold answer that is one number: elsewhere "1,2" is a list.
+
+    >>> [other_notation(t) for t in ("1 000", "1000,99", "0,111", "2,5", "1,200", "12 34", "1,2,3")]
+    ['1000', '1000.99', '0.111', '2.5', None, None, None]
+    """
+    text = text.strip()
+    if _SPACED.fullmatch(text) or _DECIMAL_COMMA.fullmatch(text):
+        return text.replace(" ", "").replace(",", ".")
+    return None
 
 
 def parse_number(text: str) -> Number | None:
@@ -122,6 +145,10 @@ def _read(body: str) -> tuple[Fraction, str] | None:
         part = _divide(match["top"], match["bottom"])
         sign = -1 if match.groupdict().get("sign") else 1
         return None if part is None else (sign * part, body[match.end() :])
+    if match := _REPEATING.match(body):
+        shift, period = 10 ** len(match["start"]), 10 ** len(match["period"]) - 1
+        head = Fraction(int((match["whole"] or "0") + match["start"]), shift)
+        return head + Fraction(int(match["period"]), shift * period), body[match.end() :]
     if match := _SCIENCE.match(body):
         power = int(match["e"] or match["p"] or match["d"])
         return (
@@ -149,7 +176,8 @@ def _unit(rest: str) -> str | None:
     """
     attached = bool(rest) and not rest[0].isspace()
     rest = rest.strip().removeprefix("\\").removeprefix("%").strip()
-    rest = re.sub(r"^(?:percent|pct)\b", "", rest).strip()
+    rest = re.sub(r"^(?:percent|pct)\b|^\^?\{?(?:th|st|nd|rd)\}?$", "", rest).strip()
+    rest = re.sub(r"\s*/\s*", "/", rest)
     rest = re.sub(r"(?:(?<=[A-Za-z])\s?(?:\^\{?[23]\}?|[²³])|°)$", "", rest).strip().rstrip(".")
     if not rest:
         return ""

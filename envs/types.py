@@ -8,7 +8,20 @@ from typing import Literal, TypeAlias, get_args
 
 from debate.types import Span
 
-Mode: TypeAlias = Literal["boxed", "gsm8k_strict", "answer_is", "lenient"]
+Mode: TypeAlias = Literal[
+    "boxed",
+    "gsm8k_strict",
+    "answer_is",
+    "lenient",
+    "gsm8k_strict_match",
+    "gsm8k_flexible_extract",
+    "minerva_exact",
+    "math_verify",
+    "first_letter",
+    "hendrycks",
+    "prm800k",
+]
+"""How an answer is found and compared: the first four are ours, the others those of other harnesses."""
 GradeKind: TypeAlias = Literal["auto", "number", "expression", "choice"]
 Verdict: TypeAlias = bool | Literal["missing"] | None
 
@@ -21,7 +34,8 @@ class Extraction:
     """The answer found in a reply, as written; None when the mode found none.
 
     ``method`` is the rule that found it ("boxed", "####", "answer_is", "bare", "last_number", "last_letter",
-    or "none"); ``span`` is where it stands in the whole reply. An empty box is the answer "".
+    "none", or a rule of ``envs.harness``); ``span`` is where it stands in the whole reply. An empty box is
+    the answer "".
     """
 
     answer: str | None

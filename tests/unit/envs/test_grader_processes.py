@@ -15,8 +15,8 @@ from envs import Grader
 from envs.pool import Pool
 
 ROOT = Path(__file__).parents[3]
-HANG = ("(a+b+c+d+e)^{40}", "(a+b+c+d+f)^{40}")
-SYMBOLIC = (r"\sqrt{16}", "4")
+HANG = ("(a+b+c+d+e)^{40} < 1", "(a+b+c+d+f)^{40} < 1")
+SYMBOLIC = ("2 > x", "x < 2")  # a relation: no path but the library's decides it
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def test_a_hang_is_killed_and_not_called_wrong(grader):
     assert verdict.status == "timeout"
     assert time.perf_counter() - started < 1.5 + 0.5
     started = time.perf_counter()
-    assert grader.same_answer(r"\sqrt{25}", "5").status == "correct"
+    assert grader.same_answer(*SYMBOLIC).status == "correct"
     assert time.perf_counter() - started < 1.0  # the replacement is a fork away
 
 
@@ -67,19 +67,21 @@ def test_memory_is_bounded():
 
 
 def test_results_are_cached(grader):
-    first = grader.same_answer(r"\sqrt{36}", "6")
-    again = grader.same_answer(r"\sqrt{36}", "6")
+    first = grader.same_answer("3 > x", "x < 3")
+    again = grader.same_answer("3 > x", "x < 3")
     assert (first.status, again.status) == ("correct", "correct")
     assert again.seconds < 0.005
 
 
 def test_threads_and_asyncio(grader):
-    pairs = [(rf"\sqrt{{{n * n}}}", str(n)) for n in range(2, 14)]
+    pairs = [(f"{n} > x", f"x < {n}") for n in range(2, 14)]
     with ThreadPoolExecutor(6) as threads:
         assert all(g.status == "correct" for g in threads.map(lambda pair: grader.same_answer(*pair), pairs))
 
     async def many():
-        return await asyncio.gather(*(asyncio.to_thread(grader.same_answer, f"{n}!", "6") for n in (1, 2, 3)))
+        return await asyncio.gather(
+            *(asyncio.to_thread(grader.same_answer, f"{n} > x", "x < 3") for n in (1, 2, 3))
+        )
 
     assert [g.status for g in asyncio.run(many())] == ["wrong", "wrong", "correct"]
 
@@ -94,7 +96,7 @@ def test_a_worker_that_is_killed_from_outside_is_a_crash_and_is_replaced(grader)
 
 SCRIPT = """
 from envs import same_answer
-print(same_answer(r"\\sqrt{16}", "4").status, flush=True)
+print(same_answer("2 > x", "x < 2").status, flush=True)
 """
 
 
