@@ -10,7 +10,7 @@ from pathlib import Path
 HOME = Path(__file__).parents[1]
 """The folder that holds our packages."""
 PACKAGES = ("debate", "envs", "rewards", "learner", "transcripts")
-EXTRAS = dict.fromkeys(("torch", "transformers", "peft", "safetensors"), "train")
+EXTRAS: dict[str, str] = dict.fromkeys(("torch", "transformers", "peft", "safetensors"), "train")
 EXTRAS |= {"httpx": "openai", "vllm": "vllm"}
 
 

@@ -96,24 +96,22 @@ def _evaluate(config: Config, run: Path | None, weights: Path | None, asked: Ask
     from learner.evaluation.play import Examination, play
     from learner.evaluation.report import rows
     from learner.evaluation.scores import scores
-    from learner.problems import load_run_problems
+    from learner.problems import load_held_out
 
-    data, seeds = load_run_problems(config), range(asked.repeats)
-    if not data.held_out:
+    (examiner, problems), seeds = load_held_out(config), range(asked.repeats)
+    if not problems:
         raise DataError(
             "held_out: there are no problems to evaluate on; set held_out.limit and held_out.kind"
         )
-    what = identity(config, data.held_out, weights, seeds)
+    what = identity(config, problems, weights, seeds)
     home = run / "evaluations" if run else Path("evaluations") / Path(config.run.dir).name
     folder = Path(asked.out) if asked.out else default_folder(home, weights, what)
-    exam = Examination(
-        data.held_out, data.examiner, config.debate, seeds, config.train.max_live, asked.greedy
-    )
+    exam = Examination(problems, examiner, config.debate, seeds, config.train.max_live, asked.greedy)
     with open_folder(folder, what), _progress(str(folder)) as tell:
-        found = scores(play(exam, open_policy(config, weights), folder, tell=tell), key_of(data.examiner))
+        found = scores(play(exam, open_policy(config, weights), folder, tell=tell), key_of(examiner))
         _write_json(folder / "figures.json", [row.plain() for row in rows(found)])
     if not found.problems:
-        raise DataError(f"{folder}: the grader gave no verdict on any of {len(data.held_out)} problems")
+        raise DataError(f"{folder}: the grader gave no verdict on any of {len(problems)} problems")
     return found
 
 

@@ -57,6 +57,15 @@ def load_run_problems(config: Config) -> Problems:
     return replace(loaded, checksums=checksums, overlaps=shared)
 
 
+def load_held_out(config: Config) -> tuple[Environment, tuple[Problem, ...]]:
+    """Return what grades the held-out problems, and them; trained ones are read only if one file has both."""
+    if _is_split_off(config):
+        loaded = _loaded(config, {})
+        return loaded.examiner, loaded.held_out
+    environment = _environment(config.env, config.env.path)
+    return _held_out(config, environment) if config.held_out.limit else (environment, ())
+
+
 def _loaded(config: Config, files: dict[str, str]) -> Problems:
     env, held = config.env, config.held_out
     environment = _environment(env, env.path)

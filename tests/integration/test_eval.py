@@ -95,6 +95,12 @@ def test_a_recipe_is_its_model_as_it_is(evaluate, home, tiny_recipe):
     assert "3 problems" in out
 
 
+def test_problems_of_another_file_need_no_training_data(evaluate, home):
+    (home / "mine.jsonl").write_text('{"question": "What is 2 + 2?", "answer": "4"}\n')
+    code, out, err = evaluate("run", "held_out.kind=jsonl", "held_out.path=mine.jsonl")
+    assert (code, "1 problems" in out) == (0, True), err
+
+
 def test_a_watch_evaluates_what_there_is_and_ends_with_the_last_step(evaluate):
     code, out, _ = evaluate("run", "--watch", "held_out.limit=2")
     assert code == 0

@@ -1,0 +1,88 @@
+"""What ``debate eval`` costs beside the model: holding, grading, keeping and scoring, on one thread.
+
+OMP_NUM_THREADS=1 .venv/bin/python benchmarks/eval_overhead.py --json overhead.json
+
+The scripted policy's answers cost next to nothing, so that what is measured is overhead;
+``share_of_quickstart_model`` is the share of the time in which the quick-start's model does not sample.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from report import Figure, parser, report
+
+from commands.config import load_config
+from debate import Completion, SampleRequest
+from debate.policies.local import LocalPolicy
+from debate.policies.scripted import Answers, scripted_debaters
+from envs.sameness import key_of
+from learner.config import Config
+from learner.evaluation.play import Examination, Played, play
+from learner.evaluation.scores import scores
+from learner.problems import load_held_out
+from learner.session import make_policy
+
+
+def main() -> None:
+    args = parser("What an evaluation costs beside the model.").parse_args()
+    config = load_config(Config, "quickstart")
+    examiner, problems = load_held_out(config)
+    exam = Examination(problems, examiner, config.debate, (0,))
+    figures = [*scripted(exam), *with_model(exam, config)]
+    report("overhead of debate eval; CPU time, one thread", figures, args.json)
+
+
+def scripted(exam: Examination) -> list[Figure]:
+    """Return the milliseconds for each debate of holding and keeping, reading again, and the figures."""
+    answers = {p.id: Answers(str(p.answer), ("1 2",)) for p in exam.problems}
+    texts = exam.protocol.prompts
+    policy = scripted_debaters(answers, solve=(0.5, 0.5, 0.5), judge=0.9, prompts=texts, tokens=True)
+    with tempfile.TemporaryDirectory() as folder:
+        started = time.process_time()
+        played = play(exam, policy, Path(folder))
+        held = time.process_time()
+        play(exam, policy, Path(folder))
+        read = time.process_time()
+        scores(played, key_of(exam.examiner))
+        scored = time.process_time()
+    debates = debates_of(played)
+    spans = {"hold_and_keep_ms": held - started, "read_again_ms": read - held, "figures_ms": scored - read}
+    return [Figure(name, 1000 * span / debates, "ms a debate", debates) for name, span in spans.items()]
+
+
+def debates_of(played: Played) -> int:
+    return len(played.debates) + sum(map(len, played.opening))
+
+
+class Timed(LocalPolicy):
+    """A local policy that knows how long it sampled."""
+
+    seconds = 0.0
+
+    def sample_all(self, requests: Sequence[SampleRequest]) -> list[Completion]:
+        """Answer many requests, and add the time it took."""
+        started = time.process_time()
+        answered = super().sample_all(requests)
+        self.seconds += time.process_time() - started
+        return answered
+
+
+def with_model(exam: Examination, config: Config) -> list[Figure]:
+    """Return the share of an examination's time in which the quick-start's model does not sample."""
+    model, tokenizer, _ = make_policy(config)
+    policy = Timed(model, tokenizer, chat=config.model.chat, batch_size=config.train.batch_size)
+    with tempfile.TemporaryDirectory() as folder:
+        started = time.process_time()
+        played = play(replace(exam, problems=exam.problems[:100]), policy, Path(folder))
+        scores(played, key_of(exam.examiner))
+        whole = time.process_time() - started
+    return [Figure("share_of_quickstart_model", 1 - policy.seconds / whole, "share", debates_of(played))]
+
+
+if __name__ == "__main__":
+    main()
