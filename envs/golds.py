@@ -31,6 +31,7 @@ NO_VALUES = frozenset(("nan", "inf", "+inf", "-inf"))
 
 # One published box of Minerva leaves mathematics and comes back.
 _INNER_DOLLARS = re.compile(r"(?<=\S)\$\s+\$(?=\S)")
+_BARE_POINT = re.compile(r"(?<=\d)\.(?=/)")
 _BRACE = re.compile(r"\\\\|\\[{}]|[{}]")
 _AFTER_HASHES = re.compile(r"####\s*(.+?)\s*$")
 _OPTION = re.compile(r"(?:^|[,\s'\"\[])([a-j]) \)(?= )")
@@ -93,18 +94,28 @@ def gsm8k(row: Record, choices: tuple[str, ...]) -> str:
 
 
 def math(row: Record, choices: tuple[str, ...]) -> str:
-    """The answer field, or where it is empty, absent or damaged the last box of the solution."""
-    found = row.find("answer", "answer")
-    text = found[1].strip() if found and isinstance(found[1], str) else ""
-    damaged = fault_of(text) is not None and row.find("solution", "solution") is not None
-    return usable(row, row.field("answer", "answer"), text) if text and not damaged else boxed(row, choices)
+    """The last box of the solution, as published; the answer field where there is none, or where you name it.
+
+    Copies of MATH have an answer field that was stripped for comparing strings: of matrices it keeps no rows.
+    """
+    found = row.find("solution", "solution")
+    text = found[1] if found and isinstance(found[1], str) else ""
+    box = last_box(text)
+    answer = box.of(text).strip() if box else ""
+    if answer and fault_of(answer) is None and "answer" not in row.renamed:
+        return answer
+    given = row.find("answer", "answer")
+    if given is None or given[1] is None or not str(given[1]).strip():
+        return boxed(row, choices)
+    return usable(row, given[0], row.text("answer", "answer"))
 
 
 def minerva(row: Record, choices: tuple[str, ...]) -> str:
-    """The last box of the solution; where there is no solution, the answer field."""
+    """The last box of the solution, Python in it as LaTeX; without a solution, the answer field."""
     if row.find("solution", "solution") is None:
         return plain(row, ())
-    return _INNER_DOLLARS.sub(" ", boxed(row, choices))
+    answer = _INNER_DOLLARS.sub(" ", boxed(row, choices))
+    return _BARE_POINT.sub("", answer.replace("np.arcsin", r"\arcsin"))
 
 
 def expected(row: Record, choices: tuple[str, ...]) -> str:

@@ -8,6 +8,7 @@ from hashlib import blake2b
 from debate.types import Kind, Problem
 from envs.choices import LETTERS
 from envs.data_set import OWN_FILE, DataSet
+from envs.notation import clean, sides
 from envs.numbers import parse_number
 from envs.records import HALF_CHARACTER, Record, as_text
 
@@ -66,7 +67,7 @@ def _kind(entry: DataSet, answer: str | None, choices: tuple[str, ...]) -> Kind:
         return entry.kind
     if choices:
         return "choice"
-    return "number" if parse_number(answer) else "expression"
+    return "number" if parse_number(sides(clean(answer))[-1]) else "expression"
 
 
 def _id(entry: DataSet, row: Record, split: str, question: str) -> str:

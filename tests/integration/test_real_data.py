@@ -61,12 +61,22 @@ def test_loads_completely_and_every_gold_is_itself(name, split, file, count, gra
     assert wrong == {problem.id for problem in problems if problem.id in NOT_ITSELF}
 
 
-def test_published_golds_that_are_mended():
-    """math-6811 has a scrambled answer beside a good box; minerva-72 leaves mathematics and comes back."""
-    math = load_problems("math", path=Path(str(DATA)) / "math_train.jsonl", ids=["math-6811"])
-    assert math[0].answer == r"2007 + \frac\pi 2"
-    minerva = Path(str(DATA)) / "minerva_math.jsonl"
-    assert "$" not in load_problems("minerva", split="test", path=minerva, ids=["minerva-72"])[0].answer
+def test_golds_of_math_are_those_of_the_solutions():
+    """The answer field has no rows of matrices left (math-6754), and one is scrambled (math-6811)."""
+    problems = load_problems("math", path=Path(str(DATA)) / "math_train.jsonl")
+    golds = {problem.id: str(problem.answer) for problem in problems}
+    assert golds["math-6811"] == r"2007 + \frac\pi 2"
+    assert golds["math-6754"] == r"\begin{pmatrix} 4 \\ -3 \end{pmatrix}"
+    matrices = [gold for gold in golds.values() if r"\begin{pmatrix}" in gold]
+    assert len(matrices) > 90
+    assert all(r"\\" in gold for gold in matrices)
+
+
+def test_golds_of_minerva_are_mathematics():
+    problems = load_problems("minerva", split="test", path=Path(str(DATA)) / "minerva_math.jsonl")
+    golds = {problem.id: str(problem.answer) for problem in problems}
+    assert (golds["minerva-5"], golds["minerva-38"]) == (r"\arcsin(10/13)", "-1/3")
+    assert "$" not in golds["minerva-72"]
 
 
 def test_overlaps_between_training_and_test_sets():

@@ -289,3 +289,25 @@ def test_an_id_that_is_none_is_named(tmp_path, value):
     path = write(tmp_path / "own.jsonl", [{"id": value, "question": "q", "answer": "1"}])
     with pytest.raises(DataError, match="line 1, field 'id': is empty"):
         load_problems("file", path=path)
+
+
+def test_the_box_of_a_solution_is_the_gold_and_not_what_a_copy_made_of_it(tmp_path):
+    matrix = r"\begin{pmatrix} 4 \\ -3 \end{pmatrix}"
+    stripped = {"answer": r"\begin{pmatrix}4\-3\end{pmatrix}", "solution": rf"So \boxed{{{matrix}}}."}
+    bare = {"answer": "2", "solution": r"So \boxed 2."}
+    units = {"answer": "20", "solution": r"So \boxed{20 \text{ miles}}."}
+    rows = [{"problem": f"p{n}", **row} for n, row in enumerate((stripped, bare, units))]
+    path = write(tmp_path / "m.jsonl", rows)
+    problems = load_problems("math", path=path)
+    assert [p.answer for p in problems] == [matrix, "2", r"20 \text{ miles}"]
+    assert [p.kind for p in problems] == ["expression", "number", "number"]
+    named = load_problems("math", path=path, fields={"answer": "answer"})
+    assert named[0].answer == stripped["answer"]
+
+
+@pytest.mark.parametrize(
+    ("boxed", "gold"), [("-1./3", "-1/3"), ("np.arcsin(10/13)", r"\arcsin(10/13)"), ("2.5", "2.5")]
+)
+def test_minervas_python_is_latex(tmp_path, boxed, gold):
+    row = {"problem": "p", "solution": rf"\boxed{{{boxed}}}", "idx": 1}
+    assert load_problems("minerva", split="test", path=write(tmp_path / "m.jsonl", [row]))[0].answer == gold
