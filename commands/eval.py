@@ -138,11 +138,8 @@ def _progress(title: str) -> Iterator[Tell]:
 def _show(evaluated: Mapping[str, Scores], asked: Asked, console: Console) -> None:
     from learner.evaluation.report import as_text, comparison, figures_table, rows
 
-    tables = [figures_table(evaluated)]
-    if len(evaluated) > 1:
-        tables.insert(0, comparison(evaluated))
-    for lines in tables:
-        console.print(_rich(lines))
+    table = figures_table(evaluated)
+    console.print(_rich(table))
     for name, scores in evaluated.items():
         console.print(_notes(name, scores), **PLAIN)
     if asked.json_path is not None:
@@ -150,7 +147,7 @@ def _show(evaluated: Mapping[str, Scores], asked: Asked, console: Console) -> No
         _write_json(Path(asked.json_path), found)
     if asked.table_path is not None:
         kind = cast(Literal["md", "tex"], Path(asked.table_path).suffix[1:])
-        Path(asked.table_path).write_text(as_text(tables, kind), encoding="utf-8")
+        Path(asked.table_path).write_text(as_text([comparison(evaluated), table], kind), encoding="utf-8")
 
 
 def _rich(lines: Sequence[Sequence[str]]) -> Table:

@@ -52,15 +52,22 @@ class Row:
 
 
 def rows(scores: Scores) -> list[Row]:
-    """Return all figures of an evaluation: modes, their differences, then levels and subjects."""
+    """Return all figures of an evaluation: by mode, their differences, then levels and subjects."""
     found = [
         Row(name, estimate, "tokens" if name.endswith("_tokens") else "share")
-        for name in scores.values
+        for name in sorted(scores.values, key=_mode)
         if (estimate := scores.estimate(name)) is not None
     ]
     leads = ((name, difference(scores, one, scores, other)) for name, (one, other) in LEADS.items())
     found += [Row(name, estimate, "difference") for name, estimate in leads if estimate is not None]
     return found + list(_by_group(scores))
+
+
+def _mode(name: str) -> tuple[int, int]:
+    """Return where a figure stands: by mode, and accuracies before what they cost."""
+    mode, _, figure = name.partition("/")
+    costs = figure.endswith("_tokens") or figure in ("missing", "truncated", "valid_xml")
+    return ("direct", "debate", "judge").index(mode), int(costs)
 
 
 def _by_group(scores: Scores) -> Iterator[Row]:
@@ -109,14 +116,27 @@ def _cell(
 
 
 def figures_table(evaluated: Mapping[str, Scores]) -> list[list[str]]:
-    """Return a table of every figure, heads first: a line for each figure, a column for each evaluation."""
+    """Return a table of every figure, heads first: a column for each evaluation, gains over the first."""
     columns = {name: {row.label: row for row in rows(scores)} for name, scores in evaluated.items()}
+    (_, base), *others = evaluated.items()
+    heads = ["gain" if len(others) == 1 else f"gain of {name}" for name, _ in others]
     labels = dict.fromkeys(label for column in columns.values() for label in column)
     lines = [
-        [shown(label), *(cell(column[label]) if label in column else "" for column in columns.values())]
+        [
+            shown(label),
+            *(cell(column[label]) if label in column else "" for column in columns.values()),
+            *(_gain(label, scores, base) for _, scores in others),
+        ]
         for label in labels
     ]
-    return [["", *columns], *lines]
+    return [["", *columns, *heads], *lines]
+
+
+def _gain(label: str, scores: Scores, base: Scores) -> str:
+    """Return the gain of a share over all problems, paired by problem; nothing for any other figure."""
+    if label not in scores.values or label.endswith("_tokens"):
+        return ""
+    return _cell(label, difference(scores, label, base, label), "difference")
 
 
 def shown(name: str) -> str:

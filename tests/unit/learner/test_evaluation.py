@@ -11,7 +11,7 @@ from debate.policies.scripted import Answers, scripted_debaters
 from envs import load_environment
 from envs.sameness import plain_key
 from learner.evaluation.play import Examination, Graded, Played, equal_samples, play
-from learner.evaluation.report import as_text, comparison, rows
+from learner.evaluation.report import as_text, comparison, figures_table, rows
 from learner.evaluation.scores import difference, scores
 from learner.grading import grade_debate
 from transcripts import read_records
@@ -105,6 +105,11 @@ def test_a_comparison_has_a_line_each_and_the_gain_over_the_first():
     gain = lines[0].index("debate/winner gain")
     assert lines[1][gain] == ""
     assert lines[2][gain].startswith("+1.000")
+    by_figure = {line[0]: line[1:] for line in figures_table({"none": none, "one": one})}
+    assert by_figure[""] == ["none", "one", "gain"]
+    assert by_figure["debate/winner"][2].startswith("+1.000")
+    assert by_figure["debate/generated_tokens"][2] == ""
+    assert list(by_figure)[1].startswith("direct/")
     assert "| none" in as_text([lines], "md")
     assert "\\toprule" in as_text([lines], "tex")
 
