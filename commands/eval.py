@@ -153,7 +153,7 @@ def _show(evaluated: Mapping[str, Scores], asked: Asked, console: Console) -> No
 def _rich(lines: Sequence[Sequence[str]]) -> Table:
     table = Table()
     for place, head in enumerate(lines[0]):
-        table.add_column(head, justify="right" if place else "left")
+        table.add_column(head, justify="right" if place else "left", no_wrap=not place, overflow="fold")
     for line in lines[1:]:
         table.add_row(*line)
     return table

@@ -36,8 +36,9 @@ class Lines:
         self._console, self._steps = console, steps
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Print the line, with the seconds of the step's phases."""
-        spent = sum(value for name, value in metrics.items() if name.startswith("seconds/"))
+        """Print the line, with the seconds of the step's phases, evaluation aside."""
+        phases = {name for name in metrics if name.startswith("seconds/")} - {"seconds/evaluate"}
+        spent = sum(metrics[name] for name in phases)
         text = f"step {step + 1}/{self._steps}  {headline(metrics)}  {spent:.1f} s"
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
