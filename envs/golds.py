@@ -31,6 +31,8 @@ NO_VALUES = frozenset(("nan", "inf", "+inf", "-inf"))
 
 # One published box of Minerva leaves mathematics and comes back.
 _INNER_DOLLARS = re.compile(r"(?<=\S)\$\s+\$(?=\S)")
+# One published interval was "t in (0, 4]".
+_LOST_MEMBER = re.compile(r"^[a-z](?=[(\[][^()\[\]]+[)\]]$)")
 _BARE_POINT = re.compile(r"(?<=\d)\.(?=/)")
 _BRACE = re.compile(r"\\\\|\\[{}]|[{}]")
 _AFTER_HASHES = re.compile(r"####\s*(.+?)\s*$")
@@ -163,9 +165,11 @@ def olympiad(row: Record, choices: tuple[str, ...]) -> str:
     value = row.value("answer", "final_answer")
     parts = [part.strip() for part in value if isinstance(part, str)] if isinstance(value, Sequence) else []
     answer = ", ".join(part.replace("$", "") for part in parts if part)
+    if row.values.get("answer_type") == "Interval":
+        answer = _LOST_MEMBER.sub("", answer)
     if not answer:
-        raise row.error("final_answer", "is empty", value)
-    return usable(row, "final_answer", answer)
+        raise row.error(row.field("answer", "final_answer"), "is empty", value)
+    return usable(row, row.field("answer", "final_answer"), answer)
 
 
 def choice(row: Record, choices: tuple[str, ...]) -> str:

@@ -4,10 +4,12 @@ import json
 import random
 import sys
 import types
+from pathlib import Path
 
 import pytest
 
 from envs import DataError, load_environment, load_problems, same_answer
+from envs.catalog import DATA_SETS
 from envs.errors import DataWarning
 
 
@@ -45,6 +47,13 @@ def hub(monkeypatch):
     monkeypatch.setitem(sys.modules, "datasets", types.SimpleNamespace(load_dataset=load_dataset))
     Stream.read = 0
     return tables
+
+
+def test_every_data_set_is_in_the_docs():
+    text = (Path(__file__).parents[3] / "docs" / "data.md").read_text(encoding="utf-8")
+    for entry in DATA_SETS.values():
+        assert f"`{entry.name}`" in text
+        assert entry.hub_id in text
 
 
 def arc_row(name, labels, key):
@@ -139,7 +148,7 @@ def test_olympiadbench_numerical_keeps_lists_of_numbers(tmp_path):
     kinds = [
         ("Numerical", ["1,2"]),
         ("Numerical", ["$7$"]),
-        ("Interval", ["$(0,1]$"]),
+        ("Interval", ["$t(0,1]$"]),
         ("Tuple", ["$(1,2)$"]),
     ]
     rows = [{"id": n, "question": "q", "final_answer": a, "answer_type": k} for n, (k, a) in enumerate(kinds)]
