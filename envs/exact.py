@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from envs.expressions import parse_formula
 from envs.limits import HEAVY, refusal
 from envs.notation import clean, sides, spelling, without_unit
 from envs.numbers import Number, other_notation, parse_number
@@ -33,6 +34,9 @@ _UNKNOWN = re.compile(
 _BASED = re.compile(r"([0-9A-Z]{1,60})_\{?(\d{1,2})\}?", re.ASCII)
 _NUMERAL = re.compile(r"\s?([-−]?)\$?([1-9]\d{0,2}(?:,\d{3})+|\d{1,60})(\.\d{1,60})?\.?\s?", re.ASCII)
 MAX_CLEANED = 4000
+_DANGLING = re.compile(
+    r"(?:[-+*/^_<>]|\\(?:cdot|times|div|d?frac|sqrt|pm|mp|cup|le|ge|lt|gt|in))\s?$|^\s?[*/^_<>]|[-+]\s?[-+]"
+)
 _STRAY = re.compile(r"[&#?$@]|\\\\")
 
 
@@ -122,7 +126,7 @@ def _against_number(plain: str, gold: Number) -> Grade | None:
     verdicts = [same_value(side, str(gold.value)) for side in sides(plain)]
     if False in verdicts or None not in verdicts:
         return decided(False not in verdicts, "value")
-    numeric = all(_NUMERIC.fullmatch(side) for side in sides(plain))
+    numeric = all(_NUMERIC.fullmatch(side) and parse_formula(side) for side in sides(plain))
     return None if numeric else decided(False, "not a number")
 
 
@@ -142,7 +146,9 @@ def pairs_to_check(answer: str, gold: str) -> list[tuple[str, str]]:
 def _well_formed(plain: str) -> bool:
     """Whether brackets close and no sign stands in it that math-verify would drop with all that follows."""
     braces = plain.replace("\\{", "").replace("\\}", "")
-    ends = braces.count("{") == braces.count("}") and plain.count("|") % 2 == 0
+    ends = (
+        braces.count("{") == braces.count("}") and plain.count("|") % 2 == 0 and not _DANGLING.search(plain)
+    )
     return ends and ("\\begin{" in plain or not _STRAY.search(plain))
 
 

@@ -56,7 +56,7 @@ def clean(text: str) -> str:
     text = _DEGREES.sub("°", _TEXT.sub(r" \1 ", text))
     text = _SHORT_SQRT.sub(r"\\sqrt{\1}", _SHORT_FRAC.sub(_long_frac, text))
     text = re.sub(r"\s+", " ", text).strip()
-    text = re.sub(r" ?([{}()\[\]+=^]) ?(?![A-Za-z]{2})", r"\1", text)
+    text = re.sub(r" ?([{(\[+=^]) ?| ?([})\]]) ?(?![A-Za-z]{2})", r"\1\2", text)
     return _starless(text.rstrip(".").strip()).replace(r"\varnothing", r"\emptyset")
 
 
@@ -67,11 +67,17 @@ def sides(text: str) -> list[str]:
     (['5'], ['x+1'], ['7', '5'], ['1', '2', '3', '5'], ['x+y', '3'])
     """
     parts = [part.strip() for part in RELATION.split(text)]
-    while len(parts) > 1 and _NAME.fullmatch(parts[0]):
+    while len(parts) > 1 and _NAME.fullmatch(parts[0]) and not _occurs(parts[0], parts[1:]):
         parts = parts[1:]
-    if len(parts) == 2 and _VARIABLE.fullmatch(parts[1]) and not _NAME.fullmatch(parts[0]):
-        return parts[:1]  # 5 = x
-    return parts
+    named_last = len(parts) == 2 and _VARIABLE.fullmatch(parts[1]) and not _NAME.fullmatch(parts[0])
+    return parts[:1] if named_last and not _occurs(parts[1], parts[:1]) else parts  # 5 = x
+
+
+def _occurs(name: str, others: list[str]) -> bool:
+    """Whether a variable stands in the other sides: "x = x+1" gives no name to a value."""
+    if len(name) > 1:
+        return False
+    return any(re.search(rf"(?<![A-Za-z\\]){name}(?![A-Za-z_(])", other) for other in others)
 
 
 def spelling(text: str) -> str:

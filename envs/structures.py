@@ -52,8 +52,10 @@ def same_structure(answer: str, gold: str) -> bool | None:
         return _same_scalar(answer, gold)
     if left is None or right is None:
         return _list_against_scalar(left or right, gold if left else answer)
-    if len(left.items) > MAX_PARTS or len(right.items) > MAX_PARTS:
+    if len(right.items) > MAX_PARTS:
         return None
+    if len(left.items) > MAX_PARTS:
+        return False
     return _same_parts(left, right)
 
 

@@ -63,4 +63,4 @@ def _close(left: Any, right: Any) -> bool | None:
         return True
     if scale < mp.mpf(10) ** -40:
         return None  # a zero that sixty digits cannot tell from a small number
-    return False if difference > scale * mp.mpf(10) ** -12 else None
+    return False if difference > scale * mp.mpf(10) ** -40 else None

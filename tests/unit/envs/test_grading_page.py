@@ -1,0 +1,59 @@
+"""Every row of the tables in docs/grading.md is what the grader does."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from envs import Grader
+from envs.types import MODES
+
+PAGE = Path(__file__).parents[3] / "docs" / "grading.md"
+CELL = re.compile(r"\| (.+?) (?=\|)")
+
+
+def table_rows(columns: int) -> list[list[str]]:
+    """Return the cells of all rows that end with a grade and have so many columns."""
+    rows = [CELL.findall(line) for line in PAGE.read_text(encoding="utf-8").splitlines()]
+    graded = [row for row in rows if len(row) == columns and row[-1] in ("correct", "wrong", "missing")]
+    return [[cell[1:-1] if cell.startswith("`") else cell for cell in row] for row in graded]
+
+
+@pytest.fixture(scope="module")
+def grader():
+    with Grader(workers=1, limit_s=30.0) as grader:
+        yield grader
+
+
+@pytest.mark.parametrize(("answer", "gold", "grade"), table_rows(3))
+def test_answers(grader, answer, gold, grade):
+    assert grader.same_answer(answer, gold).status == grade
+
+
+@pytest.mark.parametrize(("reply", "gold", "mode", "grade"), table_rows(4))
+def test_replies(grader, reply, gold, mode, grade):
+    assert grader.grade(reply, gold, mode=mode).status == grade
+
+
+def test_the_page_has_rows_and_names_every_mode():
+    assert len(table_rows(3)) >= 80
+    assert len(table_rows(4)) >= 20
+    text = PAGE.read_text(encoding="utf-8")
+    assert [mode for mode in MODES if f"\n| `{mode}` |" not in text] == []
+
+
+def test_choices(grader):
+    options = ("10 cm", "12 cm", "14 cm", "16 cm")
+    for reply in (r"\boxed{B}", "The answer is (B).", "I pick B.", r"\boxed{12 cm}", r"\boxed{B) 12 cm}"):
+        assert grader.grade(reply, "B", choices=options).status == "correct"
+    for reply in (r"\boxed{C}", "The answer is E.", r"\boxed{18 cm}", r"\boxed{B or C}"):
+        assert grader.grade(reply, "B", choices=options).status == "wrong"
+    assert grader.grade("Because it Depends", "B", choices=options).status == "missing"
+
+
+def test_first_letter_is_as_naive_as_its_name(grader):
+    options = ("1", "2", "3", "4")
+    assert grader.grade("Answer: B", "B", mode="first_letter", choices=options).status == "wrong"
+    assert grader.grade("Answer: B", "A", mode="first_letter", choices=options).status == "correct"
+    assert grader.grade("it is B", "B", mode="first_letter", choices=options).status == "correct"
+    assert grader.grade("none", "B", mode="first_letter", choices=options).status == "missing"
