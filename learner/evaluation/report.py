@@ -12,9 +12,9 @@ from learner.evaluation.scores import Scores, difference
 from learner.metrics.statistics import Estimate
 
 LEADS = {
-    "winner minus single sample": ("debate/winner", "direct/sample"),
-    "winner minus self-consistency": ("debate/winner", "direct/self_consistency"),
-    "majority minus self-consistency": ("debate/majority", "direct/self_consistency"),
+    "winner - single sample": ("debate/winner", "direct/sample"),
+    "winner - self-consistency": ("debate/winner", "direct/self_consistency"),
+    "majority - self-consistency": ("debate/majority", "direct/self_consistency"),
 }
 """Differences between modes, paired by problem."""
 MAIN = (
@@ -83,11 +83,11 @@ def cell(row: Row) -> str:
     """Return value and half-width of the interval.
 
     >>> cell(Row("direct/sample", Estimate(0.5, 0.4, 0.6, n=10, clusters=10)))
-    '0.500 ± 0.100'
+    '0.500 ±0.100'
     """
     sign, digits = ("+" if row.unit == "difference" else ""), 1 if row.unit == "tokens" else 3
     reach = (row.estimate.high - row.estimate.low) / 2
-    around = f" ± {reach:.{digits}f}" if isfinite(reach) else ""
+    around = f" ±{reach:.{digits}f}" if isfinite(reach) else ""
     return f"{row.estimate.value:{sign}.{digits}f}{around}"
 
 

@@ -33,7 +33,7 @@ FIGURES = {
     "debate/truncated",
     "debate/generated_tokens",
     "direct/generated_tokens",
-    "winner minus self-consistency",
+    "winner - self-consistency",
 }
 
 

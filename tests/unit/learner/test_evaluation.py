@@ -86,7 +86,7 @@ def test_rows_have_levels_and_leads_and_nothing_where_all_are_of_one_subject():
     found = {row.label: row for row in rows(scores(played(ONE_RIGHT), plain_key))}
     assert found["debate/winner [level 1]"].estimate.n == 2
     assert not any("subject" in label for label in found)
-    assert found["winner minus self-consistency"].unit == "difference"
+    assert found["winner - self-consistency"].unit == "difference"
     assert found["debate/winner"].plain() == {
         "name": "debate/winner",
         "value": 1.0,
