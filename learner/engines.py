@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from debate.prompts import raw_prompt
 from debate.types import Policy
@@ -57,4 +59,31 @@ def _server(config: Config) -> Policy:
 
 
 def _vllm(config: Config) -> Policy:
-    raise ValueError("model.policy=vllm: is not there yet")
+    from debate.policies.vllm import VLLMPolicy
+
+    model = config.model
+    if model.name_or_path is None:
+        raise ValueError(
+            "model.policy=vllm: needs model.name_or_path, a hub id or a folder (debate export makes one)"
+        )
+    return VLLMPolicy(
+        dtype=model.dtype,
+        chat=model.chat,
+        thinking=config.debate.thinking_tokens > 0,
+        raw_prompt=partial(raw_prompt, texts=config.debate.prompts),
+        **_places(model.name_or_path),
+        **model.vllm.model_dump(),
+    )
+
+
+def _places(name: str) -> dict[str, Any]:
+    """Return the model and, where the name is the folder of an adapter, its base and the adapter's rank."""
+    file = Path(name).expanduser() / "adapter_config.json"
+    if not file.is_file():
+        return {"model_path": str(Path(name).expanduser()) if Path(name).expanduser().is_dir() else name}
+    try:
+        said = json.loads(file.read_text(encoding="utf-8"))
+        base, rank = str(said["base_model_name_or_path"]), int(said["r"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{file}: does not tell base_model_name_or_path and r") from error
+    return {"model_path": base, "adapter": file.parent, "max_lora_rank": rank}

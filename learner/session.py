@@ -19,6 +19,7 @@ from debate.seeds import derive_seed
 from debate.tasks import run_async
 from debate.types import Policy
 from learner.config import Config
+from learner.engines import refuse_training
 from learner.evaluation.held_out import Evaluation, evaluate
 from learner.losses import find_loss
 from learner.models import load_model
@@ -216,6 +217,7 @@ def open_session(config: Config) -> Iterator[Session]:
 
 @contextmanager
 def _opened(config: Config, stops: Stops) -> Iterator[Session]:
+    refuse_training(config)
     refuse_greedy(config)
     find_loss(config.learner.loss)  # one that cannot be had is told before the warm start
     data = load_run_problems(config)

@@ -486,3 +486,21 @@ def test_what_a_recipe_lacks_is_one_line(recipe, debate_command, monkeypatch):
     code, _, err = debate_command("play", recipe, "2 + 2?")
     assert (code, err.count("\n")) == (2, 1)
     assert err.startswith("debate: model.policy=openai: needs model.server.base_url")
+    code, _, err = debate_command(
+        "train", recipe, "env.kind=pair_sum", "env.limit=5", "model.server.base_url=http://localhost/v1"
+    )
+    assert (code, err.count("\n")) == (2, 1)
+    assert err.startswith("debate: model.policy=openai: plays and is evaluated, and cannot be trained")
+    assert not (recipe.parent / "runs").exists()
+
+
+def test_eval_counts_the_tokens_that_the_server_tells(recipe, debate_command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    family = ["env.kind=pair_sum", "env.limit=5", "held_out.limit=2", f"run.dir={tmp_path}/run"]
+    with serving(lambda _: Answer(chat("<solution>\\boxed{3 4}", usage=(20, 7)))) as server:
+        address = f"model.server.base_url={server.url}"
+        code, _, err = debate_command("eval", recipe, address, *family, "--json", "figures.json")
+        assert (code, "Traceback" in err) == (0, False), err
+    figures = {row["name"]: row["value"] for row in json.loads((tmp_path / "figures.json").read_text())}
+    assert figures["debate/generated_tokens"] == 6 * 7
+    assert figures["debate/prompt_tokens"] == 6 * 20

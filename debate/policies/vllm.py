@@ -1,0 +1,224 @@
+"""A policy over vLLM in this process: prompts, stop strings, thinking and token ids as LocalPolicy has them.
+
+vLLM batches what is asked at the same time and goes on with each request as soon as it can, so equal bits
+are not promised; each request has its own seed. Weights are vLLM's own: ``update`` loads new ones.
+"""
+
+# pyright: standard, reportMissingTypeStubs=false, reportMissingImports=false, reportAttributeAccessIssue=false
+# vllm is not always installed, and then pyright takes this very file for it; so its types are Any here.
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from debate.policies.sampler import Draw, Drawn
+from debate.policies.speech import Speech, ids_of_ends, refuse_impossible
+from debate.policies.vllm_pump import Pump
+from debate.seeds import derive_seed
+from debate.types import Completion, Message, SampleRequest, StopReason
+
+COLDEST = 0.01
+"""vLLM raises a temperature between 0 and this one to this one, unasked."""
+THINK_START, THINK_END = "<think>", "</think>"
+ADAPTER = "adapter_config.json"
+
+
+class VLLMPolicy:
+    """A policy over the model in ``model_path``: a folder, or a hub id.
+
+    ``max_lora_rank`` 0 is a model without adapters; otherwise ``adapter`` is the folder of the first one, if
+    any. ``chat``, ``thinking`` and ``raw_prompt`` are as in ``LocalPolicy``; ``engine_settings`` go to
+    ``vllm.LLM``. Log-probabilities are those of the sampled distribution at the request's temperature.
+    """
+
+    def __init__(
+        self,
+        model_path: str | Path,
+        *,
+        dtype: str = "auto",
+        max_model_len: int | None = None,
+        gpu_memory_utilization: float = 0.9,
+        max_lora_rank: int = 0,
+        adapter: str | Path | None = None,
+        chat: bool | None = None,
+        thinking: bool = False,
+        raw_prompt: Callable[[tuple[Message, ...]], str] | None = None,
+        version: int = 0,
+        **engine_settings: Any,
+    ) -> None:
+        self._llm = _engine(
+            str(model_path),
+            dtype=dtype,
+            max_model_len=max_model_len,
+            gpu_memory_utilization=gpu_memory_utilization,
+            **_lora_settings(max_lora_rank),
+            **engine_settings,
+        )
+        self.version = version
+        self.context_tokens: int = self._llm.llm_engine.model_config.max_model_len
+        tokenizer, ends = _tokenizer_and_ends(str(model_path))
+        self._speech = Speech(
+            tokenizer,
+            ends=ends,
+            chat=chat,
+            thinking=thinking,
+            raw_prompt=raw_prompt,
+            context_tokens=self.context_tokens,
+        )
+        self._pump = Pump(self._llm.llm_engine)
+        self._takes_adapters, self._adapters = max_lora_rank > 0, 0
+        self._lora: Any = None
+        if adapter is not None:
+            self._load_adapter(Path(adapter))
+
+    async def sample(self, request: SampleRequest) -> Completion:
+        """Answer one request, with the weights and the version of the moment it was asked."""
+        refuse_impossible(request)
+        if 0 < request.temperature < COLDEST:
+            raise ValueError(f"temperature {request.temperature}: vLLM has 0, or {COLDEST} and more")
+        version, lora = self.version, self._lora
+        prompt = self._speech.encode(request.messages)
+        thinking = self._speech.thinking_draw(request, prompt)
+        thought = self._speech.thought(None if thinking is None else await self._drawn(thinking, lora))
+        draw = self._speech.answer_draw(request, prompt, thought)
+        answer = None if draw is None else await self._drawn(draw, lora)
+        return self._speech.completion(prompt, thought, answer, version=version)
+
+    async def update(self, weights: object, version: int) -> None:
+        """Load an exported folder: an adapter, or whole weights; nothing may be under way for the latter."""
+        path = _folder(weights)
+        if (path / ADAPTER).is_file():
+            self._load_adapter(path)
+        else:
+            self._load_weights(path)
+        self.version = version
+
+    def count_tokens(self, messages: Sequence[Message]) -> int:
+        """Return the length of the prompt that these messages make."""
+        return len(self.encode(messages))
+
+    def opens_thinking(self, messages: Sequence[Message]) -> bool:
+        """Return whether the prompt that these messages make ends with ``<think>``."""
+        return self._speech.opens_thinking(messages)
+
+    def encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
+        """Return the prompt's ids (P,), up to where the reply begins."""
+        return self._speech.encode(messages)
+
+    def _load_adapter(self, path: Path) -> None:
+        """Take an adapter under an id of its own: vLLM would go on with the old one under a known id."""
+        if not self._takes_adapters:
+            raise ValueError(f"{path}: is an adapter; make the policy with max_lora_rank of its rank or more")
+        self._adapters += 1
+        request = import_module("vllm.lora.request").LoRARequest
+        self._lora = request(f"adapter-{self._adapters}", self._adapters, str(path.resolve()))
+
+    def _load_weights(self, path: Path) -> None:
+        if self._pump.busy:
+            raise RuntimeError("whole weights cannot be replaced while requests are under way")
+        self._llm.collective_rpc("reload_weights", kwargs={"weights_path": str(path.resolve())})
+        self._llm.collective_rpc("refresh_head")
+        self._llm.reset_prefix_cache()  # what it holds was computed with the old ones
+        self._lora = None
+
+    async def _drawn(self, draw: Draw, lora: Any) -> Drawn:
+        """Return the row's tokens. A stop string within a think block ends nothing: it goes on behind it."""
+        tokens: list[int] = []
+        logprobs: list[float] = []
+        reason: StopReason = "length"
+        while len(tokens) < draw.max_tokens:
+            output = await self._pump.ask([*draw.prompt, *tokens], self._params(draw, len(tokens)), lora)
+            tokens += output.token_ids
+            logprobs += _logprobs(output)
+            if output.finish_reason != "stop":
+                break
+            if tokens[-1] in self._speech.ends or not self._thinks(draw, tokens):
+                reason = "stop"
+                break
+        return Drawn(tuple(tokens), tuple(logprobs), reason)
+
+    def _thinks(self, draw: Draw, tokens: list[int]) -> bool:
+        """Return whether the row is still within a leading think block, where a stop string is no stop."""
+        if draw.thinking is False:
+            return False
+        text = self._speech.text.decode(tokens)
+        return THINK_END not in text and (bool(draw.thinking) or text.lstrip().startswith(THINK_START))
+
+    def _params(self, draw: Draw, done: int) -> Any:
+        """Return what makes vLLM sample from the model itself, stop where we would, and tell the tokens."""
+        sampling = import_module("vllm.sampling_params")
+        return sampling.SamplingParams(
+            temperature=draw.temperature,
+            top_p=1.0,
+            top_k=0,
+            min_p=0.0,
+            max_tokens=draw.max_tokens - done,
+            seed=derive_seed(draw.seed, "behind", done) if done else draw.seed,
+            stop=list(draw.stop),
+            stop_token_ids=sorted(self._speech.ends),
+            include_stop_str_in_output=True,
+            skip_special_tokens=False,
+            logprobs=0,
+            output_kind=sampling.RequestOutputKind.FINAL_ONLY,
+        )
+
+
+def _engine(model_path: str, **settings: Any) -> Any:
+    """Return vLLM's engine, quiet unless $VLLM_LOGGING_LEVEL says otherwise."""
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
+    os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
+    vllm = import_module("vllm")
+    try:
+        return vllm.LLM(
+            model_path,
+            logprobs_mode="processed_logprobs",
+            worker_extension_cls="debate.policies.vllm_worker.FreshHead",
+            trust_remote_code=False,
+            **settings,
+        )
+    except Exception as error:  # whatever its workers raise at a model or a machine that does not suit them
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        raise ValueError(f"vLLM cannot serve {model_path!r}: {' '.join(lines[:3])}") from error
+
+
+def _lora_settings(rank: int) -> dict[str, object]:
+    """Return vLLM's settings for adapters up to a rank; it knows few ranks, and takes the next one up.
+
+    >>> _lora_settings(4), _lora_settings(0)
+    ({'enable_lora': True, 'max_lora_rank': 8}, {})
+    """
+    known = (1, 8, 16, 32, 64, 128, 256, 320, 512)
+    if rank > known[-1]:
+        raise ValueError(f"max_lora_rank {rank}: vLLM takes adapters up to {known[-1]}")
+    return {"enable_lora": True, "max_lora_rank": next(one for one in known if one >= rank)} if rank else {}
+
+
+def _tokenizer_and_ends(model_path: str) -> tuple[Any, frozenset[int]]:
+    """Return the tokenizer as transformers loads it, and the ids that end a reply as LocalPolicy has them."""
+    from transformers import AutoConfig, AutoTokenizer, GenerationConfig
+
+    tokenizer = AutoTokenizer.from_pretrained(model_path, trust_remote_code=False)
+    config = AutoConfig.from_pretrained(model_path, trust_remote_code=False)
+    try:
+        generation = GenerationConfig.from_pretrained(model_path)
+    except OSError:  # a model without one
+        generation = None
+    return tokenizer, ids_of_ends(config, generation, tokenizer)
+
+
+def _folder(weights: object) -> Path:
+    if not isinstance(weights, str | Path) or not Path(weights).is_dir():
+        raise ValueError(
+            f"vLLM has weights of its own: update takes the folder of an export, got {weights!r:.80}"
+        )
+    return Path(weights)
+
+
+def _logprobs(output: Any) -> list[float]:
+    """Return the log-probability of each token (T,) in nats."""
+    tables = output.logprobs or ()
+    return [table[token].logprob for token, table in zip(output.token_ids, tables, strict=True)]

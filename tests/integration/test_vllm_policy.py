@@ -1,0 +1,109 @@
+"""vLLM beside LocalPolicy: the same prompts, greedy replies and log-probabilities, also after updates."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from debate.policies.vllm import _lora_settings
+from learner.engines import _places
+
+HERE = Path(__file__)
+BENCH = HERE.parents[2] / ".venv-bench"
+needs_vllm = pytest.mark.skipif(
+    not list(BENCH.glob("lib/python*/site-packages/vllm")), reason="no vLLM in .venv-bench; make bench"
+)
+ON_A_CPU = {
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "TORCH_COMPILE_DISABLE": "1",
+    "HF_HUB_OFFLINE": "1",
+}
+RECIPE = """\
+[debate]
+num_rounds = 1
+max_tokens = 12
+
+[model]
+policy = "vllm"
+dtype = "float32"
+vllm.enforce_eager = true
+"""
+
+
+def run(words, cwd, **env):
+    done = subprocess.run(
+        [BENCH / "bin/python", *map(str, words)],
+        cwd=cwd,
+        env={"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE.parents[2]), **env},
+        capture_output=True,
+        text=True,
+        timeout=400,
+    )
+    assert done.returncode in (0, 2), done.stderr[-3000:]
+    return done
+
+
+@pytest.mark.slow
+@needs_vllm
+def test_vllm_says_what_the_local_policy_says(tmp_path):
+    found = json.loads(run([HERE.with_name("vllm_debate.py"), tmp_path], tmp_path).stdout.splitlines()[-1])
+    assert found["context"] == 1024
+    assert found["greedy"]  # prompts, tokens, texts, offsets
+    assert found["turns"] == 2 * 3 * 3
+    assert found["repeated"]
+    assert found["temperatures"] == [0.6, 0.9, 1.0]
+    for name in ("debate", "hot", "adapter", "second_adapter", "musing"):
+        assert found[name] < 3e-5, name
+    assert found["stopped"] > 5
+    assert found["stops_end"]
+    assert found["reasons"] == ["length", "stop"]
+    assert found["different"] == 60
+    assert found["other"]  # other weights, and the first ones again
+    assert found["back"]
+    assert found["adapter_counts"]
+    assert (found["version"], found["version_after"]) == (3, 4)
+    assert found["thinking"]
+    assert found["forced"] == 4 * 4
+    assert found["not_stopped_thinking"]
+    nothing, cold, none, long = found["refused"]
+    assert nothing == "vLLM has weights of its own: update takes the folder of an export, got None"
+    assert "0.01 and more" in cold
+    assert "max_tokens 0 must be 1 or more" in none
+    assert "does not fit a context of 1024" in long
+
+
+@pytest.mark.slow
+@needs_vllm
+def test_play_speaks_through_vllm(tmp_path, make_tiny):
+    model, tokenizer = make_tiny(hidden_size=64, heads=2)
+    for one in (model, tokenizer):
+        one.save_pretrained(tmp_path / "model")
+    (tmp_path / "served.toml").write_text(RECIPE)
+    play = ["-m", "commands.main", "play", "served.toml", "What is 2 + 2?"]
+    done = run([*play, "model.name_or_path=model"], tmp_path, **ON_A_CPU)
+    assert (done.returncode, done.stdout.count("round 1 ·")) == (0, 3), done.stderr
+    assert "INFO" not in done.stdout
+    done = run([*play, "model.name_or_path=./nowhere"], tmp_path, **ON_A_CPU)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith("debate: vLLM cannot serve './nowhere': ")
+
+
+def test_the_folder_of_an_adapter_tells_its_base(tmp_path):
+    assert _places("some/hub-id") == {"model_path": "some/hub-id"}
+    assert _places(str(tmp_path)) == {"model_path": str(tmp_path)}
+    (tmp_path / "adapter_config.json").write_text('{"base_model_name_or_path": "base", "r": 4}')
+    assert _places(str(tmp_path)) == {"model_path": "base", "adapter": tmp_path, "max_lora_rank": 4}
+    (tmp_path / "adapter_config.json").write_text("[]")
+    with pytest.raises(ValueError, match="does not tell base_model_name_or_path and r"):
+        _places(str(tmp_path))
+
+
+def test_ranks_that_vllm_knows():
+    assert [_lora_settings(rank)["max_lora_rank"] for rank in (1, 2, 8, 9, 512)] == [1, 8, 8, 16, 512]
+    with pytest.raises(ValueError, match="max_lora_rank 513: vLLM takes adapters up to 512"):
+        _lora_settings(513)
