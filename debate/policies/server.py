@@ -124,7 +124,10 @@ class Server:
 
     def _read(self, url: str, reply: _Reply) -> Mapping[str, object]:
         if reply.status == 200:
-            return _object(url, reply.data)
+            found = _object(url, reply.data)
+            if found.get("error"):  # as some relays tell of a failure behind them
+                raise ServerError(f"{url}: HTTP 200, but: {self._told(_complaint(reply.data))}", 200)
+            return found
         line = f"{url}: HTTP {reply.status} {reply.reason}".rstrip()
         if said := self._told(_complaint(reply.data)):
             line = f"{line}: {said}"

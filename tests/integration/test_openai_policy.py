@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import os
 import socket
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
@@ -326,6 +328,7 @@ def test_failures_are_one_line_with_url_and_status(monkeypatch):
         (b"[" * 100_000, "HTTP 200, but the answer is not JSON"),
         (b"9" * 10_000, "HTTP 200, but the answer is not JSON"),
         ([], "HTTP 200, but the answer is no JSON object"),
+        ({"error": {"message": "upstream\nis down", "code": 502}}, "HTTP 200, but: upstream is down"),
         ({}, "HTTP 200, but the answer has no choices"),
         ({"choices": []}, "HTTP 200, but the answer has no choices"),
         ({"choices": ["x"]}, "HTTP 200, but the answer has no choices"),
@@ -449,9 +452,14 @@ max_tokens = 30
 policy = "openai"
 name_or_path = "m"
 """
-WITHOUT = (
-    "import sys; sys.modules |= dict.fromkeys(['torch', 'transformers', 'peft', 'safetensors', 'vllm']); "
-)
+WITHOUT = """
+import sys
+class Absent:
+    def find_spec(self, name, *_):
+        if name.partition(".")[0] in ("torch", "transformers", "peft", "safetensors", "vllm"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Absent())
+"""
 
 
 @pytest.fixture
@@ -462,23 +470,36 @@ def recipe(tmp_path):
     return path
 
 
-def test_play_needs_no_torch(recipe):
+@pytest.mark.parametrize(
+    ("words", "seen", "requests"),
+    [
+        (
+            ["play", "served.toml", "What is 2 + 2?", "--answer", "4"],
+            "✓",
+            6,
+        ),  # 3 agents, a round and the ballot
+        (
+            ["eval", "served.toml", "env.kind=pair_sum", "env.limit=5", "held_out.limit=1"],
+            "debate/winner",
+            12,
+        ),
+    ],
+)
+def test_no_torch_is_needed(recipe, words, seen, requests):
     with serving(lambda _: Answer(chat("<solution>2 + 2 = 4. \\boxed{4}"))) as server:
-        words = [
-            "debate",
-            "play",
-            str(recipe),
-            "What is 2 + 2?",
-            "--answer",
-            "4",
-            f"model.server.base_url={server.url}",
-        ]
-        code = f"{WITHOUT} sys.argv = {words!r}; from commands.main import run; run()"
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+        arguments = ["debate", *words, f"model.server.base_url={server.url}"]
+        code = f"{WITHOUT}\nsys.argv = {arguments!r}; from commands.main import run; run()"
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=recipe.parent,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
         assert done.returncode == 0, done.stderr
-        assert done.stdout.count("\\boxed{4}") == 6
-        assert "✓" in done.stdout
-        assert len(server.asked) == 6  # three agents, one round and the ballot
+        assert seen in done.stdout
+        assert len(server.asked) == requests
 
 
 def test_what_a_recipe_lacks_is_one_line(recipe, debate_command, monkeypatch):
