@@ -1,0 +1,106 @@
+"""The pump of vLLM's engine, with an engine that answers a prompt of n tokens in n steps."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+
+import pytest
+
+from debate.policies.vllm_pump import Pump
+
+
+class Engine:
+    """Each step counts every request down by one; ``broken`` makes the steps raise."""
+
+    def __init__(self):
+        self.left, self.aborted, self.steps, self.broken = {}, [], 0, False
+
+    def add_request(self, name, prompt, params, *, lora_request):
+        if not prompt["prompt_token_ids"]:
+            raise ValueError("an empty prompt")
+        self.left[name] = len(prompt["prompt_token_ids"])
+
+    def abort_request(self, names):
+        self.aborted += names
+        for name in names:
+            del self.left[name]
+
+    def step(self):
+        if self.broken:
+            raise RuntimeError("the engine died")
+        self.steps += 1
+        self.left = {name: left - 1 for name, left in self.left.items()}
+        done = [name for name, left in self.left.items() if left == 0]
+        for name in done:
+            del self.left[name]
+        return [SimpleNamespace(request_id=name, finished=True, outputs=[f"answer {name}"]) for name in done]
+
+
+def test_requests_share_the_steps_and_each_goes_on_when_it_can():
+    engine = Engine()
+    pump, order = Pump(engine), []
+
+    async def speaker(sizes):
+        for size in sizes:
+            order.append((size, await pump.ask([1] * size, None, None)))
+
+    async def both():
+        await asyncio.gather(speaker([2, 2]), speaker([5]))
+
+    asyncio.run(both())
+    assert [size for size, _ in order] == [2, 2, 5]
+    assert engine.steps <= 6  # and not 9
+    assert not pump.busy
+    assert asyncio.run(pump.ask([1], None, None)) == "answer 3"  # another event loop, later
+
+
+def test_a_cancelled_request_is_dropped():
+    engine = Engine()
+    pump = Pump(engine)
+
+    async def given_up():
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.02):
+                await pump.ask([1] * 10**9, None, None)
+        return await pump.ask([1], None, None)
+
+    assert asyncio.run(given_up()) == "answer 1"
+    assert engine.aborted == ["0"]
+
+
+def test_what_the_engine_raises_goes_to_everybody():
+    engine = Engine()
+    pump = Pump(engine)
+    engine.broken = True
+
+    async def two():
+        return await asyncio.gather(*(pump.ask([1], None, None) for _ in range(2)), return_exceptions=True)
+
+    assert [str(error) for error in asyncio.run(two())] == ["the engine died"] * 2
+    assert not pump.busy
+
+
+def test_a_request_that_is_refused_is_nobody_elses_affair():
+    pump = Pump(Engine())
+
+    async def two():
+        return await asyncio.gather(
+            pump.ask([], None, None), pump.ask([1], None, None), return_exceptions=True
+        )
+
+    refused, answer = asyncio.run(two())
+    assert (str(refused), answer) == ("an empty prompt", "answer 1")
+
+
+def test_another_event_loop_is_refused_meanwhile():
+    pump = Pump(Engine())
+
+    async def here():
+        first = asyncio.create_task(pump.ask([1] * 50, None, None))
+        await asyncio.sleep(0)
+        with pytest.raises(RuntimeError, match="another event loop"):
+            await asyncio.to_thread(asyncio.run, pump.ask([1], None, None))
+        return await first
+
+    assert asyncio.run(here()) == "answer 0"
