@@ -13,61 +13,19 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from envs.functions import BINARY, FUNCTIONS, Unknown, constant, number, power, root, variable
+from envs.tokens import GREEK, tokens_of
 
 Point: TypeAlias = int
 Node: TypeAlias = Callable[[Point], Any]
 
 MAX_TOKENS = 400
 
-_TOKEN = re.compile(
-    r"\s*(?:(?P<number>\d+(?:\.\d+)?|\.\d+)|(?P<command>\\[A-Za-z]+)|(?P<name>[A-Za-z]+)|(?P<sign>[-+*/^!(){}\[\]|_'°]))",
-    re.ASCII,
-)
-_PLAIN = str.maketrans(
-    {
-        "−": "-",
-        "–": "-",
-        "·": "*",
-        "×": "*",
-        "÷": "/",
-        "∗": "*",
-        "π": r"\pi ",
-        "²": "^2",
-        "³": "^3",
-        "√": r"\sqrt ",
-    }
-)
-_NAMES = (
-    "arcsin",
-    "arccos",
-    "arctan",
-    "sqrt",
-    "sin",
-    "cos",
-    "tan",
-    "cot",
-    "sec",
-    "csc",
-    "ln",
-    "exp",
-    "abs",
-    "pi",
-)
-_GREEK = frozenset(
-    "\\" + name
-    for name in (
-        *("alpha", "beta", "gamma", "delta", "epsilon", "varepsilon", "zeta", "eta", "theta", "lambda", "mu"),
-        *("nu", "xi", "rho", "sigma", "tau", "phi", "varphi", "omega", "Delta", "Omega", "Gamma", "ell"),
-    )
-)
 _FRACTIONS = (r"\frac", r"\dfrac", r"\tfrac", r"\cfrac")
 _BINOMIALS = (r"\binom", r"\dbinom", r"\tbinom")
 _TIMES = {"*": "*", r"\cdot": "*", r"\times": "*", "/": "/", r"\div": "/", r"\bmod": "mod", r"\mod": "mod"}
 _CLOSING = {"(": ")", "{": "}", "[": "]", "|": "|", r"\lfloor": r"\rfloor", r"\lceil": r"\rceil"}
 _ROUNDING = {"|": "abs", r"\lfloor": "floor", r"\lceil": "ceil"}
 _UNCLEAR = frozenset("fgh")  # before a bracket these are functions that nobody defined
-_HIDDEN = re.compile("pi|ln|exp|sin|cos|tan")
-_RADICAL = re.compile(r"√\s?(\d+(?:\.\d+)?)", re.ASCII)  # a line over all digits, unlike \sqrt12
 _MIXED = re.compile(r"(?:\{\d+\}|\d)(?:\{\d+\}|\d)")
 _ATOM_SIGNS = frozenset("({")
 
@@ -80,7 +38,7 @@ def parse_formula(text: str) -> Node | None:
     >>> [parse_formula(t) for t in ("", "2+", "204_5", "(1,2)", "f(x)", "not 5", r"2\frac{1}{2}", "1 000")]
     [None, None, None, None, None, None, None, None]
     """
-    tokens = _tokens(text)
+    tokens = tokens_of(text)
     if not tokens or len(tokens) > MAX_TOKENS:
         return None
     try:
@@ -89,25 +47,6 @@ def parse_formula(text: str) -> Node | None:
         return node if parser.at == len(tokens) else None
     except (Unknown, RecursionError):
         return None
-
-
-def _tokens(text: str) -> list[str] | None:
-    text = _RADICAL.sub(r"\\sqrt{\1}", text)
-    text, found, at = text.translate(_PLAIN).replace("**", "^").rstrip(), [], 0
-    while at < len(text):
-        match = _TOKEN.match(text, at)
-        if match is None:
-            return None
-        at = match.end()
-        found.extend(_split_name(match["name"]) if match["name"] else [match.group().strip()])
-    return found
-
-
-def _split_name(letters: str) -> list[str]:
-    """Return "xy" as two factors and "sqrt" as one function; a longer word is a token nothing knows."""
-    if letters in _NAMES:
-        return ["\\" + letters]
-    return list(letters) if len(letters) <= 3 and not _HIDDEN.search(letters) else [letters]
 
 
 class _Parser:
@@ -236,7 +175,7 @@ class _Parser:
         name = self.take()
         if name in ("e", "i"):
             return constant(name)
-        if name not in _GREEK and not (len(name) == 1 and name.isalpha()):
+        if name not in GREEK and not (len(name) == 1 and name.isalpha()):
             raise Unknown(name)
         name += self.subscript()
         if self.peek() == "(" and name[0] in _UNCLEAR:
@@ -260,7 +199,7 @@ class _Parser:
 
     def command(self) -> Node:
         token = self.peek()
-        if token in _GREEK:
+        if token in GREEK:
             return self.letter()
         self.take()
         if token in (r"\pi", r"\infty"):
@@ -311,7 +250,7 @@ class _Parser:
             return self.group()
         node = self.factor()
         while self.peek() and (
-            self.peek() in _GREEK or self.peek() in (r"\pi", *_FRACTIONS) or self.peek().isalpha()
+            self.peek() in GREEK or self.peek() in (r"\pi", *_FRACTIONS) or self.peek().isalpha()
         ):
             node = _apply(BINARY["*"], node, self.factor())
         if self.peek() in ("(", "["):
@@ -319,7 +258,7 @@ class _Parser:
         return node
 
 
-_OPENERS = frozenset((r"\pi", r"\sqrt", r"\log", r"\lfloor", r"\lceil", *_FRACTIONS, *_BINOMIALS, *_GREEK))
+_OPENERS = frozenset((r"\pi", r"\sqrt", r"\log", r"\lfloor", r"\lceil", *_FRACTIONS, *_BINOMIALS, *GREEK))
 
 
 def _apply(function: Callable[..., Any], *parts: Node) -> Node:

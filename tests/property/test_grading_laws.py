@@ -6,11 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envs import extract
-from envs.grading import exact
-from envs.limits import refusal
+from envs.boxes import joined
+from envs.choices import letter_of
+from envs.exact import exact
+from envs.expressions import parse_formula
+from envs.limits import heavier, refusal
 from envs.notation import clean, sides, spelling, without_unit
 from envs.numbers import parse_number
+from envs.strictness import breaks_form, same_spelling
+from envs.structures import parts_of, same_structure
 from envs.types import MODES
+from envs.values import same_value
 
 PIECES = [
     "\\boxed{",
@@ -68,6 +74,54 @@ def test_the_exact_path_never_raises(answer, gold):
     for step in (clean, spelling, without_unit, sides, refusal, parse_number):
         step(answer)
     exact(answer, gold)
+
+
+@given(replies, replies)
+def test_structures_and_modes_never_raise_on_two_texts(answer, gold):
+    for text in (answer, gold):
+        parse_formula(clean(text))
+        parts_of(clean(text))
+        letter_of(text, ("1", "2"))
+        joined(text)
+    same_structure(clean(answer[:200]), clean(gold[:60]))
+    heavier(answer, gold)
+    same_spelling(answer, gold)
+    breaks_form(answer, gold)
+    if clean(gold):
+        exact(answer, gold)
+
+
+@given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=3), st.sampled_from(MODES))
+def test_long_texts_of_any_repeated_piece_are_read(pieces, mode):
+    text = "".join(pieces) * (30_000 // len("".join(pieces)))  # what is not linear does not come back
+    extract(text, mode=mode)
+    letter_of(text)
+    exact(text, "5")
+
+
+formulas = st.recursive(
+    st.sampled_from(["x", "y", "2", "7", r"\pi", "x^{2}", "2^{-3}"]),
+    lambda inner: st.one_of(
+        st.builds("({}+{})".format, inner, inner),
+        st.builds("({})({})".format, inner, inner),
+        st.builds(r"\frac{{{}}}{{{}}}".format, inner, inner),
+        st.builds(r"\sqrt{{{}}}".format, inner),
+    ),
+    max_leaves=6,
+)
+
+
+@given(formulas, formulas)
+def test_sums_and_products_commute_and_an_added_one_is_seen(a, b):
+    assert same_value(f"{a}+{b}", f"{b}+{a}") is True
+    assert same_value(f"({a})({b})", f"({b})({a})") is True
+    assert same_value(f"{a}+1", a) is False
+
+
+@given(st.permutations(["1", r"\sqrt{2}", "x+1", "7"]), st.permutations(["1", r"\sqrt{2}", "x+1", "7"]))
+def test_order_counts_in_tuples_alone(left, right):
+    assert same_structure(", ".join(left), ",".join(right)) is True
+    assert same_structure(f"({', '.join(left)})", f"({','.join(right)})") is (left == right)
 
 
 @given(replies)

@@ -1,0 +1,140 @@
+"""Formulas by value, structures by part, and the bounds that keep both cheap."""
+
+import pytest
+
+from envs.expressions import parse_formula
+from envs.functions import TooLarge, Unknown
+from envs.limits import heavier
+from envs.structures import parts_of, same_structure
+from envs.values import same_value
+
+EQUAL = [
+    (r"\sqrt{117}", r"3\sqrt{13}"),
+    (r"\frac12+\frac{\sqrt5}{2}", r"\frac{1+\sqrt{5}}{2}"),
+    ("2*sqrt(3)", r"2\sqrt{3}"),
+    ("√12", r"2\sqrt3"),
+    (r"\sqrt[3]{-8}", "-2"),
+    ("(a+b)(a-b)", "a^2-b^2"),
+    (r"\frac{\sin x}{\cos x}", r"\tan x"),
+    (r"2\sin x\cos x", r"\sin 2x"),
+    (r"\sec^2(y)", r"\tan^2(y)+1"),
+    (r"\sin 30°", r"\frac{1}{2}"),
+    (r"\log_2(8)", "3"),
+    (r"\frac{\ln 3}{\ln 2}", r"\log_2 3"),
+    (r"e^{2x}", r"\exp(2x)"),
+    (r"\sqrt{2}e^{i\pi/4}", "1+i"),
+    (r"\binom{5}{2}", "10"),
+    ("5!", "120"),
+    (r"17 \bmod 5", "2"),
+    (r"\lfloor \pi \rfloor", "3"),
+    ("|3-5|", "2"),
+    ("x_1+x_2", "x_{2}+x_{1}"),
+    ("2^{-n}", r"\frac{1}{2^n}"),
+    (r"x\sqrt{x}", "x^{3/2}"),
+]
+DIFFERENT = [
+    ("x+1", "x+2"),
+    ("x", "y"),
+    ("R", "r"),
+    ("x_1", "x_2"),
+    ("3.14159265358979", r"\pi"),
+    ("-i", "i"),
+    ("2x-3", "2x+3"),
+    ("9^{9^{9}}", "5"),
+    ("10^{9999}!", "x"),
+    (r"\sin(10^{5000})", "5"),
+]
+UNDECIDED = [
+    ("|x|", "x"),  # equal where x is positive alone
+    (r"\sqrt{x^2}", "x"),
+    ("1/0", "5"),
+    ("0^0", "1"),
+    (r"\int x dx", "5"),
+    ("f(x)", "f(x)"),
+    (r"\tan^{-1} 2", "2"),
+    ("x < 1", "x < 1"),
+    ("sinx", "x"),
+    (r"2\frac{1}{2}", "1"),  # a mixed number or a product
+]
+
+
+@pytest.mark.parametrize(("left", "right"), EQUAL)
+def test_equal(left, right):
+    assert same_value(left, right) is True
+    assert same_value(right, left) is True
+
+
+@pytest.mark.parametrize(("answer", "gold"), DIFFERENT)
+def test_different(answer, gold):
+    assert same_value(answer, gold) is False
+
+
+@pytest.mark.parametrize(("answer", "gold"), UNDECIDED)
+def test_undecided(answer, gold):
+    assert same_value(answer, gold) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["((2^{9999})^{9999})^{9999}", r"\exp(\exp(\exp(9)))", "99999!", r"\binom{10^9}{5}"]
+)
+def test_what_would_grow_without_bound_is_too_large(text):
+    formula = parse_formula(text)
+    assert formula is not None
+    with pytest.raises(TooLarge):
+        formula(0)
+
+
+def test_what_has_no_value_is_unknown():
+    for text in ("1/(2-2)", r"\log_{1} 5", r"\ln 0", "(x+1)!", "(-1)!"):
+        formula = parse_formula(text)
+        assert formula is not None
+        with pytest.raises(Unknown):
+            formula(0)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "+", "2+", "(1", "1)", "5 5", "--5", "5^", r"\frac{1}", "x" * 401, "5_6", "5,6", "5}"]
+)
+def test_not_of_the_grammar(text):
+    assert parse_formula(text) is None
+
+
+def test_parts():
+    assert parts_of("5") is None
+    assert parts_of("(5)") is None
+    assert parts_of("f(x, y)") is None
+    assert parts_of("1,200") is None
+    assert parts_of(r"\{(1,2),(3,4)\}").items == ("(1,2)", "(3,4)")
+    assert parts_of("(1,2),(3,4)").kind == "list"
+    assert parts_of(r"\begin{pmatrix}1&2\\3&4\\\end{pmatrix}").kind == "matrix 2"
+    assert parts_of(r"\pm 3").items == ("+ 3", "- 3")
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "same"),
+    [
+        ("(1,2),(3,4)", "(3,4),(1,2)", True),
+        ("(1,2),(4,3)", "(3,4),(1,2)", False),
+        ("(1,2)", "(1,2),(3,4)", False),
+        ("1,1,2", "2,1", True),
+        ("1,2,x<3", "1,2", None),
+        ("(1,x<2)", "(1,2)", None),
+        ("(2,x<2)", "(1,2)", False),  # one part that differs is enough
+        (r"(-\infty,0)", r"(\infty,0)", False),
+        (r"[1,2] \cup [3,4]", r"[3,4] \cup [1,2]", True),
+        (",".join("1" * 30), "1,2", False),
+        ("5", r"\begin{pmatrix}1\\2\end{pmatrix}", None),
+    ],
+)
+def test_structures(answer, gold, same):
+    assert same_structure(answer, gold) is same
+
+
+def test_an_answer_far_heavier_than_the_gold_answer():
+    assert heavier("(a+b)^{9} < 1", "x < 1") == "power"
+    assert heavier("(a+b)^{9} < 1", "(a+c)^{9} < 1") is None
+    assert heavier("x^x < 1", "x < 1") == "variable exponent"
+    assert heavier("((((((x))))))<1", "x<1") == "nesting"
+    assert heavier("x" * 400, "x<1") == "length"
+    assert heavier(r"\sin\sin\sin\sin\sin\sin\sin x<1", "x<1") == "functions"
+    assert heavier(r"-\frac{7}{2} \leq x < \sqrt{3}", "x<1") is None
