@@ -11,25 +11,22 @@ beforehand for both, with a cold cache; "whole_reply" has both read whole replie
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
-from typing import Any
+from runpy import run_path
 
+from grading_throughput import Row, dollars, milliseconds, rows_of, seconds_of, throughput
 from math_verify_process import MathVerify
 from report import Figure, parser, report
 
 from envs import Grade, Grader, GradeStatus, extract
 from envs.types import GradeKind, Mode
 
-Row = Mapping[str, Any]
 OVER_S = 0.5
-FRESH = 5
+STORM = (30, 35, 40)  # exponents
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +83,6 @@ def arguments() -> argparse.Namespace:
     return args
 
 
-def rows_of(data: Path, name: str) -> list[Row]:
-    with (data / f"{name}.jsonl").open(encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
-
-
 def setting_of(source: str) -> Setting:
     return next(setting for start, setting in SETTINGS if source.startswith(start))
 
@@ -130,13 +122,6 @@ def figures_of(name: str, found: Timed, rows: Sequence[Row]) -> list[Figure]:
     ]
 
 
-def milliseconds(name: str, seconds: Sequence[float]) -> Figure:
-    ordered = sorted(1000 * s for s in seconds)
-    return Figure(
-        name, median(ordered), "ms", len(ordered), median(ordered), ordered[int(0.99 * (len(ordered) - 1))]
-    )
-
-
 def timed(found: Iterable[tuple[bool | None, float]]) -> Timed:
     pairs = list(found)
     return Timed([verdict for verdict, _ in pairs], [seconds for _, seconds in pairs])
@@ -148,11 +133,6 @@ def known(grade: Grade) -> bool | None:
 
 def right(verdict: bool | None) -> bool:
     return verdict is True
-
-
-def dollars(text: str) -> str:
-    """Return the text as math-verify wants it: LaTeX delimiters around what has none."""
-    return text if "$" in text or "\\boxed" in text else f"${text}$"
 
 
 def answer_of(row: Row) -> str:
@@ -200,87 +180,29 @@ def outputs(data: Path, grader: Grader) -> list[Figure]:
 
 
 def hostile(rows: Sequence[Row], grader: Grader) -> list[Figure]:
-    """Return how many hostile answers took longer than the limit allows, or were called right."""
+    """Return how many hostile answers took longer than the limit allows, were called right or not graded.
+
+    Those of the file come as replies, our own as answers. The storm is of relations that the library never
+    comes back from; after it, the time of the first answer that needs the library is the recovery.
+    """
     grades = [grader.grade(row["pred"], row["gold"]) for row in rows]
+    grades += [grader.same_answer(answer, gold) for gold, answer in own_hostile()]
+    grades += [grader.same_answer(f"(a+b+c+d+e)^{{{n}}} < 1", f"(a+b+c+d+f)^{{{n}}} < 1") for n in STORM]
+    recovery = seconds_of(grader.same_answer, "2 > x", "x < 2")
     over = sum(grade.seconds > grader.limit_s + OVER_S for grade in grades)
     called_right = sum(grade.status == GradeStatus.CORRECT for grade in grades)
-    ungraded = sum(known(grade) is None for grade in grades)
+    ungraded = sum(known(grade) is None for grade in grades[: -len(STORM)])
     return [
-        Figure("hostile_over_limit", over, "rows", len(rows)),
-        Figure("hostile_false_positives", called_right, "rows", len(rows)),
-        Figure("hostile_ungraded", ungraded, "rows", len(rows)),
+        Figure("hostile_over_limit", over, "rows", len(grades)),
+        Figure("hostile_false_positives", called_right, "rows", len(grades)),
+        Figure("hostile_ungraded", ungraded, "rows", len(grades) - len(STORM)),
+        Figure("hostile_longest_s", max(grade.seconds for grade in grades), "s", len(grades)),
+        Figure("recovery_after_storm_s", recovery, "s", 1),
     ]
 
 
-def throughput(data: Path, library: MathVerify) -> list[Figure]:
-    """Return ratios of time on distinct pairs, and the median of ours on numeric answers."""
-    math, gsm8k = distinct(data, "model_outputs_math"), distinct(data, "model_outputs_gsm8k")
-    mixed = [*math, *gsm8k[: len(math)]]
-    ours, theirs, numeric = ours_on(mixed), theirs_on(mixed, library), ours_on(gsm8k)
-    whole, whole_theirs = whole_replies(mixed, library)
-    fresh = [fresh_seconds(pair) for pair in mixed[:: max(1, len(mixed) // FRESH)][:FRESH]]
-    return [
-        Figure("throughput_vs_fresh_process", median(fresh) * len(ours) / sum(ours), "times", len(fresh)),
-        Figure("throughput_vs_persistent_math_verify", sum(theirs) / sum(ours), "times", len(mixed)),
-        Figure(
-            "gsm8k_vs_persistent_math_verify",
-            sum(theirs_on(gsm8k, library)) / sum(numeric),
-            "times",
-            len(gsm8k),
-        ),
-        milliseconds("numeric_median_ms", numeric),
-        milliseconds("whole_reply_ms", whole),
-        Figure("whole_reply_vs_persistent_math_verify", sum(whole_theirs) / sum(whole), "times", len(mixed)),
-    ]
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """A reply, the answer extracted from it and the gold answer."""
-
-    reply: str
-    answer: str
-    gold: str
-
-
-def distinct(data: Path, name: str) -> list[Pair]:
-    """Return each pair of extracted answer and gold answer once, with the first reply that has it."""
-    pairs: dict[tuple[str, str], Pair] = {}
-    for row in rows_of(data, name):
-        answer = extract(row["output"]).answer or ""
-        pairs.setdefault((answer, row["gold"]), Pair(row["output"], answer, row["gold"]))
-    return list(pairs.values())
-
-
-def ours_on(pairs: Sequence[Pair]) -> list[float]:
-    with Grader(workers=1) as grader:
-        grader.warm()
-        return [seconds_of(grader.same_answer, pair.answer, pair.gold) for pair in pairs]
-
-
-def theirs_on(pairs: Sequence[Pair], library: MathVerify) -> list[float]:
-    return [library.ask(dollars(pair.gold), dollars(pair.answer))[1] for pair in pairs]
-
-
-def whole_replies(pairs: Sequence[Pair], library: MathVerify) -> tuple[list[float], list[float]]:
-    """Return the seconds of ours and of math-verify where both find the answer themselves."""
-    with Grader(workers=1) as grader:
-        grader.warm()
-        ours = [seconds_of(grader.grade, pair.reply, pair.gold) for pair in pairs]
-    return ours, [library.ask(dollars(pair.gold), pair.reply)[1] for pair in pairs]
-
-
-def fresh_seconds(pair: Pair) -> float:
-    started = time.perf_counter()
-    with MathVerify() as library:
-        theirs_on([pair], library)
-    return time.perf_counter() - started
-
-
-def seconds_of(work: Callable[[str, str], object], left: str, right: str) -> float:
-    started = time.perf_counter()
-    work(left, right)
-    return time.perf_counter() - started
+def own_hostile() -> list[tuple[str, str]]:
+    return run_path(str(Path(__file__).parents[1] / "tests" / "unit" / "envs" / "hostile.py"))["rows"]()
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ _HASHES = re.compile(r"####[ \t]*([^\n]*)")
 _ANSWER_IS = re.compile(r"\banswer[ \t]*+(?:\*\*)?(?:is\b|[:=])[ \t]*+:?(?:\*\*)?\s*+(?=\S)", re.IGNORECASE)
 _IS = re.compile(r"\bis\b[ \t:]*+")
 _ALTERNATIVE = re.compile(r"\S{1,20}[ \t]{1,4}or[ \t]{1,4}$")
-_WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2,}")
+_WORD = re.compile(r"(?<![\\A-Za-z])(?!(?:pi|sqrt|sin|cos|tan|log|ln|exp)(?![A-Za-z]))[A-Za-z]{2,}")
 _BARE_CHARS = 200
 _SENTENCE_END = re.compile(r"\.(?=\s|$)|<")
 _NUMBER = re.compile(

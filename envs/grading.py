@@ -92,7 +92,7 @@ class Grader:
         found = extract(text, mode=mode, letters=letters)
         if found.answer is None:
             return Grade(GradeStatus.MISSING, found.method, None, time.perf_counter() - started)
-        answer = joined(found.answer) if mode == "math_verify" else found.answer
+        answer = _inside(found.answer) if mode == "math_verify" else found.answer
         grade = self.same_answer(answer, gold, kind=kind, mode=mode, choices=choices or ())
         return replace(grade, method=f"{found.method}/{grade.method}", seconds=time.perf_counter() - started)
 

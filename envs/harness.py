@@ -24,6 +24,7 @@ _FINAL = re.compile(r"\bfinal answer is\b[ \t:]*+([^\n]*)", re.IGNORECASE)
 _FINAL_END = re.compile(r"\.?\s*I hope|\.(?=\s|$)")
 _DELIMITERS = re.compile(r"\\\$|\$\$|\$|\\\(|\\\)|\\\[|\\\]")
 _CLOSED_BY = {"$$": "$$", "$": "$", r"\(": r"\)", r"\[": r"\]"}
+_BETWEEN = re.compile(r"(?:\$\$?|\\[)\]])\s{0,9}[,;]?\s{0,9}(?:and|or)?\s{0,9}(?:\$\$?|\\[(\[])")
 _TEXT = re.compile(r"\\(?:text|mathrm|mbox|textbf|textnormal|begin|end|operatorname)\s*\{[^{}]*\}")
 _WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}")
 _LETTER = re.compile(r"(?<![\\A-Za-z])[A-Za-z](?![A-Za-z])")
@@ -97,7 +98,26 @@ def last_formula(text: str) -> Span | None:
     spans = [span for span in formulas(text) if not _WORD.search(_TEXT.sub("", span.of(text)))]
     if not spans or _NUMBER_AFTER.search(text, spans[-1].end):
         return None  # a number in the prose after it is the later answer
-    return _result(text, spans[-1])
+    run = _run(text, spans)
+    return _result(text, spans[-1]) if run == spans[-1] else run
+
+
+def _run(text: str, spans: list[Span]) -> Span:
+    """Return where the last run of formulas stands: only "and", "or" or a comma is between them."""
+    first = len(spans) - 1
+    while first and _BETWEEN.fullmatch(text, spans[first - 1].end, spans[first].start):
+        first -= 1
+    if first == len(spans) - 1:
+        return spans[-1]
+    return Span(_before(text, spans[first].start), _after(text, spans[-1].end))
+
+
+def _before(text: str, start: int) -> int:
+    return start - (2 if text[max(0, start - 2) : start] in ("$$", r"\(", r"\[") else 1)
+
+
+def _after(text: str, end: int) -> int:
+    return end + (2 if text[end : end + 2] in ("$$", r"\)", r"\]") else 1)
 
 
 def formulas(text: str) -> list[Span]:

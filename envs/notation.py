@@ -11,6 +11,7 @@ import re
 _SPACING = re.compile(
     r"\\[!,;:>]|\\q?quad\b|(?<!\\)\\(?=\s|$)|~|\\displaystyle\b|\\(?:left|right|bigl?|bigr?|Bigl?|Bigr?)(?![A-Za-z])\.?"
 )
+_BRACKETS = re.compile(r"(?<!\\)\\[()\[\]]")
 _DOLLAR = re.compile(r"(?<!\\)\$")
 _DOUBLED = re.compile(r"\\\\(?=[A-Za-z])")  # text that went through a JSON dump once too often
 _FRAC = re.compile(r"\\[dtc]frac(?![A-Za-z])")
@@ -67,6 +68,7 @@ def sides(text: str) -> list[str]:
     (['5'], ['x+1'], ['7', '5'], ['1', '2', '3', '5'], ['x+y', '3'])
     """
     parts = [part.strip() for part in RELATION.split(text)]
+    parts = parts[1:] if len(parts) > 1 and not parts[0] else parts  # "= 5"
     while len(parts) > 1 and _NAME.fullmatch(parts[0]) and not _occurs(parts[0], parts[1:]):
         parts = parts[1:]
     named_last = len(parts) == 2 and _VARIABLE.fullmatch(parts[1]) and not _NAME.fullmatch(parts[0])
@@ -121,6 +123,7 @@ def _starless(text: str) -> str:
 
 def _without_pairs(text: str) -> str:
     """Take off dollars that come in pairs around parts of the answer: ``$12$ and $13$``."""
+    text = _BRACKETS.sub(" ", text) if text.count("\\(") > 1 or text.count("\\[") > 1 else text
     return _DOLLAR.sub(" ", text) if text.count("$") > 1 and len(_DOLLAR.findall(text)) % 2 == 0 else text
 
 
