@@ -32,6 +32,7 @@ _UNKNOWN = re.compile(
     r"(?<![\\A-Za-z])(?!sqrt|sin|cos|tan|log|ln|pi|exp|abs|e|i)[A-Za-z]"
 )  # a letter that is no number
 _BASED = re.compile(r"([0-9A-Z]{1,60})_\{?(\d{1,2})\}?", re.ASCII)
+_UNKNOWNS = re.compile(r"[a-z]\s?(?:\^\{?\d\}?)?\s?[-+]|[-+\d]\s?[a-z](?![A-Za-z])")
 _NUMERAL = re.compile(r"\s?([-−]?)\$?([1-9]\d{0,2}(?:,\d{3})+|\d{1,60})(\.\d{1,60})?\.?\s?", re.ASCII)
 MAX_CLEANED = 4000
 _DANGLING = re.compile(
@@ -94,10 +95,18 @@ def _same_numeral(plain: str, gold: re.Match[str]) -> bool:
 def _as_mathematics(plain: str, truth: str) -> Grade | None:
     if len(sides(truth)) == 1 and (number := _number_of(sides(truth)[-1])):
         return _against_number(plain, number)
+    if _is_equation(truth) and "=" not in plain:
+        return decided(False, "no equation")
     if _well_formed(truth) and not _well_formed(plain):
         return decided(False, "malformed")
     same = same_structure(plain, truth)
     return None if same is None else decided(same, "value")
+
+
+def _is_equation(truth: str) -> bool:
+    """Whether the gold answer is an equation in unknowns, and not a name and its value."""
+    parts = sides(truth)
+    return len(parts) == 2 and bool(_UNKNOWNS.search(parts[0]))
 
 
 def _number_of(truth: str) -> Number | None:

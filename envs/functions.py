@@ -1,4 +1,4 @@
-"""The arithmetic of formulas: sixty digits, and nothing that can grow without bound.
+"""The arithmetic of formulas: a hundred digits, and nothing that can grow without bound.
 
 Every result whose size passes ``MAX_BITS`` raises ``TooLarge``, so that no chain of powers costs more than a
 few multiplications. Values are mpmath numbers, real where they can be and complex where they must.
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-DIGITS = 60
+DIGITS = 100
 MAX_BITS = 40_000
 MAX_FACTORIAL = 999
 MAX_BINOMIAL = 9_999
@@ -47,7 +47,7 @@ def bounded(value: Any) -> Any:
 
 def number(digits: str) -> Any:
     """Return a decimal numeral's value."""
-    return context().mpf(digits)
+    return context().mpf(f"0{digits}" if digits[0] == "." else digits)  # it cannot read ".0"
 
 
 def constant(name: str) -> Callable[[int], Any]:

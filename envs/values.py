@@ -1,7 +1,7 @@
-r"""Decide whether two formulas are equal from their values at a few points, to sixty digits.
+r"""Decide whether two formulas are equal from their values at a few points, to a hundred digits.
 
 Different values at a point where both have one prove two formulas different. Equal ones at three points, to
-fifty digits, are taken for a proof of equality: an answer is short, and who could build a near miss knows the
+ninety digits, are taken for a proof of equality: an answer is short, and who builds a near miss knows the
 answer. What is equal at positive points alone (``|x|`` and ``x``), or only nearly, is left to the library.
 """
 
@@ -14,6 +14,7 @@ from envs.expressions import Node, parse_formula
 from envs.functions import TooLarge, Unknown, context
 
 _NEGATIVE = 2
+_NO_VALUE = (Unknown, ArithmeticError, ValueError)  # the last two are mpmath's, at poles
 _POINTS = (0, 1, _NEGATIVE)
 _LOCK = threading.Lock()  # parts of mpmath change the precision of their context for a moment
 
@@ -45,13 +46,13 @@ def _same(claim: Node, truth: Node) -> bool | None:
 def _same_at(claim: Node, truth: Node, point: int) -> bool | None:
     try:
         right = truth(point)
-    except Unknown:
+    except _NO_VALUE:
         return None
     try:
         return _close(claim(point), right)
     except TooLarge:
         return False
-    except Unknown:
+    except _NO_VALUE:
         return None
 
 
@@ -59,8 +60,8 @@ def _close(left: Any, right: Any) -> bool | None:
     mp = context()
     scale = max(abs(left), abs(right))
     difference = abs(left - right)
-    if difference <= scale * mp.mpf(10) ** -50:
+    if difference <= scale * mp.mpf(10) ** -90:
         return True
-    if scale < mp.mpf(10) ** -40:
-        return None  # a zero that sixty digits cannot tell from a small number
-    return False if difference > scale * mp.mpf(10) ** -40 else None
+    if scale < mp.mpf(10) ** -70:
+        return None  # a zero that a hundred digits cannot tell from a small number
+    return False if difference > scale * mp.mpf(10) ** -80 else None
