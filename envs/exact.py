@@ -12,7 +12,7 @@ from envs.expressions import parse_formula
 from envs.limits import HEAVY, refusal
 from envs.notation import clean, sides, spelling, without_unit
 from envs.numbers import Number, other_notation, parse_number
-from envs.structures import same_structure
+from envs.structures import parts_of, same_structure
 from envs.types import Grade, GradeStatus
 from envs.values import same_value
 
@@ -106,7 +106,7 @@ def _as_mathematics(plain: str, truth: str) -> Grade | None:
 def _is_equation(truth: str) -> bool:
     """Whether the gold answer is an equation in unknowns, and not a name and its value."""
     parts = sides(truth)
-    return len(parts) == 2 and bool(_UNKNOWNS.search(parts[0]))
+    return len(parts) == 2 and parts_of(truth) is None and bool(_UNKNOWNS.search(parts[0]))
 
 
 def _number_of(truth: str) -> Number | None:

@@ -53,6 +53,7 @@ def test_a_gold_answer_of_several_boxes_is_a_list():
     with Grader(workers=1) as grader:
         assert grader.same_answer("1,2", r"\boxed{2} and \boxed{1}").status == "correct"
         assert grader.same_answer("1", r"\boxed{2} and \boxed{1}").status == "wrong"
+        assert grader.same_answer("(x+1)^2, 2x", "y_1 = x^2+2x+1, y_2 = 2x").status == "correct"
 
 
 def test_modes_of_comparison_do_not_share_a_cache():
