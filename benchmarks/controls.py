@@ -19,9 +19,10 @@ import torch
 from report import Figure, parser, report
 
 from commands.config import load_config
-from debate import Debate, DebateConfig, run_debates
+from debate import DebateConfig, run_debates
 from debate.seeds import derive_seed
 from learner.config import Config
+from learner.evaluation.play import solutions_of_a_debate
 from learner.evaluation.scores import winner_is_right
 from learner.grading import grade_debate
 from learner.metrics.judge_benchmark import judge_accuracy
@@ -118,13 +119,6 @@ def examine(session: Session, protocol: DebateConfig, seed: int) -> Run:
         "judge": [judge.value],
         "solutions": [solutions_of_a_debate(held)],
     }
-
-
-def solutions_of_a_debate(held: list[Debate]) -> float:
-    """Return how many first-round solutions spend the generated tokens of one debate."""
-    spent = [(turn.id.round, len(turn.completion.tokens)) for debate in held for turn in debate.turns]
-    opening = fmean(tokens for round_, tokens in spent if round_ == 0)
-    return sum(tokens for _, tokens in spent) / len(held) / opening
 
 
 def figures_of(family: str, arm: str, runs: Mapping[tuple[str, int], Run]) -> list[Figure]:

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from commands.config import load_config
+from commands.runs import open_run_or_recipe
 
 if TYPE_CHECKING:
     from learner.config import Config
@@ -49,7 +49,7 @@ def run_eval(names: Sequence[str], asked: Asked, overrides: Sequence[str]) -> No
         return
     evaluated: dict[str, Scores] = {}
     for name in names:
-        config, run = _opened(name, overrides)
+        run, config = open_run_or_recipe(name, overrides)
         for weights in _weights(run, asked.weights):
             evaluated[_label(name, weights)] = _evaluate(config, run, weights, asked)
     _show(evaluated, asked, console)
@@ -68,13 +68,6 @@ def _refuse(names: Sequence[str], asked: Asked) -> None:
     for path in (asked.json_path, asked.table_path):
         if path is not None and not Path(path).parent.is_dir():
             raise ValueError(f"{path}: cannot be written; name a file in a folder that exists")
-
-
-def _opened(name: str, overrides: Sequence[str]) -> tuple[Config, Path | None]:
-    from learner.config import Config
-
-    run = Path(name) if (Path(name) / "config.toml").is_file() else None
-    return load_config(Config, str(run / "config.toml") if run else name, overrides), run
 
 
 def _weights(run: Path | None, name: str) -> list[Path | None]:
@@ -128,9 +121,7 @@ def _progress(title: str) -> Iterator[Tell]:
                 tasks[part] = bar.add_task(part, total=total)
             bar.update(tasks[part], completed=done)
             if not console.is_terminal and done == total:
-                console.print(
-                    f"{title}: {part} {done}/{total}", soft_wrap=True, markup=False, highlight=False
-                )
+                console.print(f"{title}: {part} {done}/{total}", **PLAIN)
 
         yield tell
 
@@ -180,7 +171,7 @@ def _watch(name: str, asked: Asked, overrides: Sequence[str], console: Console) 
     from learner.runs.checkpoint_folder import step_of
     from learner.runs.kept_weights import named_weights
 
-    config, run = _opened(name, overrides)
+    run, config = open_run_or_recipe(name, overrides)
     if run is None:
         raise ValueError(f"--watch: {name} is not the folder of a run")
     evaluated: dict[str, Scores] = {}

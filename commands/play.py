@@ -10,7 +10,7 @@ from rich.panel import Panel
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from commands.config import load_config
+from commands.runs import open_run_or_recipe
 from debate import Debate, Problem, Turn, run_debates
 from debate.types import Kind
 from envs import DataError, Environment, load_environment
@@ -25,12 +25,10 @@ Verdicts = Sequence[Sequence[Truth]] | None
 
 def run_play(name: str, question: str, *, answer: str | None, seed: int, overrides: Sequence[str]) -> None:
     """Hold one debate with the configured model, or the newest checkpoint of a run, and print it."""
-    from learner.config import Config
     from learner.engines import open_policy
     from learner.grading import grade_debate
 
-    run = Path(name) if (Path(name) / "config.toml").is_file() else None
-    config = load_config(Config, str(run / "config.toml") if run else name, overrides)
+    run, config = open_run_or_recipe(name, overrides)
     policy = open_policy(config, _newest(run) if run else None)
     environment, kind = _truth(config.env.kind, question, answer)
     problem = Problem("play", question, answer=answer, source="play", kind=kind)

@@ -17,13 +17,14 @@ from typing import Any
 
 from debate.policies.sampler import Draw, Drawn
 from debate.policies.speech import Speech, ids_of_ends, refuse_impossible
+from debate.policies.thinking import THINK_END
 from debate.policies.vllm_pump import Pump
 from debate.seeds import derive_seed
 from debate.types import Completion, Message, SampleRequest, StopReason
 
 COLDEST = 0.01
 """vLLM raises a temperature between 0 and this one to this one, unasked."""
-THINK_START, THINK_END = "<think>", "</think>"
+THINK_START = "<think>"
 ADAPTER = "adapter_config.json"
 
 

@@ -68,7 +68,7 @@ def play(
     EnvironmentSpecError for an open problem: there is no truth to evaluate it by.
     """
     debates = [one for seed in exam.seeds for one in _part(exam, policy, "debates", seed, 1, folder, tell)]
-    samples = equal_samples([one.debate for one in debates])
+    samples = max(1, round(solutions_of_a_debate([one.debate for one in debates])))
     copies = ceil(samples / exam.protocol.num_agents)
     alone = exam.protocol.model_copy(update={"num_rounds": 1, "final_ballot": False})
     single = replace(exam, protocol=alone)
@@ -89,13 +89,13 @@ def _greedy(exam: Examination) -> Examination:
     return replace(exam, protocol=exam.protocol.model_copy(update=changes))
 
 
-def equal_samples(debates: Sequence[Debate]) -> int:
-    """Return how many first-round solutions spend the generated tokens of one debate; at least one."""
+def solutions_of_a_debate(debates: Sequence[Debate]) -> float:
+    """Return how many first-round solutions spend the generated tokens of one debate; 1.0 without tokens."""
     spent = [(turn.id.round, token_counts(turn.completion)[1]) for debate in debates for turn in debate.turns]
     summaries = sum(token_counts(one.completion)[1] for debate in debates for one in debate.summaries)
     opening = [tokens for round_, tokens in spent if round_ == 0]
     whole = (sum(tokens for _, tokens in spent) + summaries) / len(debates)
-    return max(1, round(whole / fmean(opening))) if sum(opening) else 1
+    return whole / fmean(opening) if sum(opening) else 1.0
 
 
 def _part(

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
 from random import Random
 from typing import Literal
 
@@ -19,11 +18,10 @@ from debate.seeds import derive_seed
 from envs.sameness import AnswerKey
 from learner.evaluation.play import Graded, Played
 from learner.grading import Table
-from learner.metrics.answers import Answer, consensus, graded_answers, pass_at_k
-from learner.metrics.debates import better, is_valid
+from learner.metrics.answers import Answer, consensus, graded_answers, pass_at_k, powers_to
+from learner.metrics.debates import decidable_votes, is_valid
 from learner.metrics.statistics import Estimate, clustered_mean
-from rewards import RewardConfig, Rewards, poll_of_debate, score_debate, valid_votes, voted_winner
-from rewards.votes import verdict
+from rewards import RewardConfig, Rewards, score_debate, voted_winner
 from rewards.winner import last_judged_round
 
 Values = Mapping[str, Sequence[float]]
@@ -143,7 +141,7 @@ def _direct_figures(sheet: _Sheet, problem: str, answers: Sequence[Answer]) -> N
     sheet.put(problem, "direct/sample", *(answer.right for answer in answers))
     sheet.put(problem, "direct/missing", *(answer.key is None for answer in answers))
     sheet.put(problem, "direct/self_consistency", consensus(answers))
-    for k in sorted({2**i for i in range(1, count.bit_length()) if 2**i < count} | {count}):
+    for k in powers_to(count)[1:] or [count]:
         sheet.put(problem, f"direct/pass@{k}", pass_at_k(count, right, k))
 
 
@@ -158,19 +156,12 @@ def winner_is_right(debate: Debate, table: Table, rewards: Rewards) -> float:
 
 def _judge_figures(sheet: _Sheet, one: Graded) -> None:
     """Votes on pairs of which exactly one side is right, and how many of the due ones there are."""
-    debate, problem = one.debate, one.debate.problem.id
-    poll = poll_of_debate(debate, judge_own=debate.protocol.judge_own)
-    voted = {(vote.judge, *sorted((vote.left, vote.right))): verdict(vote) for vote in valid_votes(poll)[0]}
-    for judge, shown in poll.comparable.items():
-        for first, second in combinations(sorted(shown), 2):
-            right = better(one.correct, first, second)
-            if not right:
-                continue
-            vote = voted.get((judge, first, second))
-            sheet.put(problem, "judge/coverage", vote is not None)
-            sheet.put(problem, "judge/strict_accuracy", vote == right)
-            if vote is not None:
-                sheet.put(problem, "judge/accuracy", vote == right)
+    for right in decidable_votes(one.debate, one.correct):
+        problem = one.debate.problem.id
+        sheet.put(problem, "judge/coverage", right is not None)
+        sheet.put(problem, "judge/strict_accuracy", right is True)
+        if right is not None:
+            sheet.put(problem, "judge/accuracy", right)
 
 
 def _replies(parts: Sequence[Graded]) -> list[Completion]:

@@ -37,6 +37,15 @@ def pass_at_k(n: int, right: int, k: int) -> float:
     return 1.0 - comb(n - right, k) / comb(n, k)
 
 
+def powers_to(most: int) -> list[int]:
+    """Return the powers of 2 below ``most`` and itself: the k that pass@k is told for.
+
+    >>> powers_to(1), powers_to(4), powers_to(17)
+    ([1], [1, 2, 4], [1, 2, 4, 8, 16, 17])
+    """
+    return sorted({2**i for i in range(most.bit_length()) if 2**i < most} | {most})
+
+
 def consensus(answers: Sequence[Answer]) -> float:
     """Return the chance that the most frequent answer is right, ties drawn fairly; 0.0 without any answer.
 
@@ -100,7 +109,7 @@ def _rate(answers: Sequence[Answer]) -> float:
 
 def _at_k(problems: Sequence[Sequence[Answer]]) -> dict[str, float]:
     most = min(len(answers) for answers in problems)
-    sizes = sorted({2**i for i in range(most.bit_length()) if 2**i < most} | {most})
+    sizes = powers_to(most)
     passes = {
         f"pass@{k}": fmean(pass_at_k(len(p), sum(a.right for a in p), k) for p in problems) for k in sizes
     }

@@ -104,8 +104,10 @@ def judge_metrics(debates: Sequence[Debate], correct: Sequence[Table | None]) ->
     right = votes = due = 0
     for debate, table in zip(debates, correct, strict=True):
         if table is not None:
-            more_right, more_votes, more_due = _judged(debate, table)
-            right, votes, due = right + more_right, votes + more_votes, due + more_due
+            found = decidable_votes(debate, table)
+            due += len(found)
+            votes += sum(one is not None for one in found)
+            right += sum(one is True for one in found)
     result = {"judge/decidable": float(votes), "judge/decidable_due": float(due)}
     if votes:
         result["judge/accuracy"] = right / votes
@@ -114,19 +116,20 @@ def judge_metrics(debates: Sequence[Debate], correct: Sequence[Table | None]) ->
     return result
 
 
-def _judged(debate: Debate, table: Table) -> tuple[int, int, int]:
-    """Return (right votes, votes, due pairs) on the decidable pairs of one debate."""
+def decidable_votes(debate: Debate, table: Table) -> list[bool | None]:
+    """Return whether the vote on each decidable pair that a judge could compare is right; None: no vote."""
     poll = poll_of_debate(debate, judge_own=debate.protocol.judge_own)
-    pairs = [pair for shown in poll.comparable.values() for pair in combinations(sorted(shown), 2)]
-    sides = [
-        (better(table, *sorted((vote.left, vote.right))), verdict(vote)) for vote in valid_votes(poll)[0]
-    ]
-    decided = [(better, voted) for better, voted in sides if better]
-    right = sum(better == voted for better, voted in decided)
-    return right, len(decided), sum(better(table, *pair) != 0 for pair in pairs)
+    voted = {(vote.judge, *sorted((vote.left, vote.right))): verdict(vote) for vote in valid_votes(poll)[0]}
+    found: list[bool | None] = []
+    for judge, shown in poll.comparable.items():
+        for first, second in combinations(sorted(shown), 2):
+            if right := _better(table, first, second):
+                vote = voted.get((judge, first, second))
+                found.append(None if vote is None else vote == right)
+    return found
 
 
-def better(table: Table, first: TurnId, second: TurnId) -> int:
+def _better(table: Table, first: TurnId, second: TurnId) -> int:
     """Return +1 where only the first is right, -1 where only the second is, 0 where that cannot be said."""
     grades: tuple[Truth, Truth] = (table[first.agent][first.round], table[second.agent][second.round])
     if None in grades:

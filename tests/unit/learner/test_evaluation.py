@@ -10,7 +10,7 @@ from debate import Completion, DebateConfig, Problem, run_debates
 from debate.policies.scripted import Answers, scripted_debaters
 from envs import load_environment
 from envs.sameness import plain_key
-from learner.evaluation.play import Examination, Graded, Played, equal_samples, play
+from learner.evaluation.play import Examination, Graded, Played, play, solutions_of_a_debate
 from learner.evaluation.report import as_text, comparison, figures_table, rows
 from learner.evaluation.scores import difference, scores
 from learner.grading import grade_debate
@@ -158,7 +158,7 @@ def exam(seeds=(0,)):
 def test_the_samples_spend_the_tokens_of_a_debate(tmp_path):
     found = play(exam(), Counted(), tmp_path)
     # a debate: 3 * 2 tokens at first, then 3 * 3 in round 2 and in the ballot: 24, as 12 solutions of 2
-    assert found.samples == equal_samples([one.debate for one in found.debates]) == 12
+    assert found.samples == solutions_of_a_debate([one.debate for one in found.debates]) == 12
     assert [len(group) for group in found.opening] == [4] * 4
     assert {one.debate.problem.id for one in found.opening[2]} == {"p2"}
 
