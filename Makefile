@@ -21,11 +21,11 @@ check: .venv/installed
 	.venv/bin/ruff format --check .
 	.venv/bin/pyright
 	.venv/bin/lint-imports
-	.venv/bin/python -m pytest -n 2 --doctest-modules debate envs rewards learner reports transcripts commands
+	.venv/bin/python -m pytest -n 2 --doctest-modules debate envs rewards learner reports transcripts inspector commands
 
 .venv/installed: pyproject.toml constraints.txt
 	test -d .venv || $(PYTHON) -m venv .venv
-	.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[train,dev]'
+	.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[train,inspect,report,dev]'
 	touch $@
 
 bench: .venv-bench/installed

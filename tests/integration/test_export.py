@@ -26,7 +26,7 @@ from transcripts import read_records, shard_paths
 
 IDS = [[7, 9, 30, 41, 52, 60, 8, 7], [5, 80, 81, 6, 90, 12, 100, 33]]
 TEXT = "<solution> 3 + 4 = 7. \\boxed{ 3 4}</solution>, ünïcode 👩‍🔬"
-OURS = ("commands", "debate", "envs", "learner", "reports", "rewards", "transcripts")
+OURS = ("commands", "debate", "envs", "inspector", "learner", "reports", "rewards", "transcripts")
 CHAT = [{"role": "user", "content": "Target 7. Numbers 3 4 5."}]
 ASK = f"""
 import json, sys, torch

@@ -14,7 +14,7 @@ import pytest
 import commands
 
 HOME = Path(commands.__file__).parents[1]
-PACKAGES = {"commands", "debate", "envs", "learner", "reports", "rewards", "transcripts"}
+PACKAGES = {"commands", "debate", "envs", "inspector", "learner", "reports", "rewards", "transcripts"}
 
 SCRIPTED = """
 import sys
