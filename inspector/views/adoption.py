@@ -14,9 +14,10 @@ from transcripts.lines import record_json
 
 @dataclass(frozen=True, slots=True)
 class AdoptionCell:
-    """One answer as written. ``number`` is the same for equal answers, all right ones being one; None without.
+    """One answer as written. ``number`` is the same for equal answers, all right ones being one.
 
-    Numbers count from 0 in the order of the debate: by round, then by agent.
+    Numbers count from 0 in the order of the debate: by round, then by agent. None without
+    an answer.
     """
 
     id: TurnId

@@ -58,9 +58,9 @@ class RoundGraph:
     """The votes on the solutions of one round.
 
     ``matrix[i][j]``: votes that count in which solution i beat j, (S, S) by the places in ``solutions``; a
-    tie adds 0.5 both ways and 1 to ``ties[i][j]`` and ``ties[j][i]``. ``edges``: (winner, loser) of each strict
-    majority. ``cycles``: strongly connected components of three or more. ``condorcet``: the solution that
-    beats those of all other agents.
+    tie adds 0.5 both ways and 1 to ``ties[i][j]`` and ``ties[j][i]``. ``edges``: (winner, loser) of each
+    strict majority. ``cycles``: strongly connected components of three or more. ``condorcet``: the solution
+    that beats those of all other agents.
     """
 
     round: int
@@ -141,7 +141,7 @@ def majorities(votes: Sequence[Vote]) -> tuple[Edge, ...]:
     True
     """
     net = net_votes(votes)
-    return tuple(sorted(pair if total > 0 else pair[::-1] for pair, total in net.items() if total))
+    return tuple(sorted((a, b) if total > 0 else (b, a) for (a, b), total in net.items() if total))
 
 
 def cycles_of(edges: Iterable[Edge]) -> tuple[tuple[TurnId, ...], ...]:

@@ -18,7 +18,7 @@ RULES: dict[FailureReason, str] = {
     FailureReason.MISSING: "A reply must hold this section, between its tags.",
     FailureReason.TRUNCATED: "A section that is opened must be closed by its own tag.",
     FailureReason.MALFORMED: (
-        "A line of a comparison must begin with two labels and one of >, < or = between them, and nothing else."
+        "A line of a comparison must begin with two labels and only >, < or = between them."
     ),
     FailureReason.UNKNOWN_HANDLE: "A comparison must name labels of agents of this debate.",
     FailureReason.OWN_WORK: "A judge must not compare its own work unless the protocol asks for it.",

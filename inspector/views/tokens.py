@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import fsum
 from typing import Literal, TypeAlias
 
@@ -99,7 +100,7 @@ def _why_not(completion: Completion) -> str:
     if wrong := [place for place in completion.forced if not 0 <= place < count]:
         return f"forced: {wrong[0]} is no place of {count} tokens"
     ends = (*completion.offsets, length)
-    if any(not 0 <= a <= b for a, b in zip(ends, ends[1:], strict=False)):
+    if any(not 0 <= a <= b for a, b in pairwise(ends)):
         return "the offsets do not go up within the text"
     return ""
 
