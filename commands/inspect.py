@@ -89,7 +89,9 @@ def _act(asked: Asked, action: str, rest: list[str], store: RunStore, paper: Pap
             raise ValueError("grep: name the words to look for; a FILTER may follow")
         _index_text(store)
         filter = _both(asked.filter, rest[1:])
-        print_matches(store, paper, rest[0], filter, limit=asked.limit, as_json=asked.json)
+        found = print_matches(store, paper, rest[0], filter, limit=asked.limit, as_json=asked.json)
+        paper.stream.flush()
+        print(f"found {found} time{'' if found == 1 else 's'}", file=sys.stderr)
     elif action == "stats":
         print_figures(store, paper, _both(asked.filter, rest), as_json=asked.json)
     else:
