@@ -1,4 +1,4 @@
-"""``debate inspect`` in plain lines: a trained run, looked at in this process, in a pipe and on a terminal."""
+"""``debate inspect`` in plain lines, of a trained run: in this process, in a pipe and on a terminal."""
 
 from __future__ import annotations
 
