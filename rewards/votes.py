@@ -7,7 +7,7 @@ unordered pair: identical repeats collapse, contradictions void both. What is dr
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from debate.types import TurnId, Vote
@@ -21,15 +21,24 @@ DROPPED = ("own", "not_shown", "same_handle", "duplicate", "contradictory", "unk
 
 def valid_votes(poll: Poll) -> tuple[tuple[Vote, ...], Counter[str]]:
     """Return the votes that count, one for each (judge turn, unordered pair), and the dropped by reason."""
-    dropped = Counter(poll.unread)
-    boxes: dict[tuple[TurnId, Pair], list[Vote]] = {}
-    for vote in poll.votes:
-        reason = _refusal(vote, poll)
-        if reason is None:
-            boxes.setdefault((vote.judge, pair_of(vote)), []).append(vote)
-        else:
-            dropped[reason] += 1
-    return _one_each(boxes.values(), dropped), dropped
+    reasons = why_not(poll)
+    kept = tuple(vote for vote, reason in zip(poll.votes, reasons, strict=True) if reason is None)
+    return kept, Counter(poll.unread) + Counter(reason for reason in reasons if reason is not None)
+
+
+def why_not(poll: Poll) -> list[str | None]:
+    """Return for each vote, in order, the reason for which it does not count; None for those that do."""
+    reasons = [_refusal(vote, poll) for vote in poll.votes]
+    boxes: dict[tuple[TurnId, Pair], list[int]] = {}
+    for place, vote in enumerate(poll.votes):
+        if reasons[place] is None:
+            boxes.setdefault((vote.judge, pair_of(vote)), []).append(place)
+    for box in boxes.values():
+        if len(box) > 1:
+            same = len({verdict(poll.votes[place]) for place in box}) == 1
+            for place in box[same:]:  # of repeats the first counts
+                reasons[place] = "duplicate" if same else "contradictory"
+    return reasons
 
 
 def _refusal(vote: Vote, poll: Poll) -> str | None:
@@ -40,17 +49,6 @@ def _refusal(vote: Vote, poll: Poll) -> str | None:
         return "own"
     seen = poll.comparable.get(vote.judge, ())
     return None if vote.left in seen and vote.right in seen else "not_shown"
-
-
-def _one_each(boxes: Iterable[list[Vote]], dropped: Counter[str]) -> tuple[Vote, ...]:
-    kept: list[Vote] = []
-    for box in boxes:
-        if len(box) == 1 or len({verdict(vote) for vote in box}) == 1:
-            kept.append(box[0])
-            dropped["duplicate"] += len(box) - 1
-        else:
-            dropped["contradictory"] += len(box)
-    return tuple(kept)
 
 
 def pair_of(vote: Vote) -> Pair:
