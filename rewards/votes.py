@@ -21,34 +21,41 @@ DROPPED = ("own", "not_shown", "same_handle", "duplicate", "contradictory", "unk
 
 def valid_votes(poll: Poll) -> tuple[tuple[Vote, ...], Counter[str]]:
     """Return the votes that count, one for each (judge turn, unordered pair), and the dropped by reason."""
-    reasons = why_not(poll)
-    kept = tuple(vote for vote, reason in zip(poll.votes, reasons, strict=True) if reason is None)
-    return kept, Counter(poll.unread) + Counter(reason for reason in reasons if reason is not None)
+    reasons = drop_reasons(poll)
+    dropped = Counter(poll.unread)
+    dropped.update(reason for reason in reasons if reason)
+    return tuple(vote for vote, reason in zip(poll.votes, reasons, strict=True) if not reason), dropped
 
 
-def why_not(poll: Poll) -> list[str | None]:
-    """Return for each vote, in order, the reason for which it does not count; None for those that do."""
+def drop_reasons(poll: Poll) -> list[str]:
+    """Return for each vote as cast why it does not count, one of ``DROPPED``; "" where it does.
+
+    >>> a, b, judge = TurnId(0, 0), TurnId(1, 0), TurnId(2, 1)
+    >>> votes = (Vote(judge, a, b, "left"), Vote(judge, b, a, "right"), Vote(judge, a, a, "tie"))
+    >>> drop_reasons(Poll(3, 1, False, {judge: (a, b)}, votes, {}))
+    ['', 'duplicate', 'same_handle']
+    """
     reasons = [_refusal(vote, poll) for vote in poll.votes]
     boxes: dict[tuple[TurnId, Pair], list[int]] = {}
     for place, vote in enumerate(poll.votes):
-        if reasons[place] is None:
+        if not reasons[place]:
             boxes.setdefault((vote.judge, pair_of(vote)), []).append(place)
     for box in boxes.values():
         if len(box) > 1:
-            same = len({verdict(poll.votes[place]) for place in box}) == 1
-            for place in box[same:]:  # of repeats the first counts
-                reasons[place] = "duplicate" if same else "contradictory"
+            alike = len({verdict(poll.votes[place]) for place in box}) == 1
+            for place in box[1:] if alike else box:
+                reasons[place] = "duplicate" if alike else "contradictory"
     return reasons
 
 
-def _refusal(vote: Vote, poll: Poll) -> str | None:
-    """Return why the vote does not count, or None. Own work is named first: it is never in ``comparable``."""
+def _refusal(vote: Vote, poll: Poll) -> str:
+    """Return why the vote does not count, or "". Own work is named first: it is never in ``comparable``."""
     if vote.left == vote.right:
         return "same_handle"
     if not poll.judge_own and vote.judge.agent in (vote.left.agent, vote.right.agent):
         return "own"
     seen = poll.comparable.get(vote.judge, ())
-    return None if vote.left in seen and vote.right in seen else "not_shown"
+    return "" if vote.left in seen and vote.right in seen else "not_shown"
 
 
 def pair_of(vote: Vote) -> Pair:
