@@ -75,8 +75,8 @@ def _plain(id: str) -> str:
 def _require(record: Record, id: str, turn: TurnId) -> None:
     known = [one.id for one in record.debate.turns]
     if turn not in known:
-        named = ", ".join(f"{named(one)}" for one in known) or "none"
-        raise TranscriptError(f"debate {id}: no turn {named(turn)}; there are {named}")
+        told = ", ".join(f"{named(one)}" for one in known) or "none"
+        raise TranscriptError(f"debate {id}: no turn {named(turn)}; there are {told}")
 
 
 def _step(store: RunStore, config: Config | None, step: int) -> tuple[Step | None, str]:

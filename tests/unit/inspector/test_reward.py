@@ -93,7 +93,7 @@ def explained(run, config, id, turn):
         return why(store, config, id, turn)
 
 
-# A beats B before Cyd and Dan; Cyd prefers D to A, though A is right and D wrong; then lines that do not count.
+# A beats B before Cyd and Dan; Cyd prefers D to A, though A is right and D wrong; three lines do not count.
 VOTES = [
     (2, A, B, "left"),
     (3, A, B, "left"),
