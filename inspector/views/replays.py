@@ -84,9 +84,9 @@ class DebateReplay:
 class ReplayComparison:
     """A replay: both schemes, the figures by stream and by cell, and the debates that changed most.
 
-    ``own`` and ``scheme`` are the tables rewards, advantages and debates_per_problem. ``steps``: the first and
-    the last that were shown, None for the run's last. ``checked`` debates had something stored, and ``differ``
-    of them something else than the run's own scheme gives.
+    ``own`` and ``scheme`` are the tables rewards, advantages and debates_per_problem. ``steps``: the first
+    and the last that were shown, None for the run's last. ``checked`` debates had something stored, and
+    ``differ`` of them something else than the run's own scheme gives.
     """
 
     name: str
