@@ -223,8 +223,8 @@ def _places(path: Path, changed: int, size: int) -> dict[bytes, int]:
     at = 0
     with path.open("rb") as file:
         for line in file:
-            if line.startswith(_ID):
-                places[line[len(_ID) : line.index(b'"', len(_ID))]] = at
+            if line.startswith(_ID) and line.endswith(b"\n"):
+                places[line[len(_ID) :].partition(b'"')[0]] = at
             at += len(line)
     return places
 
