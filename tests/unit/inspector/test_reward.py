@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from io import StringIO
 from itertools import product
 from math import isclose
 
@@ -12,6 +13,8 @@ from hypothesis import strategies as st
 
 from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn, Vote
 from debate.types import FailureReason, ParsedTurn, ParseFailure, Span, TurnId
+from inspector.plain.explaining import print_why
+from inspector.plain.paper import Paper
 from inspector.views.reward import config_of, numbers_in, outline, why
 from inspector.views.reward_types import Number
 from learner.advantages import AdvantageConfig, StreamSettings, turn_advantages
@@ -383,3 +386,16 @@ def test_the_arithmetic_of_every_number_gives_it_and_it_is_as_stored(
 def holds(number: Number) -> bool:
     value = eval(number.formula, {"__builtins__": {}, "max": max})
     return number.value is not None and isclose(value, number.value, rel_tol=1e-9, abs_tol=1e-9)
+
+
+def test_what_a_model_wrote_cannot_drive_the_terminal(tmp_path):
+    debate = held(VOTES)
+    bad = "\x1b[2J\u202e"
+    turns = tuple(replace(t, completion=replace(t.completion, text=bad * 20)) for t in debate.turns)
+    personas = tuple(replace(persona, name=persona.name + bad) for persona in debate.personas)
+    config = configured(size=1)
+    write(tmp_path, config, [[replace(debate, turns=turns, personas=personas)]])
+    out = StringIO()
+    print_why(explained(tmp_path, config, "0.0", A), Paper(out))
+    assert "<U+001B>[2J<U+202E>" in out.getvalue()
+    assert all(c == "\n" or c.isprintable() for c in out.getvalue())
