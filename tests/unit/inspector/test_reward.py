@@ -206,6 +206,23 @@ def test_what_each_weighed_vote_is_worth(tmp_path):
     assert (vote.truth, vote.others, vote.consensus) == (1, -1, -1)
     assert vote.value.value == 0.5  # 3/4 - 1/4
     assert vote.value.formula == "0.75 * 1 + (1 - 0.75) * (-1)"
+    write(tmp_path / "turned", config, [[held([(2, D, A, "right"), (1, A, D, "right")])]])
+    [vote] = explained(tmp_path / "turned", config, "0.0", TurnId(2, 1)).judge.votes
+    assert (vote.left, vote.truth, vote.others, vote.consensus) == (D, 1, 1, -1)
+
+
+def test_sides_that_are_weighed_alike_show_their_weight(tmp_path):
+    config = configured(advantages={"judge": {"key": "pair"}})
+    first = held([(2, A, D, "left"), (3, A, C, "right")])  # what is right was shown first: +1 and -1
+    second = held([(0, B, C, "left"), (1, A, C, "right"), (2, A, D, "right")], ("5", "5", "4", "4"))
+    write(tmp_path, config, [[first, second]])
+    found = explained(tmp_path, config, "0.0", TurnId(2, 1))
+    [judge] = found.streams
+    assert [(one.id, one.value) for one in judge.members] == [("0.0", 1.0), ("0.0", -1.0)]
+    # 5 turns, 2 of them with the right solution first
+    assert judge.advantage.formula == "(5 / (2 * 2)) * (1.0 - 0.0) / (1.0 + 0.0001)"
+    assert judge.advantage.value == pytest.approx(1.25 / 1.0001)
+    assert found.matches is True
 
 
 def test_copeland_and_bradley_terry_name_their_opponents(tmp_path):
