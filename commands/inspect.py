@@ -21,7 +21,7 @@ from transcripts import FilterError, RunStore, compile_filter
 if TYPE_CHECKING:
     from inspector.plain import Paper
 
-ACTIONS = ("ls", "show", "grep", "stats")
+ACTIONS = ("ls", "show", "grep", "stats", *VIEWS)
 PAGE, WRONG = 50, 2
 PIPE_CLOSED = 141
 """What a shell says of a command whose reader went away: 128 and SIGPIPE."""
@@ -47,8 +47,8 @@ def run_inspect(asked: Asked) -> None:
     """Look at a run: in the terminal application, or by an action in plain lines."""
     with _quiet_pipe(), _caret():
         action, rest = (asked.words[0], list(asked.words[1:])) if asked.words else ("", [])
-        if action and action not in (*ACTIONS, *VIEWS):
-            raise ValueError(f"ACTION is one of {', '.join((*ACTIONS, *VIEWS))}; got {action!r}")
+        if action and action not in ACTIONS:
+            raise ValueError(f"ACTION is one of {', '.join(ACTIONS)}; got {action!r}")
         if not action and not asked.json and sys.stdin.isatty() and sys.stdout.isatty():
             _in_terminal(asked)
         else:
