@@ -6,6 +6,7 @@ formulas only explain what these gave.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ from inspector.views.reward_step import Step, pay_again
 from inspector.views.reward_streams import stream_names, stream_why, total_why
 from inspector.views.reward_types import Line, Number, StreamWhy, Why
 from inspector.views.reward_votes import format_why, peer_why, truth_why, votes_of
-from learner.recipes import ConfigError
+from learner.recipes import ConfigError, read_toml
 from learner.replay.scheme import scheme_of
 from learner.runs.reading import read_run_config
 from transcripts import Record, RunStore, TranscriptError
@@ -32,11 +33,28 @@ __all__ = ["Line", "Number", "Why", "config_of", "outline", "why"]
 
 
 def config_of(run: Path) -> tuple[Config | None, str]:
-    """Return a run's configuration; None, and why in one line, where there is none that can be read."""
+    """Return a run's configuration; None, and why in one line, where there is none that can be read.
+
+    A run made elsewhere may name any code as its peer rule: to look at it loads none, unless
+    ``DEBATE_OWN_CODE=1`` is set.
+    """
     try:
+        if not os.environ.get("DEBATE_OWN_CODE"):
+            _refuse_own_rule(run)
         return read_run_config(run), ""
     except ConfigError as error:
         return None, f"no configuration, so only what is stored is shown: {error}"
+
+
+def _refuse_own_rule(run: Path) -> None:
+    path = run / "config.toml"
+    rewards = read_toml(path).get("rewards") if path.is_file() else None
+    rule = rewards.get("peer") if isinstance(rewards, dict) else None
+    if isinstance(rule, str) and ":" in rule:
+        raise ConfigError(
+            f"{path}: rewards.peer={rule!r} names code, which is not loaded to look at a run; "
+            "DEBATE_OWN_CODE=1 loads it"
+        )
 
 
 def why(store: RunStore, config: Config | None, id: str, turn: TurnId, *, note: str = "") -> Why:

@@ -436,3 +436,17 @@ def test_what_a_model_wrote_cannot_drive_the_terminal(tmp_path):
     print_why(explained(tmp_path, config, "0.0", A), Paper(out))
     assert "<U+001B>[2J<U+202E>" in out.getvalue()
     assert all(c == "\n" or c.isprintable() for c in out.getvalue())
+
+
+def test_to_look_at_a_run_runs_no_code_that_it_names(tmp_path, monkeypatch):
+    ran = tmp_path / "ran"
+    (tmp_path / "theirs.py").write_text(f"open({str(ran)!r}, 'w')\ndef rule(votes, *, alpha): return {{}}\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "config.toml").write_text('[model]\nname_or_path = "m"\n[rewards]\npeer = "theirs:rule"\n')
+    config, note = config_of(tmp_path)
+    assert config is None
+    assert "rewards.peer='theirs:rule' names code" in note
+    assert not ran.exists()
+    monkeypatch.setenv("DEBATE_OWN_CODE", "1")
+    assert config_of(tmp_path)[0] is not None
+    assert ran.exists()
