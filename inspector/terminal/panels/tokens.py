@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
+from inspector.safe import safe
 from inspector.terminal.columns import padded
 from inspector.terminal.style import FAINT, heading, line, number
-from inspector.terminal.visible import visible
 from inspector.views.tokens import TokenPiece, TokenView
 
 MOST = 20_000
@@ -40,4 +40,4 @@ def _rows(tokens: tuple[TokenPiece, ...]) -> Iterator[str]:
 
 def _shown(text: str) -> str:
     r"""Return a token's text on one line, in quotes that show its blanks."""
-    return "'" + visible(text[:200].replace("\n", "\\n")) + "'"
+    return "'" + safe(text[:200].replace("\n", "\\n")) + "'"
