@@ -17,7 +17,8 @@ class Ask(ModalScreen[str | None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", show=False)]
     CSS = """
     Ask { align: center middle; background: transparent; }
-    #ask { width: 70; max-width: 95%; height: 5; border: round $foreground; padding: 0 1; background: $background; }
+    #ask { width: 70; max-width: 95%; height: 5; border: round $foreground; padding: 0 1; }
+    #ask { background: $background; }
     #ask Input, #ask Input:focus { border: none; height: 1; padding: 0; }
     """
 

@@ -46,13 +46,12 @@ class DebateFace(Face):
     #problem { height: auto; max-height: 2; padding: 0 1; }
     #panel_name { height: 1; padding: 0 1; }
     #halves { height: 1fr; }
-    #halves Lines { padding: 0 0 0 1; }
     #side { display: none; width: 2fr; border-left: vkey $foreground; }
     #main { width: 3fr; }
     .-wide #side { display: block; }
     """
-    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [(0, "-narrow"), (120, "-wide")]
-    keys = "arrows turn  Space scroll  v votes  w why  p parse  n/N match  Esc back  ? all keys"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]  # noqa: RUF012  # as Screen declares it
+    keys = "arrows turn  v votes  w why  p parse  n/N match  Esc back  ? all keys"
 
     def __init__(self, opened: Opened, id: str, matches: Matches) -> None:
         super().__init__()
@@ -118,7 +117,7 @@ class DebateFace(Face):
             return
         name, read = PANELS[self._panel]
         about = f"{name}  agent {turn.agent + 1}, round {turn.round + 1}"
-        self.query_one("#panel_name", Static).update(line((f"── {about} ", FAINT), ("─" * 200, FAINT)))
+        self.query_one("#panel_name", Static).update(line((f"── {about} ──", FAINT)))
         self.load("panel", lambda: read(debate, turn, folded), self._filled)
         self.query_one("#side", Lines).show(_side(debate, turn))
 
@@ -207,4 +206,7 @@ def save(debate: Debate, path: str) -> str:
 
 
 def _side(debate: Debate, turn: TurnId) -> Shown:
-    return [*chosen_votes(debate.graphs, debate.view, turn.agent, turn.round), *vote_lines(debate.view, debate.graphs)]
+    return [
+        *chosen_votes(debate.graphs, debate.view, turn.agent, turn.round),
+        *vote_lines(debate.view, debate.graphs),
+    ]

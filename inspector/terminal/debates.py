@@ -47,7 +47,7 @@ class DebateList(Listing[DebateRow]):
         return (
             ("•", "bold") if item.id in self.fresh else "",
             item.id,
-            one_line(item.problem.id, 40),
+            tail(one_line(item.problem.id, 200), 12),
             (f"{sign} {item.winner}", style),
             f"{first}→{last}",
             share(facts.judge),
@@ -56,6 +56,15 @@ class DebateList(Listing[DebateRow]):
             signs(item),
             (one_line(item.problem.question, 200), FAINT),
         )
+
+
+def tail(text: str, most: int) -> str:
+    """Return the end of a text, which is where ids differ.
+
+    >>> tail("MATH/algebra/2477", 8)
+    '…ra/2477'
+    """
+    return text if len(text) <= most else "…" + text[1 - most :]
 
 
 def signs(row: DebateRow) -> str:
@@ -125,13 +134,21 @@ class Debates(Face):
 
     def _start(self, matches: Matches) -> None:
         store = self.opened.store
-        self.load("page", lambda: store.debates(matches.filter, newest=matches.newest, limit=PAGE), self._show)
+        self.load(
+            "page", lambda: store.debates(matches.filter, newest=matches.newest, limit=PAGE), self._show
+        )
         self.load("count", lambda: store.count(matches.filter), self._counted)
 
     def _show(self, rows: list[DebateRow]) -> None:
         self._complete = len(rows) < PAGE
         self.list.show(rows)
-        self.say("" if rows else "no debate meets this filter: / changes it" if self.matches.filter else "no debates yet")
+        self.say(
+            ""
+            if rows
+            else "no debate meets this filter: / changes it"
+            if self.matches.filter
+            else "no debates yet"
+        )
 
     def _counted(self, count: int) -> None:
         self.count = count
@@ -164,7 +181,11 @@ class Debates(Face):
         if not added:
             return
         matches, store = self.matches, self.opened.store
-        self.opened.with_text(self, matches.filter, lambda: self.load("count", lambda: store.count(matches.filter), self._counted))
+        self.opened.with_text(
+            self,
+            matches.filter,
+            lambda: self.load("count", lambda: store.count(matches.filter), self._counted),
+        )
         if not self.matches.newest:
             if self._complete:
                 self._read_on(fresh=True)

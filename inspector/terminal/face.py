@@ -30,10 +30,6 @@ class Face(Screen[str | None]):
         Binding("q", "app.quit", show=False),
         Binding("question_mark,f1", "help", show=False),
     ]
-    CSS = """
-    #title { height: 1; text-style: reverse; padding: 0 1; }
-    #last { height: 1; padding: 0 1; }
-    """
     keys: ClassVar[str] = ""
 
     def compose(self) -> ComposeResult:

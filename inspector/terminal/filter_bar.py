@@ -35,7 +35,10 @@ class FilterBar(Vertical):
 
     def compose(self) -> ComposeResult:
         """Lay out the line."""
-        yield Static(line(("filter, as in winner:wrong flip:CW text:\"\\boxed\" (docs/transcripts.md)", FAINT)), markup=False)
+        yield Static(
+            line(('filter, as in winner:wrong flip:CW text:"\\boxed" (docs/transcripts.md)', FAINT)),
+            markup=False,
+        )
         yield Input(id="filter_input", highlighter=None, compact=True)
         yield Static(id="filter_error", markup=False)
 

@@ -18,7 +18,7 @@ from inspector.terminal.style import CHOSEN, FAINT, STRONG, letter, line
 from inspector.terminal.visible import one_line
 from inspector.views.debate import DebateView, TurnView
 
-NAME, CELL, MOST_AGENTS = 18, 13, 8
+NAME, CELL, MOST_AGENTS = 22, 13, 8
 """Cells of a name, the fewest of a turn, and the most agents in sight at once."""
 
 
@@ -123,7 +123,7 @@ class Grid(Widget, can_focus=True):
 
 
 def cell(turn: TurnView | None, *, winner: bool) -> tuple[str, str]:
-    """Return what stands for a turn, and its style: letter, ★ for the voted winner, answer, ! for failures."""
+    """Return what stands for a turn, and its style: letter, ★ the voted winner, ! failures, answer."""
     if turn is None:
         return "", FAINT
     sign, style = letter(turn.correct)

@@ -89,5 +89,9 @@ def help_lines() -> Sequence[Text]:
     """Return the keys by where they work."""
     lines: list[Text] = []
     for place, keys in KEYS:
-        lines += [heading(place), *(line((f"{key:<18}", STRONG), (about, FAINT)) for key, about in keys), line("")]
+        lines += [
+            heading(place),
+            *(line((f"{key:<18}", STRONG), (about, FAINT)) for key, about in keys),
+            line(""),
+        ]
     return lines

@@ -94,19 +94,17 @@ class Listing(ScrollView, Generic[Item], can_focus=True):
         style = self.rich_style
         place = self.scroll_offset.y + y - 1
         if y == 0:
-            return self._strip(head(self._fit), style)
+            return self._strip(head(self._fit), " ", style, Style.null())
         if not 0 <= place < len(self.items):
             return Strip.blank(self.size.width, style)
-        chosen = Style.parse(CHOSEN) if place == self.cursor and self.has_focus else Style.null()
-        return self._strip(body(self._fit, self.cells(self.items[place])), style, chosen, place == self.cursor)
+        row, here = body(self._fit, self.cells(self.items[place])), place == self.cursor
+        over = Style.parse(CHOSEN) if here and self.has_focus else Style.null()
+        return self._strip(row, "›" if here else " ", style, over)
 
-    def _strip(
-        self, row: Text, style: Style, over: Style = Style.null(), here: bool = False  # noqa: B008
-    ) -> Strip:
-        mark = Text("›" if here else " ", end="")
-        width = self.size.width
-        strip = Strip((mark + row).render(self.app.console)).apply_style(style)
-        return strip.adjust_cell_length(width, style).apply_style(over) if over else strip.adjust_cell_length(width, style)
+    def _strip(self, row: Text, mark: str, style: Style, over: Style) -> Strip:
+        strip = Strip((Text(mark, end="") + row).render(self.app.console)).apply_style(style)
+        strip = strip.adjust_cell_length(self.size.width, style)
+        return strip.apply_style(over) if over else strip
 
     def _into_sight(self) -> None:
         region = Region(0, self.cursor, 1, 2)

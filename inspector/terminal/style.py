@@ -43,12 +43,15 @@ def heading(words: str, note: str = "") -> Text:
 
 
 def number(value: float | None, form: str = ".3g", none: str = "–") -> str:
-    """Return a number as a table shows it.
+    """Return a number as a table shows it; what rounds to zero has no minus.
 
-    >>> number(0.25), number(None), number(-0.0, "+.2f")
+    >>> number(0.25), number(None), number(-1e-9, "+.2f")
     ('0.25', '–', '+0.00')
     """
-    return none if value is None else format(value + 0.0, form)
+    if value is None:
+        return none
+    shown = format(value, form)
+    return format(0.0, form) if shown.startswith("-") and float(shown) == 0 else shown
 
 
 def share(value: float | None) -> str:

@@ -16,14 +16,19 @@ def parse_lines(
     found: TurnForensics | None, changes: Sequence[FieldChange], others: Sequence[TurnForensics]
 ) -> list[Text | str]:
     """Return the failures of the chosen turn, what parsing it again changes, and where else there are any."""
-    lines: list[Text | str] = [heading("what could not be read", "" if found else "all of this turn was read")]
+    lines: list[Text | str] = [
+        heading("what could not be read", "" if found else "all of this turn was read")
+    ]
     for failure in found.failures if found else ():
         lines += _failure(failure)
     note = f"{len(changes)} fields change" if changes else "the same as is stored"
     lines += ["", heading("parsed again today", note)]
     for change in changes:
         lines.append(line((change.field, STRONG)))
-        lines += [line(f"  {name} {one_line(value)}") for name, value in (("stored", change.stored), ("now   ", change.now))]
+        lines += [
+            line(f"  {name} {one_line(value)}")
+            for name, value in (("stored", change.stored), ("now   ", change.now))
+        ]
     lines += ["", heading("other turns", "" if others else "every other turn was read in full")]
     for one in others:
         reasons = ", ".join(failure.reason.value.replace("_", " ") for failure in one.failures)
@@ -32,9 +37,17 @@ def parse_lines(
 
 
 def _failure(failure: FailureView) -> list[Text | str]:
-    place = "" if failure.line is None else f"line {failure.line}, column {failure.column}, character {failure.offset}"
+    place = (
+        ""
+        if failure.line is None
+        else f"line {failure.line}, column {failure.column}, character {failure.offset}"
+    )
     lines: list[Text | str] = [
-        line((failure.reason.value.replace("_", " "), DOUBT), f"  {one_line(failure.detail, 200)}", (f"  {place}", FAINT)),
+        line(
+            (failure.reason.value.replace("_", " "), DOUBT),
+            f"  {one_line(failure.detail, 200)}",
+            (f"  {place}", FAINT),
+        ),
         line((failure.rule, FAINT)),
     ]
     return [*lines, *(_excerpt(failure.excerpt) if failure.excerpt else ()), ""]

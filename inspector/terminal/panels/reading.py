@@ -69,7 +69,9 @@ def parse_panel(debate: Debate, turn: TurnId, folded: bool) -> Shown:
     held = [one for one in debate.record.debate.turns if one.id == turn]
     changes = reparsed(debate.record, held[0]) if held else ()
     return parse_lines(
-        next((one for one in found if one.id == turn), None), changes, [one for one in found if one.id != turn]
+        next((one for one in found if one.id == turn), None),
+        changes,
+        [one for one in found if one.id != turn],
     )
 
 

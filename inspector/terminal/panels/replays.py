@@ -28,7 +28,9 @@ def replay_lines(found: Sequence[tuple[str, Sequence[str], DebateReplay | None]]
 def _debate(debate: DebateReplay | None) -> list[Text]:
     if debate is None:
         return [line(("this debate is not in it", FAINT))]
-    differs = [line(("what is stored is not what the run's own scheme gives", DOUBT))] if debate.differs else []
+    differs = (
+        [line(("what is stored is not what the run's own scheme gives", DOUBT))] if debate.differs else []
+    )
     heads = "".join(padded(name, CELL) for name in ADVANTAGES)
     rows = [line((padded("advantage: as paid → replayed", 30) + heads, FAINT))]
     for turn in debate.turns:
@@ -51,14 +53,19 @@ def summary_lines(found: ReplayComparison) -> list[Text | str]:
     """Return what a replay changed, by stream and by cell."""
     lines: list[Text | str] = [
         heading(one_line(found.name, 60), one_line(" ".join(found.overrides) or "the run's own scheme")),
-        line(f"{found.changed:,} of {found.debates:,} debates change" + (f", filter {one_line(found.filter)}" if found.filter else "")),
+        line(
+            f"{found.changed:,} of {found.debates:,} debates change"
+            + (f", filter {one_line(found.filter)}" if found.filter else "")
+        ),
     ]
     if found.differ:
-        told = f"{found.differ:,} of {found.checked:,} debates are stored otherwise than the run's own scheme gives"
+        told = f"{found.differ:,} of {found.checked:,} debates: stored is not what the run's own scheme gives"
         lines.append(line((told, DOUBT)))
     if found.damaged_lines:
         lines.append(line((f"{found.damaged_lines:,} damaged lines", DOUBT)))
-    heads = f"{'':<34}{'turns':>7} {'sign':>6} {'came':>6} {'went':>6} {'before':>8} {'after':>8} {'moved':>8}"
+    heads = (
+        f"{'':<34}{'turns':>7} {'sign':>6} {'came':>6} {'went':>6} {'before':>8} {'after':>8} {'moved':>8}"
+    )
     lines += ["", heading("advantages"), line((heads, FAINT)), *map(_stream, found.streams), ""]
     return [*lines, heading("by persona and round"), line((heads, FAINT)), *map(_stream, found.cells)]
 

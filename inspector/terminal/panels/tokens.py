@@ -35,7 +35,8 @@ def token_lines(found: TokenView) -> list[Text | str]:
 def _rows(tokens: tuple[TokenPiece, ...]) -> Iterator[str]:
     for token in tokens:
         weights = f"{number(token.advantage, '+.3f'):>9}  {number(token.logprob, '.3f'):>8}"
-        yield f"{token.place:>6}  {padded(token.section, 10)}  {token.stream:<9}  {weights}  {_shown(token.text)}"
+        whose = f"{padded(token.section, 10)}  {token.stream:<9}"
+        yield f"{token.place:>6}  {whose}  {weights}  {_shown(token.text)}"
 
 
 def _shown(text: str) -> str:

@@ -10,7 +10,7 @@ from rich.text import Text
 from inspector.terminal.grid import round_name
 from inspector.terminal.style import DOUBT, FAINT, JUDGE, STRONG, heading, letter, line, number
 from inspector.terminal.visible import one_line, visible_lines
-from inspector.views.debate import DebateView, TurnView
+from inspector.views.debate import DebateView, Numbers, TurnView
 
 MOST = 20_000
 """So many characters of a turn are shown at once; ``whole`` has them all."""
@@ -22,7 +22,7 @@ def turn_lines(view: DebateView, turn: TurnView | None, *, folded: bool = True) 
     """Return a turn's lines; ``folded``: thinking is one line."""
     if turn is None:
         return [line(("no turn was held here", FAINT))]
-    lines: list[Text | str] = [_who(view, turn), _paid(turn), ""]
+    lines: list[Text | str] = [_who(view, turn), *_paid(turn), ""]
     left = MOST
     for piece in turn.pieces:
         text = piece.of(turn.text)
@@ -55,13 +55,19 @@ def _who(view: DebateView, turn: TurnView) -> Text:
     return line((name, STRONG), f"  {round_name(view, turn.id.round)}", *grade, *answer, *winner)
 
 
-def _paid(turn: TurnView) -> Text:
-    told = [f"{name} {number(turn.rewards[name], '+.2f')}" for name in ("peer", "truth", "judge", "format")]
-    gained = [f"{name} {number(turn.advantages[name], '+.2f')}" for name in ("generator", "judge")]
-    tokens = "" if turn.tokens is None else f"{turn.tokens:,} tokens"
+def _paid(turn: TurnView) -> list[Text]:
+    """Return what the turn earned, and how long it was."""
+    tokens = "" if turn.tokens is None else f"  {turn.tokens:,} tokens"
     cut = ("  cut off", DOUBT) if turn.stop_reason == "length" else ""
-    bad = (f"  {len(turn.failures)} not readable (p)", DOUBT) if turn.failures else ""
-    return line(("reward " + " ".join(told) + " | advantage " + " ".join(gained), FAINT), (f"  {tokens}", FAINT), cut, bad)
+    bad = (f"  {len(turn.failures)} not read (p)", DOUBT) if turn.failures else ""
+    return [
+        line(("reward     " + _named(turn.rewards, ("peer", "truth", "judge", "format")), FAINT), cut, bad),
+        line(("advantage  " + _named(turn.advantages, ("generator", "judge", "format")) + tokens, FAINT)),
+    ]
+
+
+def _named(numbers: Numbers, names: Sequence[str]) -> str:
+    return "  ".join(f"{name} {number(numbers[name], '+.2f')}" for name in names)
 
 
 def whole(text: str) -> Sequence[str]:
@@ -75,14 +81,25 @@ def problem_lines(view: DebateView) -> list[Text | str]:
     facts = (("source", problem.source), ("level", problem.level), ("kind", problem.kind))
     named = "  ".join(f"{name} {one_line(value, 60)}" for name, value in facts if value)
     lines: list[Text | str] = [heading("problem", one_line(problem.id, 60)), *_section(problem.question, "")]
-    lines += [line(f"  {chr(65 + place % 26)} {one_line(choice)}") for place, choice in enumerate(problem.choices)]
+    lines += [
+        line(f"  {chr(65 + place % 26)} {one_line(choice)}") for place, choice in enumerate(problem.choices)
+    ]
     gold = "nobody knows" if problem.answer is None else one_line(problem.answer)
     lines += [line(("right answer ", FAINT), gold), line((named, FAINT)), "", heading("agents")]
     for agent, persona in enumerate(view.personas):
-        lines.append(line((f"{agent + 1} {one_line(persona.name)}", STRONG), (f"  T {persona.temperature:g}", FAINT)))
+        lines.append(
+            line((f"{agent + 1} {one_line(persona.name)}", STRONG), (f"  T {persona.temperature:g}", FAINT))
+        )
         lines += _section(persona.instructions, FAINT)
     seconds = "" if view.seconds is None else f", {view.seconds:.1f} s"
-    lines += ["", line((f"step {view.step}, policy version {view.policy_version}, seed {view.seed}{seconds}", FAINT))]
+    lines += [
+        "",
+        line((f"step {view.step}, policy version {view.policy_version}, seed {view.seed}{seconds}", FAINT)),
+    ]
     for summary in view.summaries:
-        lines += ["", heading(f"summary shown in round {summary.round + 1}"), *_section(summary.text[:MOST], "")]
+        lines += [
+            "",
+            heading(f"summary shown in round {summary.round + 1}"),
+            *_section(summary.text[:MOST], ""),
+        ]
     return lines

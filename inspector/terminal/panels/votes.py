@@ -14,7 +14,7 @@ from inspector.views.debate import DebateView
 from inspector.views.graph import Arrow, RoundGraph
 
 CELL, NAME = 6, 26
-SIGNS = "✓ right  ✗ wrong  ? truth does not decide  = tie  ↻ in a cycle  – does not count"
+SIGNS = "✓ right  ✗ wrong  ? undecidable  = tie  ↻ in a cycle  – does not count"
 
 
 def vote_lines(view: DebateView, graphs: Sequence[RoundGraph]) -> list[Text | str]:
@@ -82,7 +82,11 @@ def _arrow(graph: RoundGraph, arrow: Arrow) -> Text:
     note = f"  does not count: {arrow.dropped.replace('_', ' ')}" if arrow.dropped else ""
     circle = "  ↻" if arrow.in_cycle else ""
     return line(
-        (sign, style), f" {padded(judge, 9)} {padded(vote, 8)}", (circle, STRONG), (note, DOUBT), ("  " + one_line(arrow.line, 200), FAINT)
+        (sign, style),
+        f" {padded(judge, 9)} {padded(vote, 8)}",
+        (circle, STRONG),
+        (note, DOUBT),
+        ("  " + one_line(arrow.line, 200), FAINT),
     )
 
 
@@ -101,4 +105,3 @@ def chosen_votes(graphs: Sequence[RoundGraph], view: DebateView, agent: int, rou
     for graph, arrow in given:
         lines.append(_arrow(graph, arrow))
     return [*lines, ""]
-

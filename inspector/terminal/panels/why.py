@@ -25,4 +25,6 @@ def why_lines(found: Why) -> list[Text | str]:
 def _line(one: Line) -> Text:
     quote = f"  “{one_line(one.quote, 200)}”" if one.quote else ""
     indent = "  " * max(0, one.depth - 1)
-    return line(indent, (one_line(one.text), TITLE if one.depth == 0 else ""), (quote, FAINT), MATCHES[one.matches])
+    return line(
+        indent, (one_line(one.text), TITLE if one.depth == 0 else ""), (quote, FAINT), MATCHES[one.matches]
+    )
