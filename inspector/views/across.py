@@ -1,4 +1,4 @@
-"""One problem across the steps of a run and the checkpoints that were evaluated, and two of its debates compared."""
+"""One problem across the steps of a run and its evaluated checkpoints, and two of its debates compared."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Across:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TextPiece:
     """Words that both texts have (" "), that only the first has ("-") or only the second ("+")."""
 
     mark: str
@@ -51,14 +51,14 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class TurnDifference:
-    """One turn in both debates. ``pieces``: the texts word by word; ``cut``: only the beginnings are compared.
+    """One turn in both debates. ``pieces``: the texts word by word; ``cut``: only their beginnings.
 
     ``answers`` and ``grades`` are before and after; a turn that one debate lacks has None there.
     """
 
     turn: TurnId
     personas: tuple[str | None, str | None]
-    pieces: tuple[Piece, ...]
+    pieces: tuple[TextPiece, ...]
     cut: bool
     alike: float
     answers: tuple[str | None, str | None]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Fixture:
-    """A debate, the reward scheme that it was scored with, and where it is from. What is expected is in the record."""
+    """A debate, the scheme that it was scored with, and where it is from; the record has what is expected."""
 
     record: Record
     rewards: RewardConfig

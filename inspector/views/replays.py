@@ -1,4 +1,4 @@
-"""The replays of a run (``debate replay``): what another scheme would have paid, in sum and debate by debate."""
+"""The replays of a run (``debate replay``): what another scheme would have paid, in sum and each debate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from debate.types import TurnId
 
 @dataclass(frozen=True, slots=True)
 class ReplayName:
-    """A replay's folder name, its overrides, debates and how many changed; ``problem``: why it cannot be read."""
+    """A replay's folder, its overrides, debates and how many changed; ``problem``: why it cannot be read."""
 
     name: str
     overrides: tuple[str, ...]
@@ -23,7 +23,7 @@ class ReplayName:
 
 @dataclass(frozen=True, slots=True)
 class StreamChange:
-    """Advantages of one stream; persona and round are None for all of them. Shares and means as in replay.json."""
+    """Advantages of one stream, of one persona and round or of all; shares and means as in replay.json."""
 
     stream: str
     turns: int

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from debate.types import TurnId
 from transcripts import Correct
 
-_FIGURE = re.compile(r"\d+(?:\.\d+)?(?:e-?\d+)?")
+_FIGURE = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 Result: TypeAlias = Literal["won", "lost", "tie"]
 
 
@@ -178,7 +178,7 @@ class Member:
 class StreamWhy:
     """One stream's advantage before its weights.
 
-    ``members``: the turns that are compared, those without a value left out. ``centre`` is what is taken off
+    ``members``: the turns that matter for each other, those without a value left out. ``centre`` is taken off
     (a mean, the mean of the others, the running mean), ``spread`` what divides; None where nothing does.
     """
 
@@ -232,8 +232,8 @@ class Why:
 class Line:
     """A line of the explanation, for faces that show it as an outline.
 
-    ``depth``: 0 for a heading. ``text`` and ``quote`` may hold a model's words: escape them. ``matches`` is the badge of
-    the line's number. ``opens``: a debate and a turn to go to.
+    ``depth``: 0 for a heading. ``text`` and ``quote`` may hold a model's words: escape them. ``matches`` is
+    the badge of the line's number. ``opens``: a debate and a turn to go to.
     """
 
     depth: int
@@ -241,4 +241,3 @@ class Line:
     quote: str = ""
     matches: bool | None = None
     opens: tuple[str, TurnId] | None = None
-    numbers: tuple[Number, ...] = field(default=())
