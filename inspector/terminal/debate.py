@@ -12,7 +12,7 @@ from textual.widgets import Static
 
 from debate.types import TurnId
 from inspector.terminal.face import Face
-from inspector.terminal.grid import Grid
+from inspector.terminal.grid import Grid, round_name
 from inspector.terminal.lines import Lines
 from inspector.terminal.opened import Matches, Opened
 from inspector.terminal.pager import Pager
@@ -24,6 +24,8 @@ from inspector.terminal.visible import one_line
 from transcripts import DebateRow
 
 HOME = "m"
+WIDE = 120
+"""From so many columns on, the votes stand beside the text."""
 
 
 class DebateFace(Face):
@@ -48,9 +50,8 @@ class DebateFace(Face):
     #halves { height: 1fr; }
     #side { display: none; width: 2fr; border-left: vkey $foreground; }
     #main { width: 3fr; }
-    .-wide #side { display: block; }
+    #halves.-wide #side { display: block; }
     """
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]  # noqa: RUF012  # as Screen declares it
     keys = "arrows turn  v votes  w why  p parse  n/N match  Esc back  ? all keys"
 
     def __init__(self, opened: Opened, id: str, matches: Matches) -> None:
@@ -107,6 +108,11 @@ class DebateFace(Face):
         self.retitle()
         self._read()
 
+    def retitle(self) -> None:
+        """Fit title and halves to the width."""
+        super().retitle()
+        self.query_one("#halves").set_class(self.app.size.width >= WIDE, "-wide")
+
     def on_grid_moved(self) -> None:
         """Show the chosen turn in the lower half."""
         self._read()
@@ -116,7 +122,8 @@ class DebateFace(Face):
         if debate is None:
             return
         name, read = PANELS[self._panel]
-        about = f"{name}  agent {turn.agent + 1}, round {turn.round + 1}"
+        where = round_name(debate.view, turn.round)
+        about = f"{name}  agent {turn.agent + 1}, {where} (turn {turn.agent}.{turn.round})"
         self.query_one("#panel_name", Static).update(line((f"── {about} ──", FAINT)))
         self.load("panel", lambda: read(debate, turn, folded), self._filled)
         self.query_one("#side", Lines).show(_side(debate, turn))

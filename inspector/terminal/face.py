@@ -26,7 +26,7 @@ class Face(Screen[str | None]):
     """One screen. Subclasses give ``body``, ``place`` and ``keys``."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,backspace,left,h", "back", show=False),
+        Binding("escape,backspace,left", "back", show=False),
         Binding("q", "app.quit", show=False),
         Binding("question_mark,f1", "help", show=False),
     ]

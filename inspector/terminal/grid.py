@@ -26,10 +26,10 @@ class Grid(Widget, can_focus=True):
     """One cell a turn; the chosen one is reversed. Arrows choose."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1, 0)", show=False),
-        Binding("down,j", "move(1, 0)", show=False),
-        Binding("left,h", "move(0, -1)", show=False),
-        Binding("right,l", "move(0, 1)", show=False),
+        Binding("up", "move(-1, 0)", show=False),
+        Binding("down", "move(1, 0)", show=False),
+        Binding("left", "move(0, -1)", show=False),
+        Binding("right", "move(0, 1)", show=False),
     ]
     DEFAULT_CSS = "Grid { height: auto; padding: 0 1; }"
 

@@ -19,7 +19,7 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         (
             ("Enter, →", "go in"),
             ("Esc, Backspace, ←", "go out"),
-            ("↑ ↓, j k", "move by a row; PgUp PgDn, b Space by a page; Home End"),
+            ("↑ ↓", "move by a row (in lists also j k); PgUp PgDn or b Space by a page; Home End"),
             ("?", "these keys"),
             ("q", "quit"),
         ),

@@ -31,8 +31,8 @@ class Lines(ScrollView, can_focus=True):
     """Shows lines, broken at the widget's width; their text is escaped already (``visible``)."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "go(-1)", show=False),
-        Binding("down,j", "go(1)", show=False),
+        Binding("up", "go(-1)", show=False),
+        Binding("down", "go(1)", show=False),
         Binding("pageup,b", "turn(-1)", show=False),
         Binding("pagedown,space", "turn(1)", show=False),
         Binding("home", "go(-1000000000)", show=False),

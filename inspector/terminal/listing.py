@@ -32,7 +32,7 @@ class Listing(ScrollView, Generic[Item], can_focus=True):
         Binding("pagedown,space", "page(1)", show=False),
         Binding("home,g", "move(-1000000000)", show=False),
         Binding("end,G", "move(1000000000)", show=False),
-        Binding("enter,right,l", "choose", show=False),
+        Binding("enter,right", "choose", show=False),
     ]
     DEFAULT_CSS = "Listing { overflow-x: hidden; overflow-y: auto; scrollbar-gutter: stable; height: 1fr; }"
 

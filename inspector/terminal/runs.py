@@ -56,7 +56,7 @@ class Runs(Face):
 
     def place(self) -> str:
         """Return the folder."""
-        return str(self._path)
+        return self._path.resolve().name
 
     def told(self) -> str:
         """Return how many runs there are."""
