@@ -141,16 +141,16 @@ def test_debates_that_come_are_marked_and_the_cursor_stays(run, drive, add_step,
         await session.press("d", *(["o"] if newest else []), "down", "down")
         listed = session.app.screen.query_one(DebateList)
         before, row = listed.current.id, listed.cursor - listed.scroll_offset.y
-        add_step(run, 3, 4)
+        add_step(run, 3, 70)
         await session.app.look_again()
         await session.settle()
         assert listed.current.id == before
         assert listed.cursor - listed.scroll_offset.y == row
-        came = [f"3.{n}" for n in range(4)]
+        came = [f"3.{n}" for n in range(70)]
         ids = [row.id for row in listed.items]
-        assert ids == [row.id for row in session.app.opened[0].store.debates(newest=newest)]
+        assert ids == [row.id for row in session.app.opened[0].store.debates(newest=newest, limit=200)]
         assert listed.fresh == set(came)
-        assert "22 debates, 4 new" in session.text
+        assert "88 debates, 70 new" in session.text
         await session.press("home" if newest else "end")
         assert "•  3." in session.text
         await session.press("escape")
