@@ -192,10 +192,43 @@ def replay(
     json: Annotated[str | None, typer.Option(metavar="FILE", help="Also write the figures here.")] = None,
     overrides: Overrides = None,
 ) -> None:
-    """Pay a run's debates under another scheme (rewards.*, advantages.*): what changes. Needs no GPU."""
+    """Pay a run's debates under another scheme (rewards.*, advantages.*): what changes. Needs no GPU.
+
+    Exit code 1: what is stored is not what the run's own scheme gives.
+    """
     from commands.replay import Asked, run_replay
 
     run_replay(run, Asked(filter, steps, out, json), overrides or [])
+
+
+@app.command()
+def inspect(
+    run: Annotated[str, typer.Argument(help="The folder of a run, or a folder of runs.")],
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[ACTION] [ARGS]",
+            help="ls [FILTER], show ID..., grep WORDS [FILTER], or stats [FILTER]; ls if not given.",
+        ),
+    ] = None,
+    filter: Annotated[
+        str,
+        typer.Option(metavar="FILTER", help="Debates to look at, e.g. winner:wrong (docs/transcripts.md)."),
+    ] = "",
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="The most debates: of ls 50 if not given, of grep all.")
+    ] = None,
+    after: Annotated[
+        str | None, typer.Option(metavar="ID", help="ls: begin behind this debate, for the next page.")
+    ] = None,
+    newest: Annotated[bool, typer.Option("--newest", help="ls: the newest debates first.")] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="show: replies as written, with thinking.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON (docs/inspector.md).")] = False,
+) -> None:
+    """Look at a run's debates: find, list, show, search and count them."""
+    from commands.inspect import Asked, run_inspect
+
+    run_inspect(Asked(run, words or (), filter, limit, after, newest, raw, json))
 
 
 @app.command()
