@@ -48,11 +48,6 @@ def drop_reasons(poll: Poll) -> list[str]:
     return reasons
 
 
-def why_not(poll: Poll) -> list[str | None]:
-    """Return for each vote, in order, the reason for which it does not count; None for those that do."""
-    return [reason or None for reason in drop_reasons(poll)]
-
-
 def _refusal(vote: Vote, poll: Poll) -> str:
     """Return why the vote does not count, or "". Own work is named first: it is never in ``comparable``."""
     if vote.left == vote.right:
