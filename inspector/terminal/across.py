@@ -25,7 +25,7 @@ from transcripts import Correct
 COLUMNS = (
     Column("", 1),
     Column("debate", 16, left=True),
-    Column("version", 7),
+    Column("step", 5),
     Column("winner", 12, left=True),
     Column("grades, agent by agent", 24, left=True),
     Column("answers of the last round", 26, rest=True, need=1),
@@ -47,7 +47,7 @@ class HeldList(Listing[Held]):
         return (
             ("=", STRONG) if item.ref == self.here else "",
             one_line(item.ref, 40),
-            str(item.version),
+            str(item.step),
             _winner(item),
             " ".join("".join(letter(grade_name(cell))[0] for cell in row) for row in item.grades or ()),
             (answers, FAINT),
@@ -57,9 +57,9 @@ class HeldList(Listing[Held]):
 def _winner(item: Held) -> Cell:
     if item.winner is None:
         return ("· no votes", FAINT)
-    grade = grade_name(item.grades[item.winner][-1]) if item.grades else "ungraded"
-    sign, style = letter(grade)
-    return (f"{sign} agent {item.winner + 1}", style)
+    agent, round_ = item.winner.agent, item.winner.round
+    sign, style = letter(grade_name(item.grades[agent][round_]) if item.grades else "ungraded")
+    return (f"{sign} agent {agent + 1}", style)
 
 
 def grade_name(grade: Correct) -> Grade:
@@ -115,6 +115,9 @@ class AcrossFace(Face):
         """Show what differs."""
         held, here = self.query_one(HeldList).items[event.place], self.debate
         store = here.opened.store
+        if held.ref == here.id:
+            self.say("this is the debate where you came from")
+            return
 
         def lines() -> Sequence[Text | str]:
             return comparison_lines(compare(here.record, read(store, held.ref), (here.id, held.ref)))
@@ -122,12 +125,10 @@ class AcrossFace(Face):
         self.app.push_screen(Pager(f"{here.id} (-) and {held.ref} (+)", lines))
 
     def action_open(self) -> None:
-        """Open a debate of the run."""
+        """Open a debate, of training or of an evaluation."""
         from inspector.terminal.debate import DebateFace
 
         held = self.query_one(HeldList).current
-        if held is None or held.where != "training":
-            self.say("only debates of training can be opened; Enter shows what differs")
-        else:
+        if held is not None:
             problem = self.debate.view.problem.id.replace('"', '""')
             self.app.push_screen(DebateFace(self.debate.opened, held.ref, Matches(f'problem:"{problem}"')))

@@ -19,7 +19,7 @@ from inspector.terminal.pager import Pager
 from inspector.terminal.panels.reading import PANELS, Debate, Shown, read_debate
 from inspector.terminal.panels.turn import whole
 from inspector.terminal.panels.votes import chosen_votes, vote_lines
-from inspector.terminal.style import FAINT, STRONG, line
+from inspector.terminal.style import FAINT, STRONG, WRONG, line
 from inspector.terminal.visible import one_line
 from transcripts import DebateRow
 
@@ -125,12 +125,15 @@ class DebateFace(Face):
         where = round_name(debate.view, turn.round)
         about = f"{name}  agent {turn.agent + 1}, {where} (turn {turn.agent}.{turn.round})"
         self.query_one("#panel_name", Static).update(line((f"── {about} ──", FAINT)))
-        self.load("panel", lambda: read(debate, turn, folded), self._filled)
+        self.load("panel", lambda: read(debate, turn, folded), self._filled, self._not_read)
         self.query_one("#side", Lines).show(_side(debate, turn))
 
     def _filled(self, lines: Shown) -> None:
         self.say("")
         self.query_one("#main", Lines).show(lines)
+
+    def _not_read(self, error: str) -> None:
+        self._filled([line((one_line(error), WRONG))])
 
     def action_panel(self, key: str) -> None:
         """Ask something else of the turn; the same key again goes back to its message."""
@@ -197,19 +200,21 @@ class DebateFace(Face):
     def _save(self, path: str | None) -> None:
         if path and self.debate is not None:
             debate = self.debate
-            self.load("fixture", lambda: save(debate, path), lambda told: self.say(told))
+            self.load("fixture", lambda: save(debate, path), lambda test: self._saved(path, test))
+
+    def _saved(self, path: str, test: str) -> None:
+        self.app.push_screen(Pager(f"saved {path}; a test to put beside it:", lambda: whole(test)))
 
 
 def save(debate: Debate, path: str) -> str:
-    """Write a debate as a fixture and say so; ValueError where the file exists."""
+    """Write a debate as a fixture and return a test of it; ValueError where the file exists."""
     from pathlib import Path
 
     from inspector.views.fixture import save_fixture
     from inspector.views.reward import config_of
 
     config, _ = config_of(debate.opened.store.run)
-    save_fixture(Path(path), debate.record, config, source=f"{debate.opened.name} {debate.id}")
-    return f"saved {path}; docs/inspector.md has a test of it"
+    return save_fixture(Path(path), debate.record, config, source=f"{debate.opened.name} {debate.id}")
 
 
 def _side(debate: Debate, turn: TurnId) -> Shown:

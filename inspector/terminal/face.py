@@ -77,14 +77,24 @@ class Face(Screen[str | None]):
         shown = line((one_line(words), WRONG if wrong else "")) if words else line((self.keys, FAINT))
         self.query_one("#last", Static).update(shown)
 
-    def load(self, group: str, read: Callable[[], Found], then: Callable[[Found], None]) -> None:
-        """Read in a thread, then go on; a later ``load`` of the group takes the place of this one."""
+    def load(
+        self,
+        group: str,
+        read: Callable[[], Found],
+        then: Callable[[Found], None],
+        failed: Callable[[str], None] | None = None,
+    ) -> None:
+        """Read in a thread, then go on; a later ``load`` of the group takes the place of this one.
+
+        What cannot be read is told in one line, to ``failed`` or in the last row.
+        """
 
         async def run() -> None:
             try:
                 found = await asyncio.to_thread(read)
             except READING_ERRORS as error:
-                self.say(str(error).splitlines()[0] if str(error) else type(error).__name__, wrong=True)
+                told = str(error) or type(error).__name__
+                failed(told) if failed else self.say(told, wrong=True)
             else:
                 then(found)
 

@@ -14,7 +14,7 @@ from inspector.terminal.opened import Matches, Opened
 from inspector.terminal.panels.replays import summary_lines
 from inspector.terminal.style import DOUBT
 from inspector.terminal.visible import one_line
-from inspector.views.replays import ReplayComparison, ReplayName, read_replay, replays
+from inspector.views.replays import MostChanged, ReplayComparison, ReplayName, read_replay, replays
 
 COLUMNS = (
     Column("replay", 24, left=True),
@@ -76,15 +76,15 @@ class Replays(Face):
             self.app.push_screen(Replay(self.opened, item.name))
 
 
-class ChangedList(Listing[tuple[str, float]]):
+class ChangedList(Listing[MostChanged]):
     """The debates that change most."""
 
     def __init__(self, *, id: str) -> None:
         super().__init__(CHANGED, id=id)
 
-    def cells(self, item: tuple[str, float]) -> Sequence[Cell]:
+    def cells(self, item: MostChanged) -> Sequence[Cell]:
         """Return a debate's cells."""
-        return (item[0], f"{item[1]:.3f}", "")
+        return (one_line(item.id, 40), f"{item.change:.3f}", "")
 
 
 class Replay(Face):
@@ -127,5 +127,5 @@ class Replay(Face):
         """Open a debate."""
         from inspector.terminal.debate import DebateFace
 
-        id = self.query_one(ChangedList).items[event.place][0]
+        id = self.query_one(ChangedList).items[event.place].id
         self.app.push_screen(DebateFace(self.opened, id, Matches()))

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from inspector.terminal.panels.names import spelled
+from inspector.terminal.panels.names import of_round, spelled
 from inspector.terminal.style import DOUBT, FAINT, RIGHT, STRONG, WRONG, heading, letter, line
 from inspector.terminal.visible import one_line, visible_lines
-from inspector.views.across import Comparison, Piece, TurnDifference, VoteDifference
+from inspector.views.across import Comparison, TextPiece, TurnDifference, VoteDifference
 from inspector.views.debate import Grade
 from transcripts import Correct
 
-MARKS = {" ": "", "-": f"{WRONG} strike", "+": f"{RIGHT} underline"}
+MARKS = {" ": "", "-": WRONG, "+": RIGHT}
 SIGNS = {" ": ("", ""), "-": ("[-", "-]"), "+": ("{+", "+}")}
 """Words that one debate has alone stand between these, so that colour is not needed."""
 
@@ -32,13 +32,18 @@ def comparison_lines(found: Comparison) -> list[Text | str]:
             ("+}", RIGHT),
         )
     ]
-    lines += ["", heading("answers"), *(_answers(turn) for turn in found.turns)]
+    lines += ["", heading("answers"), *(_answers(turn) for turn in found.turns if _answered(turn))]
     lines += ["", heading("votes that differ", f"{found.same_votes} are the same")]
     lines += [_vote(vote) for vote in found.votes] or [line(("none", FAINT))]
     for turn in found.turns:
-        cut = ", the beginnings alone" if turn.cut else ""
+        cut = ", its middle not compared" if turn.cut else ""
         lines += ["", heading(spelled(turn.turn), f"{turn.alike:.0%} alike{cut}"), *_texts(turn.pieces)]
     return lines
+
+
+def _answered(turn: TurnDifference) -> bool:
+    """Return whether one of the debates had an answer due here: a final ballot has none."""
+    return any(turn.answers) or any(grade is not None for grade in turn.grades)
 
 
 def _answers(turn: TurnDifference) -> Text:
@@ -58,18 +63,15 @@ def _grade(grade: Correct) -> Grade:
 
 
 def _vote(vote: VoteDifference) -> Text:
-    sides = {
-        "first": f"for {spelled(vote.first)}",
-        "second": f"for {spelled(vote.second)}",
-        "tie": "tie",
-        None: "no vote",
-    }
-    pair = f"{spelled(vote.first)} or {spelled(vote.second)}"
-    told = f"  {sides.get(vote.before)} → {sides.get(vote.after)}"
-    return line((f"{vote.kind:<9}", STRONG), f"{spelled(vote.judge)} on {pair}:", told)
+    judge = f"judge {vote.judge.agent + 1} in round {vote.judge.round + 1}"
+    first, second = vote.first.agent + 1, of_round(vote.second, vote.first.round)
+    told = {"first": f"{first} > {second}", "second": f"{second} > {first}", "tie": f"{first} = {second}"}
+    before, after = ("no vote" if side is None else told[side] for side in (vote.before, vote.after))
+    about = f"  {judge} on round {vote.first.round + 1}:  {before} → {after}"
+    return line((f"{vote.kind:<8}", STRONG), about)
 
 
-def _texts(pieces: Sequence[Piece]) -> list[Text]:
+def _texts(pieces: Sequence[TextPiece]) -> list[Text]:
     whole = Text(end="")
     for piece in pieces:
         before, after = SIGNS[piece.mark]

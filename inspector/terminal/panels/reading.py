@@ -32,8 +32,10 @@ class Debate:
 
 
 def read_debate(opened: Opened, id: str) -> Debate:
-    """Read a debate; TranscriptError where it cannot be shown."""
-    record = open_debate(opened.store, id)
+    """Read a debate by its id, or an evaluation's by its ref; TranscriptError where it cannot be shown."""
+    from inspector.views.across import read
+
+    record = read(opened.store, id)
     return Debate(opened, id, record, debate_view(id, record), vote_graphs(record))
 
 

@@ -12,7 +12,7 @@ from inspector.terminal.visible import one_line
 from inspector.views.replays import DebateReplay, ReplayComparison, StreamChange
 
 ADVANTAGES = ("generator", "judge", "format")
-CELL = 20
+CELL, NAME = 20, 22
 
 
 def replay_lines(found: Sequence[tuple[str, Sequence[str], DebateReplay | None]]) -> list[Text | str]:
@@ -63,9 +63,8 @@ def summary_lines(found: ReplayComparison) -> list[Text | str]:
         lines.append(line((told, DOUBT)))
     if found.damaged_lines:
         lines.append(line((f"{found.damaged_lines:,} damaged lines", DOUBT)))
-    heads = (
-        f"{'':<34}{'turns':>7} {'sign':>6} {'came':>6} {'went':>6} {'before':>8} {'after':>8} {'moved':>8}"
-    )
+    shares = f"{'sign':>6} {'came':>6} {'went':>6}"
+    heads = f"{'':<{NAME}}{'turns':>7} {shares} {'before':>8} {'after':>8} {'moved':>8}"
     lines += ["", heading("advantages"), line((heads, FAINT)), *map(_stream, found.streams), ""]
     return [*lines, heading("by persona and round"), line((heads, FAINT)), *map(_stream, found.cells)]
 
@@ -75,4 +74,4 @@ def _stream(one: StreamChange) -> str:
     round_ = "" if one.round is None else f" r{one.round + 1}"
     shares = f"{share(one.flipped):>6} {share(one.gained):>6} {share(one.lost):>6}"
     means = f"{number(one.old, '+.3f'):>8} {number(one.new, '+.3f'):>8} {number(one.moved, '.3f'):>8}"
-    return f"{padded(one.stream + where + round_, 34)}{one.turns:>7,} {shares} {means}"
+    return f"{padded(one.stream + where + round_, NAME)}{one.turns:>7,} {shares} {means}"

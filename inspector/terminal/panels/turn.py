@@ -56,14 +56,15 @@ def _who(view: DebateView, turn: TurnView) -> Text:
 
 
 def _paid(turn: TurnView) -> list[Text]:
-    """Return what the turn earned, and how long it was."""
+    """Return what the turn earned, how long it was, and what went wrong."""
     tokens = "" if turn.tokens is None else f"  {turn.tokens:,} tokens"
-    cut = ("  cut off", DOUBT) if turn.stop_reason == "length" else ""
-    bad = (f"  {len(turn.failures)} not read (p)", DOUBT) if turn.failures else ""
-    return [
-        line(("reward     " + _named(turn.rewards, ("peer", "truth", "judge", "format")), FAINT), cut, bad),
+    lines = [
+        line(("reward     " + _named(turn.rewards, ("peer", "truth", "judge", "format")), FAINT)),
         line(("advantage  " + _named(turn.advantages, ("generator", "judge", "format")) + tokens, FAINT)),
     ]
+    wrong = ["cut off at its token limit"] if turn.stop_reason == "length" else []
+    wrong += [f"{len(turn.failures)} not read (p tells)"] if turn.failures else []
+    return [*lines, *([line(("!  " + ", ".join(wrong), DOUBT))] if wrong else [])]
 
 
 def _named(numbers: Numbers, names: Sequence[str]) -> str:
