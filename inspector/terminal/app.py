@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from importlib import import_module
 from pathlib import Path
 
 from textual.app import App
@@ -18,6 +19,11 @@ EVERY_S = 3.0
 """So often the run is looked at for debates that came."""
 
 
+def load_views() -> None:
+    """Import what a debate's screen needs, which takes a second, before it is asked for."""
+    import_module("inspector.terminal.debate")
+
+
 class Inspector(App[None]):
     """Looks at the run at a path, or at the runs in a folder.
 
@@ -30,7 +36,7 @@ class Inspector(App[None]):
     CSS = """
     Screen { background: ansi_default; color: ansi_default; }
     Face > #title { height: 1; text-style: reverse; padding: 0 1; }
-    Face > #last { height: 1; padding: 0 1; }
+    Face > #last { height: auto; max-height: 4; padding: 0 1; }
     Lines, Listing { scrollbar-size-vertical: 1; scrollbar-background: ansi_default; }
     Lines { padding: 0 1; }
     """
@@ -53,6 +59,7 @@ class Inspector(App[None]):
             self.push_screen(Runs(self._path, self._found))
         if self._every_s is not None:
             self.set_interval(self._every_s, self._look)
+        self.run_worker(asyncio.to_thread(load_views), group="views")
 
     def take(self, opened: Opened) -> None:
         """Keep a run that was opened, to close it in the end; those before are closed."""

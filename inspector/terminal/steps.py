@@ -110,18 +110,17 @@ class Steps(Face):
 
     def _read(self) -> None:
         store = self.opened.store
-        self.load("steps", lambda: [store.overall(), *store.steps()], self._show)
-        self.load("damage", lambda: store.damage, self._damaged)
+        self.load("steps", lambda: ([store.overall(), *store.steps()], store.damage), self._show)
 
-    def _show(self, rows: list[StepRow]) -> None:
+    def _show(self, found: tuple[list[StepRow], list[str]]) -> None:
+        rows, damage = found
         self._reading = False
         self.list.show(rows, cursor=self.list.cursor)
-        self.say("" if len(rows) > 1 else "no debate yet: the run has just begun, or holds none")
-        self.retitle()
-
-    def _damaged(self, damage: list[str]) -> None:
         if damage:
-            self.say(f"{len(damage)} pieces cannot be read; {damage[0]}", wrong=True)
+            self.say(f"{len(damage)} cannot be read: {damage[0]}", wrong=True)
+        else:
+            self.say("" if len(rows) > 1 else "no debate yet: the run has just begun, or holds none")
+        self.retitle()
 
     def look_again(self, added: int) -> None:
         """Read the figures again."""
