@@ -89,7 +89,9 @@ def _act(asked: Asked, action: str, rest: list[str], store: RunStore, paper: Pap
             raise ValueError("grep: name the words to look for; a FILTER may follow")
         _index_text(store)
         filter = _both(asked.filter, rest[1:])
-        print_matches(store, paper, rest[0], filter, limit=asked.limit, as_json=asked.json)
+        found = print_matches(store, paper, rest[0], filter, limit=asked.limit, as_json=asked.json)
+        paper.stream.flush()
+        print(f"found {found} time{'' if found == 1 else 's'}", file=sys.stderr)
     elif action == "stats":
         print_figures(store, paper, _both(asked.filter, rest), as_json=asked.json)
     else:
@@ -150,12 +152,13 @@ def _check_options(asked: Asked, action: str) -> None:
 
 @contextmanager
 def _opened(run: Path) -> Iterator[RunStore]:
-    """Open a run, with a bar on a terminal while its index is built, and tell what could not be read."""
-    with _bar("index") as tell, RunStore.open(run, tell=tell) as store:
+    """Open a run, with a bar while its index is built, and tell what could not be read."""
+    with _bar("index") as tell:
+        store = RunStore.open(run, tell=tell)
+    with store:
         if damage := store.damage:
-            print(
-                f"debate: note: {run}: {len(damage)} cannot be read: {one_line(damage[0])}", file=sys.stderr
-            )
+            first = one_line(damage[0])
+            print(f"debate: note: {run}: {len(damage)} cannot be read: {first}", file=sys.stderr)
         yield store
 
 
@@ -166,12 +169,20 @@ def _index_text(store: RunStore) -> None:
 
 @contextmanager
 def _bar(name: str) -> Iterator[Callable[[int, int], None]]:
-    """Give a function that is told what is done and what there is; a bar on stderr where that is a screen."""
+    """Give a function that is told what is done and what there is: a bar on stderr, if that is a terminal."""
     console = Console(stderr=True)
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(name, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
+    progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    task = progress.add_task(name, total=None)
+
+    def tell(done: int, total: int) -> None:
+        progress.start()  # a second call does nothing
+        progress.update(task, completed=done, total=total)
+
+    try:
+        yield tell
+    finally:
+        progress.stop()
 
 
 @contextmanager

@@ -106,7 +106,8 @@ def matches(words: str, turn: TurnId, text: str) -> Iterator[Match]:
     folded, places = _folded(text)
     for found in _pattern(words).finditer(folded):
         if found.end() > found.start():
-            yield Match(turn, places[found.start()], places[found.end() - 1] + 1, text)
+            end = places[found.end()] if found.end() < len(places) else len(text)
+            yield Match(turn, places[found.start()], end, text)
 
 
 def _pattern(words: str) -> re.Pattern[str]:
