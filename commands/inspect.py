@@ -15,12 +15,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from commands.errors import Ended, one_line
+from commands.inspect_views import VIEWS, act_view
 from transcripts import FilterError, RunStore, compile_filter
 
 if TYPE_CHECKING:
     from inspector.plain import Paper
 
-ACTIONS = ("ls", "show", "grep", "stats")
+ACTIONS = ("ls", "show", "grep", "stats", *VIEWS)
 PAGE, WRONG = 50, 2
 PIPE_CLOSED = 141
 """What a shell says of a command whose reader went away: 128 and SIGPIPE."""
@@ -38,6 +39,7 @@ class Asked:
     newest: bool = False
     raw: bool = False
     json: bool = False
+    turn: str | None = None
 
 
 def run_inspect(asked: Asked) -> None:
@@ -94,6 +96,10 @@ def _act(asked: Asked, action: str, rest: list[str], store: RunStore, paper: Pap
         print(f"found {found} time{'' if found == 1 else 's'}", file=sys.stderr)
     elif action == "stats":
         print_figures(store, paper, _both(asked.filter, rest), as_json=asked.json)
+    elif action in VIEWS:
+        limit = PAGE if asked.limit is None else asked.limit
+        turn = asked.turn or "0.0"
+        act_view(action, rest, store, paper, turn=turn, limit=limit, as_json=asked.json)
     else:
         _list(asked, _both(asked.filter, rest), store, paper)
 
@@ -140,11 +146,12 @@ def _both(filter: str, words: Sequence[str]) -> str:
 def _check_options(asked: Asked, action: str) -> None:
     """Raise ValueError for an option that the action has no use for."""
     given = {
-        "--limit": asked.limit is not None and action not in ("ls", "grep"),
+        "--limit": asked.limit is not None and action not in ("ls", "grep", "same"),
         "--after": asked.after is not None and action != "ls",
         "--newest": asked.newest and action != "ls",
         "--raw": asked.raw and action != "show",
-        "--filter": bool(asked.filter) and action == "show",
+        "--filter": bool(asked.filter) and action in ("show", *VIEWS),
+        "--turn": asked.turn is not None and action != "why",
     }
     for name in (name for name, wrong in given.items() if wrong):
         raise ValueError(f"{name}: {action} has no use for it")

@@ -208,7 +208,8 @@ def inspect(
         list[str] | None,
         typer.Argument(
             metavar="[ACTION] [ARGS]",
-            help="ls [FILTER], show ID..., grep WORDS [FILTER], or stats [FILTER]; ls if not given.",
+            help="ls [FILTER], show ID..., grep WORDS [FILTER], stats [FILTER], why ID, "
+            "same PROBLEM [ID ID], fixture ID FILE, or replays [NAME [ID]]; ls if not given.",
         ),
     ] = None,
     filter: Annotated[
@@ -224,11 +225,15 @@ def inspect(
     newest: Annotated[bool, typer.Option("--newest", help="ls: the newest debates first.")] = False,
     raw: Annotated[bool, typer.Option("--raw", help="show: replies as written, with thinking.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON (docs/inspector.md).")] = False,
+    turn: Annotated[
+        str | None,
+        typer.Option(metavar="AGENT.ROUND", help="why: which turn; both from 0, 0.0 if not given."),
+    ] = None,
 ) -> None:
     """Look at a run's debates: find, list, show, search and count them."""
     from commands.inspect import Asked, run_inspect
 
-    run_inspect(Asked(run, words or (), filter, limit, after, newest, raw, json))
+    run_inspect(Asked(run, words or (), filter, limit, after, newest, raw, json, turn))
 
 
 @app.command()

@@ -84,9 +84,9 @@ class DebateReplay:
 class ReplayComparison:
     """A replay: both schemes, the figures by stream and by cell, and the debates that changed most.
 
-    ``own`` and ``scheme`` are the tables rewards, advantages and debates_per_problem. ``steps``: the first and
-    the last that were shown, None for the run's last. ``checked`` debates had something stored, and ``differ``
-    of them something else than the run's own scheme gives.
+    ``own`` and ``scheme`` are the tables rewards, advantages and debates_per_problem. ``steps``: the first
+    and the last that were shown, None for the run's last. ``checked`` debates had something stored, and
+    ``differ`` of them something else than the run's own scheme gives.
     """
 
     name: str
@@ -223,8 +223,8 @@ def _places(path: Path, changed: int, size: int) -> dict[bytes, int]:
     at = 0
     with path.open("rb") as file:
         for line in file:
-            if line.startswith(_ID):
-                places[line[len(_ID) : line.index(b'"', len(_ID))]] = at
+            if line.startswith(_ID) and line.endswith(b"\n"):
+                places[line[len(_ID) :].partition(b'"')[0]] = at
             at += len(line)
     return places
 

@@ -117,6 +117,7 @@ def _explained(
         format_why(record, votes, turn, numbers),
     )
     total = total_why(step, streams, turn, numbers)
+    streams = tuple(one for one in streams if one.name == "judge" or not ballot)
     badges = [one.matches for one in numbers_in((parts, streams, total)) if one.matches is not None]
     return Why(
         id=id,

@@ -263,7 +263,7 @@ def format_why(record: Record, votes: Votes, turn: TurnId, numbers: Sources) -> 
     due = turn in votes.due
     told = "comparisons were due and no vote counts: rewards.format_penalty"
     if not due or counted:
-        told = f"{counted} votes count: no fine" if due else "no comparison was due"
+        told = f"votes that count: {counted}, so no fine" if due else "no comparison was due"
     return FormatWhy(
         due=due,
         comparable=said.compared,
