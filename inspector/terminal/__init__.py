@@ -18,7 +18,8 @@ def run_terminal(path: Path | str, filter: str = "") -> None:
     from transcripts import compile_filter
 
     compile_filter(filter)
-    refusal = why_not(sys.stdin.isatty() and sys.stdout.isatty(), os.environ.get("TERM", ""))
+    drawn_on = (sys.stdin, sys.stdout, sys.stderr)  # Textual draws on the last
+    refusal = why_not(all(stream.isatty() for stream in drawn_on), os.environ.get("TERM", ""))
     if refusal:
         raise ValueError(f"{refusal}; debate inspect {path} ls prints the debates")
     if os.environ.get("TERM", "") in PLAIN_TERMINALS:

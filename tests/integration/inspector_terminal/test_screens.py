@@ -56,20 +56,23 @@ def test_without_colour_every_sign_and_the_cursor_are_still_there(run, drive, mo
 
     async def script(session):
         screen = await session.press("d")
-        rows = [strip for strip in session.strips if strip.text.startswith("›")]
-        segments = [
-            segment
-            for strip in session.app.screen._compositor.render_strips(session.app.size)
-            for segment in strip
-        ]
-        assert (
-            not any(has_colour(segment.style) for segment in session.app._filtered(segments))
-            if hasattr(session.app, "_filtered")
-            else True
-        )
-        assert len(rows) == 1
-        assert any(segment.style and segment.style.reverse for segment in rows[0])
+        assert not any(has_colour(segment.style) for strip in session.strips for segment in strip)
+        [row] = [strip for strip in session.strips if strip.text.startswith("›")]
+        assert any(segment.style.reverse for segment in row)
         assert re.search(r"[CW] (right|wrong)", screen)
+        await session.press("enter")
+        chosen = [s.text for strip in session.strips[2:] for s in strip if s.style and s.style.reverse]
+        assert [text.strip() for text in chosen] == ["C  1"]
+
+    drive(run, script)
+
+
+def test_with_colour_there_is_some(run, drive, monkeypatch):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+    async def script(session):
+        await session.press("d")
+        assert any(has_colour(segment.style) for strip in session.strips for segment in strip)
 
     drive(run, script)
 
