@@ -51,21 +51,21 @@ class Inspector(App[None]):
     def on_mount(self) -> None:
         """Show the runs, or the steps of the only one; with a filter, its debates on top."""
         if len(self._found) == 1:
-            self.take(Opened.of(self._found[0].path, self._found[0].name))
-            self.push_screen(Steps(self.opened[0]))
-            if self._filter:
-                self.push_screen(Debates(self.opened[0], Matches(self._filter)))
+            self.enter(Opened.of(self._found[0].path, self._found[0].name))
         else:
             self.push_screen(Runs(self._path, self._found))
         if self._every_s is not None:
             self.set_interval(self._every_s, self._look)
         self.run_worker(asyncio.to_thread(load_views), group="views")
 
-    def take(self, opened: Opened) -> None:
-        """Keep a run that was opened, to close it in the end; those before are closed."""
+    def enter(self, opened: Opened) -> None:
+        """Show a run that was opened, with a filter its debates; the one before is closed."""
         for before in self.opened:
             before.close()
         self.opened = [opened]
+        self.push_screen(Steps(opened))
+        if self._filter:
+            self.push_screen(Debates(opened, Matches(self._filter)))
 
     def _look(self) -> None:
         self.run_worker(self.look_again(), group="look")

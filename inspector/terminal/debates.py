@@ -128,6 +128,7 @@ class Debates(Face):
         """Read the list from its beginning."""
         self.count, self._complete = None, False
         self.list.fresh = set()
+        self.list.show([])
         self.retitle()
         matches = self.matches
         self.opened.with_text(self, matches.filter, lambda: self._start(matches))

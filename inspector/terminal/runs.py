@@ -13,7 +13,6 @@ from inspector.terminal.columns import Cell, Column
 from inspector.terminal.face import Face
 from inspector.terminal.listing import Listing
 from inspector.terminal.opened import Opened
-from inspector.terminal.steps import Steps
 from inspector.terminal.style import FAINT, RIGHT
 from inspector.terminal.visible import one_line
 
@@ -81,8 +80,5 @@ class Runs(Face):
     def on_listing_chosen(self, event: Listing.Chosen) -> None:
         """Open a run."""
         run = self.query_one(RunList).items[event.place]
-        self.load("open", lambda: Opened.of(run.path, run.name), self._opened)
-
-    def _opened(self, opened: Opened) -> None:
-        cast("Inspector", self.app).take(opened)
-        self.app.push_screen(Steps(opened))
+        enter = cast("Inspector", self.app).enter
+        self.load("open", lambda: Opened.of(run.path, run.name), enter)

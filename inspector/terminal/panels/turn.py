@@ -26,7 +26,7 @@ def turn_lines(view: DebateView, turn: TurnView | None, *, folded: bool = True) 
     left = MOST
     for piece in turn.pieces:
         text = piece.of(turn.text)
-        if piece.kind == "other" and _TAGS.fullmatch(text):
+        if piece.kind == "other" and len(text) < 1000 and _TAGS.fullmatch(text):
             continue
         if piece.kind == "thinking" and folded:
             lines.append(heading("thinking", f"{len(text):,} characters, t shows them"))

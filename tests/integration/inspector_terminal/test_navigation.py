@@ -48,6 +48,17 @@ def test_a_single_run_opens_at_its_steps_and_a_filter_at_its_debates(run, drive)
     drive(run, debates, filter="step:>0")
 
 
+def test_a_filter_holds_for_the_run_that_is_chosen(run, drive, tmp_path):
+    shutil.copytree(run, tmp_path / "other")
+
+    async def script(session):
+        assert isinstance(session.app.screen, Runs)
+        await session.press("enter")
+        assert [row.id for row in session.app.screen.list.items] == ["2.4"]
+
+    drive(tmp_path, script, filter="id:2.4")
+
+
 def test_a_filter_and_the_place_of_its_error(run, drive):
     async def script(session):
         await session.press("d", "slash")
@@ -229,23 +240,6 @@ def kind_is_ours(binding) -> bool:
     return not isinstance(binding, tuple) and not binding.action.startswith(
         ("screen.", "app.focus", "app.command")
     )
-
-
-@pytest.mark.parametrize("size", [(80, 24), (40, 10), (160, 50), (20, 6)])
-def test_resizing_loses_nothing(run, drive, size):
-    async def script(session):
-        await session.press("d", "down", "enter", "down", "v")
-        before = session.app.screen.query_one("#main", Lines).plain
-        await session.pilot.resize_terminal(*size)
-        await session.settle()
-        assert session.app.screen.query_one("#main", Lines).plain == before
-        assert all(len(row) <= size[0] for row in session.text.splitlines())
-        side = session.app.screen.query_one("#side", Lines)
-        assert side.display == (size[0] >= 120)
-        await session.press("escape", "escape")
-        assert session.app.screen.query_one(DebateList).current.id == "0.1"
-
-    drive(run, script)
 
 
 def test_what_is_no_run_is_refused_before_anything_is_drawn(tmp_path):
