@@ -25,6 +25,7 @@ ACTIONS = ("ls", "show", "grep", "stats", *VIEWS)
 PAGE, WRONG = 50, 2
 PIPE_CLOSED = 141
 """What a shell says of a command whose reader went away: 128 and SIGPIPE."""
+INTERRUPTED = 130
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,8 @@ def _list(asked: Asked, filter: str, store: RunStore, paper: Paper) -> None:
     )
     paper.stream.flush()
     found = f"{total} debate{'' if total == 1 else 's'}" + (f" of {filter}" if filter else "")
-    print(f"{found}; next page: {_next(asked, filter, last)}" if last else found, file=sys.stderr)
+    more = f"; next page: {_next(asked, filter, last)}" if last else ""
+    print(one_line(found + more), file=sys.stderr)
 
 
 def _next(asked: Asked, filter: str, last: str) -> str:
@@ -194,11 +196,13 @@ def _bar(name: str) -> Iterator[Callable[[int, int], None]]:
 
 @contextmanager
 def _caret() -> Iterator[None]:
-    """End the command where a filter cannot be read: three lines, with a caret under the character."""
+    """End the command where a filter cannot be read, with a caret under the character, or at Ctrl-C."""
     try:
         yield
     except FilterError as error:
         raise Ended(str(error), WRONG) from error
+    except KeyboardInterrupt:
+        raise Ended("stopped", INTERRUPTED) from None
 
 
 @contextmanager

@@ -201,7 +201,7 @@ def replay(
     run_replay(run, Asked(filter, steps, out, json), overrides or [])
 
 
-@app.command()
+@app.command(context_settings={"ignore_unknown_options": True})  # a filter may begin with -
 def inspect(
     run: Annotated[str, typer.Argument(help="The folder of a run, or a folder of runs.")],
     words: Annotated[

@@ -54,6 +54,18 @@ def test_ties_and_votes_that_do_not_count(circle):
     ]
 
 
+def test_a_vote_that_does_not_count_is_in_no_cycle():
+    votes = ["Q2 > M4\nM4 < Q2", "M4 > K7", "K7 > Q2"]
+    record = make([[solved(4), solved(5), solved(6)], [judged(vote) for vote in votes]])
+    [graph] = vote_graphs(record)
+    assert [(arrow.dropped, arrow.in_cycle) for arrow in graph.arrows] == [
+        ("", True),
+        ("duplicate", False),
+        ("", True),
+        ("", True),
+    ]
+
+
 def test_a_tie_is_not_right_and_own_work_does_not_count():
     votes = ["Q2 = M4", "K7 > M4", "K7 > Q2"]
     record = make([[solved(4), solved(4), solved(5)], [judged(vote) for vote in votes]])
