@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 
 from debate.types import TurnId
 from inspector.views.checked import is_ballot, named, open_debate
+from inspector.views.reward_judging import judge_why
 from inspector.views.reward_lines import outline
 from inspector.views.reward_numbers import Sources
 from inspector.views.reward_step import Step, pay_again
 from inspector.views.reward_streams import stream_names, stream_why, total_why
 from inspector.views.reward_types import Line, Number, StreamWhy, Why
-from inspector.views.reward_votes import format_why, judge_why, peer_why, truth_why, votes_of
+from inspector.views.reward_votes import format_why, peer_why, truth_why, votes_of
 from learner.recipes import ConfigError
 from learner.replay.scheme import scheme_of
 from learner.runs.reading import read_run_config
@@ -58,7 +59,7 @@ def why(store: RunStore, config: Config | None, id: str, turn: TurnId, *, note: 
         replayed.rewards if replayed is not None else None,
         replayed.advantages if replayed is not None else None,
     )
-    notes += _notes(store, record, step)
+    notes += _notes(store, record, config, step)
     return _explained(record, config, id, turn, numbers, step, notes)
 
 
@@ -90,12 +91,14 @@ def _step(store: RunStore, config: Config | None, step: int) -> tuple[Step | Non
         return None, f"step {step} cannot be paid again, so only what is stored is shown: {told}"
 
 
-def _notes(store: RunStore, record: Record, step: Step | None) -> Iterator[str]:
+def _notes(store: RunStore, record: Record, config: Config | None, step: Step | None) -> Iterator[str]:
+    if config is not None and config.train.control != "none":
+        yield f"train.control = {config.train.control}: votes are not what the judges' lines say"
     if record.rewards is None:
         yield "no rewards are stored with this debate"
     damaged = [line for line in store.damage if line.startswith(f"step {record.step},")]
     if damaged and step is not None:
-        yield f"{len(damaged)} lines of this step cannot be read: baseline groups lack their debates"
+        yield f"lines of this step that cannot be read: {len(damaged)}; baseline groups lack their debates"
 
 
 def _explained(

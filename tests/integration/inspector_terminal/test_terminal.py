@@ -76,3 +76,28 @@ def test_a_terminal_that_cannot_be_drawn_on(term):
 def test_without_a_terminal_one_line_names_ls(run):
     with pytest.raises(ValueError, match=r"^this is no terminal; debate inspect .* ls prints the debates$"):
         run_terminal(run)
+
+
+def test_without_the_package_one_line_names_the_extra(run, monkeypatch):
+    for name in [name for name in sys.modules if name.startswith(("textual", "inspector.terminal."))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "textual", None)
+    monkeypatch.setenv("TERM", "xterm")
+    for stream in ("stdin", "stdout", "stderr"):
+        monkeypatch.setattr(sys, stream, Terminal())
+    with pytest.raises(ValueError, match=r'pip install "debate-rl\[inspect\]"; debate inspect .* ls') as told:
+        run_terminal(run)
+    assert "\n" not in str(told.value)
+
+
+class Terminal:
+    """A stream that says it is a terminal."""
+
+    def isatty(self):
+        return True
+
+    def write(self, text):
+        return len(text)
+
+    def flush(self):
+        pass

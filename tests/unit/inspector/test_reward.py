@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from io import StringIO
 from itertools import product
 from math import isclose
 
@@ -12,6 +13,8 @@ from hypothesis import strategies as st
 
 from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn, Vote
 from debate.types import FailureReason, ParsedTurn, ParseFailure, Span, TurnId
+from inspector.plain.explaining import print_why
+from inspector.plain.paper import Paper
 from inspector.views.reward import config_of, numbers_in, outline, why
 from inspector.views.reward_types import Number
 from learner.advantages import AdvantageConfig, StreamSettings, turn_advantages
@@ -203,6 +206,23 @@ def test_what_each_weighed_vote_is_worth(tmp_path):
     assert (vote.truth, vote.others, vote.consensus) == (1, -1, -1)
     assert vote.value.value == 0.5  # 3/4 - 1/4
     assert vote.value.formula == "0.75 * 1 + (1 - 0.75) * (-1)"
+    write(tmp_path / "turned", config, [[held([(2, D, A, "right"), (1, A, D, "right")])]])
+    [vote] = explained(tmp_path / "turned", config, "0.0", TurnId(2, 1)).judge.votes
+    assert (vote.left, vote.truth, vote.others, vote.consensus) == (D, 1, 1, -1)
+
+
+def test_sides_that_are_weighed_alike_show_their_weight(tmp_path):
+    config = configured(advantages={"judge": {"key": "pair"}})
+    first = held([(2, A, D, "left"), (3, A, C, "right")])  # what is right was shown first: +1 and -1
+    second = held([(0, B, C, "left"), (1, A, C, "right"), (2, A, D, "right")], ("5", "5", "4", "4"))
+    write(tmp_path, config, [[first, second]])
+    found = explained(tmp_path, config, "0.0", TurnId(2, 1))
+    [judge] = found.streams
+    assert [(one.id, one.value) for one in judge.members] == [("0.0", 1.0), ("0.0", -1.0)]
+    # 5 turns, 2 of them with the right solution first
+    assert judge.advantage.formula == "(5 / (2 * 2)) * (1.0 - 0.0) / (1.0 + 0.0001)"
+    assert judge.advantage.value == pytest.approx(1.25 / 1.0001)
+    assert found.matches is True
 
 
 def test_copeland_and_bradley_terry_name_their_opponents(tmp_path):
@@ -266,6 +286,26 @@ def test_without_a_configuration_there_is_what_is_stored(tmp_path):
     assert config is None
     assert "config.toml: " in note
     assert "\n" not in note
+
+
+def test_votes_that_a_control_replaced_are_told(tmp_path):
+    config = configured()
+    write(tmp_path, config, [[held(VOTES), held(())]])
+    config = config.model_copy(update={"train": config.train.model_copy(update={"control": "random_judge"})})
+    found = explained(tmp_path, config, "0.0", A)
+    assert found.notes == ("train.control = random_judge: votes are not what the judges' lines say",)
+
+
+def test_damaged_lines_of_the_step_are_told(tmp_path):
+    config = configured()
+    write(tmp_path, config, [[held(VOTES), held((), ("5", "5", "5", None))]])
+    shard = tmp_path / "transcripts" / "step_000000.jsonl"
+    first = shard.read_bytes().splitlines(keepends=True)[0]
+    shard.write_bytes(first + b'{"schema":5}\n')
+    found = explained(tmp_path, config, "0.0", A)
+    assert found.notes == ("lines of this step that cannot be read: 1; baseline groups lack their debates",)
+    assert found.total.truth.matches is False
+    assert found.streams[1].members[-1].id == "0.0"
 
 
 def test_a_step_that_cannot_be_paid_is_told(tmp_path, monkeypatch):
@@ -383,3 +423,16 @@ def test_the_arithmetic_of_every_number_gives_it_and_it_is_as_stored(
 def holds(number: Number) -> bool:
     value = eval(number.formula, {"__builtins__": {}, "max": max})
     return number.value is not None and isclose(value, number.value, rel_tol=1e-9, abs_tol=1e-9)
+
+
+def test_what_a_model_wrote_cannot_drive_the_terminal(tmp_path):
+    debate = held(VOTES)
+    bad = "\x1b[2J\u202e"
+    turns = tuple(replace(t, completion=replace(t.completion, text=bad * 20)) for t in debate.turns)
+    personas = tuple(replace(persona, name=persona.name + bad) for persona in debate.personas)
+    config = configured(size=1)
+    write(tmp_path, config, [[replace(debate, turns=turns, personas=personas)]])
+    out = StringIO()
+    print_why(explained(tmp_path, config, "0.0", A), Paper(out))
+    assert "<U+001B>[2J<U+202E>" in out.getvalue()
+    assert all(c == "\n" or c.isprintable() for c in out.getvalue())
