@@ -34,7 +34,7 @@ def _plain_rows(text: str, width: int) -> list[tuple[int, int]]:
         end = blank + 1 if blank > start else start + width
         found.append((start, end))
         start = end
-    return [*found, (start, len(text))]
+    return [*found, (start, len(text))] if start < len(text) else found
 
 
 def _wide_rows(text: str, width: int) -> list[tuple[int, int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inspector.terminal.columns import Column, body, fitting, padded
@@ -13,6 +13,7 @@ from inspector.terminal.wrap import FULLEST, cells, rows
 TEXTS = st.text(st.sampled_from("ab 日é\u0301👩,x "), max_size=200)
 
 
+@settings(max_examples=500)
 @given(TEXTS, st.integers(2, 40))
 def test_rows_are_the_whole_line_and_fit(text, width):
     found = rows(text, width)
@@ -33,6 +34,7 @@ def test_rows_are_the_whole_line_and_fit(text, width):
         ("日本語", 4, ["日本", "語"]),
         ("a 日本語", 4, ["a ", "日本", "語"]),
         ("    x", 3, ["    ", "x"]),
+        ("aaaa ", 2, ["aa", "aa "]),
         ("", 3, [""]),
     ],
 )
