@@ -13,7 +13,7 @@ from inspector.terminal.visible import one_line
 from inspector.views.debate import DebateView
 from inspector.views.graph import Arrow, RoundGraph
 
-CELL, NAME = 6, 26
+CELL, NAME, FEW = 6, 26, 6
 SIGNS = "✓ right  ✗ wrong  ? undecidable  = tie  ↻ in a cycle  – does not count"
 
 
@@ -52,7 +52,7 @@ def _outcome(graph: RoundGraph) -> list[Text]:
 def _matrix(view: DebateView, graph: RoundGraph) -> list[Text]:
     """Return the rows of the matrix: wins of the row's solution over the column's."""
     names = [of_round(turn, graph.round) for turn in graph.solutions]
-    width = max(CELL, *(len(name) + 1 for name in names))
+    width = max(CELL if len(names) <= FEW else CELL - 2, *(len(name) + 1 for name in names))
     heads = "".join(padded(name, width, left=False) for name in names)
     rows = [line((padded("beats (wins; = ties)", NAME) + heads, FAINT))]
     for place, turn in enumerate(graph.solutions):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from inspector.terminal.style import DOUBT, FAINT, RIGHT, TITLE, WRONG, line
+from inspector.terminal.style import FAINT, RIGHT, TITLE, WRONG, line
 from inspector.terminal.visible import one_line
 from inspector.views.reward import outline
 from inspector.views.reward_types import Line, Why
@@ -19,7 +19,7 @@ def why_lines(found: Why) -> list[Text | str]:
         if one.depth == 0 and lines:
             lines.append("")
         lines.append(_line(one))
-    return [*lines, *(line((one_line(note), DOUBT)) for note in found.notes)]
+    return lines
 
 
 def _line(one: Line) -> Text:
