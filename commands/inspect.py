@@ -56,7 +56,7 @@ def run_inspect(asked: Asked) -> None:
 
 
 def _in_terminal(asked: Asked) -> None:
-    from inspector.terminal import run_terminal  # type: ignore[import-not-found]
+    from inspector.terminal import run_terminal
 
     compile_filter(asked.filter)  # says what is wrong before the screen is taken
     run_terminal(asked.run, asked.filter)

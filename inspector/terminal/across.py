@@ -1,0 +1,134 @@
+"""The debates on one problem, across steps and checkpoints, and what differs between two of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
+
+from rich.text import Text
+from textual.binding import Binding, BindingType
+from textual.widget import Widget
+
+from inspector.terminal.columns import Cell, Column
+from inspector.terminal.face import Face
+from inspector.terminal.listing import Listing
+from inspector.terminal.opened import Matches
+from inspector.terminal.pager import Pager
+from inspector.terminal.panels.across import comparison_lines
+from inspector.terminal.panels.reading import Debate
+from inspector.terminal.style import FAINT, STRONG, letter
+from inspector.terminal.visible import one_line
+from inspector.views.across import Across, Held, across, compare, read
+from inspector.views.debate import Grade
+from transcripts import Correct
+
+COLUMNS = (
+    Column("", 1),
+    Column("debate", 16, left=True),
+    Column("step", 5),
+    Column("winner", 12, left=True),
+    Column("grades, agent by agent", 24, left=True),
+    Column("answers of the last round", 26, rest=True, need=1),
+)
+
+
+class HeldList(Listing[Held]):
+    """One row a debate; ``here`` is the one they are compared with."""
+
+    def __init__(self, here: str, *, id: str) -> None:
+        super().__init__(COLUMNS, id=id)
+        self.here = here
+
+    def cells(self, item: Held) -> Sequence[Cell]:
+        """Return a debate's cells."""
+        answers = ", ".join(
+            "–" if not row or row[-1] is None else one_line(row[-1], 30) for row in item.answers
+        )
+        return (
+            ("=", STRONG) if item.ref == self.here else "",
+            one_line(item.ref, 40),
+            str(item.step),
+            _winner(item),
+            " ".join("".join(letter(grade_name(cell))[0] for cell in row) for row in item.grades or ()),
+            (answers, FAINT),
+        )
+
+
+def _winner(item: Held) -> Cell:
+    if item.winner is None:
+        return ("· no votes", FAINT)
+    agent, round_ = item.winner.agent, item.winner.round
+    sign, style = letter(grade_name(item.grades[agent][round_]) if item.grades else "ungraded")
+    return (f"{sign} agent {agent + 1}", style)
+
+
+def grade_name(grade: Correct) -> Grade:
+    """Return a grade's name.
+
+    >>> grade_name(True), grade_name("missing"), grade_name(None)
+    ('right', 'missing', 'ungraded')
+    """
+    if grade is None:
+        return "ungraded"
+    return "missing" if grade == "missing" else "right" if grade else "wrong"
+
+
+class AcrossFace(Face):
+    """The other debates on the problem of one."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("o", "open", show=False)]
+    keys = "Enter what differs from = (where you came from)  o open  Esc back  ? all keys"
+
+    def __init__(self, debate: Debate) -> None:
+        super().__init__()
+        self.debate = debate
+
+    def body(self) -> Iterable[Widget]:
+        """Return the list."""
+        yield HeldList(self.debate.id, id="held")
+
+    def place(self) -> str:
+        """Return the problem."""
+        return f"{self.debate.opened.name} › problem {self.debate.view.problem.id}"
+
+    def told(self) -> str:
+        """Return how many debates there are."""
+        return f"{len(self.query_one(HeldList).items)} debates"
+
+    def on_mount(self) -> None:
+        """Read them."""
+        super().on_mount()
+        self.query_one(HeldList).focus()
+        store, problem = self.debate.opened.store, self.debate.view.problem.id
+        self.load("across", lambda: across(store, problem, limit=200), self._show)
+
+    def _show(self, found: Across) -> None:
+        places = [place for place, held in enumerate(found.held) if held.ref == self.debate.id]
+        self.query_one(HeldList).show(found.held, cursor=places[0] if places else 0)
+        self.retitle()
+        if len(found.held) < found.total:
+            self.say(f"{len(found.held):,} of {found.total:,} debates")
+        elif found.notes:
+            self.say(found.notes[0], wrong=True)
+
+    def on_listing_chosen(self, event: Listing.Chosen) -> None:
+        """Show what differs."""
+        held, here = self.query_one(HeldList).items[event.place], self.debate
+        store = here.opened.store
+        if held.ref == here.id:
+            self.say("this is the debate where you came from")
+            return
+
+        def lines() -> Sequence[Text | str]:
+            return comparison_lines(compare(here.record, read(store, held.ref), (here.id, held.ref)))
+
+        self.app.push_screen(Pager(f"{here.id} (-) and {held.ref} (+)", lines))
+
+    def action_open(self) -> None:
+        """Open a debate, of training or of an evaluation."""
+        from inspector.terminal.debate import DebateFace
+
+        held = self.query_one(HeldList).current
+        if held is not None:
+            problem = self.debate.view.problem.id.replace('"', '""')
+            self.app.push_screen(DebateFace(self.debate.opened, held.ref, Matches(f'problem:"{problem}"')))

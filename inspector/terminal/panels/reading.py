@@ -1,0 +1,117 @@
+"""The lines of each panel, read where they are needed: called in a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rich.text import Text
+
+from debate.types import TurnId
+from inspector.terminal.opened import Opened
+from inspector.terminal.panels.turn import problem_lines, turn_lines
+from inspector.terminal.panels.votes import vote_lines
+from inspector.views.checked import open_debate
+from inspector.views.debate import DebateView, debate_view
+from inspector.views.graph import RoundGraph, vote_graphs
+from transcripts import Record
+
+Shown = Sequence[Text | str]
+
+
+@dataclass(frozen=True, slots=True)
+class Debate:
+    """One debate that was read: the record without its token arrays, and what every panel needs of it."""
+
+    opened: Opened
+    id: str
+    record: Record
+    view: DebateView
+    graphs: tuple[RoundGraph, ...]
+
+
+def read_debate(opened: Opened, id: str) -> Debate:
+    """Read a debate by its id, or an evaluation's by its ref; TranscriptError where it cannot be shown."""
+    from inspector.views.across import read
+
+    record = read(opened.store, id)
+    return Debate(opened, id, record, debate_view(id, record), vote_graphs(record))
+
+
+def turn_panel(debate: Debate, turn: TurnId, folded: bool) -> Shown:
+    """What the turn says."""
+    return turn_lines(debate.view, debate.view.turn(turn), folded=folded)
+
+
+def problem_panel(debate: Debate, turn: TurnId, folded: bool) -> Shown:
+    """The problem in full."""
+    return problem_lines(debate.view)
+
+
+def vote_panel(debate: Debate, turn: TurnId, folded: bool) -> Shown:
+    """All votes."""
+    return vote_lines(debate.view, debate.graphs)
+
+
+def adoption_panel(debate: Debate, turn: TurnId, folded: bool) -> Shown:
+    """The answers by round."""
+    from inspector.terminal.panels.adoption import adoption_lines
+    from inspector.views.adoption import adoption_view
+
+    return adoption_lines(debate.view, adoption_view(debate.record))
+
+
+def parse_panel(debate: Debate, turn: TurnId, folded: bool) -> Shown:
+    """What could not be read."""
+    from inspector.terminal.panels.parsing import parse_lines
+    from inspector.views.parsing import parse_forensics, reparsed
+
+    found = parse_forensics(debate.record)
+    held = [one for one in debate.record.debate.turns if one.id == turn]
+    changes = reparsed(debate.record, held[0]) if held else ()
+    return parse_lines(
+        next((one for one in found if one.id == turn), None),
+        changes,
+        [one for one in found if one.id != turn],
+    )
+
+
+def token_panel(debate: Debate, turn: TurnId, folded: bool) -> Shown:
+    """The turn token by token."""
+    from inspector.terminal.panels.tokens import token_lines
+    from inspector.views.tokens import token_view
+
+    return token_lines(token_view(open_debate(debate.opened.store, debate.id, tokens=True), turn))
+
+
+def why_panel(debate: Debate, turn: TurnId, folded: bool) -> Shown:
+    """Why the turn was paid what it was paid."""
+    from inspector.terminal.panels.why import why_lines
+    from inspector.views.reward import config_of, why
+
+    config, _ = config_of(debate.opened.store.run)
+    return why_lines(why(debate.opened.store, config, debate.id, turn))
+
+
+def replay_panel(debate: Debate, turn: TurnId, folded: bool) -> Shown:
+    """What other schemes would have paid."""
+    from inspector.terminal.panels.replays import replay_lines
+    from inspector.views.replays import read_replay, replays
+
+    run = debate.opened.store.run
+    found = [(one, read_replay(run, one.name)) for one in replays(run) if not one.problem]
+    return replay_lines([(one.name, one.overrides, replay.debate(debate.id)) for one, replay in found])
+
+
+PANELS: Final[dict[str, tuple[str, Callable[[Debate, TurnId, bool], Shown]]]] = {
+    "m": ("message", turn_panel),
+    "v": ("votes", vote_panel),
+    "w": ("why this reward", why_panel),
+    "p": ("parsing", parse_panel),
+    "a": ("adopted answers", adoption_panel),
+    "k": ("tokens", token_panel),
+    "r": ("other schemes", replay_panel),
+    "i": ("problem", problem_panel),
+}
+"""The panels by their key: the title, and what reads their lines."""

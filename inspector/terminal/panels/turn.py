@@ -1,0 +1,106 @@
+"""What one agent said in one round, section by section."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from rich.text import Text
+
+from inspector.terminal.grid import round_name
+from inspector.terminal.style import DOUBT, FAINT, JUDGE, STRONG, heading, letter, line, number
+from inspector.terminal.visible import one_line, visible_lines
+from inspector.views.debate import DebateView, Numbers, TurnView
+
+MOST = 20_000
+"""So many characters of a turn are shown at once; ``whole`` has them all."""
+_TAGS = re.compile(r"\s*(?:</?[A-Za-z]{1,20}>\s*)*")
+STYLES = {"thinking": FAINT, "comparison": JUDGE, "other": FAINT}
+
+
+def turn_lines(view: DebateView, turn: TurnView | None, *, folded: bool = True) -> list[Text | str]:
+    """Return a turn's lines; ``folded``: thinking is one line."""
+    if turn is None:
+        return [line(("no turn was held here", FAINT))]
+    lines: list[Text | str] = [_who(view, turn), *_paid(turn), ""]
+    left = MOST
+    for piece in turn.pieces:
+        text = piece.of(turn.text)
+        if piece.kind == "other" and len(text) < 1000 and _TAGS.fullmatch(text):
+            continue
+        if piece.kind == "thinking" and folded:
+            lines.append(heading("thinking", f"{len(text):,} characters, t shows them"))
+            continue
+        if piece.kind != "other":
+            lines.append(heading(piece.kind))
+        lines += _section(text[:left], STYLES.get(piece.kind, ""))
+        left -= min(left, len(text))
+        if not left:
+            lines.append(line((f"… cut: {len(turn.text):,} characters in all, o shows them", DOUBT)))
+            break
+    return lines
+
+
+def _section(text: str, style: str) -> Iterator[Text]:
+    for shown in visible_lines(text.strip("\n")):
+        yield line((shown, style))
+
+
+def _who(view: DebateView, turn: TurnView) -> Text:
+    sign, style = letter(turn.correct)
+    grade = () if turn.ballot else ("  ", (f"{sign} {turn.correct}", style))
+    winner = ("  ★ voted winner",) if view.winner == turn.id else ()
+    answer = () if turn.answer is None else (f"  answer {one_line(turn.answer, 60)}",)
+    name = f"{turn.id.agent + 1} {one_line(turn.persona, 60)} ({one_line(turn.handle, 20)})"
+    return line((name, STRONG), f"  {round_name(view, turn.id.round)}", *grade, *answer, *winner)
+
+
+def _paid(turn: TurnView) -> list[Text]:
+    """Return what the turn earned, how long it was, and what went wrong."""
+    tokens = "" if turn.tokens is None else f"  {turn.tokens:,} tokens"
+    lines = [
+        line(("reward     " + _named(turn.rewards, ("peer", "truth", "judge", "format")), FAINT)),
+        line(("advantage  " + _named(turn.advantages, ("generator", "judge", "format")) + tokens, FAINT)),
+    ]
+    wrong = ["cut off at its token limit"] if turn.stop_reason == "length" else []
+    wrong += [f"{len(turn.failures)} not read (p tells)"] if turn.failures else []
+    return [*lines, *([line(("!  " + ", ".join(wrong), DOUBT))] if wrong else [])]
+
+
+def _named(numbers: Numbers, names: Sequence[str]) -> str:
+    return "  ".join(f"{name} {number(numbers[name], '+.2f')}" for name in names)
+
+
+def whole(text: str) -> Sequence[str]:
+    """Return all lines of a text as it was written, escaped."""
+    return list(visible_lines(text))
+
+
+def problem_lines(view: DebateView) -> list[Text | str]:
+    """Return the problem in full, who took part, and what was shown in the place of the history."""
+    problem = view.problem
+    facts = (("source", problem.source), ("level", problem.level), ("kind", problem.kind))
+    named = "  ".join(f"{name} {one_line(value, 60)}" for name, value in facts if value)
+    lines: list[Text | str] = [heading("problem", one_line(problem.id, 60)), *_section(problem.question, "")]
+    lines += [
+        line(f"  {chr(65 + place % 26)} {one_line(choice)}") for place, choice in enumerate(problem.choices)
+    ]
+    gold = "nobody knows" if problem.answer is None else one_line(problem.answer)
+    lines += [line(("right answer ", FAINT), gold), line((named, FAINT)), "", heading("agents")]
+    for agent, persona in enumerate(view.personas):
+        lines.append(
+            line((f"{agent + 1} {one_line(persona.name)}", STRONG), (f"  T {persona.temperature:g}", FAINT))
+        )
+        lines += _section(persona.instructions, FAINT)
+    seconds = "" if view.seconds is None else f", {view.seconds:.1f} s"
+    lines += [
+        "",
+        line((f"step {view.step}, policy version {view.policy_version}, seed {view.seed}{seconds}", FAINT)),
+    ]
+    for summary in view.summaries:
+        lines += [
+            "",
+            heading(f"summary shown in round {summary.round + 1}"),
+            *_section(summary.text[:MOST], ""),
+        ]
+    return lines

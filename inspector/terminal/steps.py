@@ -1,0 +1,147 @@
+"""The steps of a run, each with its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.widget import Widget
+
+from inspector.terminal.columns import Cell, Column
+from inspector.terminal.debates import Debates
+from inspector.terminal.face import Face
+from inspector.terminal.listing import Listing
+from inspector.terminal.opened import Matches, Opened
+from inspector.terminal.style import FAINT, STRONG, number, share
+from transcripts import StepRow
+
+COLUMNS = (
+    Column("step", 8, left=True),
+    Column("debates", 8),
+    Column("right, by round", 15),
+    Column("winner", 6),
+    Column("judge", 5),
+    Column("cycles", 6, need=4),
+    Column("bad", 6, need=3),
+    Column("cut", 6, need=5),
+    Column("peer", 6, need=2),
+    Column("truth", 6, need=1),
+    Column("judging", 7, need=6),
+    Column("fine", 6, need=7),
+    Column("tokens", 12, need=8),
+)
+
+
+class StepList(Listing[StepRow]):
+    """One row a step; the first one is the whole run."""
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(COLUMNS, id=id)
+
+    def cells(self, item: StepRow) -> Sequence[Cell]:
+        """Return a step's cells."""
+        return (
+            ("all", STRONG) if item.step is None else str(item.step),
+            f"{item.debates:,}",
+            f"{share(item.correct_first)}→{share(item.correct_last)}",
+            share(item.winner_right),
+            share(item.judge),
+            _count(item.cycles),
+            _count(item.malformed),
+            _count(item.truncated),
+            number(item.peer, "+.2f"),
+            number(item.truth, "+.2f"),
+            number(item.judging, "+.2f"),
+            number(item.format, "+.2f"),
+            (f"{item.tokens:,}", FAINT),
+        )
+
+
+def _count(value: int) -> Cell:
+    return (f"{value:,}", "" if value else FAINT)
+
+
+class Steps(Face):
+    """The steps of one run."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "filter", show=False),
+        Binding("d", "all", show=False),
+        Binding("r", "replays", show=False),
+    ]
+    keys = "Enter debates  / filter  d all debates  r other schemes  ? all keys  q quit"
+
+    def __init__(self, opened: Opened) -> None:
+        super().__init__()
+        self.opened = opened
+        self._reading = False
+
+    def body(self) -> Iterable[Widget]:
+        """Return the list."""
+        yield StepList(id="steps")
+
+    @property
+    def list(self) -> StepList:
+        """The list."""
+        return self.query_one(StepList)
+
+    def place(self) -> str:
+        """Return the run."""
+        return self.opened.name
+
+    def told(self) -> str:
+        """Return how many debates there are."""
+        whole = self.list.items[0].debates if self.list.items else None
+        return "" if whole is None else f"{whole:,} debates in {len(self.list.items) - 1:,} steps"
+
+    def on_mount(self) -> None:
+        """Bring the index up to date, telling how far it is, and read the steps."""
+        super().on_mount()
+        self.list.focus()
+        self._reading = True
+        self.set_interval(0.3, self._tell)
+        self.load("index", self.opened.refresh, lambda added: self._read())
+
+    def _tell(self) -> None:
+        done, whole = self.opened.taken_in
+        if self._reading and whole:
+            self.say(f"taking in the debates of the run: {done:,} of {whole:,} steps")
+
+    def _read(self) -> None:
+        store = self.opened.store
+        self.load("steps", lambda: ([store.overall(), *store.steps()], store.damage), self._show)
+
+    def _show(self, found: tuple[list[StepRow], list[str]]) -> None:
+        rows, damage = found
+        self._reading = False
+        self.list.show(rows, cursor=self.list.cursor)
+        if damage:
+            self.say(f"{len(damage)} cannot be read: {damage[0]}", wrong=True)
+        else:
+            self.say("" if len(rows) > 1 else "no debate yet: the run has just begun, or holds none")
+        self.retitle()
+
+    def look_again(self, added: int) -> None:
+        """Read the figures again."""
+        if added:
+            self._read()
+
+    def on_listing_chosen(self, event: Listing.Chosen) -> None:
+        """List a step's debates."""
+        step = self.list.items[event.place].step
+        self.app.push_screen(Debates(self.opened, Matches("" if step is None else f"step:{step}")))
+
+    def action_all(self) -> None:
+        """List all debates."""
+        self.app.push_screen(Debates(self.opened))
+
+    def action_filter(self) -> None:
+        """List the debates of a filter."""
+        self.app.push_screen(Debates(self.opened, ask=True))
+
+    def action_replays(self) -> None:
+        """List what other schemes would have paid."""
+        from inspector.terminal.replays import Replays
+
+        self.app.push_screen(Replays(self.opened))

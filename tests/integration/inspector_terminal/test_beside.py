@@ -1,0 +1,93 @@
+"""What lies beside a debate: the same problem elsewhere, other schemes, fixtures; and damaged files."""
+
+from __future__ import annotations
+
+import pytest
+
+from commands.errors import Ended
+from commands.replay import Asked, run_replay
+from inspector.terminal.debate import DebateFace
+from inspector.terminal.lines import Lines
+from inspector.terminal.pager import Pager
+from inspector.views.fixture import differences, load_fixture
+
+
+def test_the_same_problem_in_other_steps(run, drive):
+    async def script(session):
+        await session.press("d", "down", "enter", "x")
+        assert "problem sum/1" in session.text
+        assert [held.ref for held in session.app.screen.query_one("#held").items] == ["0.1", "1.1", "2.1"]
+        assert "where you came from" in await session.press("enter")
+        await session.press("down", "enter")
+        assert isinstance(session.app.screen, Pager)
+        shown = session.app.screen.query_one(Lines).plain
+        assert "[-0.1 alone-]  {+1.1 alone+}" in shown
+        assert "votes that differ" in shown
+        await session.press("escape", "o")
+        assert isinstance(session.app.screen, DebateFace)
+        assert session.app.screen.id_shown == "1.1"
+        await session.press("n")
+        assert session.app.screen.id_shown == "2.1"
+
+    drive(run, script)
+
+
+def test_a_debate_is_saved_as_a_fixture_and_never_over_another_file(run, drive, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    async def script(session):
+        await session.press("d", "enter", "f", "enter")
+        assert "load_fixture" in session.text
+        await session.press("escape", "f", "enter")
+        assert "is there already" in session.text
+        await session.press("f", "escape")
+        assert isinstance(session.app.screen, DebateFace)
+
+    drive(run, script)
+    assert differences(load_fixture(tmp_path / "debate_0_0.json")) == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["debate_0_0.json", "run"]
+
+
+@pytest.fixture
+def replayed(run):
+    """The run with two replays: one under another weight of truth, and one that is damaged."""
+    (run / "config.toml").write_text('[run]\ndir = "run"\n[model]\nname_or_path = "none"\n', encoding="utf-8")
+    with pytest.raises(Ended):  # the advantages of these debates are made up, and it says so
+        run_replay(str(run), Asked("", "", None, None), ["rewards.truth_weight=0.3"])
+    (run / "replays" / "torn").mkdir()
+    (run / "replays" / "torn" / "replay.json").write_text('{"schema": 1,', encoding="utf-8")
+    return run
+
+
+def test_what_other_schemes_would_have_paid(replayed, drive):
+    async def script(session):
+        await session.press("r")
+        listed = session.app.screen.query_one("#replays").items
+        assert [bool(item.problem) for item in listed] == [False, True]
+        await session.press("enter")
+        figures = session.app.screen.query_one("#figures", Lines).plain
+        assert "of 18 debates change" in figures
+        assert "by persona and round" in figures
+        changed = session.app.screen.query_one("#changed").items[0].id
+        await session.press("enter", "r")
+        assert session.app.screen.id_shown == changed
+        shown = session.app.screen.query_one("#main", Lines).plain
+        assert "rewards.truth_weight=0.3" in shown
+        assert "as paid → replayed" in shown
+        await session.press("escape", "escape", "escape", "down", "enter")
+        assert "torn" in "".join(row.strip() for row in session.text.splitlines()[-4:])
+
+    drive(replayed, script)
+
+
+def test_what_cannot_be_read_is_one_line(run, drive):
+    shard = next(path for path in (run / "transcripts").glob("step_000002*"))
+    lines = shard.read_bytes().splitlines(keepends=True)
+    shard.write_bytes(b"".join([lines[0], b"x" * 40 + b"\n", *lines[2:]]))
+
+    async def script(session):
+        assert "cannot be read" in session.text
+        await session.press("d", "end", "enter")
+        assert session.app.screen.id_shown == "2.5"
+
+    drive(run, script)

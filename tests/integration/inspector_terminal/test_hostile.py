@@ -1,0 +1,112 @@
+"""What models write is shown, and nothing of it is obeyed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from debate import Problem
+from debate.types import ParsedTurn, Persona, Span
+from inspector.terminal.lines import Lines
+from inspector.terminal.pager import Pager
+from transcripts import write_step
+
+HOSTILE = (
+    "\x1b]0;owned\x07\x1b[2J\x9b31m \u202eabc\u2066 [red]x[/] [@click=app.quit]y[/] "
+    "\x00\r\x08 \ud800 \u200b [bold $primary]z[/] {x} \\[b] end"
+)
+SHOWN = "<U+001B>]0;owned<U+0007><U+001B>[2J<U+009B>31m <U+202E>abc<U+2066> [red]x[/] [@click=app.quit]y[/]"
+
+
+@pytest.fixture
+def hostile(tmp_path, step_of):
+    """A run whose every text is hostile."""
+    problem = Problem("sum/[red]0[/]\x1b[2J", HOSTILE, "1", f"sums{HOSTILE}")
+    [record] = step_of(0, [problem])
+    persona = Persona(HOSTILE, HOSTILE)
+
+    def spoiled(turn):
+        text = f"<solution>{HOSTILE}</solution>"
+        parsed = ParsedTurn(
+            solution=Span(10, 10 + len(HOSTILE)), answer=HOSTILE, failures=turn.parsed.failures
+        )
+        completion = replace(turn.completion, text=text, tokens=(), logprobs=(), offsets=())
+        return replace(turn, completion=completion, parsed=parsed)
+
+    turns = tuple(spoiled(turn) for turn in record.debate.turns)
+    votes = tuple(replace(vote, span=Span(0, 60)) for vote in record.debate.votes)
+    debate = replace(record.debate, personas=(persona,) * 3, turns=turns, votes=votes)
+    write_step(tmp_path / "run" / "transcripts", 0, [replace(record, debate=debate)])
+    return tmp_path / "run"
+
+
+def harmless(session):
+    for strip in session.strips:
+        for segment in strip:
+            assert segment.control is None
+            assert all(character.isprintable() for character in segment.text), ascii(segment.text)
+            assert "@click" not in (segment.style.meta if segment.style else {})
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 50)])
+def test_hostile_text_is_shown_escaped_on_every_screen(hostile, drive, size):
+    async def script(session):
+        harmless(session)
+        await session.press("d")
+        harmless(session)
+        await session.press("enter")
+        assert SHOWN[:60] in session.app.screen.query_one("#main", Lines).plain
+        assert "[red]x[/] [@click=app.quit]y[/]" in session.app.screen.query_one("#main", Lines).plain
+        harmless(session)
+        for key in "vwpakirmo":
+            await session.press(key)
+            harmless(session)
+        assert isinstance(session.app.screen, Pager)
+        assert "<solution><U+001B>]0;owned" in session.text
+
+    drive(hostile, script, size=size)
+
+
+def test_a_persona_or_a_problem_does_not_break_the_title(hostile, drive):
+    async def script(session):
+        harmless(session)
+        assert "x[/]" in session.text or "›" in session.text
+
+    drive(hostile, script, filter='problem:"sum/[red]0[/]*"')
+
+
+@pytest.fixture
+def long(tmp_path, step_of):
+    """A run with one message of a million characters, and one of a hundred thousand lines."""
+    records = list(step_of(0, [Problem("sum/0", "What is 0 + 1?", "1")]))
+    texts = {(0, 0): "word " * 200_000, (1, 0): "\n" * 100_000, (2, 0): "é\u0301" * 200_000}
+
+    def longer(turn):
+        text = texts.get((turn.id.agent, turn.id.round), turn.completion.text)
+        if text == turn.completion.text:
+            return turn
+        completion = replace(turn.completion, text=text, tokens=(), logprobs=(), offsets=())
+        return replace(turn, completion=completion, parsed=ParsedTurn())
+
+    turns = tuple(longer(turn) for turn in records[0].debate.turns)
+    record = replace(records[0], debate=replace(records[0].debate, turns=turns))
+    write_step(tmp_path / "run" / "transcripts", 0, [record])
+    return tmp_path / "run"
+
+
+def test_a_long_message_is_cut_with_a_note_and_shown_whole_when_asked(long, drive):
+    async def script(session):
+        await session.press("d", "enter")
+        assert len(session.app.screen.query_one("#main", Lines).plain) < 30_000
+        assert (
+            "1,000,000 characters in all, o shows them" in session.app.screen.query_one("#main", Lines).plain
+        )
+        await session.press("o", "end")
+        assert len(session.app.screen.query_one(Lines).plain) == 1_000_000
+        assert session.text.splitlines()[-3].strip().startswith("word word")
+        await session.press("escape", "down", "o")
+        assert "100,001 rows" in session.text
+        await session.press("end", "escape", "down", "o", "end")
+
+    drive(long, script)

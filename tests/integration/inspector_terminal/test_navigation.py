@@ -1,0 +1,249 @@
+"""All the way in and out, by keys alone."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from inspector.terminal.debate import DebateFace
+from inspector.terminal.debates import PAGE, DebateList, Debates
+from inspector.terminal.grid import Grid
+from inspector.terminal.lines import Lines
+from inspector.terminal.runs import Runs
+from inspector.terminal.steps import StepList, Steps
+from transcripts import RunStore, TranscriptError
+
+
+def test_all_the_way_in_and_out(run, drive, tmp_path):
+    shutil.copytree(run, tmp_path / "other")
+
+    async def script(session):
+        seen = [type(session.app.screen)]
+        for key in ("enter", "enter", "enter", "escape", "backspace", "escape", "escape"):
+            await session.press(key)
+            seen.append(type(session.app.screen))
+        assert seen == [Runs, Steps, Debates, DebateFace, Debates, Steps, Runs, Runs]
+        assert "q quits" in session.text
+        await session.press("q")
+
+    drive(tmp_path, script)
+
+
+def test_a_single_run_opens_at_its_steps_and_a_filter_at_its_debates(run, drive):
+    async def steps(session):
+        assert isinstance(session.app.screen, Steps)
+        assert "18 debates in 3 steps" in session.text
+        await session.press("down", "down", "enter")
+        assert session.app.screen.matches.filter == "step:1"
+        assert [row.id for row in session.app.screen.list.items] == [f"1.{n}" for n in range(6)]
+
+    async def debates(session):
+        assert session.app.screen.matches.filter == "step:>0"
+        assert session.app.screen.count == 12
+        await session.press("escape")
+        assert isinstance(session.app.screen, Steps)
+
+    drive(run, steps)
+    drive(run, debates, filter="step:>0")
+
+
+def test_a_filter_holds_for_the_run_that_is_chosen(run, drive, tmp_path):
+    shutil.copytree(run, tmp_path / "other")
+
+    async def script(session):
+        assert isinstance(session.app.screen, Runs)
+        await session.press("enter")
+        assert [row.id for row in session.app.screen.list.items] == ["2.4"]
+
+    drive(tmp_path, script, filter="id:2.4")
+
+
+def test_a_filter_and_the_place_of_its_error(run, drive):
+    async def script(session):
+        await session.press("d", "slash")
+        await session.write("winner:wrnog")
+        screen = (await session.press("enter")).splitlines()
+        caret = next(place for place, row in enumerate(screen) if row.strip() == "^")
+        assert screen[caret].index("^") == screen[caret - 1].index("wrnog")
+        assert "did you mean" in session.text
+        await session.press(*["backspace"] * len("wrnog"))
+        await session.write("wrong")
+        await session.press("enter")
+        with RunStore.open(run) as store:
+            wanted = [row.id for row in store.debates("winner:wrong")]
+        assert [row.id for row in session.app.screen.list.items] == wanted
+        assert session.app.screen.list.has_focus
+        await session.press("slash", "escape")
+        assert session.app.screen.matches.filter == "winner:wrong"
+
+    drive(run, script)
+
+
+def test_a_filter_without_debates_says_so(run, drive):
+    async def script(session):
+        assert "no debate meets this filter" in session.text
+
+    drive(run, script, filter="step:99")
+
+
+def test_words_are_searched_once_they_are_read(run, drive, monkeypatch):
+    """The full text is built in slices, and how far it is is told."""
+    said, real, calls = [], RunStore.index_text, []
+
+    def slowly(store, **given):
+        calls.append(given)
+        return len(calls) > 2 and real(store)
+
+    monkeypatch.setattr(RunStore, "index_text", slowly)
+    monkeypatch.setattr(RunStore, "text_read", lambda store: (34, 100))
+    monkeypatch.setattr(Debates, "say", lambda face, words, **_: said.append(words))
+
+    async def script(session):
+        assert session.app.screen.count == 18
+        assert len(calls) >= 3
+        assert all(given["seconds"] < 1 for given in calls if given)
+
+    drive(run, script, filter='text:"What" OR step:0..2')
+    assert said[:2] == ["reading the words of all debates: 34%"] * 2
+
+
+def test_next_and_previous_match(run, drive):
+    async def script(session):
+        wanted = [row.id for row in session.app.screen.list.items]
+        assert len(wanted) > 2
+        await session.press("enter")
+        seen = [session.app.screen.id_shown]
+        for _ in wanted[1:]:
+            await session.press("n")
+            seen.append(session.app.screen.id_shown)
+        assert seen == wanted
+        assert "last one of the list" in await session.press("n")
+        await session.press("N")
+        assert session.app.screen.id_shown == wanted[-2]
+        await session.press("escape")
+        assert session.app.screen.list.current.id == wanted[-2]
+        await session.press("o", "enter", "n")
+        assert session.app.screen.id_shown == wanted[-2]
+
+    drive(run, script, filter="winner:right")
+
+
+def test_pages_are_read_as_the_cursor_comes_near_the_end(tmp_path, drive, add_step):
+    for step in range(3):
+        add_step(tmp_path / "run", step, 45)
+
+    async def script(session):
+        listed = session.app.screen.list
+        assert (len(listed.items), session.app.screen.count) == (PAGE, 135)
+        await session.press("end")
+        assert len(listed.items) == 135
+        assert listed.current.id == "2.9"
+        await session.press("end")
+        assert listed.current.id == "2.44"
+        assert "2.44" in session.text
+
+    drive(tmp_path / "run", script, filter="step:>=0")
+
+
+@pytest.mark.parametrize("newest", [False, True])
+def test_debates_that_come_are_marked_and_the_cursor_stays(run, drive, add_step, newest):
+    add_step(run, 3, 40)
+
+    async def script(session):
+        await session.press("d", *(["o"] if newest else []), "down", "down")
+        listed = session.app.screen.query_one(DebateList)
+        before, row = listed.current.id, listed.cursor - listed.scroll_offset.y
+        add_step(run, 4, 10)
+        await session.app.look_again()
+        await session.settle()
+        assert listed.current.id == before
+        assert listed.cursor - listed.scroll_offset.y == row
+        came = [f"4.{n}" for n in range(10)]
+        ids = [row.id for row in listed.items]
+        assert ids == [row.id for row in session.app.opened[0].store.debates(newest=newest, limit=200)]
+        assert listed.fresh == set(came)
+        assert "68 debates, 10 new" in session.text
+        await session.press("home" if newest else "end")
+        assert "•  4." in session.text
+        await session.press("escape")
+        assert session.app.screen.query_one(StepList).items[-1].step == 4
+
+    drive(run, script)
+
+
+def test_the_grid_chooses_the_turn(run, drive):
+    async def script(session):
+        await session.press("d", "enter", "down", "right")
+        grid = session.app.screen.query_one(Grid)
+        assert (grid.chosen.agent, grid.chosen.round) == (1, 1)
+        turn = session.app.screen.debate.view.turns[1][1]
+        assert turn.section("solution").strip() in session.app.screen.query_one("#main", Lines).plain
+        await session.press("up", "up", "left", "left", "right", "right", "right", "right")
+        assert (grid.chosen.agent, grid.chosen.round) == (0, 2)
+
+    drive(run, script)
+
+
+def test_every_panel_and_back(run, drive):
+    wanted = {
+        "v": "votes on round 2",
+        "w": "peer reward",
+        "p": "parsed again today  the same as is stored",
+        "a": "equal letters are equal answers",
+        "k": "solution    generator",
+        "r": "no replay of this run",
+        "i": "What is 0 + 1?",
+        "m": "advantage  generator +0.25",
+    }
+
+    async def script(session):
+        await session.press("d", "enter")
+        for key, words in wanted.items():
+            assert words in await session.press(key), key
+        await session.press("v", "escape")
+        assert "advantage  generator" in session.text
+        assert isinstance(session.app.screen, DebateFace)
+
+    drive(run, script)
+
+
+def test_help_lists_every_key_that_does_something(run, drive):
+    from inspector.terminal.help import help_lines
+
+    told = "\n".join(line.plain for line in help_lines())
+
+    async def script(session):
+        await session.press("d", "enter", "question_mark")
+        assert "choose a turn" in session.text
+        await session.press("question_mark")
+        assert isinstance(session.app.screen, DebateFace)
+
+    drive(run, script)
+    names = {"question_mark": "?", "slash": "/", "escape": "Esc", "backspace": "Backspace", "left": "←"}
+    names |= {
+        "f1": "F1",
+        "enter": "Enter",
+        "tab": "Tab",
+        "pageup": "PgUp",
+        "pagedown": "PgDn",
+        "space": "Space",
+    }
+    for face in (Runs, Steps, Debates, DebateFace):
+        for binding in (one for kind in face.__mro__ for one in kind.__dict__.get("BINDINGS", ())):
+            if kind_is_ours(binding):
+                for key in binding.key.split(","):
+                    assert names.get(key, key) in told.replace(",", " ").split(), key
+
+
+def kind_is_ours(binding) -> bool:
+    return not isinstance(binding, tuple) and not binding.action.startswith(
+        ("screen.", "app.focus", "app.command")
+    )
+
+
+def test_what_is_no_run_is_refused_before_anything_is_drawn(tmp_path):
+    from inspector.terminal.app import Inspector
+
+    with pytest.raises(TranscriptError, match="neither a run"):
+        Inspector(tmp_path)

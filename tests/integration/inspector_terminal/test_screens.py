@@ -1,0 +1,81 @@
+"""The screens at 80 by 24, as text: tests/data/terminal holds what they should be."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+STEPS = ()
+DEBATES = ("d",)
+DEBATE = ("d", "down", "enter")
+
+
+@pytest.mark.parametrize(
+    ("name", "keys"),
+    [
+        ("steps", STEPS),
+        ("debates", DEBATES),
+        ("filter", (*DEBATES, "slash")),
+        ("message", (*DEBATE, "right")),
+        ("votes", (*DEBATE, "v")),
+        ("adoption", (*DEBATE, "a")),
+        ("parsing", (*DEBATE, "p")),
+        ("tokens", (*DEBATE, "k")),
+        ("problem", (*DEBATE, "i")),
+        ("fixture", (*DEBATE, "f")),
+        ("help", (*DEBATE, "question_mark")),
+    ],
+)
+def test_screen(run, drive, same_as_golden, name, keys):
+    async def script(session):
+        same_as_golden(name, await session.press(*keys))
+
+    drive(run, script)
+
+
+def test_runs(tmp_path, drive, same_as_golden, add_step):
+    for name in ("first", "second"):
+        add_step(tmp_path / "runs" / name, 0, 2)
+
+    async def script(session):
+        same_as_golden("runs", session.text)
+
+    drive(tmp_path / "runs", script)
+
+
+def test_a_wide_screen_has_the_votes_beside_the_text(run, drive, same_as_golden):
+    async def script(session):
+        same_as_golden("wide", await session.press(*DEBATE))
+
+    drive(run, script, size=(140, 30))
+
+
+def test_without_colour_every_sign_and_the_cursor_are_still_there(run, drive, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    async def script(session):
+        screen = await session.press("d")
+        assert not any(has_colour(segment.style) for strip in session.strips for segment in strip)
+        [row] = [strip for strip in session.strips if strip.text.startswith("›")]
+        assert any(segment.style.reverse for segment in row)
+        assert re.search(r"[CW] (right|wrong)", screen)
+        await session.press("enter")
+        chosen = [s.text for strip in session.strips[2:] for s in strip if s.style and s.style.reverse]
+        assert [text.strip() for text in chosen] == ["C  1"]
+
+    drive(run, script)
+
+
+def test_with_colour_there_is_some(run, drive, monkeypatch):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+    async def script(session):
+        await session.press("d")
+        assert any(has_colour(segment.style) for strip in session.strips for segment in strip)
+
+    drive(run, script)
+
+
+def has_colour(style) -> bool:
+    return style is not None and any(c is not None and not c.is_default for c in (style.color, style.bgcolor))
