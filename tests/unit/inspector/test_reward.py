@@ -440,7 +440,9 @@ def test_what_a_model_wrote_cannot_drive_the_terminal(tmp_path):
 
 def test_to_look_at_a_run_runs_no_code_that_it_names(tmp_path, monkeypatch):
     ran = tmp_path / "ran"
-    (tmp_path / "theirs.py").write_text(f"open({str(ran)!r}, 'w')\ndef rule(votes, *, alpha): return {{}}\n")
+    (tmp_path / "theirs.py").write_text(
+        f"import pathlib\npathlib.Path({str(ran)!r}).touch()\ndef rule(votes, *, alpha): return {{}}\n"
+    )
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "config.toml").write_text('[model]\nname_or_path = "m"\n[rewards]\npeer = "theirs:rule"\n')
     config, note = config_of(tmp_path)
