@@ -1,0 +1,103 @@
+"""Make the pictures of this folder from a run: python docs/screenshots/make.py RUN. Needs chromium."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.parse import quote
+
+from playwright.sync_api import Page, sync_playwright
+
+from inspector.terminal.app import Inspector
+from inspector.web.app import make_app
+from inspector.web.serving import listen, server_for
+from transcripts import RunStore
+
+HERE = Path(__file__).parent
+SHOWN = "flip:WC votes:>0 missing:0 malformed:0"
+"""The debate that is shown: the last in which an agent found the right answer."""
+CHROMIUM = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+
+
+def main() -> None:
+    """Write the pictures."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("run", type=Path, help="the folder of a run, as the quick-start makes it")
+    run = arguments.parse_args().run.resolve()
+    with RunStore.open(run) as store:
+        [debate] = store.debates(SHOWN, newest=True, limit=1)
+    terminal = asyncio.run(in_terminal(run, debate.id))
+    with TemporaryDirectory() as folder, browser() as page, served(run) as address:
+        base = f"{address}/run/{quote(run.name)}"
+        browser_pages = {
+            "debates": f"{base}/debates?filter={quote('winner:wrong')}",
+            "debate": f"{base}/debate/{debate.id}",
+            "votes": f"{base}/debate/{debate.id}/graph",
+            "why": f"{base}/debate/{debate.id}/why?turn=1.1",
+        }
+        for name, url in browser_pages.items():
+            take(page, url, f"browser_{name}.png")
+        for name, svg in terminal.items():
+            path = Path(folder, f"{name}.html")
+            path.write_text(f"<body style='margin:0'>{svg}</body>", encoding="utf-8")
+            page.goto(path.as_uri())
+            page.locator("svg").first.screenshot(path=HERE / f"terminal_{name}.png")
+        report = [sys.executable, "-m", "commands.main", "report", str(run), "--out", folder]
+        subprocess.run(report, check=True, stdout=subprocess.DEVNULL)
+        take(page, Path(folder, "report.html").as_uri(), "report.png", height=1600)
+
+
+def take(page: Page, url: str, name: str, height: int = 900) -> None:
+    """Take a picture of what a page shows first."""
+    page.set_viewport_size({"width": 1280, "height": height})
+    page.goto(url)
+    page.screenshot(path=HERE / name)
+
+
+@contextmanager
+def browser() -> Iterator[Page]:
+    """Give a page of a headless browser."""
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=CHROMIUM)
+        yield chromium.new_page()
+        chromium.close()
+
+
+@contextmanager
+def served(run: Path) -> Iterator[str]:
+    """Serve the inspector's pages of a run, and give their address."""
+    socket = listen("127.0.0.1", 0)
+    server = server_for(make_app(run))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [socket]})
+    thread.start()
+    yield "http://127.0.0.1:{}".format(socket.getsockname()[1])
+    server.should_exit = True
+    thread.join()
+
+
+async def in_terminal(run: Path, debate: str) -> dict[str, str]:
+    """Return screens of the terminal application as SVG, without fonts from elsewhere."""
+    app = Inspector(run, filter=f"id:{debate}", every_s=None)
+    async with app.run_test(size=(100, 30)) as pilot:
+
+        async def press(*keys: str) -> str:
+            for key in keys:
+                await pilot.press(key)
+                await app.workers.wait_for_complete()
+                await pilot.pause()
+            return re.sub(r"@font-face \{.*?\}", "", app.export_screenshot(), flags=re.DOTALL)
+
+        return {"debates": await press("enter"), "debate": await press("enter"), "votes": await press("v")}
+
+
+if __name__ == "__main__":
+    main()
