@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -20,6 +20,7 @@ from debate.types import (
     Completion,
     Debate,
     FailureReason,
+    Kind,
     ParsedTurn,
     Policy,
     Problem,
@@ -100,23 +101,43 @@ def read_turn(
 ) -> Turn:
     """Return the turn that a reply makes, parsed with the labels of its debate."""
     handle = table.handles[request.turn.agent]
-    own = None if table.config.judge_own else handle
     ballot = seen.task == "ballot"
-    parsed = parse_turn(
-        completion.text, handles=table.handles, own=own, due=seen.due, in_thinking=in_thinking
+    parsed = read_reply(
+        completion.text,
+        handles=table.handles,
+        own=None if table.config.judge_own else handle,
+        due=seen.due,
+        in_thinking=in_thinking,
+        ballot=ballot,
+        kind=table.problem.kind,
     )
-    if table.problem.kind == "instructions":
-        parsed = replace(parsed, answer=whole_solution(completion.text, parsed))
     return Turn(
         id=request.turn,
         handle=handle,
         shown=seen.shown,
         completion=completion,
-        parsed=_without_missing_solution(parsed) if ballot else parsed,
+        parsed=parsed,
         compared=seen.compared,
         cut=seen.cut,
         ballot=ballot,
     )
+
+
+def read_reply(
+    text: str,
+    *,
+    handles: Iterable[str],
+    own: str | None,
+    due: bool,
+    in_thinking: bool,
+    ballot: bool,
+    kind: Kind,
+) -> ParsedTurn:
+    """Return what ``parse_turn`` reads from a reply, as the problem's kind and the final ballot want it."""
+    parsed = parse_turn(text, handles=handles, own=own, due=due, in_thinking=in_thinking)
+    if kind == "instructions":
+        parsed = replace(parsed, answer=whole_solution(text, parsed))
+    return _without_missing_solution(parsed) if ballot else parsed
 
 
 def _without_missing_solution(parsed: ParsedTurn) -> ParsedTurn:

@@ -38,12 +38,12 @@ def _authors(turn: Turn) -> NDArray[np.int8]:
     if turn.ballot:
         return np.full(len(turn.completion.tokens), JUDGE, np.int8)
     start, end = _judge_characters(turn.parsed)
-    first = _first_characters(turn)
+    first = first_characters(turn)
     return np.where((first >= start) & (first < end), JUDGE, GENERATOR).astype(np.int8)
 
 
-def _first_characters(turn: Turn) -> NDArray[np.int64]:
-    """Return the first character that each token touches, (T,)."""
+def first_characters(turn: Turn) -> NDArray[np.int64]:
+    """Return the first character that each token touches, (T,); ValueError where nobody told."""
     completion = turn.completion
     count, length = len(completion.tokens), len(completion.text)
     if len(completion.offsets) == count:

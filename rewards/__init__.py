@@ -7,7 +7,7 @@ from rewards.poll import poll_of_debate
 from rewards.scheme import check_scheme
 from rewards.score import score_debate, score_votes
 from rewards.types import Correct, Rewards, Truth
-from rewards.votes import valid_votes
+from rewards.votes import drop_reasons, valid_votes
 from rewards.winner import voted_winner
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Rewards",
     "Truth",
     "check_scheme",
+    "drop_reasons",
     "poll_of_debate",
     "score_debate",
     "score_votes",

@@ -7,7 +7,7 @@ unordered pair: identical repeats collapse, contradictions void both. What is dr
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from debate.types import TurnId, Vote
@@ -21,36 +21,41 @@ DROPPED = ("own", "not_shown", "same_handle", "duplicate", "contradictory", "unk
 
 def valid_votes(poll: Poll) -> tuple[tuple[Vote, ...], Counter[str]]:
     """Return the votes that count, one for each (judge turn, unordered pair), and the dropped by reason."""
+    reasons = drop_reasons(poll)
     dropped = Counter(poll.unread)
-    boxes: dict[tuple[TurnId, Pair], list[Vote]] = {}
-    for vote in poll.votes:
-        reason = _refusal(vote, poll)
-        if reason is None:
-            boxes.setdefault((vote.judge, pair_of(vote)), []).append(vote)
-        else:
-            dropped[reason] += 1
-    return _one_each(boxes.values(), dropped), dropped
+    dropped.update(reason for reason in reasons if reason)
+    return tuple(vote for vote, reason in zip(poll.votes, reasons, strict=True) if not reason), dropped
 
 
-def _refusal(vote: Vote, poll: Poll) -> str | None:
-    """Return why the vote does not count, or None. Own work is named first: it is never in ``comparable``."""
+def drop_reasons(poll: Poll) -> list[str]:
+    """Return for each vote as cast why it does not count, one of ``DROPPED``; "" where it does.
+
+    >>> a, b, judge = TurnId(0, 0), TurnId(1, 0), TurnId(2, 1)
+    >>> votes = (Vote(judge, a, b, "left"), Vote(judge, b, a, "right"), Vote(judge, a, a, "tie"))
+    >>> drop_reasons(Poll(3, 1, False, {judge: (a, b)}, votes, {}))
+    ['', 'duplicate', 'same_handle']
+    """
+    reasons = [_refusal(vote, poll) for vote in poll.votes]
+    boxes: dict[tuple[TurnId, Pair], list[int]] = {}
+    for place, vote in enumerate(poll.votes):
+        if not reasons[place]:
+            boxes.setdefault((vote.judge, pair_of(vote)), []).append(place)
+    for box in boxes.values():
+        if len(box) > 1:
+            alike = len({verdict(poll.votes[place]) for place in box}) == 1
+            for place in box[1:] if alike else box:
+                reasons[place] = "duplicate" if alike else "contradictory"
+    return reasons
+
+
+def _refusal(vote: Vote, poll: Poll) -> str:
+    """Return why the vote does not count, or "". Own work is named first: it is never in ``comparable``."""
     if vote.left == vote.right:
         return "same_handle"
     if not poll.judge_own and vote.judge.agent in (vote.left.agent, vote.right.agent):
         return "own"
     seen = poll.comparable.get(vote.judge, ())
-    return None if vote.left in seen and vote.right in seen else "not_shown"
-
-
-def _one_each(boxes: Iterable[list[Vote]], dropped: Counter[str]) -> tuple[Vote, ...]:
-    kept: list[Vote] = []
-    for box in boxes:
-        if len(box) == 1 or len({verdict(vote) for vote in box}) == 1:
-            kept.append(box[0])
-            dropped["duplicate"] += len(box) - 1
-        else:
-            dropped["contradictory"] += len(box)
-    return tuple(kept)
+    return "" if vote.left in seen and vote.right in seen else "not_shown"
 
 
 def pair_of(vote: Vote) -> Pair:
