@@ -4,6 +4,7 @@ from transcripts.errors import TornTailWarning, TranscriptError, TranscriptWrite
 from transcripts.filters.compile import compile_filter
 from transcripts.filters.syntax import FilterError
 from transcripts.index.rows import DebateRow
+from transcripts.index.steps import StepRow
 from transcripts.migrations import SCHEMA_VERSION
 from transcripts.names import shard_paths, shard_step
 from transcripts.parquet import export_parquet
@@ -21,6 +22,7 @@ __all__ = [
     "RewardNumbers",
     "RunStore",
     "ShardWriter",
+    "StepRow",
     "Timing",
     "TornTailWarning",
     "TranscriptError",

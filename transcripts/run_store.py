@@ -27,6 +27,7 @@ from transcripts.index.reading import read_json
 from transcripts.index.rows import COLUMNS, JOINS, DebateRow, row_of
 from transcripts.index.schema import PLACES, begin, id_of, key_of
 from transcripts.index.shelf import Shelf
+from transcripts.index.steps import StepRow, step_row, steps_sql
 from transcripts.index.words import body_of, is_complete, open_words, read_so_far, update_words
 from transcripts.lines import from_line
 from transcripts.migrations import migrate
@@ -119,6 +120,20 @@ class RunStore:
         query = compile_filter(filter)
         keys, values = self._keys(query, None, None)
         return self._rows(f"SELECT count(*) FROM ({keys})", values, query)[0][0]
+
+    def steps(self, filter: str = "") -> list[StepRow]:
+        """Return the figures of each step that has debates of a filter, in order, from the index alone."""
+        return self._figures(filter, by_step=True)
+
+    def overall(self, filter: str = "") -> StepRow:
+        """Return the same figures of all debates of a filter together; its ``step`` is None."""
+        return self._figures(filter, by_step=False)[0]
+
+    def _figures(self, filter: str, *, by_step: bool) -> list[StepRow]:
+        query = compile_filter(filter)
+        keys, values = self._keys(query, None, None)
+        sql = steps_sql(keys, by_step=by_step, whole=not filter.strip())
+        return [step_row(row) for row in self._rows(sql, values, query)]
 
     def _keys(self, query: Query, newest: bool | None, after: str | None) -> tuple[str, tuple[Any, ...]]:
         """Return the SELECT of a filter's debates, and its parameters; ``newest`` None: in any order."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import time
 import tomllib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,6 +29,8 @@ from learner.runs.changes import Change, ChangeRules, data_changes, data_refusal
 from learner.runs.provenance import machine, source_commit, versions
 
 LOCK = ".lock"
+LOOK_S = 0.05
+"""Seconds after which a lock that is held is tried once more."""
 NOT_YET_A_RUN = (LOCK, "run.json", ".run.json.new", ".config.toml.new")
 """What a start leaves that ended before the folder was a run: the same command begins again."""
 
@@ -238,6 +241,25 @@ def locked(folder: Path) -> Iterator[None]:
         yield
 
 
+def is_locked(folder: Path) -> bool:
+    """Return whether a process holds the folder's lock; nothing is written. False where nobody can tell."""
+    try:
+        import fcntl
+
+        descriptor = os.open(folder / LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (ImportError, OSError):
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return False
+
+
 def _open_no_link(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o644)
 
@@ -248,7 +270,11 @@ def _take(descriptor: int, folder: Path) -> None:
     except ImportError:  # not a POSIX system: nothing to hold
         return
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:  # somebody may just be looking (``is_locked``)
+            time.sleep(LOOK_S)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         owner = (folder / LOCK).read_text(encoding="utf-8") or "another process"
         raise RunFolderError(
