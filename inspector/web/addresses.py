@@ -45,6 +45,14 @@ class Links:
         order = self.newest if newest is None else newest
         return address("run", self.run, "debates", filter=wanted, newest=order, after=after)
 
+    def within(self, term: str) -> str:
+        """Return the filter with one more term.
+
+        >>> Links("run").within("step:3"), Links("run", "winner:wrong OR votes:0").within("step:3")
+        ('step:3', 'step:3 (winner:wrong OR votes:0)')
+        """
+        return f"{term} ({self.filter})" if self.filter.strip() else term
+
     def debate(self, id: str, *view: str, anchor: str = "", **query: object) -> str:
         """Return the address of a debate, or of a view of it, within the list that it was found in."""
         found = address(

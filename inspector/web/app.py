@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from inspector.web import debates, live, runs
+from inspector.web import debate_page, debates, graph_page, live, runs, views_pages
 from inspector.web.guard import Door, Guard
 from inspector.web.page import Asked, show
 from inspector.web.site import Busy, Site, Unknown
@@ -32,6 +32,11 @@ def make_app(site: Site, door: Door) -> ASGIApp:
         "/run/{name}/debates": debates.listing,
         "/run/{name}/live/debates": live.new_debates,
         "/run/{name}/live/steps": live.new_steps,
+        "/run/{name}/debate/{id}": debate_page.debate,
+        "/run/{name}/debate/{id}/graph": graph_page.graph,
+        "/run/{name}/debate/{id}/adoption": views_pages.adoption,
+        "/run/{name}/debate/{id}/parse": views_pages.parse,
+        "/run/{name}/debate/{id}/tokens": views_pages.tokens,
     }
     routes = [Route(path, _answering(site, view), methods=["GET"]) for path, view in views.items()]
     routes += [

@@ -65,6 +65,7 @@ def debate(asked: Asked) -> Response:
         asked,
         "debate",
         view=view,
+        problem_id=view.problem.id,
         rounds=rounds,
         earlier=max(0, first - len(rounds)) if first > 0 else None,
         later=last + 1 if any(len(row) > last + 1 for row in view.turns) else None,

@@ -6,6 +6,7 @@ from starlette.responses import JSONResponse, Response
 
 from inspector.web.page import Asked
 from inspector.web.rendering import render
+from inspector.web.runs import step_of
 
 MOST = 200
 """Rows in one answer; where there are more, the page is behind and says so."""
@@ -39,11 +40,11 @@ def new_steps(asked: Asked) -> Response:
     store = asked.site.searchable(asked.name or "", links.filter)
     cursor = asked.whole_number("after")
     found = store.steps(links.filter)
-    rows = [row for row in reversed(found) if cursor is None or row.step >= cursor]
-    last = found[-1].step if found else -1
+    rows = [row for row in reversed(found) if cursor is None or step_of(row) >= cursor]
+    last = step_of(found[-1]) if found else -1
     return _answer(
         asked,
-        count=sum(row.step > (-1 if cursor is None else cursor) for row in rows),
+        count=sum(step_of(row) > (-1 if cursor is None else cursor) for row in rows),
         more=len(rows) > MOST,
         cursor=str(last) if found else "",
         back=cursor is not None and last < cursor,

@@ -88,6 +88,7 @@ def show(asked: Asked, kind: str, *, status: int = 200, **values: Any) -> HTMLRe
         "run_nav": _run_nav(links, kind) if links else (),
         "shortcuts": SHORTCUTS,
         "live": None,
+        "anchor": "",
     } | values
     return HTMLResponse(render(f"{kind}.html", **values), status)
 

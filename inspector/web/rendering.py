@@ -54,7 +54,7 @@ def environment() -> Environment:
         "share": share,
         "shorten": shorten,
         "signed": signed,
-        "agent": lambda seat: f"Agent {seat + 1}",
+        "letter": letter,
         "turn_id": lambda turn: f"{turn.agent}.{turn.round}",
     }
     made.globals |= {"address": address, "asset": asset, "clip": clip}
@@ -103,6 +103,15 @@ def number(value: float | None, digits: int = 3) -> str:
     if abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.{digits}f}".rstrip("0").rstrip(".") if abs(value) >= 0.001 or value == 0 else f"{value:.1e}"
+
+
+def letter(number: int) -> str:
+    """Return the letter of an answer.
+
+    >>> letter(0), letter(25), letter(26)
+    ('A', 'Z', 'A2')
+    """
+    return chr(ord("A") + number % 26) + (str(1 + number // 26) if number >= 26 else "")
 
 
 def signed(value: float | None) -> str:

@@ -7,7 +7,7 @@ from starlette.responses import RedirectResponse, Response
 from inspector.web.addresses import address
 from inspector.web.charts import Line, chart
 from inspector.web.page import Asked, Live, show
-from transcripts.steps import StepRow
+from transcripts import StepRow
 
 SHOWN_STEPS = 200
 
@@ -24,13 +24,13 @@ def steps(asked: Asked) -> Response:
     store, links = asked.site.searchable(asked.name or "", asked.links.filter), asked.links
     found = store.steps(links.filter)
     before = asked.whole_number("before")
-    rows = [row for row in reversed(found) if before is None or row.step < before]
+    rows = [row for row in reversed(found) if before is None or step_of(row) < before]
     return show(
         asked,
         "steps",
         run=asked.site.run(asked.name or ""),
         rows=rows[:SHOWN_STEPS],
-        older=rows[SHOWN_STEPS - 1].step if len(rows) > SHOWN_STEPS else None,
+        older=step_of(rows[SHOWN_STEPS - 1]) if len(rows) > SHOWN_STEPS else None,
         total=sum(row.debates for row in found),
         course=chart(lines_of(found)),
         damage=store.damage,
@@ -38,13 +38,19 @@ def steps(asked: Asked) -> Response:
     )
 
 
+def step_of(row: StepRow) -> int:
+    """Return the step of a row that is of one."""
+    assert row.step is not None
+    return row.step
+
+
 def lines_of(rows: list[StepRow]) -> list[Line]:
     """Return what is drawn over the steps."""
     return [
-        Line("right, last round", "a", [(row.step, row.correct_last) for row in rows]),
-        Line("right, first round", "b", [(row.step, row.correct_first) for row in rows]),
-        Line("voted winner right", "c", [(row.step, row.winner) for row in rows]),
-        Line("judge", "d", [(row.step, row.judge) for row in rows]),
+        Line("right, last round", "a", [(step_of(row), row.correct_last) for row in rows]),
+        Line("right, first round", "b", [(step_of(row), row.correct_first) for row in rows]),
+        Line("voted winner right", "c", [(step_of(row), row.winner_right) for row in rows]),
+        Line("judge", "d", [(step_of(row), row.judge) for row in rows]),
     ]
 
 

@@ -92,7 +92,8 @@ class Site:
     def is_one_run(self) -> bool:
         """Whether the path is that of one run, and not of a folder of runs."""
         runs = self.runs()
-        return len(runs) == 1 and runs[0].path.resolve() == self._path.resolve()
+        here = self._path.resolve()
+        return len(runs) == 1 and runs[0].path.resolve() in (here, here.parent)
 
     def run(self, name: str) -> FoundRun:
         """Return a run by its name; Unknown where none is called so."""
