@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from commands.config import ConfigError, parse_override
 from commands.replay_tables import show
 from commands.runs import open_run_folder
+from learner.recipes import ConfigError, parse_override
 from transcripts import RunStore, compile_filter
 
 if TYPE_CHECKING:
-    from learner.config import Config
     from learner.replay import Scheme
 
 MAY_CHANGE = ("rewards", "advantages")
@@ -35,6 +34,7 @@ class Asked:
 
 def run_replay(name: str, asked: Asked, overrides: Sequence[str]) -> None:
     """Print what changes, and write it for each debate; without overrides only check what is stored."""
+    from learner.replay import scheme_of
     from learner.replay.files import refuse_another, replay_name, write_facts
 
     refuse_other_keys(overrides)
@@ -118,13 +118,6 @@ def refuse_other_keys(overrides: Iterable[str]) -> None:
             except ValueError as error:
                 raise ConfigError(str(error)) from error
             raise ConfigError(f"{text}: a replay changes rewards.* and advantages.* only")
-
-
-def scheme_of(config: Config) -> Scheme:
-    """Return how a run's debates were, or are to be, paid."""
-    from learner.replay import Scheme
-
-    return Scheme(config.rewards, config.advantages, config.train.debates_per_problem)
 
 
 def _plain(scheme: Scheme) -> dict[str, object]:

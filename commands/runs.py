@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from commands.config import ConfigError, load_config
+from commands.config import load_config
+from learner.runs.reading import read_run_config
 
 if TYPE_CHECKING:
     from learner.config import Config
@@ -23,9 +24,4 @@ def open_run_or_recipe(name: str, overrides: Sequence[str]) -> tuple[Path | None
 
 def open_run_folder(name: str, overrides: Sequence[str]) -> tuple[Path, Config]:
     """Return the folder of a run and its configuration; ConfigError where it is not one."""
-    from learner.config import Config
-
-    run = Path(name)
-    if not (run / "config.toml").is_file():
-        raise ConfigError(f"{name}: not the folder of a run (no config.toml in it)")
-    return run, load_config(Config, str(run / "config.toml"), overrides)
+    return Path(name), read_run_config(Path(name), overrides)

@@ -7,6 +7,7 @@ itself: with one judge to a pair a coin flip would always be right. Left out, a 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from debate.types import TurnId, Vote
 from rewards.truth import is_right
@@ -23,16 +24,36 @@ def judge_rewards(votes: Sequence[Vote], correct: Correct, *, truth_weight: floa
     >>> judge_rewards([Vote(judge, a, b, "left")], [[True], [False], [True]], truth_weight=1.0)[judge]
     1.0
     """
-    net = net_votes(votes) if truth_weight < 1 else {}
     values: dict[TurnId, list[float]] = {}
+    for vote, worth in zip(votes, vote_values(votes, correct, truth_weight=truth_weight), strict=True):
+        if worth.value is not None:
+            values.setdefault(vote.judge, []).append(worth.value)
+    return {judge: sum(given) / len(given) for judge, given in values.items()}
+
+
+class VoteValue(NamedTuple):
+    """What one vote is worth, and its parts; a part of weight 0 takes no part and is None."""
+
+    truth: int | None
+    consensus: int | None
+    value: float | None
+
+
+def vote_values(votes: Sequence[Vote], correct: Correct, *, truth_weight: float) -> list[VoteValue]:
+    """Return the value of each of the valid votes, in order.
+
+    >>> judge, a, b = TurnId(2, 1), TurnId(0, 0), TurnId(1, 0)
+    >>> vote_values([Vote(judge, a, b, "tie")], [[True], [False], [True]], truth_weight=1.0)
+    [VoteValue(truth=0, consensus=None, value=0)]
+    """
+    net = net_votes(votes) if truth_weight < 1 else {}
+    found: list[VoteValue] = []
     for vote in votes:
         # A part of weight 0 takes no part at all: it is no fallback for the other.
         truth = by_truth(vote, correct) if truth_weight > 0 else None
         consensus = by_consensus(vote, net) if truth_weight < 1 else None
-        value = _joined(truth, consensus, truth_weight)
-        if value is not None:
-            values.setdefault(vote.judge, []).append(value)
-    return {judge: sum(given) / len(given) for judge, given in values.items()}
+        found.append(VoteValue(truth, consensus, _joined(truth, consensus, truth_weight)))
+    return found
 
 
 def by_truth(vote: Vote, correct: Correct) -> int | None:

@@ -2,62 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, MutableMapping, Sequence
+from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from pydantic import Field, model_validator
-
-from debate.settings import Settings
-from debate.types import TurnId
-from learner.advantages.pairs import balanced, right_side, side_counts
-from learner.advantages.streams import Baseline, Scale, group_members, has_contrast, stream_advantages
+from learner.advantages.config import AdvantageConfig
+from learner.advantages.pairs import side_counts
+from learner.advantages.places import Place, mixed, scaled, stream_of, turn_places
+from learner.advantages.streams import group_members, has_contrast
 from learner.types import TrajectoryGroup, Transition
 
 if TYPE_CHECKING:
     from rewards import RewardConfig
-
-
-class StreamSettings(Settings):
-    """How one stream is centred and scaled."""
-
-    baseline: Baseline = "group"
-    """What is subtracted: the group's mean, the mean of the others, the persona's running mean, nothing."""
-    scale: Scale = "group"
-    """What divides: the group's standard deviation, the batch's (at least 0.1), nothing."""
-    key: Literal["round", "persona", "pair"] = "round"
-    """A group is the turns of one problem and round over its debates, or those of one persona among them, or
-    (judge only) those whose pairs had the right solution on the same side; both sides then count alike."""
-
-
-class AdvantageConfig(Settings):
-    """Baselines and scales for each stream, and the weight of each role.
-
-    Peer rewards are neither centred nor scaled by default: the votes of a debate already sum to about
-    zero, and dividing by their spread would turn votes among equals into noise of unit variance.
-    """
-
-    peer: StreamSettings = StreamSettings(baseline="none", scale="none")
-    """Votes received."""
-    truth: StreamSettings = StreamSettings()
-    """Ground truth."""
-    judge: StreamSettings = StreamSettings()
-    """Votes given."""
-    mixed: StreamSettings = StreamSettings()
-    """Peer and truth together; only with ``rewards.mix = "rewards"``."""
-    lambda_gen: float = Field(default=1.0, ge=0)
-    """Weight of the generator's advantages; at 0 only a KL or an entropy bonus still acts on its tokens."""
-    lambda_judge: float = Field(default=1.0, ge=0)
-    """Weight of the judge's advantages; at 0 only a KL or an entropy bonus still acts on its tokens."""
-    ema_decay: float = Field(default=0.95, ge=0, lt=1)
-    """Decay of the running means of the baseline "rae"."""
-
-    @model_validator(mode="after")
-    def _only_judges_have_pairs(self) -> Self:
-        for name in ("peer", "truth", "mixed"):
-            if getattr(self, name).key == "pair":
-                raise ValueError(f'{name}.key = "pair": only a judge is shown pairs; use it in judge.key')
-        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +41,6 @@ class Advantages:
 _Parts: TypeAlias = tuple[float | None, float | None, float | None]
 
 
-class _Place(NamedTuple):
-    group: int
-    persona: str
-    transition: Transition
-    side: int
-
-
 def turn_advantages(
     groups: Sequence[TrajectoryGroup],
     rewards: RewardConfig,
@@ -106,12 +55,12 @@ def turn_advantages(
     A_judge, format = the fine itself. A missing part counts as 0, without reweighting; a part of weight
     0 is missing. With ``mix = "rewards"`` peer and truth are mixed so before they are centred.
     """
-    places = list(_places(groups, rewards, sides=counted or config.judge.key == "pair"))
-    judge = _judge(places, config, ema)
+    places = list(turn_places(groups, rewards, sides=counted or config.judge.key == "pair"))
+    judge = stream_of(places, "judge", rewards, config, ema).advantages
     parts = [
         _combine(
             _weighed(a_generator, config.lambda_gen),
-            _scaled(a_judge, config.lambda_judge),
+            scaled(a_judge, config.lambda_judge),
             place.transition,
         )
         for a_generator, a_judge, place in zip(
@@ -121,86 +70,25 @@ def turn_advantages(
     return Advantages(_nested(groups, parts), _statistics(places, judge, parts) if counted else {})
 
 
-def _places(groups: Sequence[TrajectoryGroup], rewards: RewardConfig, *, sides: bool) -> Iterator[_Place]:
-    for number, group in enumerate(groups):
-        right = _right_turns(group, rewards) if sides else {}
-        for trajectory in group.trajectories:
-            for transition in trajectory.transitions:
-                side = right_side(transition.turn.compared, right[trajectory.debate]) if sides else 0
-                yield _Place(number, trajectory.persona.name, transition, side)
-
-
-def _right_turns(group: TrajectoryGroup, rewards: RewardConfig) -> dict[int, dict[TurnId, bool]]:
-    """Return for each debate of a group which of its graded turns are right."""
-    right: dict[int, dict[TurnId, bool]] = {trajectory.debate: {} for trajectory in group.trajectories}
-    for trajectory in group.trajectories:
-        for transition in trajectory.transitions:
-            if transition.truth is not None:
-                right[trajectory.debate][transition.turn.id] = transition.truth == rewards.truth_correct
-    return right
-
-
-def _judge(
-    places: Sequence[_Place], config: AdvantageConfig, ema: MutableMapping[str, float]
-) -> list[float | None]:
-    advantages = _stream(places, "judge", lambda t: t.judge, config, ema)
-    if config.judge.key != "pair":
-        return advantages
-    return balanced(advantages, [place.side for place in places])
-
-
 def _generator(
-    places: Sequence[_Place], rewards: RewardConfig, config: AdvantageConfig, ema: MutableMapping[str, float]
+    places: Sequence[Place], rewards: RewardConfig, config: AdvantageConfig, ema: MutableMapping[str, float]
 ) -> list[_Parts]:
     """Return for each turn the generator's advantage, and of it the peer's and the truth's share."""
     weight = rewards.truth_weight
     if rewards.mix == "rewards":
-        mixed = _stream(places, "mixed", lambda t: _mix(t.peer, t.truth, weight), config, ema)
-        return [(whole, None, None) for whole in mixed]
-    peer = _stream(places, "peer", lambda t: t.peer, config, ema)
-    truth = _stream(places, "truth", lambda t: t.truth, config, ema)
+        whole = stream_of(places, "mixed", rewards, config, ema).advantages
+        return [(one, None, None) for one in whole]
+    peer = stream_of(places, "peer", rewards, config, ema).advantages
+    truth = stream_of(places, "truth", rewards, config, ema).advantages
     return [
-        (_mix(a_peer, a_truth, weight), _scaled(a_peer, 1 - weight), _scaled(a_truth, weight))
+        (mixed(a_peer, a_truth, weight), scaled(a_peer, 1 - weight), scaled(a_truth, weight))
         for a_peer, a_truth in zip(peer, truth, strict=True)
     ]
 
 
-def _stream(
-    places: Sequence[_Place],
-    name: Literal["peer", "truth", "judge", "mixed"],
-    value: Callable[[Transition], float | None],
-    config: AdvantageConfig,
-    ema: MutableMapping[str, float],
-) -> list[float | None]:
-    settings: StreamSettings = getattr(config, name)
-    values = [value(place.transition) for place in places]
-    keys = [_key(place, name, settings) for place in places]
-    return stream_advantages(
-        values, keys, baseline=settings.baseline, scale=settings.scale, ema=ema, decay=config.ema_decay
-    )
-
-
-def _key(place: _Place, stream: str, settings: StreamSettings) -> Hashable:
-    """Return the name of a turn's group; running means belong to a persona, whatever the problem."""
-    if settings.baseline == "rae":
-        return f"{stream}/{place.persona}"
-    part = place.persona if settings.key == "persona" else place.side if settings.key == "pair" else ""
-    return place.group, place.transition.turn.id.round, part
-
-
-def _mix(peer: float | None, truth: float | None, truth_weight: float) -> float | None:
-    parts = [_scaled(peer, 1 - truth_weight), _scaled(truth, truth_weight)]
-    present = [part for part in parts if part is not None]
-    return sum(present) if present else None
-
-
-def _scaled(value: float | None, weight: float) -> float | None:
-    return None if value is None or weight == 0 else weight * value
-
-
 def _weighed(parts: _Parts, weight: float) -> _Parts:
     whole, peer, truth = parts
-    return _scaled(whole, weight), _scaled(peer, weight), _scaled(truth, weight)
+    return scaled(whole, weight), scaled(peer, weight), scaled(truth, weight)
 
 
 def _combine(parts: _Parts, judge: float | None, transition: Transition) -> TurnAdvantage | None:
@@ -222,7 +110,7 @@ def _nested(
 
 
 def _statistics(
-    places: Sequence[_Place], judge: Sequence[float | None], parts: Sequence[TurnAdvantage | None]
+    places: Sequence[Place], judge: Sequence[float | None], parts: Sequence[TurnAdvantage | None]
 ) -> dict[str, float]:
     """Return the counts; a share of nothing is left out rather than written as 0."""
     metrics = {"advantage/turns": float(len(parts)), "advantage/rows_dropped": float(parts.count(None))}
@@ -239,7 +127,7 @@ def _statistics(
     return metrics
 
 
-def _zero_variance(places: Sequence[_Place], stream: Literal["peer", "truth", "judge"]) -> dict[str, float]:
+def _zero_variance(places: Sequence[Place], stream: Literal["peer", "truth", "judge"]) -> dict[str, float]:
     """Return the share of a stream's (problem, round) groups that hold fewer than two different values."""
     values: list[float | None] = [getattr(place.transition, stream) for place in places]
     members = group_members(values, [(place.group, place.transition.turn.id.round) for place in places])

@@ -2,7 +2,7 @@
 
 from learner.replay.comparing import DebateChange, compare_steps
 from learner.replay.reading import StoredDebate, stored_debate
-from learner.replay.scheme import Scheme, pay_step, replay_step
+from learner.replay.scheme import Scheme, pay_step, replay_step, scheme_of
 from learner.replay.summary import Summary
 
 __all__ = [
@@ -13,5 +13,6 @@ __all__ = [
     "compare_steps",
     "pay_step",
     "replay_step",
+    "scheme_of",
     "stored_debate",
 ]

@@ -137,7 +137,7 @@ def _same_rewards(stored: RewardNumbers, found: Rewards) -> bool:
 def _close_tables(a: Sequence[Sequence[float | None]], b: Sequence[Sequence[float | None]]) -> bool:
     same_shape = [len(row) for row in a] == [len(row) for row in b]
     return same_shape and all(
-        _close(x, y) for left, right in zip(a, b, strict=True) for x, y in zip(left, right, strict=True)
+        close(x, y) for left, right in zip(a, b, strict=True) for x, y in zip(left, right, strict=True)
     )
 
 
@@ -159,10 +159,11 @@ def _same_turn(stored: TurnAdvantages, found: TurnAdvantages) -> bool:
     names = [field.name for field in fields(found)][1:]
     if stored.peer is None and stored.truth is None:
         names = ["generator", "judge", "format"]
-    return all(_close(getattr(stored, name), getattr(found, name)) for name in names)
+    return all(close(getattr(stored, name), getattr(found, name)) for name in names)
 
 
-def _close(a: float | None, b: float | None) -> bool:
+def close(a: float | None, b: float | None) -> bool:
+    """Return whether two numbers are the same but for rounding; no number is only like no number."""
     if a is None or b is None:
         return a is b
     return isclose(a, b, rel_tol=CLOSE, abs_tol=CLOSE)

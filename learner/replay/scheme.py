@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from learner.advantages import AdvantageConfig, turn_advantages
 from learner.records import advantages_by_debate
@@ -13,6 +14,9 @@ from learner.rollouts import finite
 from learner.types import TrajectoryGroup, group_debates
 from rewards import RewardConfig, Rewards, score_debate
 from transcripts import TurnAdvantages
+
+if TYPE_CHECKING:
+    from learner.config import Config
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,11 @@ class Scheme:
         same = {"truth_weight": 0.5, "mix": "advantages"}
         alike = self.rewards.model_copy(update=same) == other.rewards.model_copy(update=same)
         return alike and self.group_size == other.group_size
+
+
+def scheme_of(config: Config) -> Scheme:
+    """Return how a run's debates were, or are to be, paid."""
+    return Scheme(config.rewards, config.advantages, config.train.debates_per_problem)
 
 
 @dataclass(frozen=True, slots=True)

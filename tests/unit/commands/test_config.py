@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from commands.config import ConfigError, apply_overrides, find_recipe, load_config, shipped_recipes
+from commands.config import ConfigError, find_recipe, load_config, shipped_recipes
 from debate.settings import Settings
 from learner.config import Config
+from learner.recipes import apply_overrides
 
 
 class Inner(Settings):

@@ -14,9 +14,9 @@ import pytest
 from pydantic import ValidationError
 from rich.console import Console
 
-from commands.config import apply_overrides
 from debate import Debate, DebateConfig, Problem, run_debates
 from debate.policies.scripted import Answers, scripted_debaters
+from learner.recipes import apply_overrides
 from learner.tracking.charts import TensorBoardTracker, WandbTracker
 from learner.tracking.config import LoggingConfig, TrackerError, WandbConfig
 from learner.tracking.progress import Bar, Lines, progress_of

@@ -1,0 +1,52 @@
+"""How each stream's rewards become advantages."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from debate.settings import Settings
+from learner.advantages.streams import Baseline, Scale
+
+
+class StreamSettings(Settings):
+    """How one stream is centred and scaled."""
+
+    baseline: Baseline = "group"
+    """What is subtracted: the group's mean, the mean of the others, the persona's running mean, nothing."""
+    scale: Scale = "group"
+    """What divides: the group's standard deviation, the batch's (at least 0.1), nothing."""
+    key: Literal["round", "persona", "pair"] = "round"
+    """A group is the turns of one problem and round over its debates, or those of one persona among them, or
+    (judge only) those whose pairs had the right solution on the same side; both sides then count alike."""
+
+
+class AdvantageConfig(Settings):
+    """Baselines and scales for each stream, and the weight of each role.
+
+    Peer rewards are neither centred nor scaled by default: the votes of a debate already sum to about
+    zero, and dividing by their spread would turn votes among equals into noise of unit variance.
+    """
+
+    peer: StreamSettings = StreamSettings(baseline="none", scale="none")
+    """Votes received."""
+    truth: StreamSettings = StreamSettings()
+    """Ground truth."""
+    judge: StreamSettings = StreamSettings()
+    """Votes given."""
+    mixed: StreamSettings = StreamSettings()
+    """Peer and truth together; only with ``rewards.mix = "rewards"``."""
+    lambda_gen: float = Field(default=1.0, ge=0)
+    """Weight of the generator's advantages; at 0 only a KL or an entropy bonus still acts on its tokens."""
+    lambda_judge: float = Field(default=1.0, ge=0)
+    """Weight of the judge's advantages; at 0 only a KL or an entropy bonus still acts on its tokens."""
+    ema_decay: float = Field(default=0.95, ge=0, lt=1)
+    """Decay of the running means of the baseline "rae"."""
+
+    @model_validator(mode="after")
+    def _only_judges_have_pairs(self) -> Self:
+        for name in ("peer", "truth", "mixed"):
+            if getattr(self, name).key == "pair":
+                raise ValueError(f'{name}.key = "pair": only a judge is shown pairs; use it in judge.key')
+        return self
