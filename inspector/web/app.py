@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from inspector.web import debate_page, debates, graph_page, live, runs, views_pages
+from inspector.web import debate_page, debates, graph_page, live, runs, views_pages, why_page
 from inspector.web.guard import Door, Guard
 from inspector.web.page import Asked, show
 from inspector.web.site import Busy, Site, Unknown
@@ -37,6 +37,7 @@ def make_app(site: Site, door: Door) -> ASGIApp:
         "/run/{name}/debate/{id}/adoption": views_pages.adoption,
         "/run/{name}/debate/{id}/parse": views_pages.parse,
         "/run/{name}/debate/{id}/tokens": views_pages.tokens,
+        "/run/{name}/debate/{id}/why": why_page.explained,
     }
     routes = [Route(path, _answering(site, view), methods=["GET"]) for path, view in views.items()]
     routes += [

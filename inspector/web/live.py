@@ -39,14 +39,13 @@ def new_steps(asked: Asked) -> Response:
     links = asked.links
     store = asked.site.searchable(asked.name or "", links.filter)
     cursor = asked.whole_number("after")
-    found = store.steps(links.filter)
-    rows = [row for row in reversed(found) if cursor is None or step_of(row) >= cursor]
-    last = step_of(found[-1]) if found else -1
+    rows = store.steps(links.within(f"step:>={cursor or 0}"))[::-1]
+    last = step_of(rows[0]) if rows else -1
     return _answer(
         asked,
         count=sum(step_of(row) > (-1 if cursor is None else cursor) for row in rows),
         more=len(rows) > MOST,
-        cursor=str(last) if found else "",
+        cursor=str(last) if rows else "",
         back=cursor is not None and last < cursor,
         html=render("_steps.html", rows=rows[:MOST], links=links),
     )
