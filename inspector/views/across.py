@@ -42,7 +42,7 @@ class Across:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TextPiece:
     """Words that both texts have (" "), that only the first has ("-") or only the second ("+")."""
 
     mark: str
@@ -58,7 +58,7 @@ class TurnDifference:
 
     turn: TurnId
     personas: tuple[str | None, str | None]
-    pieces: tuple[Piece, ...]
+    pieces: tuple[TextPiece, ...]
     cut: bool
     alike: float
     answers: tuple[str | None, str | None]

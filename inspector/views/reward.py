@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from debate.types import TurnId
+from inspector.views.checked import is_ballot, named, open_debate
 from inspector.views.reward_lines import outline
 from inspector.views.reward_numbers import Sources
 from inspector.views.reward_step import Step, pay_again
@@ -43,7 +44,7 @@ def why(store: RunStore, config: Config | None, id: str, turn: TurnId, *, note: 
     ``note``: why there is no configuration, if there is none. TranscriptError where there is no such debate
     or turn, or where its turns are none that its protocol has.
     """
-    record = store.debate(id)
+    record = open_debate(store, id)
     id = _plain(id)
     _require(record, id, turn)
     notes = (
@@ -74,8 +75,8 @@ def _plain(id: str) -> str:
 def _require(record: Record, id: str, turn: TurnId) -> None:
     known = [one.id for one in record.debate.turns]
     if turn not in known:
-        named = ", ".join(f"{one.agent}.{one.round}" for one in known) or "none"
-        raise TranscriptError(f"debate {id}: no turn {turn.agent}.{turn.round}; there are {named}")
+        told = ", ".join(f"{named(one)}" for one in known) or "none"
+        raise TranscriptError(f"debate {id}: no turn {named(turn)}; there are {told}")
 
 
 def _step(store: RunStore, config: Config | None, step: int) -> tuple[Step | None, str]:
@@ -107,16 +108,11 @@ def _explained(
     notes: Sequence[str],
 ) -> Why:
     rewards = None if config is None or step is None else config.rewards
-    said = record.debate.turn(turn)
-    try:
-        votes = votes_of(record.debate, rewards)
-    except ValueError as error:
-        raise TranscriptError(f"debate {id}: {error}") from error
-    solved = not said.ballot and turn.round < record.debate.protocol.num_rounds
+    votes, ballot = votes_of(record.debate, rewards), is_ballot(record, record.debate.turn(turn))
     streams = _streams(step, id, turn, numbers)
     parts = (
-        peer_why(votes, turn, rewards, numbers) if solved else None,
-        truth_why(record, turn, rewards, numbers) if solved else None,
+        peer_why(votes, turn, rewards, numbers) if not ballot else None,
+        truth_why(record, turn, rewards, numbers) if not ballot else None,
         judge_why(record, votes, turn, rewards, numbers),
         format_why(record, votes, turn, numbers),
     )
@@ -125,9 +121,9 @@ def _explained(
     return Why(
         id=id,
         turn=turn,
-        persona=_persona(record, turn),
+        persona=record.debate.personas[turn.agent].name,
         problem=record.debate.problem.id,
-        ballot=said.ballot,
+        ballot=ballot,
         peer=parts[0],
         truth=parts[1],
         judge=parts[2],
@@ -137,11 +133,6 @@ def _explained(
         notes=tuple(notes),
         matches=all(badges) if badges else None,
     )
-
-
-def _persona(record: Record, turn: TurnId) -> str:
-    seats = record.debate.personas
-    return seats[turn.agent].name if 0 <= turn.agent < len(seats) else ""
 
 
 def _streams(step: Step | None, id: str, turn: TurnId, numbers: Sources) -> tuple[StreamWhy, ...]:

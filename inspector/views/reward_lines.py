@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from debate.types import TurnId
+from inspector.views.checked import named
 from inspector.views.reward_types import (
     FormatWhy,
     JudgeWhy,
@@ -44,15 +44,6 @@ def _lines(found: Why) -> Iterator[Line]:
     yield from _total(found.total)
 
 
-def name_of(turn: TurnId) -> str:
-    """Return a turn as AGENT.ROUND, from 0.
-
-    >>> name_of(TurnId(2, 1))
-    '2.1'
-    """
-    return f"{turn.agent}.{turn.round}"
-
-
 def _number(depth: int, name: str, number: Number) -> Line:
     source = f"  ({number.source})" if number.source else ""
     told = number.told if len(number.formula) <= LONGEST else figure(number.value)
@@ -65,18 +56,18 @@ def _peer(id: str, peer: PeerWhy) -> Iterator[Line]:
     yield Line(0, f"peer: {peer.won} won, {peer.lost} lost, {peer.ties} ties{rule}")
     for vote in peer.votes:
         against = (
-            f"{vote.result} against {name_of(vote.other)}"
+            f"{vote.result} against {named(vote.other)}"
             if vote.result != "tie"
-            else (f"tie with {name_of(vote.other)}")
+            else (f"tie with {named(vote.other)}")
         )
         dropped = "" if vote.counts else f"; does not count: {vote.why_not}"
-        text = f"judge {name_of(vote.judge)} ({vote.persona}): {against}{dropped}"
+        text = f"judge {named(vote.judge)} ({vote.persona}): {against}{dropped}"
         yield Line(1, text, quote=vote.line, opens=(id, vote.judge))
     for other in peer.opponents:
         score = "" if other.score is None else f", its score {figure(other.score)}"
         beats = "" if other.beats is None else f", preferred to it with p = {figure(other.beats)}"
         counts = f"{other.won} won, {other.lost} lost, {other.ties} ties"
-        yield Line(1, f"against {name_of(other.turn)}: {counts}{score}{beats}", opens=(id, other.turn))
+        yield Line(1, f"against {named(other.turn)}: {counts}{score}{beats}", opens=(id, other.turn))
     yield _number(1, "peer reward", peer.reward)
 
 
@@ -96,7 +87,7 @@ def _judge(id: str, judge: JudgeWhy) -> Iterator[Line]:
     for vote in judge.votes:
         sign = {"left": ">", "right": "<", "tie": "="}.get(vote.outcome, "?")
         left, right = (GRADES[grade] for grade in vote.left_right)
-        sides = f"{name_of(vote.left)} ({left}) {sign} {name_of(vote.right)} ({right})"
+        sides = f"{named(vote.left)} ({left}) {sign} {named(vote.right)} ({right})"
         yield Line(1, sides, quote=vote.line, opens=(id, vote.left))
         if vote.truth is not None:
             yield Line(2, f"truth value: {vote.truth:+d}")
@@ -123,7 +114,7 @@ def _stream(id: str, stream: StreamWhy) -> Iterator[Line]:
     yield _number(1, "value", stream.reward)
     for member in stream.members:
         mark = ", this turn" if member.this else ""
-        text = f"{member.id} turn {name_of(member.turn)} ({member.persona}): {figure(member.value)}{mark}"
+        text = f"{member.id} turn {named(member.turn)} ({member.persona}): {figure(member.value)}{mark}"
         yield Line(2, text, opens=(member.id, member.turn))
     if stream.centre is not None:
         yield _number(1, "baseline", stream.centre)

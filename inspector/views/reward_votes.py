@@ -20,43 +20,42 @@ from inspector.views.reward_types import (
     Result,
     TruthWhy,
 )
-from rewards import RewardConfig
+from rewards import RewardConfig, drop_reasons
 from rewards.graph import components, vote_graph
 from rewards.judge import VoteValue, vote_values
 from rewards.peer import peer_rule
 from rewards.poll import poll_of_debate
-from rewards.votes import drop_reasons, net_votes, pair_of, sign, verdict
+from rewards.votes import net_votes, pair_of, sign, verdict
 from transcripts import Correct, Record
 
 
 @dataclass(frozen=True)
 class Votes:
-    """The votes of a debate as cast, and of each why it does not count (None: it counts)."""
+    """The votes of a debate as cast, and of each why it does not count ("": it counts)."""
 
     debate: Debate
-    reasons: tuple[str | None, ...]
+    reasons: tuple[str, ...]
     due: frozenset[TurnId]
 
     @cached_property
     def counted(self) -> tuple[Vote, ...]:
         """The votes that count."""
-        return tuple(vote for vote, reason in self.cast if reason is None)
+        return tuple(vote for vote, reason in self.cast if not reason)
 
     @property
-    def cast(self) -> list[tuple[Vote, str | None]]:
+    def cast(self) -> list[tuple[Vote, str]]:
         """All votes with their reasons."""
         return list(zip(self.debate.votes, self.reasons, strict=True))
 
     def line(self, vote: Vote) -> str:
         """Return the words from which a vote was read, "" where they are not known."""
-        judge = next((turn for turn in self.debate.turns if turn.id == vote.judge), None)
-        return vote.span.of(judge.completion.text) if judge is not None and vote.span is not None else ""
+        return "" if vote.span is None else vote.span.of(self.debate.turn(vote.judge).completion.text)
 
 
 def votes_of(debate: Debate, config: RewardConfig | None) -> Votes:
     """Return a debate's votes under a scheme; without one, own work counts where it was asked for."""
     poll = poll_of_debate(debate, judge_own=config is None or config.judge_own)
-    return Votes(debate, tuple(reason or None for reason in drop_reasons(poll)), frozenset(poll.due()))
+    return Votes(debate, tuple(drop_reasons(poll)), frozenset(poll.due()))
 
 
 def peer_why(votes: Votes, turn: TurnId, config: RewardConfig | None, numbers: Sources) -> PeerWhy:
@@ -98,15 +97,11 @@ def _peer_source(config: RewardConfig | None, any_votes: bool) -> str:
     return told.get(rule, f"{rule} gives the value itself")
 
 
-def _naming(votes: Votes, vote: Vote, reason: str | None, turn: TurnId) -> NamingVote:
+def _naming(votes: Votes, vote: Vote, reason: str, turn: TurnId) -> NamingVote:
     other = vote.right if vote.left == turn else vote.left
-    persona = _persona(votes.debate, vote.judge)
+    persona = votes.debate.personas[vote.judge.agent].name
     result = result_for(turn, vote)
-    return NamingVote(vote.judge, persona, other, result, votes.line(vote), reason is None, reason or "")
-
-
-def _persona(debate: Debate, turn: TurnId) -> str:
-    return debate.personas[turn.agent].name if 0 <= turn.agent < len(debate.personas) else ""
+    return NamingVote(vote.judge, persona, other, result, votes.line(vote), not reason, reason)
 
 
 def result_for(turn: TurnId, vote: Vote) -> Result:
@@ -192,7 +187,7 @@ def judge_why(
         values = vote_values(votes.counted, record.correct, truth_weight=weight)
         worth = {id(vote): value for vote, value in zip(votes.counted, values, strict=True)}
     given = tuple(
-        _given(record, votes, vote, reason, weight, worth.get(id(vote)) if reason is None else None)
+        _given(record, votes, vote, reason, weight, None if reason else worth.get(id(vote)))
         for vote, reason in votes.cast
         if vote.judge == turn
     )
@@ -213,19 +208,19 @@ def _given(
     record: Record,
     votes: Votes,
     vote: Vote,
-    reason: str | None,
+    reason: str,
     weight: float | None,
     worth: VoteValue | None,
 ) -> GivenVote:
     sides = grade_of(record, vote.left), grade_of(record, vote.right)
-    consensual = reason is None and weight is not None and weight < 1
+    consensual = not reason and weight is not None and weight < 1
     return GivenVote(
         left=vote.left,
         right=vote.right,
         outcome=vote.outcome,
         line=votes.line(vote),
-        counts=reason is None,
-        why_not=reason or "",
+        counts=not reason,
+        why_not=reason,
         left_right=sides,
         truth=None if worth is None else worth.truth,
         others=_others(votes.counted, vote) if consensual else None,
@@ -240,8 +235,8 @@ def _others(votes: Sequence[Vote], vote: Vote) -> int:
     return net if pair_of(vote)[0] == vote.left else -net
 
 
-def _worth(weight: float | None, worth: VoteValue | None, reason: str | None) -> Number:
-    if reason is not None:
+def _worth(weight: float | None, worth: VoteValue | None, reason: str) -> Number:
+    if reason:
         return Number(source=f"does not count: {reason}")
     if weight is None or worth is None:
         return Number(source="not known without a configuration")

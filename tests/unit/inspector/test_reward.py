@@ -1,4 +1,4 @@
-"""Why this reward: the explanation of a turn against numbers worked out by hand, and the laws of its formulas."""
+"""Why this reward: the explanation of a turn against numbers worked out by hand, and the law of formulas."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def explained(run, config, id, turn):
         return why(store, config, id, turn)
 
 
-# A beats B twice and loses once; C says nothing about D; C votes for D against A, though A is right and D wrong.
+# A beats B before Cyd and Dan; Cyd prefers D to A, though A is right and D wrong; three lines do not count.
 VOTES = [
     (2, A, B, "left"),
     (3, A, B, "left"),
