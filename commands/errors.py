@@ -9,9 +9,10 @@ from pathlib import Path
 
 HOME = Path(__file__).parents[1]
 """The folder that holds our packages."""
-PACKAGES = ("debate", "envs", "rewards", "learner", "transcripts", "reports")
+PACKAGES = ("debate", "envs", "rewards", "learner", "transcripts", "reports", "inspector")
 EXTRAS: dict[str, str] = dict.fromkeys(("torch", "transformers", "peft", "safetensors"), "train")
 EXTRAS |= {"pyarrow": "train", "httpx": "openai", "vllm": "vllm"}
+EXTRAS |= dict.fromkeys(("jinja2", "starlette", "textual", "uvicorn"), "inspect") | {"matplotlib": "report"}
 
 
 class Ended(SystemExit):

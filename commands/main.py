@@ -199,6 +199,36 @@ def replay(
 
 
 @app.command()
+def inspect(
+    run: Annotated[str, typer.Argument(help="The folder of a run, or a folder of runs.")],
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[ACTION] [ARGS]",
+            help="ls [FILTER], show ID..., grep WORDS [FILTER], or stats [FILTER]; ls if not given.",
+        ),
+    ] = None,
+    filter: Annotated[
+        str,
+        typer.Option(metavar="FILTER", help="Debates to look at, e.g. winner:wrong (docs/transcripts.md)."),
+    ] = "",
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="The most debates: of ls 50 if not given, of grep all.")
+    ] = None,
+    after: Annotated[
+        str | None, typer.Option(metavar="ID", help="ls: begin behind this debate, for the next page.")
+    ] = None,
+    newest: Annotated[bool, typer.Option("--newest", help="ls: the newest debates first.")] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="show: replies as written, with thinking.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON (docs/inspector.md).")] = False,
+) -> None:
+    """Look at a run's debates: find, list, show, search and count them."""
+    from commands.inspect import Asked, run_inspect
+
+    run_inspect(Asked(run, words or (), filter, limit, after, newest, raw, json))
+
+
+@app.command()
 def keys(
     part: Annotated[
         str | None, typer.Argument(help="A key, a table such as learner, or a word to look for.")

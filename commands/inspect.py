@@ -1,0 +1,194 @@
+"""``debate inspect RUN``: a run's debates, found by a filter, listed, shown, searched and counted."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from commands.errors import Ended, one_line
+from transcripts import FilterError, RunStore, compile_filter
+
+if TYPE_CHECKING:
+    from inspector.plain import Paper
+
+ACTIONS = ("ls", "show", "grep", "stats")
+PAGE, WRONG = 50, 2
+PIPE_CLOSED = 141
+"""What a shell says of a command whose reader went away: 128 and SIGPIPE."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the command line asks for. ``words``: the action and what follows it."""
+
+    run: str
+    words: Sequence[str] = ()
+    filter: str = ""
+    limit: int | None = None
+    after: str | None = None
+    newest: bool = False
+    raw: bool = False
+    json: bool = False
+
+
+def run_inspect(asked: Asked) -> None:
+    """Look at a run: in the terminal application, or by an action in plain lines."""
+    with _quiet_pipe(), _caret():
+        action, rest = (asked.words[0], list(asked.words[1:])) if asked.words else ("", [])
+        if action and action not in ACTIONS:
+            raise ValueError(f"ACTION is one of {', '.join(ACTIONS)}; got {action!r}")
+        if not action and not asked.json and sys.stdin.isatty() and sys.stdout.isatty():
+            _in_terminal(asked)
+        else:
+            _plainly(asked, action, rest)
+
+
+def _in_terminal(asked: Asked) -> None:
+    from inspector.terminal import run_terminal  # type: ignore[import-not-found]
+
+    compile_filter(asked.filter)  # says what is wrong before the screen is taken
+    run_terminal(asked.run, asked.filter)
+
+
+def _plainly(asked: Asked, action: str, rest: list[str]) -> None:
+    from inspector.plain import paper_for, print_runs
+    from inspector.runs import find_runs
+
+    paper, runs = paper_for(sys.stdout), find_runs(asked.run)
+    if len(runs) == 1:
+        _check_options(asked, action or "ls")
+        with _opened(runs[0].path) as store:
+            _act(asked, action or "ls", rest, store, paper)
+    elif not action:
+        print_runs(runs, paper, as_json=asked.json)
+    else:
+        named = ", ".join(run.name for run in runs[:5]) + (", ..." if len(runs) > 5 else "")
+        raise ValueError(f"{asked.run}: holds {len(runs)} runs, name one of them: {named}")
+
+
+def _act(asked: Asked, action: str, rest: list[str], store: RunStore, paper: Paper) -> None:
+    from inspector.plain import print_debate, print_figures, print_matches
+    from inspector.views import open_debate
+
+    if action == "show":
+        if not rest:
+            raise ValueError("show: name a debate by step and place, as in 12.3; ls lists them")
+        for id in rest:
+            print_debate(id, open_debate(store, id), paper, raw=asked.raw, as_json=asked.json)
+    elif action == "grep":
+        if not rest:
+            raise ValueError("grep: name the words to look for; a FILTER may follow")
+        _index_text(store)
+        filter = _both(asked.filter, rest[1:])
+        print_matches(store, paper, rest[0], filter, limit=asked.limit, as_json=asked.json)
+    elif action == "stats":
+        print_figures(store, paper, _both(asked.filter, rest), as_json=asked.json)
+    else:
+        _list(asked, _both(asked.filter, rest), store, paper)
+
+
+def _list(asked: Asked, filter: str, store: RunStore, paper: Paper) -> None:
+    from inspector.plain import print_list
+
+    if "text:" in filter.lower():
+        _index_text(store)
+    total, last = print_list(
+        store,
+        paper,
+        filter,
+        limit=PAGE if asked.limit is None else asked.limit,
+        after=asked.after,
+        newest=asked.newest,
+        as_json=asked.json,
+    )
+    paper.stream.flush()
+    found = f"{total} debate{'' if total == 1 else 's'}" + (f" of {filter}" if filter else "")
+    print(f"{found}; next page: {_next(asked, filter, last)}" if last else found, file=sys.stderr)
+
+
+def _next(asked: Asked, filter: str, last: str) -> str:
+    """Return the command of the next page."""
+    words = ["debate", "inspect", asked.run, "ls", *([f"--filter={filter}"] if filter else [])]
+    words += ["--newest"] * asked.newest + ["--json"] * asked.json
+    words += [] if asked.limit is None else ["--limit", str(asked.limit)]
+    return shlex.join([*words, "--after", last])
+
+
+def _both(filter: str, words: Sequence[str]) -> str:
+    """Return the filter of --filter and the one behind the action, each of which may be empty; checked.
+
+    >>> _both("winner:wrong OR step:3", ["votes:0", "cycle:yes"])
+    '(winner:wrong OR step:3) (votes:0 cycle:yes)'
+    """
+    parts = [part for part in (filter, " ".join(words)) if part.strip()]
+    for part in parts:
+        compile_filter(part)  # points into what was typed
+    return parts[0] if len(parts) == 1 else " ".join(f"({part})" for part in parts)
+
+
+def _check_options(asked: Asked, action: str) -> None:
+    """Raise ValueError for an option that the action has no use for."""
+    given = {
+        "--limit": asked.limit is not None and action not in ("ls", "grep"),
+        "--after": asked.after is not None and action != "ls",
+        "--newest": asked.newest and action != "ls",
+        "--raw": asked.raw and action != "show",
+        "--filter": bool(asked.filter) and action == "show",
+    }
+    for name in (name for name, wrong in given.items() if wrong):
+        raise ValueError(f"{name}: {action} has no use for it")
+
+
+@contextmanager
+def _opened(run: Path) -> Iterator[RunStore]:
+    """Open a run, with a bar on a terminal while its index is built, and tell what could not be read."""
+    with _bar("index") as tell, RunStore.open(run, tell=tell) as store:
+        if damage := store.damage:
+            print(
+                f"debate: note: {run}: {len(damage)} cannot be read: {one_line(damage[0])}", file=sys.stderr
+            )
+        yield store
+
+
+def _index_text(store: RunStore) -> None:
+    with _bar("full text") as tell:
+        store.index_text(tell=tell)
+
+
+@contextmanager
+def _bar(name: str) -> Iterator[Callable[[int, int], None]]:
+    """Give a function that is told what is done and what there is; a bar on stderr where that is a screen."""
+    console = Console(stderr=True)
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(name, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+@contextmanager
+def _caret() -> Iterator[None]:
+    """End the command where a filter cannot be read: three lines, with a caret under the character."""
+    try:
+        yield
+    except FilterError as error:
+        raise Ended(str(error), WRONG) from error
+
+
+@contextmanager
+def _quiet_pipe() -> Iterator[None]:
+    """End the command without a word where the reader of its output went away, as `| head` does."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(PIPE_CLOSED) from None

@@ -1,0 +1,102 @@
+"""What the plain face writes on: lines of a stream, in colour on a terminal that has any."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TextIO, TypeAlias
+
+from rich.cells import cell_len, set_cell_size
+
+Style: TypeAlias = Literal["bold", "dim", "red", "green", "yellow", "cyan"]
+CODES: dict[Style, str] = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+GRADES: dict[str, Style] = {"right": "green", "wrong": "red", "missing": "yellow"}
+"""The colours of what is right and wrong; the words stand there as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """Lines go to ``stream``. ``width``: the columns of a terminal, None where nothing has to fit."""
+
+    stream: TextIO
+    colour: bool = False
+    width: int | None = None
+
+    def line(self, text: str = "") -> None:
+        """Write one line, as it is."""
+        self.stream.write(text + "\n")
+
+    def json(self, value: object) -> None:
+        """Write a value as one line of JSON, in ASCII."""
+        self.line(json.dumps(value, allow_nan=False))
+
+    def paint(self, text: str, style: Style | None) -> str:
+        """Return the text in a colour or weight, as it is where there are none."""
+        if not self.colour or style is None or not text:
+            return text
+        return f"\x1b[{CODES[style]}m{text}\x1b[0m"
+
+    def grade(self, word: str) -> str:
+        """Return "right", "wrong" and so on in their colours."""
+        return self.paint(word, GRADES.get(word))
+
+
+def paper_for(stream: TextIO) -> Paper:
+    """Return the paper of a stream: colour and a width only on a terminal; NO_COLOR and TERM=dumb mean none.
+
+    What the stream's encoding lacks is written as its escape.
+    """
+    reconfigure = getattr(stream, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="backslashreplace")
+    if not stream.isatty():
+        return Paper(stream)
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") in ("dumb", "unknown", "")
+    return Paper(stream, not plain, shutil.get_terminal_size().columns)
+
+
+def fitted(text: str, width: int, *, right: bool = False) -> str:
+    """Return the text in exactly so many columns: cut with "..", or filled with blanks on one side.
+
+    >>> fitted("pair_sum/17", 8), fitted("7", 3, right=True), fitted("日本語", 5)
+    ('pair_s..', '  7', '日 ..')
+    """
+    size = cell_len(text)
+    if size > width:
+        dots = ".."[:width]
+        return set_cell_size(text, width - len(dots)) + dots
+    blanks = " " * (width - size)
+    return blanks + text if right else text + blanks
+
+
+def widths_of(rows: Sequence[Sequence[str]]) -> list[int]:
+    """Return the columns that each column of cells needs.
+
+    >>> widths_of([("a", "bb"), ("ccc", "d")])
+    [3, 2]
+    """
+    return [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+
+
+def fitting(widths: Sequence[int], width: int | None) -> list[int]:
+    """Return the widths of as many columns as fit a terminal, two blanks between them; one at least.
+
+    >>> fitting([4, 4, 9], 12), fitting([4, 4, 9], None)
+    ([4, 4], [4, 4, 9])
+    """
+    kept = list(widths)
+    while width is not None and len(kept) > 1 and sum(kept) + 2 * (len(kept) - 1) > width:
+        kept.pop()
+    return kept
+
+
+def number(value: float | None, form: str = "+.2f") -> str:
+    """Return a number in a form, "-" where there is none.
+
+    >>> number(0.5), number(None)
+    ('+0.50', '-')
+    """
+    return "-" if value is None else format(value, form)
