@@ -13,7 +13,18 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from inspector.web import debate_page, debates, graph_page, live, runs, views_pages, why_page
+from inspector.web import (
+    across_page,
+    debate_page,
+    debates,
+    fixture_page,
+    graph_page,
+    live,
+    replays_page,
+    runs,
+    views_pages,
+    why_page,
+)
 from inspector.web.guard import Door, Guard
 from inspector.web.page import Asked, show
 from inspector.web.site import Busy, Site, Unknown
@@ -38,13 +49,17 @@ def make_app(site: Site, door: Door) -> ASGIApp:
         "/run/{name}/debate/{id}/parse": views_pages.parse,
         "/run/{name}/debate/{id}/tokens": views_pages.tokens,
         "/run/{name}/debate/{id}/why": why_page.explained,
+        "/run/{name}/debate/{id}/fixture": fixture_page.download,
+        "/run/{name}/across": across_page.same_problem,
+        "/run/{name}/replays": replays_page.listing,
+        "/run/{name}/replays/{replay}": replays_page.replay,
     }
     routes = [Route(path, _answering(site, view), methods=["GET"]) for path, view in views.items()]
     routes += [
         Route("/static/{file}", static, methods=["GET"]),
         Route("/run/{name}", lambda request: _slash(request), methods=["GET"]),
     ]
-    app = Starlette(routes=routes, exception_handlers={HTTPException: _not_found(site)})
+    app = Starlette(routes=routes, exception_handlers={HTTPException: _not_found(site), 500: _failed(site)})
     return Guard(app, door)
 
 
@@ -78,6 +93,16 @@ def _not_found(site: Site) -> Callable[[Request, Exception], Response]:
     def page(request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 500
         return _problem(Asked(site, request), status, "Not here", "there is no such page")
+
+    return page
+
+
+def _failed(site: Site) -> Callable[[Request, Exception], Response]:
+    """Return the page of what should not happen; the server prints the trace."""
+
+    def page(request: Request, error: Exception) -> Response:
+        told = f"{type(error).__name__}: {error}"
+        return _problem(Asked(site, request), 500, "This page could not be made", told)
 
     return page
 

@@ -97,13 +97,22 @@ def _beside(store: RunStore, asked: Asked, *, newest: bool) -> str | None:
 
 
 def rounds_of(
-    view: DebateView, *, whole: TurnId | None = None, first: int = 0, most_turns: int = MOST_TURNS
+    view: DebateView,
+    *,
+    whole: TurnId | None = None,
+    first: int = 0,
+    most_turns: int = MOST_TURNS,
+    limit: int | None = None,
 ) -> list[Round]:
-    """Return rounds from ``first`` on, as many as a page holds; ``whole`` is the turn to show in full."""
+    """Return rounds from ``first`` on, as many as a page holds; ``whole`` is the turn to show in full.
+
+    ``limit``: characters of a piece, what the page has room for if None.
+    """
     held = len(view.turns[0]) if view.turns else 0
     shown = range(first, min(held, first + max(1, most_turns // max(1, view.agents))))
     turns = [view.turns[agent][number] for number in shown for agent in range(view.agents)]
-    limit = piece_limit(sum(len(turn.pieces) for turn in turns if turn is not None))
+    if limit is None:
+        limit = piece_limit(sum(len(turn.pieces) for turn in turns if turn is not None))
     texts = {one.round: clip(one.text, limit) for one in view.summaries}
     return [
         Round(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from starlette.responses import Response
 
-from inspector.views import RoundGraph, debate_view, vote_graphs
+from inspector.views import DebateView, RoundGraph, debate_view, vote_graphs
 from inspector.web.debate_page import in_debate, opened, round_name
 from inspector.web.drawing import Drawing, draw
 from inspector.web.page import Asked
@@ -39,14 +39,17 @@ def graph(asked: Asked) -> Response:
         "graph",
         view=view,
         problem_id=view.problem.id,
-        graphs=[
-            Shown(one, round_name(one.round, view.rounds), draw(one), max(0, len(one.arrows) - MOST_LISTED))
-            for one in shown
-        ],
+        graphs=[shown_round(one, view) for one in shown],
         others=[(one.round, round_name(one.round, view.rounds)) for one in graphs if one not in shown],
         listed=MOST_LISTED,
         graded={turn.id: turn.correct for turn in view.spoken()},
     )
+
+
+def shown_round(graph: RoundGraph, view: DebateView) -> Shown:
+    """Return a round's votes as a page shows them."""
+    left_out = max(0, len(graph.arrows) - MOST_LISTED)
+    return Shown(graph, round_name(graph.round, view.rounds), draw(graph), left_out)
 
 
 def _cells(graph: RoundGraph) -> int:
