@@ -39,7 +39,9 @@ class Links:
         """Return the address of a page of the run, without filter and order."""
         return address("run", self.run, *parts, **query)
 
-    def debates(self, *, after: str | None = None, filter: str | None = None, newest: bool | None = None) -> str:
+    def debates(
+        self, *, after: str | None = None, filter: str | None = None, newest: bool | None = None
+    ) -> str:
         """Return the address of a list."""
         wanted = self.filter if filter is None else filter
         order = self.newest if newest is None else newest
@@ -55,9 +57,7 @@ class Links:
 
     def debate(self, id: str, *view: str, anchor: str = "", **query: object) -> str:
         """Return the address of a debate, or of a view of it, within the list that it was found in."""
-        found = address(
-            "run", self.run, "debate", id, *view, **query, filter=self.filter, newest=self.newest
-        )
+        found = address("run", self.run, "debate", id, *view, **query, filter=self.filter, newest=self.newest)
         return found + (f"#{anchor}" if anchor else "")
 
     def turn(self, id: str, agent: int, round_: int) -> str:

@@ -95,9 +95,7 @@ def _on_circle(place: int, size: int, radius: float, width: int, height: int) ->
 
 
 def _of(arrow: Arrow, place: int) -> _Line:
-    return _Line(
-        place, arrow.winner, arrow.loser, arrow.truth, arrow.tie, arrow.in_cycle, arrow.counts
-    )
+    return _Line(place, arrow.winner, arrow.loser, arrow.truth, arrow.tie, arrow.in_cycle, arrow.counts)
 
 
 def _majorities(graph: RoundGraph) -> list[_Line]:
@@ -137,11 +135,24 @@ def _curve(line: _Line, start: tuple[float, float], end: tuple[float, float], be
     ex, ey = _towards((x1, y1), (cx, cy), NODE + 3)
     bx, by = _towards((ex, ey), (cx, cy), 0 if line.tie else TIP)
     middle = ((sx + 2 * cx + bx) / 4, (sy + 2 * cy + by) / 4)
-    tips = _dots((sx, sy), (ex, ey)) if line.tie else _tip((ex, ey), (bx, by), closed=line.truth != "undecidable")
+    tips = (
+        _dots((sx, sy), (ex, ey))
+        if line.tie
+        else _tip((ex, ey), (bx, by), closed=line.truth != "undecidable")
+    )
     sign = "=" + SIGNS[line.truth] if line.tie else SIGNS[line.truth]
     path = f"M{sx:.1f} {sy:.1f}Q{cx:.1f} {cy:.1f} {bx:.1f} {by:.1f}"
     return Curve(
-        line.place, line.truth, line.tie, line.lit, line.counts, path, tips, round(middle[0], 1), round(middle[1], 1), sign
+        line.place,
+        line.truth,
+        line.tie,
+        line.lit,
+        line.counts,
+        path,
+        tips,
+        round(middle[0], 1),
+        round(middle[1], 1),
+        sign,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import ipaddress
+import re
 import secrets
 import socket
 import time
@@ -19,9 +20,8 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-POLICY = (
-    "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
-)
+POLICY = "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{16,}")
 HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
@@ -49,6 +49,8 @@ class Door:
             names |= {socket.gethostname().lower(), socket.getfqdn().lower()}
         if token is None and not is_loopback(host):
             token = secrets.token_urlsafe(24)
+        if token is not None and not _TOKEN.fullmatch(token):
+            raise ValueError("token: needs 16 or more letters, digits, - and _")
         return cls(frozenset(names - {""}), wildcard, token)
 
     def knows(self, header: str) -> bool:

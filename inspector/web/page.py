@@ -23,7 +23,10 @@ SHORTCUTS = (
     (("u",), "up"),
     (("/",), "filter"),
     (("g s", "g l", "g r"), "steps, debates, replays"),
-    (("g d", "g v", "g w", "g a", "g f", "g t", "g x"), "debate, votes, why, answers, failures, tokens, across"),
+    (
+        ("g d", "g v", "g w", "g a", "g f", "g t", "g x"),
+        "debate, votes, why, answers, failures, tokens, across",
+    ),
     (("?",), "this help"),
 )
 

@@ -102,7 +102,9 @@ def number(value: float | None, digits: int = 3) -> str:
         return "–"
     if abs(value) >= 1000:
         return f"{value:,.0f}"
-    return f"{value:.{digits}f}".rstrip("0").rstrip(".") if abs(value) >= 0.001 or value == 0 else f"{value:.1e}"
+    return (
+        f"{value:.{digits}f}".rstrip("0").rstrip(".") if abs(value) >= 0.001 or value == 0 else f"{value:.1e}"
+    )
 
 
 def letter(number: int) -> str:

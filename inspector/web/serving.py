@@ -8,6 +8,7 @@ import sys
 import webbrowser
 from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from urllib.parse import quote
 
 INSTALL = 'pip install "debate-rl[inspect]"'
@@ -35,6 +36,7 @@ def serve(
     from inspector.web.guard import Door
     from inspector.web.site import Site
 
+    Thread(target=warm, daemon=True).start()
     site, door = Site(Path(path)), Door.of(host, token)
     start = "/"
     if filter:
@@ -47,11 +49,21 @@ def serve(
             if open_browser:
                 webbrowser.open(url)
             config = uvicorn.Config(
-                make_app(site, door), log_level="warning", access_log=False, server_header=False, lifespan="off"
+                make_app(site, door),
+                log_level="warning",
+                access_log=False,
+                server_header=False,
+                lifespan="off",
             )
             uvicorn.Server(config).run(sockets=[listener])
     finally:
         site.close()
+
+
+def warm() -> None:
+    """Import what pages are made of before one is asked for: scipy alone takes half a second."""
+    for name in ("reports.view", "inspector.views.reward", "learner.config"):
+        import_module(name)
 
 
 def need_packages() -> None:
@@ -68,10 +80,14 @@ def need_packages() -> None:
 def listen(host: str, port: int) -> socket.socket:
     """Return a listening socket; OSError says in a line what is in the way."""
     try:
-        family, kind, protocol, _, place = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        family, kind, protocol, _, place = socket.getaddrinfo(
+            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
         listener = socket.socket(family, kind, protocol)
     except (OSError, OverflowError) as error:
-        raise OSError(f"cannot listen on {host}:{port}: {getattr(error, 'strerror', None) or error}") from error
+        raise OSError(
+            f"cannot listen on {host}:{port}: {getattr(error, 'strerror', None) or error}"
+        ) from error
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(place)
@@ -85,7 +101,9 @@ def listen(host: str, port: int) -> socket.socket:
 def _why(error: OSError, host: str, port: int) -> str:
     said = error.strerror or str(error)
     if error.errno == errno.EADDRINUSE:
-        return f"port {port} is in use; choose another, as --port {port % 65535 + 1}, or --port 0 for a free one"
+        return (
+            f"port {port} is in use; choose another, as --port {port % 65535 + 1}, or --port 0 for a free one"
+        )
     if error.errno == errno.EACCES:
         return f"port {port} may not be used without more rights; choose one from 1024 on"
     return f"cannot listen on {host}:{port}: {said}"

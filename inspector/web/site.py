@@ -170,4 +170,3 @@ class Site:
                 if opening.store is not None:
                     opening.store.close()
             self._open.clear()
-

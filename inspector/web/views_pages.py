@@ -55,7 +55,13 @@ def picker(view: DebateView, kind: str, chosen: TurnId) -> dict[str, object]:
         (round_name(number, view.rounds), [one for one in turns if one.id.round == number])
         for number in numbers
     ]
-    return {"picked": chosen, "choices": rounds, "pick_view": kind, "view": view, "problem_id": view.problem.id}
+    return {
+        "picked": chosen,
+        "choices": rounds,
+        "pick_view": kind,
+        "view": view,
+        "problem_id": view.problem.id,
+    }
 
 
 def adoption(asked: Asked) -> Response:
