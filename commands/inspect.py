@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from commands.errors import Ended, one_line
-from commands.inspect_pages import Pages, refuse_stray, serve_pages, write_pages
+from commands.inspect_pages import NO_PAGES, Pages, refuse_stray, serve_pages, write_pages
 from transcripts import FilterError, RunStore, compile_filter
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Asked:
     newest: bool = False
     raw: bool = False
     json: bool = False
-    pages: Pages = Pages()
+    pages: Pages = NO_PAGES
 
 
 def run_inspect(asked: Asked) -> None:

@@ -25,6 +25,9 @@ class Pages:
         return self.web or self.export is not None
 
 
+NO_PAGES = Pages()
+
+
 def refuse_stray(pages: Pages) -> None:
     """Raise ValueError for options that go together with --web only, or exclude each other."""
     given = {"--host": pages.host is not None, "--port": pages.port is not None, "--open": pages.open}

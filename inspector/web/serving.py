@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import socket
-import sys
 import webbrowser
 from importlib import import_module
 from pathlib import Path
