@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from starlette.responses import Response
 
@@ -77,7 +78,7 @@ def opened(asked: Asked, *, tokens: bool = False) -> Record:
     return open_debate(asked.store, asked.id, tokens=tokens)
 
 
-def in_debate(asked: Asked, kind: str, **values: object) -> Response:
+def in_debate(asked: Asked, kind: str, **values: Any) -> Response:
     """Show a page about a debate, with its neighbours and the ways to the other views of it."""
     return show(asked, kind, near=neighbours(asked), id=asked.id, **values)
 

@@ -1,4 +1,4 @@
-"""The votes on a round's solutions as a drawing: a circle of solutions, an arrow from the preferred to the other.
+"""The votes on a round's solutions as a drawing: an arrow goes from the preferred solution to the other.
 
 What a colour tells is told by a form and a sign as well: right votes are solid lines with a filled tip, wrong
 ones dashed with a hollow tip, undecidable ones dotted with an open tip; ties end in dots on both sides.
@@ -51,7 +51,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A round's votes in a frame of ``width`` by ``height``. ``majorities``: arrows are majorities, not votes."""
+    """A round's votes in a frame of ``width`` by ``height``. ``majorities``: an arrow is a majority."""
 
     width: int
     height: int

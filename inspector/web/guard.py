@@ -54,7 +54,7 @@ class Door:
         return cls(frozenset(names - {""}), wildcard, token)
 
     def knows(self, header: str) -> bool:
-        """Return whether a Host header names this server: another name is an attacker's, bound to our address."""
+        """Return whether a Host header names this server; another name may be bound to our address."""
         name = host_of(header)
         return name in self.hosts or (self.any_address and _address(name) is not None)
 
@@ -66,7 +66,7 @@ class Door:
     def opens(self, given: Iterable[str]) -> bool:
         """Return whether one of these is the token; every one is compared, in constant time."""
         wanted = (self.token or "").encode()
-        return any([hmac.compare_digest(one.encode("utf-8", "replace"), wanted) for one in given])
+        return any(hmac.compare_digest(one.encode("utf-8", "replace"), wanted) for one in given)
 
 
 def host_of(header: str) -> str:
@@ -98,7 +98,7 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 class Guard:
-    """Refuses foreign hosts, missing tokens and all but GET and HEAD; adds the headers and the server's time."""
+    """Refuses foreign hosts, missing tokens, all but GET and HEAD; adds headers and the server's time."""
 
     def __init__(self, app: ASGIApp, door: Door) -> None:
         self._app, self._door = app, door

@@ -1,4 +1,4 @@
-"""What is new since a page was made, as rows to put into it: it asks every two seconds while a run is written."""
+"""What is new since a page was made, as rows: it asks every two seconds while a run is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The templates, and how they write numbers and words. All text is escaped, and its unseen characters named."""
+"""The templates, and how they write numbers and words. Text is escaped, its unseen characters named."""
 
 from __future__ import annotations
 
@@ -129,9 +129,9 @@ def signed(value: float | None) -> str:
 
 
 def shorten(text: str | None, limit: int) -> str:
-    """Return one line of a text, cut with an ellipsis.
+    r"""Return one line of a text, cut with an ellipsis.
 
-    >>> shorten("a  b\\nc", 9), shorten("abcdef", 4)
+    >>> shorten("a  b\nc", 9), shorten("abcdef", 4)
     ('a b c', 'abc…')
     """
     line = " ".join((text or "")[: 4 * limit].split())

@@ -8,7 +8,12 @@ import webbrowser
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
+from typing import TYPE_CHECKING
 from urllib.parse import quote
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+    from uvicorn import Server
 
 INSTALL = 'pip install "debate-rl[inspect]"'
 
@@ -28,8 +33,6 @@ def serve(
     names the extra where a package is missing, OSError says in a line why the port cannot be had.
     """
     need_packages()
-    import uvicorn
-
     from inspector.web.addresses import Links, address
     from inspector.web.app import make_app
     from inspector.web.guard import Door
@@ -47,16 +50,16 @@ def serve(
             print(f"Open {url} (Ctrl-C ends it)", flush=True)
             if open_browser:
                 webbrowser.open(url)
-            config = uvicorn.Config(
-                make_app(site, door),
-                log_level="warning",
-                access_log=False,
-                server_header=False,
-                lifespan="off",
-            )
-            uvicorn.Server(config).run(sockets=[listener])
+            server_for(make_app(site, door)).run(sockets=[listener])
     finally:
         site.close()
+
+
+def server_for(app: ASGIApp) -> Server:
+    """Return a server of an application that says nothing but what is wrong."""
+    from uvicorn import Config, Server
+
+    return Server(Config(app, log_level="warning", access_log=False, server_header=False, lifespan="off"))
 
 
 def warm() -> None:

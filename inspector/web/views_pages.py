@@ -47,7 +47,7 @@ def chosen_turn(asked: Asked, view: DebateView) -> TurnId:
 
 def picker(view: DebateView, kind: str, chosen: TurnId) -> dict[str, object]:
     """Return the turns to choose from: all, or of a large debate those of the same agent or round."""
-    turns = [turn for turn in view.spoken()]
+    turns = list(view.spoken())
     if len(turns) > MOST_TURNS:
         turns = [one for one in turns if one.id.round == chosen.round or one.id.agent == chosen.agent]
     numbers = sorted({one.id.round for one in turns})

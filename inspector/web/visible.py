@@ -1,4 +1,4 @@
-"""Text that models wrote, as a page shows it: nothing hidden, nothing that reorders, nothing that is markup."""
+"""Text that models wrote, as a page shows it: nothing is hidden, reordered, or taken for markup."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _SHOWN_CODES = 3
 def is_unseen(char: str) -> bool:
     r"""Return whether a character shows nothing, or changes how others are shown; plain blanks do not.
 
-    >>> [is_unseen(c) for c in ("a", "\n", "\u3000", "\x1b", "\u202e", "\u200b", "\ud800", "\ufe0f")]
+    >>> [is_unseen(c) for c in ("a", "\n", "\u3000", "\x1b", "\u202e", "\u200b", "\ud800", "\ufe01")]
     [False, False, False, True, True, True, True, True]
     """
     if char in "\n\t":
         return False
-    if char in _BLANK_MARKS or "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef":
+    if char in _BLANK_MARKS or "\ufe00" <= char <= "\ufe0d" or "\U000e0100" <= char <= "\U000e01ef":
         return True
     return not char.isprintable() and unicodedata.category(char) != "Zs"
 
@@ -76,9 +76,9 @@ def _unseen_runs(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
 
 def _codes(run: str) -> str:
-    """Return the names of a few characters; of many the first ones and how many there are.
+    r"""Return the names of a few characters; of many the first ones and how many there are.
 
-    >>> _codes("\\x00"), _codes("\\x00" * 9)
+    >>> _codes("\x00"), _codes("\x00" * 9)
     ('U+0000', 'U+0000 U+0000 U+0000 … 9 characters')
     """
     named = " ".join(f"U+{ord(c):04X}" for c in run[:_SHOWN_CODES])
