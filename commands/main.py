@@ -192,7 +192,10 @@ def replay(
     json: Annotated[str | None, typer.Option(metavar="FILE", help="Also write the figures here.")] = None,
     overrides: Overrides = None,
 ) -> None:
-    """Pay a run's debates under another scheme (rewards.*, advantages.*): what changes. Needs no GPU."""
+    """Pay a run's debates under another scheme (rewards.*, advantages.*): what changes. Needs no GPU.
+
+    Exit code 1: what is stored is not what the run's own scheme gives.
+    """
     from commands.replay import Asked, run_replay
 
     run_replay(run, Asked(filter, steps, out, json), overrides or [])

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from commands.errors import Ended
 from commands.replay_tables import show
 from commands.runs import open_run_folder
 from learner.recipes import ConfigError, parse_override
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from learner.replay import Scheme
 
 MAY_CHANGE = ("rewards", "advantages")
+DIFFERS = 1
+"""The exit code where stored numbers are not those of the run's own scheme."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,7 @@ class Asked:
 def run_replay(name: str, asked: Asked, overrides: Sequence[str]) -> None:
     """Print what changes, and write it for each debate; without overrides only check what is stored."""
     from learner.replay import scheme_of
-    from learner.replay.files import refuse_another, replay_name, write_facts
+    from learner.replay.files import SCHEMA, refuse_another, replay_name, write_facts
 
     refuse_other_keys(overrides)
     compile_filter(asked.filter)  # says what is wrong before anything is written
@@ -50,12 +53,15 @@ def run_replay(name: str, asked: Asked, overrides: Sequence[str]) -> None:
     if keep:
         refuse_another(folder, question)
     facts = _replay(run, (own, other), asked, (first, last), folder if keep else None)
-    facts = {"schema": 1, "overrides": list(overrides), "asked": question, **facts}
+    facts = {"schema": SCHEMA, "overrides": list(overrides), "asked": question, **facts}
     if keep:
         write_facts(folder, facts)
         print(f"Every debate: {folder / 'debates.jsonl'}")
     if asked.json_path is not None:
         Path(asked.json_path).write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+    if facts["differ"]:
+        told = f"{facts['differ']} of {facts['checked']} debates"
+        raise Ended(f"{run}: what is stored is not what its own scheme gives in {told}", DIFFERS)
 
 
 def _replay(

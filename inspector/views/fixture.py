@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
-from rewards import RewardConfig
-from transcripts import Record
+from debate.types import TurnId
+from inspector.views.checked import check_record, named
+from inspector.views.parsing import reparsed
+from inspector.views.reward_numbers import cell
+from inspector.views.reward_types import figure
+from learner.replay.comparing import close
+from learner.replay.reading import STREAMS
+from rewards import RewardConfig, Rewards, score_debate
+from transcripts import Record, RewardNumbers
+from transcripts.codec import Json, decode
+from transcripts.errors import FieldError
+from transcripts.lines import from_line, parse_line, to_line
+from transcripts.token_lines import token_line
 
 if TYPE_CHECKING:
     from learner.config import Config
+
+SCHEMA = 1
+_FIELDS = {"fixture", "source", "rewards", "debate", "tokens"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +41,96 @@ class Fixture:
 def save_fixture(
     path: Path, record: Record, config: Config | None = None, *, source: str = "", tokens: bool = False
 ) -> str:
-    """Write a debate to a new file and return a test of it; ValueError where the file exists."""
-    raise NotImplementedError
+    """Write a debate to a new file and return a test of it; ValueError where the file exists.
+
+    What is expected is what the debate was read and paid as; without stored rewards, or without the scheme
+    that paid them, it is what they are today. ``tokens``: with the token arrays that the record has.
+    """
+    check_record(record)
+    scheme = RewardConfig() if config is None else config.rewards
+    if record.rewards is None or config is None:
+        record = replace(
+            record, rewards=RewardNumbers.of(score_debate(record.debate, record.correct, scheme))
+        )
+    arrays = token_line(record.debate) if tokens else None
+    content: dict[str, Any] = {
+        "fixture": SCHEMA,
+        "source": source,
+        "rewards": scheme.model_dump(mode="json"),
+        "debate": json.loads(to_line(record, 0 if arrays is not None else None)),
+        "tokens": None if arrays is None else json.loads(arrays),
+    }
+    try:
+        with path.open("x", encoding="ascii") as file:
+            file.write(json.dumps(content, indent=1, allow_nan=False) + "\n")
+    except FileExistsError as error:
+        raise ValueError(f"{path}: is there already; choose another name") from error
+    return test_of(path)
+
+
+def test_of(path: Path) -> str:
+    """Return a test of a fixture that lies beside it."""
+    name = "".join(c if c.isascii() and c.isalnum() else "_" for c in path.stem)
+    return (
+        "from pathlib import Path\n\n"
+        "from inspector.views.fixture import differences, load_fixture\n\n\n"
+        f"def test_{name}():\n"
+        f"    fixture = load_fixture(Path(__file__).with_name({path.name!r}))\n"
+        "    assert differences(fixture) == []\n"
+    )
+
+
+test_of.__test__ = False  # type: ignore[attr-defined]  # pytest is not to collect it
 
 
 def load_fixture(path: Path | str) -> Fixture:
     """Return the debate of a file; ValueError names file and field of what is none."""
-    raise NotImplementedError
+    try:
+        return _read(parse_line(Path(path).read_bytes()))
+    except OSError as error:
+        raise ValueError(f"{path}: {error.strerror}") from error
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def _read(data: Json) -> Fixture:
+    if not isinstance(data, dict) or type(data.get("fixture")) is not int:
+        raise FieldError("fixture", "expected a debate saved by debate inspect RUN fixture")
+    schema = cast(int, data["fixture"])
+    if schema > SCHEMA:
+        raise FieldError("fixture", f"{schema} is newer than {SCHEMA}, which this version reads")
+    if missing := sorted(_FIELDS - data.keys()):
+        raise FieldError(missing[0], "missing")
+    arrays = data["tokens"]
+    line = None if arrays is None else json.dumps(arrays).encode() + b"\n"
+    record = from_line(json.dumps(data["debate"]).encode(), None if line is None else lambda _: line)
+    check_record(record)
+    scheme: RewardConfig = decode(data["rewards"], RewardConfig, "rewards")
+    return Fixture(record, scheme, str(data["source"]))
 
 
 def differences(fixture: Fixture) -> list[str]:
     """Return what parsing and scoring give otherwise today, a line each: [] when all is as it was."""
-    raise NotImplementedError
+    record = fixture.record
+    found = score_debate(record.debate, record.correct, fixture.rewards)
+    return [*_parsed(record), *_paid(record, found)]
+
+
+def _parsed(record: Record) -> Iterator[str]:
+    for turn in record.debate.turns:
+        for change in reparsed(record, turn):
+            place = f"turn {named(turn.id)}, {change.field}"
+            yield f"{place}: was {change.stored!r:.200}, is {change.now!r:.200}"
+
+
+def _paid(record: Record, found: Rewards) -> Iterator[str]:
+    ids = [turn.id for turn in record.debate.turns]
+    for stream in STREAMS:
+        for turn in ids:
+            before, after = (_reward(one, stream, turn) for one in (record.rewards, found))
+            if not close(before, after):
+                yield f"turn {named(turn)}, {stream} reward: was {figure(before)}, is {figure(after)}"
+
+
+def _reward(rewards: Any, stream: str, turn: TurnId) -> float | None:
+    return None if rewards is None else cell(getattr(rewards, stream), turn)

@@ -16,6 +16,8 @@ from learner.replay.comparing import Columns, DebateChange
 from learner.runs.folder import write_whole
 
 FACTS, DEBATES = "replay.json", "debates.jsonl"
+SCHEMA = 1
+"""Of replay.json and debates.jsonl."""
 _FRESH = f".{DEBATES}.new"
 _LONGEST = 80
 
@@ -49,7 +51,8 @@ def refuse_another(folder: Path, asked: Mapping[str, object]) -> None:
 
 
 def write_debates(folder: Path, changes: Iterable[DebateChange]) -> None:
-    """Write a line for each debate; the file is there once it is whole."""
+    """Write a line for each debate; the file is there once it is whole, and nothing new where that fails."""
+    made = [one for one in (folder, folder.parent) if not one.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     fresh = folder / _FRESH
     try:
@@ -57,8 +60,11 @@ def write_debates(folder: Path, changes: Iterable[DebateChange]) -> None:
             for change in changes:
                 file.write(orjson.dumps(line_of(change), option=orjson.OPT_APPEND_NEWLINE))
         fresh.replace(folder / DEBATES)
-    finally:
+    except BaseException:
         fresh.unlink(missing_ok=True)
+        for one in made:
+            one.rmdir()
+        raise
 
 
 def write_facts(folder: Path, facts: Mapping[str, Any]) -> None:
