@@ -41,7 +41,20 @@ class Fixture:
 def save_fixture(
     path: Path, record: Record, config: Config | None = None, *, source: str = "", tokens: bool = False
 ) -> str:
-    """Write a debate to a new file and return a test of it; ValueError where the file exists.
+    """Write a debate to a new file and return a test of it; ValueError where the file exists."""
+    text = fixture_text(record, config, source=source, tokens=tokens)
+    try:
+        with path.open("x", encoding="ascii") as file:
+            file.write(text)
+    except FileExistsError as error:
+        raise ValueError(f"{path}: is there already; choose another name") from error
+    return test_of(path)
+
+
+def fixture_text(
+    record: Record, config: Config | None = None, *, source: str = "", tokens: bool = False
+) -> str:
+    """Return a debate as the JSON of a fixture, in ASCII.
 
     What is expected is what the debate was read and paid as; without stored rewards, or without the scheme
     that paid them, it is what they are today. ``tokens``: with the token arrays that the record has.
@@ -60,12 +73,7 @@ def save_fixture(
         "debate": json.loads(to_line(record, 0 if arrays is not None else None)),
         "tokens": None if arrays is None else json.loads(arrays),
     }
-    try:
-        with path.open("x", encoding="ascii") as file:
-            file.write(json.dumps(content, indent=1, allow_nan=False) + "\n")
-    except FileExistsError as error:
-        raise ValueError(f"{path}: is there already; choose another name") from error
-    return test_of(path)
+    return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
 
 def test_of(path: Path) -> str:

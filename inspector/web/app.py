@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from inspector.views.replays import ReplayError
 from inspector.web import (
     across_page,
     debate_page,
@@ -76,6 +77,8 @@ def _answering(site: Site, view: View) -> Callable[[Request], Response]:
             return _problem(asked, 400, "This filter cannot be read", error.problem, error.shown())
         except Unknown as error:
             return _problem(asked, 404, "Not here", str(error))
+        except ReplayError as error:
+            return _problem(asked, 422, "This cannot be shown", str(error))
         except TranscriptError as error:
             status = 404 if ": no debate " in str(error) or " is no debate" in str(error) else 422
             return _problem(asked, status, "This cannot be shown", str(error))

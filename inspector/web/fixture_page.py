@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from tempfile import TemporaryDirectory
-
 from starlette.responses import Response
 
-from inspector.views.fixture import save_fixture
+from inspector.views.fixture import fixture_text
 from inspector.views.reward import config_of
 from inspector.web.debate_page import opened
 from inspector.web.page import Asked
@@ -18,9 +15,6 @@ def download(asked: Asked) -> Response:
     record = opened(asked)
     config, _ = config_of(asked.store.run)
     name = f"debate_{record.step}_{asked.id.partition('.')[2]}.json"
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / name
-        save_fixture(path, record, config, source=f"{asked.name} {asked.id}")
-        content = path.read_bytes()
+    content = fixture_text(record, config, source=f"{asked.name} {asked.id}")
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return Response(content, media_type="application/json", headers=headers)
