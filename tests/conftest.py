@@ -178,7 +178,8 @@ HOSTILE = (
     "<!--", "]]>", "&lt;b&gt;&#x3c;",
     "javascript:window.ran=1//",
     "' onmouseover='window.ran=1",
-    "\x1b[2J\x1b]0;title\x07", "a\x00b", "\x9b31m", "line\rover", "\u202eright to left\u2066", "zero\u200bwidth\ufeff",
+    "\x1b[2J\x1b]0;title\x07", "a\x00b", "\x9b31m", "line\rover",
+    "\u202eright to left\u2066", "zero\u200bwidth\ufeff",
     "\ud800 lone \udfff",
 )  # fmt: skip
 """What a model can write to break a page that shows it."""

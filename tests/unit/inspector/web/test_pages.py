@@ -18,20 +18,19 @@ from transcripts import RunStore, write_step
 starlette = pytest.importorskip("starlette.testclient")
 
 VIEWS = ("", "/graph", "/adoption", "/parse", "/tokens", "/why")
-TAGS = {
-    *("html head meta title link script noscript body a header nav span form label input button main".split()),
-    *("footer kbd dialog h1 h2 h3 table caption thead tbody tr th td p b code details summary ul ol li".split()),
-    *("section article pre div dl dt dd figure figcaption svg path polyline circle text g mark br".split()),
-    *("ins del progress".split()),
-}  # fmt: skip
+TAGS = frozenset(
+    """html head meta title link script noscript body a header nav span form label input button main footer kbd
+    dialog h1 h2 h3 table caption thead tbody tr th td p b code details summary ul ol li section article pre div
+    dl dt dd figure figcaption svg path polyline circle text g mark br ins del progress""".split()
+)
 """What our templates write; a tag or attribute of a model's would be another."""
-ATTRIBUTES = {
-    *("lang charset name content rel href type src defer class id aria-label aria-current aria-hidden".split()),
-    *("aria-labelledby data-testid data-key data-item data-go data-page data-live data-cursor role action".split()),
-    *("method value placeholder autocomplete autocapitalize spellcheck for tabindex scope checked".split()),
-    *("viewbox d points preserveaspectratio width height cx cy r x y dy hidden title download".split()),
-    *("data-insert data-truth data-refresh max colspan http-equiv start".split()),
-}  # fmt: skip
+ATTRIBUTES = frozenset(
+    """lang charset name content rel href type src defer class id aria-label aria-current aria-hidden action
+    aria-labelledby data-testid data-key data-item data-go data-page data-live data-cursor role hidden title
+    method value placeholder autocomplete autocapitalize spellcheck for tabindex scope checked start download
+    viewbox d points preserveaspectratio width height cx cy r x y dy data-insert data-truth data-refresh max
+    colspan http-equiv""".split()
+)
 
 
 class Reader(HTMLParser):
