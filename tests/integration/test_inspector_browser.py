@@ -198,7 +198,7 @@ def test_a_run_that_is_written_grows_on_the_page(run, watched, step_records):
             assert at(page, "row-link").first.inner_text() == "3.5"
             page.keyboard.press("j")
             write_step(run / "transcripts", 4, step_records(4), tokens=False)
-            page.wait_for_function("document.querySelector('#live-said').textContent.includes('6 new')")
+            page.locator("#live-said", has_text="6 new").wait_for()
             assert page.evaluate("document.activeElement.textContent") == "3.5"
             at(page, "live-show").click()
             assert at(page, "row-link").first.inner_text() == "4.5"
