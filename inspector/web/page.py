@@ -107,6 +107,8 @@ def _place(asked: Asked, kind: str) -> list[tuple[str, str]]:
             place.append((asked.id, links.debate(asked.id)))
             if kind not in ("debate", "error", "busy"):
                 place.append((kind.capitalize(), ""))
+        elif kind == "replay":
+            place += [("Replays", links("replays")), (asked.request.path_params["replay"], "")]
         elif kind not in ("steps", "error", "busy"):
             place.append((kind.capitalize(), ""))
     return place

@@ -16,6 +16,8 @@ from inspector.web.visible import head, plain, seen
 from transcripts import DebateRow
 
 HERE = Path(__file__).parent
+ROUNDING = 1e-12
+"""What is smaller is shown as 0."""
 MARKS = {"right": "✓", "wrong": "✗", "missing": "∅", "ungraded": "?", "undecidable": "?", "none": "–", "": ""}
 """A sign for each grade: colour is never the only one."""
 
@@ -95,16 +97,22 @@ def share(value: float | None) -> str:
 def number(value: float | None, digits: int = 3) -> str:
     """Return a number in a few digits.
 
-    >>> number(1234.5), number(0.33333), number(-2.0), number(None)
-    ('1,234', '0.333', '-2', '–')
+    >>> number(1234.5), number(0.33333), number(-2.0), number(1e-17), number(None)
+    ('1,234', '0.333', '−2', '0', '–')
     """
     if value is None:
         return "–"
+    if abs(value) < ROUNDING:
+        return "0"
+    return _figure(value, digits).replace("-", "−")
+
+
+def _figure(value: float, digits: int) -> str:
     if abs(value) >= 1000:
         return f"{value:,.0f}"
-    return (
-        f"{value:.{digits}f}".rstrip("0").rstrip(".") if abs(value) >= 0.001 or value == 0 else f"{value:.1e}"
-    )
+    if abs(value) < 0.001:
+        return f"{value:.1e}"
+    return f"{value:.{digits}f}".rstrip("0").rstrip(".")
 
 
 def letter(number: int) -> str:
@@ -123,9 +131,7 @@ def signed(value: float | None) -> str:
     ('+0.5', '−0.25', '0', '–')
     """
     text = number(value)
-    if value is None or value == 0:
-        return text
-    return f"+{text}" if value > 0 else text.replace("-", "−", 1)
+    return f"+{text}" if value is not None and value >= ROUNDING else text
 
 
 def shorten(text: str | None, limit: int) -> str:

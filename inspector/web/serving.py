@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import socket
 import webbrowser
 from importlib import import_module
@@ -66,6 +67,8 @@ def warm() -> None:
     """Import what pages are made of before one is asked for: scipy alone takes half a second."""
     for name in ("reports.view", "inspector.views.reward", "learner.config"):
         import_module(name)
+    gc.collect()
+    gc.freeze()  # what stays anyway is not looked through again and again while pages are made
 
 
 def need_packages() -> None:
