@@ -44,6 +44,7 @@ def make_app(site: Site, door: Door) -> ASGIApp:
         "/run/{name}/debates": debates.listing,
         "/run/{name}/live/debates": live.new_debates,
         "/run/{name}/live/steps": live.new_steps,
+        "/run/{name}/live/count": debates.count,
         "/run/{name}/debate/{id}": debate_page.debate,
         "/run/{name}/debate/{id}/graph": graph_page.graph,
         "/run/{name}/debate/{id}/adoption": views_pages.adoption,

@@ -13,9 +13,11 @@ from debate.types import TurnId
 from inspector.views import DebateView, Piece, TurnView, debate_view, open_debate
 from inspector.web.page import Asked, show
 from inspector.web.rendering import Clip, clip
+from inspector.web.site import Busy
 from transcripts import Record, RunStore
 
 PAGE_CHARACTERS, MOST_OF_A_PIECE, LEAST_OF_A_PIECE = 90_000, 4_000, 200
+SEARCHING = "…"
 MOST_TURNS = 60
 """A page has so many turns; of longer debates it has some rounds."""
 _TAGS_ONLY = re.compile(r"\s*(?:</?(?:solution|evaluation|comparison|think(?:ing)?)>\s*)*", re.IGNORECASE)
@@ -84,17 +86,20 @@ def in_debate(asked: Asked, kind: str, **values: Any) -> Response:
 
 
 def neighbours(asked: Asked) -> Neighbours:
-    """Return what comes before and after in the list of the filter."""
-    links = asked.links
-    store = asked.site.searchable(asked.name or "", links.filter)
-    return Neighbours(
-        _beside(store, asked, newest=not links.newest), _beside(store, asked, newest=links.newest)
-    )
+    """Return what comes before and after in the list of the filter; "…" while texts are looked through."""
+    newest = asked.links.newest
+    return Neighbours(_beside(asked, newest=not newest), _beside(asked, newest=newest))
 
 
-def _beside(store: RunStore, asked: Asked, *, newest: bool) -> str | None:
-    found = store.debates(asked.links.filter, newest=newest, after=asked.id, limit=1)
-    return found[0].id if found else None
+def _beside(asked: Asked, *, newest: bool) -> str | None:
+    def next_of(store: RunStore) -> str | None:
+        found = store.debates(asked.links.filter, newest=newest, after=asked.id, limit=1)
+        return found[0].id if found else None
+
+    try:
+        return asked.look(("beside", asked.id, newest), next_of)
+    except Busy:
+        return SEARCHING
 
 
 def rounds_of(

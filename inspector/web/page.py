@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from starlette.responses import HTMLResponse
 from debate.types import TurnId
 from inspector.web.addresses import Links
 from inspector.web.rendering import render
-from inspector.web.site import Site, Unknown
+from inspector.web.site import Found, Site, Unknown
 from transcripts import RunStore
 
 SHORTCUTS = (
@@ -58,6 +59,10 @@ class Asked:
     def store(self) -> RunStore:
         """The store of the run, up to date."""
         return self.site.store(self.name or "")
+
+    def look(self, key: object, work: Callable[[RunStore], Found]) -> Found:
+        """Return what some work with the store gives for the filter of the address; see ``Site.look``."""
+        return self.site.look(self.name or "", self.links.filter, key, work)
 
     @property
     def is_live(self) -> bool:

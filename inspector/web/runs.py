@@ -21,8 +21,8 @@ def front(asked: Asked) -> Response:
 
 def steps(asked: Asked) -> Response:
     """Show a run step by step, the newest first, with the course of its figures."""
-    store, links = asked.site.searchable(asked.name or "", asked.links.filter), asked.links
-    found = store.steps(links.filter)
+    store, links = asked.store, asked.links
+    found = asked.look("steps", lambda store: store.steps(links.filter))
     before = asked.whole_number("before")
     rows = [row for row in reversed(found) if before is None or step_of(row) < before]
     return show(

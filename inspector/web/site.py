@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock, Thread
+from typing import Any, TypeVar
 
 from inspector.runs import FoundRun, find_runs
 from transcripts import RunStore, compile_filter
@@ -14,8 +17,13 @@ FRESH_S = 1.0
 """A run is looked at for new debates, and a folder for new runs, at most so often."""
 PATIENCE_S = 0.5
 """How long an answer waits for something that goes on in the background."""
+LOOK_S = 0.1
+KEPT_ANSWERS = 256
 SMALL_BYTES = 24 << 20
 """So much text is indexed while the page waits; more is indexed in the background."""
+
+
+Found = TypeVar("Found")
 
 
 class Unknown(LookupError):
@@ -78,6 +86,8 @@ class Site:
         self._looked = -FRESH_S
         self._open: dict[str, _Opening] = {}
         self._closed = False
+        self._asked: dict[tuple[object, ...], Future[Any]] = {}
+        self._workers = ThreadPoolExecutor(1, "search")
         self.runs()  # says now what is wrong with the path
 
     def runs(self) -> tuple[FoundRun, ...]:
@@ -150,6 +160,27 @@ class Site:
             raise Busy(Progress("indexing the words", *store.text_read()))
         return store
 
+    def look(self, name: str, filter: str, key: object, work: Callable[[RunStore], Found]) -> Found:
+        """Return what some work with a store gives, for a filter; ``key`` tells it from other work.
+
+        A search for words may have to read many texts: it is done by a store of its own, so that other pages
+        are made meanwhile, and Busy until it is done.
+        """
+        store = self.searchable(name, filter)
+        if not compile_filter(filter).words:
+            return work(store)
+        known = (name, filter, key, store.count())
+        with self._lock:
+            if known not in self._asked:
+                while len(self._asked) >= KEPT_ANSWERS:
+                    self._asked.pop(next(iter(self._asked)))
+                self._asked[known] = self._workers.submit(_alone, store.run, work)
+            asked = self._asked[known]
+        try:
+            return asked.result(LOOK_S)
+        except TimeoutError:
+            raise Busy(Progress("looking through the texts", 0, 0)) from None
+
     def _index(self, store: RunStore) -> None:
         """Index the words bit by bit, so that a server that ends does not wait for it."""
         before = -1
@@ -162,6 +193,7 @@ class Site:
     def close(self) -> None:
         """Close what is open."""
         self._closed = True
+        self._workers.shutdown(wait=False, cancel_futures=True)
         with self._lock:
             for opening in self._open.values():
                 for thread in (opening.thread, opening.indexing):
@@ -170,3 +202,9 @@ class Site:
                 if opening.store is not None:
                     opening.store.close()
             self._open.clear()
+
+
+def _alone(run: Path, work: Callable[[RunStore], Found]) -> Found:
+    """Return what some work gives with a store of this thread's own."""
+    with RunStore.open(run) as store:
+        return work(store)

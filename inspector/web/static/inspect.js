@@ -80,6 +80,23 @@
   };
   if (one("[data-refresh]")) setTimeout(refresh, Number(one("[data-refresh]").dataset.refresh));
 
+  // A number that takes long is filled in when it is there.
+  const count = async () => {
+    const place = one("[data-count]");
+    if (!place) return;
+    try {
+      const answer = await fetch(place.dataset.count, { headers: { Accept: "application/json" } });
+      const found = answer.status === 200 ? (await answer.json()).count : null;
+      if (found !== null) {
+        place.textContent = found.toLocaleString("en");
+        delete place.dataset.count;
+        return;
+      }
+    } catch { /* the server is away; asked again */ }
+    setTimeout(count, 1000);
+  };
+  count();
+
   // New rows. They go on top of a list that shows the newest first and is at its top; else they are offered.
   function watch() {
     const bar = one("[data-live]");
