@@ -87,7 +87,7 @@ class Site:
         self._open: dict[str, _Opening] = {}
         self._closed = False
         self._asked: dict[tuple[object, ...], Future[Any]] = {}
-        self._workers = ThreadPoolExecutor(1, "search")
+        self._workers = ThreadPoolExecutor(3, "search")
         self.runs()  # says now what is wrong with the path
 
     def runs(self) -> tuple[FoundRun, ...]:
