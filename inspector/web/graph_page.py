@@ -11,7 +11,7 @@ from inspector.web.debate_page import in_debate, opened, round_name
 from inspector.web.drawing import Drawing, draw
 from inspector.web.page import Asked
 
-MOST_CELLS = 900
+MOST_CELLS = 700
 """Arrows and cells of matrices that a page has; of more, it has one round."""
 MOST_LISTED = 120
 
