@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,13 +16,30 @@ import numpy as np
 from debate import Completion, Debate, DebateConfig, Problem, Turn, Vote
 from debate.personas import PERSONAS
 from debate.types import Ballot, FailureReason, ParsedTurn, ParseFailure, Span, TurnId
-from rewards import RewardConfig, score_debate
-from transcripts import Correct, Record, RewardNumbers, TurnAdvantages, write_step
+from learner.advantages import AdvantageConfig, turn_advantages
+from learner.records import advantages_by_debate
+from learner.types import group_debates
+from rewards import RewardConfig, Rewards, score_debate
+from transcripts import Correct, Record, RewardNumbers, write_step
 from transcripts.record import Timing
 
 PROTOCOL = DebateConfig(num_agents=3, num_rounds=3)
 REWARDS = RewardConfig()
-PER_STEP = 256
+PER_STEP, PER_PROBLEM = 256, 4
+CONFIG = """# Nothing was trained: synthetic debates, paid by these rules.
+[run]
+dir = "synthetic"
+
+[model]
+name_or_path = "none"
+
+[debate]
+num_agents = 3
+num_rounds = 3
+
+[train]
+debates_per_problem = 4
+"""
 WORDS, CHUNK = 40_000, 1 << 20
 HANDLES = ("K7", "Q2", "M4")
 LEVELS = tuple(f"Level {n}" for n in range(1, 6))
@@ -65,13 +83,15 @@ def make_run(
 ) -> None:
     """Write a run of so many debates, sealed but for its last step; ``words`` in a solution."""
     prose, rng = Prose(seed), random.Random(seed)
-    problems = [_problem(number, prose, rng) for number in range(max(20, debates // 16))]
+    problems = [_problem(number, prose, rng) for number in range(max(PER_STEP // PER_PROBLEM, debates // 16))]
     steps = range(-(-debates // PER_STEP))
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "config.toml").write_text('# synthetic\n[run]\ndir = "synthetic"\n', encoding="utf-8")
+    (folder / "config.toml").write_text(CONFIG, encoding="utf-8")
     for step in steps:
         count = min(PER_STEP, debates - step * PER_STEP)
-        records = (_record(step, prose, rng, rng.choice(problems), words) for _ in range(count))
+        drawn = rng.sample(problems, -(-count // PER_PROBLEM))
+        of_step = [problem for problem in drawn for _ in range(PER_PROBLEM)][:count]
+        records = _paid([_debate(step, prose, rng, problem, words) for problem in of_step])
         write_step(folder / "transcripts", step, records, tokens=False, seal=step < len(steps) - 1)
         if step % 40 == 0:
             tell(step)
@@ -83,7 +103,20 @@ def _problem(number: int, prose: Prose, rng: random.Random) -> Problem:
     return Problem(f"{source}/{number}", prose.text(40), gold, source, rng.choice(LEVELS), "number")
 
 
-def _record(step: int, prose: Prose, rng: random.Random, problem: Problem, words: int) -> Record:
+def _paid(records: list[tuple[Record, Rewards]]) -> list[Record]:
+    """Return a step's debates with their advantages."""
+    groups = [
+        group_debates([one.debate for one, _ in some], [rewards for _, rewards in some])
+        for some in (records[at : at + PER_PROBLEM] for at in range(0, len(records), PER_PROBLEM))
+    ]
+    found = turn_advantages(groups, REWARDS, AdvantageConfig(), {}, counted=False)
+    parts = advantages_by_debate([one.debate for one, _ in records], found)
+    return [replace(one, advantages=part) for (one, _), part in zip(records, parts, strict=True)]
+
+
+def _debate(
+    step: int, prose: Prose, rng: random.Random, problem: Problem, words: int
+) -> tuple[Record, Rewards]:
     skill = rng.random()
     personas = tuple(rng.sample(PERSONAS, 3))
     table: list[list[Correct]] = [[_grade(rng, skill) for _ in range(3)] for _ in range(3)]
@@ -96,9 +129,9 @@ def _record(step: int, prose: Prose, rng: random.Random, problem: Problem, words
     debate = Debate(problem, personas, tuple(turns), votes, rng.getrandbits(62), step, PROTOCOL)
     correct = tuple(tuple(row) for row in table)
     rewards = score_debate(debate, correct, REWARDS)
-    advantages = tuple(TurnAdvantages(turn.id, rng.gauss(0, 1), rng.gauss(0, 1)) for turn in turns)
     timing = Timing(1.7e9 + 60 * step, rng.uniform(20, 50))
-    return Record(debate, step, problem.id, correct, RewardNumbers.of(rewards), advantages, timing)
+    numbers = RewardNumbers.of(rewards)
+    return Record(debate, step, problem.id, correct, numbers, timing=timing), rewards
 
 
 def target(handle: str, turn: Turn) -> TurnId:

@@ -16,13 +16,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from commands.errors import Ended, one_line
 from commands.inspect_pages import NO_PAGES, Pages, refuse_stray, serve_pages, write_pages
+from commands.inspect_views import VIEWS, act_view
 from transcripts import FilterError, RunStore, compile_filter
 
 if TYPE_CHECKING:
     from inspector.plain import Paper
 
-ACTIONS = ("ls", "show", "grep", "stats")
-PAGE, WRONG = 50, 2
+ACTIONS = ("ls", "show", "grep", "stats", *VIEWS)
+PAGE = 50
+WRONG, INTERRUPTED = 2, 130
 PIPE_CLOSED = 141
 """What a shell says of a command whose reader went away: 128 and SIGPIPE."""
 
@@ -39,6 +41,7 @@ class Asked:
     newest: bool = False
     raw: bool = False
     json: bool = False
+    turn: str | None = None
     pages: Pages = NO_PAGES
 
 
@@ -58,7 +61,7 @@ def run_inspect(asked: Asked) -> None:
 
 
 def _as_pages(asked: Asked) -> None:
-    if asked.words or asked.json or asked.raw or asked.after is not None:
+    if asked.words or asked.json or asked.raw or asked.after is not None or asked.turn is not None:
         raise ValueError("--web and --export take --filter, and --export --limit and --newest; no ACTION")
     if asked.pages.export is None:
         serve_pages(asked.run, asked.pages, asked.filter)
@@ -116,9 +119,15 @@ def _act(asked: Asked, action: str, rest: list[str], store: RunStore, paper: Pap
             raise ValueError("grep: name the words to look for; a FILTER may follow")
         _index_text(store)
         filter = _both(asked.filter, rest[1:])
-        print_matches(store, paper, rest[0], filter, limit=asked.limit, as_json=asked.json)
+        found = print_matches(store, paper, rest[0], filter, limit=asked.limit, as_json=asked.json)
+        paper.stream.flush()
+        print(f"found {found} time{'' if found == 1 else 's'}", file=sys.stderr)
     elif action == "stats":
         print_figures(store, paper, _both(asked.filter, rest), as_json=asked.json)
+    elif action in VIEWS:
+        limit = PAGE if asked.limit is None else asked.limit
+        turn = asked.turn or "0.0"
+        act_view(action, rest, store, paper, turn=turn, limit=limit, as_json=asked.json)
     else:
         _list(asked, _both(asked.filter, rest), store, paper)
 
@@ -139,7 +148,8 @@ def _list(asked: Asked, filter: str, store: RunStore, paper: Paper) -> None:
     )
     paper.stream.flush()
     found = f"{total} debate{'' if total == 1 else 's'}" + (f" of {filter}" if filter else "")
-    print(f"{found}; next page: {_next(asked, filter, last)}" if last else found, file=sys.stderr)
+    more = f"; next page: {_next(asked, filter, last)}" if last else ""
+    print(one_line(found + more), file=sys.stderr)
 
 
 def _next(asked: Asked, filter: str, last: str) -> str:
@@ -165,11 +175,12 @@ def _both(filter: str, words: Sequence[str]) -> str:
 def _check_options(asked: Asked, action: str) -> None:
     """Raise ValueError for an option that the action has no use for."""
     given = {
-        "--limit": asked.limit is not None and action not in ("ls", "grep"),
+        "--limit": asked.limit is not None and action not in ("ls", "grep", "same"),
         "--after": asked.after is not None and action != "ls",
         "--newest": asked.newest and action != "ls",
         "--raw": asked.raw and action != "show",
-        "--filter": bool(asked.filter) and action == "show",
+        "--filter": bool(asked.filter) and action in ("show", *VIEWS),
+        "--turn": asked.turn is not None and action != "why",
     }
     for name in (name for name, wrong in given.items() if wrong):
         raise ValueError(f"{name}: {action} has no use for it")
@@ -177,12 +188,13 @@ def _check_options(asked: Asked, action: str) -> None:
 
 @contextmanager
 def _opened(run: Path) -> Iterator[RunStore]:
-    """Open a run, with a bar on a terminal while its index is built, and tell what could not be read."""
-    with _bar("index") as tell, RunStore.open(run, tell=tell) as store:
+    """Open a run, with a bar while its index is built, and tell what could not be read."""
+    with _bar("index") as tell:
+        store = RunStore.open(run, tell=tell)
+    with store:
         if damage := store.damage:
-            print(
-                f"debate: note: {run}: {len(damage)} cannot be read: {one_line(damage[0])}", file=sys.stderr
-            )
+            first = one_line(damage[0])
+            print(f"debate: note: {run}: {len(damage)} cannot be read: {first}", file=sys.stderr)
         yield store
 
 
@@ -193,21 +205,31 @@ def _index_text(store: RunStore) -> None:
 
 @contextmanager
 def _bar(name: str) -> Iterator[Callable[[int, int], None]]:
-    """Give a function that is told what is done and what there is; a bar on stderr where that is a screen."""
+    """Give a function that is told what is done and what there is: a bar on stderr, if that is a terminal."""
     console = Console(stderr=True)
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(name, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
+    progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    task = progress.add_task(name, total=None)
+
+    def tell(done: int, total: int) -> None:
+        progress.start()  # a second call does nothing
+        progress.update(task, completed=done, total=total)
+
+    try:
+        yield tell
+    finally:
+        progress.stop()
 
 
 @contextmanager
 def _caret() -> Iterator[None]:
-    """End the command where a filter cannot be read: three lines, with a caret under the character."""
+    """End the command where a filter cannot be read, with a caret under the character, or at Ctrl-C."""
     try:
         yield
     except FilterError as error:
         raise Ended(str(error), WRONG) from error
+    except KeyboardInterrupt:
+        raise Ended("stopped", INTERRUPTED) from None
 
 
 @contextmanager

@@ -201,14 +201,15 @@ def replay(
     run_replay(run, Asked(filter, steps, out, json), overrides or [])
 
 
-@app.command()
+@app.command(context_settings={"ignore_unknown_options": True})  # a filter may begin with -
 def inspect(
     run: Annotated[str, typer.Argument(help="The folder of a run, or a folder of runs.")],
     words: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[ACTION] [ARGS]",
-            help="ls [FILTER], show ID..., grep WORDS [FILTER], or stats [FILTER]; ls if not given.",
+            help="ls [FILTER], show ID..., grep WORDS [FILTER], stats [FILTER], why ID, "
+            "same PROBLEM [ID ID], fixture ID FILE, or replays [NAME [ID]]; ls if not given.",
         ),
     ] = None,
     filter: Annotated[
@@ -224,6 +225,10 @@ def inspect(
     newest: Annotated[bool, typer.Option("--newest", help="ls: the newest debates first.")] = False,
     raw: Annotated[bool, typer.Option("--raw", help="show: replies as written, with thinking.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON (docs/inspector.md).")] = False,
+    turn: Annotated[
+        str | None,
+        typer.Option(metavar="AGENT.ROUND", help="why: which turn; both from 0, 0.0 if not given."),
+    ] = None,
     web: Annotated[bool, typer.Option("--web", help="Show the debates in a browser.")] = False,
     host: Annotated[
         str | None,
@@ -235,16 +240,15 @@ def inspect(
     open: Annotated[bool, typer.Option("--open", help="--web: open the browser.")] = False,
     export: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Write what is found as one HTML file, 200 if no --limit."),
+        typer.Option(metavar="FILE", help="Write what is found as one HTML file, 200 without --limit."),
     ] = None,
 ) -> None:
     """Look at a run's debates: find, list, show, search and count them."""
     from commands.inspect import Asked, run_inspect
     from commands.inspect_pages import Pages
 
-    run_inspect(
-        Asked(run, words or (), filter, limit, after, newest, raw, json, Pages(web, host, port, open, export))
-    )
+    pages = Pages(web, host, port, open, export)
+    run_inspect(Asked(run, words or (), filter, limit, after, newest, raw, json, turn, pages))
 
 
 @app.command()

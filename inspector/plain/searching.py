@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
+from typing import Any
 
 from debate.types import TurnId
 from inspector.plain.paper import Paper
@@ -68,14 +70,22 @@ def print_matches(
     """
     compile_filter(filter)  # points into what was typed
     found = 0
-    for count, (id, record) in enumerate(store.records(search_filter(words, filter))):
-        if limit is not None and count >= limit:
-            break
-        for turn in record.debate.turns:
-            for match in matches(words, turn.id, turn.completion.text):
+    for id, body in islice(store.raw(search_filter(words, filter)), limit):
+        for turn, text in _texts(store, id, body):
+            for match in matches(words, turn, text):
                 found += 1
                 paper.json(_json(id, match)) if as_json else paper.line(_line(paper, id, match))
     return found
+
+
+def _texts(store: RunStore, id: str, body: Mapping[str, Any]) -> list[tuple[TurnId, str]]:
+    """Return the turns of a debate's line with their texts; TranscriptError where it is damaged."""
+    try:
+        turns = body["debate"]["turns"]
+        return [(TurnId(*turn["id"]), "".join(turn["completion"]["text"])) for turn in turns]
+    except (LookupError, TypeError):
+        record = store.debate(id)  # says what is wrong
+        return [(turn.id, turn.completion.text) for turn in record.debate.turns]
 
 
 def _line(paper: Paper, id: str, match: Match) -> str:
@@ -106,7 +116,8 @@ def matches(words: str, turn: TurnId, text: str) -> Iterator[Match]:
     folded, places = _folded(text)
     for found in _pattern(words).finditer(folded):
         if found.end() > found.start():
-            yield Match(turn, places[found.start()], places[found.end() - 1] + 1, text)
+            end = places[found.end()] if found.end() < len(places) else len(text)
+            yield Match(turn, places[found.start()], end, text)
 
 
 def _pattern(words: str) -> re.Pattern[str]:

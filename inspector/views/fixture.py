@@ -83,7 +83,7 @@ def test_of(path: Path) -> str:
         "from pathlib import Path\n\n"
         "from inspector.views.fixture import differences, load_fixture\n\n\n"
         f"def test_{name}():\n"
-        f"    fixture = load_fixture(Path(__file__).with_name({path.name!r}))\n"
+        f"    fixture = load_fixture(Path(__file__).with_name({json.dumps(path.name)}))\n"
         "    assert differences(fixture) == []\n"
     )
 

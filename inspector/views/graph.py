@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -83,22 +84,14 @@ def vote_graphs(record: Record) -> tuple[RoundGraph, ...]:
     check_record(record)
     debate = record.debate
     reasons = drop_reasons(poll_of_debate(debate, judge_own=True))
-    cast = [(vote, reason, _round_of(vote)) for vote, reason in zip(debate.votes, reasons, strict=True)]
-    unread = [(line, line.judge.round - 1) for line in _unread(debate)]
-    rounds = sorted({number for *_, number in cast} | {number for _, number in unread})
-    return tuple(
-        _graph(
-            record,
-            round_,
-            [(vote, reason) for vote, reason, number in cast if number == round_],
-            tuple(line for line, number in unread if number == round_),
-        )
-        for round_ in rounds
-    )
-
-
-def _round_of(vote: Vote) -> int:
-    return max(vote.left.round, vote.right.round)
+    cast: defaultdict[int, list[tuple[Vote, str]]] = defaultdict(list)
+    unread: defaultdict[int, list[UnreadLine]] = defaultdict(list)
+    for vote, reason in zip(debate.votes, reasons, strict=True):
+        cast[max(vote.left.round, vote.right.round)].append((vote, reason))
+    for line in _unread(debate):
+        unread[line.judge.round - 1].append(line)
+    texts = {turn.id: turn.completion.text for turn in debate.turns}
+    return tuple(_graph(record, n, cast[n], unread[n], texts) for n in sorted({*cast, *unread}))
 
 
 def _unread(debate: Debate) -> Iterable[UnreadLine]:
@@ -110,7 +103,11 @@ def _unread(debate: Debate) -> Iterable[UnreadLine]:
 
 
 def _graph(
-    record: Record, round_: int, cast: Sequence[tuple[Vote, str]], unread: tuple[UnreadLine, ...]
+    record: Record,
+    round_: int,
+    cast: Sequence[tuple[Vote, str]],
+    unread: Sequence[UnreadLine],
+    texts: Mapping[TurnId, str],
 ) -> RoundGraph:
     named = {side for vote, _ in cast for side in (vote.left, vote.right)}
     turns = (turn for turn in record.debate.turns if turn.id.round == round_)
@@ -119,17 +116,18 @@ def _graph(
     counted = [vote for vote, reason in cast if not reason]
     edges = majorities(counted)
     cycles = cycles_of(edges)
+    circular = {edge for edge in edges for part in cycles if edge[0] in part and edge[1] in part}
     matrix, ties = _matrix(solutions, counted)
     return RoundGraph(
         round=round_,
         solutions=solutions,
-        arrows=tuple(_arrow(record, vote, reason, edges, cycles) for vote, reason in cast),
+        arrows=tuple(_arrow(record, vote, reason, circular, texts) for vote, reason in cast),
         matrix=matrix,
         ties=ties,
         edges=edges,
         cycles=cycles,
         condorcet=_condorcet(edges, round_, record.debate.protocol.num_agents),
-        unread=unread,
+        unread=tuple(unread),
     )
 
 
@@ -161,12 +159,11 @@ def _arrow(
     record: Record,
     vote: Vote,
     reason: str,
-    edges: tuple[Edge, ...],
-    cycles: tuple[tuple[TurnId, ...], ...],
+    circular: Collection[Edge],
+    texts: Mapping[TurnId, str],
 ) -> Arrow:
     winner, loser = (vote.right, vote.left) if vote.outcome == "right" else (vote.left, vote.right)
     tie = vote.outcome == "tie"
-    circular = not reason and not tie and (winner, loser) in edges
     return Arrow(
         judge=vote.judge,
         winner=winner,
@@ -177,8 +174,8 @@ def _arrow(
         truth=_truth(record, winner, loser, tie=tie),
         counts=not reason,
         dropped=reason,
-        in_cycle=circular and any(winner in part and loser in part for part in cycles),
-        line=vote.span.of(record.debate.turn(vote.judge).completion.text) if vote.span else "",
+        in_cycle=not reason and not tie and (winner, loser) in circular,
+        line=vote.span.of(texts[vote.judge]) if vote.span else "",
         span=vote.span,
     )
 

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from debate.types import TurnId
+from inspector.views.replay_debates import (
+    DebateReplay,
+    ReplayError,
+    TurnChange,
+    debate_of,
+    field_of,
+    table_of,
+)
 from learner.replay.files import DEBATES, FACTS, SCHEMA
-from learner.replay.reading import PARTS, STREAMS
-from transcripts.codec import Json, decode
+from transcripts.codec import Json
 from transcripts.errors import FieldError
 from transcripts.lines import parse_line
 
-_ID = b'{"id":"'
-Pair = tuple[float | None, float | None]
-
-
-class ReplayError(ValueError):
-    """A replay that cannot be read; the message names file, field and value."""
+__all__ = [
+    "DebateReplay",
+    "MostChanged",
+    "ReplayComparison",
+    "ReplayError",
+    "ReplayName",
+    "StreamChange",
+    "TurnChange",
+    "read_replay",
+    "replays",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,34 +69,12 @@ class MostChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class TurnChange:
-    """One turn under both schemes, by stream: rewards and advantages, (old, new), None without signal."""
-
-    turn: TurnId
-    persona: str
-    rewards: Mapping[str, Pair]
-    advantages: Mapping[str, Pair]
-
-
-@dataclass(frozen=True, slots=True)
-class DebateReplay:
-    """A debate under both schemes. ``differs``: what is stored is not what the run's own scheme gives."""
-
-    id: str
-    step: int
-    problem: str
-    change: float
-    differs: bool
-    turns: tuple[TurnChange, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class ReplayComparison:
     """A replay: both schemes, the figures by stream and by cell, and the debates that changed most.
 
-    ``own`` and ``scheme`` are the tables rewards, advantages and debates_per_problem. ``steps``: the first and
-    the last that were shown, None for the run's last. ``checked`` debates had something stored, and ``differ``
-    of them something else than the run's own scheme gives.
+    ``own`` and ``scheme`` are the tables rewards, advantages and debates_per_problem. ``steps``: the first
+    and the last that were shown, None for the run's last. ``checked`` debates had something stored, and
+    ``differ`` of them something else than the run's own scheme gives.
     """
 
     name: str
@@ -110,7 +98,7 @@ class ReplayComparison:
 
         The first call goes through the file once for the places of all debates.
         """
-        return _debate(self.folder / DEBATES, id)
+        return debate_of(self.folder / DEBATES, id)
 
 
 def replays(run: Path) -> list[ReplayName]:
@@ -139,20 +127,20 @@ def read_replay(run: Path, name: str) -> ReplayComparison:
     path = folder / FACTS
     facts = _facts(path)
     try:
-        asked = _table(facts, "asked")
+        asked = table_of(facts, "asked")
         return ReplayComparison(
             name=folder.name,
             folder=folder,
-            overrides=_as(facts, "overrides", tuple[str, ...]),
-            own=_table(asked, "own", "asked."),
-            scheme=_table(asked, "scheme", "asked."),
-            filter=_as(asked, "filter", str),
-            steps=_as(asked, "steps", tuple[int, int | None]),
-            damaged_lines=_as(facts, "damaged_lines", int),
-            streams=_as(facts, "streams", tuple[StreamChange, ...]),
-            cells=_as(facts, "cells", tuple[StreamChange, ...]),
-            most_changed=_as(facts, "most_changed", tuple[MostChanged, ...]),
-            **{name: _as(facts, name, int) for name in ("debates", "changed", "checked", "differ")},
+            overrides=field_of(facts, "overrides", tuple[str, ...]),
+            own=table_of(asked, "own", "asked."),
+            scheme=table_of(asked, "scheme", "asked."),
+            filter=field_of(asked, "filter", str),
+            steps=field_of(asked, "steps", tuple[int, int | None]),
+            damaged_lines=field_of(facts, "damaged_lines", int),
+            streams=field_of(facts, "streams", tuple[StreamChange, ...]),
+            cells=field_of(facts, "cells", tuple[StreamChange, ...]),
+            most_changed=field_of(facts, "most_changed", tuple[MostChanged, ...]),
+            **{name: field_of(facts, name, int) for name in ("debates", "changed", "checked", "differ")},
         )
     except FieldError as error:
         raise ReplayError(f"{path}: {error}") from error
@@ -183,85 +171,3 @@ def _facts(path: Path) -> Mapping[str, Json]:
     if schema > SCHEMA:
         raise ReplayError(f"{path}: schema: {schema} is newer than {SCHEMA}, which this version reads")
     return facts
-
-
-def _as(fields: Mapping[str, Json], name: str, declared: Any) -> Any:
-    if name not in fields:
-        raise FieldError(name, "missing")
-    return decode(fields[name], declared, name)
-
-
-def _table(fields: Mapping[str, Json], name: str, within: str = "") -> Mapping[str, Json]:
-    value = fields.get(name)
-    if not isinstance(value, dict):
-        raise FieldError(within + name, f"expected a table, got {value!r:.60}")
-    return value
-
-
-def _debate(path: Path, id: str) -> DebateReplay | None:
-    try:
-        found = path.stat()
-        place = _places(path, found.st_mtime_ns, found.st_size).get(id.encode())
-        if place is None:
-            return None
-        with path.open("rb") as file:
-            file.seek(place)
-            line = file.readline()
-    except OSError as error:
-        raise ReplayError(f"{path}: {error.strerror}; the replay was cut off, run it again") from error
-    try:
-        return _read(cast("Mapping[str, Json]", parse_line(line)))
-    except (FieldError, LookupError, TypeError, AttributeError) as error:
-        told = error if isinstance(error, FieldError) else f"{type(error).__name__}: {error}"
-        raise ReplayError(f"{path}: debate {id}: {told}") from error
-
-
-@lru_cache(maxsize=4)
-def _places(path: Path, changed: int, size: int) -> dict[bytes, int]:
-    """Return where the line of each debate begins; the time of change and the size tell files apart."""
-    places: dict[bytes, int] = {}
-    at = 0
-    with path.open("rb") as file:
-        for line in file:
-            if line.startswith(_ID):
-                places[line[len(_ID) : line.index(b'"', len(_ID))]] = at
-            at += len(line)
-    return places
-
-
-def _read(data: Mapping[str, Json]) -> DebateReplay:
-    personas: tuple[str, ...] = _as(data, "personas", tuple[str, ...])
-    turns: tuple[TurnId, ...] = _as(data, "turns", tuple[TurnId, ...])
-    rewards, advantages = (
-        _pairs(data, kind, names, len(turns)) for kind, names in (("rewards", STREAMS), ("advantages", PARTS))
-    )
-    return DebateReplay(
-        id=_as(data, "id", str),
-        step=_as(data, "step", int),
-        problem=_as(data, "problem", str),
-        change=_as(data, "change", float),
-        differs=_as(data, "differs", bool),
-        turns=tuple(
-            TurnChange(
-                turn,
-                personas[turn.agent],
-                {name: column[place] for name, column in rewards.items()},
-                {name: column[place] for name, column in advantages.items()},
-            )
-            for place, turn in enumerate(turns)
-        ),
-    )
-
-
-def _pairs(data: Mapping[str, Json], kind: str, names: Iterable[str], turns: int) -> dict[str, list[Pair]]:
-    """Return for each stream the numbers of the turns, old and new; what is not in ``new`` is as before."""
-    old, new = (_table(_table(data, when), kind, f"{when}.") for when in ("old", "new"))
-    found: dict[str, list[Pair]] = {}
-    for name in names:
-        before: tuple[float | None, ...] = _as(old, name, tuple[float | None, ...])
-        after: tuple[float | None, ...] = _as(new, name, tuple[float | None, ...]) if name in new else before
-        for when, column in (("old", before), ("new", after)):
-            if len(column) != turns:
-                raise FieldError(f"{when}.{kind}.{name}", f"{len(column)} numbers for {turns} turns")
-        found[name] = list(zip(before, after, strict=True))
-    return found

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 
 from debate.types import TurnId
 from inspector.views.checked import is_ballot, named, open_debate
+from inspector.views.reward_judging import judge_why
 from inspector.views.reward_lines import outline
 from inspector.views.reward_numbers import Sources
 from inspector.views.reward_step import Step, pay_again
 from inspector.views.reward_streams import stream_names, stream_why, total_why
 from inspector.views.reward_types import Line, Number, StreamWhy, Why
-from inspector.views.reward_votes import format_why, judge_why, peer_why, truth_why, votes_of
+from inspector.views.reward_votes import format_why, peer_why, truth_why, votes_of
 from learner.recipes import ConfigError
 from learner.replay.scheme import scheme_of
 from learner.runs.reading import read_run_config
@@ -117,6 +118,7 @@ def _explained(
         format_why(record, votes, turn, numbers),
     )
     total = total_why(step, streams, turn, numbers)
+    streams = tuple(one for one in streams if one.name == "judge" or not ballot)
     badges = [one.matches for one in numbers_in((parts, streams, total)) if one.matches is not None]
     return Why(
         id=id,

@@ -19,7 +19,7 @@ from inspector.views.reward_types import (
 )
 from transcripts import Correct
 
-GRADES: dict[Correct, str] = {True: "right", False: "wrong", "missing": "no answer", None: "not graded"}
+GRADES: dict[Correct, str] = {True: "right", False: "wrong", "missing": "missing", None: "ungraded"}
 """What a grade is called."""
 LONGEST = 160
 """Characters of a formula in full; of longer ones the outline has the value alone."""
@@ -83,7 +83,7 @@ def _truth(truth: TruthWhy) -> Iterator[Line]:
 
 def _judge(id: str, judge: JudgeWhy) -> Iterator[Line]:
     share = "" if judge.truth_weight is None else f", truth weighs {figure(judge.truth_weight)}"
-    yield Line(0, f"judge: {len(judge.votes)} votes given{share}")
+    yield Line(0, f"judge: {_count(len(judge.votes), 'vote')} given{share}")
     for vote in judge.votes:
         sign = {"left": ">", "right": "<", "tie": "="}.get(vote.outcome, "?")
         left, right = (GRADES[grade] for grade in vote.left_right)
@@ -100,9 +100,18 @@ def _judge(id: str, judge: JudgeWhy) -> Iterator[Line]:
     yield _number(1, "judge reward", judge.reward)
 
 
+def _count(number: int, thing: str) -> str:
+    """Return a number of things.
+
+    >>> _count(1, "vote"), _count(2, "vote")
+    ('1 vote', '2 votes')
+    """
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
 def _format(found: FormatWhy) -> Iterator[Line]:
     due = f"due on {len(found.comparable)} solutions" if found.due else "not due"
-    yield Line(0, f"format: comparisons {due}, {found.counted} votes count")
+    yield Line(0, f"format: comparisons {due}, votes that count: {found.counted}")
     for reason, detail in found.failures:
         yield Line(1, f"could not be read: {reason}", quote=detail)
     yield _number(1, "fine", found.reward)

@@ -1,4 +1,4 @@
-"""The rewards of one turn explained: votes received, the grade, votes given, the fine."""
+"""The rewards of one turn explained: votes received, the grade, the fine."""
 
 from __future__ import annotations
 
@@ -11,10 +11,7 @@ from debate.types import Debate, TurnId, Vote
 from inspector.views.reward_numbers import Sources, added, arithmetic, written
 from inspector.views.reward_types import (
     FormatWhy,
-    GivenVote,
-    JudgeWhy,
     NamingVote,
-    Number,
     Opponent,
     PeerWhy,
     Result,
@@ -22,10 +19,9 @@ from inspector.views.reward_types import (
 )
 from rewards import RewardConfig, drop_reasons
 from rewards.graph import components, vote_graph
-from rewards.judge import VoteValue, vote_values
 from rewards.peer import peer_rule
 from rewards.poll import poll_of_debate
-from rewards.votes import net_votes, pair_of, sign, verdict
+from rewards.votes import sign
 from transcripts import Correct, Record
 
 
@@ -177,85 +173,6 @@ def grade_of(record: Record, turn: TurnId) -> Correct:
     return row[turn.round] if 0 <= turn.round < len(row) else None
 
 
-def judge_why(
-    record: Record, votes: Votes, turn: TurnId, config: RewardConfig | None, numbers: Sources
-) -> JudgeWhy:
-    """Return why a turn has its judge reward."""
-    weight = None if config is None else config.judge_weight_of_truth(verifiable=record.correct is not None)
-    worth: dict[int, VoteValue] = {}
-    if weight is not None:
-        values = vote_values(votes.counted, record.correct, truth_weight=weight)
-        worth = {id(vote): value for vote, value in zip(votes.counted, values, strict=True)}
-    given = tuple(
-        _given(record, votes, vote, reason, weight, None if reason else worth.get(id(vote)))
-        for vote, reason in votes.cast
-        if vote.judge == turn
-    )
-    paid = [one.value.value for one in given if one.value.value is not None]
-    formula = f"({added(paid)}) / {len(paid)}" if paid else ""
-    return JudgeWhy(weight, given, numbers.reward("judge", turn, formula, _judge_source(given, weight)))
-
-
-def _judge_source(given: Sequence[GivenVote], weight: float | None) -> str:
-    if not any(one.counts for one in given):
-        return "the turn gave no vote that counts"
-    if weight is not None and all(one.value.value is None for one in given):
-        return "no vote has a value: see each vote"
-    return "mean value of the votes that have one"
-
-
-def _given(
-    record: Record,
-    votes: Votes,
-    vote: Vote,
-    reason: str,
-    weight: float | None,
-    worth: VoteValue | None,
-) -> GivenVote:
-    sides = grade_of(record, vote.left), grade_of(record, vote.right)
-    consensual = not reason and weight is not None and weight < 1
-    return GivenVote(
-        left=vote.left,
-        right=vote.right,
-        outcome=vote.outcome,
-        line=votes.line(vote),
-        counts=not reason,
-        why_not=reason,
-        left_right=sides,
-        truth=None if worth is None else worth.truth,
-        others=_others(votes.counted, vote) if consensual else None,
-        consensus=None if worth is None else worth.consensus,
-        value=_worth(weight, worth, reason),
-    )
-
-
-def _others(votes: Sequence[Vote], vote: Vote) -> int:
-    """Return the net votes of the other judges for the vote's left side."""
-    net = net_votes(votes)[pair_of(vote)] - verdict(vote)
-    return net if pair_of(vote)[0] == vote.left else -net
-
-
-def _worth(weight: float | None, worth: VoteValue | None, reason: str) -> Number:
-    if reason:
-        return Number(source=f"does not count: {reason}")
-    if weight is None or worth is None:
-        return Number(source="not known without a configuration")
-    if worth.value is None:
-        return Number(source=_why_worthless(weight))
-    truth, consensus = worth.truth, worth.consensus
-    if truth is not None and consensus is not None:
-        formula = f"{written(weight)} * {written(truth)} + (1 - {written(weight)}) * {written(consensus)}"
-        return Number(float(worth.value), formula, source="truth and the consensus of the others, weighed")
-    part = written(truth if truth is not None else consensus)
-    return Number(float(worth.value), part, source="truth" if truth is not None else "the others' consensus")
-
-
-def _why_worthless(weight: float) -> str:
-    truth = "not exactly one side is right"
-    consensus = "the other judges of the pair balance, or there are none"
-    return truth if weight == 1 else consensus if weight == 0 else f"{truth}, and {consensus}"
-
-
 def format_why(record: Record, votes: Votes, turn: TurnId, numbers: Sources) -> FormatWhy:
     """Return why a turn was fined, or not."""
     said = record.debate.turn(turn)
@@ -263,7 +180,7 @@ def format_why(record: Record, votes: Votes, turn: TurnId, numbers: Sources) -> 
     due = turn in votes.due
     told = "comparisons were due and no vote counts: rewards.format_penalty"
     if not due or counted:
-        told = f"{counted} votes count: no fine" if due else "no comparison was due"
+        told = f"votes that count: {counted}, so no fine" if due else "no comparison was due"
     return FormatWhy(
         due=due,
         comparable=said.compared,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -79,6 +80,21 @@ def test_what_cannot_be_is_one_line(replay, arguments, said):
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
     assert said in err
+
+
+def test_what_is_stored_otherwise_is_an_exit_code(replay, folder, tmp_path):
+    other = tmp_path / "other"
+    shutil.copytree(folder / "run" / "transcripts", other / "transcripts")
+    config = (folder / "run" / "config.toml").read_text()
+    assert "format_penalty = -0.5" in config
+    (other / "config.toml").write_text(config.replace("format_penalty = -0.5", "format_penalty = -1.0"))
+    code, out, err = replay(other)
+    assert code == 1
+    assert out.startswith("stored and recomputed under the run's own scheme differ in ")
+    assert err.startswith(f"debate: {other}: what is stored is not what its own scheme gives in ")
+    code, out, _ = replay(other, "rewards.format_penalty=-2.0", "--json", tmp_path / "figures.json")
+    assert code == 1
+    assert json.loads((tmp_path / "figures.json").read_text())["differ"] > 0  # all is written first
 
 
 def test_what_is_no_run_is_said(replay):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from io import StringIO
 from itertools import product
 from math import isclose
 
@@ -12,6 +13,8 @@ from hypothesis import strategies as st
 
 from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn, Vote
 from debate.types import FailureReason, ParsedTurn, ParseFailure, Span, TurnId
+from inspector.plain.explaining import print_why
+from inspector.plain.paper import Paper
 from inspector.views.reward import config_of, numbers_in, outline, why
 from inspector.views.reward_types import Number
 from learner.advantages import AdvantageConfig, StreamSettings, turn_advantages
@@ -203,6 +206,23 @@ def test_what_each_weighed_vote_is_worth(tmp_path):
     assert (vote.truth, vote.others, vote.consensus) == (1, -1, -1)
     assert vote.value.value == 0.5  # 3/4 - 1/4
     assert vote.value.formula == "0.75 * 1 + (1 - 0.75) * (-1)"
+    write(tmp_path / "turned", config, [[held([(2, D, A, "right"), (1, A, D, "right")])]])
+    [vote] = explained(tmp_path / "turned", config, "0.0", TurnId(2, 1)).judge.votes
+    assert (vote.left, vote.truth, vote.others, vote.consensus) == (D, 1, 1, -1)
+
+
+def test_sides_that_are_weighed_alike_show_their_weight(tmp_path):
+    config = configured(advantages={"judge": {"key": "pair"}})
+    first = held([(2, A, D, "left"), (3, A, C, "right")])  # what is right was shown first: +1 and -1
+    second = held([(0, B, C, "left"), (1, A, C, "right"), (2, A, D, "right")], ("5", "5", "4", "4"))
+    write(tmp_path, config, [[first, second]])
+    found = explained(tmp_path, config, "0.0", TurnId(2, 1))
+    [judge] = found.streams
+    assert [(one.id, one.value) for one in judge.members] == [("0.0", 1.0), ("0.0", -1.0)]
+    # 5 turns, 2 of them with the right solution first
+    assert judge.advantage.formula == "(5 / (2 * 2)) * (1.0 - 0.0) / (1.0 + 0.0001)"
+    assert judge.advantage.value == pytest.approx(1.25 / 1.0001)
+    assert found.matches is True
 
 
 def test_copeland_and_bradley_terry_name_their_opponents(tmp_path):
@@ -383,3 +403,16 @@ def test_the_arithmetic_of_every_number_gives_it_and_it_is_as_stored(
 def holds(number: Number) -> bool:
     value = eval(number.formula, {"__builtins__": {}, "max": max})
     return number.value is not None and isclose(value, number.value, rel_tol=1e-9, abs_tol=1e-9)
+
+
+def test_what_a_model_wrote_cannot_drive_the_terminal(tmp_path):
+    debate = held(VOTES)
+    bad = "\x1b[2J\u202e"
+    turns = tuple(replace(t, completion=replace(t.completion, text=bad * 20)) for t in debate.turns)
+    personas = tuple(replace(persona, name=persona.name + bad) for persona in debate.personas)
+    config = configured(size=1)
+    write(tmp_path, config, [[replace(debate, turns=turns, personas=personas)]])
+    out = StringIO()
+    print_why(explained(tmp_path, config, "0.0", A), Paper(out))
+    assert "<U+001B>[2J<U+202E>" in out.getvalue()
+    assert all(c == "\n" or c.isprintable() for c in out.getvalue())

@@ -255,3 +255,23 @@ def test_a_folder_of_another_question_is_refused(tmp_path, run):
 def test_names_tell_schemes_apart():
     assert replay_name(["a=1"], {"x": 1}) != replay_name(["a=1"], {"x": 2})
     assert "/" not in replay_name(["rewards.peer=../x:f"], {})
+
+
+def test_a_replay_that_is_interrupted_leaves_what_was_there(tmp_path, run):
+    changes = replayed(run, other=COPELAND)
+
+    def interrupted():
+        yield changes[0]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_debates(tmp_path / "replays" / "x", interrupted())
+    assert not (tmp_path / "replays").exists()
+    write_debates(tmp_path / "replays" / "y", changes)
+    before = (tmp_path / "replays" / "y" / "debates.jsonl").read_bytes()
+    for name in ("x", "y"):
+        with pytest.raises(KeyboardInterrupt):
+            write_debates(tmp_path / "replays" / name, interrupted())
+    assert [path.name for path in (tmp_path / "replays").iterdir()] == ["y"]
+    assert [path.name for path in (tmp_path / "replays" / "y").iterdir()] == ["debates.jsonl"]
+    assert (tmp_path / "replays" / "y" / "debates.jsonl").read_bytes() == before

@@ -1,0 +1,39 @@
+"""Why a turn was paid what it was paid, as lines."""
+
+from __future__ import annotations
+
+from inspector.plain.forms import as_json as json_of
+from inspector.plain.paper import Paper
+from inspector.safe import safe
+from inspector.views.checked import named
+from inspector.views.reward import numbers_in, outline
+from inspector.views.reward_types import Why
+
+
+def print_why(found: Why, paper: Paper, *, as_json: bool = False) -> None:
+    """Print the explanation; turns are AGENT.ROUND, both from 0, as ids everywhere."""
+    if as_json:
+        paper.json({"schema": 1, **json_of(found)})
+        return
+    who = safe(f"debate {found.id}, turn {named(found.turn)} ({found.persona}), problem {found.problem}")
+    paper.line(paper.paint(who, "bold"))
+    for line in outline(found):
+        quote = f': "{safe(line.quote)}"' if line.quote else ""
+        text = "  " * line.depth + safe(line.text) + quote
+        heading = line.depth == 0 and not line.text.startswith("note: ")
+        paper.line((paper.paint(text, "bold") if heading else text) + _badge(line.matches, paper))
+    paper.line(_verdict(found))
+
+
+def _badge(matches: bool | None, paper: Paper) -> str:
+    if matches is None:
+        return ""
+    return paper.paint("  [as stored]", "green") if matches else paper.paint("  [not as stored]", "red")
+
+
+def _verdict(found: Why) -> str:
+    badges = [one.matches for one in numbers_in(found) if one.matches is not None]
+    if not badges:
+        return "nothing was recomputed that could be compared with what is stored"
+    wrong = badges.count(False)
+    return f"{wrong} of {len(badges)} numbers are not as stored" if wrong else "all numbers are as stored"

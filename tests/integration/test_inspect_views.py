@@ -1,0 +1,151 @@
+"""``debate inspect RUN why|same|fixture|replays`` on a trained run."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import commands
+from commands.config import load_config
+from learner.config import Config
+from learner.train import train
+from transcripts import RunStore
+
+
+@pytest.fixture(scope="module")
+def folder(tiny_recipe, tmp_path_factory):
+    """A run of two steps of four debates; peer rewards have running means."""
+    where = tmp_path_factory.mktemp("runs")
+    quiet = ["logging.progress=none", 'advantages.peer.baseline="rae"']
+    train(load_config(Config, tiny_recipe, [f"run.dir={where / 'run'}", *quiet]))
+    return where
+
+
+@pytest.fixture
+def inspect(folder, debate_command, monkeypatch):
+    monkeypatch.chdir(folder)
+    return lambda *arguments: debate_command("inspect", "run", *arguments)
+
+
+def test_why_tells_every_number_of_a_turn_as_stored(inspect):
+    code, out, err = inspect("why", "1.2", "--turn", "1.0")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0].startswith("debate 1.2, turn 1.0 (")
+    assert lines[-1] == "all numbers are as stored"
+    assert "[not as stored]" not in out
+    code, out, _ = inspect("why", "1.2", "--turn", "1.0", "--json")
+    found = json.loads(out)
+    assert (found["schema"], found["id"], found["turn"], found["matches"]) == (1, "1.2", [1, 0], True)
+    assert found["total"]["generator"]["stored"] == found["total"]["generator"]["value"]
+
+
+def test_every_turn_of_a_run_is_explained_as_it_was_stored(folder):
+    from inspector.views.reward import config_of, why
+
+    with RunStore.open(folder / "run") as store:
+        config, _ = config_of(store.run)
+        for id, record in store.records():
+            for turn in record.debate.turns:
+                assert why(store, config, id, turn.id).matches is True, (id, turn.id)
+
+
+def test_why_without_a_configuration_shows_what_is_stored(
+    inspect, folder, tmp_path, monkeypatch, debate_command
+):
+    (tmp_path / "bare" / "transcripts").mkdir(parents=True)
+    for shard in (folder / "run" / "transcripts").glob("*.jsonl*"):
+        (tmp_path / "bare" / "transcripts" / shard.name).write_bytes(shard.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = debate_command("inspect", "bare", "why", "0.0")
+    assert code == 0
+    assert "note: no configuration, so only what is stored is shown: bare: not the folder of a run" in out
+    assert out.splitlines()[-1] == "nothing was recomputed that could be compared with what is stored"
+
+
+def test_one_problem_and_two_of_its_debates(inspect, folder):
+    with RunStore.open(folder / "run") as store:
+        problem = store.debate("0.0").debate.problem.id
+        [first, second, *_] = [row.id for row in store.debates(f'problem:"{problem}"')]
+    code, out, err = inspect("same", problem)
+    assert (code, err) == (0, "")
+    assert out.splitlines()[0] == f"problem {problem}"
+    assert f"\n{first} " in out
+    code, out, _ = inspect("same", problem, first, second)
+    assert code == 0
+    assert out.startswith(f"{first} -> {second}\n")
+    found = json.loads(inspect("same", problem, first, second, "--json")[1])
+    assert len(found["turns"]) == len({tuple(turn["turn"]) for turn in found["turns"]})
+
+
+def test_a_fixture_is_written_once(inspect, tmp_path):
+    path = tmp_path / "kept.json"
+    code, out, err = inspect("fixture", "1.0", path)
+    assert (code, err) == (0, "")
+    assert "assert differences(fixture) == []" in out
+    code, out, err = inspect("fixture", "1.0", path)
+    assert (code, out) == (2, "")
+    assert err == f"debate: {path}: is there already; choose another name\n"
+
+
+def test_replays_are_listed_and_read(inspect, debate_command, folder):
+    assert inspect("replays")[1] == "no replays; debate replay RUN KEY=VALUE makes one\n"
+    assert debate_command("replay", "run", "rewards.format_penalty=-2.0")[0] == 0
+    [name] = [path.name for path in (folder / "run" / "replays").iterdir()]
+    assert inspect("replays")[1].startswith(f"{name}: ")
+    code, out, _ = inspect("replays", name)
+    assert code == 0
+    assert "0 of 8 were not stored as the run's own scheme gives them" in out
+    code, out, _ = inspect("replays", name, "1.0")
+    assert out.startswith("debate 1.0: ")
+    assert json.loads(inspect("replays", name, "1.0", "--json")[1])["id"] == "1.0"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["why"], "why: name one debate by step and place, and a turn, as in why 12.3 --turn 0.1"),
+        (["why", "0.0", "--turn", "x"], "--turn 'x': write AGENT.ROUND, both from 0, the final ballot last"),
+        (["why", "0.0", "--turn", "9.9"], "debate 0.0: no turn 9.9; there are 0.0, "),
+        (["why", "9.0"], "no debate 9.0; there are steps 0 to 1"),
+        (["same", "nothing"], "no debate of problem 'nothing'"),
+        (["same", "p", "0.0"], "same: name a problem, and perhaps two of its debates"),
+        (["same", "p", "0.0", "0.1"], "same: debate 0.0 is of problem "),
+        (["fixture", "0.0"], "fixture: name a debate and a new file"),
+        (["fixture", "0.0", "nowhere/f.json"], "nowhere/f.json: No such file or directory"),
+        (["replays", "nothing"], "no replay 'nothing'"),
+        (["ls", "--turn", "0.0"], "--turn: ls has no use for it"),
+        (["why", "0.0", "--filter", "step:0"], "--filter: why has no use for it"),
+    ],
+)
+def test_what_cannot_be_is_one_line(inspect, arguments, said):
+    code, out, err = inspect(*arguments)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert said in err
+
+
+def test_no_torch_is_loaded(folder):
+    script = (
+        "import sys\n"
+        "import inspector.views.across, inspector.views.fixture, inspector.views.replays\n"
+        "from debate.types import TurnId\n"
+        "from inspector.views.reward import config_of, why\n"
+        "from transcripts import RunStore\n"
+        "with RunStore.open('run') as store:\n"
+        "    assert why(store, config_of(store.run)[0], '0.0', TurnId(0, 0)).matches\n"
+        "print([m for m in ('torch', 'transformers', 'peft', 'vllm', 'starlette') if m in sys.modules])"
+    )
+    home = Path(commands.__file__).parents[1]
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=folder,
+        env={"PYTHONPATH": str(home)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.splitlines()[-1:] == ["[]"], done.stderr

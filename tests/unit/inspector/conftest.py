@@ -1,0 +1,95 @@
+"""Debates written by hand: three agents K7, Q2 and M4 whose replies are read as in any debate."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn
+from debate.hold import read_reply, votes_of
+from debate.types import TurnId
+from rewards import RewardConfig, score_debate
+from transcripts import Record, RewardNumbers
+
+HANDLES = ("K7", "Q2", "M4")
+PROBLEM = Problem("p/1", "What is 2 + 2?", "4", "sums", "Level 1", "number")
+
+
+def solved(answer, comparison=""):
+    """A reply with a solution, and a comparison if there is one."""
+    reply = f"<solution>It is \\boxed{{{answer}}}.</solution>"
+    if comparison:
+        reply += f"<evaluation>Fine.</evaluation><comparison>{comparison}</comparison>"
+    return reply
+
+
+def judged(comparison):
+    """A reply of a final ballot."""
+    return f"<evaluation>Fine.</evaluation><comparison>{comparison}</comparison>"
+
+
+def make(replies, *, own=False, scored=True, problem=PROBLEM, reason="stop", **config):
+    """A record; ``replies[round][agent]``, the last round being a ballot where it has no solutions."""
+    ballot = "<solution>" not in "".join(replies[-1]) and len(replies) > 1
+    rounds = len(replies) - ballot
+    protocol = DebateConfig(num_agents=3, num_rounds=rounds, judge_own=own, final_ballot=ballot, **config)
+    turns = [
+        turn_of(TurnId(agent, round_), text, protocol, problem, ballot=round_ == rounds, reason=reason)
+        for round_, texts in enumerate(replies)
+        for agent, text in enumerate(texts)
+    ]
+    personas = tuple(Persona(name, "work") for name in ("Analyst", "Advocate", "Solver"))
+    votes = tuple(vote for turn in turns for vote in votes_of(turn, HANDLES))
+    debate = Debate(problem, personas, tuple(turns), votes, 7, 3, protocol)
+    correct = tuple(
+        tuple(grade(debate.turn(TurnId(agent, round_)), problem) for round_ in range(rounds))
+        for agent in range(3)
+    )
+    rewards = RewardNumbers.of(score_debate(debate, correct, RewardConfig(judge_own=own)))
+    return Record(debate, 5, problem.id, correct, rewards if scored else None)
+
+
+def turn_of(id, text, protocol, problem, *, ballot, reason):
+    shown = tuple(TurnId(seat, id.round - 1) for seat in range(3)) if id.round else ()
+    compared = tuple(one for one in shown if protocol.judge_own or one.agent != id.agent)
+    parsed = read_reply(
+        text,
+        handles=HANDLES,
+        own=None if protocol.judge_own else HANDLES[id.agent],
+        due=len(compared) >= 2,
+        in_thinking=False,
+        ballot=ballot,
+        kind=problem.kind,
+    )
+    completion = Completion((), (), (), text, reason, 3, token_count=len(text))
+    return Turn(id, HANDLES[id.agent], shown, completion, parsed, compared, ballot=ballot)
+
+
+def grade(turn, problem):
+    return "missing" if turn.parsed.answer is None else turn.parsed.answer == problem.answer
+
+
+def with_turn(record, which, /, **changes):
+    """The record with other fields in one turn."""
+    turns = tuple(replace(turn, **changes) if turn.id == which else turn for turn in record.debate.turns)
+    return replace(record, debate=replace(record.debate, turns=turns))
+
+
+@pytest.fixture
+def circle():
+    """Round 0: K7 right, the others wrong; each judge casts one vote, and they go in a circle.
+
+    Round 1: all right; the ballot has a tie, a vote cast twice, and lines that are no votes.
+    """
+    return make(
+        [
+            [solved(4), solved(5), solved(6)],
+            [solved(4, "Q2 > M4"), solved(4, "M4 > K7"), solved(4, "K7 > Q2")],
+            [
+                judged("Q2 = M4"),
+                judged("K7 > M4\nM4 < K7\nK7 ? M4"),
+                judged("K7 > Q2\nQ2 > K7\nZ9 > Q2"),
+            ],
+        ]
+    )

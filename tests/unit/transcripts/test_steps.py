@@ -1,0 +1,100 @@
+"""The figures of steps, against means taken over the rows of a list."""
+
+from __future__ import annotations
+
+from statistics import fmean
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from transcripts import FilterError, RunStore, StepRow, write_step
+
+
+def expected(rows, step):
+    """The figures of some rows of a list."""
+
+    def mean(values):
+        known = [value for value in values if value is not None]
+        return fmean(known) if known else None
+
+    facts = [row.facts for row in rows]
+    graded = [row.winner == "right" for row in rows if row.winner in ("right", "wrong")]
+    return {
+        "step": step,
+        "debates": len(rows),
+        "winner_right": mean(graded),
+        "cycles": sum(fact.cycle for fact in facts),
+        **{
+            name: sum(getattr(f, name) for f in facts)
+            for name in ("votes", "malformed", "truncated", "tokens")
+        },
+        **{
+            name: mean(getattr(fact, name) for fact in facts)
+            for name in ("correct_first", "correct_last", "judge", "peer", "truth", "judging", "format")
+        },
+    }
+
+
+def assert_same(row: StepRow, rows):
+    for name, value in expected(rows, row.step).items():
+        assert getattr(row, name) == (value if value is None else pytest.approx(value)), name
+
+
+FILTERS = (
+    "",
+    "step:1..",
+    "winner:right",
+    "winner:none",
+    "judge:<1 OR votes:0",
+    "problem:sum/3",
+    'text:"boxed"',
+    '-text:"boxed 5" step:>0',
+)
+
+
+@pytest.mark.parametrize("filter", FILTERS)
+def test_steps_have_the_figures_of_their_debates(run, filter):
+    with RunStore.open(run) as store:
+        rows = store.debates(filter, limit=10_000)
+        steps = store.steps(filter)
+        assert [row.step for row in steps] == sorted({row.step for row in rows})
+        for row in steps:
+            assert_same(row, [one for one in rows if one.step == row.step])
+        overall = store.overall(filter)
+        assert overall.step is None
+        assert_same(overall, rows)
+        assert overall.debates == store.count(filter)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@given(first=st.integers(-1, 4), last=st.integers(-1, 4), votes=st.integers(0, 12))
+def test_the_steps_of_any_filter_add_up(run, first, last, votes):
+    filter = f"step:{first}..{last} votes:<={votes}"
+    with RunStore.open(run) as store:
+        steps, overall = store.steps(filter), store.overall(filter)
+    assert sum(row.debates for row in steps) == overall.debates
+    assert sum(row.votes for row in steps) == overall.votes
+
+
+def test_a_run_without_debates_has_no_steps(tmp_path):
+    (tmp_path / "run/transcripts").mkdir(parents=True)
+    (tmp_path / "run/config.toml").write_text("")
+    with RunStore.open(tmp_path / "run") as store:
+        assert store.steps() == []
+        nothing = store.overall()
+    assert (nothing.debates, nothing.votes, nothing.correct_last, nothing.peer) == (0, 0, None, None)
+
+
+def test_a_step_that_comes_later_is_there_after_a_refresh(run, step_records):
+    with RunStore.open(run) as store:
+        write_step(run / "transcripts", 9, step_records(9))
+        assert [row.step for row in store.steps()] == [0, 1, 2]
+        store.refresh()
+        assert [row.step for row in store.steps()] == [0, 1, 2, 9]
+
+
+def test_a_wrong_filter_points_at_its_place(run):
+    with RunStore.open(run) as store, pytest.raises(FilterError) as wrong:
+        store.steps("winner:wron")
+    assert wrong.value.position == 7
