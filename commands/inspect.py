@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from inspector.plain import Paper
 
 ACTIONS = ("ls", "show", "grep", "stats", *VIEWS)
-PAGE = 50
-WRONG, INTERRUPTED = 2, 130
+PAGE, WRONG = 50, 2
 PIPE_CLOSED = 141
 """What a shell says of a command whose reader went away: 128 and SIGPIPE."""
+INTERRUPTED = 130
 
 
 @dataclass(frozen=True, slots=True)
