@@ -106,9 +106,8 @@ def listen(host: str, port: int) -> socket.socket:
 def _why(error: OSError, host: str, port: int) -> str:
     said = error.strerror or str(error)
     if error.errno == errno.EADDRINUSE:
-        return (
-            f"port {port} is in use; choose another, as --port {port % 65535 + 1}, or --port 0 for a free one"
-        )
+        return f"port {port} is in use; choose another by --port, or a free one by --port 0"
+
     if error.errno == errno.EACCES:
         return f"port {port} may not be used without more rights; choose one from 1024 on"
     return f"cannot listen on {host}:{port}: {said}"
