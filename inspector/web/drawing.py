@@ -13,7 +13,7 @@ from math import cos, hypot, pi, sin
 from debate.types import TurnId
 from inspector.views.graph import Arrow, RoundGraph
 
-NODE, TIP, GAP = 24.0, 11.0, 44.0
+NODE, TIP, GAP, LABEL = 24.0, 11.0, 52.0, 16.0
 MOST_ARROWS = 60
 """More than these cannot be told apart: then one arrow for each majority is drawn."""
 SIGNS = {"right": "✓", "wrong": "✗", "undecidable": "?"}
@@ -134,7 +134,8 @@ def _curve(line: _Line, start: tuple[float, float], end: tuple[float, float], be
     sx, sy = _towards((x0, y0), (cx, cy), NODE + 2)
     ex, ey = _towards((x1, y1), (cx, cy), NODE + 3)
     bx, by = _towards((ex, ey), (cx, cy), 0 if line.tie else TIP)
-    middle = ((sx + 2 * cx + bx) / 4, (sy + 2 * cy + by) / 4)
+    beside = LABEL if bend >= 0 else -LABEL
+    middle = (sx + 2 * cx + bx) / 4 + across[0] * beside, (sy + 2 * cy + by) / 4 + across[1] * beside * 0.7
     tips = (
         _dots((sx, sy), (ex, ey))
         if line.tie

@@ -31,6 +31,9 @@ SHORTCUTS = (
     (("?",), "this help"),
 )
 
+TITLES = {"graph": "Votes", "adoption": "Answers", "parse": "Failures", "across": "Same problem"}
+"""What kinds of pages are called where it is not the kind's own name."""
+
 
 @dataclass(frozen=True, slots=True)
 class Live:
@@ -111,11 +114,11 @@ def _place(asked: Asked, kind: str) -> list[tuple[str, str]]:
             place.append(("Debates", links.debates()))
             place.append((asked.id, links.debate(asked.id)))
             if kind not in ("debate", "error", "busy"):
-                place.append((kind.capitalize(), ""))
+                place.append((TITLES.get(kind, kind.capitalize()), ""))
         elif kind == "replay":
             place += [("Replays", links("replays")), (asked.request.path_params["replay"], "")]
         elif kind not in ("steps", "error", "busy"):
-            place.append((kind.capitalize(), ""))
+            place.append((TITLES.get(kind, kind.capitalize()), ""))
     return place
 
 

@@ -338,3 +338,27 @@ def test_across_compares_two_debates_of_a_problem(tmp_path, step_records):
     assert 'data-testid="comparison"' in page.text
     assert client.get("/run/twice/across", params={"problem": "none"}).status_code == 404
     site.close()
+
+
+def test_a_run_of_a_newer_version_is_refused_on_its_page_and_others_are_shown(run):
+    newer = run.with_name("newer") / "transcripts"
+    newer.mkdir(parents=True)
+    line = json.loads((run / "transcripts" / "step_000002.jsonl").read_bytes().splitlines()[0])
+    (newer / "step_000000.jsonl").write_text(json.dumps(line | {"schema": 99}) + "\n")
+    client, site = client_of(run.parent)
+    answer = client.get("/run/newer/")
+    assert answer.status_code == 422
+    assert "99" in Reader(answer.text).text
+    assert client.get("/run/run/").status_code == 200
+    assert sorted(path.name for path in newer.parent.iterdir()) == ["transcripts"]
+    site.close()
+
+
+def test_a_replay_is_shown_and_a_damaged_one_named(run):
+    client, site = client_of(run)
+    assert 'data-testid="none"' in client.get("/run/run/replays").text
+    (run / "replays" / "mine").mkdir(parents=True)
+    (run / "replays" / "mine" / "replay.json").write_text("{")
+    assert "mine" in Reader(client.get("/run/run/replays").text).text
+    assert client.get("/run/run/replays/mine").status_code == 422
+    site.close()
