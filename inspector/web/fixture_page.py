@@ -14,7 +14,7 @@ def download(asked: Asked) -> Response:
     """Answer with the fixture's JSON."""
     record = opened(asked)
     config, _ = config_of(asked.store.run)
-    name = f"debate_{record.step}_{asked.id.partition('.')[2]}.json"
+    name = f"debate_{record.step}_{int(asked.id.partition('.')[2])}.json"
     content = fixture_text(record, config, source=f"{asked.name} {asked.id}")
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return Response(content, media_type="application/json", headers=headers)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock, Thread
 from typing import Any, TypeVar
 
 from inspector.runs import FoundRun, find_runs
-from transcripts import RunStore, compile_filter
+from transcripts import RunStore, TranscriptError, compile_filter
 
 FRESH_S = 1.0
 """A run is looked at for new debates, and a folder for new runs, at most so often."""
@@ -78,17 +79,22 @@ class _Opening:
 
 
 class Site:
-    """Finds runs by name among those under a path; nothing else on the disk can be named."""
+    """Finds runs by name among those under a path; nothing else on the disk can be named.
+
+    ``is_one_run``: the path is that of one run, and not of a folder of runs.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path, self._lock = path, Lock()
         self._found: tuple[FoundRun, ...] = ()
         self._looked = -FRESH_S
+        self._seen: dict[str, tuple[float, FoundRun]] = {}
         self._open: dict[str, _Opening] = {}
         self._closed = False
         self._asked: dict[tuple[object, ...], Future[Any]] = {}
         self._workers = ThreadPoolExecutor(3, "search")
-        self.runs()  # says now what is wrong with the path
+        here, runs = path.resolve(), self.runs()  # which says now what is wrong with the path
+        self.is_one_run = len(runs) == 1 and runs[0].path.resolve() in (here, here.parent)
 
     def runs(self) -> tuple[FoundRun, ...]:
         """Return the runs there are; TranscriptError where the path has none."""
@@ -98,15 +104,22 @@ class Site:
                 self._looked = time.monotonic()
             return self._found
 
-    @property
-    def is_one_run(self) -> bool:
-        """Whether the path is that of one run, and not of a folder of runs."""
-        runs = self.runs()
-        here = self._path.resolve()
-        return len(runs) == 1 and runs[0].path.resolve() in (here, here.parent)
-
     def run(self, name: str) -> FoundRun:
-        """Return a run by its name; Unknown where none is called so."""
+        """Return a run by its name, as it is now; Unknown where none is called so."""
+        with self._lock:
+            known = self._seen.get(name)
+        if known is None or time.monotonic() - known[0] >= FRESH_S:
+            path = None if known is None else known[1].path
+            known = time.monotonic(), self._again(name, path)
+            with self._lock:
+                self._seen[name] = known
+        return known[1]
+
+    def _again(self, name: str, path: Path | None) -> FoundRun:
+        """Return a run, without a look at the others where its folder is known."""
+        if path is not None:
+            with suppress(TranscriptError):
+                return find_runs(path)[0]
         for run in self.runs():
             if run.name == name:
                 return run
