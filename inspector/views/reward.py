@@ -59,7 +59,7 @@ def why(store: RunStore, config: Config | None, id: str, turn: TurnId, *, note: 
         replayed.rewards if replayed is not None else None,
         replayed.advantages if replayed is not None else None,
     )
-    notes += _notes(store, record, step)
+    notes += _notes(store, record, config, step)
     return _explained(record, config, id, turn, numbers, step, notes)
 
 
@@ -91,12 +91,14 @@ def _step(store: RunStore, config: Config | None, step: int) -> tuple[Step | Non
         return None, f"step {step} cannot be paid again, so only what is stored is shown: {told}"
 
 
-def _notes(store: RunStore, record: Record, step: Step | None) -> Iterator[str]:
+def _notes(store: RunStore, record: Record, config: Config | None, step: Step | None) -> Iterator[str]:
+    if config is not None and config.train.control != "none":
+        yield f"train.control = {config.train.control}: votes are not what the judges' lines say"
     if record.rewards is None:
         yield "no rewards are stored with this debate"
     damaged = [line for line in store.damage if line.startswith(f"step {record.step},")]
     if damaged and step is not None:
-        yield f"{len(damaged)} lines of this step cannot be read: baseline groups lack their debates"
+        yield f"lines of this step that cannot be read: {len(damaged)}; baseline groups lack their debates"
 
 
 def _explained(

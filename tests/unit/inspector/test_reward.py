@@ -288,6 +288,26 @@ def test_without_a_configuration_there_is_what_is_stored(tmp_path):
     assert "\n" not in note
 
 
+def test_votes_that_a_control_replaced_are_told(tmp_path):
+    config = configured()
+    write(tmp_path, config, [[held(VOTES), held(())]])
+    config = config.model_copy(update={"train": config.train.model_copy(update={"control": "random_judge"})})
+    found = explained(tmp_path, config, "0.0", A)
+    assert found.notes == ("train.control = random_judge: votes are not what the judges' lines say",)
+
+
+def test_damaged_lines_of_the_step_are_told(tmp_path):
+    config = configured()
+    write(tmp_path, config, [[held(VOTES), held((), ("5", "5", "5", None))]])
+    shard = tmp_path / "transcripts" / "step_000000.jsonl"
+    first = shard.read_bytes().splitlines(keepends=True)[0]
+    shard.write_bytes(first + b'{"schema":5}\n')
+    found = explained(tmp_path, config, "0.0", A)
+    assert found.notes == ("lines of this step that cannot be read: 1; baseline groups lack their debates",)
+    assert found.total.truth.matches is False
+    assert found.streams[1].members[-1].id == "0.0"
+
+
 def test_a_step_that_cannot_be_paid_is_told(tmp_path, monkeypatch):
     def broken(votes, *, alpha):
         raise RuntimeError("no more")
