@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from commands.errors import Ended, one_line
+from commands.inspect_pages import NO_PAGES, Pages, refuse_stray, serve_pages, write_pages
 from commands.inspect_views import VIEWS, act_view
 from transcripts import FilterError, RunStore, compile_filter
 
@@ -41,6 +42,7 @@ class Asked:
     raw: bool = False
     json: bool = False
     turn: str | None = None
+    pages: Pages = NO_PAGES
 
 
 def run_inspect(asked: Asked) -> None:
@@ -49,10 +51,26 @@ def run_inspect(asked: Asked) -> None:
         action, rest = (asked.words[0], list(asked.words[1:])) if asked.words else ("", [])
         if action and action not in ACTIONS:
             raise ValueError(f"ACTION is one of {', '.join(ACTIONS)}; got {action!r}")
-        if not action and not asked.json and sys.stdin.isatty() and sys.stdout.isatty():
+        refuse_stray(asked.pages)
+        if asked.pages.asked:
+            _as_pages(asked)
+        elif not action and not asked.json and sys.stdin.isatty() and sys.stdout.isatty():
             _in_terminal(asked)
         else:
             _plainly(asked, action, rest)
+
+
+def _as_pages(asked: Asked) -> None:
+    if asked.words or asked.json or asked.raw or asked.after is not None or asked.turn is not None:
+        raise ValueError("--web and --export take --filter, and --export --limit and --newest; no ACTION")
+    if asked.pages.export is None:
+        serve_pages(asked.run, asked.pages, asked.filter)
+        return
+    compile_filter(asked.filter)
+    with _opened(_one_run(asked.run)) as store:
+        if "text:" in asked.filter.lower():
+            _index_text(store)
+        write_pages(store, asked.pages.export, asked.filter, limit=asked.limit, newest=asked.newest)
 
 
 def _in_terminal(asked: Asked) -> None:
@@ -67,15 +85,24 @@ def _plainly(asked: Asked, action: str, rest: list[str]) -> None:
     from inspector.runs import find_runs
 
     paper, runs = paper_for(sys.stdout), find_runs(asked.run)
-    if len(runs) == 1:
-        _check_options(asked, action or "ls")
-        with _opened(runs[0].path) as store:
-            _act(asked, action or "ls", rest, store, paper)
-    elif not action:
+    if len(runs) > 1 and not action:
         print_runs(runs, paper, as_json=asked.json)
-    else:
+        return
+    run = _one_run(asked.run)
+    _check_options(asked, action or "ls")
+    with _opened(run) as store:
+        _act(asked, action or "ls", rest, store, paper)
+
+
+def _one_run(name: str) -> Path:
+    """Return the folder of the run at a path; ValueError where there are several."""
+    from inspector.runs import find_runs
+
+    runs = find_runs(name)
+    if len(runs) > 1:
         named = ", ".join(run.name for run in runs[:5]) + (", ..." if len(runs) > 5 else "")
-        raise ValueError(f"{asked.run}: holds {len(runs)} runs, name one of them: {named}")
+        raise ValueError(f"{name}: holds {len(runs)} runs, name one of them: {named}")
+    return runs[0].path
 
 
 def _act(asked: Asked, action: str, rest: list[str], store: RunStore, paper: Paper) -> None:

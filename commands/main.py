@@ -229,11 +229,26 @@ def inspect(
         str | None,
         typer.Option(metavar="AGENT.ROUND", help="why: which turn; both from 0, 0.0 if not given."),
     ] = None,
+    web: Annotated[bool, typer.Option("--web", help="Show the debates in a browser.")] = False,
+    host: Annotated[
+        str | None,
+        typer.Option(help="--web: where to listen, 127.0.0.1 if not given; elsewhere a token is asked for."),
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="--web: 8123 if not given, 0 for a free one.")
+    ] = None,
+    open: Annotated[bool, typer.Option("--open", help="--web: open the browser.")] = False,
+    export: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Write what is found as one HTML file, 200 without --limit."),
+    ] = None,
 ) -> None:
     """Look at a run's debates: find, list, show, search and count them."""
     from commands.inspect import Asked, run_inspect
+    from commands.inspect_pages import Pages
 
-    run_inspect(Asked(run, words or (), filter, limit, after, newest, raw, json, turn))
+    pages = Pages(web, host, port, open, export)
+    run_inspect(Asked(run, words or (), filter, limit, after, newest, raw, json, turn, pages))
 
 
 @app.command()

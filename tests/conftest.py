@@ -120,3 +120,133 @@ def _with_byte_fallback(backend):
     )
     fallback.add_special_tokens([AddedToken(text, normalized=False, special=True) for text in SPECIAL])
     return fallback
+
+
+@pytest.fixture(scope="session")
+def step_records():
+    """Return make(step) -> the records of a step, different ones for each."""
+    from debate import DebateConfig, Problem, run_debates
+    from debate.policies.scripted import Answers, scripted_debaters
+    from rewards import RewardConfig, score_debate
+    from transcripts import Record, RewardNumbers
+
+    config = DebateConfig(num_agents=3, num_rounds=2)
+    made: dict[int, list[Record]] = {}
+
+    def make(step: int) -> list[Record]:
+        if step not in made:
+            made[step] = list(records_of(step))
+        return made[step]
+
+    def records_of(step: int):
+        problems = [Problem(f"sum/{n}", f"What is {n} + 1?", str(n + 1), "sums") for n in range(6)]
+        answers = {p.id: Answers(str(p.answer), ("5", "6")) for p in problems}
+        policy = scripted_debaters(answers, solve=(0.7, 0.4, 0.5), judge=0.8, tokens=True)
+        for debate in run_debates(problems, policy, config, seed=step):
+            grades = {
+                turn.id: turn.parsed.answer == debate.problem.answer if turn.parsed.answer else "missing"
+                for turn in debate.turns
+            }
+            correct = tuple(
+                tuple(next(v for t, v in grades.items() if (t.agent, t.round) == (a, r)) for r in range(2))
+                for a in range(3)
+            )
+            rewards = score_debate(debate, correct, RewardConfig())
+            yield Record(debate, step, debate.problem.id, correct, RewardNumbers.of(rewards))
+
+    return make
+
+
+@pytest.fixture
+def run(tmp_path, step_records):
+    """Return a run folder with three steps, the last one not sealed."""
+    from transcripts import write_step
+
+    folder = tmp_path / "run"
+    for step in range(3):
+        write_step(folder / "transcripts", step, step_records(step), seal=step < 2)
+    return folder
+
+
+HOSTILE = (
+    '<script>window.ran = 1; alert("ran")</script>',
+    '"><img src=x onerror="window.ran=1">',
+    "</title><svg onload=window.ran=1>",
+    "</script><script>window.ran=1</script>",
+    "</style></pre></details></main><h1>forged</h1>",
+    "{{7*7}}{% for x in () %}{{ self.__init__.__globals__ }}",
+    "<!--", "]]>", "&lt;b&gt;&#x3c;",
+    "javascript:window.ran=1//",
+    "' onmouseover='window.ran=1",
+    "\x1b[2J\x1b]0;title\x07", "a\x00b", "\x9b31m", "line\rover",
+    "\u202eright to left\u2066", "zero\u200bwidth\ufeff",
+    "\ud800 lone \udfff",
+)  # fmt: skip
+"""What a model can write to break a page that shows it."""
+
+
+@pytest.fixture(scope="session")
+def hostile_texts() -> tuple[str, ...]:
+    """Texts that must reach a page as text."""
+    return HOSTILE
+
+
+@pytest.fixture(scope="session")
+def hostile_records():
+    """Return make(step) -> records whose every free text is hostile; the first holds a line of a million."""
+    from dataclasses import replace
+
+    from debate import DebateConfig, Persona, Problem, run_debates
+    from debate.policies.scripted import Answers, scripted_debaters
+    from debate.types import FailureReason, ParseFailure, Span
+    from rewards import RewardConfig, score_debate
+    from transcripts import Record, RewardNumbers
+
+    def spoil(turn, number):
+        text = turn.completion.text
+        bad = HOSTILE[number % len(HOSTILE)]
+        tail = f"\n{HOSTILE[(number + 5) % len(HOSTILE)]} {'x' * 1_000_000 if number == 1 else ''}"
+        failure = ParseFailure(FailureReason.MALFORMED, bad, Span(len(text), len(text) + len(tail)))
+        parsed = replace(turn.parsed, failures=(*turn.parsed.failures, failure))
+        if parsed.answer is not None:
+            parsed = replace(parsed, answer=bad)
+        return replace(turn, parsed=parsed, completion=replace(turn.completion, text=text + tail, offsets=()))
+
+    def make(step: int) -> list[Record]:
+        name = HOSTILE[step % len(HOSTILE)]
+        personas = tuple(Persona(f"{name} {seat}", "speak") for seat in range(3))
+        problems = [
+            Problem(f"{bad} {place}", f"{bad} What is 1 + 1?", bad, bad[:20], bad[:20])
+            for place, bad in enumerate(HOSTILE[step % 3 :: 3])
+        ]
+        answers = {problem.id: Answers("2", ("5", "6")) for problem in problems}
+        policy = scripted_debaters(answers, solve=(0.7, 0.4, 0.5), judge=0.8)
+        config = DebateConfig(num_agents=3, num_rounds=2, personas=personas)
+        found = []
+        for debate in run_debates(problems, policy, config, seed=step):
+            correct = tuple(
+                tuple(debate.turns[3 * round_ + seat].parsed.answer == "2" for round_ in range(2))
+                for seat in range(3)
+            )
+            rewards = score_debate(debate, correct, RewardConfig())
+            turns = tuple(spoil(turn, number + len(found)) for number, turn in enumerate(debate.turns))
+            found.append(
+                Record(
+                    replace(debate, turns=turns), step, debate.problem.id, correct, RewardNumbers.of(rewards)
+                )
+            )
+        return found
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def hostile_run(tmp_path_factory, hostile_records):
+    """Return the folder of a run of two steps in which every text is hostile. Its name is a hard one too."""
+    from transcripts import write_step
+
+    folder = tmp_path_factory.mktemp("runs") / "a run & 'more' <b>"
+    for step in range(2):
+        write_step(folder / "transcripts", step, hostile_records(step), tokens=False)
+    (folder / "config.toml").write_text("[run]\n")
+    return folder

@@ -1,0 +1,124 @@
+"""The pages as an ASGI application: addresses, errors as pages, and who may ask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from inspector.views.replays import ReplayError
+from inspector.web import (
+    across_page,
+    debate_page,
+    debates,
+    fixture_page,
+    graph_page,
+    live,
+    replays_page,
+    runs,
+    views_pages,
+    why_page,
+)
+from inspector.web.guard import Door, Guard
+from inspector.web.page import Asked, show
+from inspector.web.site import Busy, Site, Unknown
+from transcripts import FilterError, TranscriptError
+
+STATIC = Path(__file__).parent / "static"
+KINDS = {"style.css": "text/css", "inspect.js": "text/javascript", "icon.svg": "image/svg+xml"}
+View: TypeAlias = Callable[[Asked], Response]
+
+
+def make_app(site: Site, door: Door) -> ASGIApp:
+    """Return the application that shows a site's runs to those whom the door lets in."""
+    views: dict[str, View] = {
+        "/": runs.front,
+        "/run/{name}/": runs.steps,
+        "/run/{name}/debates": debates.listing,
+        "/run/{name}/live/debates": live.new_debates,
+        "/run/{name}/live/steps": live.new_steps,
+        "/run/{name}/live/count": debates.count,
+        "/run/{name}/debate/{id}": debate_page.debate,
+        "/run/{name}/debate/{id}/graph": graph_page.graph,
+        "/run/{name}/debate/{id}/adoption": views_pages.adoption,
+        "/run/{name}/debate/{id}/parse": views_pages.parse,
+        "/run/{name}/debate/{id}/tokens": views_pages.tokens,
+        "/run/{name}/debate/{id}/why": why_page.explained,
+        "/run/{name}/debate/{id}/fixture": fixture_page.download,
+        "/run/{name}/across": across_page.same_problem,
+        "/run/{name}/replays": replays_page.listing,
+        "/run/{name}/replays/{replay}": replays_page.replay,
+    }
+    routes = [Route(path, _answering(site, view), methods=["GET"]) for path, view in views.items()]
+    routes += [
+        Route("/static/{file}", static, methods=["GET"]),
+        Route("/run/{name}", lambda request: _slash(request), methods=["GET"]),
+    ]
+    app = Starlette(routes=routes, exception_handlers={HTTPException: _not_found(site), 500: _failed(site)})
+    return Guard(app, door)
+
+
+def _answering(site: Site, view: View) -> Callable[[Request], Response]:
+    """Return an endpoint; it runs in a thread, and what is wrong becomes a page."""
+
+    def endpoint(request: Request) -> Response:
+        asked = Asked(site, request)
+        try:
+            return view(asked)
+        except Busy as busy:
+            return show(asked, "busy", status=202, progress=busy.progress)
+        except FilterError as error:
+            return _problem(asked, 400, "This filter cannot be read", error.problem, error.shown())
+        except Unknown as error:
+            return _problem(asked, 404, "Not here", str(error))
+        except ReplayError as error:
+            return _problem(asked, 422, "This cannot be shown", str(error))
+        except TranscriptError as error:
+            status = 404 if ": no debate " in str(error) or " is no debate" in str(error) else 422
+            return _problem(asked, status, "This cannot be shown", str(error))
+        except OSError as error:
+            return _problem(asked, 503, "This cannot be read", error.strerror or str(error))
+
+    return endpoint
+
+
+def _problem(asked: Asked, status: int, title: str, problem: str, shown: str = "") -> Response:
+    return show(asked, "error", status=status, title=title, problem=problem, shown=shown)
+
+
+def _not_found(site: Site) -> Callable[[Request, Exception], Response]:
+    def page(request: Request, error: Exception) -> Response:
+        status = error.status_code if isinstance(error, HTTPException) else 500
+        return _problem(Asked(site, request), status, "Not here", "there is no such page")
+
+    return page
+
+
+def _failed(site: Site) -> Callable[[Request, Exception], Response]:
+    """Return the page of what should not happen; the server prints the trace."""
+
+    def page(request: Request, error: Exception) -> Response:
+        told = f"{type(error).__name__}: {error}"
+        return _problem(Asked(site, request), 500, "This page could not be made", told)
+
+    return page
+
+
+def _slash(request: Request) -> Response:
+    return Response(status_code=308, headers={"Location": request.url.path + "/"})
+
+
+def static(request: Request) -> Response:
+    """Return one of our own files."""
+    name = request.path_params["file"]
+    if name not in KINDS:
+        raise HTTPException(404)
+    content = (STATIC / name).read_bytes()
+    return Response(content, media_type=KINDS[name], headers={"Cache-Control": "max-age=86400"})

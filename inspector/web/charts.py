@@ -1,0 +1,90 @@
+"""The course of a few shares over the steps, as places in a small drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+WIDTH, HEIGHT = 640, 120
+MOST_POINTS = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One figure over the steps; None: it has no value there. ``style`` names its colour and dashes."""
+
+    name: str
+    style: str
+    points: Sequence[tuple[int, float | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A line's parts without gaps, each as the points of an SVG polyline, and its last value."""
+
+    name: str
+    style: str
+    parts: tuple[str, ...]
+    last: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Lines in a frame of ``width`` by ``height``; from 0 below to 1 on top."""
+
+    lines: tuple[Drawn, ...]
+    first: int
+    last: int
+    width: int = WIDTH
+    height: int = HEIGHT
+
+
+def chart(lines: Sequence[Line]) -> Chart | None:
+    """Return the drawing, None where there are fewer than two steps or no value."""
+    steps = [step for line in lines for step, _ in line.points]
+    kept = [line for line in lines if any(value is not None for _, value in line.points)]
+    if not kept or min(steps) == max(steps):
+        return None
+    low, high = min(steps), max(steps)
+    return Chart(tuple(_drawn(line, low, high) for line in kept), low, high)
+
+
+def _drawn(line: Line, low: int, high: int) -> Drawn:
+    points = binned(line.points, MOST_POINTS)
+    parts = tuple(" ".join(_place(point, low, high) for point in run) for run in _runs(points))
+    last = next((value for _, value in reversed(line.points) if value is not None), None)
+    return Drawn(line.name, line.style, parts, last)
+
+
+def _place(point: tuple[float, float], low: int, high: int) -> str:
+    x = 4 + (WIDTH - 8) * (point[0] - low) / (high - low)
+    y = 4 + (HEIGHT - 8) * (1 - min(1.0, max(0.0, point[1])))
+    return f"{x:.1f},{y:.1f}"
+
+
+def binned(points: Sequence[tuple[int, float | None]], most: int) -> list[tuple[float, float | None]]:
+    """Return at most so many points: means of neighbours, None where none of them has a value.
+
+    >>> binned([(0, 1.0), (1, 0.0), (2, None), (3, None), (4, 0.5)], 3)
+    [(0.5, 0.5), (2.5, None), (4.0, 0.5)]
+    """
+    size = -(-len(points) // most) or 1
+    found: list[tuple[float, float | None]] = []
+    for start in range(0, len(points), size):
+        part = points[start : start + size]
+        values = [value for _, value in part if value is not None]
+        mean = sum(values) / len(values) if values else None
+        found.append((sum(step for step, _ in part) / len(part), mean))
+    return found
+
+
+def _runs(points: Sequence[tuple[float, float | None]]) -> Iterator[list[tuple[float, float]]]:
+    run: list[tuple[float, float]] = []
+    for step, value in points:
+        if value is not None:
+            run.append((step, value))
+        elif run:
+            yield run
+            run = []
+    if run:
+        yield run

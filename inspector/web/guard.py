@@ -1,0 +1,152 @@
+"""Who may ask, and what every answer says to the browser."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+import re
+import secrets
+import socket
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+POLICY = "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{16,}")
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """The names a server answers to, whether any IP address is one, and the token it asks for, if any."""
+
+    hosts: frozenset[str]
+    any_address: bool = False
+    token: str | None = None
+
+    @classmethod
+    def of(cls, host: str, token: str | None = None) -> Door:
+        """Return the door of a server bound to ``host``: away from loopback it always has a token."""
+        names = {*LOOPBACK, host.lower()}
+        wildcard = host in ("", "0.0.0.0", "::")
+        if wildcard:
+            names |= {socket.gethostname().lower(), socket.getfqdn().lower()}
+        if token is None and not is_loopback(host):
+            token = secrets.token_urlsafe(24)
+        if token is not None and not _TOKEN.fullmatch(token):
+            raise ValueError("token: needs 16 or more letters, digits, - and _")
+        return cls(frozenset(names - {""}), wildcard, token)
+
+    def knows(self, header: str) -> bool:
+        """Return whether a Host header names this server; another name may be bound to our address."""
+        name = host_of(header)
+        return name in self.hosts or (self.any_address and _address(name) is not None)
+
+    @property
+    def cookie(self) -> str:
+        """The name of the cookie that keeps the token: two inspectors of one machine do not share it."""
+        return f"inspector-{hashlib.sha256((self.token or '').encode()).hexdigest()[:8]}"
+
+    def opens(self, given: Iterable[str]) -> bool:
+        """Return whether one of these is the token; every one is compared, in constant time."""
+        wanted = (self.token or "").encode()
+        return any(hmac.compare_digest(one.encode("utf-8", "replace"), wanted) for one in given)
+
+
+def host_of(header: str) -> str:
+    """Return the name in a Host header, without port and brackets.
+
+    >>> [host_of(h) for h in ("LocalHost:8123", "[::1]:80", "127.0.0.1", "")]
+    ['localhost', '::1', '127.0.0.1', '']
+    """
+    if header.startswith("["):
+        return header[1:].partition("]")[0].lower()
+    return header.partition(":")[0].lower()
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine can reach a server bound there.
+
+    >>> [is_loopback(h) for h in ("localhost", "127.0.0.5", "::1", "0.0.0.0", "box.example")]
+    [True, True, True, False, False]
+    """
+    found = _address(host)
+    return host.lower() == "localhost" or (found is not None and found.is_loopback)
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None
+
+
+class Guard:
+    """Refuses foreign hosts, missing tokens, all but GET and HEAD; adds headers and the server's time."""
+
+    def __init__(self, app: ASGIApp, door: Door) -> None:
+        self._app, self._door = app, door
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
+            return
+        began = time.perf_counter()
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers[name] = value
+                headers.setdefault("Cache-Control", "no-store")
+                headers["Server-Timing"] = f"page;dur={1000 * (time.perf_counter() - began):.2f}"
+            await send(message)
+
+        refused = self._refusal(scope)
+        await (refused or self._app)(scope, receive, answer)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        headers = Headers(scope=scope)
+        if scope["method"] not in ("GET", "HEAD"):
+            return PlainTextResponse("read only: GET and HEAD\n", 405, {"Allow": "GET, HEAD"})
+        if not self._door.knows(headers.get("host", "")):
+            return PlainTextResponse("this server does not answer to that host name\n", 421)
+        return None if self._door.token is None else self._ask_for_token(scope, headers)
+
+    def _ask_for_token(self, scope: Scope, headers: Headers) -> Response | None:
+        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        if self._door.opens(value for key, value in query if key == "token"):
+            rest = urlencode([(key, value) for key, value in query if key != "token"])
+            path = "/" + scope["raw_path"].decode("latin-1").partition("?")[0].lstrip("/")
+            answer = RedirectResponse(path + ("?" + rest if rest else ""), 303)
+            answer.set_cookie(self._door.cookie, str(self._door.token), httponly=True, samesite="strict")
+            return answer
+        if self._door.opens(_cookies(headers, self._door.cookie)):
+            return None
+        return PlainTextResponse("open the address that the command printed: it ends in ?token=...\n", 401)
+
+
+def _cookies(headers: Headers, name: str) -> list[str]:
+    try:
+        kept: Any = SimpleCookie(headers.get("cookie", ""))
+    except CookieError:
+        return []
+    return [kept[name].value] if name in kept else []

@@ -1,0 +1,265 @@
+"""The pages in a real browser: nothing of a model's runs, keys work, a run grows under one's eyes."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from learner.runs.folder import locked
+from transcripts import RunStore, write_step
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH")
+
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+VIEWS = ("", "/graph", "/adoption", "/parse", "/tokens", "/why")
+SERIOUS = ("serious", "critical")
+
+
+class Served:
+    """A server of one folder in a thread: ``base`` is the address of its only run."""
+
+    def __init__(self, path: Path) -> None:
+        from inspector.web.app import make_app
+        from inspector.web.guard import Door
+        from inspector.web.serving import listen, server_for
+        from inspector.web.site import Site
+
+        self.site, self._socket = Site(path), listen("127.0.0.1", 0)
+        self._server = server_for(make_app(self.site, Door.of("127.0.0.1")))
+        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]})
+        self._thread.start()
+        self.origin = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        self.base = f"{self.origin}/run/{quote(self.site.runs()[0].name, safe='')}"
+
+    def close(self) -> None:
+        self._server.should_exit = True
+        self._thread.join(20)
+        self._socket.close()
+        self.site.close()
+
+
+class Watched:
+    """A page and all that must not happen on it."""
+
+    def __init__(self, context, origin: str) -> None:
+        self.page = context.new_page()
+        self.faults: list[str] = []
+        self.page.on("console", lambda message: self._said(message))
+        self.page.on("pageerror", lambda error: self.faults.append(f"error {error}"))
+        self.page.on("dialog", lambda dialog: (self.faults.append("a dialog"), dialog.dismiss()))
+        self.page.on("request", lambda request: self._asked(request.url, origin))
+
+    def _said(self, message) -> None:
+        if message.type in ("error", "warning"):
+            self.faults.append(f"console {message.text}")
+
+    def _asked(self, url: str, origin: str) -> None:
+        if not url.startswith((origin, "data:", "about:")):
+            self.faults.append(f"request {url}")
+
+    def calm(self) -> None:
+        """Assert that nothing of a model's ran and nothing was asked of others."""
+        assert self.page.evaluate("window.ran") is None
+        assert self.faults == []
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[object]:
+    with sync_api.sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="module")
+def hostile(hostile_run) -> Iterator[Served]:
+    served = Served(hostile_run)
+    yield served
+    served.close()
+
+
+@pytest.fixture
+def served(run) -> Iterator[Served]:
+    found = Served(run)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def watched(browser) -> Iterator[object]:
+    contexts = []
+
+    def open_page(origin: str, **options) -> Watched:
+        contexts.append(browser.new_context(**options))
+        contexts[-1].set_default_timeout(15_000)
+        return Watched(contexts[-1], origin)
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+def at(page, testid: str):
+    return page.get_by_test_id(testid)
+
+
+def test_nothing_that_a_model_wrote_runs(hostile, hostile_run, watched):
+    seen = watched(hostile.origin)
+    with RunStore.open(hostile_run) as store:
+        ids = [row.id for row in store.debates(limit=1000)]
+    for path in ("/", "/debates", "/replays", *(f"/debate/{id}{view}" for id in ids[::3] for view in VIEWS)):
+        seen.page.goto(hostile.base + path)
+        assert at(seen.page, "top").is_visible()
+        assert seen.page.locator("h1").count() == 1
+    seen.calm()
+
+
+def test_keys_go_through_lists_debates_and_views(served, watched):
+    seen = watched(served.origin)
+    page = seen.page
+    page.goto(served.base + "/debates")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    assert page.evaluate("document.activeElement.textContent") == "0.1"
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/debate/0.1")
+    page.keyboard.press("n")
+    page.wait_for_url("**/debate/0.2")
+    page.keyboard.press("p")
+    page.wait_for_url("**/debate/0.1")
+    page.keyboard.press("g")
+    page.keyboard.press("v")
+    page.wait_for_url("**/debate/0.1/graph")
+    page.keyboard.press("n")
+    page.wait_for_url("**/debate/0.2/graph")
+    page.keyboard.press("u")
+    page.wait_for_url("**/debate/0.2")
+    page.keyboard.press("?")
+    assert at(page, "help").is_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("/")
+    page.keyboard.type("id:1.4 n")
+    assert at(page, "filter").input_value() == "id:1.4 n"
+    page.keyboard.press("Backspace")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/debates?filter=id*")
+    assert at(page, "row").count() == 1
+    seen.calm()
+
+
+def test_the_first_tab_skips_to_the_content(served, watched):
+    page = watched(served.origin).page
+    page.goto(served.base + "/debates")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+
+
+def test_an_arrow_leads_to_the_judges_words(served, watched):
+    seen = watched(served.origin)
+    seen.page.goto(served.base + "/debate/0.0/graph")
+    seen.page.locator('a[data-testid="arrow"]').first.focus()
+    seen.page.keyboard.press("Enter")
+    assert re.search(r"#vote-\d+-\d+$", seen.page.url)
+    at(seen.page, "vote-link").first.click()
+    seen.page.wait_for_url(re.compile(r"/debate/0\.0#turn-\d\.\d"))
+    seen.calm()
+
+
+def test_a_run_that_is_written_grows_on_the_page(run, watched, step_records):
+    with locked(run):
+        served = Served(run)
+        try:
+            seen = watched(served.origin)
+            steps = watched(served.origin).page
+            page = seen.page
+            page.goto(served.base + "/debates?newest=1")
+            steps.goto(served.base + "/")
+            page.evaluate("window.stays = 1")
+            steps.evaluate("window.stays = 1")
+            writer = threading.Thread(
+                target=write_step, args=(run / "transcripts", 3, step_records(3)), kwargs={"tokens": False}
+            )
+            writer.start()
+            page.wait_for_selector("#row-3\\.5")
+            steps.wait_for_selector("#step-3")
+            writer.join()
+            assert at(page, "row-link").first.inner_text() == "3.5"
+            page.keyboard.press("j")
+            write_step(run / "transcripts", 4, step_records(4), tokens=False)
+            page.locator("#live-said", has_text="6 new").wait_for()
+            assert page.evaluate("document.activeElement.textContent") == "3.5"
+            at(page, "live-show").click()
+            assert at(page, "row-link").first.inner_text() == "4.5"
+            assert (page.evaluate("window.stays"), steps.evaluate("window.stays")) == (1, 1)
+            seen.calm()
+        finally:
+            served.close()
+
+
+def test_a_run_that_is_not_written_is_not_asked_again(served, watched):
+    page = watched(served.origin).page
+    page.goto(served.base + "/debates?newest=1")
+    assert at(page, "live").count() == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_kind_of_page_is_accessible(served, hostile, watched, scheme):
+    from axe_playwright_python.sync_playwright import Axe
+
+    seen = watched(served.origin, color_scheme=scheme)
+    paths = ("/", "/debates?filter=votes:>0", "/debates?filter=nothing:1", "/replays")
+    pages = [served.base + path for path in (*paths, *(f"/debate/1.1{view}" for view in VIEWS))]
+    pages += [served.base + "/across?problem=sum%2F1&a=0.1&b=1.1", f"{hostile.base}/debate/0.1"]
+    grounds = set()
+    for url in pages:
+        seen.page.goto(url)
+        grounds.add(seen.page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        found = Axe().run(seen.page).response["violations"]
+        told = [
+            (one["id"], node["html"][:200], node["failureSummary"])
+            for one in found
+            if one["impact"] in SERIOUS
+            for node in one["nodes"]
+        ]
+        assert told == [], url
+    assert grounds == {"rgb(251, 251, 250)" if scheme == "light" else "rgb(19, 21, 24)"}
+
+
+def test_a_narrow_screen_needs_no_sideways_scrolling(served, hostile, watched):
+    page = watched(served.origin, viewport={"width": 360, "height": 740}).page
+    for base, id in ((served.base, "1.1"), (hostile.base, "0.1")):
+        for path in ("/", "/debates", *(f"/debate/{id}{view}" for view in VIEWS)):
+            page.goto(base + path)
+            width = page.evaluate("document.documentElement.scrollWidth")
+            assert width <= 360, (path, width)
+
+
+def test_an_exported_file_works_alone(hostile_run, watched, tmp_path):
+    from inspector.web.export import export_html
+
+    path = tmp_path / "debates.html"
+    with RunStore.open(hostile_run) as store:
+        done = export_html(store, "votes:>0", path, limit=4)
+    assert (done.written, done.found > 4) == (4, True)
+    seen = watched(path.as_uri())
+    seen.page.goto(path.as_uri())
+    assert at(seen.page, "exported").count() == 4
+    assert f"{done.found - 4} are left out" in at(seen.page, "count").inner_text()
+    at(seen.page, "row-link").nth(2).click()
+    assert seen.page.evaluate("document.querySelector(':target').className") == "exported"
+    ground = seen.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert ground == "rgb(251, 251, 250)"
+    assert seen.page.evaluate("document.querySelectorAll('script').length") == 0
+    seen.calm()
