@@ -12,6 +12,7 @@ HOME = Path(__file__).parents[1]
 PACKAGES = ("debate", "envs", "rewards", "learner", "transcripts", "reports")
 EXTRAS: dict[str, str] = dict.fromkeys(("torch", "transformers", "peft", "safetensors"), "train")
 EXTRAS |= {"pyarrow": "train", "httpx": "openai", "vllm": "vllm"}
+EXTRAS |= {"matplotlib": "report"}
 
 
 class Ended(SystemExit):
