@@ -20,7 +20,7 @@ from transcripts import compile_filter
 if TYPE_CHECKING:
     from reports.judgment import Judged
 
-FILES = ("report.html", "report.md", "report.json")
+FILES: tuple[str, ...] = ("report.html", "report.md", "report.json")
 EXAMPLE = "debate-example"
 EXAMPLE_PROBLEMS, EXAMPLE_DEBATES = 60, 200
 LEAST_DEBATES = 600
@@ -70,8 +70,8 @@ def run_report(names: Sequence[str], asked: Asked, simulated: Simulated | None =
     runs = [_judge(name, asked.filter) for name in names]
     document = whole_report(runs)
     facts = as_json(document, runs)
-    written = dict(zip(FILES, (as_html(document, links), as_markdown(document, links), facts), strict=True))
-    write_files(folder, written)
+    texts = as_html(document, links), as_markdown(document, links), facts
+    write_files(folder, dict(zip(FILES, texts, strict=True)))
     if asked.json_path is not None:
         Path(asked.json_path).write_text(facts, encoding="utf-8")
     _show(runs, Console())

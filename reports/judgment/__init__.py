@@ -1,4 +1,4 @@
-"""The figures of docs/judging.md as a report shows them: what was found, tables, charts, runs side by side."""
+"""The figures of docs/judging.md as a report shows them: findings, tables, charts, runs side by side."""
 
 from reports.judgment.comparison import comparison_section
 from reports.judgment.lead import judgment_lead

@@ -1,7 +1,7 @@
 """Main figures of several runs side by side, with differences to the first.
 
-Rows of both runs are taken together, and rows of one problem are one cluster whichever run they are of: where the
-runs share problems the difference is paired by them, where they do not it is that of independent runs.
+Rows of both runs are taken together, and rows of one problem are one cluster whichever run they are of: where
+the runs share problems the difference is paired by them, where they do not it is that of independent runs.
 """
 
 from __future__ import annotations
@@ -96,9 +96,7 @@ def _shared(labels: Labels, study: Study, clusters: Codes) -> Codes:
 def comparison_section(runs: Sequence[Judged]) -> Section:
     """Return one table of the main figures of the runs; the first run is what the others differ from."""
     base = runs[0]
-    heads = [
-        column for run in runs for column in ((run.run,) if run is base else (run.run, "less the first"))
-    ]
+    heads = [base.run, *(head for run in runs[1:] for head in (run.run, "less the first"))]
     found = [{figure.name: figure for figure in run.figures} for run in runs]
     rows: list[tuple[Cell, ...]] = []
     for name in NAMES:
@@ -115,7 +113,7 @@ def comparison_section(runs: Sequence[Judged]) -> Section:
 def _difference_cell(name: str, found: Estimate | None) -> Cell:
     if found is None:
         return Cell("none")
-    told = f"{number(found.value, signed=True)} ({interval('bias/' + name, found)})"
+    told = f"{number(found.value, signed=True)} ({interval('bias', found)})"
     apart = found.low > 0 or found.high < 0
     return Cell(told if apart else f"{told}, not told apart", found.value)
 
@@ -125,6 +123,6 @@ def _note(runs: Sequence[Judged]) -> str:
     shared = [len(base & set(run.study.names.problems.texts)) for run in runs[1:]]
     counts = ", ".join(f"{count:,}" for count in shared)
     return (
-        f"Problems shared with the first run: {counts}. Differences have 95% intervals clustered by problem over "
-        "both runs: paired where problems are shared, else of independent runs. None: no difference of means."
+        f"Problems shared with the first run: {counts}. Differences have 95% intervals clustered by problem "
+        "over both runs: paired where problems are shared, else of independent runs. None: not a mean."
     )

@@ -16,7 +16,7 @@ NOTES = {
     "round": "A judge's round counts from 1, and judges the solutions of the round before; the last is the "
     "final ballot, where there is one.",
     "seat": "Seats count from 1.",
-    "length": "The right solution against the wrong one, in characters; about as long: within a factor of 1.2.",
+    "length": "The right solution against the wrong one, in characters; about as long: within 1.2 times.",
     "step": "Ten equal ranges of steps, counted from 0 as in ids and filters.",
     "subject": "What follows the first slash of a problem's source.",
 }

@@ -41,8 +41,8 @@ def _accuracy(judged: Judged, found: dict[str, Figure]) -> Iterator[Paragraph]:
         yield Paragraph(f"Judges: no accuracy, because there is {figure.why}.", "warn")
         return
     text = (
-        f"Judges vote for the right side in {percent(accuracy)} of {accuracy.n:,} votes on pairs with exactly "
-        "one right side"
+        f"Judges vote for the right side in {percent(accuracy)} of {accuracy.n:,} votes on pairs with "
+        "exactly one right side"
     )
     strict, coverage = found["judge/strict_accuracy"].estimate, found["judge/coverage"].estimate
     if strict and coverage:

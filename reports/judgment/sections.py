@@ -31,7 +31,7 @@ PARTS: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
             (
                 "bias",
                 "On pairs that are equal in truth",
-                "0 is no bias; 0.1 is 60 votes in 100 for that side.",
+                "0 is no bias, 0.1 is 60 votes in 100 for it.",
             ),
             (
                 "swaps",
@@ -92,25 +92,33 @@ def figure_table(judged: Judged, stem: str, title: str, note: str) -> Table:
     return Table(stem, title, COLUMNS, rows, note)
 
 
+def meaning(figure: Figure) -> str:
+    """Return what a figure is, with its source where it has one."""
+    text = figure.meaning.text.replace("`", "")
+    return text if figure.meaning.source == "-" else f"{text} [{figure.meaning.source}]"
+
+
+def _name(name: str) -> str:
+    """Return a figure's name within its table; a persona's is left as it is.
+
+    >>> _name("judge/strict_accuracy"), _name("regression/persona/a_b")
+    ('strict accuracy', 'persona a_b')
+    """
+    rest = name.partition("/")[2]
+    first, slash, label = rest.partition("/")
+    return f"{first} {label}" if slash else first.replace("_", " ")
+
+
 def _is_of(name: str, stem: str) -> bool:
     head, _, rest = name.partition("/")
     return head == stem or (stem == "accuracy" and head == "judge" and "/" not in rest)
 
 
 def _row(judged: Judged, figure: Figure) -> tuple[Cell, ...]:
-    name = figure.name.partition("/")[2].replace("_", " ")
-    found, text = figure.estimate, f"{figure.meaning.text} [{figure.meaning.source}]"
-    if figure.meaning.source == "-":
-        text = figure.meaning.text
+    name, found, text = _name(figure.name), figure.estimate, meaning(figure)
     if found is None:
-        return (
-            Cell(name),
-            Cell("none"),
-            Cell(""),
-            Cell(""),
-            Cell(""),
-            Cell(f"No value: {figure.why}. {text}"),
-        )
+        nothing = (Cell(""),) * (len(COLUMNS) - 3)
+        return (Cell(name), Cell("none"), *nothing, Cell(f"No value: {figure.why}. {text}"))
     return (
         Cell(name),
         estimate_cell(figure, behind_of(judged.run, judged.filter, figure)),

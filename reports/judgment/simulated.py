@@ -11,8 +11,8 @@ from reports.judgment.told import bounds_of, interval, number
 
 COLUMNS = ("figure", "put in", "found", "95% interval", "in the interval", "n", "problems")
 NOTE = (
-    "The judges of these debates are simulated with known accuracy and biases. Of many such intervals 95 in a "
-    "hundred hold what was put in."
+    "The judges of these debates are simulated with known accuracy and biases. Of many such intervals 95 in "
+    "a hundred hold what was put in."
 )
 
 

@@ -10,7 +10,7 @@ from reports.figure import Figure
 
 UNBOUNDED = ("regression/", "collusion/peer", "collusion/truth", "collusion/gap", "collusion/entropy_trend")
 SIGNED = (
-    *("bias/", "winner/lift", "winner/minus_majority", "winner/tau_b", "winner/correlation"),
+    *("bias", "winner/lift", "winner/minus_majority", "winner/tau_b", "winner/correlation"),
     *("cascade/first_listed", "collusion/reciprocity"),
 )
 

@@ -1,7 +1,7 @@
 """Charts as SVG that stands in a page: no script, no reference to anything outside, the same each time.
 
-Lines and letters take the page's own colour, so that a chart reads in light and dark; series have colours with
-enough contrast on both.
+Lines and letters take the page's own colour, so that a chart reads in light and dark; series have colours
+with enough contrast on both.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import warnings
 from io import StringIO
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from reports.document import Chart, Series
@@ -22,6 +23,7 @@ COLOURS = ("#3a7bd5", "#c2701c", "#2e8b57", "#9a63c4", "#cf4658", "#208a94", "#8
 DASHES = ("-", "--", "-.", ":")
 INK = "#010203"
 """Stands for the page's own colour until the SVG is written."""
+SPACE = "http://www.w3.org"
 WIDTH, HEIGHT, BAR = 7.4, 2.5, 0.23
 LONGEST = 36
 STYLE: dict[str, Any] = {
@@ -48,7 +50,8 @@ def draw(chart: Chart) -> str:
     import matplotlib
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context({**STYLE, "svg.hashsalt": printable(chart.name)}), warnings.catch_warnings():
+    style: Any = {**STYLE, "svg.hashsalt": printable(chart.name)}
+    with matplotlib.rc_context(style), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # letters that a font lacks are drawn as boxes
         figure = Figure(figsize=(WIDTH, _height(chart)), layout="constrained")
         axes = figure.add_subplot()
@@ -108,7 +111,7 @@ def _standing(axes: Axes, series: Series, colour: str, place: int, count: int) -
 
 def _step(places: tuple[float, ...]) -> float:
     ordered = sorted(set(places))
-    return min((b - a for a, b in zip(ordered, ordered[1:], strict=False)), default=1.0)
+    return min((b - a for a, b in pairwise(ordered)), default=1.0)
 
 
 def _numbers(values: tuple[float | None, ...]) -> list[float]:
@@ -118,6 +121,8 @@ def _numbers(values: tuple[float | None, ...]) -> list[float]:
 def _name(figure: Figure, axes: Axes, chart: Chart) -> None:
     """Label the axes, the rules and, where there are several, the series."""
     lying = chart.kind == "bars" and bool(chart.ticks)
+    if lying and all(0 <= value <= 1 for value in _ends(chart)):
+        axes.set_xlim(0, 1)  # shares of all charts on one scale
     axes.set_xlabel(printable(chart.y_label if lying else chart.x_label))
     axes.set_ylabel("" if lying else printable(chart.y_label))
     if lying:
@@ -143,6 +148,11 @@ def _name(figure: Figure, axes: Axes, chart: Chart) -> None:
         figure.legend(loc="outside upper left", ncols=4, fontsize=8)
 
 
+def _ends(chart: Chart) -> list[float]:
+    values = [value for one in chart.series for value in (*one.y, *one.low, *one.high)]
+    return [value for value in values if value is not None]
+
+
 def _short(text: str) -> str:
     found = printable(text).lstrip("_") or "-"  # a leading underscore would hide it from the legend
     return found if len(found) <= LONGEST else found[: LONGEST - 1] + "…"
@@ -155,7 +165,7 @@ def _inline(svg: str, chart: Chart) -> str:
     svg = re.sub(r'<g id="[^"]*"', "<g", svg)
     view = re.search(r'viewBox="[0-9. -]+"', svg)
     box = view[0] if view else ""
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" {box} role="img" '
+    head = f'<svg xmlns="{SPACE}/2000/svg" xmlns:xlink="{SPACE}/1999/xlink" {box} role="img" '
     svg = head + f'aria-label="{_attribute(chart)}">' + svg[svg.index(">") + 1 :]
     return svg.replace(INK, "currentColor")
 

@@ -10,7 +10,7 @@ from reports.document import Chart, Document, Part, Section, Table
 from reports.rendering.charts import draw
 from reports.rendering.json import MARK
 from reports.rendering.links import Links, printable
-from reports.rendering.numbers import data_of, numeric
+from reports.rendering.numbers import data_of, numeric, wordy
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -33,6 +33,7 @@ def as_html(document: Document, links: Links | None = None) -> str:
         draw=lambda chart: Markup(draw(chart)),
         data_of=data_of,
         numeric=numeric,
+        wordy=wordy,
     )
 
 

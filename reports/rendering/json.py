@@ -19,7 +19,7 @@ MARK = "debate report"
 
 
 def as_json(document: Document, runs: Sequence[Judged] = ()) -> str:
-    """Return the report: ``made_by``, ``schema``, ``title``, ``lead``, ``figures`` of every run, ``sections``.
+    """Return the report: ``made_by``, ``schema``, ``title``, ``lead``, ``figures`` of all runs, ``sections``.
 
     Infinite bounds and missing values are null. Texts are as they were, control characters escaped.
     """

@@ -13,9 +13,10 @@ from reports.rendering.numbers import data_of, numeric
 MOST_ROWS = 40
 """Rows of a chart's data; the others are in the JSON."""
 _SPECIAL = re.compile(
-    r"[\\`*\[\]<>|~!$&#@^]|(?<![^\W_])_|_(?![^\W_])|:(?=//)|(?<=www)\.|\A[-+=]|(?<=\A\d)[.)]"
+    r"[\\`*\[\]<>|~!$&#@^]|(?<![^\W_])_|_(?![^\W_])|:(?=//)|(?<=www)\.|\A[-+=](?=[-+=\s]|\Z)"
 )
 """What could begin markup: emphasis, links, code, HTML, tables, mathematics, mentions, lists and headings."""
+_NUMBERED = re.compile(r"\A(\d+)(?=[.)](?:\s|\Z))")
 
 
 def as_markdown(document: Document, links: Links | None = None) -> str:
@@ -97,10 +98,11 @@ def escaped(text: str) -> str:
 
     >>> escaped("a|b <img src=x> [x](y) `c` _d_")
     'a\\|b \\<img src=x\\> \\[x\\](y) \\`c\\` \\_d\\_'
-    >>> escaped("0.5 to +0.7 (strict_accuracy)"), escaped("http://x"), escaped("-1")
-    ('0.5 to +0.7 (strict_accuracy)', 'http\\://x', '\\-1')
+    >>> escaped("0.5 to +0.7 (strict_accuracy)"), escaped("http://x"), escaped("1. x")
+    ('0.5 to +0.7 (strict_accuracy)', 'http\\://x', '1\\. x')
     """
-    return _SPECIAL.sub(lambda match: "\\" + match[0], printable(text))
+    found = _SPECIAL.sub(lambda match: "\\" + match[0], printable(text))
+    return _NUMBERED.sub(r"\1\\", found)
 
 
 def code(text: str) -> str:

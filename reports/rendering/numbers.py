@@ -22,6 +22,12 @@ def numeric(table: Table) -> list[bool]:
     return [bool(texts) and all(_is_number(text) for text in texts) for texts in columns]
 
 
+def wordy(table: Table) -> list[bool]:
+    """Return for each column but the first whether it holds sentences, which may be broken into lines."""
+    columns = [[row[place].text for row in table.rows] for place in range(len(table.columns))]
+    return [place > 0 and max(map(len, texts), default=0) > 40 for place, texts in enumerate(columns)]
+
+
 def _is_number(text: str) -> bool:
     return text in ("", "none", "-") or text.lstrip("+-.")[:1].isdigit()
 

@@ -12,9 +12,9 @@ from random import Random
 class Judges:
     """How all judges of a simulation vote.
 
-    ``silent`` is the chance that a due vote is left out, ``ties`` that a vote is a tie; else the right side of
-    a decidable pair wins with chance ``accuracy``, by ``position`` more where it was shown first and less where
-    second; of two right or two wrong solutions the first shown wins with chance 1/2 + ``position``.
+    ``silent`` is the chance that a due vote is left out, ``ties`` that a vote is a tie. Else the right side
+    of a decidable pair wins with chance ``accuracy``, by ``position`` more where it was shown first and less
+    where second; of two right or two wrong solutions the first shown wins with chance 1/2 + ``position``.
     """
 
     accuracy: float = 0.7
@@ -67,13 +67,11 @@ class Judges:
             won = wins < self.first_wins(first[1], second[1])
             sign = "=" if tie < self.ties else ">" if won else "<"
             turned = rng.random() < 0.5  # the order within a line says nothing of the order shown
-            line = (
-                f"{second[0]} {sign.translate(_TURNED)} {first[0]}"
-                if turned
-                else f"{first[0]} {sign} {second[0]}"
-            )
+            line = (first[0], sign, second[0])
+            if turned:
+                line = (second[0], sign.translate(_TURNED), first[0])
             if silent >= self.silent:
-                found.append(line)
+                found.append(" ".join(line))
         return found
 
 

@@ -23,7 +23,7 @@ def made_solutions(problems: int, *, seed: int) -> list[Solved]:
     """Return problems of three levels with six solutions each.
 
     >>> [one.problem.question for one in made_solutions(2, seed=0)]
-    ['What is (8 + 3) * 4?', 'What is (15 + 22) * 26?']
+    ['What is (4 + 9) * 6?', 'What is (15 + 10) * 11?']
     """
     return [_made(number, Random(derive_seed(seed, "made", number))) for number in range(problems)]
 

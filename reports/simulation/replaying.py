@@ -99,6 +99,7 @@ def _task(round_: int, config: DebateConfig) -> Task:
 def needed(solved: Sequence[Solved], debates: int) -> list[Solved]:
     """Return the problems of so many debates, each as often as the others, give or take one.
 
+    >>> from debate import Problem
     >>> one, two = (Solved(Problem(id, ""), ("a", "b"), (None, None)) for id in "pq")
     >>> [item.problem.id for item in needed([one, two], 3)]
     ['p', 'q', 'p']

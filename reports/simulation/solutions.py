@@ -28,8 +28,8 @@ def read_solutions(path: Path) -> list[Solved]:
     """Return the problems of a file that have two solutions or more, in its order.
 
     A line has ``question``, ``gold`` (the right answer) and ``output`` (a solution); it may have
-    ``expected`` (is the output right), ``level`` and ``source``. Lines of one question are one problem. DataError
-    names file, line and field.
+    ``expected`` (is the output right), ``level`` and ``source``. Lines of one question are one problem.
+    DataError names file, line and field.
     """
     problems: dict[str, Problem] = {}
     found: dict[str, list[tuple[str, bool | None]]] = {}
@@ -58,10 +58,10 @@ def boxed(text: str) -> str:
     >>> boxed(r"So \boxed{7}.")
     'So \\boxed{7}.'
     """
-    found = extract(text)
-    return (
-        text if found.answer is None or answer_of(text) is not None else f"{text}\n\\boxed{{{found.answer}}}"
-    )
+    found = extract(text).answer
+    if found is None or answer_of(text) is not None:
+        return text
+    return f"{text}\n\\boxed{{{found}}}"
 
 
 def answer_of(text: str) -> str | None:
