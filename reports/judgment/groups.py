@@ -17,7 +17,7 @@ NOTES = {
     "final ballot, where there is one.",
     "seat": "Seats count from 1.",
     "length": "The right solution against the wrong one, in characters; about as long: within 1.2 times.",
-    "step": "Ten equal ranges of steps, counted from 0 as in ids and filters.",
+    "step": "Up to ten equal ranges of steps, counted from 0 as in ids and filters.",
     "subject": "What follows the first slash of a problem's source.",
 }
 FROM_ONE = {"round": "round", "seat": "agent"}

@@ -44,13 +44,23 @@ def _accuracy(judged: Judged, found: dict[str, Figure]) -> Iterator[Paragraph]:
         f"Judges vote for the right side in {percent(accuracy)} of {accuracy.n:,} votes on pairs with "
         "exactly one right side"
     )
+    ties = found["judge/ties"].estimate
+    if ties and ties.value > 0:
+        text += f" ({percent(ties, short=True)} are ties, which are not right)"
     strict, coverage = found["judge/strict_accuracy"].estimate, found["judge/coverage"].estimate
     if strict and coverage:
         text += f"; they cast {percent(coverage, short=True)} of the votes due there, and with no vote as "
         text += f"wrong {percent(strict, short=True)} are right"
-    coin = accuracy.low <= 0.5
-    ending = ". A coin would do as well, as far as these debates tell." if coin else "."
-    yield Paragraph(text + ending, "warn" if coin else "", behind_of(judged.run, judged.filter, figure))
+    ending = _against_a_coin(accuracy)
+    yield Paragraph(
+        text + ending, "warn" if ending != "." else "", behind_of(judged.run, judged.filter, figure)
+    )
+
+
+def _against_a_coin(accuracy: Estimate) -> str:
+    if accuracy.high < 0.5:
+        return ". A coin would do better."
+    return ". A coin may do as well, as far as these debates tell." if accuracy.low <= 0.5 else "."
 
 
 def _winner(judged: Judged, found: dict[str, Figure]) -> Iterator[Paragraph]:
