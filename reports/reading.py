@@ -23,7 +23,7 @@ def judge_run(name: str, filter: str = "", *, tell: Callable[[int], object] = la
     _refuse_other_folders(Path(name))
     study = Study()
     with RunStore.open(name) as run:
-        damaged, total = len(run.damage), run.count(filter)
+        damage, total = run.damage, run.count(filter)
         for id, line in run.raw(filter):
             try:
                 study.add(line)
@@ -33,8 +33,9 @@ def judge_run(name: str, filter: str = "", *, tell: Callable[[int], object] = la
             tell(total)
     if not total:
         found = f" that {filter} finds" if filter else ""
-        raise TranscriptError(f"{name}: holds no debates{found}")
-    return Judged(name, study, figures_of(study), filter, damaged)
+        why = f"; what cannot be read: {damage[0]}" if damage else ""
+        raise TranscriptError(f"{name}: holds no debates{found}{why}")
+    return Judged(name, study, figures_of(study), filter, len(damage))
 
 
 def _refuse_other_folders(folder: Path) -> None:

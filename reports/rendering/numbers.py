@@ -33,12 +33,12 @@ def _is_number(text: str) -> bool:
 
 
 def digits(value: float | None) -> str:
-    """Return a number of a chart, "-" where there is none.
+    """Return a number of a chart, "none" where there is none.
 
     >>> digits(0.123456), digits(3.0), digits(None)
-    ('0.1235', '3', '-')
+    ('0.1235', '3', 'none')
     """
-    return "-" if value is None or not isfinite(value) else f"{value:.4g}"
+    return "none" if value is None or not isfinite(value) else f"{value:.4g}"
 
 
 def data_of(chart: Chart) -> Table:

@@ -89,9 +89,7 @@ def _holds(folder: Path, setting: Setting) -> bool:
         return False
     held = read_setting(folder)
     if held is None:
-        raise ValueError(
-            f"{folder}: is not empty and holds no simulation that is whole; choose another --out"
-        )
+        raise ValueError(f"{folder}: is not empty and holds no whole simulation; choose another --out")
     if held != setting:
         raise ValueError(f"{folder}: holds another simulation ({held.solutions}); choose another --out")
     return True
