@@ -118,7 +118,7 @@ def test_nothing_of_others_is_written_over(report, example, home):
         (["--solutions", "nowhere.jsonl"], "nowhere.jsonl: No such file or directory"),
         (["newer"], "schema 99"),
         (["broken"], "broken: holds no debates; what cannot be read: step 0"),
-        (["odd"], "odd: debate 0.0: turns"),
+        (["odd"], "odd: debate 0.0: debate.turns[0].parsed.solution: expected Span"),
     ],
 )
 def test_what_cannot_be_is_one_line(report, example, home, arguments, said):
