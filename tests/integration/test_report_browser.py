@@ -39,11 +39,8 @@ def hostile_run(folder: Path) -> str:
     config = DebateConfig(num_agents=3, num_rounds=2, personas=personas, order="per_viewer")
     environment, solved = load_environment("gsm8k"), made_solutions(24, seed=1)
     solved = [
-        replace(
-            one,
-            problem=replace(one.problem, id=f"{EVIL[n % 3]}{n}", level=EVIL[n % 3], source="/" + EVIL[n % 3]),
-        )
-        for n, one in enumerate(solved)
+        replace(one, problem=replace(one.problem, id=f"{evil}{n}", level=evil, source=f"/{evil}"))
+        for n, (one, evil) in enumerate(zip(solved, EVIL * 8, strict=True))
     ]
     for step in range(3):
         records = []
@@ -65,7 +62,7 @@ def drawn() -> Section:
         "Drawn",
         (
             Chart(
-                "many", "Many", "step", "a long label of the axis", (curve, replace(curve, label="b" * 80))
+                "many", "Many", "step", "a long label", (curve, replace(curve, label="b" * 80))
             ),
             Chart("names", "Names", "x", "y", (bars,), "bars", ticks=("n" * 90, EVIL[1])),
             Chart("standing", "Standing", "x", "y", (bars, replace(bars, label="c")), "bars"),
@@ -124,17 +121,14 @@ def test_nothing_is_loaded_or_run(open_page, page_file, name):
     assert page.evaluate("window.evil === undefined")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["report.html", "linked.html"])
+@pytest.mark.parametrize(("scheme", "name"), [("light", "report.html"), ("dark", "linked.html")])
 def test_no_serious_finding_of_axe(open_page, scheme, name):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
     page, *_ = open_page(scheme, name=name)
     page.locator("details").evaluate_all("all => all.forEach(one => one.open = true)")
     found = axe.Axe().run(page).response["violations"]
-    serious = [
-        (one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")
-    ]
-    assert serious == []
+    grave = [one for one in found if one["impact"] in ("serious", "critical")]
+    assert [(one["id"], one["nodes"][0]["html"]) for one in grave] == []
 
 
 @pytest.mark.parametrize("width", [390, 800, 1280])
@@ -167,14 +161,11 @@ def test_it_prints(open_page):
     page, *_ = open_page(width=700)  # about A4 less its margins
     page.emulate_media(media="print")
     assert overflowing(page) == []
-    widths = page.locator("figure svg").evaluate_all(
-        "all => all.map(one => one.getBoundingClientRect().right)"
+    charts = page.locator("figure svg").evaluate_all(
+        "all => all.map(one => one.getBoundingClientRect()).map(box => [box.right, box.height])"
     )
-    assert max(widths) <= 700
-    sizes = page.locator("figure svg").evaluate_all(
-        "all => all.map(one => one.getBoundingClientRect().height)"
-    )
-    assert max(sizes) < 960  # each fits on a page, so that none is cut
+    assert max(right for right, _ in charts) <= 700
+    assert max(height for _, height in charts) < 960  # each fits on a page, so that none is cut
     shown = page.locator("details.folded table").evaluate_all("all => all.map(one => one.checkVisibility())")
     assert shown
     assert all(shown)
