@@ -104,18 +104,20 @@ def comparison_section(runs: Sequence[Judged]) -> Section:
         for run, figures in zip(runs, found, strict=True):
             cells.append(estimate_cell(figures[name], behind_of(run.run, run.filter, figures[name])))
             if run is not base:
-                cells.append(_difference_cell(name, difference(run.study, base.study, name)))
+                cells.append(_difference_cell(difference(run.study, base.study, name)))
         rows.append(tuple(cells))
     table = Table("runs", "Runs side by side", ("figure", *heads), tuple(rows), _note(runs))
     return Section("comparison", "Runs side by side", (table,))
 
 
-def _difference_cell(name: str, found: Estimate | None) -> Cell:
+def _difference_cell(found: Estimate | None) -> Cell:
     if found is None:
         return Cell("none")
-    told = f"{number(found.value, signed=True)} ({interval('bias', found)})"
+    told, reach = number(found.value, signed=True), interval("bias", found)
+    if reach == "none":  # no problem differs from another
+        return Cell(f"{told} (no interval)", found.value)
     apart = found.low > 0 or found.high < 0
-    return Cell(told if apart else f"{told}, not told apart", found.value)
+    return Cell(f"{told} ({reach})" + ("" if apart else ", not told apart"), found.value)
 
 
 def _note(runs: Sequence[Judged]) -> str:

@@ -132,6 +132,8 @@ def _name(figure: Figure, axes: Axes, chart: Chart) -> None:
         axes.tick_params(axis="y", length=0)
     elif chart.ticks:
         axes.set_xticks(range(len(chart.ticks)), [_short(tick) for tick in chart.ticks])
+    if not chart.ticks and all(x == int(x) for one in chart.series for x in one.x):
+        axes.xaxis.get_major_locator().set_params(integer=True)  # there is no half step
     for name, value in chart.rules:
         where = {"x": value, "y": 1.0} if lying else {"x": 1.0, "y": value}
         axes.annotate(

@@ -61,9 +61,7 @@ def drawn() -> Section:
         "drawn",
         "Drawn",
         (
-            Chart(
-                "many", "Many", "step", "a long label", (curve, replace(curve, label="b" * 80))
-            ),
+            Chart("many", "Many", "step", "a long label", (curve, replace(curve, label="b" * 80))),
             Chart("names", "Names", "x", "y", (bars,), "bars", ticks=("n" * 90, EVIL[1])),
             Chart("standing", "Standing", "x", "y", (bars, replace(bars, label="c")), "bars"),
         ),

@@ -58,7 +58,7 @@ def test_the_wheel_holds_our_packages_and_nothing_else(wheel):
         about = message_from_bytes(archive.read(metadata))
     inside = {name for name in names if ".dist-info/" not in name}
     assert {name.partition("/")[0] for name in inside} == PACKAGES
-    assert {Path(name).suffix for name in inside} == {".py", ".toml", ".typed"}
+    assert {Path(name).suffix for name in inside} == {".py", ".toml", ".typed", ".html", ".css"}
     assert {"debate/prompts/default.toml", "debate/prompts/tiny.toml"} <= inside
     shipped = {f"commands/recipes/{path.name}" for path in (HOME / "configs").glob("*.toml")}
     assert {name for name in inside if name.startswith("commands/recipes/")} == shipped != set()
