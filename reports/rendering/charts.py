@@ -120,6 +120,8 @@ def _numbers(values: tuple[float | None, ...]) -> list[float]:
 
 def _name(figure: Figure, axes: Axes, chart: Chart) -> None:
     """Label the axes, the rules and, where there are several, the series."""
+    from matplotlib.ticker import MaxNLocator
+
     lying = chart.kind == "bars" and bool(chart.ticks)
     if lying and all(0 <= value <= 1 for value in _ends(chart)):
         axes.set_xlim(0, 1)  # shares of all charts on one scale
@@ -133,7 +135,8 @@ def _name(figure: Figure, axes: Axes, chart: Chart) -> None:
     elif chart.ticks:
         axes.set_xticks(range(len(chart.ticks)), [_short(tick) for tick in chart.ticks])
     if not chart.ticks and all(x == int(x) for one in chart.series for x in one.x):
-        axes.xaxis.get_major_locator().set_params(integer=True)  # there is no half step
+        whole = MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True)  # there is no half step
+        axes.xaxis.set_major_locator(whole)
     for name, value in chart.rules:
         where = {"x": value, "y": 1.0} if lying else {"x": 1.0, "y": value}
         axes.annotate(
