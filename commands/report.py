@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from rich.text import Text
 from transcripts import compile_filter
 
 if TYPE_CHECKING:
+    from reports.document import Section
     from reports.judgment import Judged
 
 FILES: tuple[str, ...] = ("report.html", "report.md", "report.json")
@@ -55,9 +57,10 @@ class Simulated:
 
 def run_report(names: Sequence[str], asked: Asked, simulated: Simulated | None = None) -> None:
     """Write the report of the runs, or of simulated debates that are made first."""
-    from reports.rendering import Links, as_html, as_json, as_markdown
+    from reports.rendering import Links, as_html, as_json, as_markdown, refuse_missing
     from reports.whole import whole_report
 
+    refuse_missing()
     compile_filter(asked.filter)  # says what is wrong before anything is read or written
     links = Links(asked.inspector)
     if simulated is not None:
@@ -68,7 +71,7 @@ def run_report(names: Sequence[str], asked: Asked, simulated: Simulated | None =
     refuse_foreign(folder)
     _refuse_no_folder(asked.json_path)
     runs = [_judge(name, asked.filter) for name in names]
-    document = whole_report(runs)
+    document = whole_report(runs, more=_training(names))
     facts = as_json(document, runs)
     texts = as_html(document, links), as_markdown(document, links), facts
     write_files(folder, dict(zip(FILES, texts, strict=True)))
@@ -109,6 +112,15 @@ def _judge(name: str, filter: str) -> Judged:
     with _progress() as progress:
         task = progress.add_task(Text(name).plain, total=None)
         return judge_run(name, filter, tell=lambda total: progress.update(task, total=total, advance=1))
+
+
+def _training(names: Sequence[str]) -> Sequence[Section]:
+    """Return what the files of the runs tell of their training."""
+    if find_spec("reports.training") is None:
+        return ()
+    from reports.training import training_sections  # pyright: ignore[reportMissingImports]
+
+    return training_sections([Path(name) for name in names])
 
 
 @contextmanager

@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 TEMPLATES = Path(__file__).parent / "templates"
 
 
+def refuse_missing() -> None:
+    """ImportError where a package that a page needs is not installed."""
+    import jinja2  # noqa: F401
+    import matplotlib  # noqa: F401  # first: no other extra has it, so that the error can name this one
+
+
 def as_html(document: Document, links: Links | None = None) -> str:
     """Return the page. Every text of the document is escaped; charts are drawn here."""
     environment = _environment()
@@ -38,7 +44,6 @@ def as_html(document: Document, links: Links | None = None) -> str:
 
 
 def _environment() -> Environment:
-    import matplotlib  # noqa: F401  # the extra is told of by its own package, which no other extra has
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     return Environment(

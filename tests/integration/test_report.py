@@ -116,7 +116,7 @@ def test_nothing_of_others_is_written_over(report, example, home):
         (["--example", "--judge-accuracy", "0.6"], "debate-example: holds another simulation"),
         (["--example", "--agents", "0", "--out", "new"], "agents"),
         (["--solutions", "nowhere.jsonl"], "nowhere.jsonl: No such file or directory"),
-        (["newer"], "schema 99"),
+        (["newer"], "schema: version 99 is newer than 5"),
         (["broken"], "broken: holds no debates; what cannot be read: step 0"),
         (["odd"], "odd: debate 0.0: debate.turns[0].parsed.solution: expected Span"),
     ],
@@ -158,12 +158,12 @@ def test_what_was_put_in_is_found_in_debates_of_real_solutions(
 ):
     solved = read_solutions(Path(str(DATA)) / f"model_outputs_{name}.jsonl")
     judges = Judges(accuracy, position, ties, silent=0.05)
-    simulate_run(tmp_path / "run", solved, Setting(name, judges, agents, debates=900, seed=agents))
+    simulate_run(tmp_path / "run", solved, Setting(name, judges, agents, debates=500, seed=agents))
     judged = judge_run(str(tmp_path / "run"))
     found = {figure.name: figure.estimate for figure in judged.figures}
     for figure, value in judges.expected.items():
         assert found[figure].low <= value <= found[figure].high, figure
-    assert found["judge/accuracy"].n > 150
+    assert found["judge/accuracy"].n > 100
     assert judged.damaged == 0
 
 
@@ -197,8 +197,9 @@ def test_what_is_loaded_when(home, example):
     assert (lines[0], lines[-1]) == ("[]", "[]"), done.stderr
 
 
-def test_a_missing_extra_is_one_line(report, example, monkeypatch):
+def test_a_missing_extra_is_one_line(report, home, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    code, out, err = report("debate-example", "--out", "without")
+    code, out, err = report("--example", "--out", "without")
     assert (code, out) == (2, "")
     assert err == "debate: the package 'matplotlib' is not installed: pip install \"debate-rl[report]\"\n"
+    assert not (home / "without").exists()
