@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -141,30 +142,33 @@ def test_what_cannot_be_is_one_line(report, example, home, arguments, said):
     assert not list((home / "empty").iterdir())
 
 
+SETTINGS = [
+    Judges(accuracy, position, ties, silent=0.05)
+    for accuracy in (0.5, 0.7, 0.9)
+    for position, ties in ((0.0, 0.0), (0.1, 0.0), (-0.05, 0.2), (0.05, 0.1))
+]
+
+
 @needs_data
-@pytest.mark.parametrize(
-    ("name", "accuracy", "position", "ties", "agents"),
-    [
-        ("math", 0.55, 0.0, 0.1, 3),
-        ("math", 0.7, 0.1, 0.0, 4),
-        ("math", 0.9, -0.05, 0.2, 3),
-        ("gsm8k", 0.5, 0.1, 0.0, 3),
-        ("gsm8k", 0.7, 0.0, 0.15, 4),
-        ("gsm8k", 0.95, -0.05, 0.05, 3),
-    ],
-)
-def test_what_was_put_in_is_found_in_debates_of_real_solutions(
-    tmp_path, name, accuracy, position, ties, agents
-):
+@pytest.mark.parametrize("name", ["math", "gsm8k"])
+def test_what_was_put_in_is_found_in_debates_of_real_solutions(tmp_path, name):
+    """Of 60 intervals of 95%, at least 51 hold the truth: fewer do once in a thousand times."""
     solved = read_solutions(Path(str(DATA)) / f"model_outputs_{name}.jsonl")
-    judges = Judges(accuracy, position, ties, silent=0.05)
-    simulate_run(tmp_path / "run", solved, Setting(name, judges, agents, debates=500, seed=agents))
-    judged = judge_run(str(tmp_path / "run"))
-    found = {figure.name: figure.estimate for figure in judged.figures}
-    for figure, value in judges.expected.items():
-        assert found[figure].low <= value <= found[figure].high, figure
-    assert found["judge/accuracy"].n > 100
-    assert judged.damaged == 0
+    held: Counter[str] = Counter()
+    for seed, judges in enumerate(SETTINGS):
+        agents = 3 + seed % 2
+        setting = Setting(name, judges, agents, rounds=1, debates=200, seed=seed)
+        simulate_run(tmp_path / str(seed), solved, setting)
+        judged = judge_run(str(tmp_path / str(seed)))
+        found = {figure.name: figure.estimate for figure in judged.figures}
+        for figure, value in judges.expected.items():
+            held[figure] += found[figure].low <= value <= found[figure].high
+        if name == "gsm8k":  # problems enough to tell other judges from these
+            assert found["judge/accuracy"].high < judges.expected["judge/accuracy"] + 0.2
+            assert found["judge/accuracy"].low > judges.expected["judge/accuracy"] - 0.2
+        assert judged.damaged == 0
+    assert sum(held.values()) >= 51
+    assert min(held.values()) >= 9
 
 
 @needs_data
