@@ -1,0 +1,1 @@
+"""How training went, from what a run left: settings, curves, final figures, questions, alarms."""
