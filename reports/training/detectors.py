@@ -66,7 +66,7 @@ DETECTORS: dict[str, Detector] = {
         ),
         Detector(
             "kl",
-            "median of 5 of `kl_mean` over .3; or `kl_max` over 1000 in 4 of 5 steps, or over 100 (median) in the first 3",
+            "median of 5 of `kl_mean` over .5; or `kl_max` over 1000 in 4 of 5 steps, or over 100 (median) in the first 3",
             f"{RLVR}: 'exploded' at 0.3; maxima of 100 (padding), 2685 and 9748",
             ("kl_mean", "kl_max"),
             3,
@@ -194,10 +194,10 @@ DETECTORS: dict[str, Detector] = {
         ),
         Detector(
             "format_only",
-            "`format/valid` .2 above its first for 90 steps, `correct` less than .01 above (means of 20)",
+            "`format/valid` .2 above its first for 100 steps, `correct` less than .01 above (means of 20)",
             f"{DEBATE}: format to 90-95%, correct at 0-5%",
             ("format/valid",),
-            110,
+            120,
             truth_alarms.format_only,
             "a smaller rewards.format_penalty, a truth reward, easier problems",
             "step:{step} malformed:0 correct:0",

@@ -12,7 +12,7 @@ RATIO, RATIO_NEAR = 2.0, 1.25
 ENTROPY_LOW, ENTROPY_FAST, ENTROPY_HIGH = 0.1, 0.25, 3.0
 LOGPROB = 1.0
 GRADIENT, GRADIENT_ALONE = 10.0, 100.0
-KL_MEAN, KL_MAX, KL_FIRST = 0.3, 1000.0, 100.0
+KL_MEAN, KL_MAX, KL_FIRST = 0.5, 1000.0, 100.0
 MISMATCH = 0.01
 STALL_S, STALL = 600.0, 5.0
 PHASES = ("rollout", "reward", "learn", "record")
@@ -96,7 +96,7 @@ def not_finite(curves: Curves) -> Alarm | None:
 
 
 def kl(curves: Curves) -> Alarm | None:
-    """Return when the KL a token exceeded .3 (median of 5), or its maximum 1000 in 4 of 5 steps.
+    """Return when the KL a token exceeded .5 (median of 5), or its maximum 1000 in 4 of 5 steps.
 
     Also when that maximum exceeded 100 in the first 3 steps (median), before the policy could have moved.
     """

@@ -12,7 +12,7 @@ EXPLODED, TIMES, SPREAD = 1.5, 5.0, 5.0
 PARTING, TRUTH_FALL = 0.3, 0.05
 LIFT, JUDGE = -0.15, 0.4
 GAIN = 0.05
-FORM_RISE, FORM_WAIT, FLAT = 0.2, 90, 0.01
+FORM_RISE, FORM_WAIT, FLAT = 0.2, 100, 0.01
 HELD_OUT = ("eval/direct/sample", "eval/debate/winner")
 
 
@@ -100,7 +100,7 @@ def parting_step(curves: Curves, name: str, until: int) -> int | None:
 
 
 def format_only(curves: Curves) -> Alarm | None:
-    """Return when form had risen by .2 for 90 steps, and accuracy by less than .01 (means of 20)."""
+    """Return when form had risen by .2 for 100 steps, and accuracy by less than .01 (means of 20)."""
     form, right = curves.dense("format/valid"), curves.dense("correct")
     known = np.isfinite(form) & np.isfinite(right)
     width = 2 * BASE
