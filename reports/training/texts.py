@@ -23,7 +23,10 @@ def is_repeated(text: str) -> bool:
     if len(codes) < LEAST:
         return False
     for piece in range(1, LONGEST_PIECE + 1):
-        begin, run = _longest(codes[piece:] == codes[:-piece])
+        same = codes[piece:] == codes[:-piece]
+        if np.count_nonzero(same) + piece <= len(codes) / 2:
+            continue
+        begin, run = _longest(same)
         if run + piece > max(LEAST, len(codes) / 2) and text[begin : begin + run].strip():
             return True
     return False
