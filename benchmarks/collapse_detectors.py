@@ -53,7 +53,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--runs", type=int, default=2000)
-    parser.add_argument("--first-seed", type=int, default=10_000)
+    parser.add_argument("--first-seed", type=int, default=20_000)
     parser.add_argument("--collapses", type=int, default=100)
     given = parser.parse_args()
     found = false_alarms(given.runs, given.first_seed)

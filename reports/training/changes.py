@@ -1,4 +1,4 @@
-"""How a figure changed from the beginning of a run to its end, with an interval that steps alike do not narrow."""
+"""How a figure changed from the beginning of a run to its end; steps that are alike do not narrow the interval."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ BLOCKS = 6
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Means of the first, middle and last third, and last less first with its 95% interval."""
+    """Means of the first, middle and last third, and last less first with its 95% interval.
+
+    With fewer than 12 values the bounds are infinite.
+    """
 
     early: float
     middle: float
@@ -53,7 +56,8 @@ def change(values: Numbers) -> Change | None:
     third = max(1, len(values) // 3)
     early, late = values[:third], values[-third:]
     middle = values[third:-third] if len(values) > 2 * third else values
-    low, high = _welch(_blocks(early), _blocks(late))
+    enough = len(values) >= LEAST
+    low, high = _welch(_blocks(early), _blocks(late)) if enough else (-inf, inf)
     return Change(float(early.mean()), float(middle.mean()), float(late.mean()), low, high, len(values))
 
 

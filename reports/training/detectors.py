@@ -48,7 +48,7 @@ DETECTORS: dict[str, Detector] = {
         ),
         Detector(
             "gradient",
-            "`grad_norm` over 10 times the median of the 50 steps before, twice in 5 steps; or over 100 times once",
+            "`grad_norm` over 10 times the median of the 50 steps before in 3 of 5 steps; or over 100 times once",
             f"{RLVR}: 0.4 to 46.75, 148, 294",
             ("grad_norm",),
             11,
@@ -143,7 +143,7 @@ DETECTORS: dict[str, Detector] = {
         Detector(
             "one_sided",
             ".9 of the last 100 sampled votes for the solution shown first, or last, or for one agent in the pairs "
-            "it is in; or .9 of the votes ties for 5 steps",
+            "it is in; or .9 of the votes ties for 5 steps with at most .9 of the answers right",
             f"{DEBATE}: votes that follow the speaker and not the work",
             ("sample/first/votes", "votes/valid"),
             2,

@@ -58,7 +58,7 @@ def logprob(curves: Curves) -> Alarm | None:
 
 
 def gradient(curves: Curves) -> Alarm | None:
-    """Return when the gradient's norm was 10 times its median so far in 2 of 5 steps, or 100 times once."""
+    """Return when the gradient's norm was 10 times its median so far in 3 of 5 steps, or 100 times once."""
     steps, values = curves.of("grad_norm")
     if len(values) <= BASE:
         return None
@@ -68,10 +68,10 @@ def gradient(curves: Curves) -> Alarm | None:
         first(steps, times > GRADIENT_ALONE, times, GRADIENT_ALONE, "the gradient is 100 times its median"),
         first(
             steps,
-            held(times > GRADIENT, 2, 5),
+            held(times > GRADIENT, 3, 5),
             times,
             GRADIENT,
-            "the gradient is 10 times its median, twice in 5 steps",
+            "the gradient is 10 times its median, in 3 of 5 steps",
         ),
     )
 

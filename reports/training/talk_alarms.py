@@ -86,7 +86,7 @@ def no_exploration(curves: Curves) -> Alarm | None:
 def one_sided(curves: Curves) -> Alarm | None:
     """Return when .9 of the last 100 or more sampled votes went to the first shown, the last, or one seat.
 
-    Also when .9 of the valid votes were ties for 5 steps.
+    Also when .9 of the valid votes were ties for 5 steps, and at most .9 of the answers right.
     """
     alarms = [
         _lopsided(curves, "sample/first", "the solution shown first", both=True),
@@ -95,7 +95,8 @@ def one_sided(curves: Curves) -> Alarm | None:
     valid, ties = curves.dense("votes/valid"), curves.dense("votes/tie")
     share = np.where(valid > 0, ties / np.maximum(valid, 1.0), np.nan)
     known = np.isfinite(share)
-    tied = held(share[known] > TIES, 5, 5)
+    unsolved = (np.nan_to_num(curves.dense("correct"), nan=0.0) <= SOLVED)[known]
+    tied = held((share[known] > TIES) & unsolved, 5, 5)
     alarms.append(first(curves.steps[known], tied, share[known], TIES, "nearly all votes are ties"))
     return earliest(*alarms)
 
