@@ -1,4 +1,4 @@
-"""How a figure changed from the beginning of a run to its end; steps that are alike do not narrow the interval."""
+"""How a figure changed from the beginning of a run to its end, with an interval from blocks of steps."""
 
 from __future__ import annotations
 

@@ -54,7 +54,10 @@ SPECS = (
         "curves/correct",
         "Right answers in training, by round",
         "share right",
-        (*_lines(*((f"correct/round_{r}", f"round {r + 1}") for r in range(8))), Line("winner/correct", "winner")),
+        (
+            *_lines(*((f"correct/round_{r}", f"round {r + 1}") for r in range(8))),
+            Line("winner/correct", "winner"),
+        ),
     ),
     Spec(
         "curves/held_out",
@@ -77,11 +80,20 @@ SPECS = (
             Line("eval/direct/sample", "held out, one answer", "bounds"),
         ),
     ),
-    Spec("curves/judge", "Judge accuracy", "share right", (
-        Line("judge/accuracy", "training"), Line("eval/judge/accuracy", "held out", "bounds")),
+    Spec(
+        "curves/judge",
+        "Judge accuracy",
+        "share right",
+        (Line("judge/accuracy", "training"), Line("eval/judge/accuracy", "held out", "bounds")),
         (("a coin", 0.5),),
     ),
-    Spec("curves/lift", "What votes add to a random answer", "winner less mean", _lines(("winner/lift", "lift")), (("0", 0.0),)),
+    Spec(
+        "curves/lift",
+        "What votes add to a random answer",
+        "winner less mean",
+        _lines(("winner/lift", "lift")),
+        (("0", 0.0),),
+    ),
     Spec("curves/kl", "KL to the reference", "nats a token", _lines(("kl_mean", "mean"))),
     Spec("curves/kl_max", "Largest KL of a token", "nats", _lines(("kl_max", "maximum"))),
     Spec("curves/entropy", "Entropy of the next token", "nats", _lines(("entropy_mean", "mean"))),
@@ -92,9 +104,21 @@ SPECS = (
         _lines(("sample/logprob", "mean")),
         note="From the stored tokens of a debate of up to 100 steps.",
     ),
-    Spec("curves/ratio", "Ratio of new to old probability", "ratio", _lines(("ratio_mean", "mean")), (("1", 1.0),)),
+    Spec(
+        "curves/ratio",
+        "Ratio of new to old probability",
+        "ratio",
+        _lines(("ratio_mean", "mean")),
+        (("1", 1.0),),
+    ),
     Spec("curves/grad_norm", "Gradient's norm before it is cut", "norm", _lines(("grad_norm", "mean"))),
-    Spec("curves/loss", "Loss", "loss", _lines(("loss", "loss")), note="A policy gradient's loss says little about progress."),
+    Spec(
+        "curves/loss",
+        "Loss",
+        "loss",
+        _lines(("loss", "loss")),
+        note="A policy gradient's loss says little about progress.",
+    ),
     Spec("curves/lr", "Learning rate", "rate", _lines(("lr", "rate"))),
     Spec(
         "curves/lengths",
@@ -107,7 +131,9 @@ SPECS = (
         "Form",
         "share",
         (
-            *_lines(("format/valid", "valid"), ("judge/parsed_share", "due votes read"), ("truncated", "cut off")),
+            *_lines(
+                ("format/valid", "valid"), ("judge/parsed_share", "due votes read"), ("truncated", "cut off")
+            ),
             Line("eval/debate/valid_xml", "valid, held out", "bounds"),
         ),
     ),
@@ -121,7 +147,7 @@ SPECS = (
             ("debates/wrong_consensus", "all agree and are wrong"),
         ),
     ),
-)  # fmt: skip
+)
 PHASES = ("rollout", "reward", "learn", "record", "evaluate")
 
 

@@ -1,4 +1,4 @@
-"""Simulated collapses: a healthy run in which one thing goes wrong from some step on, and reward falls later."""
+"""Simulated collapses: a healthy run in which one thing goes wrong at some step, and reward falls later."""
 
 from __future__ import annotations
 

@@ -95,6 +95,8 @@ def thinned(steps: Steps, values: Numbers, most: int = 500) -> tuple[tuple[float
     if len(values) > most:
         edges = np.linspace(0, len(values), most + 1).astype(int)[:-1]
         sizes = np.diff([*edges, len(values)])
-        steps = np.add.reduceat(steps.astype(float), edges) / sizes
+        at = np.add.reduceat(steps.astype(float), edges) / sizes
         values = np.add.reduceat(values, edges) / sizes
-    return tuple(float(x) for x in steps), tuple(float(y) for y in values)
+    else:
+        at = steps.astype(float)
+    return tuple(float(x) for x in at), tuple(float(y) for y in values)

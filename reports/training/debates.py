@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from reports.study import Study
-from reports.training.curves import Curves, Numbers
+from reports.training.curves import Curves, Numbers, Steps
 from reports.training.reading import STREAMS
 from reports.training.texts import is_empty, is_repeated
 from reports.view import View
@@ -100,7 +100,7 @@ class Sample:
     texts: dict[str, list[tuple[int, str]]] = field(default_factory=dict[str, list[tuple[int, str]]])
 
 
-def read_sample(store: RunStore, steps: Numbers) -> Sample:
+def read_sample(store: RunStore, steps: Steps) -> Sample:
     """Return what some 2,000 debates of up to 100 steps say, read in time linear in their size."""
     means, sample = _Means(), Sample(Curves(np.zeros(0, np.int64), {}))
     looked = evenly(steps)
@@ -117,7 +117,7 @@ def read_sample(store: RunStore, steps: Numbers) -> Sample:
     return sample
 
 
-def evenly(steps: Numbers, most: int = MOST_STEPS) -> Numbers:
+def evenly(steps: Steps, most: int = MOST_STEPS) -> Steps:
     """Return at most ``most`` of the steps, evenly chosen, first and last among them.
 
     >>> evenly(np.arange(5), 3).tolist()
@@ -186,7 +186,7 @@ def _add_rewards(means: _Means, sample: Sample, raw: dict[str, Any], step: int) 
                     sample.rewards.setdefault(stream, []).append((step, float(value)))
 
 
-def _add_logprobs(means: _Means, store: RunStore, looked: Numbers, sample: Sample) -> None:
+def _add_logprobs(means: _Means, store: RunStore, looked: Steps, sample: Sample) -> None:
     """Add the mean log-probability of the sampled tokens of a debate, of each step that is looked at."""
     for step in evenly(looked, MOST_WITH_TOKENS):
         try:

@@ -48,7 +48,8 @@ DETECTORS: dict[str, Detector] = {
         ),
         Detector(
             "gradient",
-            "`grad_norm` over 10 times the median of the 50 steps before in 3 of 5 steps; or over 100 times once",
+            "`grad_norm` over 10 times the median of the 50 steps before in 3 of 5 steps; or over 100 "
+            "times once",
             f"{RLVR}: 0.4 to 46.75, 148, 294",
             ("grad_norm",),
             11,
@@ -66,7 +67,8 @@ DETECTORS: dict[str, Detector] = {
         ),
         Detector(
             "kl",
-            "median of 5 of `kl_mean` over .5; or `kl_max` over 1000 in 4 of 5 steps, or over 100 (median) in the first 3",
+            "median of 5 of `kl_mean` over .5; or `kl_max` over 1000 in 4 of 5 steps, or over 100 "
+            "(median) in the first 3",
             f"{RLVR}: 'exploded' at 0.3; maxima of 100 (padding), 2685 and 9748",
             ("kl_mean", "kl_max"),
             3,
@@ -93,7 +95,8 @@ DETECTORS: dict[str, Detector] = {
         ),
         Detector(
             "repetition",
-            "over .2 of the sampled replies are mostly one piece of up to 16 characters repeated, in 2 of 3 looks",
+            "over .2 of the sampled replies are mostly one piece of up to 16 characters repeated, in 2 "
+            "of 3 looks",
             f"{MARKOVIAN}: '4444...' after the collapse",
             ("sample/repeated",),
             2,
@@ -123,7 +126,8 @@ DETECTORS: dict[str, Detector] = {
         ),
         Detector(
             "reward_explosion",
-            "a stream's mean over 1.5 in size and over 5 times its first; or its spread over 5 and 5 times its first",
+            "a stream's mean over 1.5 in size and over 5 times its first; or its spread over 5 and 5 "
+            "times its first",
             f"{DEBATE}: 0.1, 2.5, 10.7; spread over 5",
             tuple(f"reward/{stream}/mean" for stream in STREAMS),
             1,
@@ -132,7 +136,8 @@ DETECTORS: dict[str, Detector] = {
         ),
         Detector(
             "no_exploration",
-            "`completions/distinct` at most 1.5 / (K N) (0.1 where K N is not known), or no group with variance "
+            "`completions/distinct` at most 1.5 / (K N) (0.1 where K N is not known), or no group with "
+            "variance "
             "in votes or truth (.97 of both), for 5 steps; not where over .9 of the answers are right",
             f"{RLVR}: 3 different outputs of 83; {DEBATE}: all copy one solution",
             ("completions/distinct", "advantage/zero_variance_share/truth"),
@@ -142,7 +147,8 @@ DETECTORS: dict[str, Detector] = {
         ),
         Detector(
             "one_sided",
-            ".9 of the last 100 sampled votes for the solution shown first, or last, or for one agent in the pairs "
+            ".9 of the last 100 sampled votes for the solution shown first, or last, or for one agent "
+            "in the pairs "
             "it is in; or .9 of the votes ties for 5 steps with at most .9 of the answers right",
             f"{DEBATE}: votes that follow the speaker and not the work",
             ("sample/first/votes", "votes/valid"),
@@ -152,7 +158,8 @@ DETECTORS: dict[str, Detector] = {
         ),
         Detector(
             "wrong_consensus",
-            "debates whose agents all agree on a wrong answer: mean of 10 steps .4 or more, and .25 above the first",
+            "debates whose agents all agree on a wrong answer: mean of 10 steps .4 or more, and .25 "
+            "above the first",
             f"{DEBATE}: 'Answer is 1' by all, no comparisons",
             ("debates/wrong_consensus",),
             20,
@@ -162,7 +169,8 @@ DETECTORS: dict[str, Detector] = {
         ),
         Detector(
             "peer_truth",
-            "peer reward of the voted winner, in [0, 1], gained .3 on its truth, which fell by .05 (means of 10 "
+            "peer reward of the voted winner, in [0, 1], gained .3 on its truth, which fell by .05 "
+            "(means of 10 "
             "looks against the first)",
             f"{DEBATE}: reward signal degradation",
             ("sample/winner_peer",),
@@ -173,7 +181,8 @@ DETECTORS: dict[str, Detector] = {
         ),
         Detector(
             "votes_against_truth",
-            "mean of 10 of `winner/lift` below -.15; or fewer than .4 of 100 or more decidable votes right over 10 steps",
+            "mean of 10 of `winner/lift` below -.15; or of 100 or more votes on decidable pairs in 10 "
+            "steps fewer than .4 right, the share of ties added",
             f"{DEBATE}: anticorrelated comparisons",
             ("winner/lift", "judge/accuracy"),
             10,

@@ -1,4 +1,4 @@
-"""Held-out figures at the end: last and best evaluation with intervals, the gain, and runs beside each other."""
+"""Held-out figures: first, best and last evaluation with intervals, the gain, runs beside each other."""
 
 from __future__ import annotations
 
@@ -96,7 +96,8 @@ def _of_run(run: Run, place: int) -> list[Part]:
 def _note(run: Run) -> str:
     found, count = best_step(run), run.curves.of("eval/problems")[1]
     text = f"{int(count[-1])} problems. " if len(count) else ""
-    text += "The interval of a difference takes the two for independent; both are of the same problems, so it is wide. "
+    text += "The interval of a difference takes the two for independent; both are of the same problems, "
+    text += "so it is wide. "
     text += "The highest of several is high by chance as well."
     if found:
         text += f" The checkpoint kept as best ({found[0]}) is that after step {found[1] + 1}."
@@ -134,6 +135,7 @@ def _beside(runs: Sequence[Run]) -> list[Part]:
     columns = ("figure", *names, *(f"{name} less {names[0]}" for name in names[1:]))
     note = (
         "Last evaluations. Differences are unpaired; on the same held-out problems a paired one is narrower "
-        "(debate eval, on both runs). An interval covers the draw of problems and samples, not another training seed."
+        "(debate eval, on both runs). An interval covers the draw of problems and samples, not another "
+        "training seed."
     )
     return [Table("final/beside", "Runs beside each other, held out", columns, tuple(rows), note)]

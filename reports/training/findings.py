@@ -49,7 +49,8 @@ def _hypotheses(run: Run, place: int) -> Table:
     rows = tuple(_hypothesis(one, run) for one in ranked(run))
     columns = ("hypothesis", "signs", "evidence", "what the source proposes", "source")
     note = (
-        "If training stalled: the share of its signs (!) that the run shows ranks a hypothesis. A sign is no proof, "
+        "If training stalled: the share of its signs (!) that the run shows ranks a hypothesis. A sign "
+        "is no proof, "
         "and without signs nothing needs a fix."
     )
     return Table(f"hypotheses/{place + 1}", f"Hypotheses, ranked: {run.name}", columns, rows, note)
@@ -70,7 +71,8 @@ def alarms_section(runs: Sequence[Run]) -> Section:
     """Return the section of the detectors: first the alarms, then what each one says, with its rate."""
     parts: list[Part] = [
         Paragraph(
-            f"Each detector was run on {RUNS:,} simulated healthy runs of {STEPS} steps; the share of them in which "
+            f"Each detector was run on {RUNS:,} simulated healthy runs of {STEPS} steps; the share of "
+            f"them in which "
             f"it fired stands beside it. In {ANY / RUNS:.1%} of them some detector fired."
         )
     ]
@@ -79,7 +81,8 @@ def alarms_section(runs: Sequence[Run]) -> Section:
         parts += [Paragraph(_sentence(one, run), "bad", run.behind(_filter(one))) for one in fired]
         if not fired:
             quiet = sum(one.status == "quiet" for one in run.readings)
-            text = f"{run.name}: no alarm from {quiet} of {len(run.readings)} detectors; the others lack steps or figures."
+            text = f"{run.name}: no alarm from {quiet} of {len(run.readings)} detectors"
+            text += "." if quiet == len(run.readings) else "; the others lack steps or figures."
             parts.append(Paragraph(text, "good" if quiet == len(run.readings) else ""))
         parts.append(_table(run, place))
     return Section("alarms", "Signs of collapse", tuple(parts))

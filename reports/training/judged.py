@@ -1,4 +1,4 @@
-"""How well votes follow truth, from the sampled debates where there are some, else from the figures by step."""
+"""How well votes follow truth, from the sampled debates, or else from the figures by step."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reports.winners import winner_figures
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Right votes on decidable pairs, with the interval in words; winner against right; first-listed excess."""
+    """Right votes on decidable pairs, its interval in words; winner against right; first-listed excess."""
 
     accuracy: float | None = None
     bounds: str = ""

@@ -21,7 +21,7 @@ BAD_STEPS = 3
 
 
 def ratio(curves: Curves) -> Alarm | None:
-    """Return when the mean ratio of new to old probability left [1/2, 2], or [1/1.25, 1.25] for three steps."""
+    """Return when the mean ratio of probabilities left [1/2, 2], or [1/1.25, 1.25] for three steps."""
     steps, values = curves.of("ratio_mean")
     away = np.abs(np.log(np.maximum(values, 1e-30)))
     once = first(steps, away > np.log(RATIO), values, RATIO, "the mean ratio left 1/2 to 2")
@@ -30,7 +30,7 @@ def ratio(curves: Curves) -> Alarm | None:
 
 
 def entropy(curves: Curves) -> Alarm | None:
-    """Return when the entropy (median of 5) fell to a tenth of its beginning, fast to a quarter, or tripled."""
+    """Return when entropy (median of 5) fell to a tenth of its first, fast to a quarter, or tripled."""
     steps, values = curves.of("entropy_mean")
     if len(values) < BASE + 5:
         return None

@@ -1,4 +1,4 @@
-"""Whether what is said about a problem changed: first-round texts of one problem, early and late in the run."""
+"""Whether what is said about a problem changed: its first-round texts, early and late in the run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LEAST, MOST = 5, 200
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """Mean distance of texts of a problem between early and late, and among early ones; over how many problems."""
+    """Mean distance of texts of a problem, early to late and among early ones; over so many problems."""
 
     apart: float
     before: float
@@ -30,7 +30,8 @@ class Outputs:
     def text(self) -> str:
         """What was found, in words."""
         return (
-            f"words not shared by two first-round texts of a problem: {self.apart:.2f} between the first and the "
+            f"words not shared by two first-round texts of a problem: {self.apart:.2f} between the "
+            f"first and the "
             f"last third, {self.before:.2f} within the first ({self.problems} problems)"
         )
 

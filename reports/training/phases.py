@@ -39,7 +39,7 @@ GOING_S = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a run is: "learning", "not learning", "getting worse", "collapsed", "too few steps", "no figures"."""
+    """What a run is: learning, not learning, getting worse, collapsed, too few steps, or no figures."""
 
     word: str
     tone: Tone
@@ -82,7 +82,7 @@ def progress(run: Run) -> tuple[str, Change | None]:
 
 
 def status(run: Run, now: float | None = None) -> str:
-    """Return "finished", "still going" or "stopped", by the configured steps and the time of the last line."""
+    """Return "finished", "still going" or "stopped", by the configured steps and the last line's time."""
     wanted, last = run.setting("train.steps", int), run.curves.steps
     if not len(last):
         return "nothing done"

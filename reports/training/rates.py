@@ -16,7 +16,7 @@ RUNS, FIRST_SEED, STEPS = 2000, 20_000, 200
 
 
 class Measured(NamedTuple):
-    """Healthy runs with an alarm; collapses within 20 steps: the share noticed, and the median delay in steps."""
+    """Healthy runs with an alarm; of collapses within 20 steps the share noticed, and the median delay."""
 
     fired: int
     seen: float
@@ -40,7 +40,7 @@ RATES: dict[str, Measured] = {
     "one_sided": Measured(11, 1.00, 16),
     "wrong_consensus": Measured(0, 1.00, 12),
     "peer_truth": Measured(0, 0.96, 22),
-    "votes_against_truth": Measured(0, 1.00, 15),
+    "votes_against_truth": Measured(0, 1.00, 16),
     "held_out": Measured(0, 0.97, 39),
     "format_only": Measured(17, 0.99, 41),
 }

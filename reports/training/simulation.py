@@ -1,4 +1,4 @@
-"""Simulated runs: healthy ones, whose noise is drawn debate by debate, and collapses that set in slowly or fast.
+"""Simulated healthy runs, their noise drawn debate by debate.
 
 A healthy run learns: the chance of a right answer rises along a logistic curve, problems differ in difficulty
 (logit of standard deviation 1.3), and answers, votes and form are drawn from binomials at the size of its

@@ -36,7 +36,7 @@ def length(curves: Curves) -> Alarm | None:
 
 
 def format_collapse(curves: Curves) -> Alarm | None:
-    """Return when form fell .35 below its best (medians of 5), due votes below half, or sections were empty."""
+    """Return when form fell .35 below its best, due votes below half (medians of 5), or sections empty."""
     steps, values = curves.of("format/valid")
     level = trailing_median(values, 5)
     fall = np.maximum.accumulate(level) - level if len(level) else level

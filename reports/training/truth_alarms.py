@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from reports.training.alarms import BASE, Alarm, earliest, first
-from reports.training.curves import Curves, Numbers, trailing_mean
+from reports.training.curves import Curves, Numbers, Steps, trailing_mean
 from reports.training.reading import STREAMS
 
 EXPLODED, TIMES, SPREAD = 1.5, 5.0, 5.0
@@ -17,7 +17,7 @@ HELD_OUT = ("eval/direct/sample", "eval/debate/winner")
 
 
 def reward_explosion(curves: Curves) -> Alarm | None:
-    """Return when a stream's mean left 1.5 and 5 times its first size, or its spread 5 and 5 times its first."""
+    """Return when a stream's mean exceeded 1.5 and 5 times its first, or its spread 5 and 5 times that."""
     alarms: list[Alarm | None] = []
     for stream in STREAMS:
         for part, most in (("mean", EXPLODED), ("std", SPREAD)):
@@ -48,14 +48,16 @@ def peer_truth(curves: Curves) -> Alarm | None:
 
 
 def votes_against_truth(curves: Curves) -> Alarm | None:
-    """Return when votes chose worse than a draw by .15, or fewer than .4 were right, over 10 steps."""
+    """Return when votes chose worse than a draw by .15, or fewer than .4 were right or ties (10 steps)."""
     steps, lift = curves.of("winner/lift")
     lifts = trailing_mean(lift, BASE)
     counted, decided = curves.dense("judge/accuracy"), curves.dense("judge/decidable")
     known = np.isfinite(counted) & np.isfinite(decided)
     right = trailing_mean(np.where(known, counted * decided, 0.0)[known], BASE)
     cast = trailing_mean(decided[known], BASE)
-    share = right / np.maximum(cast, 1e-12)
+    valid, ties = np.nan_to_num(curves.dense("votes/valid")[known]), curves.dense("votes/tie")[known]
+    tied = trailing_mean(np.nan_to_num(ties) / np.maximum(valid, 1.0), BASE)
+    share = right / np.maximum(cast, 1e-12) + tied
     enough = cast * BASE >= 100
     return earliest(
         first(steps[BASE - 1 :], lifts < LIFT, lifts, LIFT, "votes choose worse than a draw"),
@@ -120,13 +122,13 @@ def _gained(values: Numbers, width: int = BASE) -> Numbers:
     return means - means[0]
 
 
-def _bound(curves: Curves, name: str, steps: Numbers, values: Numbers, end: str) -> Numbers:
+def _bound(curves: Curves, name: str, steps: Steps, values: Numbers, end: str) -> Numbers:
     """Return the bounds at the steps; where there are none, .1 off."""
     found = curves.dense(f"{name}/{end}")[np.searchsorted(curves.steps, steps)]
     return np.where(np.isfinite(found), found, values + (0.1 if end == "high" else -0.1))
 
 
-def _trailing_at(curves: Curves, name: str, steps: Numbers) -> Numbers:
+def _trailing_at(curves: Curves, name: str, steps: Steps) -> Numbers:
     """Return the mean of the last 10 values at each step; nan before there is one."""
     at, values = curves.of(name)
     sums = np.concatenate([[0.0], np.cumsum(values)])
