@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from reports.training import learning_alarms, talk_alarms, truth_alarms
 from reports.training.alarms import Alarm, Detector
 from reports.training.curves import Curves
@@ -236,7 +238,8 @@ class Reading:
 
 def readings(curves: Curves) -> list[Reading]:
     """Return what every detector says, in order."""
-    return [Reading(one, one.detect(curves), one.known(curves)) for one in DETECTORS.values()]
+    with np.errstate(all="ignore"):  # figures of a foreign file may be of any size
+        return [Reading(one, one.detect(curves), one.known(curves)) for one in DETECTORS.values()]
 
 
 def alarms(found: Sequence[Reading]) -> list[Reading]:

@@ -66,14 +66,28 @@ def whole(tmp_path, traced):
     folder = tmp_path / "whole"
     folder.mkdir()
     (folder / "transcripts").symlink_to(traced / "transcripts")
-    (folder / "config.toml").write_text(
-        "[debate]\nnum_agents = 3\n[train]\nsteps = 14\ndebates_per_problem = 2\nkeep_best = 'eval/debate/winner'\n"
-        "[learner]\nlr = 5e-5\nbeta = 0.0\n[model]\nlora_rank = 0\n[held_out]\nevery = 7\n"
-    )
+    (folder / "config.toml").write_text(CONFIG)
     (folder / "run.json").write_text('{"starts": []}')
     lines = [metrics_line(step) for step in range(14)]
     (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     return folder
+
+
+CONFIG = """
+[debate]
+num_agents = 3
+[train]
+steps = 14
+debates_per_problem = 2
+keep_best = "eval/debate/winner"
+[learner]
+lr = 5e-5
+beta = 0.0
+[model]
+lora_rank = 0
+[held_out]
+every = 7
+"""
 
 
 def metrics_line(step):
