@@ -39,7 +39,7 @@ GOING_S = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a run is: learning, not learning, getting worse, collapsed, too few steps, or no figures."""
+    """What a run is, in a word of docs/training_report.md, and why."""
 
     word: str
     tone: Tone
@@ -48,29 +48,42 @@ class Verdict:
 
 def verdict(run: Run) -> Verdict:
     """Return the verdict by the rule of docs/training_report.md."""
+    name, found = progress(run)
     fired = [one for one in alarms(run.readings) if one.detector.name not in NO_COLLAPSE]
     if fired and fired[0].alarm is not None:
-        first = fired[0].alarm
         names = ", ".join(dict.fromkeys(one.detector.name for one in fired))
-        sentence = f"Signs of collapse from step {first.step + 1} on: {first.why} (alarms: {names})."
-        return Verdict("collapsed", "bad", sentence)
-    name, found = progress(run)
+        first = fired[0].alarm
+        sentence = f"Signs of collapse from step {first.step + 1} on: {first.why} (alarms: {names})"
+        return _with_alarms(sentence, name, found)
     if found is None:
         return Verdict("no figures", "warn", "There is no figure that tells progress.")
-    moved = f"{name} went from {written(found.early)} to {written(found.late)} (first and last third of "
-    moved += (
-        f"{found.n} steps{', difference' + bounds if (bounds := between(found.low, found.high)) else ''})"
-    )
+    moved = _moved(name, found)
+    few = f"{found.n} steps are too few to tell (from {LEAST} on); {moved}."
     return {
         "up": Verdict("learning", "good", f"No alarm; {moved}."),
         "flat": Verdict(
             "not learning", "warn", f"No alarm, and no change that can be told from noise: {moved}."
         ),
         "down": Verdict("getting worse", "bad", f"No alarm, but {moved}."),
-        "too few steps": Verdict(
-            "too few steps", "", f"{found.n} steps are too few to tell (from {LEAST} on); {moved}."
-        ),
+        "too few steps": Verdict("too few steps", "", few),
     }[found.direction]
+
+
+def _with_alarms(sentence: str, name: str, found: Change | None) -> Verdict:
+    """Return the verdict of a run with an alarm: by whether its figure rose, fell, or did neither."""
+    if found is None:
+        return Verdict("signs of collapse", "bad", f"{sentence}.")
+    sentence = f"{sentence}; {_moved(name, found)}."
+    if found.direction == "up":
+        return Verdict("learning, with alarms", "warn", sentence)
+    fell = found.direction == "down" or (found.n >= LEAST and found.late < found.early / 2)
+    return Verdict("collapsed" if fell else "signs of collapse", "bad", sentence)
+
+
+def _moved(name: str, found: Change) -> str:
+    bounds = between(found.low, found.high)
+    thirds = f"first and last third of {found.n} steps{', difference' + bounds if bounds else ''}"
+    return f"{name} went from {written(found.early)} to {written(found.late)} ({thirds})"
 
 
 def progress(run: Run) -> tuple[str, Change | None]:

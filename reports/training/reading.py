@@ -62,20 +62,22 @@ class _Table:
 
     def add(self, step: int, line: Mapping[str, Any]) -> str:
         """Add a line; return what is wrong with a value of it, "" where nothing is."""
-        wrong = ""
+        wrong, size = "", len(self.steps)
         for name, value in line.items():
             if name not in WANTED:
                 continue
-            if type(value) not in (int, float, type(None)):
-                wrong = wrong or f"{name} is no number but {_short(value)}"
-                continue
-            number = _finite(value)
-            if number is None:
-                self.broken.setdefault(name, []).append(step)
-            else:
-                column = self._columns.setdefault(name, array("d"))
-                column.extend([nan] * (len(self.steps) - len(column)))
-                column.append(number)
+            if type(value) is not float or not isfinite(value):
+                if type(value) not in (int, float, type(None)):
+                    wrong = wrong or f"{name} is no number but {_short(value)}"
+                    continue
+                value = _finite(value)
+                if value is None:
+                    self.broken.setdefault(name, []).append(step)
+                    continue
+            column = self._columns.setdefault(name, array("d"))
+            if len(column) < size:
+                column.extend([nan] * (size - len(column)))
+            column.append(value)
         self.steps.append(step)
         return wrong
 

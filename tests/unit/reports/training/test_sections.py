@@ -114,13 +114,23 @@ def test_two_runs_are_set_beside_each_other(whole, tmp_path):
     assert len(names) == len(set(names))
 
 
-def test_a_collapsed_run_is_called_so(whole):
-    with (whole / "metrics.jsonl").open("a") as file:
-        for step, ratio in ((14, 21.75), (15, 26.25)):
-            file.write(json.dumps({"step": step, "ratio_mean": ratio}) + "\n")
+@pytest.mark.parametrize(
+    ("right", "word"), [(0.02, "collapsed"), (0.45, "signs of collapse"), (0.9, "learning, with alarms")]
+)
+def test_a_run_with_an_alarm_is_called_by_what_became_of_its_answers(whole, right, word):
+    """First third .2 to .36; the seven last values are those of the end."""
+    with (whole / "metrics.jsonl").open("w") as file:
+        for step in range(21):
+            accuracy = (
+                0.2 + 0.06 * (step % 7) if step < 14 else right + (0.3 * (step % 2) if right == 0.45 else 0)
+            )
+            file.write(
+                json.dumps({"step": step, "correct": accuracy, "ratio_mean": 21.75 if step > 13 else 1})
+                + "\n"
+            )
     found = verdict(load_run(whole))
-    assert (found.word, found.tone) == ("collapsed", "bad")
-    assert "from step 15 on" in found.sentence
+    assert found.word == word
+    assert "from step 15 on: the mean ratio left 1/2 to 2 (alarms: ratio" in found.sentence
 
 
 def test_few_steps_get_no_verdict(whole):
