@@ -225,7 +225,7 @@ def report(
     agents: Annotated[int, typer.Option(help="Agents of simulated debates.")] = 3,
     seed: Annotated[int, typer.Option(help="Seed of simulated debates.")] = 0,
 ) -> None:
-    """Report how well a policy judges: accuracy, biases, winners, cascades; as a page, Markdown and JSON."""
+    """Report how well a policy judges and how training went, as a page, as Markdown and as JSON."""
     from commands.report import Asked, Simulated, run_report
 
     made = Simulated(solutions, judge_accuracy, position_bias, tie_rate, agents, seed)

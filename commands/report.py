@@ -1,4 +1,4 @@
-"""``debate report RUN...``: how well the policy of a run judges, as a page, as Markdown and as JSON."""
+"""``debate report RUN...``: how well a policy judges and how training went, in files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -115,12 +114,12 @@ def _judge(name: str, filter: str) -> Judged:
 
 
 def _training(names: Sequence[str]) -> Sequence[Section]:
-    """Return what the files of the runs tell of their training."""
-    if find_spec("reports.training") is None:
-        return ()
-    from reports.training import training_sections  # pyright: ignore[reportMissingImports]
+    """Return how training went in the runs that were trained, simulated ones left out."""
+    from reports.simulation import read_setting
+    from reports.training import training_sections
 
-    return training_sections([Path(name) for name in names])
+    trained = [Path(name) for name in names if read_setting(Path(name)) is None]
+    return training_sections(trained) if trained else ()
 
 
 @contextmanager

@@ -17,7 +17,7 @@ NOTES = {
     "final ballot, where there is one.",
     "seat": "Seats count from 1.",
     "length": "The right solution against the wrong one, in characters; about as long: within 1.2 times.",
-    "step": "Up to ten equal ranges of steps, counted from 0 as in ids and filters.",
+    "step": "Up to ten equal ranges of steps, which count from 1 here and from 0 in ids and filters.",
     "subject": "What follows the first slash of a problem's source.",
 }
 FROM_ONE = {"round": "round", "seat": "agent"}
@@ -50,11 +50,13 @@ def _by_kind(figures: Iterable[Figure]) -> dict[str, Found]:
 
 
 def label_of(kind: str, label: str) -> str:
-    """Return how a group is told to people, who count rounds and agents from 1.
+    """Return how a group is told to people, who count steps, rounds and agents from 1.
 
-    >>> label_of("round", "1"), label_of("seat", "0"), label_of("level", "Level 5")
-    ('round 2', 'agent 1', 'Level 5')
+    >>> label_of("round", "1"), label_of("seat", "0"), label_of("level", "Level 5"), label_of("step", "0..3")
+    ('round 2', 'agent 1', 'Level 5', '1 to 4')
     """
+    if kind == "step":
+        return " to ".join(str(int(end) + 1) for end in label.split(".."))
     return f"{FROM_ONE[kind]} {int(label) + 1}" if kind in FROM_ONE else label
 
 
@@ -87,7 +89,7 @@ def _chart(run: str, filter: str, kind: str, found: Found) -> Chart:
     return Chart(
         f"accuracy-by-{kind}",
         f"Accuracy by {kind}",
-        "step, from 0" if line else kind,
+        "step" if line else kind,
         "right / valid votes",
         (_series(places, estimates),),
         "line" if line else "bars",
@@ -113,10 +115,10 @@ def _series(places: tuple[float, ...], estimates: Sequence[Estimate | None]) -> 
 
 
 def _middle(label: str) -> float:
-    """Return the middle of a range of steps.
+    """Return the middle of a range of steps, counted from 1.
 
     >>> _middle("4..7"), _middle("3")
-    (5.5, 3.0)
+    (6.5, 4.0)
     """
     first, _, last = label.partition("..")
-    return (int(first) + int(last or first)) / 2
+    return (int(first) + int(last or first)) / 2 + 1

@@ -26,7 +26,7 @@ def _read(judged: Judged) -> Paragraph:
     if not count:
         return Paragraph(f"{judged.run}: no debates are found", "warn")
     steps = study.debates["step"]
-    low, high = int(steps.min()), int(steps.max())
+    low, high = int(steps.min()) + 1, int(steps.max()) + 1
     range_ = f"step {low}" if low == high else f"steps {low} to {high}"
     damage = f"; {judged.damaged:,} lines cannot be read" if judged.damaged else ""
     filtered = f", found by {judged.filter}" if judged.filter else ""

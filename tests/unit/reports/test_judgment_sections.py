@@ -75,7 +75,7 @@ def test_a_filter_of_the_report_is_in_every_filter(ordered, circular):
 
 def test_the_lead_tells_the_findings(one):
     texts = [paragraph.text for paragraph in judgment_lead(one)]
-    assert texts[0] == "runs/a: 2 debates of 2 problems, steps 0 to 100."
+    assert texts[0] == "runs/a: 2 debates of 2 problems, steps 1 to 101."
     assert texts[1].startswith("Judges vote for the right side in 33.3% of 3 votes")
     assert "(33.3% are ties, which are not right)" in texts[1]
     assert (
