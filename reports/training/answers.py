@@ -10,6 +10,7 @@ from reports.training.asked import (
     graded,
     late,
     median,
+    solved,
     told,
     whole,
     worst,
@@ -72,6 +73,8 @@ def diversity(run: Run) -> Answer:
         ("share of the commonest answer", agreed),
         ("all agree and are wrong", wrong),
     )
+    if solved(run):
+        return Answer("good", f"{text}; most answers are right, and those may be alike")
     return Answer(worst(*words), text)
 
 
@@ -79,7 +82,8 @@ def votes_and_truth(run: Run) -> Answer:
     """Q4: whether votes follow truth."""
     found = judged(run)
     accuracy, correlation = found.accuracy, found.correlation
-    words = (graded(accuracy, good=0.7, bad=0.55), graded(correlation, good=0.3, bad=0.1))
+    linked: Word = "unknown" if correlation is None else "good" if correlation >= 0.3 else "warn"
+    words = (graded(accuracy, good=0.7, bad=0.55), linked)
     text = told(
         ("right votes on decidable pairs", accuracy),
         ("correlation of being the winner and being right", correlation),

@@ -11,6 +11,7 @@ import numpy as np
 from reports.document import Tone
 from reports.training.cells import written
 from reports.training.loading import Run
+from reports.training.talk_alarms import SOLVED
 
 Word = Literal["good", "warn", "bad", "unknown"]
 SOURCE = "debate training analysis"
@@ -79,6 +80,11 @@ def late(run: Run, name: str, width: int = 10) -> float | None:
     """Return the mean of the last values of a figure."""
     values = run.curves.of(name)[1]
     return float(values[-width:].mean()) if len(values) else None
+
+
+def solved(run: Run) -> bool:
+    """Are over .9 of the last answers right? Then solutions may well be alike."""
+    return (late(run, "correct") or 0.0) > SOLVED
 
 
 def whole(run: Run, name: str) -> float | None:

@@ -12,8 +12,8 @@ from reports.training.curves import Curves, thinned
 from reports.training.loading import Run
 
 POINTS = 500
-MOST_LINES = 10
-"""Curves in a chart; with more a chart is made for each figure."""
+MOST_LINES = 6
+"""Curves of several runs in a chart; with more a chart is made for each figure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,21 +162,22 @@ def curves_section(runs: Sequence[Run]) -> Section:
 
 
 def charts_of(spec: Spec, runs: Sequence[Run]) -> list[Chart]:
-    """Return the chart of a spec over all runs; one for each figure where that is more than 10 curves."""
+    """Return the chart of a spec over all runs; one for each figure where several runs make it crowded."""
     found = [(line, run) for line in spec.lines for run in runs if len(run.curves.of(line.figure)[1])]
-    if len(found) <= MOST_LINES:
-        return [_chart(spec, spec.name, spec.title, found, len(runs) > 1)] if found else []
+    if len(found) <= MOST_LINES or len(runs) == 1:
+        label = "{label}" if len(runs) == 1 else "{label}, {run}"
+        return [_chart(spec, spec.name, spec.title, found, label)] if found else []
     charts: list[Chart] = []
     for line in spec.lines:
         of_line = [(one, run) for one, run in found if one is line]
         if of_line:
             name, title = f"{spec.name}/{line.label.replace(' ', '_')}", f"{spec.title}: {line.label}"
-            charts.append(_chart(spec, name, title, of_line, True))
+            charts.append(_chart(spec, name, title, of_line, "{run}"))
     return charts
 
 
-def _chart(spec: Spec, name: str, title: str, found: Sequence[tuple[Line, Run]], several: bool) -> Chart:
-    series = tuple(_series(line, run, several) for line, run in found)
+def _chart(spec: Spec, name: str, title: str, found: Sequence[tuple[Line, Run]], label: str) -> Chart:
+    series = tuple(_series(line, run, label) for line, run in found)
     binned = any(len(run.curves.of(line.figure)[1]) > POINTS for line, run in found)
     means = f"Means of {POINTS} equal shares of the steps." if binned else ""
     single = {run.name: run for _, run in found}
@@ -185,12 +186,13 @@ def _chart(spec: Spec, name: str, title: str, found: Sequence[tuple[Line, Run]],
     return Chart(name, title, "step", spec.y_label, series, "line", spec.rules, note, behind)
 
 
-def _series(line: Line, run: Run, several: bool) -> Series:
+def _series(line: Line, run: Run, label: str) -> Series:
     curves = run.curves
     steps, values = curves.of(line.figure)
     x, y = thinned(steps, values, POINTS)
     low, high = _band(line, curves)
-    return Series(f"{run.name}: {line.label}" if several else line.label, x, y, low, high)
+    named = label.replace("{label}", line.label).replace("{run}", run.name)
+    return Series(named, tuple(at + 1 for at in x), y, low, high)
 
 
 def _band(line: Line, curves: Curves) -> tuple[tuple[float | None, ...], tuple[float | None, ...]]:
@@ -220,7 +222,7 @@ def time_shares(run: Run, place: int = 0) -> list[Chart]:
     if not len(total) or not total.any():
         return []
     bins = [part for part in np.array_split(np.arange(len(total)), min(20, len(total))) if len(part)]
-    x = tuple(float(run.curves.steps[part[0]]) for part in bins)
+    x = tuple(float(run.curves.steps[part[0]]) + 1 for part in bins)
     series = tuple(
         Series(phase, x, tuple(_share(column[part], total[part]) for part in bins))
         for phase, column in columns.items()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from reports.training.asked import SOURCE, early, late, median
+from reports.training.asked import SOURCE, early, late, median, solved
 from reports.training.cells import written
 from reports.training.changes import change
 from reports.training.judged import judged
@@ -89,11 +89,12 @@ def _weak_signal(run: Run) -> list[Evidence]:
 
 def _low_exploration(run: Run) -> list[Evidence]:
     cast, tied = late(run, "votes/valid"), late(run, "votes/tie")
-    return [
+    found = [
         _sign("distinct first answers (below .3)", late(run, "completions/distinct"), below=0.3),
         _sign("commonest answer's share (above .9)", late(run, "debates/agreement"), above=0.9),
         _sign("ties among votes (above .5)", tied / cast if cast and tied is not None else None, above=0.5),
     ]
+    return [(name, value, speaks and not solved(run)) for name, value, speaks in found]
 
 
 def _format_dominates(run: Run) -> list[Evidence]:

@@ -35,7 +35,7 @@ QUESTIONS = (
         "Q3",
         "Do the solutions of a problem differ?",
         "distinct first answers .3 or more (bad below 1.5 / (K N), or .1); all agree and are wrong "
-        "below .2 (bad above .5)",
+        "below .2 (bad above .5); good where over .9 of the answers are right, which may be alike",
         f"{SOURCE}, 2.1; bounds are ours",
         "agreement:1",
         diversity,
@@ -43,7 +43,8 @@ QUESTIONS = (
     Question(
         "Q4",
         "Do votes follow truth?",
-        "right votes .7 or more (bad below .55); correlation of winner and right .3 or more (bad below .1)",
+        "right votes .7 or more (bad below .55); correlation of winner and right .3 or more (at worst a "
+        "warning: it is small where nearly all answers are alike in truth)",
         f"{SOURCE}, 3.2 and 4.3",
         "judge:<0.5",
         votes_and_truth,

@@ -61,7 +61,7 @@ def test_a_whole_run(whole):
     assert final["one answer"][0] == "0.390 [0.350, 0.430]"
     assert final["one answer"][-1] == "0.280 [0.223, 0.337]"  # .04 * sqrt(2) = .057
     charts = parts(sections, Chart)
-    assert charts["curves/held_out"].series[0].x == (6.0, 13.0)
+    assert charts["curves/held_out"].series[0].x == (7.0, 14.0)
     assert charts["curves/held_out"].series[0].low == pytest.approx((0.35, 0.63))
     assert charts["curves/rewards"].series[0].high[0] == pytest.approx(0.6)
     assert charts["curves/time/1"].series[0].y[0] == pytest.approx(0.75)
@@ -109,7 +109,8 @@ def test_two_runs_are_set_beside_each_other(whole, tmp_path):
     assert rows_of(tables["settings/differing"]) == {"learner.lr": ["5e-05", "1e-05"]}
     assert rows_of(tables["final/beside"])["one answer"][-1] == "0.000 [-0.057, 0.057]"
     charts = parts(sections, Chart)
-    assert [one.label for one in charts["curves/loss"].series] == ["whole: loss", "other: loss"]
+    assert [one.label for one in charts["curves/loss"].series] == ["loss, whole", "loss, other"]
+    assert [one.label for one in charts["curves/rewards/truth"].series] == ["whole", "other"]
     names = [part.name for s in sections for part in s.parts if not isinstance(part, Paragraph)]
     assert len(names) == len(set(names))
 
