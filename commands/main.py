@@ -252,6 +252,41 @@ def inspect(
 
 
 @app.command()
+def report(
+    runs: Annotated[list[str] | None, typer.Argument(metavar="RUN...", help="Folders of runs.")] = None,
+    filter: Annotated[
+        str, typer.Option(metavar="FILTER", help="Of these debates only (docs/transcripts.md).")
+    ] = "",
+    out: Annotated[
+        str | None,
+        typer.Option(metavar="FOLDER", help="Where to; RUN/report, or ./report for several runs."),
+    ] = None,
+    json: Annotated[str | None, typer.Option(metavar="FILE", help="Also write the figures here.")] = None,
+    inspector: Annotated[
+        str, typer.Option(metavar="URL", help="Of a browser inspector, which numbers then link to.")
+    ] = "",
+    example: Annotated[
+        bool, typer.Option("--example", help="Make a run of simulated debates, and report on it.")
+    ] = False,
+    solutions: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="The same, on the solutions of a file of JSON lines."),
+    ] = None,
+    judge_accuracy: Annotated[float, typer.Option(help="Accuracy of simulated judges.")] = 0.7,
+    position_bias: Annotated[float, typer.Option(help="Their bias for what is shown first.")] = 0.0,
+    tie_rate: Annotated[float, typer.Option(help="The share of their votes that are ties.")] = 0.0,
+    agents: Annotated[int, typer.Option(help="Agents of simulated debates.")] = 3,
+    seed: Annotated[int, typer.Option(help="Seed of simulated debates.")] = 0,
+) -> None:
+    """Report how well a policy judges and how training went, as a page, as Markdown and as JSON."""
+    from commands.report import Asked, Simulated, run_report
+
+    made = Simulated(solutions, judge_accuracy, position_bias, tie_rate, agents, seed)
+    asked = Asked(filter, out, json, inspector)
+    run_report(runs or [], asked, made if example or solutions is not None else None)
+
+
+@app.command()
 def keys(
     part: Annotated[
         str | None, typer.Argument(help="A key, a table such as learner, or a word to look for.")

@@ -17,6 +17,7 @@ from reports.logistic import NotEstimable, logistic
 from reports.rows import NO_VOTE
 from reports.study import Study
 
+PERSONA = "persona/"
 MOST_PERSONAS = 20
 """Personas that the regression tells apart; with more it tells none."""
 
@@ -76,13 +77,31 @@ def regression_figures(study: Study) -> Iterator[Figure]:
     used &= (table["first"] >= 0) & (table["second"] >= 0)
     design, absent = _design(study, used)
     won, clusters = table["outcome"][used] == 1, study.clusters(table)[used]
-    try:
-        found, why = dict(zip(design, logistic([*design.values()], won, clusters), strict=True)), ""
-    except NotEstimable as error:
-        found, why = {}, f"not estimable: {error}"
+    found, reasons, flag = _fitted(design, won, clusters)
     for name in (*design, *absent):
-        reason = why if name in design else "not estimable: it does not vary"
-        yield figure(f"regression/{name}", found.get(name), None, reason)
+        reason = reasons.get(name, "not estimable: it does not vary")
+        yield figure(f"regression/{name}", found.get(name), None, reason, flag if name in found else "")
+
+
+def _fitted(
+    design: dict[str, NDArray[Any]], won: NDArray[np.bool_], clusters: Codes
+) -> tuple[dict[str, Estimate], dict[str, str], str]:
+    """Return coefficients, reasons of those that have none, and a flag where personas had to be left out.
+
+    One persona whose votes all went one way leaves no finite estimate of any coefficient: the others are then
+    fitted without the personas.
+    """
+    kept = {name: column for name, column in design.items() if not name.startswith(PERSONA)}
+    reasons: dict[str, str] = {}
+    for columns in (design, kept) if len(kept) < len(design) else (design,):
+        try:
+            found = logistic([*columns.values()], won, clusters)
+        except NotEstimable as error:
+            reasons = dict.fromkeys(columns, f"not estimable: {error}") | reasons
+        else:
+            flag = "without personas" if columns is not design else ""
+            return dict(zip(columns, found, strict=True)), reasons, flag
+    return {}, reasons, ""
 
 
 def _design(study: Study, used: NDArray[np.bool_]) -> tuple[dict[str, NDArray[Any]], list[str]]:
@@ -107,4 +126,4 @@ def _persona_columns(study: Study, used: NDArray[np.bool_]) -> dict[str, NDArray
     if not 2 <= len(present) <= MOST_PERSONAS:
         return {}
     last = (codes == present[-1]).astype(np.int8)
-    return {f"persona/{texts[code]}": (codes == code).astype(np.int8) - last for code in present[:-1]}
+    return {f"{PERSONA}{texts[code]}": (codes == code).astype(np.int8) - last for code in present[:-1]}

@@ -52,7 +52,11 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Curves, or bars at x; ``rules`` are horizontal lines with a name, such as 0.5, a coin."""
+    """Curves, or bars at x; ``rules`` are horizontal lines with a name, such as 0.5, a coin.
+
+    ``ticks`` name x = 0, 1, 2, ... of bars, which then lie one below the other beside their names. ``table``
+    names the table behind the chart that has its numbers, "" where there is none and they are to be listed.
+    """
 
     name: str
     title: str
@@ -63,6 +67,8 @@ class Chart:
     rules: tuple[tuple[str, float], ...] = ()
     note: str = ""
     behind: Behind | None = None
+    ticks: tuple[str, ...] = ()
+    table: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,4 +97,5 @@ def wilson(rate: float, n: int) -> tuple[float, float]:
     z = float(stats.norm.ppf(0.975))
     centre = (rate + z * z / (2 * n)) / (1 + z * z / n)
     reach = z / (1 + z * z / n) * sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
-    return max(0.0, centre - reach), min(1.0, centre + reach)
+    low = 0.0 if rate == 0 else max(0.0, centre - reach)  # exactly, whatever rounding leaves
+    return low, 1.0 if rate == 1 else min(1.0, centre + reach)

@@ -67,3 +67,9 @@ def test_one_cluster_knows_nothing_and_no_value_is_refused():
 def test_wilson_by_hand():
     # 8 of 10: centre (0.8 + z²/20) / (1 + z²/10), reach z sqrt(.016 + z²/400) / (1 + z²/10)
     assert wilson(0.8, 10) == pytest.approx((0.4901625, 0.9433178), abs=1e-6)
+
+
+@pytest.mark.parametrize("n", [1, 7, 246, 1000])
+def test_wilson_reaches_the_ends_exactly(n):
+    assert wilson(0.0, n)[0] == 0.0
+    assert wilson(1.0, n)[1] == 1.0

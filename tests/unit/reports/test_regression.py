@@ -46,3 +46,19 @@ def test_separated_votes_say_so(make_debate):
     assert found["regression/correctness"].estimate is None
     assert "not estimable: the votes are separated" in found["regression/correctness"].why
     assert found["judge/accuracy"].estimate.value == 1.0
+
+
+def test_a_persona_whose_votes_all_went_one_way_is_left_out(make_debate):
+    truth = [(1, (True, False, False), 30, 10), (1, (False, False, True), 15, 25)]
+    cases = [*truth, (2, (False,) * 3, 20, 0)]
+    found = {f.name: f for f in judgment_figures(votes_of(make_debate, cases))}
+    persona = found["regression/persona/Advocate"]
+    assert persona.estimate is None
+    assert "not estimable: the votes are separated" in persona.why
+    kept = found["regression/correctness"]
+    assert (kept.flag, kept.why) == ("without personas", "")
+    # the same as a fit of votes whose judges are one persona: 15 to 25, 30 to 10, and 20 to 0 of equal pairs
+    alone = [(1, grades, first, second) for _, grades, first, second in cases]
+    wanted = {f.name: f for f in judgment_figures(votes_of(make_debate, alone))}
+    assert kept.estimate.value == pytest.approx(wanted["regression/correctness"].estimate.value)
+    assert wanted["regression/correctness"].flag == ""

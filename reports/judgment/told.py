@@ -1,0 +1,82 @@
+"""Figures as cells: how many digits, how far an interval is told, and which debates are behind."""
+
+from __future__ import annotations
+
+from math import inf, isfinite
+
+from learner.metrics.statistics import Estimate
+from reports.document import Behind, Cell
+from reports.figure import Figure
+
+UNBOUNDED = ("regression/", "collusion/peer", "collusion/truth", "collusion/gap", "collusion/entropy_trend")
+SIGNED = (
+    *("bias", "winner/lift", "winner/minus_majority", "winner/tau_b", "winner/correlation"),
+    *("cascade/first_listed", "collusion/reciprocity"),
+)
+
+
+def bounds_of(name: str) -> tuple[float, float]:
+    """Return the least and the most that a figure can be.
+
+    >>> bounds_of("judge/accuracy/round/1"), bounds_of("winner/lift"), bounds_of("graph/slater")
+    ((0.0, 1.0), (-1.0, 1.0), (0.0, inf))
+    """
+    if name.startswith(UNBOUNDED):
+        return -inf, inf
+    if name == "graph/slater":
+        return 0.0, inf
+    return (-1.0, 1.0) if name.startswith(SIGNED) else (0.0, 1.0)
+
+
+def number(value: float, *, signed: bool = False) -> str:
+    """Return a number with three digits behind the point, or as many in all where it is large.
+
+    >>> number(0.71234), number(0.05, signed=True), number(1234.5), number(-0.0001, signed=True)
+    ('0.712', '+0.050', '1,234', '0.000')
+    """
+    text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3f}"
+    if text.strip("-0.") == "":
+        return text.lstrip("-")
+    return f"+{text}" if signed and value > 0 else text
+
+
+def interval(name: str, estimate: Estimate) -> str:
+    """Return the 95% interval as far as the figure can go, "none" where it has none.
+
+    >>> interval("judge/accuracy", Estimate(0.9, 0.75, 1.05, 9, 9))
+    '0.750 to 1.000'
+    """
+    if not (isfinite(estimate.low) and isfinite(estimate.high)):
+        return "none"
+    low, high = bounds_of(name)
+    return " to ".join(
+        number(end, signed=low < 0) for end in (max(estimate.low, low), min(estimate.high, high))
+    )
+
+
+def estimate_cell(figure: Figure, behind: Behind | None) -> Cell:
+    """Return the estimate with the debates behind it, marked where there is something to be warned of."""
+    if figure.estimate is None:
+        return Cell("none")
+    text = number(figure.estimate.value, signed=bounds_of(figure.name)[0] < 0)
+    told = f"{text} ({figure.flag})" if figure.flag else text
+    return Cell(told, figure.estimate.value, behind, "warn" if figure.flag else "")
+
+
+def both(filter: str, other: str | None) -> str | None:
+    """Return the filter that finds what two filters both find; None where one cannot be written.
+
+    >>> both("step:>3 OR winner:none", "judge:>=0"), both("", "judge:>=0"), both("step:3", None)
+    ('(step:>3 OR winner:none) judge:>=0', 'judge:>=0', None)
+    """
+    if other is None:
+        return None
+    if not filter or not other:
+        return filter or other
+    return f"({filter}) {other}"
+
+
+def behind_of(run: str, filter: str, figure: Figure) -> Behind | None:
+    """Return the debates behind a figure of a report that was made under a filter."""
+    found = both(filter, figure.filter)
+    return None if found is None else Behind(run, found)

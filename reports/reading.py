@@ -1,0 +1,49 @@
+"""The debates of a run folder, read once for a report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from reports.judgment import Judged
+from reports.study import Study
+from transcripts import RunStore, TranscriptError, shard_paths
+
+BROKEN = (KeyError, TypeError, IndexError, AttributeError, ValueError, OverflowError)
+"""What a line of another shape makes of reading it without checks."""
+
+
+def judge_run(name: str, filter: str = "", *, tell: Callable[[int], object] = lambda total: None) -> Judged:
+    """Return the debates of a run that a filter finds; ``tell`` is told after each how many there are in all.
+
+    TranscriptError where there is no run, none of its debates is found, or one of them cannot be read.
+    """
+    from reports import figures_of
+
+    _refuse_other_folders(Path(name))
+    study = Study()
+    with RunStore.open(name) as run:
+        damage, total = run.damage, run.count(filter)
+        for id, line in run.raw(filter):
+            try:
+                study.add(line)
+            except BROKEN as error:
+                run.debate(id)  # reads with checks, and says which field is wrong
+                raise TranscriptError(f"{name}: debate {id} cannot be read: {error!r}") from error
+            tell(total)
+    if not total:
+        found = f" that {filter} finds" if filter else ""
+        why = f"; what cannot be read: {damage[0]}" if damage else ""
+        raise TranscriptError(f"{name}: holds no debates{found}{why}")
+    return Judged(name, study, figures_of(study), filter, len(damage))
+
+
+def _refuse_other_folders(folder: Path) -> None:
+    """TranscriptError where no transcripts are: opening a folder would leave an index in it."""
+    if not folder.exists():
+        raise TranscriptError(f"{folder}: there is no such folder")
+    try:
+        if folder.is_dir() and not shard_paths(folder):
+            raise TranscriptError(f"{folder}: not the folder of a run (no transcripts in it)")
+    except OSError as error:
+        raise TranscriptError(f"{folder}: cannot be read: {error.strerror}") from error

@@ -1,0 +1,102 @@
+"""Figures by step: what metrics.jsonl, the index and a sample of debates say of a run, on one axis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.float64]
+Steps = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """Columns (n,) over rising ``steps`` (n,); nan where there is no value.
+
+    ``broken`` names the steps at which a figure was there and no finite number. ``group`` is K N, the
+    first-round answers to a problem in a step, where it is known.
+
+    >>> curves = Curves(np.array([0, 1, 2]), {"loss": np.array([1.0, np.nan, 3.0])})
+    >>> curves.of("loss")
+    (array([0, 2]), array([1., 3.]))
+    >>> curves.of("kl_mean")
+    (array([], dtype=int64), array([], dtype=float64))
+    """
+
+    steps: Steps
+    values: Mapping[str, Numbers]
+    broken: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    group: int | None = None
+
+    def of(self, name: str) -> tuple[Steps, Numbers]:
+        """Return the steps that have a value of this figure, and the values."""
+        if name not in self.values:
+            return self.steps[:0], np.zeros(0)
+        column = self.values[name]
+        known = np.isfinite(column)
+        return self.steps[known], column[known]
+
+    def dense(self, name: str) -> Numbers:
+        """Return a column (n,), nan where there is no value."""
+        return self.values[name] if name in self.values else np.full(len(self.steps), np.nan)
+
+    def until(self, step: int) -> Curves:
+        """Return what was known when a step had ended."""
+        kept = int(np.searchsorted(self.steps, step, side="right"))
+        values = {name: column[:kept] for name, column in self.values.items()}
+        broken = {name: tuple(at for at in where if at <= step) for name, where in self.broken.items()}
+        return Curves(self.steps[:kept], values, broken, self.group)
+
+
+def joined(parts: Sequence[Curves], group: int | None = None) -> Curves:
+    """Return the curves of all parts on the union of their steps; of a name in two parts the first counts."""
+    if not parts:
+        return Curves(np.zeros(0, np.int64), {}, {}, group)
+    steps = np.unique(np.concatenate([part.steps for part in parts])).astype(np.int64)
+    values: dict[str, Numbers] = {}
+    broken: dict[str, tuple[int, ...]] = {}
+    for part in reversed(parts):
+        at = np.searchsorted(steps, part.steps)
+        for name, column in part.values.items():
+            values[name] = np.full(len(steps), np.nan)
+            values[name][at] = column
+        broken.update(part.broken)
+    return Curves(steps, values, broken, group)
+
+
+def trailing_median(values: Numbers, width: int) -> Numbers:
+    """Return the medians of each ``width`` values in a row, (n - width + 1,); none where there are fewer.
+
+    >>> trailing_median(np.array([1.0, 9.0, 2.0, 3.0]), 3)
+    array([2., 3.])
+    """
+    if len(values) < width:
+        return np.zeros(0)
+    return np.median(sliding_window_view(values, width), axis=1)
+
+
+def trailing_mean(values: Numbers, width: int) -> Numbers:
+    """Return the means of each ``width`` values in a row, (n - width + 1,); none where there are fewer."""
+    if len(values) < width:
+        return np.zeros(0)
+    return sliding_window_view(values, width).mean(axis=1)
+
+
+def thinned(steps: Steps, values: Numbers, most: int = 500) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return at most ``most`` points: the curve itself, or the means of equal shares of its values.
+
+    >>> thinned(np.arange(4), np.array([0.0, 2.0, 4.0, 6.0]), 2)
+    ((0.5, 2.5), (1.0, 5.0))
+    """
+    if len(values) > most:
+        edges = np.linspace(0, len(values), most + 1).astype(int)[:-1]
+        sizes = np.diff([*edges, len(values)])
+        at = np.add.reduceat(steps.astype(float), edges) / sizes
+        values = np.add.reduceat(values, edges) / sizes
+    else:
+        at = steps.astype(float)
+    return tuple(float(x) for x in at), tuple(float(y) for y in values)

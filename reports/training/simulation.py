@@ -1,0 +1,211 @@
+"""Simulated healthy runs, their noise drawn debate by debate.
+
+A healthy run learns: the chance of a right answer rises along a logistic curve, problems differ in difficulty
+(logit of standard deviation 1.3), and answers, votes and form are drawn from binomials at the size of its
+steps. Figures of the learner are log-normal, autocorrelated and drifting, with heavy tails for gradients and
+the largest KL. Scales were set beside quick-start runs; docs/training_report.md has both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.signal import lfilter
+
+from reports.training.curves import Curves, Numbers
+
+SIZES = ((8, 4, 3), (12, 4, 3), (16, 4, 3), (8, 8, 5), (32, 4, 3), (64, 8, 3))
+"""P, K, N of a step."""
+LOOKS = 100
+"""Steps of which debates are sampled."""
+PROBLEM_SPREAD = 1.3
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A simulated run: its figures, the noiseless chance of a right answer, and its size."""
+
+    curves: Curves
+    skill: Numbers
+    size: tuple[int, int, int]
+
+
+class Draws:
+    """Random curves of one run of so many steps."""
+
+    def __init__(self, rng: np.random.Generator, steps: int) -> None:
+        self.rng, self.steps = rng, steps
+        self.at = np.arange(steps)
+
+    def between(self, low: float, high: float) -> float:
+        """A number, evenly."""
+        return float(self.rng.uniform(low, high))
+
+    def noise(self, scale: float, keep: float = 0.0, *, heavy: bool = False) -> Numbers:
+        """Autocorrelated noise (T,) of this standard deviation; ``heavy``: Student's t with 4 degrees."""
+        drawn = self.rng.standard_t(4, self.steps) / 2**0.5 if heavy else self.rng.normal(size=self.steps)
+        return np.asarray(lfilter([scale * (1 - keep * keep) ** 0.5], [1.0, -keep], drawn), dtype=float)
+
+    def rise(self, low: float, high: float) -> Numbers:
+        """A logistic curve (T,) from low to high, its middle and its width drawn."""
+        middle, width = self.between(0, 0.8) * self.steps, self.between(0.03, 0.3) * self.steps
+        curve = 1 / (1 + np.exp(-(self.at - middle) / width))
+        return low + (high - low) * (curve - curve[0]) / max(float(curve[-1] - curve[0]), 1e-9)
+
+    def share(self, chance: Numbers, counts: Numbers | int) -> Numbers:
+        """Binomial shares (T,); nan where nothing is counted."""
+        counted = np.broadcast_to(np.asarray(counts), chance.shape).astype(int)
+        drawn = self.rng.binomial(counted, np.clip(chance, 0, 1))
+        return np.where(counted > 0, drawn / np.maximum(counted, 1), np.nan)
+
+
+def sigmoid(logit: Numbers) -> Numbers:
+    """1 / (1 + e^-x)."""
+    return 1 / (1 + np.exp(-logit))
+
+
+def healthy_run(seed: int, steps: int = 200, size: tuple[int, int, int] | None = None) -> Run:
+    """Return a run that learns, or at least does no harm."""
+    rng = np.random.default_rng(seed)
+    draws = Draws(rng, steps)
+    size = size or SIZES[int(rng.integers(len(SIZES)))]
+    skill = draws.rise(start := draws.between(-2.5, 0.5), start + draws.between(0.0, 3.0))
+    skill = skill + draws.noise(draws.between(0.0, 0.15), 0.97)
+    values = _answers(draws, skill, size) | _form(draws, size) | _learner(draws)
+    values |= _sampled(draws, skill) | _evaluations(draws, skill)
+    return Run(Curves(draws.at, values, {}, size[1] * size[2]), sigmoid(skill), size)
+
+
+def _answers(draws: Draws, skill: Numbers, size: tuple[int, int, int]) -> dict[str, Numbers]:
+    """Grades of two rounds, votes and their winners, drawn for each debate."""
+    problems, debates, agents = size
+    rng = draws.rng
+    hard = rng.normal(0, PROBLEM_SPREAD, (draws.steps, problems, 1, 1))
+    logit = skill[:, None, None, None] + hard
+    later = draws.between(0.0, 1.2)
+    shape = (draws.steps, problems, debates, agents)
+    rounds = [rng.random(shape) < sigmoid(logit + add) for add in (0.0, later)]
+    right = [found.reshape(draws.steps, -1).mean(axis=1) for found in rounds]
+    both = (right[0] + right[1]) / 2
+    judging = sigmoid(draws.rise(low := draws.between(0.0, 1.5), low + draws.between(-0.3, 1.5)))
+    votes = agents * (agents - 1) * (agents - 2) // 2 * problems * debates * 2
+    rights = [found.sum(axis=3) for found in rounds]
+    share_of = agents * (agents - 1) / 2
+    decidable = sum((r * (agents - r)).sum(axis=(1, 2)) for r in rights) / share_of * votes / 2
+    decidable = np.round(decidable / (problems * debates)).astype(int)
+    accuracy = draws.share(judging, decidable)
+    mixed = (rights[1] > 0) & (rights[1] < agents)
+    chosen = rng.random(mixed.shape) < judging[:, None, None]
+    winner = np.where(mixed, chosen, rights[1] == agents)
+    grouped = [found.reshape(draws.steps, problems, -1) for found in rounds]
+    alike = np.mean([(g.all(axis=2) | ~g.any(axis=2)).mean(axis=1) for g in grouped], axis=0)
+    lure = np.clip(draws.between(0.05, 0.6) + draws.noise(0.05, 0.98), 0, 1)
+    agreed = (rights[1] == 0) & (rng.random(mixed.shape) < lure[:, None, None])
+    return {
+        "correct": both,
+        "correct/round_0": right[0],
+        "correct/round_1": right[1],
+        "reward/truth/mean": both,
+        "reward/truth/std": np.sqrt(both * (1 - both)),
+        "reward/peer/mean": draws.noise(0.003),
+        "reward/peer/std": np.abs(draws.between(0.3, 0.8) + draws.noise(0.03, 0.3)),
+        "reward/judge/mean": 2 * accuracy - 1,
+        "judge/accuracy": accuracy,
+        "judge/decidable": decidable.astype(float),
+        "winner/correct": winner.mean(axis=(1, 2)),
+        "winner/lift": (winner - rights[1] / agents).mean(axis=(1, 2)),
+        "debates/wrong_consensus": agreed.mean(axis=(1, 2)),
+        "advantage/zero_variance_share/truth": alike,
+        "advantage/zero_variance_share/peer": draws.share(
+            np.full(draws.steps, draws.between(0, 0.2)), problems
+        ),
+        "votes/valid": np.full(draws.steps, float(votes)),
+        "votes/tie": votes * draws.share(np.full(draws.steps, draws.between(0, 0.4)), votes),
+    }
+
+
+def _form(draws: Draws, size: tuple[int, int, int]) -> dict[str, Numbers]:
+    """Form and lengths; three runs in ten still learn the form."""
+    problems, debates, agents = size
+    turns = problems * debates * agents * 3
+    learns = draws.rng.random() < 0.3
+    start, end = (draws.between(0, 2), draws.between(3, 5)) if learns else (draws.between(3, 5),) * 2
+    form = sigmoid(draws.rise(start, end) + draws.noise(0.5, 0.5))
+    variety = draws.rise(high := draws.between(0.25, 1.0), high * draws.between(0.6, 1.0))
+    distinct = np.clip(variety + draws.noise(0.12 / problems**0.5, 0.3), 1 / (debates * agents), 1)
+    longer = draws.rise(0.0, draws.between(-0.3, 0.6)) + draws.noise(0.05, 0.9)
+    return {
+        "format/valid": draws.share(form, turns),
+        "judge/parsed_share": draws.share(np.sqrt(form), turns * 2 // 3),
+        "truncated": draws.share(np.clip(draws.between(0, 0.08) + draws.noise(0.01, 0.9), 0, 1), turns),
+        "tokens/completion": draws.between(20, 2000) * np.exp(longer),
+        "completions/distinct": distinct,
+    }
+
+
+def _learner(draws: Draws) -> dict[str, Numbers]:
+    """Figures of the optimizer; now and then a step is slow."""
+    moved = 1 - np.exp(-(draws.at + 1) / draws.between(5, 150))
+    drift = draws.between(0.002, 0.1) * moved
+    largest = np.log(draws.between(0.1, 8) * moved**0.5) + draws.noise(draws.between(0.7, 1.8), 0.4)
+    slow = np.where(draws.rng.random(draws.steps) < 0.01, draws.between(1, 3), 1.0)
+    seconds = draws.between(3, 400) * np.exp(draws.noise(0.2, 0.5)) * slow
+    fall = draws.rise(0.0, -draws.between(0.0, 1.2)) + draws.noise(draws.between(0.05, 0.35), 0.5)
+    gradients = draws.rise(0.0, draws.between(-0.7, 0.7)) + draws.noise(
+        draws.between(0.15, 0.6), 0.4, heavy=True
+    )
+    return {
+        "loss": draws.noise(0.01),
+        "ratio_mean": np.exp(draws.noise(10 ** draws.between(-4, -1.5), heavy=True)),
+        "kl_mean": (drift + 1e-4) * np.exp(draws.noise(draws.between(0.2, 0.9), 0.4)),
+        "kl_max": np.exp(largest),
+        "entropy_mean": draws.between(0.05, 1.0) * np.exp(fall),
+        "grad_norm": 10 ** draws.between(-2, 0) * np.exp(gradients),
+        "mismatch_kl": 10 ** draws.between(-7, -3.2) * np.exp(draws.noise(0.4, 0.3)),
+        "bad_steps": (draws.rng.random(draws.steps) < 0.005).astype(float),
+        "seconds/rollout": 0.6 * seconds,
+        "seconds/learn": 0.4 * seconds,
+    }
+
+
+def _sampled(draws: Draws, skill: Numbers) -> dict[str, Numbers]:
+    """What is read from stored debates, some of each look."""
+    looked = np.zeros(draws.steps, bool)
+    looked[np.linspace(0, draws.steps - 1, min(LOOKS, draws.steps)).astype(int)] = True
+    debates = 20
+    seats = sigmoid(draws.rng.normal(0, 0.5, 3)[:, None] + np.stack([draws.noise(0.1, 0.9)] * 3))
+    praise = draws.rise(low := draws.between(0.65, 0.9), low + draws.between(-0.05, 0.12))
+    placed = sigmoid(draws.between(-0.6, 0.6) + draws.noise(0.2, 0.95))
+    votes = 5 * debates
+    spoken = draws.rise(level := -draws.between(0.05, 1.5), level * draws.between(0.5, 1.2))
+    right = sigmoid((skill + 0.8) / (1 + PROBLEM_SPREAD**2 / 2.9) ** 0.5)
+    values = {
+        "sample/first/votes": np.full(draws.steps, float(votes)),
+        "sample/first/wins": votes * draws.share(placed, votes),
+        "sample/winner_peer": praise + draws.noise(0.2 / debates**0.5),
+        "sample/winner_right": draws.share(right, debates // 2),
+        "sample/repeated": draws.share(np.full(draws.steps, draws.between(0, 0.02)), debates * 9),
+        "sample/empty": draws.share(np.full(draws.steps, draws.between(0, 0.02)), debates * 9),
+        "sample/logprob": spoken * np.exp(draws.noise(0.08, 0.5)),
+    }
+    for seat in range(3):
+        values[f"sample/seat_{seat}/votes"] = np.full(draws.steps, float(votes * 2 // 3))
+        values[f"sample/seat_{seat}/wins"] = votes * 2 // 3 * draws.share(seats[seat], votes * 2 // 3)
+    return {name: np.where(looked, column, np.nan) for name, column in values.items()}
+
+
+def _evaluations(draws: Draws, skill: Numbers) -> dict[str, Numbers]:
+    """Held-out accuracy every 20 or 50 steps on 100 to 300 problems, a little below training."""
+    every, problems = (20, 50)[int(draws.rng.integers(2))], int(draws.rng.integers(100, 301))
+    values: dict[str, Numbers] = {}
+    hard = draws.rng.normal(0, PROBLEM_SPREAD, (1, problems))
+    gap = draws.rise(0.0, draws.between(0.0, 0.2))
+    for name, bonus in (("eval/direct/sample", 0.0), ("eval/debate/winner", draws.between(0.2, 1.2))):
+        chance = sigmoid((skill + bonus - gap)[:, None] + hard)
+        graded = (draws.rng.random(chance.shape) < chance).astype(float)
+        mean, reach = graded.mean(axis=1), 1.97 * graded.std(axis=1) / problems**0.5
+        done = (draws.at + 1) % every == 0
+        for end, column in (("", mean), ("/low", mean - reach), ("/high", mean + reach)):
+            values[name + end] = np.where(done, column, np.nan)
+    return values

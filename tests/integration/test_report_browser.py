@@ -1,0 +1,186 @@
+"""The report's page in a real browser: light, dark and print, with hostile names; skips without Chromium."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from debate import DebateConfig
+from debate.personas import PERSONAS
+from envs import load_environment
+from learner.grading import grade_debate
+from reports.document import Chart, Document, Section, Series
+from reports.reading import judge_run
+from reports.rendering import Links, as_html
+from reports.simulation import Judges, made_solutions
+from reports.simulation.replaying import replay_solutions
+from reports.whole import whole_report
+from rewards import RewardConfig, score_debate
+from transcripts import Record, RewardNumbers, write_step
+
+playwright = pytest.importorskip("playwright.sync_api")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+
+EVIL = (
+    "<script>window.evil=1</script>",
+    '"><img src=http://203.0.113.1/x onerror=window.evil=1>',
+    "</text></svg><iframe src=javascript:window.evil=1></iframe>$\\frac{1}{2}$\u202e",
+)
+
+
+def hostile_run(folder: Path) -> str:
+    """Write a run whose personas, problems, levels and sources are markup."""
+    personas = tuple(replace(one, name=name) for one, name in zip(PERSONAS, EVIL, strict=False))
+    config = DebateConfig(num_agents=3, num_rounds=2, personas=personas, order="per_viewer")
+    environment, solved = load_environment("gsm8k"), made_solutions(24, seed=1)
+    solved = [
+        replace(one, problem=replace(one.problem, id=f"{evil}{n}", level=evil, source=f"/{evil}"))
+        for n, (one, evil) in enumerate(zip(solved, EVIL * 8, strict=True))
+    ]
+    for step in range(3):
+        records = []
+        for debate in replay_solutions(solved, Judges(0.8), config, environment, seed=step):
+            correct = grade_debate(environment, debate)
+            numbers = RewardNumbers.of(score_debate(debate, correct, RewardConfig()))
+            records.append(Record(debate, step, debate.problem.id, correct, numbers))
+        write_step(folder / "transcripts", step, records, tokens=False)
+    return str(folder)
+
+
+def drawn() -> Section:
+    """A section of every kind of chart, long names among them."""
+    steps = tuple(float(step) for step in range(300))
+    curve = Series("a curve", steps, steps, tuple(x - 9 for x in steps), tuple(x + 9 for x in steps))
+    bars = Series(EVIL[0], (0.0, 1.0), (0.2, None), (0.1, None), (0.4, None))
+    return Section(
+        "drawn",
+        "Drawn",
+        (
+            Chart("many", "Many", "step", "a long label", (curve, replace(curve, label="b" * 80))),
+            Chart("names", "Names", "x", "y", (bars,), "bars", ticks=("n" * 90, EVIL[1])),
+            Chart("standing", "Standing", "x", "y", (bars, replace(bars, label="c")), "bars"),
+        ),
+    )
+
+
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("page")
+    judged = judge_run(hostile_run(folder / "run"))
+    report: Document = whole_report([judged, replace(judged, run="b")], more=[drawn()])
+    (folder / "report.html").write_text(as_html(report), encoding="utf-8")
+    (folder / "linked.html").write_text(as_html(report, Links("http://127.0.0.1:1")), encoding="utf-8")
+    return folder / "report.html"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as started:
+        found = started.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def open_page(browser, page_file):
+    """Return open(colour scheme, width) -> (page, what it asked for, what it complained of)."""
+    opened = []
+
+    def call(scheme="light", width=1280, name="report.html"):
+        page = browser.new_page(color_scheme=scheme, viewport={"width": width, "height": 900})
+        opened.append(page)
+        asked, said = [], []
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.goto(page_file.with_name(name).as_uri())
+        return page, asked, said
+
+    yield call
+    for page in opened:
+        page.close()
+
+
+@pytest.mark.parametrize("name", ["report.html", "linked.html"])
+def test_nothing_is_loaded_or_run(open_page, page_file, name):
+    page, asked, said = open_page(name=name)
+    assert asked == [page_file.with_name(name).as_uri()]
+    assert said == []
+    assert page.evaluate("window.evil === undefined")
+    assert page.locator("script, iframe, img, object, embed, form").count() == 0
+    for name in EVIL[:2]:
+        assert page.get_by_text(name).count() > 0  # shown as it was written
+    page.locator("details").evaluate_all("all => all.forEach(one => one.open = true)")
+    assert page.evaluate("window.evil === undefined")
+
+
+@pytest.mark.parametrize(("scheme", "name"), [("light", "report.html"), ("dark", "linked.html")])
+def test_no_serious_finding_of_axe(open_page, scheme, name):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    page, *_ = open_page(scheme, name=name)
+    page.locator("details").evaluate_all("all => all.forEach(one => one.open = true)")
+    found = axe.Axe().run(page).response["violations"]
+    grave = [one for one in found if one["impact"] in ("serious", "critical")]
+    assert [(one["id"], one["nodes"][0]["html"]) for one in grave] == []
+
+
+@pytest.mark.parametrize("width", [390, 800, 1280])
+def test_the_page_is_no_wider_than_the_window(open_page, width):
+    page, *_ = open_page(width=width)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def overflowing(page) -> list[str]:
+    """Return the texts of charts that stick out of their chart."""
+    return page.locator("figure svg").evaluate_all(
+        """all => all.flatMap(svg => {
+            const box = svg.getBoundingClientRect();
+            return [...svg.querySelectorAll("text")].filter(text => {
+                const own = text.getBoundingClientRect();
+                return own.left < box.left - 2 || own.right > box.right + 2 || own.top < box.top - 2
+                    || own.bottom > box.bottom + 2;
+            }).map(text => text.textContent);
+        })"""
+    )
+
+
+def test_charts_are_whole_on_the_screen(open_page):
+    page, *_ = open_page()
+    assert page.locator("figure svg").count() > 10
+    assert overflowing(page) == []
+
+
+def test_it_prints(open_page):
+    page, *_ = open_page(width=700)  # about A4 less its margins
+    page.emulate_media(media="print")
+    assert overflowing(page) == []
+    charts = page.locator("figure svg").evaluate_all(
+        "all => all.map(one => one.getBoundingClientRect()).map(box => [box.right, box.height])"
+    )
+    assert max(right for right, _ in charts) <= 700
+    assert max(height for _, height in charts) < 960  # each fits on a page, so that none is cut
+    shown = page.locator("details.folded table").evaluate_all("all => all.map(one => one.checkVisibility())")
+    assert shown
+    assert all(shown)
+    assert page.locator("nav").is_hidden()
+    printed = page.pdf(prefer_css_page_size=True)
+    assert printed.startswith(b"%PDF")
+    assert printed.count(b"/Type /Page\n") > 3
+
+
+def test_contents_and_commands_by_keyboard(open_page):
+    page, *_ = open_page()
+    targets = page.locator("nav a").evaluate_all("all => all.map(one => one.getAttribute('href'))")
+    assert len(targets) == len(set(targets)) > 10
+    assert all(page.locator(f"[id='{target[1:]}']").count() == 1 for target in targets)
+    summary = page.locator("td details.behind > summary").first
+    summary.focus()
+    page.keyboard.press("Enter")
+    command = page.locator("td details.behind[open] code").first
+    assert command.is_visible()
+    assert command.inner_text().startswith("debate inspect ")
