@@ -13,7 +13,7 @@ from reports.document import Behind
 from reports.training.curves import Curves, joined
 from reports.training.debates import WORST, Sample, figures_of_index, read_sample
 from reports.training.detectors import Reading, readings
-from reports.training.reading import parsed, read_config, read_json, read_metrics
+from reports.training.reading import finite, parsed, read_config, read_json, read_metrics
 from transcripts import RunStore, TranscriptError
 
 EVALUATIONS = 200
@@ -49,6 +49,8 @@ class Run:
     def setting(self, key: str, kind: type = object) -> Any:
         """Return a setting of this kind (float takes whole numbers too); None where there is none."""
         value = self.settings.get(key)
+        if type(value) is int and abs(value) > 1 << 53:  # no count of ours, and too large for a float
+            return None
         if kind is float and type(value) is int:
             return value
         return value if isinstance(value, kind) and (kind is object or not isinstance(value, bool)) else None
@@ -125,9 +127,10 @@ def _take(found: dict[str, dict[str, tuple[float, float, float]]], row: Any, fol
     if not isinstance(row, dict):
         return
     cells = cast("dict[str, Any]", row)
-    numbers = [cells.get(key) for key in ("value", "low", "high")]
-    if not all(type(number) in (int, float) for number in numbers) or not isinstance(cells.get("name"), str):
+    found_numbers = [cells.get(key) for key in ("value", "low", "high")]
+    numbers = [finite(one) if type(one) in (int, float) else None for one in found_numbers]
+    if None in numbers or not isinstance(cells.get("name"), str):
         return
     label = f"{folder} ({cells['evaluation']})" if isinstance(cells.get("evaluation"), str) else folder
-    value, low, high = (float(number) for number in numbers if number is not None)
+    value, low, high = (number for number in numbers if number is not None)
     found.setdefault(label, {})[cells["name"]] = (value, low, high)

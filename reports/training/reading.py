@@ -70,7 +70,7 @@ class _Table:
                 if type(value) not in (int, float, type(None)):
                     wrong = wrong or f"{name} is no number but {_short(value)}"
                     continue
-                value = _finite(value)
+                value = finite(value)
                 if value is None:
                     self.broken.setdefault(name, []).append(step)
                     continue
@@ -96,7 +96,8 @@ class _Table:
         return np.concatenate([column, np.full(len(self.steps) - len(column), nan)])
 
 
-def _finite(value: float | None) -> float | None:
+def finite(value: float | None) -> float | None:
+    """Return a number that was read; None where it is none, infinite or too large."""
     try:
         number = float(value) if value is not None else nan
     except OverflowError:

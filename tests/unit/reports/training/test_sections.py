@@ -191,3 +191,17 @@ def test_outputs_of_a_policy_that_never_changes_are_no_further_apart_late(traced
     assert (same.apart, same.before, same.moved, same.problems) == (0.0, 0.0, False, 6)
     run.sample.texts = {f"p{n}": [(step, f"words {step > 7}") for step in range(14)] for n in range(6)}
     assert changed_outputs(run).moved
+
+
+@pytest.mark.parametrize("value", ['"x"', "nan", "-1", "true", "[[1]]", "9" * 400, "1979-05-27"])
+def test_settings_of_any_kind_make_a_report(whole, value):
+    keys = ["train.steps", "train.debates_per_problem", "debate.num_agents", "train.keep_best", "learner.lr"]
+    keys += ["learner.beta", "learner.adam_eps", "held_out.every", "rewards.truth_weight", "model.lora_rank"]
+    (whole / "config.toml").write_text("".join(f"{key} = {value}\n" for key in keys))
+    lines = [{"step": n, "eval/direct/sample": 10.0**300, "correct": -(10.0**300) * n} for n in range(20)]
+    (whole / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    figures = [{"name": "direct/sample", "value": 1, "low": 0, "high": 10**400}, {"name": [], "value": 1}, 7]
+    (whole / "evaluations/a").mkdir(parents=True)
+    (whole / "evaluations/a/figures.json").write_text(json.dumps(figures))
+    for link in links(training_sections([whole, whole])):
+        assert link is None or compile_filter(link.filter)
