@@ -79,7 +79,7 @@ def served(run: Path) -> Iterator[str]:
     server = server_for(make_app(run))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [socket]})
     thread.start()
-    yield "http://127.0.0.1:{}".format(socket.getsockname()[1])
+    yield f"http://127.0.0.1:{socket.getsockname()[1]}"
     server.should_exit = True
     thread.join()
 
