@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +18,8 @@ from rich.text import Text
 from transcripts import compile_filter
 
 if TYPE_CHECKING:
-    from reports.document import Section
+    from reports.document import Document, Section
+    from reports.figure import Figure
     from reports.judgment import Judged
 
 FILES: tuple[str, ...] = ("report.html", "report.md", "report.json")
@@ -63,7 +64,7 @@ def run_report(names: Sequence[str], asked: Asked, simulated: Simulated | None =
     compile_filter(asked.filter)  # says what is wrong before anything is read or written
     links = Links(asked.inspector)
     if simulated is not None:
-        names, asked = [str(_simulate(names, asked, simulated))], Asked(asked.filter, None, *_rest(asked))
+        names, asked = [str(_simulate(names, asked, simulated))], replace(asked, out=None)
     if not names:
         raise ValueError("name the folder of a run, or say --example")
     folder = Path(asked.out or (Path(names[0]) / "report" if len(names) == 1 else "report"))
@@ -76,12 +77,8 @@ def run_report(names: Sequence[str], asked: Asked, simulated: Simulated | None =
     write_files(folder, dict(zip(FILES, texts, strict=True)))
     if asked.json_path is not None:
         Path(asked.json_path).write_text(facts, encoding="utf-8")
-    _show(runs, Console())
+    _show(runs, document, Console())
     print(f"Report: {folder / FILES[0]} ({', '.join(FILES[1:])} beside it)")
-
-
-def _rest(asked: Asked) -> tuple[str | None, str]:
-    return asked.json_path, asked.inspector
 
 
 def _simulate(names: Sequence[str], asked: Asked, simulated: Simulated) -> Path:
@@ -164,9 +161,8 @@ def _refuse_no_folder(path: str | None) -> None:
         raise ValueError(f"--json {path}: cannot be written; name a file in a folder that exists")
 
 
-def _show(runs: Sequence[Judged], console: Console) -> None:
-    """Print the main figures, a column for each run."""
-    from reports.judgment import judgment_lead
+def _show(runs: Sequence[Judged], document: Document, console: Console) -> None:
+    """Print the main figures, a column for each run, and what to be warned of."""
     from reports.rendering.links import printable
 
     if not console.is_terminal:
@@ -180,17 +176,14 @@ def _show(runs: Sequence[Judged], console: Console) -> None:
         table.add_row(name, *(Text(_told(figures[name])) for figures in found))
     console.print(table)
     plain = Console(markup=False, highlight=False, soft_wrap=True)
-    for judged in runs:
-        for paragraph in judgment_lead(judged):
-            if paragraph.tone in ("warn", "bad"):
-                plain.print(printable(f"Note: {paragraph.text}"))
+    for paragraph in document.lead:
+        if paragraph.tone in ("warn", "bad"):
+            plain.print(printable(f"Note: {paragraph.text}"))
 
 
-def _told(figure: object) -> str:
-    from reports.figure import Figure
+def _told(figure: Figure) -> str:
     from reports.judgment.told import bounds_of, interval, number
 
-    assert isinstance(figure, Figure)
     if figure.estimate is None:
         return "none"
     text = number(figure.estimate.value, signed=bounds_of(figure.name)[0] < 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from reports.document import Document, Section
+from reports.document import Document, Paragraph, Section
 from reports.judgment import (
     Judged,
     comparison_section,
@@ -17,12 +17,13 @@ from reports.simulation import read_setting
 
 
 def whole_report(runs: Sequence[Judged], *, more: Sequence[Section] = ()) -> Document:
-    """Return the report of one run or several; ``more`` sections come last."""
+    """Return the report of one run or several; ``more`` sections come last, and the first is of findings."""
     several = len(runs) > 1
     sections: list[Section] = [comparison_section(runs)] if several else []
     for place, judged in enumerate(runs, start=1):
         sections += _sections(judged, f"run-{place}-" if several else "")
     lead = tuple(paragraph for judged in runs for paragraph in judgment_lead(judged))
+    lead += tuple(part for section in more[:1] for part in section.parts if isinstance(part, Paragraph))
     title = f"{len(runs)} runs" if several else runs[0].run
     return Document(f"Report on {title}", lead, (*sections, *more))
 
