@@ -11,20 +11,25 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import quote
 
+from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
 from inspector.terminal.app import Inspector
 from inspector.web.app import make_app
+from inspector.web.guard import Door
 from inspector.web.serving import listen, server_for
+from inspector.web.site import Site
 from transcripts import RunStore
 
 HERE = Path(__file__).parent
-SHOWN = "flip:WC votes:>0 missing:0 malformed:0"
-"""The debate that is shown: the last in which an agent found the right answer."""
+SHOWN = "judge:1 cycle:yes flip:WC"
+"""The debates that are listed; the first of them is opened."""
+COLOURS = 256
 CHROMIUM = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
 
@@ -34,12 +39,12 @@ def main() -> None:
     arguments.add_argument("run", type=Path, help="the folder of a run, as the quick-start makes it")
     run = arguments.parse_args().run.resolve()
     with RunStore.open(run) as store:
-        [debate] = store.debates(SHOWN, newest=True, limit=1)
-    terminal = asyncio.run(in_terminal(run, debate.id))
+        [debate] = store.debates(SHOWN, limit=1)
+    terminal = asyncio.run(in_terminal(run))
     with TemporaryDirectory() as folder, browser() as page, served(run) as address:
         base = f"{address}/run/{quote(run.name)}"
         browser_pages = {
-            "debates": f"{base}/debates?filter={quote('winner:wrong')}",
+            "debates": f"{base}/debates?filter={quote(SHOWN)}",
             "debate": f"{base}/debate/{debate.id}",
             "votes": f"{base}/debate/{debate.id}/graph",
             "why": f"{base}/debate/{debate.id}/why?turn=1.1",
@@ -50,17 +55,22 @@ def main() -> None:
             path = Path(folder, f"{name}.html")
             path.write_text(f"<body style='margin:0'>{svg}</body>", encoding="utf-8")
             page.goto(path.as_uri())
-            page.locator("svg").first.screenshot(path=HERE / f"terminal_{name}.png")
-        report = [sys.executable, "-m", "commands.main", "report", str(run), "--out", folder]
-        subprocess.run(report, check=True, stdout=subprocess.DEVNULL)
-        take(page, Path(folder, "report.html").as_uri(), "report.png", height=1600)
+            keep(page.locator("svg").first.screenshot(), f"terminal_{name}.png")
+        report = [sys.executable, "-m", "commands.main", "report", run.name, "--out", folder]
+        subprocess.run(report, check=True, stdout=subprocess.DEVNULL, cwd=run.parent)
+        take(page, Path(folder, "report.html").as_uri(), "report.png", height=1400)
 
 
 def take(page: Page, url: str, name: str, height: int = 900) -> None:
     """Take a picture of what a page shows first."""
     page.set_viewport_size({"width": 1280, "height": height})
     page.goto(url)
-    page.screenshot(path=HERE / name)
+    keep(page.screenshot(), name)
+
+
+def keep(picture: bytes, name: str) -> None:
+    """Write a picture in few colours, which take a third of the room."""
+    Image.open(BytesIO(picture)).convert("RGB").quantize(COLOURS, Image.Quantize.FASTOCTREE).save(HERE / name, optimize=True)
 
 
 @contextmanager
@@ -75,18 +85,21 @@ def browser() -> Iterator[Page]:
 @contextmanager
 def served(run: Path) -> Iterator[str]:
     """Serve the inspector's pages of a run, and give their address."""
-    socket = listen("127.0.0.1", 0)
-    server = server_for(make_app(run))
+    socket, site = listen("127.0.0.1", 0), Site(run)
+    server = server_for(make_app(site, Door.of("127.0.0.1")))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [socket]})
     thread.start()
-    yield f"http://127.0.0.1:{socket.getsockname()[1]}"
-    server.should_exit = True
-    thread.join()
+    try:
+        yield f"http://127.0.0.1:{socket.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
+        site.close()
 
 
-async def in_terminal(run: Path, debate: str) -> dict[str, str]:
+async def in_terminal(run: Path) -> dict[str, str]:
     """Return screens of the terminal application as SVG, without fonts from elsewhere."""
-    app = Inspector(run, filter=f"id:{debate}", every_s=None)
+    app = Inspector(run, filter=SHOWN, every_s=None)
     async with app.run_test(size=(100, 30)) as pilot:
 
         async def press(*keys: str) -> str:
@@ -96,7 +109,7 @@ async def in_terminal(run: Path, debate: str) -> dict[str, str]:
                 await pilot.pause()
             return re.sub(r"@font-face \{.*?\}", "", app.export_screenshot(), flags=re.DOTALL)
 
-        return {"debates": await press("enter"), "debate": await press("enter"), "votes": await press("v")}
+        return {"debates": await press("home"), "votes": await press("enter", "v")}
 
 
 if __name__ == "__main__":
