@@ -194,7 +194,10 @@ def test_held_out_falls_while_training_gains(make_curves):
     evals = {f"eval/direct/sample{end}": column for end, column in columns.items()}
     trained = list(np.linspace(0.55, 0.7, 201))
     curves = make_curves(correct=trained, **{name.replace("/", "__"): c for name, c in evals.items()})
-    assert fired("held_out", curves).step == 160  # apart at 120 and at 160
+    alarm = fired("held_out", curves)
+    assert alarm.step == 160  # apart at 120 and at 160
+    # the curve that fell names its own best step, counted from 1 as all that is written for people
+    assert alarm.why.startswith("eval/direct/sample was best at step 21, where the curves part, and fell")
     flat = make_curves(correct=[0.6] * 201, **{name.replace("/", "__"): c for name, c in evals.items()})
     assert fired("held_out", flat) is None
 
