@@ -71,15 +71,21 @@ def _add_row(means: _Means, row: DebateRow) -> None:
     means.add("votes/valid", step, facts.votes)
     means.add("votes/tie", step, facts.ties)
     means.add("judge/accuracy", step, facts.judge)
-    means.add("debates/agreement", step, facts.agreement)
-    if facts.agreement is not None and facts.correct_last is not None:
-        means.add("debates/wrong_consensus", step, float(facts.agreement == 1 and facts.correct_last == 0))
+    if facts.agents > 1:  # one alone agrees with itself
+        _add_agreement(means, row)
     means.add("debates/malformed", step, float(facts.malformed > 0))
     means.add("debates/truncated", step, float(facts.truncated > 0))
     means.add("debates/tokens", step, facts.tokens)
     streams = zip(STREAMS, (facts.truth, facts.peer, facts.judging, facts.format), strict=True)
     for stream, value in streams:
         means.add(f"reward/{stream}/mean", step, value)
+
+
+def _add_agreement(means: _Means, row: DebateRow) -> None:
+    facts, step = row.facts, row.step
+    means.add("debates/agreement", step, facts.agreement)
+    if facts.agreement is not None and facts.correct_last is not None:
+        means.add("debates/wrong_consensus", step, float(facts.agreement == 1 and facts.correct_last == 0))
 
 
 @dataclass(slots=True)

@@ -153,6 +153,16 @@ def test_status_by_the_last_line(whole):
     assert status(run, now=1130.0 + 700) == "stopped"
 
 
+def test_one_agent_alone_is_no_consensus(tmp_path):
+    protocol = DebateConfig(num_agents=1, num_rounds=1)
+    policy = scripted_debaters({"p": Answers("4", ("5",))}, solve=(0.0,), judge=1.0)
+    debates = run_debates([Problem("p", "What is 3 + 1?", "4")] * 4, policy, protocol, seed=0)
+    write_step(tmp_path / "transcripts", 0, [Record(debate, 0, "p", ((False,),)) for debate in debates])
+    curves = load_run(tmp_path).curves
+    assert curves.of("correct")[1].tolist() == [0.0]
+    assert not {"debates/agreement", "debates/wrong_consensus"} & curves.values.keys()
+
+
 def test_the_lift_without_metrics_is_that_of_the_winners_own_round(tmp_path):
     """Without a ballot the last votes are on the first of two rounds; in the second all are right."""
     protocol = DebateConfig(num_agents=3, num_rounds=2, final_ballot=False)
