@@ -66,7 +66,8 @@ def _three(
 
 def _groups(study: Study, decidable: NDArray[np.bool_]) -> Iterator[Group]:
     table, names = study.pairs, study.names
-    yield from _labelled("persona", names.personas.texts, table["persona"][decidable], "persona")
+    # "persona:" finds debates in which one took part, whether or not it was its vote
+    yield from _labelled("persona", names.personas.texts, table["persona"][decidable], None)
     yield from _numbered("round", table["round"][decidable])
     yield from _numbered("seat", table["seat"][decidable])
     yield from _lengths(table["length"][decidable], table["first"][decidable])
@@ -76,11 +77,14 @@ def _groups(study: Study, decidable: NDArray[np.bool_]) -> Iterator[Group]:
     yield from _subjects(names.sources.texts, study.of_debate("source", table)[decidable])
 
 
-def _labelled(kind: str, texts: list[str], codes: NDArray[np.signedinteger], field: str) -> Iterator[Group]:
+def _labelled(
+    kind: str, texts: list[str], codes: NDArray[np.signedinteger], field: str | None
+) -> Iterator[Group]:
     counts = np.bincount(codes, minlength=len(texts))
     for code in sorted(np.argsort(-counts, kind="stable")[:MOST_LABELS].tolist(), key=texts.__getitem__):
         if counts[code] and texts[code]:
-            yield kind, texts[code], codes == code, f"{field}:{quoted(texts[code])} {DECIDED}"
+            where = f"{field}:{quoted(texts[code])} {DECIDED}" if field else None
+            yield kind, texts[code], codes == code, where
 
 
 def _subjects(sources: list[str], codes: NDArray[np.signedinteger]) -> Iterator[Group]:

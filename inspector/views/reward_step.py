@@ -53,9 +53,9 @@ class Step:
 
 def pay_again(store: RunStore, scheme: Scheme, step: int) -> Step:
     """Return a step paid again; TranscriptError or ValueError where its debates do not allow that."""
-    means, before = _means_before(store, scheme, step) if scheme.remembers else ({}, "")
     debates = list(_read(store, step, step))
     paid = pay_step(debates, scheme)
+    means, before = _means_before(store, scheme, paid, step) if scheme.remembers else ({}, "")
     found = replay_step(paid, scheme, dict(means or {}))
     sides = scheme.advantages.judge.key == "pair"
     return Step(
@@ -78,10 +78,13 @@ def _read(store: RunStore, first: int, last: int) -> Iterator[StoredDebate]:
         yield stored_debate(id, data)
 
 
-def _means_before(store: RunStore, scheme: Scheme, step: int) -> tuple[dict[str, float] | None, str]:
+def _means_before(
+    store: RunStore, scheme: Scheme, paid: Paid, step: int
+) -> tuple[dict[str, float] | None, str]:
     """Return the running means before a step, and from which steps; None where they are too far to go for.
 
-    Means forget: from two starts, 0 and 1, the same means come where the steps gone through are enough.
+    Means forget: from two starts, 0 and 1, the same means come where the steps gone through are enough. A
+    mean that ``paid``, the step itself, needs and that none of these steps moved is not known either.
     """
     if step == 0:
         return {}, "no step before: the running means begin at 0"
@@ -90,11 +93,13 @@ def _means_before(store: RunStore, scheme: Scheme, step: int) -> tuple[dict[str,
         return None, f"the step before has more than {MOST_BEFORE} debates"
     ends: tuple[_Means, _Means] = _Means(0.0), _Means(0.0 if first == 0 else 1.0)
     for _, of_step in groupby(_read(store, first, step - 1), key=lambda one: one.step):
-        paid = pay_step(list(of_step), scheme)
+        earlier = pay_step(list(of_step), scheme)
         for means in ends[: 1 if first == 0 else 2]:
-            replay_step(paid, scheme, means)
-    if first > 0 and any(abs(mean - ends[1][key]) > FORGOTTEN for key, mean in ends[0].items()):
-        return None, f"the running means reach back further than {MOST_BEFORE} debates"
+            replay_step(earlier, scheme, means)
+    if first > 0:
+        replay_step(paid, scheme, needed := dict(ends[0]))
+        if any(key not in ends[0] or abs(ends[0][key] - ends[1][key]) > FORGOTTEN for key in needed):
+            return None, f"the running means reach back further than {MOST_BEFORE} debates"
     told = f"running means from the {count} debates of steps {first} to {step - 1}"
     return dict(ends[0]), told
 

@@ -30,12 +30,13 @@ def _row(name: str, value: float, found: Estimate | None) -> tuple[Cell, ...]:
     first = Cell(name), Cell(number(value, signed=signed), value)
     if found is None:
         return *first, *(Cell("none") for _ in COLUMNS[2:])
-    inside = found.low <= value <= found.high
+    reach, inside = interval(name, found), found.low <= value <= found.high
+    verdict = Cell("yes" if inside else "no", inside, tone="good" if inside else "warn")
     return (
         *first,
         Cell(number(found.value, signed=signed), found.value),
-        Cell(interval(name, found)),
-        Cell("yes" if inside else "no", inside, tone="good" if inside else "warn"),
+        Cell(reach),
+        Cell("none") if reach == "none" else verdict,
         Cell(f"{found.n:,}", found.n),
         Cell(f"{found.clusters:,}", found.clusters),
     )

@@ -24,7 +24,7 @@ from reports.training.outputs import changed_outputs
 
 def base_accuracy(run: Run) -> Answer:
     """Q1: what the model could do before training."""
-    before = [f for name, f in run.evaluations.items() if "@start" in name or "warm_start" in name]
+    before = [figures for label, figures in run.evaluations.items() if label.endswith("@start)")]
     found = [figures["direct/sample"] for figures in before if "direct/sample" in figures]
     if found:
         value, low, high = min(found, key=lambda one: one[2] - one[1])
@@ -109,7 +109,7 @@ def gradients(run: Run) -> Answer:
     silent = late(run, "advantage/zero_variance_share/truth")
     known: list[Word] = [word for word in words if word != "unknown"]
     best = worst(*known)
-    if best == "bad" and "good" in known:
+    if best == "bad" and "good" in known and not any((spreads[s] or 0.0) > 5 for s in ("truth", "peer")):
         best = "warn"
     text = told(
         *((f"spread of {s}", value) for s, value in spreads.items()),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from math import isfinite
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -62,26 +63,29 @@ def figures_of_index(store: RunStore) -> tuple[Curves, int]:
 
 def _add_row(means: _Means, row: DebateRow) -> None:
     facts, step = row.facts, row.step
-    means.add("debates/n", step, 1.0)
     means.add("correct", step, facts.correct)
     means.add("correct/round_0", step, facts.correct_first)
     means.add(f"correct/round_{max(0, facts.rounds - 1)}", step, facts.correct_last)
     if row.winner in ("right", "wrong"):
         means.add("winner/correct", step, float(row.winner == "right"))
-        if facts.correct_last is not None:
-            means.add("winner/lift", step, (row.winner == "right") - facts.correct_last)
     means.add("votes/valid", step, facts.votes)
     means.add("votes/tie", step, facts.ties)
     means.add("judge/accuracy", step, facts.judge)
-    means.add("debates/agreement", step, facts.agreement)
-    if facts.agreement is not None and facts.correct_last is not None:
-        means.add("debates/wrong_consensus", step, float(facts.agreement == 1 and facts.correct_last == 0))
+    if facts.agents > 1:  # one alone agrees with itself
+        _add_agreement(means, row)
     means.add("debates/malformed", step, float(facts.malformed > 0))
     means.add("debates/truncated", step, float(facts.truncated > 0))
     means.add("debates/tokens", step, facts.tokens)
     streams = zip(STREAMS, (facts.truth, facts.peer, facts.judging, facts.format), strict=True)
     for stream, value in streams:
         means.add(f"reward/{stream}/mean", step, value)
+
+
+def _add_agreement(means: _Means, row: DebateRow) -> None:
+    facts, step = row.facts, row.step
+    means.add("debates/agreement", step, facts.agreement)
+    if facts.agreement is not None and facts.correct_last is not None:
+        means.add("debates/wrong_consensus", step, float(facts.agreement == 1 and facts.correct_last == 0))
 
 
 @dataclass(slots=True)
@@ -161,6 +165,9 @@ def _add_winner(means: _Means, view: View, step: int) -> None:
     if view.winner is None or view.judged_round is None:
         return
     grade, praise = view.grade((view.winner, view.judged_round)), view.peer[view.winner][view.judged_round]
+    grades = [view.grade((agent, view.judged_round)) for agent in range(view.agents)]
+    if grade >= 0:  # the index does not know of which round the winner is
+        means.add("winner/lift", step, grade - fmean(one for one in grades if one >= 0))
     if grade >= 0 and praise is not None:
         means.add("sample/winner_peer", step, (1.0 + praise) / 2)
         means.add("sample/winner_right", step, float(grade))

@@ -12,7 +12,6 @@ from reports.training.loading import Run
 from reports.training.phases import NO_COLLAPSE
 from reports.training.questions import QUESTIONS
 from reports.training.rates import ANY, RUNS, STEPS, told_rate
-from reports.training.truth_alarms import HELD_OUT, parting_step
 
 TONES: dict[str, Tone] = {"alarm": "bad", "quiet": "good"}
 
@@ -101,10 +100,6 @@ def _sentence(reading: Reading, run: Run) -> str:
     text += (
         f"{written(alarm.value)}, threshold {written(alarm.threshold)}). Proposed: {reading.detector.fix}."
     )
-    if reading.detector.name == "held_out":
-        steps = [parting_step(run.curves, name, alarm.step) for name in HELD_OUT]
-        known = [step for step in steps if step is not None]
-        text += f" The curves part at step {min(known) + 1}." if known else ""
     return text
 
 

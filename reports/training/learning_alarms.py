@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from reports.training.alarms import BASE, Alarm, earliest, first, held
+from reports.training.alarms import BASE, Alarm, after, earliest, first, held
 from reports.training.curves import Curves, Numbers, trailing_median
 
 RATIO, RATIO_NEAR = 2.0, 1.25
@@ -36,7 +36,7 @@ def entropy(curves: Curves) -> Alarm | None:
         return None
     base = max(float(np.median(values[:BASE])), 1e-12)
     level, steps = trailing_median(values, 5) / base, steps[4:]
-    late = np.arange(len(level)) >= BASE - 4
+    late = after(BASE + 4, len(level), 5)
     before = np.concatenate([np.full(min(20, len(level)), np.inf), level[:-20]])
     fast = np.isfinite(before) & (level < ENTROPY_FAST * before)
     return earliest(
@@ -54,7 +54,8 @@ def logprob(curves: Curves) -> Alarm | None:
     if not len(values):
         return None
     threshold = 2 * min(0.0, float(np.median(values[:3]))) - LOGPROB
-    return first(steps, values < threshold, values, threshold, "the log-probability of what is said crashed")
+    crashed = (values < threshold) & after(2, len(values))
+    return first(steps, crashed, values, threshold, "the log-probability of what is said crashed")
 
 
 def gradient(curves: Curves) -> Alarm | None:

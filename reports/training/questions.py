@@ -52,8 +52,8 @@ QUESTIONS = (
     Question(
         "Q5",
         "Is there a signal to learn from?",
-        "spread of truth and peer rewards .1 to 5, gradient above 0, groups without variance below .6 "
-        "(bad above .95)",
+        "spread of truth and peer rewards .1 to 5 (bad above, and where neither has any), gradient above 0, "
+        "groups without variance below .6 (bad above .95)",
         f"{SOURCE}, 2.1 (peer means are 0 by construction, so spreads are judged)",
         "reward.peer:none",
         gradients,

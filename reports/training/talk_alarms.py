@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from reports.training.alarms import BASE, Alarm, earliest, first, held
+from reports.training.alarms import BASE, Alarm, after, earliest, first, held
 from reports.training.curves import Curves, Numbers, trailing_mean, trailing_median
 
 REPEATED, EMPTY = 0.2, 0.2
@@ -28,7 +28,8 @@ def length(curves: Curves) -> Alarm | None:
     alarms: list[Alarm | None] = []
     if len(values) >= BASE:
         level = trailing_median(values, 5) / max(float(np.median(values[:BASE])), 1e-12)
-        alarms.append(first(steps[4:], level < LENGTH_LOW, level, LENGTH_LOW, "replies became very short"))
+        short = (level < LENGTH_LOW) & after(BASE, len(level), 5)
+        alarms.append(first(steps[4:], short, level, LENGTH_LOW, "replies became very short"))
     at, cut = curves.of("truncated")
     level = trailing_median(cut, 5)
     alarms.append(first(at[4:], level > CUT_OFF, level, CUT_OFF, "half of the replies are cut off"))

@@ -90,15 +90,10 @@ def _parted(curves: Curves, name: str) -> Alarm | None:
         apart = high[place] < low[best] and trained[place] >= trained[best] + GAIN
         below = below + 1 if apart else 0
         if below == 2:
-            why = f"{name} was best at step {steps[best]} and fell while training accuracy rose"
+            where = f"at step {steps[best] + 1}, where the curves part"
+            why = f"{name} was best {where}, and fell while training accuracy rose"
             return Alarm(int(steps[place]), float(values[place]), float(low[best]), why)
     return None
-
-
-def parting_step(curves: Curves, name: str, until: int) -> int | None:
-    """Return the step of the best evaluation so far: where the curves part."""
-    steps, values = curves.until(until).of(name)
-    return int(steps[int(np.argmax(values))]) if len(values) else None
 
 
 def format_only(curves: Curves) -> Alarm | None:

@@ -364,6 +364,17 @@ def test_running_means_come_from_the_steps_before(tmp_path, monkeypatch):
     assert found.streams[1].centre.value == 0.5
 
 
+def test_a_running_mean_that_no_step_within_reach_moved_is_not_known(tmp_path, monkeypatch):
+    config = configured(size=1, advantages={"truth": {"baseline": "rae", "scale": "none"}, "ema_decay": 0.5})
+    write(tmp_path, config, [[held(())], [held((), gold=None)], [held(())]])
+    assert explained(tmp_path, config, "2.0", A).streams[1].centre.value == 0.5
+    monkeypatch.setattr("inspector.views.reward_step.MOST_BEFORE", 1)
+    found = explained(tmp_path, config, "2.0", A)  # step 1, of a problem without an answer, tells nothing
+    assert found.streams[1].centre.value is None
+    assert found.streams[1].centre.source.endswith("the running means reach back further than 1 debates")
+    assert (found.total.generator.stored, found.total.generator.matches) == (0.25, None)
+
+
 OUTCOMES = st.sampled_from(["left", "right", "tie"])
 CAST = st.lists(
     st.tuples(st.integers(0, 3), st.sampled_from([A, B, C, D]), st.sampled_from([A, B, C, D]), OUTCOMES),

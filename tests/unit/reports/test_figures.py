@@ -96,6 +96,7 @@ def test_groups_have_their_own_pairs_and_filters(found):
     assert found["judge/accuracy/level/Level 2"].estimate is None
     assert found["judge/accuracy/subject/algebra"].filter == 'source:"MATH/algebra" judge:>=0'
     assert found["judge/accuracy/step/0..10"].filter == "step:0..10 judge:>=0"
+    assert found["judge/accuracy/persona/Solver"].filter is None  # no words for whose vote it is
 
 
 def test_no_debates_have_no_figures_and_no_error():

@@ -152,3 +152,10 @@ def test_what_was_put_in(make_debate):
     inside = column(table, "in the interval")
     assert [inside[name].value for name in ("judge/accuracy", "judge/ties")] == [True, False]
     assert inside["swaps/primacy"].text == "none"
+
+
+def test_where_there_is_no_interval_nothing_is_in_it(make_debate):
+    found = judged(votes(make_debate, [True, False] * 4, ["p0"] * 8))  # one problem
+    [table] = simulation_section(found, {"judge/accuracy": 0.9}).parts
+    assert column(table, "95% interval")["judge/accuracy"].text == "none"
+    assert column(table, "in the interval")["judge/accuracy"].text == "none"

@@ -106,6 +106,14 @@ def test_repeated_text_needs_two_of_three_looks(make_curves):
     assert fired("repetition", make_curves(sample__repeated=[0.0, 0.9, 0.0, 0.0, 0.9])) is None
 
 
+def test_what_grows_from_low_first_values_is_no_collapse(make_curves):
+    """The median of the first values is known only after them: no earlier step is compared with it."""
+    longer = [10.0] * 5 + [1000.0] * 30
+    assert fired("length", make_curves(tokens__completion=longer)) is None
+    better = (-8.0, -1.1, -1.0, -0.9)
+    assert fired("logprob", make_curves(sample__logprob=better)) is None
+
+
 def test_lengths(make_curves):
     assert fired("length", make_curves(tokens__completion=[300.0] * 10 + [1.0] * 3)).step == 12
     assert fired("length", make_curves(truncated=[0.6] * 5)).step == 4
@@ -186,7 +194,10 @@ def test_held_out_falls_while_training_gains(make_curves):
     evals = {f"eval/direct/sample{end}": column for end, column in columns.items()}
     trained = list(np.linspace(0.55, 0.7, 201))
     curves = make_curves(correct=trained, **{name.replace("/", "__"): c for name, c in evals.items()})
-    assert fired("held_out", curves).step == 160  # apart at 120 and at 160
+    alarm = fired("held_out", curves)
+    assert alarm.step == 160  # apart at 120 and at 160
+    # the curve that fell names its own best step, counted from 1 as all that is written for people
+    assert alarm.why.startswith("eval/direct/sample was best at step 21, where the curves part, and fell")
     flat = make_curves(correct=[0.6] * 201, **{name.replace("/", "__"): c for name, c in evals.items()})
     assert fired("held_out", flat) is None
 

@@ -50,6 +50,18 @@ def test_an_alarm_needs_nothing_that_comes_after_it(name, seed, speed):
         assert DETECTORS[name].detect(curves.until(alarm.step - 1)) is None
 
 
+@pytest.mark.parametrize("name", ["entropy", "length", "logprob", "gradient", "wrong_consensus"])
+@given(st.lists(st.sampled_from([0.01, 0.1, 1.0, 10.0, 1000.0]), min_size=1, max_size=30))
+@settings(max_examples=100, deadline=None)
+def test_an_alarm_at_the_beginning_needs_nothing_that_comes_after_it(name, values):
+    sign = -1 if name == "logprob" else 1
+    figures = {DETECTORS[name].reads[0]: sign * np.array(values)}
+    curves = Curves(np.arange(len(values)), figures)
+    alarm = DETECTORS[name].detect(curves)
+    if alarm is not None:
+        assert DETECTORS[name].detect(curves.until(alarm.step)) == alarm
+
+
 @pytest.mark.parametrize("name", DETECTORS)
 @given(st.integers(30, 120))
 @settings(max_examples=3, deadline=None)

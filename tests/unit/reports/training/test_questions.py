@@ -38,6 +38,8 @@ def test_an_evaluation_before_training_comes_first(run_of):
     run = run_of(correct__round_0=[0.5] * 5)
     run.evaluations = {"x (run@start)": {"direct/sample": (0.001, 0.0, 0.01)}}
     assert answer("Q1", run).word == "bad"
+    run.evaluations = {"x (runs/warm_start_2@7)": {"direct/sample": (0.001, 0.0, 0.01)}}  # after step 7
+    assert answer("Q1", run).word == "good"
 
 
 @pytest.mark.parametrize(
@@ -85,7 +87,7 @@ def test_votes_are_against_truth_only_where_ties_cannot_explain_it(run_of):
         (0.4, 0.7, 1.0, "good"),
         (0.4, 0.0, 1.0, "warn"),
         (0.0, 0.0, 1.0, "bad"),
-        (0.4, 6.0, 1.0, "warn"),
+        (0.4, 6.0, 1.0, "bad"),
         (0.4, 0.7, 0.0, "bad"),
     ],
 )

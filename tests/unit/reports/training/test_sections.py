@@ -8,6 +8,10 @@ import shutil
 import numpy as np
 import pytest
 
+from debate import DebateConfig, Problem, run_debates
+from debate.policies.scripted import Answers, scripted_debaters
+from debate.types import TurnId
+from reports import judgment_figures
 from reports.document import Chart, Paragraph, Table
 from reports.training import training_sections
 from reports.training.changes import change
@@ -17,7 +21,8 @@ from reports.training.loading import load_run
 from reports.training.outputs import changed_outputs
 from reports.training.phases import status, verdict
 from reports.training.settings import risky, settings_section
-from transcripts import compile_filter
+from rewards import RewardConfig, score_debate
+from transcripts import Record, RewardNumbers, compile_filter, write_step
 
 
 def parts(sections, kind):
@@ -146,6 +151,32 @@ def test_status_by_the_last_line(whole):
     run.settings = dict(run.settings) | {"train.steps": 100}
     assert status(run, now=1130.0 + 500) == "still going"
     assert status(run, now=1130.0 + 700) == "stopped"
+
+
+def test_one_agent_alone_is_no_consensus(tmp_path):
+    protocol = DebateConfig(num_agents=1, num_rounds=1)
+    policy = scripted_debaters({"p": Answers("4", ("5",))}, solve=(0.0,), judge=1.0)
+    debates = run_debates([Problem("p", "What is 3 + 1?", "4")] * 4, policy, protocol, seed=0)
+    write_step(tmp_path / "transcripts", 0, [Record(debate, 0, "p", ((False,),)) for debate in debates])
+    curves = load_run(tmp_path).curves
+    assert curves.of("correct")[1].tolist() == [0.0]
+    assert not {"debates/agreement", "debates/wrong_consensus"} & curves.values.keys()
+
+
+def test_the_lift_without_metrics_is_that_of_the_winners_own_round(tmp_path):
+    """Without a ballot the last votes are on the first of two rounds; in the second all are right."""
+    protocol = DebateConfig(num_agents=3, num_rounds=2, final_ballot=False)
+    problem = Problem("p", "What is 3 + 1?", "4")
+    policy = scripted_debaters({"p": Answers("4", ("5", "6"))}, solve=(0.5,) * 3, judge=0.9)
+    records = []
+    for debate in run_debates([problem] * 20, policy, protocol, seed=0):
+        correct = tuple((debate.turn(TurnId(agent, 0)).parsed.answer == "4", True) for agent in range(3))
+        rewards = score_debate(debate, correct, RewardConfig())
+        records.append(Record(debate, 0, "p", correct, RewardNumbers.of(rewards)))
+    write_step(tmp_path / "transcripts", 0, records)
+    [found] = [one for one in judgment_figures(records) if one.name == "winner/lift"]
+    assert found.estimate.value > 0
+    assert load_run(tmp_path).curves.of("winner/lift")[1].tolist() == [pytest.approx(found.estimate.value)]
 
 
 def test_damaged_debates_are_left_out_and_told(whole, traced):
