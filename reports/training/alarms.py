@@ -31,7 +31,7 @@ Detect = Callable[[Curves], Alarm | None]
 class Detector:
     """One detector; ``detect`` looks at no later step than the one it names.
 
-    ``reads``: the figures that it needs, one of each inner tuple at least. ``least``: values below which it
+    ``reads``: the figures that it needs, one of them at least. ``least``: values below which it
     cannot fire. ``filter``: the debates to open, with ``{step}`` for the step of the alarm.
     """
 

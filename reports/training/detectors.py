@@ -71,7 +71,7 @@ DETECTORS: dict[str, Detector] = {
             "kl",
             "median of 5 of `kl_mean` over .5; or `kl_max` over 1000 in 4 of 5 steps, or over 100 "
             "(median) in the first 3",
-            f"{RLVR}: 'exploded' at 0.3; maxima of 100 (padding), 2685 and 9748",
+            f"{RLVR}: maxima of 100 (padding), 2685 and 9748; its 0.3, called exploded, healthy runs reach",
             ("kl_mean", "kl_max"),
             3,
             learning_alarms.kl,

@@ -61,12 +61,15 @@ class Run:
         return len(self.curves.steps)
 
 
+NO_METRICS = "no metrics.jsonl: figures are means over the stored debates, not over votes and turns"
+
+
 def load_run(path: Path, name: str = "") -> Run:
     """Return what there is of a run; what is missing, damaged or foreign becomes a note. Changes nothing."""
     notes: list[str] = []
     metrics = path / "metrics.jsonl"
     curves, wrong = read_metrics(metrics) if metrics.is_file() else (_none(), [])
-    notes += wrong or ([] if len(curves.steps) else ["no metrics.jsonl: figures are from the stored debates"])
+    notes += wrong or ([] if len(curves.steps) else [NO_METRICS])
     settings, wrong = read_config(path / "config.toml")
     notes += wrong
     run = Run(path, name or path.name, curves, settings, read_json(path / "run.json"), notes=notes)

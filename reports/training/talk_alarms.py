@@ -61,11 +61,8 @@ def no_exploration(curves: Curves) -> Alarm | None:
     right = np.nan_to_num(curves.dense("correct"), nan=0.0) > SOLVED
     threshold = 1.5 / curves.group if curves.group and curves.group > 1 else DISTINCT
     same = np.nan_to_num(curves.dense("completions/distinct"), nan=1.0)
-    silent = [
-        np.nan_to_num(curves.dense(f"advantage/zero_variance_share/{stream}"), nan=0.0)
-        for stream in ("peer", "truth")
-    ]
-    least = np.minimum(*silent)
+    silent = [curves.dense(f"advantage/zero_variance_share/{stream}") for stream in ("peer", "truth")]
+    least = np.nan_to_num(np.fmin(*silent), nan=0.0)  # a stream that is not there has no variance either
     return earliest(
         first(
             curves.steps,

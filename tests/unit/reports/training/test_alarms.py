@@ -222,3 +222,10 @@ def test_too_few_steps_and_no_data_are_told(make_curves):
 def test_held_counts_only_the_last_places():
     assert held(np.array([1, 1, 0, 0, 0, 1, 1], bool), 2, 3).tolist() == [False, True, *[False] * 4, True]
     assert held(np.zeros(0, bool), 1, 3).tolist() == []
+
+
+def test_without_votes_truth_alone_tells_of_no_variance(make_curves):
+    truth = {"advantage/zero_variance_share/truth": [0.5, *[1.0] * 5]}
+    assert fired("no_exploration", make_curves(**truth)).step == 5
+    both = truth | {"advantage/zero_variance_share/peer": [0.0] * 6}
+    assert fired("no_exploration", make_curves(**both)) is None

@@ -17,7 +17,7 @@ from reports.training import training_sections
 from reports.training.changes import change
 from reports.training.distributions import histogram, ranges
 from reports.training.finals import less
-from reports.training.loading import load_run
+from reports.training.loading import NO_METRICS, load_run
 from reports.training.outputs import changed_outputs
 from reports.training.phases import status, verdict
 from reports.training.settings import risky, settings_section
@@ -83,7 +83,7 @@ def test_every_filter_is_one_and_every_link_is_to_the_run(whole):
 def test_transcripts_alone_make_a_report_that_says_what_is_missing(traced):
     sections = training_sections([traced])
     told = [part.text for section in sections for part in section.parts if isinstance(part, Paragraph)]
-    assert "traced: no metrics.jsonl: figures are from the stored debates" in told
+    assert f"traced: {NO_METRICS}" in told
     assert "traced: no config.toml: settings are not known" in told
     run = load_run(traced)
     assert (run.debates, run.steps, run.sample.debates) == (14 * 8, 14, 14 * 8)
