@@ -309,7 +309,7 @@ def run() -> None:
     except (ValueError, OSError, ImportError) as error:
         if os.environ.get("DEBATE_TRACEBACK"):
             raise
-        _end(one_line(error), WRONG)
+        _end(_told(error), WRONG)
     except Ended as ended:
         _end(ended.line, int(str(ended.code)))
     except KeyboardInterrupt:
@@ -318,6 +318,16 @@ def run() -> None:
         if ended.code == INTERRUPTED:
             _end(STOPPED, INTERRUPTED)
         raise
+
+
+def _told(error: ValueError | OSError | ImportError) -> str:
+    """Return what is wrong in one line; of a filter also the filter, with a caret under the character."""
+    if isinstance(error, ValueError):
+        from transcripts import FilterError
+
+        if isinstance(error, FilterError):
+            return str(error)
+    return one_line(error)
 
 
 def _terminate(*_: object) -> NoReturn:
