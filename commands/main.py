@@ -209,7 +209,8 @@ def inspect(
         typer.Argument(
             metavar="[ACTION] [ARGS]",
             help="ls [FILTER], show ID..., grep WORDS [FILTER], stats [FILTER], why ID, "
-            "same PROBLEM [ID ID], fixture ID FILE, or replays [NAME [ID]]; ls if not given.",
+            "same PROBLEM [ID ID], fixture ID FILE, or replays [NAME [ID]]. Without one: an application that "
+            "fills the terminal, or ls where there is none.",
         ),
     ] = None,
     filter: Annotated[
@@ -243,7 +244,7 @@ def inspect(
         typer.Option(metavar="FILE", help="Write what is found as one HTML file, 200 without --limit."),
     ] = None,
 ) -> None:
-    """Look at a run's debates: find, list, show, search and count them."""
+    """Look at a run's debates: in the terminal, in lines (ls, show, ...), or with --web in a browser."""
     from commands.inspect import Asked, run_inspect
     from commands.inspect_pages import Pages
 

@@ -74,7 +74,7 @@ def _replay(
     steps: tuple[int, int | None],
     folder: Path | None,
 ) -> tuple[Summary, int]:
-    """Go through the debates, write them where a folder is given; return the figures and the damaged lines."""
+    """Go through the debates, write them where a folder is given; return figures and damaged lines."""
     from learner.replay.files import write_debates
     from learner.replay.running import no_collections, replay_run
     from learner.replay.summary import Summary, counted
