@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from textwrap import wrap
 from typing import ClassVar
 
 from rich.text import Text
@@ -70,7 +71,8 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ("columns", COLUMNS),
     ("fields of filters (OR, - and parentheses join them)", tuple(filter_fields())),
 )
-KEY = 18
+KEY, ABOUT = 18, 60
+"""Cells of a key, and of a line of what it does, so that 80 columns hold both."""
 
 
 class Help(Face):
@@ -100,7 +102,13 @@ def help_lines() -> Sequence[Text]:
     for place, keys in KEYS:
         lines += [
             heading(place),
-            *(line((f"{key:<{KEY - 1}} ", STRONG), (about, FAINT)) for key, about in keys),
+            *(row for key, about in keys for row in _rows(key, about)),
             line(""),
         ]
     return lines
+
+
+def _rows(key: str, about: str) -> Iterator[Text]:
+    """Yield a key and what it does, which goes on under its own beginning."""
+    for place, part in enumerate(wrap(about, ABOUT)):
+        yield line((f"{'' if place else key:<{KEY - 1}} ", STRONG), (part, FAINT))

@@ -28,7 +28,7 @@ SHORTCUTS = (
     (("g s",), "steps"),
     (("g l",), "debates"),
     (("r", "g r"), "replays"),
-    (("g d",), "the debate, from one of its views:"),
+    (("g d",), "the debate itself, from one of its views"),
     (("v", "g v"), "votes"),
     (("w", "g w"), "why this reward"),
     (("a", "g a"), "answers"),
