@@ -209,7 +209,8 @@ def inspect(
         typer.Argument(
             metavar="[ACTION] [ARGS]",
             help="ls [FILTER], show ID..., grep WORDS [FILTER], stats [FILTER], why ID, "
-            "same PROBLEM [ID ID], fixture ID FILE, or replays [NAME [ID]]; ls if not given.",
+            "same PROBLEM [ID ID], fixture ID FILE, or replays [NAME [ID]]. Without one: an application that "
+            "fills the terminal, or ls where there is none.",
         ),
     ] = None,
     filter: Annotated[
@@ -243,7 +244,7 @@ def inspect(
         typer.Option(metavar="FILE", help="Write what is found as one HTML file, 200 without --limit."),
     ] = None,
 ) -> None:
-    """Look at a run's debates: find, list, show, search and count them."""
+    """Look at a run's debates: in the terminal, in lines (ls, show, ...), or with --web in a browser."""
     from commands.inspect import Asked, run_inspect
     from commands.inspect_pages import Pages
 
@@ -309,7 +310,7 @@ def run() -> None:
     except (ValueError, OSError, ImportError) as error:
         if os.environ.get("DEBATE_TRACEBACK"):
             raise
-        _end(one_line(error), WRONG)
+        _end(_told(error), WRONG)
     except Ended as ended:
         _end(ended.line, int(str(ended.code)))
     except KeyboardInterrupt:
@@ -318,6 +319,16 @@ def run() -> None:
         if ended.code == INTERRUPTED:
             _end(STOPPED, INTERRUPTED)
         raise
+
+
+def _told(error: ValueError | OSError | ImportError) -> str:
+    """Return what is wrong in one line; of a filter also the filter, with a caret under the character."""
+    if isinstance(error, ValueError):
+        from transcripts import FilterError
+
+        if isinstance(error, FilterError):
+            return str(error)
+    return one_line(error)
 
 
 def _terminate(*_: object) -> NoReturn:

@@ -256,6 +256,8 @@ def _next_commands(family: str, folder: Path) -> str:
     return "\n".join(
         (
             "Try next:",
+            f"  {debate} inspect {folder}",
+            f"  {debate} report {folder}",
             f'  {debate} play {folder} "{problem}"',
             f"  {debate} quickstart --family {other}",
             f"  {debate} quickstart rewards.truth_weight=0 advantages.lambda_judge=0 run.dir=runs/peer-only",

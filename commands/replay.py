@@ -18,7 +18,7 @@ from learner.recipes import ConfigError, parse_override
 from transcripts import RunStore, compile_filter
 
 if TYPE_CHECKING:
-    from learner.replay import Scheme
+    from learner.replay import Scheme, Summary
 
 MAY_CHANGE = ("rewards", "advantages")
 DIFFERS = 1
@@ -52,13 +52,16 @@ def run_replay(name: str, asked: Asked, overrides: Sequence[str]) -> None:
     keep = own != other or asked.out is not None
     if keep:
         refuse_another(folder, question)
-    facts = _replay(run, (own, other), asked, (first, last), folder if keep else None)
-    facts = {"schema": SCHEMA, "overrides": list(overrides), "asked": question, **facts}
+    summary, damage = _replay(run, (own, other), asked, (first, last), folder if keep else None)
+    facts = {"schema": SCHEMA, "overrides": list(overrides), "asked": question}
+    facts |= {"damaged_lines": damage, **summary.facts()}
     if keep:
-        write_facts(folder, facts)
-        print(f"Every debate: {folder / 'debates.jsonl'}")
+        write_facts(folder, facts)  # before a reader that goes away can end the command
     if asked.json_path is not None:
         Path(asked.json_path).write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+    show(Console(), str(run), summary, damage=damage, only_check=own == other)
+    if keep:
+        print(f"Every debate: {folder / 'debates.jsonl'}")
     if facts["differ"]:
         told = f"{facts['differ']} of {facts['checked']} debates"
         raise Ended(f"{run}: what is stored is not what its own scheme gives in {told}", DIFFERS)
@@ -70,8 +73,8 @@ def _replay(
     asked: Asked,
     steps: tuple[int, int | None],
     folder: Path | None,
-) -> dict[str, object]:
-    """Go through the debates, write them where a folder is given, and return the figures."""
+) -> tuple[Summary, int]:
+    """Go through the debates, write them where a folder is given; return figures and damaged lines."""
     from learner.replay.files import write_debates
     from learner.replay.running import no_collections, replay_run
     from learner.replay.summary import Summary, counted
@@ -95,8 +98,7 @@ def _replay(
             write_debates(folder, changes)
         else:
             _exhaust(changes)
-    show(Console(), str(run), summary, damage=damage, only_check=own == other)
-    return {"damaged_lines": damage, **summary.facts()}
+    return summary, damage
 
 
 def _exhaust(values: Iterable[object]) -> None:

@@ -18,7 +18,7 @@ from rich.text import Text
 from transcripts import compile_filter
 
 if TYPE_CHECKING:
-    from reports.document import Document, Section
+    from reports.document import Section
     from reports.figure import Figure
     from reports.judgment import Judged
 
@@ -71,13 +71,14 @@ def run_report(names: Sequence[str], asked: Asked, simulated: Simulated | None =
     refuse_foreign(folder)
     _refuse_no_folder(asked.json_path)
     runs = [_judge(name, asked.filter) for name in names]
-    document = whole_report(runs, more=_training(names))
+    training = _training(names)
+    document = whole_report(runs, more=training)
     facts = as_json(document, runs)
     texts = as_html(document, links), as_markdown(document, links), facts
     write_files(folder, dict(zip(FILES, texts, strict=True)))
     if asked.json_path is not None:
         Path(asked.json_path).write_text(facts, encoding="utf-8")
-    _show(runs, document, Console())
+    _show(runs, training[:1], Console())
     print(f"Report: {folder / FILES[0]} ({', '.join(FILES[1:])} beside it)")
 
 
@@ -161,8 +162,10 @@ def _refuse_no_folder(path: str | None) -> None:
         raise ValueError(f"--json {path}: cannot be written; name a file in a folder that exists")
 
 
-def _show(runs: Sequence[Judged], document: Document, console: Console) -> None:
-    """Print the main figures, a column for each run, and what to be warned of."""
+def _show(runs: Sequence[Judged], verdicts: Sequence[Section], console: Console) -> None:
+    """Print the main figures, a column for each run, what to be warned of, and how training went."""
+    from reports.document import Paragraph
+    from reports.judgment import judgment_lead
     from reports.rendering.links import printable
 
     if not console.is_terminal:
@@ -176,9 +179,14 @@ def _show(runs: Sequence[Judged], document: Document, console: Console) -> None:
         table.add_row(name, *(Text(_told(figures[name])) for figures in found))
     console.print(table)
     plain = Console(markup=False, highlight=False, soft_wrap=True)
-    for paragraph in document.lead:
-        if paragraph.tone in ("warn", "bad"):
-            plain.print(printable(f"Note: {paragraph.text}"))
+    for judged in runs:
+        of = f"{judged.run}: " if len(runs) > 1 else ""
+        for paragraph in judgment_lead(judged):
+            if paragraph.tone in ("warn", "bad"):
+                plain.print(printable(f"Note: {of}{paragraph.text}"))
+    for part in (part for section in verdicts for part in section.parts):
+        if isinstance(part, Paragraph):
+            plain.print(printable(f"Training: {part.text}"))
 
 
 def _told(figure: Figure) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from shlex import quote
 
 from rich.console import Console
 
@@ -28,3 +29,5 @@ def run_train(name: str, overrides: Sequence[str]) -> None:
     say(f"  metrics      {session.folder.metrics}")
     say(f"  transcripts  {session.folder.transcripts}")
     say(f"  checkpoints  {session.folder.checkpoints}")
+    folder = quote(str(session.folder.path))
+    say(f"  look         debate inspect {folder}; debate report {folder}")

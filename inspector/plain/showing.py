@@ -57,7 +57,8 @@ def _lines(view: DebateView, record: Record, paper: Paper, *, raw: bool) -> Iter
 
 def _head(view: DebateView, paper: Paper) -> Iterator[str]:
     problem = view.problem
-    facts = [part for part in (problem.source, problem.level, problem.kind) if part]
+    level = f"level {problem.level}" if problem.level.isdecimal() else problem.level
+    facts = [part for part in (problem.source, level, problem.kind) if part]
     yield paper.paint(f"debate {view.id}: {safe(problem.id)}", "bold") + safe(f" ({', '.join(facts)})")
     size = f"{view.agents} agents, {view.rounds} rounds"
     yield f"{size}, seed {view.seed}, policy version {view.policy_version}"
@@ -79,7 +80,8 @@ def seat(view: DebateView, turn: TurnId) -> str:
 
 
 def _turn(turn: TurnView, view: DebateView, paper: Paper, *, raw: bool) -> Iterator[str]:
-    who = f"-- {safe(turn.handle)}, agent {turn.id.agent + 1}, {safe(turn.persona)}"
+    where = f"(turn {turn.id.agent}.{turn.id.round})"  # as `why --turn` takes it
+    who = f"-- {safe(turn.handle)}, agent {turn.id.agent + 1}, {safe(turn.persona)} {where}"
     answer = "" if turn.answer is None else f": {safe(turn.answer)}"
     yield paper.paint(who, "cyan") + (f", {paper.grade(turn.correct)}{answer}" if not turn.ballot else "")
     if turn.shown:

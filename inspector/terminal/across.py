@@ -77,7 +77,7 @@ class AcrossFace(Face):
     """The other debates on the problem of one."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("o", "open", show=False)]
-    keys = "Enter what differs from = (where you came from)  o open  Esc back  ? all keys"
+    keys = "Enter what differs from = (where you came from)  o open  Esc back  ? help"
 
     def __init__(self, debate: Debate) -> None:
         super().__init__()

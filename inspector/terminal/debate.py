@@ -52,7 +52,7 @@ class DebateFace(Face):
     #main { width: 3fr; }
     #halves.-wide #side { display: block; }
     """
-    keys = "arrows turn  v votes  w why  p parse  n/N match  Esc back  ? all keys"
+    keys = "arrows turn  v votes  w why  p parse  n/N match  Esc back  ? help"
 
     def __init__(self, opened: Opened, id: str, matches: Matches) -> None:
         super().__init__()

@@ -27,7 +27,7 @@ COLUMNS = (
     Column("judge", 5, need=1),
     Column("votes", 5, need=3),
     Column("bad", 3, need=4),
-    Column("signs", 11, need=5, left=True),
+    Column("flags", 11, need=5, left=True),
     Column("question", 12, need=6, rest=True),
 )
 
@@ -88,7 +88,7 @@ class Debates(Face):
         Binding("o", "order", show=False),
         Binding("r", "replays", show=False),
     ]
-    keys = "Enter open  Esc back  / filter  o newest first  ? all keys  q quit"
+    keys = "Enter open  Esc back  / filter  o newest first  ? help  q quit"
 
     def __init__(self, opened: Opened, matches: Matches | None = None, *, ask: bool = False) -> None:
         super().__init__()

@@ -36,7 +36,7 @@ class FilterBar(Vertical):
     def compose(self) -> ComposeResult:
         """Lay out the line."""
         yield Static(
-            line(('filter, as in winner:wrong flip:CW text:"\\boxed" (docs/transcripts.md)', FAINT)),
+            line(('filter, as in winner:wrong flip:CW text:"\\boxed" (all fields: Esc, then ?)', FAINT)),
             markup=False,
         )
         yield Input(id="filter_input", highlighter=None, compact=True)

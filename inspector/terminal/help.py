@@ -1,14 +1,16 @@
-"""Every key, on one screen."""
+"""Every key, sign, column and field of filters, on one screen."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from textwrap import wrap
 from typing import ClassVar
 
 from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.widget import Widget
 
+from inspector.meanings import COLUMNS, filter_fields
 from inspector.terminal.face import Face
 from inspector.terminal.lines import Lines
 from inspector.terminal.style import FAINT, STRONG, heading, line
@@ -21,7 +23,7 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("Esc Backspace ←", "go out"),
             ("↑ ↓", "by a row, in lists also j k"),
             ("PgUp PgDn b Space", "by a page; Home End (in lists also g G) to the ends"),
-            ("? F1", "these keys"),
+            ("? F1", "this help"),
             ("q", "quit"),
         ),
     ),
@@ -31,7 +33,7 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("/", 'filter, as winner:wrong flip:CW text:"\\boxed"'),
             ("d", "in steps: all debates"),
             ("o", "in debates: newest first, or in the order of the run"),
-            ("r", "other schemes: what they would have paid"),
+            ("r", "replays: what other schemes would have paid"),
         ),
     ),
     (
@@ -46,10 +48,10 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("v", "votes by round: who beat whom, and what truth says"),
             ("w", "why this reward: from the votes to the advantage"),
             ("p", "parsing: what could not be read, and why"),
-            ("a", "adopted answers: who took one over from whom"),
+            ("a", "answers by round, and who took one over from whom"),
             ("k", "tokens with advantages, and their sums by section"),
             ("x", "the same problem in other steps, and what differs"),
-            ("r", "what other schemes would have paid"),
+            ("r", "replays: what other schemes would have paid"),
             ("i", "the problem in full, the agents, seed and version"),
             ("f", "save the debate as a fixture for tests"),
         ),
@@ -66,7 +68,11 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("•", "a debate that came while the list was open"),
         ),
     ),
+    ("columns", COLUMNS),
+    ("fields of filters (OR, - and parentheses join them)", tuple(filter_fields())),
 )
+KEY, ABOUT = 18, 60
+"""Cells of a key, and of a line of what it does, so that 80 columns hold both."""
 
 
 class Help(Face):
@@ -81,7 +87,7 @@ class Help(Face):
 
     def place(self) -> str:
         """Return the title."""
-        return "keys"
+        return "help"
 
     def on_mount(self) -> None:
         """Show the list."""
@@ -96,7 +102,13 @@ def help_lines() -> Sequence[Text]:
     for place, keys in KEYS:
         lines += [
             heading(place),
-            *(line((f"{key:<18}", STRONG), (about, FAINT)) for key, about in keys),
+            *(row for key, about in keys for row in _rows(key, about)),
             line(""),
         ]
     return lines
+
+
+def _rows(key: str, about: str) -> Iterator[Text]:
+    """Yield a key and what it does, which goes on under its own beginning."""
+    for place, part in enumerate(wrap(about, ABOUT)):
+        yield line((f"{'' if place else key:<{KEY - 1}} ", STRONG), (part, FAINT))

@@ -31,7 +31,7 @@ class Pager(Face):
 
     def told(self) -> str:
         """Return how many rows there are."""
-        return f"{self._count:,} rows" if self._count else ""
+        return f"{self._count:,} row{'' if self._count == 1 else 's'}" if self._count else ""
 
     def on_mount(self) -> None:
         """Read the text once the width is known."""

@@ -42,7 +42,7 @@ class ReplayList(Listing[ReplayName]):
 class Replays(Face):
     """The replays of one run."""
 
-    keys = "Enter open  Esc back  ? all keys  q quit"
+    keys = "Enter open  Esc back  ? help  q quit"
 
     def __init__(self, opened: Opened) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class Replays(Face):
 
     def place(self) -> str:
         """Return the run."""
-        return f"{self.opened.name} › other schemes"
+        return f"{self.opened.name} › replays"
 
     def on_mount(self) -> None:
         """Read which there are."""

@@ -43,7 +43,7 @@ class RunList(Listing[FoundRun]):
 class Runs(Face):
     """The runs found at a path."""
 
-    keys = "Enter open  ? all keys  q quit"
+    keys = "Enter open  ? help  q quit"
 
     def __init__(self, path: Path, runs: Sequence[FoundRun]) -> None:
         super().__init__()

@@ -70,7 +70,7 @@ class Steps(Face):
         Binding("d", "all", show=False),
         Binding("r", "replays", show=False),
     ]
-    keys = "Enter debates  / filter  d all debates  r other schemes  ? all keys  q quit"
+    keys = "Enter debates  / filter  d all debates  r replays  ? help  q quit"
 
     def __init__(self, opened: Opened) -> None:
         super().__init__()

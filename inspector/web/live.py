@@ -31,6 +31,7 @@ def new_debates(asked: Asked) -> Response:
         cursor=last,
         back=cursor is not None and _place(last) < _place(cursor),
         html=render("_rows.html", rows=rows, links=links) if rows else "",
+        total=store.count(links.filter) if rows else None,
     )
 
 
@@ -48,6 +49,8 @@ def new_steps(asked: Asked) -> Response:
         cursor=str(last) if rows else "",
         back=cursor is not None and last < cursor,
         html=render("_steps.html", rows=rows[:MOST], links=links),
+        total=store.count(links.filter),
+        steps=len(store.steps()),
     )
 
 

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from debate.types import TurnId
+from inspector.meanings import COLUMNS, filter_fields
 from inspector.web.addresses import Links
 from inspector.web.rendering import render
 from inspector.web.site import Found, Site, Unknown
@@ -19,19 +20,25 @@ SHORTCUTS = (
     (("j", "↓"), "next in a list"),
     (("k", "↑"), "the one before"),
     (("Enter",), "open"),
-    (("n",), "next debate of the filter"),
-    (("p",), "the one before"),
+    (("n",), "next debate of the list"),
+    (("p", "N"), "the one before"),
+    (("o",), "newest first, or oldest first"),
     (("u",), "up"),
     (("/",), "filter"),
-    (("g s", "g l", "g r"), "steps, debates, replays"),
-    (
-        ("g d", "g v", "g w", "g a", "g f", "g t", "g x"),
-        "debate, votes, why, answers, failures, tokens, across",
-    ),
+    (("g s",), "steps"),
+    (("g l",), "debates"),
+    (("r", "g r"), "replays"),
+    (("g d",), "the debate itself, from one of its views"),
+    (("v", "g v"), "votes"),
+    (("w", "g w"), "why this reward"),
+    (("a", "g a"), "answers"),
+    (("g p",), "parsing: what could not be read"),
+    (("g k",), "tokens"),
+    (("x", "g x"), "the same problem in other steps"),
     (("?",), "this help"),
 )
 
-TITLES = {"graph": "Votes", "adoption": "Answers", "parse": "Failures", "across": "Same problem"}
+TITLES = {"graph": "Votes", "adoption": "Answers", "parse": "Parsing", "across": "Same problem"}
 """What kinds of pages are called where it is not the kind's own name."""
 
 
@@ -98,6 +105,7 @@ def show(asked: Asked, kind: str, *, status: int = 200, **values: Any) -> HTMLRe
         "place": _place(asked, kind),
         "run_nav": _run_nav(links, kind) if links else (),
         "shortcuts": SHORTCUTS,
+        "meanings": (("Columns", COLUMNS), ("Fields of filters", filter_fields())),
         "live": None,
         "anchor": "",
     } | values

@@ -50,6 +50,7 @@ def environment() -> Environment:
     made.filters |= {
         "count": lambda value: f"{value:,}",
         "flags": flags,
+        "mean": mean,
         "mark": lambda word: MARKS.get(word, ""),
         "number": number,
         "seen": seen,
@@ -85,13 +86,22 @@ def asset(name: str) -> str:
 def share(value: float | None) -> str:
     """Return a share or a mean in [0, 1].
 
-    >>> share(1.0), share(2 / 3), share(None)
-    ('1', '.67', '–')
+    >>> share(1.0), share(2 / 3), share(0.0), share(None)
+    ('1.00', '.67', '.00', '–')
+    """
+    return "–" if value is None else f"{value:.2f}".removeprefix("0")
+
+
+def mean(value: float | None) -> str:
+    """Return a mean reward, in as many digits as those above and below it.
+
+    >>> mean(0.33), mean(-0.0026), mean(1e-17), mean(None)
+    ('+0.330', '−0.003', '0.000', '–')
     """
     if value is None:
         return "–"
-    text = f"{value:.2f}"
-    return {"1.00": "1", "0.00": "0"}.get(text, text.removeprefix("0") if value < 1 else text)
+    text = f"{value:+.3f}"
+    return "0.000" if text[1:] == "0.000" else text.replace("-", "−")
 
 
 def number(value: float | None, digits: int = 3) -> str:

@@ -37,8 +37,12 @@ def _mark(asked: Mapping[str, object]) -> str:
 
 
 def refuse_another(folder: Path, asked: Mapping[str, object]) -> None:
-    """Raise ValueError where a folder holds anything but a replay that asked for the same."""
-    if not folder.exists() or not any(entry.name != _FRESH for entry in folder.iterdir()):
+    """Raise ValueError where a folder holds anything but a replay that asked for the same, whole or cut off.
+
+    One that was cut off has no figures: only the name that ``replay_name`` gave it says what it asked.
+    """
+    ours = {_FRESH, DEBATES, f".{FACTS}.new"} if folder.name.endswith(f"-{_mark(asked)}") else {_FRESH}
+    if not folder.exists() or all(entry.name in ours for entry in folder.iterdir()):
         return
     held: object = None
     with suppress(OSError, ValueError):

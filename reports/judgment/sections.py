@@ -118,7 +118,7 @@ def _row(judged: Judged, figure: Figure) -> tuple[Cell, ...]:
     name, found, text = _name(figure.name), figure.estimate, meaning(figure)
     if found is None:
         nothing = (Cell(""),) * (len(COLUMNS) - 3)
-        return (Cell(name), Cell("none"), *nothing, Cell(f"No value: {figure.why}. {text}"))
+        return (Cell(name), Cell("none"), *nothing, Cell(f"{text}. No value: {figure.why}"))
     return (
         Cell(name),
         estimate_cell(figure, behind_of(judged.run, judged.filter, figure)),

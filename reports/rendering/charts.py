@@ -134,7 +134,12 @@ def _name(figure: Figure, axes: Axes, chart: Chart) -> None:
         axes.tick_params(axis="y", length=0)
     elif chart.ticks:
         axes.set_xticks(range(len(chart.ticks)), [_short(tick) for tick in chart.ticks])
+    if chart.kind == "line":
+        axes.ticklabel_format(axis="y", useOffset=False)  # "+1" in a corner is overlooked
     if not chart.ticks and all(x == int(x) for one in chart.series for x in one.x):
+        places = {x for one in chart.series for x in one.x}
+        if len(places) == 1:  # else the only step stands between tenths of a step
+            axes.set_xlim(min(places) - 1, max(places) + 1)
         whole = MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True)  # there is no half step
         axes.xaxis.set_major_locator(whole)
     for name, value in chart.rules:

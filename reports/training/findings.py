@@ -72,7 +72,8 @@ def alarms_section(runs: Sequence[Run]) -> Section:
         Paragraph(
             f"Each detector was run on {RUNS:,} simulated healthy runs of {STEPS} steps; the share of "
             f"them in which "
-            f"it fired stands beside it. In {ANY / RUNS:.1%} of them some detector fired."
+            f"it fired stands beside it. In {ANY / RUNS:.1%} of them some detector fired. Sources without an "
+            "address are unpublished notes on earlier runs."
         )
     ]
     for place, run in enumerate(runs):

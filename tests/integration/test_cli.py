@@ -147,6 +147,8 @@ def test_where_everything_is_told_in_paths_that_can_be_copied(
         "  metrics      a [red]folder[/red] of mine/metrics.jsonl",
         "  transcripts  a [red]folder[/red] of mine/transcripts",
         "  checkpoints  a [red]folder[/red] of mine/checkpoints",
+        "  look         debate inspect 'a [red]folder[/red] of mine'; "
+        "debate report 'a [red]folder[/red] of mine'",
     ]
     *estimate, line = err.splitlines()
     assert [text.split()[0] for text in estimate] == ["estimate,", "memory", "time"]

@@ -142,10 +142,20 @@ def test_keys_go_through_lists_debates_and_views(served, watched):
     page.wait_for_url("**/debate/0.1/graph")
     page.keyboard.press("n")
     page.wait_for_url("**/debate/0.2/graph")
+    page.keyboard.press("N")
+    page.wait_for_url("**/debate/0.1/graph")
+    page.keyboard.press("w")  # the terminal's keys of the views
+    page.wait_for_url("**/debate/0.1/why")
+    page.keyboard.press("v")
+    page.wait_for_url("**/debate/0.1/graph")
+    page.keyboard.press("n")
+    page.wait_for_url("**/debate/0.2/graph")
     page.keyboard.press("u")
     page.wait_for_url("**/debate/0.2")
     page.keyboard.press("?")
     assert at(page, "help").is_visible()
+    at(page, "meanings").last.locator("summary").click()
+    assert "the majorities of some round go in a circle" in at(page, "help").inner_text()
     page.keyboard.press("Escape")
     page.keyboard.press("/")
     page.keyboard.type("id:1.4 n")
@@ -196,6 +206,8 @@ def test_a_run_that_is_written_grows_on_the_page(run, watched, step_records):
             steps.wait_for_selector("#step-3")
             writer.join()
             assert at(page, "row-link").first.inner_text() == "3.5"
+            assert at(page, "count").inner_text() == "24 debates"
+            assert at(steps, "summary").inner_text() == "24 debates in 4 steps"
             page.keyboard.press("j")
             write_step(run / "transcripts", 4, step_records(4), tokens=False)
             page.locator("#live-said", has_text="6 new").wait_for()

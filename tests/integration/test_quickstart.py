@@ -36,6 +36,8 @@ def test_a_finished_one_is_only_measured_again_and_says_so(debate_command, tmp_p
     monkeypatch.chdir(tmp_path)
     brief = ["warm_start.solve_steps=1", "warm_start.debate_steps=1", "held_out.limit=4", "train.steps=1"]
     (_, first, _), (_, again, _) = (debate_command("quickstart", *brief) for _ in range(2))
+    for command in ("inspect", "report"):
+        assert f" {command} runs/quickstart-pair_sum-0\n" in first
     told = "runs/quickstart-pair_sum-0 holds this run, finished: it is only measured again; another --seed "
     assert (told in first, told in again) == (False, True)
     assert "is right more often than one agent's first answer by " in again

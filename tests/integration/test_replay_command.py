@@ -12,6 +12,7 @@ import pytest
 
 import commands
 from commands.config import load_config
+from commands.replay import Asked, run_replay
 from learner.config import Config
 from learner.train import train
 
@@ -59,6 +60,23 @@ def test_another_scheme_is_shown_and_kept(replay, folder):
     assert len(list((folder / "run" / "replays").iterdir())) == 2
 
 
+def test_what_was_found_is_kept_where_the_reader_of_the_tables_goes_away(folder, monkeypatch):
+    def closed(*_, **__):
+        raise BrokenPipeError
+
+    monkeypatch.setattr("commands.replay.show", closed)
+    kept = folder / "kept"
+    with pytest.raises(BrokenPipeError):
+        run_replay(str(folder / "run"), Asked(out=str(kept)), ["rewards.truth_weight=0.9"])
+    assert json.loads((kept / "replay.json").read_text())["debates"] == 8
+
+
+def test_a_filter_that_cannot_be_read_is_shown_with_a_caret(replay):
+    code, out, err = replay("run", "--filter", "winner:green", "rewards.truth_weight=0.1")
+    assert (code, out) == (2, "")
+    assert err.splitlines()[1:] == ["  winner:green", "         ^"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -70,7 +88,6 @@ def test_another_scheme_is_shown_and_kept(replay, folder):
         (["advantages.baseline=rae"], "unknown key 'baseline'"),
         (["--steps", "5..2"], "--steps '5..2': write A..B"),
         (["--steps", "x"], "--steps 'x': write A..B"),
-        (["--filter", "winner:green", "rewards.truth_weight=0.1"], "winner"),
         (["rewards.truth_weight=0.1", "--out", "."], "is not empty and holds no replay"),
         (["--json", "nowhere/figures.json"], "--json nowhere/figures.json: cannot be written"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -81,11 +82,21 @@ def test_several_runs_are_compared(report, example, home):
     code, out, err = report("debate-example", "other")
     assert (code, err) == (0, "")
     assert "Report: report/report.html" in out
+    assert "Note: debate-example: Winning and being right correlate" in out
     facts = json.loads((home / "report" / "report.json").read_text())
     [section] = [section for section in facts["sections"] if section["name"] == "comparison"]
     rows = {row[0]["text"]: row for row in section["parts"][0]["rows"]}
     assert rows["judge/accuracy"][3]["value"] > 0.1
     assert {figure["run"] for figure in facts["figures"]} == {"debate-example", "other"}
+
+
+def test_how_training_went_is_printed(report, example, home):
+    shutil.copytree(example, home / "trained")
+    (home / "trained" / "simulation.json").unlink()
+    code, out, _ = report("trained")
+    assert code == 0
+    assert "Training: trained: " in out
+    assert "Training: " not in report("debate-example")[1]
 
 
 def test_nothing_of_others_is_written_over(report, example, home):
@@ -137,7 +148,7 @@ def test_what_cannot_be_is_one_line(report, example, home, arguments, said):
         shard.write_text(json.dumps(line | change) + "\n")
     code, out, err = report(*arguments)
     assert (code, out) == (2, "")
-    assert err.count("\n") == 1
+    assert err.count("\n") == (3 if "winner:green" in arguments else 1)  # with a caret
     assert said in err
     assert not list((home / "empty").iterdir())
 

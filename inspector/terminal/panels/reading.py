@@ -109,9 +109,9 @@ PANELS: Final[dict[str, tuple[str, Callable[[Debate, TurnId, bool], Shown]]]] = 
     "v": ("votes", vote_panel),
     "w": ("why this reward", why_panel),
     "p": ("parsing", parse_panel),
-    "a": ("adopted answers", adoption_panel),
+    "a": ("answers", adoption_panel),
     "k": ("tokens", token_panel),
-    "r": ("other schemes", replay_panel),
+    "r": ("replays", replay_panel),
     "i": ("problem", problem_panel),
 }
 """The panels by their key: the title, and what reads their lines."""

@@ -31,6 +31,8 @@
     ArrowUp: () => items().includes(document.activeElement) && (move(-1), true),
     n: () => follow("a[rel=next]"),
     p: () => follow("a[rel=prev]"),
+    N: () => follow("a[rel=prev]"),
+    o: () => follow('[data-testid="order"]'),
     u: () => follow('a[data-key="up"]'),
     "/": () => { const box = one("#filter"); box?.focus(); box?.select(); },
     "?": () => help.showModal(),
@@ -50,6 +52,7 @@
       return;
     }
     if (event.key === "g") { going = Date.now(); return; }
+    if (/^[vwaxr]$/.test(event.key)) { if (follow(`a[data-go="${event.key}"]`)) event.preventDefault(); return; }
     const action = Object.hasOwn(actions, event.key) ? actions[event.key] : null;
     if (action && action() !== false) event.preventDefault();
   });
@@ -125,6 +128,10 @@
         return;
       }
       cursor = answer.cursor;
+      for (const name of ["total", "steps"]) {
+        const place = one(`[data-${name}]`);
+        if (place && typeof answer[name] === "number") place.textContent = answer[name].toLocaleString("en");
+      }
       html = answer.html + html;
       waiting += answer.count;
       if (!html) return;
@@ -146,7 +153,7 @@
             const found = await answer.json();
             take(found);
             goes = found.live && !found.back && !found.more;
-            if (!found.live) one(".live", bar).textContent = "finished";
+            if (!found.live) one(".live", bar).textContent = "not going on";
           }
         } catch { /* the server is away; asked again */ }
       }

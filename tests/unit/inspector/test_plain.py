@@ -119,7 +119,7 @@ def test_a_debate_is_shown_whole(circle):
         "    What is 2 + 2?",
         "right answer: 4",
         "voted winner: K7 round 2, right",
-        "-- Q2, agent 2, Advocate, wrong: 5",
+        "-- Q2, agent 2, Advocate (turn 1.0), wrong: 5",
         "   shown: K7 round 1, Q2 round 1, M4 round 1",
         '   M4: K7 > Q2, right, in a cycle   "K7 > Q2"',
         '   Q2: K7 > M4, undecidable, does not count: cast before   "M4 < K7"',

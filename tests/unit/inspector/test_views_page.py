@@ -14,7 +14,7 @@ from inspector.views.replays import DebateReplay, ReplayName, TurnChange
 from inspector.views.reward_types import Number, Why
 
 PAGE = (Path(inspector.__file__).parents[1] / "docs" / "inspector.md").read_text(encoding="utf-8")
-NAMES = set(re.findall(r"`(\w+)`", PAGE[PAGE.index("The JSON of these actions") :]))
+NAMES = set(re.findall(r"`(\w+)`", PAGE[PAGE.index("`why`, `same`, `fixture` and `replays` print JSON") :]))
 
 
 @pytest.mark.parametrize(

@@ -275,3 +275,16 @@ def test_a_replay_that_is_interrupted_leaves_what_was_there(tmp_path, run):
     assert [path.name for path in (tmp_path / "replays").iterdir()] == ["y"]
     assert [path.name for path in (tmp_path / "replays" / "y").iterdir()] == ["debates.jsonl"]
     assert (tmp_path / "replays" / "y" / "debates.jsonl").read_bytes() == before
+
+
+def test_a_replay_that_was_cut_off_is_made_again(tmp_path):
+    asked = {"filter": "winner:wrong"}
+    cut = tmp_path / replay_name(["rewards.truth_weight=0.3"], asked)
+    cut.mkdir()
+    (cut / "debates.jsonl").write_text("{}")
+    refuse_another(cut, asked)
+    with pytest.raises(ValueError, match="holds no replay"):
+        refuse_another(cut, {"filter": "winner:right"})
+    (cut / "mine.txt").write_text("kept")
+    with pytest.raises(ValueError, match="holds no replay"):
+        refuse_another(cut, asked)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from reports.document import Behind, Cell, Chart, Document, Paragraph, Section, Series, Table
 from reports.rendering import Links, as_html, as_json, as_markdown
+from reports.rendering.charts import draw
 from reports.rendering.links import printable
 from reports.rendering.markdown import escaped
 
@@ -172,3 +173,10 @@ def test_a_chart_without_any_value_is_drawn():
     bars = Chart("b", "B", "x", "y", (Series("s", (0.0,), (None,)),), "bars", ticks=("a",))
     page = Page(as_html(Document("R", (), (Section("s", "S", (empty, bars)),))))
     assert "svg" in page.tags
+
+
+def test_a_single_step_has_whole_steps_beside_it_and_no_offset_is_hidden_in_a_corner():
+    one = Chart("one", "One", "step", "y", (Series("a", (7.0,), (1.0002,)),))
+    assert re.findall(r">([0-9.]+)</text>", draw(one))[:3] == ["6", "7", "8"]
+    near = Chart("near", "Near", "step", "y", (Series("a", (1.0, 2.0), (1.0001, 1.0003)),))
+    assert "1.0002" in draw(near)

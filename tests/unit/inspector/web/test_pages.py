@@ -31,6 +31,7 @@ ATTRIBUTES = {
     "action", "aria-current", "aria-hidden", "aria-label", "aria-labelledby", "autocapitalize",
     "autocomplete", "charset", "checked", "class", "colspan", "content", "cx", "cy", "d", "data-cursor",
     "data-go", "data-insert", "data-item", "data-key", "data-live", "data-page", "data-refresh",
+    "data-steps", "data-total",
     "data-testid", "data-truth", "defer", "download", "dy", "for", "height", "hidden", "href",
     "http-equiv", "id", "lang", "max", "method", "name", "placeholder", "points", "preserveaspectratio",
     "r", "rel", "role", "scope", "spellcheck", "src", "start", "tabindex", "title", "type", "value",
@@ -251,12 +252,13 @@ def test_what_is_new_comes_after_the_cursor(run, step_records):
     write_step(run / "transcripts", 3, step_records(3), tokens=False)
     site._open["run"].refreshed = -10.0
     new = client.get(f"/run/run/live/debates?after={ids[-1]}").json()
-    assert new["count"] == 6
+    assert (new["count"], new["total"]) == (6, 24)
     assert re.findall(r'data-key="([^"]*)"', new["html"]) == [f"3.{place}" for place in reversed(range(6))]
     assert (new["cursor"], new["back"], new["live"]) == ("3.5", False, False)
     filtered = client.get(f"/run/run/live/debates?after={ids[-1]}&filter=id:3.2").json()
     assert (filtered["count"], filtered["cursor"]) == (1, "3.5")
     steps = client.get("/run/run/live/steps?after=2").json()
+    assert (steps["total"], steps["steps"]) == (24, 4)
     assert re.findall(r'data-key="([^"]*)"', steps["html"]) == ["3", "2"]
     assert steps["count"] == 1
     assert client.get("/run/run/live/debates?after=7.0").json()["back"]
