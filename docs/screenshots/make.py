@@ -70,9 +70,8 @@ def take(page: Page, url: str, name: str, height: int = 900) -> None:
 
 def keep(picture: bytes, name: str) -> None:
     """Write a picture in few colours, which take a third of the room."""
-    Image.open(BytesIO(picture)).convert("RGB").quantize(COLOURS, Image.Quantize.FASTOCTREE).save(
-        HERE / name, optimize=True
-    )
+    image = Image.open(BytesIO(picture)).convert("RGB")
+    image.quantize(COLOURS, Image.Quantize.FASTOCTREE).save(HERE / name, optimize=True)
 
 
 @contextmanager

@@ -77,13 +77,21 @@ def _winner(judged: Judged, found: dict[str, Figure]) -> Iterator[Paragraph]:
     if line.estimate is not None:
         low = bool(line.flag)
         said = "below" if low else "not below"
-        end = ": such votes pay little for truth." if low else "."
+        end = f": such votes pay little for truth{_mixed(found['winner/auc'])}" if low else "."
         told = number(line.estimate.value)
         yield Paragraph(
             f"Winning and being right correlate with r = {told}, {said} the line of {LINE}{end}",
             "warn" if low else "",
             behind_of(judged.run, judged.filter, line),
         )
+
+
+def _mixed(auc: Figure) -> str:
+    """Return what else a low correlation comes from: debates that are all right or all wrong."""
+    if auc.estimate is None:
+        return ", or nearly all answers of a debate are alike in truth."
+    chance = number(auc.estimate.value)
+    return f", or debates are alike in truth; elsewhere a right answer outscores a wrong one with {chance}."
 
 
 def _position(judged: Judged, found: dict[str, Figure]) -> Iterator[Paragraph]:
