@@ -38,6 +38,19 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
+def test_a_folder_whose_name_is_no_unicode_is_searched(run):
+    run = run.rename(run.with_name("caf\udce9"))
+    with RunStore.open(run) as store:
+        assert store.count("text:solution") == store.count() == 18
+        assert store.count("text:solution") == 18
+
+
+@pytest.mark.parametrize("id", ["0." + "9" * 40, "0." + "0" * 9 + "9" * 30, "0." + "0" * 5000])
+def test_an_id_that_no_debate_can_have_is_refused(run, id):
+    with RunStore.open(run) as store, pytest.raises(TranscriptError, match="is no debate"):
+        store.debate(id)
+
+
 def test_debates_are_listed_and_read_by_id(run, step_records):
     with RunStore.open(run) as store:
         assert ids(store, limit=3) == ["0.0", "0.1", "0.2"]
