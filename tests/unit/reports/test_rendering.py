@@ -172,3 +172,14 @@ def test_a_chart_without_any_value_is_drawn():
     bars = Chart("b", "B", "x", "y", (Series("s", (0.0,), (None,)),), "bars", ticks=("a",))
     page = Page(as_html(Document("R", (), (Section("s", "S", (empty, bars)),))))
     assert "svg" in page.tags
+
+
+@pytest.mark.parametrize("kind", ["line", "bars"])
+def test_numbers_that_no_axis_holds_are_left_out_of_the_drawing_and_stand_in_the_table(kind):
+    series = Series(
+        "s", (0.0, 1.0, 2.0, 1e308), (0.5, 1.7e308, -1e300, 0.1), *[(0.1, -1.7e308, None, 0.0)] * 2
+    )
+    chart = Chart("c", "c", "x", "y", (series,), kind, rules=(("far", 1e308),))
+    page = as_html(Document("d", (), (Section("s", "s", (chart,)),)))
+    assert "<svg" in page
+    assert "1.7e+308" in page
