@@ -15,6 +15,7 @@ from commands.errors import Ended, one_line, refuse_shadows, refuse_windows
 
 WRONG, INTERRUPTED, TERMINATED = 2, 130, 143
 STOPPED = "stopped; a run goes on from its newest checkpoint when the same command is given again"
+LOOKING = ("inspect", "replay", "report")
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -314,10 +315,10 @@ def run() -> None:
     except Ended as ended:
         _end(ended.line, int(str(ended.code)))
     except KeyboardInterrupt:
-        _end(STOPPED, INTERRUPTED)
+        _end(_stopped(), INTERRUPTED)
     except SystemExit as ended:  # an interrupted command ends so in typer, without a word
         if ended.code == INTERRUPTED:
-            _end(STOPPED, INTERRUPTED)
+            _end(_stopped(), INTERRUPTED)
         raise
 
 
@@ -332,7 +333,12 @@ def _told(error: ValueError | OSError | ImportError) -> str:
 
 
 def _terminate(*_: object) -> NoReturn:
-    raise Ended(STOPPED, TERMINATED)
+    raise Ended(_stopped(), TERMINATED)
+
+
+def _stopped() -> str:
+    """Return what a command that was stopped says; those that only look have nothing to go on with."""
+    return "stopped" if sys.argv[1:2] and sys.argv[1] in LOOKING else STOPPED
 
 
 def _end(line: str, code: int) -> NoReturn:

@@ -139,6 +139,8 @@ def refuse_foreign(folder: Path) -> None:
     for name in FILES:
         path = folder / name
         if path.is_symlink() or path.exists():
+            if path.exists() and not path.is_file():  # a pipe would be waited for
+                raise ValueError(f"{path}: is not a file; choose another --out")
             with path.open("rb") as file:
                 head = file.read(200)
             if MARK.encode() not in head:

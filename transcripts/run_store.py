@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -215,7 +216,8 @@ class RunStore:
 
     def _key(self, id: str) -> int:
         step, _, place = id.partition(".")
-        if not (step.isdecimal() and place.isdecimal()) or len(step) > 11 or int(place[:9]) >= PLACES:
+        whole = all(part.isdecimal() and len(part) < 12 for part in (step, place))
+        if not whole or int(place) >= PLACES:
             raise TranscriptError(f"{id!r} is no debate: write STEP.PLACE, counted from 0, as in 12.3")
         return key_of(int(step), int(place))
 
@@ -238,13 +240,14 @@ class RunStore:
 
     def _attach_words(self) -> None:
         """Have the full text at hand, complete unless another process is building it."""
-        attached = [name for _, name, _ in self._connection.execute("PRAGMA database_list")]
+        named = self._connection.execute("SELECT name FROM pragma_database_list")  # paths may be no UTF-8
+        attached = [name for (name,) in named]
         if "words" in attached:
             if is_complete(read_so_far(self._connection, "words"), known_shards(self._connection)):
                 return
             self._connection.execute("DETACH words")
         self.index_text()
-        self._connection.execute("ATTACH ? AS words", (str(self.folder / FULL_TEXT),))
+        self._connection.execute("ATTACH ? AS words", (os.fsencode(self.folder / FULL_TEXT),))
 
     def _rows(
         self, sql: str, values: tuple[Any, ...] = (), query: Query | None = None

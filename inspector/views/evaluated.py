@@ -58,7 +58,8 @@ def _identity(folder: Path, notes: list[str]) -> dict[str, Any]:
 
 def _warm_starts(run: Path) -> set[str]:
     try:
-        return {checksum(path / "manifest.json") for path in (run / WARM_START).iterdir()}
+        found = [path / "manifest.json" for path in (run / WARM_START).iterdir()]
+        return {checksum(path) for path in found if path.is_file()}
     except OSError:
         return set()
 

@@ -48,6 +48,7 @@ class DebateReplay:
 def debate_of(path: Path, id: str) -> DebateReplay | None:
     """Return a debate of debates.jsonl, None where it is not there; ReplayError where it is damaged."""
     try:
+        refuse_no_file(path)
         found = path.stat()
         place = _places(path, found.st_mtime_ns, found.st_size).get(id.encode())
         if place is None:
@@ -62,6 +63,12 @@ def debate_of(path: Path, id: str) -> DebateReplay | None:
     except (FieldError, LookupError, TypeError, AttributeError) as error:
         told = error if isinstance(error, FieldError) else f"{type(error).__name__}: {error}"
         raise ReplayError(f"{path}: debate {id}: {told}") from error
+
+
+def refuse_no_file(path: Path) -> None:
+    """Raise ReplayError for what is no plain file: a pipe would be waited for, a device has no end."""
+    if path.exists() and not path.is_file():
+        raise ReplayError(f"{path}: not a plain file")
 
 
 @lru_cache(maxsize=4)

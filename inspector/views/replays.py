@@ -13,6 +13,7 @@ from inspector.views.replay_debates import (
     TurnChange,
     debate_of,
     field_of,
+    refuse_no_file,
     table_of,
 )
 from learner.replay.files import DEBATES, FACTS, SCHEMA
@@ -160,6 +161,7 @@ def _folder(run: Path, name: str) -> Path:
 def _facts(path: Path) -> Mapping[str, Json]:
     """Return the figures of a replay; ReplayError for what is none, and for a newer schema."""
     try:
+        refuse_no_file(path)
         facts = parse_line(path.read_bytes())
     except OSError as error:
         raise ReplayError(f"{path}: {error.strerror}; the replay was cut off, run it again") from error

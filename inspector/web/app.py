@@ -26,10 +26,12 @@ from inspector.web import (
     views_pages,
     why_page,
 )
+from inspector.web.addresses import address
 from inspector.web.guard import Door, Guard
 from inspector.web.page import Asked, show
 from inspector.web.site import Busy, Site, Unknown
 from transcripts import FilterError, TranscriptError
+from transcripts.errors import FieldError
 
 STATIC = Path(__file__).parent / "static"
 KINDS = {"style.css": "text/css", "inspect.js": "text/javascript", "icon.svg": "image/svg+xml"}
@@ -80,6 +82,8 @@ def _answering(site: Site, view: View) -> Callable[[Request], Response]:
             return _problem(asked, 404, "Not here", str(error))
         except ReplayError as error:
             return _problem(asked, 422, "This cannot be shown", str(error))
+        except FieldError as error:  # read, and yet nothing that could be stored
+            return _problem(asked, 422, "This cannot be shown", str(error))
         except TranscriptError as error:
             status = 404 if ": no debate " in str(error) or " is no debate" in str(error) else 422
             return _problem(asked, status, "This cannot be shown", str(error))
@@ -112,7 +116,7 @@ def _failed(site: Site) -> Callable[[Request, Exception], Response]:
 
 
 def _slash(request: Request) -> Response:
-    return Response(status_code=308, headers={"Location": request.url.path + "/"})
+    return Response(status_code=308, headers={"Location": address("run", request.path_params["name"], "")})
 
 
 def static(request: Request) -> Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from base64 import b64encode
 from collections.abc import Collection, Iterator
 from contextlib import suppress
@@ -63,9 +64,9 @@ def export_html(
     path = Path(path)
     _refuse_another(path)
     rows, found = store.debates(filter, newest=newest, limit=limit), store.count(filter)
-    beside = path.with_name(f".{path.name}.new")
+    beside = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
-        with beside.open("w", encoding="utf-8") as file:
+        with beside.open("x", encoding="utf-8") as file:
             for part in _parts(store, filter, rows, found):
                 file.write(part)
         beside.replace(path)
@@ -78,6 +79,8 @@ def export_html(
 
 def _refuse_another(path: Path) -> None:
     """Raise ValueError where a file is in the way that this did not write."""
+    if path.exists() and not path.is_file():  # a pipe would be waited for
+        raise ValueError(f"{path}: is not a file; name another")
     try:
         with path.open("rb") as file:
             ours = MARK.encode() in file.read(4096)

@@ -60,7 +60,8 @@ def write_debates(folder: Path, changes: Iterable[DebateChange]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     fresh = folder / _FRESH
     try:
-        with fresh.open("wb") as file:
+        fresh.unlink(missing_ok=True)  # what was left, or a link to somebody's file
+        with fresh.open("xb") as file:
             for change in changes:
                 file.write(orjson.dumps(line_of(change), option=orjson.OPT_APPEND_NEWLINE))
         fresh.replace(folder / DEBATES)

@@ -217,7 +217,8 @@ def write_whole(path: Path, data: bytes) -> None:
     """Replace a file at once, so that a reader or a crash sees the old text or the new one."""
     fresh = path.with_name(f".{path.name}.new")
     try:
-        with fresh.open("wb") as file:
+        fresh.unlink(missing_ok=True)  # what was left, or a link to somebody's file
+        with fresh.open("xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from dataclasses import replace
 from io import StringIO
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,8 @@ INK = "#010203"
 SPACE = "http://www.w3.org"
 WIDTH, HEIGHT, BAR = 7.4, 2.5, 0.23
 LONGEST = 36
+LARGEST = 1e30
+"""The ticks of an axis overflow long before the numbers do."""
 STYLE: dict[str, Any] = {
     "svg.fonttype": "none",
     "text.parse_math": False,
@@ -50,6 +53,7 @@ def draw(chart: Chart) -> str:
     import matplotlib
     from matplotlib.figure import Figure
 
+    chart = _drawable(chart)
     style: Any = {**STYLE, "svg.hashsalt": printable(chart.name)}
     with matplotlib.rc_context(style), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # letters that a font lacks are drawn as boxes
@@ -60,6 +64,22 @@ def draw(chart: Chart) -> str:
         file = StringIO()
         figure.savefig(file, format="svg", transparent=True, metadata=NOTHING)
     return _inline(file.getvalue(), chart)
+
+
+def _drawable(chart: Chart) -> Chart:
+    """Return the chart without what no axis can hold, which stands in the table of its numbers."""
+    series = tuple(map(_within, chart.series))
+    return replace(chart, series=series, rules=tuple(rule for rule in chart.rules if abs(rule[1]) <= LARGEST))
+
+
+def _within(series: Series) -> Series:
+    kept = [place for place, x in enumerate(series.x) if abs(x) <= LARGEST]
+    columns = {
+        name: tuple(value if value is not None and abs(value) <= LARGEST else None for value in values)
+        for name, values in (("y", series.y), ("low", series.low), ("high", series.high))
+    }
+    chosen = {name: tuple(values[place] for place in kept) for name, values in columns.items() if values}
+    return replace(series, x=tuple(series.x[place] for place in kept), **chosen)
 
 
 def _height(chart: Chart) -> float:

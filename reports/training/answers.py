@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import hypot, sqrt
+
 from reports.training.asked import (
     UNKNOWN,
     Answer,
@@ -128,7 +130,7 @@ def _spread_word(value: float | None) -> Word:
 def _spread(run: Run, stream: str) -> float | None:
     values = [value for _, value in run.sample.rewards.get(stream, [])] if run.sample else []
     mean = sum(values) / len(values) if values else 0.0
-    return (sum((value - mean) ** 2 for value in values) / len(values)) ** 0.5 if values else None
+    return hypot(*(value - mean for value in values)) / sqrt(len(values)) if values else None
 
 
 def loss_and_progress(run: Run) -> Answer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import inf, isfinite, sqrt
 
 import numpy as np
 from scipy import stats
@@ -70,11 +70,15 @@ def _welch(one: Numbers, other: Numbers) -> tuple[float, float]:
     difference = float(other.mean() - one.mean())
     if min(len(one), len(other)) < 2:
         return -inf, inf
-    shares = float(one.var(ddof=1)) / len(one), float(other.var(ddof=1)) / len(other)
-    if sum(shares) <= 0:
+    with np.errstate(over="ignore", invalid="ignore"):
+        shares = float(one.var(ddof=1)) / len(one), float(other.var(ddof=1)) / len(other)
+    total = sum(shares)
+    if not isfinite(total):
+        return -inf, inf
+    if total <= 0:
         return difference, difference
-    freedom = sum(shares) ** 2 / sum(
-        share**2 / (len(found) - 1) for share, found in zip(shares, (one, other), strict=True)
+    freedom = 1 / sum(  # of parts of the sum: squares of the shares themselves can overflow
+        (share / total) ** 2 / (len(found) - 1) for share, found in zip(shares, (one, other), strict=True)
     )
-    reach = float(stats.t.ppf(0.975, freedom)) * sqrt(sum(shares))
+    reach = float(stats.t.ppf(0.975, freedom)) * sqrt(total)
     return difference - reach, difference + reach

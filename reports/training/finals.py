@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import sqrt
+from math import hypot
 
 from reports.document import Cell, Paragraph, Part, Section, Table
 from reports.training.cells import interval, number
@@ -64,8 +64,8 @@ def less(last: Bounded, first: Bounded) -> Bounded:
     (0.2, 0.341)
     """
     value = last[0] - first[0]
-    below = sqrt((last[0] - last[1]) ** 2 + (first[2] - first[0]) ** 2)
-    above = sqrt((last[2] - last[0]) ** 2 + (first[0] - first[1]) ** 2)
+    below = hypot(last[0] - last[1], first[2] - first[0])
+    above = hypot(last[2] - last[0], first[0] - first[1])
     return value, value - below, value + above
 
 

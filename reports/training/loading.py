@@ -118,7 +118,7 @@ def _read_evaluations(folder: Path) -> dict[str, dict[str, tuple[float, float, f
     found: dict[str, dict[str, tuple[float, float, float]]] = {}
     for path in sorted(folder.glob("*/figures.json"))[:EVALUATIONS] if folder.is_dir() else ():
         try:
-            rows = parsed(path.read_bytes())
+            rows = parsed(path.read_bytes()) if path.is_file() else None  # a pipe would be waited for
         except OSError:
             continue
         for row in cast("list[Any]", rows) if isinstance(rows, list) else ():

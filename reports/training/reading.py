@@ -195,7 +195,7 @@ def flat(tables: Mapping[str, Any]) -> dict[str, Any]:
 def read_json(path: Path) -> dict[str, Any]:
     """Return a JSON file's object; {} where there is none."""
     try:
-        found = parsed(path.read_bytes())
+        found = parsed(path.read_bytes()) if path.is_file() else None  # a pipe would be waited for
     except OSError:
         return {}
     return cast("dict[str, Any]", found) if isinstance(found, dict) else {}

@@ -77,6 +77,13 @@ def test_a_filter_and_an_inspector(report, example, home):
     assert "http://127.0.0.1:8000/run/debate-example/debates?filter=" in page
 
 
+def test_what_is_no_file_is_not_read(report, example, home):
+    (home / "device").mkdir()
+    (home / "device" / "report.html").symlink_to("/dev/null")
+    code, _, err = report("debate-example", "--out", "device")
+    assert (code, err) == (2, "debate: device/report.html: is not a file; choose another --out\n")
+
+
 def test_several_runs_are_compared(report, example, home):
     assert report("--example", "--seed", "1", "--judge-accuracy", "0.9", "--out", "other")[0] == 0
     code, out, err = report("debate-example", "other")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast, get_type_hints
 
 from rewards.types import Rewards
 from rewards.winner import last_judged_round, voted_winner
@@ -64,6 +64,10 @@ class Facts(NamedTuple):
     judging: float | None
     format: float | None
     seconds: float | None
+
+
+ALWAYS = tuple(name for name, kind in get_type_hints(Facts).items() if kind is int)
+"""The facts that every debate has, all of them whole numbers."""
 
 
 class Found(NamedTuple):
@@ -134,10 +138,18 @@ def from_json(kept: Any) -> Found | None:
     try:
         _, facts, problem, personas, answers = cast("list[Any]", kept)
         found = Found(Facts(*facts), ProblemFacts(*problem), tuple(personas), frozenset(answers))
-        texts = (*found.problem[:4], found.problem.gold or "", found.problem.question, *personas, *answers)
-        return found if all(value == text(value) for value in texts) else None
-    except (TypeError, AttributeError):
+        return found if isinstance(personas, list) and _is_ours(found) else None
+    except TypeError:
         return None
+
+
+def _is_ours(found: Found) -> bool:
+    """Return whether facts that a line kept are such as we write: it may be of anybody's making."""
+    gold = found.problem.gold
+    texts = (*found.problem._replace(gold="" if gold is None else gold), *found.personas, *found.answers)
+    whole = all(isinstance(value, str) and value == text(value) for value in texts)
+    named = all(isinstance(getattr(found.facts, name), int) for name in ALWAYS)
+    return whole and named and 0 <= found.facts.winner < len(WINNERS)
 
 
 def text(value: str | list[str] | None) -> str | None:

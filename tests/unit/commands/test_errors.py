@@ -6,7 +6,8 @@ import errno
 
 import pytest
 
-from commands.errors import HOME, PACKAGES, one_line, refuse_shadows, refuse_windows
+from commands.errors import HOME, PACKAGES, Ended, one_line, refuse_shadows, refuse_windows
+from commands.main import _terminate
 from transcripts.errors import TranscriptWriteError
 
 
@@ -58,3 +59,12 @@ def test_windows_is_told_so():
         ImportError, match=r"^debate-rl runs on Linux and macOS; on Windows, use it inside WSL 2"
     ):
         refuse_windows("win32")
+
+
+@pytest.mark.parametrize(("command", "goes_on"), [("inspect", False), ("report", False), ("train", True)])
+def test_only_what_goes_on_says_so_when_it_is_stopped(monkeypatch, command, goes_on):
+    monkeypatch.setattr("sys.argv", ["debate", command, "run"])
+    with pytest.raises(Ended) as ended:
+        _terminate()
+    assert ended.value.line.startswith("stopped")
+    assert ("goes on" in ended.value.line) == goes_on

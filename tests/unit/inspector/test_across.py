@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from hashlib import sha256
 from itertools import pairwise
 
 import pytest
@@ -14,6 +15,8 @@ from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn, Vot
 from debate.types import ParsedTurn, TurnId
 from inspector.views.across import across, compare, read
 from inspector.views.compared import MOST_WORDS, differing
+from inspector.views.evaluated import evaluations
+from learner.evaluation.folder import IDENTITY
 from learner.runs.provenance import checksum
 from transcripts import Record, RunStore, TranscriptError, write_step
 
@@ -197,3 +200,11 @@ def test_the_pieces_are_the_texts(before, after):
     assert "".join(piece.text for piece in pieces if piece.mark != "-") == after
     assert all(piece.text for piece in pieces)
     assert all(a.mark != b.mark for a, b in pairwise(pieces))
+
+
+def test_what_is_no_plain_file_among_the_weights_is_not_read(tmp_path):
+    (folder := tmp_path / "evaluations" / "step_000007-x").mkdir(parents=True)
+    (folder / IDENTITY).write_text(json.dumps({"of": {"weights": sha256(b"").hexdigest()}}))
+    (warm := tmp_path / "warm_start" / "step_000001").mkdir(parents=True)
+    (warm / "manifest.json").symlink_to("/dev/null")
+    assert [one.step for one in evaluations(tmp_path, [])] == [7]

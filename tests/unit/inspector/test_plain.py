@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import example, given
@@ -11,6 +12,7 @@ from rich.cells import cell_len
 
 from debate.types import TurnId
 from inspector.plain import Paper, paper_for, print_debate, print_figures, print_list, print_matches
+from inspector.plain.forms import row_json, step_json
 from inspector.plain.paper import fitted, fitting
 from inspector.plain.searching import matches
 from transcripts import RunStore, write_step
@@ -269,3 +271,15 @@ def test_colour_and_width_are_a_terminals(monkeypatch, stream, environment, colo
         monkeypatch.setenv(name, value)
     paper = paper_for(stream())
     assert (paper.colour, paper.width is not None) == (colour, fits)
+
+
+def test_figures_too_large_to_be_added_are_null(run):
+    with RunStore.open(run) as store:
+        [row] = store.debates(limit=1)
+        huge = replace(row, facts=row.facts._replace(peer=float("inf"), truth=float("nan")))
+        found = row_json(huge)
+        figures = step_json(replace(store.overall(), judging=-float("inf")))
+    assert (found["reward_peer"], found["reward_truth"]) == (None, None)
+    assert found["reward_judge"] == row.facts.judging
+    assert figures["reward_judge"] is None
+    json.dumps([found, figures], allow_nan=False)

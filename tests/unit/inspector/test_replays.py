@@ -97,6 +97,15 @@ def test_a_replay_at_a_path_of_its_own(run, tmp_path):
     assert read_replay(run / "nowhere", str(run / "replays" / "one")).name == "one"
 
 
+@pytest.mark.parametrize("name", ["replay.json", "debates.jsonl"])
+def test_what_is_no_plain_file_is_not_waited_for(run, name):
+    path = run / "replays" / "one" / name
+    path.unlink()
+    path.symlink_to("/dev/null")
+    with pytest.raises(ReplayError, match=f"{name}: not a plain file"):
+        read_replay(run, "one").debate("0.3")
+
+
 def test_a_run_without_replays(tmp_path):
     assert replays(tmp_path) == []
     with pytest.raises(ReplayError, match="no replay 'x'; there are none"):

@@ -257,6 +257,18 @@ def test_names_tell_schemes_apart():
     assert "/" not in replay_name(["rewards.peer=../x:f"], {})
 
 
+def test_a_link_that_came_with_a_run_is_not_written_through(tmp_path, run):
+    (mine := tmp_path / "mine").write_text("mine")
+    (folder := tmp_path / "replays" / "x").mkdir(parents=True)
+    for name in (".debates.jsonl.new", ".replay.json.new"):
+        (folder / name).symlink_to(mine)
+    write_debates(folder, replayed(run, other=COPELAND))
+    write_facts(folder, {"asked": {}})
+    assert mine.read_text() == "mine"
+    assert sorted(path.name for path in folder.iterdir()) == ["debates.jsonl", "replay.json"]
+    assert not any(path.is_symlink() for path in folder.iterdir())
+
+
 def test_a_replay_that_is_interrupted_leaves_what_was_there(tmp_path, run):
     changes = replayed(run, other=COPELAND)
 

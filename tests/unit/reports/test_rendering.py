@@ -180,3 +180,14 @@ def test_a_single_step_has_whole_steps_beside_it_and_no_offset_is_hidden_in_a_co
     assert re.findall(r">([0-9.]+)</text>", draw(one))[:3] == ["6", "7", "8"]
     near = Chart("near", "Near", "step", "y", (Series("a", (1.0, 2.0), (1.0001, 1.0003)),))
     assert "1.0002" in draw(near)
+
+
+@pytest.mark.parametrize("kind", ["line", "bars"])
+def test_numbers_that_no_axis_holds_are_left_out_of_the_drawing_and_stand_in_the_table(kind):
+    series = Series(
+        "s", (0.0, 1.0, 2.0, 1e308), (0.5, 1.7e308, -1e300, 0.1), *[(0.1, -1.7e308, None, 0.0)] * 2
+    )
+    chart = Chart("c", "c", "x", "y", (series,), kind, rules=(("far", 1e308),))
+    page = as_html(Document("d", (), (Section("s", "s", (chart,)),)))
+    assert "<svg" in page
+    assert "1.7e+308" in page

@@ -38,6 +38,40 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
+@pytest.mark.parametrize(
+    ("part", "place", "value"),
+    [(1, 4, 99), (1, 4, -1), (1, 4, None), (1, 12, None), (2, 0, None), (2, 4, []), (2, 5, 7), (3, 0, None),
+     (3, None, "abc"), (3, None, [[1]]), (4, None, [None]), (4, None, [{}])],
+)  # fmt: skip
+def test_facts_of_others_making_are_read_again_from_the_debate(tmp_path, step_records, part, place, value):
+    write_step(tmp_path / "run" / "transcripts", 0, step_records(0))
+    [shard] = (tmp_path / "run" / "transcripts").glob("*.jsonl")
+    body = [json.loads(line) for line in shard.read_text().splitlines()]
+    with RunStore.open(tmp_path / "run") as store:
+        expected = store.debates()
+    if place is None:
+        body[1]["facts"][part] = value
+    else:
+        body[1]["facts"][part][place] = value
+    shard.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in body))
+    with RunStore.open(tmp_path / "run") as store:
+        assert store.debates() == expected
+        assert [row.winner for row in store.debates()] == [row.winner for row in expected]
+
+
+def test_a_folder_whose_name_is_no_unicode_is_searched(run):
+    run = run.rename(run.with_name("caf\udce9"))
+    with RunStore.open(run) as store:
+        assert store.count("text:solution") == store.count() == 18
+        assert store.count("text:solution") == 18
+
+
+@pytest.mark.parametrize("id", ["0." + "9" * 40, "0." + "0" * 9 + "9" * 30, "0." + "0" * 5000])
+def test_an_id_that_no_debate_can_have_is_refused(run, id):
+    with RunStore.open(run) as store, pytest.raises(TranscriptError, match="is no debate"):
+        store.debate(id)
+
+
 def test_debates_are_listed_and_read_by_id(run, step_records):
     with RunStore.open(run) as store:
         assert ids(store, limit=3) == ["0.0", "0.1", "0.2"]

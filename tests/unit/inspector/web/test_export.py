@@ -72,3 +72,18 @@ def test_hostile_texts_stay_texts(hostile_run, hostile_texts, tmp_path):
     assert "<img" not in page
     assert page.count("</title>") == page.count("</style>") == 1
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202e\u2066\ufeff]", page)
+
+
+def test_what_is_no_plain_file_is_left_alone(run, tmp_path):
+    path = tmp_path / "out.html"
+    path.symlink_to("/dev/null")
+    with RunStore.open(run) as store, pytest.raises(ValueError, match=r"out\.html: is not a file"):
+        export_html(store, "", path)
+
+
+def test_a_link_beside_the_file_is_not_written_through(run, tmp_path):
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / ".out.html.new").symlink_to(tmp_path / "mine")
+    with RunStore.open(run) as store:
+        export_html(store, "", tmp_path / "out.html")
+    assert (tmp_path / "mine").read_text() == "mine"

@@ -190,6 +190,41 @@ def test_away_from_loopback_a_token_is_needed_and_kept_in_a_cookie(run):
     site.close()
 
 
+@pytest.mark.parametrize("other", ['x={"a": 1}', "\u00ff=1", 'x="', "x", "=" * 5000])
+def test_cookies_of_other_servers_of_the_host_shut_nobody_out(run, other):
+    door = Door.of("box.example")
+    client, site = client_of(run, door, "box.example")
+    kept = f"{other}; {door.cookie}={door.token}; y".encode("latin-1")
+    assert client.get("/run/run/", headers={"cookie": kept}).status_code == 200
+    site.close()
+
+
+@pytest.mark.parametrize("name", ["run", "b c", "日", "x:y?z#", "é\r\nX: 1"])
+def test_the_address_of_a_run_without_its_slash_leads_to_the_run(run, tmp_path, name):
+    (tmp_path / "runs").mkdir()
+    run.rename(tmp_path / "runs" / name)
+    client, site = client_of(tmp_path / "runs")
+    moved = client.get(f"/run/{quote(name, safe='')}")
+    assert (moved.status_code, moved.headers["location"]) == (308, f"/run/{quote(name, safe='')}/")
+    assert client.get(moved.headers["location"]).status_code == 200
+    site.close()
+
+
+def test_a_debate_that_could_not_be_stored_is_an_error_of_its_own(run):
+    [shard, *_] = sorted((run / "transcripts").glob("step_000000.jsonl*"))
+    with RunStore.open(run) as store:
+        line = next(store.raw("step:0"))[1]
+    line["debate"]["protocol"]["stop"] = ["\ud83d"]
+    shard.unlink()
+    (run / "transcripts" / "step_000000.jsonl").write_text(json.dumps({"schema": 5, **line}) + "\n")
+    client, site = client_of(run)
+    for view in ("adoption", "fixture"):
+        answer = client.get(f"/run/run/debate/0.0/{view}")
+        assert answer.status_code == 422
+        assert "debate.protocol: cannot be stored" in Reader(answer.text).text
+    site.close()
+
+
 def test_a_token_that_can_be_guessed_is_refused():
     with pytest.raises(ValueError, match="16 or more"):
         Door.of("127.0.0.1", "short")
@@ -200,7 +235,9 @@ def test_a_token_that_can_be_guessed_is_refused():
     [
         "/run/..%2f..%2fetc/", "/run/%2e%2e/", "/run/other/", "/static/../app.py", "/static/..%2fapp.py",
         "/run/run/replays/..%2f..%2fconfig.toml", "/run/run/replays/%2e%2e", "/run/run/debate/9.9",
-        "/run/run/debate/x", "/run/run/debate/0.0/why?turn=9.9", "/run/run/debate/0.0/tokens?turn=x",
+        "/run/run/debate/x",
+        f"/run/run/debate/0.{10**20:030}", f"/run/run/debate/0.{'0' * 5000}",
+        "/run/run/debate/0.0/why?turn=9.9", "/run/run/debate/0.0/tokens?turn=x",
         "/run/run/debate/0.0/nothing",
     ],
 )  # fmt: skip

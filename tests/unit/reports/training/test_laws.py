@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from learner.metrics.statistics import wilson
+from reports.training.changes import change
 from reports.training.collapses import COLLAPSES, collapsed_run, reward_fell_at
 from reports.training.curves import Curves
 from reports.training.detectors import DETECTORS, readings
+from reports.training.finals import less
 from reports.training.rates import FIRST_SEED, RATES, RUNS, STEPS
 from reports.training.simulation import healthy_run
 
@@ -136,3 +138,17 @@ def test_the_constants_agree_with_a_new_measurement():
         told = RATES[name].fired
         p = stats.fisher_exact([[count, runs - count], [told, RUNS - told]]).pvalue
         assert p > 0.001, (name, count, told)
+
+
+@pytest.mark.parametrize("size", [1e-120, 1.0, 1e80, 1e120])
+def test_a_change_is_the_same_at_every_scale(size):
+    values = np.random.default_rng(0).normal(size=60) + np.linspace(0, 3, 60)
+    plain, scaled = change(values), change(values * size)
+    assert (scaled.low / size, scaled.high / size) == pytest.approx((plain.low, plain.high))
+
+
+def test_numbers_too_large_for_squares_decide_nothing():
+    found = change(np.array([1e300, -1e300] * 20))
+    assert (found.low, found.high) == (-np.inf, np.inf)
+    _, low, high = less((1e308, -1e308, 1e308), (0.0, 0.0, 1e300))
+    assert (low, high) == (-np.inf, 1e308)
