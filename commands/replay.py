@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,10 +37,12 @@ class Asked:
 def run_replay(name: str, asked: Asked, overrides: Sequence[str]) -> None:
     """Print what changes, and write it for each debate; without overrides only check what is stored."""
     from learner.replay import scheme_of
-    from learner.replay.files import SCHEMA, refuse_another, replay_name, write_facts
+    from learner.replay.files import SCHEMA, facts_json, refuse_another, replay_name, write_facts
+    from learner.runs.reading import refuse_own_rule
 
     refuse_other_keys(overrides)
     compile_filter(asked.filter)  # says what is wrong before anything is written
+    refuse_own_rule(Path(name))
     run, config = open_run_folder(name, ())
     own, other = scheme_of(config), scheme_of(open_run_folder(name, overrides)[1])
     first, last = steps_of(asked.steps)
@@ -58,7 +59,7 @@ def run_replay(name: str, asked: Asked, overrides: Sequence[str]) -> None:
     if keep:
         write_facts(folder, facts)  # before a reader that goes away can end the command
     if asked.json_path is not None:
-        Path(asked.json_path).write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+        Path(asked.json_path).write_text(facts_json(facts), encoding="utf-8")
     show(Console(), str(run), summary, damage=damage, only_check=own == other)
     if keep:
         print(f"Every debate: {folder / 'debates.jsonl'}")

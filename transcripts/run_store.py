@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import RLock
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from debate.types import Completion, TurnId
 from transcripts.errors import FieldError, TranscriptError
@@ -33,6 +33,8 @@ from transcripts.index.words import body_of, is_complete, open_words, read_so_fa
 from transcripts.lines import from_line
 from transcripts.migrations import migrate
 from transcripts.record import Record
+
+T = TypeVar("T")
 
 
 class RunStore:
@@ -114,7 +116,7 @@ class RunStore:
         keys, values = self._keys(query, newest, after)
         order = "DESC" if newest else "ASC"
         sql = f"SELECT {COLUMNS} FROM ({keys} LIMIT ?) d {JOINS} ORDER BY d.key {order}"
-        return [row_of(row) for row in self._rows(sql, (*values, limit), query)]
+        return self._read(row_of, sql, (*values, limit), query)
 
     def count(self, filter: str = "") -> int:
         """Return how many debates a filter finds."""
@@ -252,10 +254,17 @@ class RunStore:
     def _rows(
         self, sql: str, values: tuple[Any, ...] = (), query: Query | None = None
     ) -> list[tuple[Any, ...]]:
-        def fetch() -> list[tuple[Any, ...]]:
+        return self._read(tuple, sql, values, query)
+
+    def _read(
+        self, row: Callable[[tuple[Any, ...]], T], sql: str, values: tuple[Any, ...], query: Query | None
+    ) -> list[T]:
+        """Return what ``row`` makes of each row; an index that it finds damaged is built again."""
+
+        def fetch() -> list[T]:
             if query is not None and query.words:
                 self._attach_words()
-            return self._connection.execute(sql, values).fetchall()
+            return [row(found) for found in self._connection.execute(sql, values).fetchall()]
 
         with self._lock:
             return with_mending(fetch, self._mend)

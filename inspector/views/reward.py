@@ -6,7 +6,6 @@ formulas only explain what these gave.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -21,9 +20,9 @@ from inspector.views.reward_step import Step, pay_again
 from inspector.views.reward_streams import stream_names, stream_why, total_why
 from inspector.views.reward_types import Line, Number, StreamWhy, Why
 from inspector.views.reward_votes import format_why, peer_why, truth_why, votes_of
-from learner.recipes import ConfigError, read_toml
+from learner.recipes import ConfigError
 from learner.replay.scheme import scheme_of
-from learner.runs.reading import read_run_config
+from learner.runs.reading import read_run_config, refuse_own_rule
 from transcripts import Record, RunStore, TranscriptError
 
 if TYPE_CHECKING:
@@ -35,26 +34,13 @@ __all__ = ["Line", "Number", "Why", "config_of", "outline", "why"]
 def config_of(run: Path) -> tuple[Config | None, str]:
     """Return a run's configuration; None, and why in one line, where there is none that can be read.
 
-    A run made elsewhere may name any code as its peer rule: to look at it loads none, unless
-    ``DEBATE_OWN_CODE=1`` is set.
+    A peer rule of one's own is not loaded: ``refuse_own_rule``.
     """
     try:
-        if not os.environ.get("DEBATE_OWN_CODE"):
-            _refuse_own_rule(run)
+        refuse_own_rule(run)
         return read_run_config(run), ""
     except ConfigError as error:
         return None, f"no configuration, so only what is stored is shown: {error}"
-
-
-def _refuse_own_rule(run: Path) -> None:
-    path = run / "config.toml"
-    rewards = read_toml(path).get("rewards") if path.is_file() else None
-    rule = rewards.get("peer") if isinstance(rewards, dict) else None
-    if isinstance(rule, str) and ":" in rule:
-        raise ConfigError(
-            f"{path}: rewards.peer={rule!r} names code, which is not loaded to look at a run; "
-            "DEBATE_OWN_CODE=1 loads it"
-        )
 
 
 def why(store: RunStore, config: Config | None, id: str, turn: TurnId, *, note: str = "") -> Why:

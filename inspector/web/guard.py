@@ -70,11 +70,12 @@ class Door:
 def host_of(header: str) -> str:
     """Return the name in a Host header, without port and brackets.
 
-    >>> [host_of(h) for h in ("LocalHost:8123", "[::1]:80", "127.0.0.1", "")]
+    >>> [host_of(h) for h in ("LocalHost:8123", "[::1]:80", "127.0.0.1", "[::1]evil")]
     ['localhost', '::1', '127.0.0.1', '']
     """
     if header.startswith("["):
-        return header[1:].partition("]")[0].lower()
+        name, _, rest = header[1:].partition("]")
+        return name.lower() if rest == "" or rest.startswith(":") else ""
     return header.partition(":")[0].lower()
 
 

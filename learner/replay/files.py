@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from hashlib import sha256
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,21 @@ def write_debates(folder: Path, changes: Iterable[DebateChange]) -> None:
 
 def write_facts(folder: Path, facts: Mapping[str, Any]) -> None:
     """Write the figures, after the debates: a folder with them is whole."""
-    write_whole(folder / FACTS, json.dumps(facts, indent=1).encode() + b"\n")
+    write_whole(folder / FACTS, facts_json(facts).encode())
+
+
+def facts_json(facts: Mapping[str, Any]) -> str:
+    """Return the figures as JSON; what is no finite number is null."""
+    return json.dumps(_finite(facts), indent=1, allow_nan=False) + "\n"
+
+
+def _finite(value: Any) -> Any:
+    """Return a value with None for each number that JSON has not."""
+    if isinstance(value, Mapping):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def line_of(change: DebateChange) -> dict[str, object]:

@@ -134,3 +134,28 @@ def test_no_torch_is_loaded(folder):
         text=True,
     )
     assert done.stdout.splitlines()[-1] == "[]", done.stderr
+
+
+def test_a_rule_that_the_run_names_is_loaded_only_when_asked_for(replay, folder, tmp_path, monkeypatch):
+    theirs, ran = tmp_path / "theirs", tmp_path / "ran"
+    shutil.copytree(folder / "run" / "transcripts", theirs / "transcripts")
+    config = (folder / "run" / "config.toml").read_text()
+    (theirs / "config.toml").write_text(config.replace('peer = "margin"', 'peer = "mine_alone:rule"'))
+    code = f"import pathlib\npathlib.Path({str(ran)!r}).touch()\nfrom rewards.peer import margin as rule\n"
+    (tmp_path / "mine_alone.py").write_text(code)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    refused, _, err = replay(theirs)
+    assert refused == 2
+    assert "rewards.peer='mine_alone:rule' names code" in err
+    assert not ran.exists()
+    monkeypatch.setenv("DEBATE_OWN_CODE", "1")
+    assert replay(theirs)[1].startswith("stored = recomputed")
+    assert ran.exists()
+
+
+@pytest.mark.filterwarnings("ignore:overflow|invalid value:RuntimeWarning")
+def test_numbers_beyond_a_float_are_null_in_json(replay, tmp_path):
+    files = tmp_path / "out", tmp_path / "figures.json"
+    assert replay("run", "rewards.truth_correct=1e308", "--out", files[0], "--json", files[1])[0] == 0
+    for path in (files[0] / "replay.json", files[1]):
+        json.loads(path.read_text(), parse_constant=pytest.fail)

@@ -138,18 +138,19 @@ def from_json(kept: Any) -> Found | None:
     try:
         _, facts, problem, personas, answers = cast("list[Any]", kept)
         found = Found(Facts(*facts), ProblemFacts(*problem), tuple(personas), frozenset(answers))
-        return found if isinstance(personas, list) and _is_ours(found) else None
+        return found if isinstance(personas, list) and is_ours(found) else None
     except TypeError:
         return None
 
 
-def _is_ours(found: Found) -> bool:
-    """Return whether facts that a line kept are such as we write: it may be of anybody's making."""
+def is_ours(found: Found) -> bool:
+    """Return whether facts are such as we write: a line or an index may be of anybody's making."""
     gold = found.problem.gold
     texts = (*found.problem._replace(gold="" if gold is None else gold), *found.personas, *found.answers)
     whole = all(isinstance(value, str) and value == text(value) for value in texts)
-    named = all(isinstance(getattr(found.facts, name), int) for name in ALWAYS)
-    return whole and named and 0 <= found.facts.winner < len(WINNERS)
+    counted = all(isinstance(getattr(found.facts, name), int) for name in ALWAYS)
+    others = all(value is None or isinstance(value, int | float) for value in found.facts)
+    return whole and counted and others and 0 <= found.facts.winner < len(WINNERS)
 
 
 def text(value: str | list[str] | None) -> str | None:

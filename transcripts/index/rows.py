@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
 from dataclasses import dataclass
 from typing import Any, cast
 
 import orjson
 
-from transcripts.index.facts import WINNERS, Facts, ProblemFacts
+from transcripts.index.facts import WINNERS, Facts, Found, ProblemFacts, is_ours
 from transcripts.index.schema import PLACES, id_of
 
 COLUMNS = ", ".join(
@@ -39,8 +40,14 @@ class DebateRow:
 
 
 def row_of(values: tuple[Any, ...]) -> DebateRow:
-    """Return the row of the columns ``COLUMNS``."""
+    """Return the row of the columns ``COLUMNS``; sqlite3.DatabaseError for one that we did not write."""
     width = len(ProblemFacts._fields)
     key, problem, names, facts = values[0], values[1 : width + 1], values[width + 1], values[width + 2 :]
-    personas = tuple(cast("list[str]", orjson.loads(names)))
-    return DebateRow(id_of(key), key // PLACES, key % PLACES, ProblemFacts(*problem), personas, Facts(*facts))
+    try:
+        personas = tuple(cast("list[str]", orjson.loads(names)))
+    except (TypeError, ValueError) as error:
+        raise sqlite3.DatabaseError(f"debate {id_of(key)}: personas: {error}") from error
+    found = Found(Facts(*facts), ProblemFacts(*problem), personas, frozenset())
+    if not is_ours(found):
+        raise sqlite3.DatabaseError(f"debate {id_of(key)}: an index that we did not write")
+    return DebateRow(id_of(key), key // PLACES, key % PLACES, found.problem, personas, found.facts)

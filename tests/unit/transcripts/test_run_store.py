@@ -421,3 +421,22 @@ def test_while_another_writes_the_index_what_there_is_is_shown(run, step_records
         assert store.count() == 18
         other.close()
         assert store.refresh() == 6
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE debates SET winner = 99",
+        "UPDATE debates SET judge = 'high'",
+        "UPDATE casts SET names = 'no json'",
+        "UPDATE problems SET id = x'00ff'",
+    ],
+)
+def test_an_index_that_came_with_a_run_and_is_none_of_ours_is_built_again(run, change):
+    with RunStore.open(run) as store:
+        whole = store.debates()
+    other = sqlite3.connect(run / "index.sqlite", isolation_level=None)
+    other.execute(change)
+    other.close()
+    with RunStore.open(run) as store:
+        assert store.debates() == whole
