@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from report import Figure, parser, report
 
 from learner.metrics.statistics import Estimate, wilson
-from reports import robust
-from reports.logistic import NotEstimable, logistic
+from reports.figures import robust
+from reports.figures.logistic import NotEstimable, logistic
 
 
 @dataclass(frozen=True, slots=True)

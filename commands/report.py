@@ -19,7 +19,7 @@ from transcripts import compile_filter
 
 if TYPE_CHECKING:
     from reports.document import Section
-    from reports.figure import Figure
+    from reports.figures.figure import Figure
     from reports.judgment import Judged
 
 FILES: tuple[str, ...] = ("report.html", "report.md", "report.json")

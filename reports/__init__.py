@@ -1,40 +1,5 @@
-"""How well a policy judges, from the debates it left: figures with intervals clustered by problem."""
+"""How well a policy judges, and how its training went: docs/judging.md, docs/report.md."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Mapping
-from typing import Any
-
-from reports.bias import bias_figures
-from reports.cascade import cascade_figures
-from reports.collusion import collusion_figures
-from reports.figure import Figure
-from reports.graphs import graph_figures
-from reports.judging import accuracy_figures
-from reports.meanings import MEANINGS, Meaning
-from reports.study import Study, gather
-from reports.winners import winner_figures
-from transcripts import Record
+from reports.figures import MEANINGS, Figure, Meaning, Study, figures_of, gather, judgment_figures
 
 __all__ = ["MEANINGS", "Figure", "Meaning", "Study", "figures_of", "gather", "judgment_figures"]
-
-
-def judgment_figures(debates: Iterable[Record | Mapping[str, Any]]) -> list[Figure]:
-    """Return every figure of docs/judging.md, in its order, from debates that are read once.
-
-    ``debates``: records, or the JSON of lines as ``RunStore.raw`` yields it beside the ids.
-    """
-    return figures_of(gather(debates))
-
-
-def figures_of(rows: Study) -> list[Figure]:
-    """Return every figure of the rows read so far."""
-    measures = (
-        accuracy_figures,
-        bias_figures,
-        winner_figures,
-        cascade_figures,
-        graph_figures,
-        collusion_figures,
-    )
-    return [figure for measure in measures for figure in measure(rows)]

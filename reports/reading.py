@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from reports.figures import figures_of
+from reports.figures.study import Study
 from reports.judgment import Judged
-from reports.study import Study
 from transcripts import RunStore, TranscriptError, shard_paths
 
 BROKEN = (KeyError, TypeError, IndexError, AttributeError, ValueError, OverflowError)
@@ -18,8 +19,6 @@ def judge_run(name: str, filter: str = "", *, tell: Callable[[int], object] = la
 
     TranscriptError where there is no run, none of its debates is found, or one of them cannot be read.
     """
-    from reports import figures_of
-
     _refuse_other_folders(Path(name))
     study = Study()
     with RunStore.open(name) as run:

@@ -70,7 +70,7 @@ def _cell(record: Record, turn: Turn | None, numbers: Mapping[TurnId, int | None
 
 def _numbers(record: Record, turns: Mapping[TurnId, Turn]) -> dict[TurnId, int | None]:
     """Return the number of each answer, equal where the judgment measures take answers for the same."""
-    from reports.view import View  # loads scipy, which most views do without
+    from reports.figures.view import View  # loads scipy, which most views do without
 
     same = View(record_json(record), 0, ())
     numbers: dict[str, int] = {}

@@ -65,7 +65,7 @@ def server_for(app: ASGIApp) -> Server:
 
 def warm() -> None:
     """Import what pages are made of before one is asked for: scipy alone takes half a second."""
-    for name in ("reports.view", "inspector.views.reward", "learner.config"):
+    for name in ("reports.figures.view", "inspector.views.reward", "learner.config"):
         import_module(name)
     gc.collect()
     gc.freeze()  # what stays anyway is not looked through again and again while pages are made

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learner.metrics.statistics import Estimate
-from reports import robust
-from reports.columns import Codes, Labels
 from reports.document import Cell, Section, Table
+from reports.figures import robust
+from reports.figures.columns import Codes, Labels
+from reports.figures.rows import NO_VOTE
+from reports.figures.study import Study
 from reports.judgment.sections import Judged
 from reports.judgment.told import behind_of, estimate_cell, interval, number
-from reports.rows import NO_VOTE
-from reports.study import Study
 
 Rows = tuple[NDArray[np.float64], Codes]
 """Values (n,) whose mean is the figure, and the problem of each."""

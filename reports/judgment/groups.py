@@ -7,8 +7,8 @@ from math import isfinite
 
 from learner.metrics.statistics import Estimate
 from reports.document import Behind, Cell, Chart, Part, Series, Table
-from reports.figure import GROUPS, Figure
-from reports.judging import DECIDED
+from reports.figures.figure import GROUPS, Figure
+from reports.figures.judging import DECIDED
 from reports.judgment.told import behind_of, both, estimate_cell, interval
 
 COIN = (("a coin", 0.5),)

@@ -7,10 +7,10 @@ from math import isfinite
 
 from learner.metrics.statistics import Estimate
 from reports.document import Behind, Paragraph
-from reports.figure import Figure
+from reports.figures.figure import Figure
+from reports.figures.winners import LINE
 from reports.judgment.sections import Judged
 from reports.judgment.told import behind_of, number
-from reports.winners import LINE
 
 
 def judgment_lead(judged: Judged) -> tuple[Paragraph, ...]:

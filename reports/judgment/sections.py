@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reports.document import Cell, Section, Table
-from reports.figure import Figure
+from reports.figures.figure import Figure
+from reports.figures.study import Study
 from reports.judgment.groups import group_parts
 from reports.judgment.told import behind_of, estimate_cell, interval
-from reports.study import Study
 
 PARTS: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
     (

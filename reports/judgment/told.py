@@ -6,7 +6,7 @@ from math import inf, isfinite
 
 from learner.metrics.statistics import Estimate
 from reports.document import Behind, Cell
-from reports.figure import Figure
+from reports.figures.figure import Figure
 
 UNBOUNDED = ("regression/", "collusion/peer", "collusion/truth", "collusion/gap", "collusion/entropy_trend")
 SIGNED = (

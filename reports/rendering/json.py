@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 
 from reports.document import Cell, Chart, Document, Paragraph, Part
-from reports.figure import Figure
+from reports.figures.figure import Figure
 from reports.judgment import Judged
 from reports.judgment.told import both
 from reports.rendering.links import printable

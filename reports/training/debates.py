@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from reports.study import Study
+from reports.figures.study import Study
+from reports.figures.view import View
 from reports.training.curves import Curves, Numbers, Steps
 from reports.training.reading import STREAMS
 from reports.training.texts import is_empty, is_repeated
-from reports.view import View
 from transcripts import DebateRow, RunStore, TranscriptError
 from transcripts.index.facts import text
 

@@ -7,12 +7,12 @@ from itertools import chain
 
 import numpy as np
 
-from reports.cascade import cascade_figures
-from reports.figure import Figure
-from reports.judging import accuracy_figures
+from reports.figures.cascade import cascade_figures
+from reports.figures.figure import Figure
+from reports.figures.judging import accuracy_figures
+from reports.figures.winners import winner_figures
 from reports.training.cells import between
 from reports.training.loading import Run
-from reports.winners import winner_figures
 
 
 @dataclass(frozen=True, slots=True)

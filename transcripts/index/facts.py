@@ -149,7 +149,9 @@ def is_ours(found: Found) -> bool:
     texts = (*found.problem._replace(gold="" if gold is None else gold), *found.personas, *found.answers)
     whole = all(isinstance(value, str) and value == text(value) for value in texts)
     counted = all(isinstance(getattr(found.facts, name), int) for name in ALWAYS)
-    others = all(value is None or isinstance(value, int | float) for value in found.facts)
+    others = all(
+        value is None or isinstance(value, int | float) for value in cast("tuple[Any, ...]", found.facts)
+    )
     return whole and counted and others and 0 <= found.facts.winner < len(WINNERS)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reports import MEANINGS, judgment_figures
-from reports.figure import pattern_of
+from reports.figures.figure import pattern_of
 from transcripts import compile_filter
 
 PAGE = Path(__file__).parents[3] / "docs/judging.md"

@@ -11,8 +11,8 @@ from scipy import stats
 from scipy.optimize import linprog
 
 from learner.metrics.statistics import clustered_mean
-from reports import robust
-from reports.logistic import NotEstimable, logistic
+from reports.figures import robust
+from reports.figures.logistic import NotEstimable, logistic
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -123,7 +123,7 @@ def test_many_rows_are_read_in_blocks(monkeypatch):
     columns, clusters = [np.ones(500), rng.normal(size=500)], rng.integers(0, 50, 500)
     y = rng.random(500) < 0.6
     whole = logistic(columns, y, clusters)
-    monkeypatch.setattr("reports.logistic.BLOCK", 64)
+    monkeypatch.setattr("reports.figures.logistic.BLOCK", 64)
     parts = logistic(columns, y, clusters)
     assert [e.low for e in parts] == pytest.approx([e.low for e in whole])
 

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learner.metrics.statistics import Estimate
-from reports import robust
-from reports.columns import Codes
-from reports.figure import Figure, figure
-from reports.logistic import NotEstimable, logistic
-from reports.rows import NO_VOTE
-from reports.study import Study
+from reports.figures import robust
+from reports.figures.columns import Codes
+from reports.figures.figure import Figure, figure
+from reports.figures.logistic import NotEstimable, logistic
+from reports.figures.rows import NO_VOTE
+from reports.figures.study import Study
 
 PERSONA = "persona/"
 MOST_PERSONAS = 20

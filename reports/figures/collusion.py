@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from reports import robust
-from reports.figure import Figure, figure
-from reports.study import Study
-from reports.winners import GRADED
+from reports.figures import robust
+from reports.figures.figure import Figure, figure
+from reports.figures.study import Study
+from reports.figures.winners import GRADED
 
 PER = 100.0
 """Steps to which a slope is told."""

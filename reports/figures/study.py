@@ -9,9 +9,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from reports import rows
-from reports.columns import Codes, Columns, Labels
-from reports.view import View
+from reports.figures import rows
+from reports.figures.columns import Codes, Columns, Labels
+from reports.figures.view import View
 from transcripts import Record
 from transcripts.index.facts import text
 from transcripts.lines import record_json, without_tokens

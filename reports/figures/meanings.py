@@ -117,4 +117,4 @@ MEANINGS: dict[str, Meaning] = {
         "its slope over 100 steps: falling without truth rising is agreement, not knowledge"
     ),
 }
-"""By name; `<group>` is one of ``reports.figure.GROUPS``, `<label>` what it is of."""
+"""By name; `<group>` is one of ``reports.figures.figure.GROUPS``, `<label>` what it is of."""

@@ -9,10 +9,10 @@ from math import log, nan
 from statistics import fmean
 
 from learner.metrics.answers import Answer, consensus
-from reports.columns import Columns
-from reports.ranking import auc, kendall_tau_b
-from reports.tournaments import circular_triads, kendall_zeta, slater_distance
-from reports.view import RIGHT, Due, View
+from reports.figures.columns import Columns
+from reports.figures.ranking import auc, kendall_tau_b
+from reports.figures.tournaments import circular_triads, kendall_zeta, slater_distance
+from reports.figures.view import RIGHT, Due, View
 from transcripts.index.graph import Turn, has_condorcet, has_cycle
 
 NO_VOTE = 2

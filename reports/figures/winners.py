@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from learner.metrics.statistics import Estimate
-from reports import robust
-from reports.figure import Figure, figure
-from reports.study import Study
+from reports.figures import robust
+from reports.figures.figure import Figure, figure
+from reports.figures.study import Study
 
 GRADED = "(winner:right OR winner:wrong)"
 LINE = 0.3

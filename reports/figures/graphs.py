@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from reports import robust
-from reports.figure import Figure, figure
-from reports.study import Study
+from reports.figures import robust
+from reports.figures.figure import Figure, figure
+from reports.figures.study import Study
 
 
 def graph_figures(study: Study) -> Iterator[Figure]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from learner.metrics.statistics import Estimate
-from reports.meanings import MEANINGS, Meaning
+from reports.figures.meanings import MEANINGS, Meaning
 
 GROUPS = ("persona", "round", "seat", "length", "step", "level", "subject")
 """What accuracy, strict accuracy and coverage are also told by, as in ``judge/accuracy/round/1``."""

@@ -11,11 +11,11 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
-from reports import robust
-from reports.columns import Codes
-from reports.figure import Figure, any_of, figure, quoted
-from reports.rows import NO_VOTE
-from reports.study import Study
+from reports.figures import robust
+from reports.figures.columns import Codes
+from reports.figures.figure import Figure, any_of, figure, quoted
+from reports.figures.rows import NO_VOTE
+from reports.figures.study import Study
 
 DECIDED = "judge:>=0"
 """Finds the debates with a vote on a decidable pair."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports import robust
-from reports.figure import Figure, figure
-from reports.study import Study
+from reports.figures import robust
+from reports.figures.figure import Figure, figure
+from reports.figures.study import Study
 
 
 def cascade_figures(study: Study) -> Iterator[Figure]:

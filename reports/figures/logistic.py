@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from learner.metrics.statistics import Estimate
-from reports.columns import Codes, Numbers
+from reports.figures.columns import Codes, Numbers
 
 BLOCK = 1 << 16
 STEPS = 30

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from learner.metrics.statistics import Estimate, clustered_mean
-from reports.columns import Codes, Numbers
+from reports.figures.columns import Codes, Numbers
 
 SAME = 1e-12
 

@@ -1,0 +1,40 @@
+"""How well a policy judges, from the debates it left: figures with intervals clustered by problem."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from reports.figures.bias import bias_figures
+from reports.figures.cascade import cascade_figures
+from reports.figures.collusion import collusion_figures
+from reports.figures.figure import Figure
+from reports.figures.graphs import graph_figures
+from reports.figures.judging import accuracy_figures
+from reports.figures.meanings import MEANINGS, Meaning
+from reports.figures.study import Study, gather
+from reports.figures.winners import winner_figures
+from transcripts import Record
+
+__all__ = ["MEANINGS", "Figure", "Meaning", "Study", "figures_of", "gather", "judgment_figures"]
+
+
+def judgment_figures(debates: Iterable[Record | Mapping[str, Any]]) -> list[Figure]:
+    """Return every figure of docs/judging.md, in its order, from debates that are read once.
+
+    ``debates``: records, or the JSON of lines as ``RunStore.raw`` yields it beside the ids.
+    """
+    return figures_of(gather(debates))
+
+
+def figures_of(rows: Study) -> list[Figure]:
+    """Return every figure of the rows read so far."""
+    measures = (
+        accuracy_figures,
+        bias_figures,
+        winner_figures,
+        cascade_figures,
+        graph_figures,
+        collusion_figures,
+    )
+    return [figure for measure in measures for figure in measure(rows)]
