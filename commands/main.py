@@ -302,6 +302,8 @@ def keys(
 
 def run() -> None:
     """Run the command line (the ``debate`` script)."""
+    # Where a signal ends a round, some of its requests may not have begun.
+    warnings.filterwarnings("ignore", r"coroutine '.*' was never awaited", RuntimeWarning)
     warnings.formatwarning = lambda message, *_, **__: f"debate: note: {one_line(message)}\n"
     try:
         refuse_windows(sys.platform)

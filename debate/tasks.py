@@ -32,6 +32,8 @@ async def together(calls: Sequence[Coroutine[object, object, T]]) -> list[T]:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        for call in calls:
+            call.close()  # one that was cancelled before it began would be warned of
         raise
 
 

@@ -65,7 +65,9 @@ def test_figures_keep_their_bounds():
 def test_what_to_try_next_can_be_typed_as_it_stands(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "argv", [".venv/bin/debate", "quickstart"])
     monkeypatch.setenv("PATH", str(tmp_path))
-    _, play, *others = _next_commands("words", Path("runs/w")).splitlines()
+    _, look, report, play, *others = _next_commands("words", Path("runs/w")).splitlines()
+    assert look == "  .venv/bin/debate inspect runs/w"
+    assert report == "  .venv/bin/debate report runs/w"
     assert play.startswith('  .venv/bin/debate play runs/w "Tom has ')
     assert all(line.startswith("  .venv/bin/debate quickstart ") for line in others)
     (tmp_path / "debate").touch(mode=0o755)
