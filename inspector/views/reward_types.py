@@ -35,12 +35,12 @@ class Number:
 
         >>> Number(1 / 3, "(2.0 - 1.0) / (2 + 1 + 0)").told
         '(2 - 1) / (2 + 1 + 0) = 0.3333'
-        >>> Number(None).told
-        'none'
+        >>> Number(-1.0, "(-1.0)").told, Number(None).told
+        ('-1', 'none')
         """
         shown = figure(self.value if self.value is not None else self.stored)
         formula = rounded(self.formula)
-        return f"{formula} = {shown}" if formula and formula != shown else shown
+        return f"{formula} = {shown}" if formula.strip("()") not in ("", shown) else shown
 
 
 def figure(value: float | None) -> str:

@@ -30,8 +30,12 @@ FIGURES = (
     ("grad_norm", "gradient's norm"),
     ("tokens/completion", "tokens of a reply"),
 )
-PROGRESS = ("correct", "reward/truth/mean", "judge/accuracy")
-"""What tells progress, the first that there is."""
+PROGRESS = {
+    "correct": "the share of right answers",
+    "reward/truth/mean": "the mean truth reward",
+    "judge/accuracy": "the judges' accuracy",
+}
+"""What tells progress, the first that there is, and how it is called in sentences."""
 NO_COLLAPSE = ("mismatch", "stall", "held_out", "format_only")
 """Detectors whose alarm is a fault, and not yet a collapse of the policy."""
 GOING_S = 600.0
@@ -83,7 +87,7 @@ def _with_alarms(sentence: str, name: str, found: Change | None) -> Verdict:
 def _moved(name: str, found: Change) -> str:
     bounds = between(found.low, found.high)
     thirds = f"first and last third of {found.n} steps{', difference' + bounds if bounds else ''}"
-    return f"{name} went from {written(found.early)} to {written(found.late)} ({thirds})"
+    return f"{PROGRESS[name]} went from {written(found.early)} to {written(found.late)} ({thirds})"
 
 
 def progress(run: Run) -> tuple[str, Change | None]:
@@ -91,7 +95,7 @@ def progress(run: Run) -> tuple[str, Change | None]:
     for name in PROGRESS:
         if found := change(run.curves.of(name)[1]):
             return name, found
-    return PROGRESS[0], None
+    return "correct", None
 
 
 def status(run: Run, now: float | None = None) -> str:
