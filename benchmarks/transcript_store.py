@@ -1,12 +1,12 @@
-"""How fast debates are found and read, and what recording them costs.
+"""How fast debates are found, read, shown and replayed, and what recording them costs.
 
 .venv/bin/python benchmarks/transcript_store.py --make 100000 /tmp/debates   # minutes; about 1.4 GB of text
 .venv/bin/python benchmarks/transcript_store.py /tmp/debates --quickstart runs/quickstart-pair_sum-0
 
 Times are medians with the lowest and the highest in low and high; of several filters the slowest one's. The
-memory is the peak of this process, building both indices included; ``recording_share`` is the share of the
-steps' time that a quick-start's run spent on recording. ``replay_100k_s`` is for
-a change of ``rewards.truth_weight``.
+memory is the peak of this process, building both indices and the replay included; ``recording_share`` is the share of the
+steps' time that a quick-start's run spent on recording, ``replay_100k_s`` is for a change of
+``rewards.truth_weight``, ``page_ms`` and ``page_kb`` are of ``inspector_pages.py``.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
+from inspector_pages import measured
 from report import Figure, parser, report
 
 from learner.advantages import AdvantageConfig
@@ -52,7 +53,7 @@ SEARCHES = (
     "text:limba*",
     "text:nosuchword",
 )
-REPEATS = 7
+REPEATS, PAGES = 7, 15
 
 
 def main() -> None:
@@ -66,7 +67,8 @@ def main() -> None:
 
         make_run(args.folder, args.make, tell=lambda step: print(f"step {step}", file=sys.stderr, flush=True))
         return
-    figures = [*of_run(args.folder), *of_recording(args.quickstart)]
+    found, pages = of_run(args.folder), measured(args.folder.resolve(), PAGES)[:2]
+    figures = [*found, *pages, *of_recording(args.quickstart)]
     report(f"transcripts: {args.folder}", figures, args.json)
 
 

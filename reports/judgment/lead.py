@@ -91,7 +91,9 @@ def _mixed(auc: Figure) -> str:
     if auc.estimate is None:
         return ", or nearly all answers of a debate are alike in truth."
     chance = number(auc.estimate.value)
-    return f", or debates are alike in truth; elsewhere a right answer outscores a wrong one with {chance}."
+    return (
+        f", or debates are alike in truth. Elsewhere a right answer beats a wrong one with chance {chance}."
+    )
 
 
 def _position(judged: Judged, found: dict[str, Figure]) -> Iterator[Paragraph]:
