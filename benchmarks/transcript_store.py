@@ -4,8 +4,8 @@
 .venv/bin/python benchmarks/transcript_store.py /tmp/debates --quickstart runs/quickstart-pair_sum-0
 
 Times are medians with the lowest and the highest in low and high; of several filters the slowest one's. The
-memory is the peak of this process, building both indices and the replay included; ``recording_share`` is the share of the
-steps' time that a quick-start's run spent on recording, ``replay_100k_s`` is for a change of
+memory is the peak of this process, building both indices and the replay included; ``recording_share`` is the
+share of the steps' time that a quick-start's run spent on recording, ``replay_100k_s`` is for a change of
 ``rewards.truth_weight``, ``page_ms`` and ``page_kb`` are of ``inspector_pages.py``.
 """
 
