@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
+from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
 
@@ -26,6 +27,8 @@ from transcripts import DebateRow
 HOME = "m"
 WIDE = 120
 """From so many columns on, the votes stand beside the text."""
+LATE_S = 0.3
+"""A panel that takes longer is said to be read, in the place of the one before."""
 
 
 class DebateFace(Face):
@@ -59,6 +62,7 @@ class DebateFace(Face):
         self.opened, self.id_shown, self.matches = opened, id, matches
         self.debate: Debate | None = None
         self._panel, self._folded = HOME, True
+        self._late: Timer | None = None
 
     def body(self) -> Iterable[Widget]:
         """Return problem, grid, and the lower half."""
@@ -125,10 +129,21 @@ class DebateFace(Face):
         where = round_name(debate.view, turn.round)
         about = f"{name}  agent {turn.agent + 1}, {where} (turn {turn.agent}.{turn.round})"
         self.query_one("#panel_name", Static).update(line((f"── {about} ──", FAINT)))
+        self._stop_waiting()
+        self._late = self.set_timer(LATE_S, self._say_reading)
         self.load("panel", lambda: read(debate, turn, folded), self._filled, self._not_read)
         self.query_one("#side", Lines).show(_side(debate, turn))
 
+    def _say_reading(self) -> None:
+        """Put something in the place of what another turn or panel had."""
+        self.query_one("#main", Lines).show([line(("reading…", FAINT))])
+
+    def _stop_waiting(self) -> None:
+        if self._late is not None:
+            self._late.stop()
+
     def _filled(self, lines: Shown) -> None:
+        self._stop_waiting()
         self.say("")
         self.query_one("#main", Lines).show(lines)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import threading
 
 import pytest
 
@@ -10,6 +11,7 @@ from inspector.terminal.debate import DebateFace
 from inspector.terminal.debates import PAGE, DebateList, Debates
 from inspector.terminal.grid import Grid
 from inspector.terminal.lines import Lines
+from inspector.terminal.panels.reading import PANELS
 from inspector.terminal.runs import Runs
 from inspector.terminal.steps import StepList, Steps
 from transcripts import RunStore, TranscriptError
@@ -247,3 +249,21 @@ def test_what_is_no_run_is_refused_before_anything_is_drawn(tmp_path):
 
     with pytest.raises(TranscriptError, match="neither a run"):
         Inspector(tmp_path)
+
+
+def test_a_panel_that_takes_long_does_not_leave_the_one_before_under_its_name(run, drive, monkeypatch):
+    go_on = threading.Event()
+    name, read = PANELS["p"]
+    monkeypatch.setitem(PANELS, "p", (name, lambda *asked: read(*asked) if go_on.wait(60) else []))
+    monkeypatch.setattr("inspector.terminal.debate.LATE_S", 0.001)
+
+    async def script(session):
+        assert "solution" in await session.press("enter", "enter")
+        await session.pilot.press("p")
+        while "reading…" not in session.text:
+            await session.pilot.pause()
+        go_on.set()
+        await session.settle()
+        assert "reading…" not in session.text
+
+    drive(run, script)
