@@ -14,6 +14,7 @@ import signal
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
@@ -176,7 +177,8 @@ def _befall(fault: Fault, real, arguments, named) -> None:
     if fault.how == "full":
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     if fault.how == "after":
-        real(*arguments, **named)
+        with suppress(OSError):  # what is deleted in case it is there may not be there
+            real(*arguments, **named)
     if fault.how == "half":
         real(arguments[0], arguments[1][: len(arguments[1]) // 2])
     os.kill(os.getpid(), signal.SIGKILL)

@@ -121,6 +121,7 @@ def assert_all_survived(waiting, ended, forked, expected, folder: Path) -> int:
             process = forked(run, log, fault)
             process.join()
             if process.exitcode == 0:  # fewer calls were left than drawn: a new run has enough
+                assert len(story) > 1, f"{fault} did not befall a whole run"
                 break
             assert process.exitcode == ended(fault), (SEED, story, log.read_text())
             befallen += 1
