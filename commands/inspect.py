@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
 from commands.errors import Ended, one_line
 from commands.inspect_pages import NO_PAGES, Pages, refuse_stray, serve_pages, write_pages
 from commands.inspect_views import VIEWS, act_view
+from commands.progress import progress_bar
 from transcripts import FilterError, RunStore, compile_filter
 
 if TYPE_CHECKING:
@@ -206,9 +204,7 @@ def _index_text(store: RunStore) -> None:
 @contextmanager
 def _bar(name: str) -> Iterator[Callable[[int, int], None]]:
     """Give a function that is told what is done and what there is: a bar on stderr, if that is a terminal."""
-    console = Console(stderr=True)
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    progress = progress_bar()
     task = progress.add_task(name, total=None)
 
     def tell(done: int, total: int) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from commands.errors import Ended
+from commands.progress import progress_bar
 from commands.replay_tables import show
 from commands.runs import open_run_folder
 from learner.recipes import ConfigError, parse_override
@@ -82,7 +82,7 @@ def _replay(
 
     (own, other), (first, last) = schemes, steps
     summary = Summary()
-    with RunStore.open(run) as store, _progress() as progress, no_collections():
+    with RunStore.open(run) as store, progress_bar() as progress, no_collections():
         damage = len(store.damage)
         task = progress.add_task("debates", total=store.count(f"step:..{last}" if last is not None else ""))
         found = replay_run(
@@ -105,13 +105,6 @@ def _replay(
 def _exhaust(values: Iterable[object]) -> None:
     for _ in values:
         pass
-
-
-def _progress() -> Progress:
-    """Return a bar on stderr where that is a screen."""
-    console = Console(stderr=True)
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
 def refuse_other_keys(overrides: Iterable[str]) -> None:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
+from commands.progress import progress_bar
 from transcripts import compile_filter
 
 if TYPE_CHECKING:
@@ -106,7 +105,7 @@ def _simulate(names: Sequence[str], asked: Asked, simulated: Simulated) -> Path:
 def _judge(name: str, filter: str) -> Judged:
     from reports.reading import judge_run
 
-    with _progress() as progress:
+    with progress_bar() as progress:
         task = progress.add_task(Text(name).plain, total=None)
         return judge_run(name, filter, tell=lambda total: progress.update(task, total=total, advance=1))
 
@@ -118,16 +117,6 @@ def _training(names: Sequence[str]) -> Sequence[Section]:
 
     trained = [Path(name) for name in names if read_setting(Path(name)) is None]
     return training_sections(trained) if trained else ()
-
-
-@contextmanager
-def _progress() -> Iterator[Progress]:
-    """Yield a bar on stderr where that is a screen."""
-    console = Console(stderr=True)
-    columns = TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn()
-    quiet = not console.is_terminal
-    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True, disable=quiet) as bar:
-        yield bar
 
 
 def refuse_foreign(folder: Path) -> None:
@@ -148,7 +137,7 @@ def refuse_foreign(folder: Path) -> None:
 
 
 def write_files(folder: Path, written: dict[str, str]) -> None:
-    """Write the files beside their places first, then put each in its place."""
+    """Write each file beside its place, then put it there at once."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in written.items():
         fresh = folder / f".{name}.{os.getpid()}.new"

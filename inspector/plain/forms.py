@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
-from math import isfinite
 from typing import Any
 
+from debate.json_numbers import json_number
 from debate.types import Span, TurnId
 from inspector.views import DebateView, adoption_view, parse_forensics, vote_graphs
 from transcripts import DebateRow, Record, StepRow
@@ -29,18 +29,15 @@ def row_json(row: DebateRow) -> dict[str, object]:
     problem = row.problem._asdict()
     problem["problem"] = problem.pop("id")
     figures = {RENAMED.get(name, name): value for name, value in facts.items()}
-    figures = {name: _finite(value) for name, value in figures.items()}
+    figures = {name: json_number(value) for name, value in figures.items()}
     return {"id": row.id, "step": row.step, **problem, "personas": row.personas, **figures, "flip": flips}
 
 
 def step_json(row: StepRow) -> dict[str, object]:
     """Return the figures of a step, or of all."""
-    return {RENAMED.get(field.name, field.name): _finite(getattr(row, field.name)) for field in fields(row)}
-
-
-def _finite(value: object) -> object:
-    """Return a figure as JSON has it: None for the mean of numbers too large to be added."""
-    return None if isinstance(value, float) and not isfinite(value) else value
+    return {
+        RENAMED.get(field.name, field.name): json_number(getattr(row, field.name)) for field in fields(row)
+    }
 
 
 def debate_json(view: DebateView, record: Record) -> dict[str, object]:

@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from hashlib import sha256
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from debate.json_numbers import json_number
 from learner.replay.comparing import Columns, DebateChange
 from learner.runs.folder import write_whole
 
@@ -89,7 +89,7 @@ def _finite(value: Any) -> Any:
         return {key: _finite(one) for key, one in value.items()}
     if isinstance(value, list):
         return [_finite(one) for one in value]
-    return None if isinstance(value, float) and not isfinite(value) else value
+    return json_number(value)
 
 
 def line_of(change: DebateChange) -> dict[str, object]:

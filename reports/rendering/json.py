@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 
+from debate.json_numbers import json_number
 from reports.document import Cell, Chart, Document, Paragraph, Part
 from reports.figures.figure import Figure
 from reports.judgment import Judged
 from reports.judgment.told import both
 from reports.rendering.links import printable
-from reports.rendering.numbers import plain
 
 SCHEMA = 1
 MARK = "debate report"
@@ -43,10 +43,10 @@ def _figures(judged: Judged, figures: Iterable[Figure]) -> Iterable[Mapping[str,
         yield {
             "run": judged.run,
             "name": figure.name,
-            "estimate": plain(found.value) if found else None,
-            "low": plain(found.low) if found else None,
-            "high": plain(found.high) if found else None,
-            "p": plain(found.p) if found else None,
+            "estimate": json_number(found.value) if found else None,
+            "low": json_number(found.low) if found else None,
+            "high": json_number(found.high) if found else None,
+            "p": json_number(found.p) if found else None,
             "n": found.n if found else 0,
             "problems": found.clusters if found else 0,
             "filter": both(judged.filter, figure.filter),
@@ -86,4 +86,4 @@ def _plain_all(value: object) -> object:
         return {printable(str(name)): _plain_all(one) for name, one in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain_all(one) for one in value]
-    return plain(value)
+    return json_number(value)

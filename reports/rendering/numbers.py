@@ -7,15 +7,6 @@ from math import isfinite
 from reports.document import Cell, Chart, Table
 
 
-def plain(value: object) -> object:
-    """Return a number as JSON has it: None where it is infinite or none.
-
-    >>> plain(float("nan")), plain(0.5)
-    (None, 0.5)
-    """
-    return None if isinstance(value, float) and not isfinite(value) else value
-
-
 def numeric(table: Table) -> list[bool]:
     """Return for each column whether it holds numbers, which are set to the right."""
     columns = [[row[place].text for row in table.rows] for place in range(len(table.columns))]

@@ -59,6 +59,19 @@ def tiny_recipe(tmp_path_factory) -> str:
     return str(path)
 
 
+@pytest.fixture(scope="module")
+def folder(tiny_recipe, tmp_path_factory):
+    """A run of two steps of four debates; peer rewards have running means, fines are there from the start."""
+    from commands.config import load_config
+    from learner.config import Config
+    from learner.train import train
+
+    where = tmp_path_factory.mktemp("runs")
+    quiet = ["logging.progress=none", 'advantages.peer.baseline="rae"']
+    train(load_config(Config, tiny_recipe, [f"run.dir={where / 'run'}", *quiet]))
+    return where
+
+
 @pytest.fixture
 def debate_command(monkeypatch, capsys):
     """Return call(*arguments) -> (exit code, stdout, stderr) of ``debate``, run in this process."""

@@ -10,19 +10,7 @@ from pathlib import Path
 import pytest
 
 import commands
-from commands.config import load_config
-from learner.config import Config
-from learner.train import train
 from transcripts import RunStore
-
-
-@pytest.fixture(scope="module")
-def folder(tiny_recipe, tmp_path_factory):
-    """A run of two steps of four debates; peer rewards have running means."""
-    where = tmp_path_factory.mktemp("runs")
-    quiet = ["logging.progress=none", 'advantages.peer.baseline="rae"']
-    train(load_config(Config, tiny_recipe, [f"run.dir={where / 'run'}", *quiet]))
-    return where
 
 
 @pytest.fixture

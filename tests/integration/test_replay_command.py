@@ -11,19 +11,7 @@ from pathlib import Path
 import pytest
 
 import commands
-from commands.config import load_config
 from commands.replay import Asked, run_replay
-from learner.config import Config
-from learner.train import train
-
-
-@pytest.fixture(scope="module")
-def folder(tiny_recipe, tmp_path_factory):
-    """A run of two steps of four debates; peer rewards have running means, fines are there from the start."""
-    where = tmp_path_factory.mktemp("runs")
-    quiet = ["logging.progress=none", 'advantages.peer.baseline="rae"']
-    train(load_config(Config, tiny_recipe, [f"run.dir={where / 'run'}", *quiet]))
-    return where
 
 
 @pytest.fixture
