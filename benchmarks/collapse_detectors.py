@@ -14,11 +14,10 @@ import argparse
 from collections import Counter
 
 import numpy as np
+from simulated_runs import COLLAPSES, ONSET, SPEEDS, collapsed_run, healthy_run, reward_fell_at
 
 from learner.metrics.statistics import wilson
-from reports.training.collapses import COLLAPSES, ONSET, SPEEDS, collapsed_run, reward_fell_at
 from reports.training.detectors import DETECTORS
-from reports.training.simulation import healthy_run
 
 
 def false_alarms(runs: int, first_seed: int, steps: int = 200) -> Counter[str]:

@@ -83,9 +83,9 @@ def measure(shape: dict[str, Any]) -> dict[str, list[float]]:
 
     from debate import Problem, run_debates
     from learner.config import Config
+    from learner.engines import make_policy
     from learner.estimate import load_of, memory_of, probe, seconds_of, shape_of
     from learner.models import build_tokenizer
-    from learner.session import make_policy
     from learner.update.learner import Learner
 
     config = _config(shape, Config)

@@ -22,10 +22,10 @@ from debate.policies.local import LocalPolicy
 from debate.policies.scripted import Answers, scripted_debaters
 from envs.sameness import key_of
 from learner.config import Config
+from learner.engines import make_policy
 from learner.evaluation.play import Examination, Played, play
 from learner.evaluation.scores import scores
 from learner.problems import load_held_out
-from learner.session import make_policy
 
 
 def main() -> None:

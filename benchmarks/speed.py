@@ -17,9 +17,9 @@ from debate import Debate, parse_turn, run_debates
 from debate.types import Outcome
 from learner.advantages import AdvantageConfig, turn_advantages
 from learner.config import Config
+from learner.engines import make_policy
 from learner.problems import load_run_problems
 from learner.rows import make_rows
-from learner.session import make_policy
 from learner.types import group_debates
 from learner.update.learner import Learner
 from rewards import RewardConfig, score_debate, score_votes

@@ -1,4 +1,4 @@
-"""Which engine speaks: the model in this process, a server, or vLLM. Nothing here loads torch by itself."""
+"""Which engine speaks: the model in this process, a server, or vLLM. Only the first of them loads torch."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from debate.prompts import raw_prompt
+from debate.seeds import derive_seed
 from debate.types import Policy
 from learner.config import Config
 
@@ -18,9 +19,7 @@ ENGINES = ("openai", "vllm")
 def open_policy(config: Config, weights: Path | None) -> Policy:
     """Return a policy to play with: the configured one, with a checkpoint's weights if one is given."""
     if config.model.policy not in ENGINES:
-        from learner.session import open_policy as open_local
-
-        return open_local(config, weights)
+        return _local(config, weights)
     if weights is not None:
         raise ValueError(
             f"model.policy={config.model.policy}: does not load {weights}; export the run, and give a recipe "
@@ -35,6 +34,38 @@ def refuse_training(config: Config) -> None:
         raise ValueError(
             f"model.policy={config.model.policy}: plays and is evaluated, and cannot be trained; leave it out"
         )
+
+
+def make_policy(config: Config) -> tuple[Any, Any, Policy]:
+    """Return the model in this process, its tokenizer, and the policy that speaks with it."""
+    from debate.policies.local import LocalPolicy
+    from debate.policies.own import own_policy
+    from learner.models import load_model
+    from learner.warm_start.vocabulary import tiny_vocabulary
+
+    make = LocalPolicy if config.model.policy is None else own_policy(config.model.policy)
+    vocabulary = tiny_vocabulary(config)
+    model, tokenizer = load_model(config.model, vocabulary=vocabulary, seed=derive_seed(config.seed, "model"))
+    return model, tokenizer, make(model, tokenizer, **local_settings(config))
+
+
+def local_settings(config: Config) -> dict[str, Any]:
+    """Return how a local policy turns messages into prompts, and how many it answers at a time."""
+    return {
+        "chat": config.model.chat,
+        "thinking": config.debate.thinking_tokens > 0,
+        "raw_prompt": partial(raw_prompt, texts=config.debate.prompts),
+        "batch_size": config.train.batch_size,
+    }
+
+
+def _local(config: Config, weights: Path | None) -> Policy:
+    from learner.runs.checkpoint import load_checkpoint
+
+    model, _, policy = make_policy(config)
+    if weights is not None:
+        load_checkpoint(weights, model=model, restore_rng=False, verify=False)
+    return policy
 
 
 def _server(config: Config) -> Policy:

@@ -6,24 +6,20 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from math import isfinite, nan
 from pathlib import Path
 from typing import Any
 
 from debate.history import check_fits
 from debate.policies.local import LocalPolicy
-from debate.policies.own import own_policy
-from debate.prompts import raw_prompt
 from debate.seeds import derive_seed
 from debate.tasks import run_async
 from debate.types import Policy
 from learner.config import Config
-from learner.engines import refuse_training
+from learner.engines import local_settings, make_policy, refuse_training
 from learner.evaluation.held_out import evaluate, metrics
 from learner.evaluation.scores import Scores
 from learner.losses import find_loss
-from learner.models import load_model
 from learner.problems import Problems, load_run_problems
 from learner.runs.checkpoint import (
     CheckpointError,
@@ -43,7 +39,6 @@ from learner.stops import Stopped, Stops, catch_stops
 from learner.tracking.trackers import Trackers, open_trackers
 from learner.update.learner import Learner
 from learner.warm_start.training import warm_start
-from learner.warm_start.vocabulary import tiny_vocabulary
 from transcripts import Record, seal_before, set_aside_from
 
 
@@ -181,33 +176,6 @@ class Session:
         self.publish(state.policy_version)
 
 
-def make_policy(config: Config) -> tuple[Any, Any, Policy]:
-    """Return the configured model, its tokenizer and a policy that speaks with it."""
-    make = LocalPolicy if config.model.policy is None else own_policy(config.model.policy)
-    vocabulary = tiny_vocabulary(config)
-    model, tokenizer = load_model(config.model, vocabulary=vocabulary, seed=derive_seed(config.seed, "model"))
-    policy = make(model, tokenizer, **_speech(config))
-    return model, tokenizer, policy
-
-
-def _speech(config: Config) -> dict[str, Any]:
-    """Return how a policy turns messages into prompts, and how many it answers at a time."""
-    return {
-        "chat": config.model.chat,
-        "thinking": config.debate.thinking_tokens > 0,
-        "raw_prompt": partial(raw_prompt, texts=config.debate.prompts),
-        "batch_size": config.train.batch_size,
-    }
-
-
-def open_policy(config: Config, weights: Path | None) -> Policy:
-    """Return a policy to play with: the configured model, with a checkpoint's weights if one is given."""
-    model, _, policy = make_policy(config)
-    if weights is not None:
-        load_checkpoint(weights, model=model, restore_rng=False, verify=False)
-    return policy
-
-
 @contextmanager
 def open_session(config: Config) -> Iterator[Session]:
     """Open a run: a new one is warm-started if asked for, an old one goes on from its newest checkpoint.
@@ -270,9 +238,8 @@ def _start_weights(
     if own is not None or not wanted:
         return
     if path is None:
-        speaker = (
-            policy if isinstance(policy, LocalPolicy) else LocalPolicy(model, tokenizer, **_speech(config))
-        )
+        own_model = isinstance(policy, LocalPolicy)
+        speaker = policy if own_model else LocalPolicy(model, tokenizer, **local_settings(config))
         warm_start(model, tokenizer, config, data.environment, encode=speaker.encode)
     save_checkpoint(kept, TrainState(step=config.warm_start.steps, seed=config.seed), model=model)
 

@@ -8,14 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from benchmarks.simulated_runs import COLLAPSES, collapsed_run, healthy_run, reward_fell_at
 from learner.metrics.statistics import wilson
 from reports.training.changes import change
-from reports.training.collapses import COLLAPSES, collapsed_run, reward_fell_at
 from reports.training.curves import Curves
 from reports.training.detectors import DETECTORS, readings
 from reports.training.finals import less
 from reports.training.rates import FIRST_SEED, RATES, RUNS, STEPS
-from reports.training.simulation import healthy_run
 
 NAMES = sorted({name for one in DETECTORS.values() for name in one.reads})
 NAMES += ["correct", "votes/tie", "judge/decidable", "sample/first/wins", "sample/winner_right", "kl_max"]
