@@ -20,7 +20,7 @@ from commands.config import load_config
 from debate import Completion, SampleRequest
 from debate.policies.local import LocalPolicy
 from debate.policies.scripted import Answers, scripted_debaters
-from envs.sameness import key_of
+from envs.answers.keys import key_of
 from learner.config import Config
 from learner.engines import make_policy
 from learner.evaluation.play import Examination, Played, play

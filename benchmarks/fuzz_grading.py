@@ -22,10 +22,10 @@ from typing import Any
 
 from report import Figure, parser, report
 
-from envs.choices import letter_of
-from envs.exact import exact, pairs_to_check
-from envs.extraction import extract
-from envs.limits import heavier
+from envs.answers.choices import letter_of
+from envs.extraction.replies import extract
+from envs.grading.exact import exact, pairs_to_check
+from envs.grading.limits import heavier
 from envs.types import MODES
 
 GOLDS = (

@@ -202,7 +202,8 @@ def hostile(rows: Sequence[Row], grader: Grader) -> list[Figure]:
 
 
 def own_hostile() -> list[tuple[str, str]]:
-    return run_path(str(Path(__file__).parents[1] / "tests" / "unit" / "envs" / "hostile.py"))["rows"]()
+    script = Path(__file__).parents[1] / "tests" / "unit" / "envs" / "grading" / "hostile.py"
+    return run_path(str(script))["rows"]()
 
 
 if __name__ == "__main__":

@@ -141,7 +141,7 @@ def _evaluate_on(
 ) -> Scores:
     """Return the figures on one data set; what was played before is read and not asked again."""
     from envs import DataError
-    from envs.sameness import key_of
+    from envs.answers.keys import key_of
     from learner.evaluation.folder import default_folder, identity, open_folder
     from learner.evaluation.modes import modes_of, with_modes
     from learner.evaluation.play import Examination, play

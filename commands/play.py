@@ -15,8 +15,8 @@ from commands.runs import open_run_or_recipe
 from debate import Debate, Problem, Turn, run_debates
 from debate.types import Kind
 from envs import DataError, Environment, load_environment
+from envs.families import FAMILIES
 from envs.instructions import constraints_of
-from envs.loading import FAMILIES
 from rewards import Rewards, Truth, score_debate, voted_winner
 
 MARKS: dict[Truth, str] = {True: " ✓", False: " ✗", "missing": " (no answer)", None: ""}

@@ -111,7 +111,7 @@ def _already_trained(folder: Path) -> str:
 
 def _refuse_unmeasured(config: Config) -> None:
     """Raise ValueError before minutes of work whose figures could not be had."""
-    from envs.loading import FAMILIES
+    from envs.families import FAMILIES
     from learner.metrics.judge_benchmark import check_judged
 
     check_judged(config.debate)

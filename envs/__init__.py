@@ -4,10 +4,10 @@ Importing this loads no heavy package: sympy and math-verify live in the grader'
 and `pyarrow` are imported when a data set is read.
 """
 
+from envs.data.loading import load_problems
 from envs.errors import DataError, EnvironmentSpecError
-from envs.extraction import extract
-from envs.grading import Grader, grade, same_answer
-from envs.loading import load_problems
+from envs.extraction.replies import extract
+from envs.grading.grader import Grader, grade, same_answer
 from envs.registry import Environment, load_environment
 from envs.types import Extraction, Grade, GradeStatus
 

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+HALF_CHARACTER = re.compile("[\ud800-\udfff]")
+"""What no file and no tokenizer can hold."""
 
 
 def one_line(text: str) -> str:
@@ -57,3 +64,19 @@ def shorten(value: object, limit: int = 80) -> str:
     """
     text = repr(value)
     return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def listed(name: str, values: Iterable[T], *other: type) -> tuple[T, ...]:
+    """Return what a user lists as a tuple; DataError for what is no list of texts (or of another type).
+
+    >>> listed("levels", [1, "2"], int)
+    (1, '2')
+    """
+    of = " or ".join(("texts", *("whole numbers" for _ in other)))
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise DataError(f"{name}: needs a list of {of}, got {shorten(values)}")
+    found = tuple(values)
+    for value in found:
+        if isinstance(value, bool) or not isinstance(value, (str, *other)):
+            raise DataError(f"{name}: needs a list of {of}; {shorten(value)} is none")
+    return found

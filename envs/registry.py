@@ -10,14 +10,15 @@ from typing import Protocol, cast
 
 from debate.dotted import load_dotted
 from debate.types import Problem
-from envs.catalog import DATA_SETS, find_data_set
-from envs.choices import letter_of
-from envs.data_set import hub_data_set
+from envs.answers.choices import letter_of
+from envs.answers.keys import MAX_CHARS, plain_key
+from envs.answers.text_answers import normal_text
+from envs.data.catalog import DATA_SETS, find_data_set
+from envs.data.data_set import hub_data_set
+from envs.data.loading import OWN_FILE_NAMES, load_problems
 from envs.errors import EnvironmentSpecError, shorten
-from envs.grading import Grader, default_grader
-from envs.loading import FAMILIES, OWN_FILE_NAMES, load_problems
-from envs.sameness import MAX_CHARS, plain_key
-from envs.text_answers import normal_text
+from envs.families import FAMILIES
+from envs.grading.grader import Grader, default_grader
 from envs.types import GRADE_KINDS, Grade, GradeKind, GradeStatus, Mode
 
 
@@ -25,7 +26,7 @@ class Environment(Protocol):
     """Problems and their truth: all that training and evaluation need to know about a task.
 
     It may also have ``answer_key(problem, answer) -> str``, equal for answers that are the same; without one
-    wrong answers are told apart by ``envs.sameness.plain_key``.
+    wrong answers are told apart by ``envs.answers.keys.plain_key``.
     """
 
     @property

@@ -35,7 +35,7 @@ class Extraction:
     """The answer found in a reply, as written; None when the mode found none.
 
     ``method`` is the rule that found it ("boxed", "####", "answer_is", "bare", "last_number", "last_letter",
-    "none", or a rule of ``envs.harness``); ``span`` is where it stands in the whole reply. An empty box is
+    "none", or a rule of ``harness``); ``span`` is where it stands in the whole reply. An empty box is
     the answer "".
     """
 

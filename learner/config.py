@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from debate.config import DebateConfig
 from debate.seeds import derive_seed
 from debate.settings import Settings
-from envs.loading import FAMILIES
+from envs.families import FAMILIES
 from learner.advantages import AdvantageConfig
 from learner.controls import Control
 from learner.keys import check_key

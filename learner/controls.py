@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 from debate import Debate, Problem, Vote
 from debate.seeds import derive_seed
 from debate.types import Outcome, Turn, TurnId
-from envs.sameness import AnswerKey
+from envs.answers.keys import AnswerKey
 
 Control: TypeAlias = Literal["none", "random_judge", "shuffled_votes", "own_answer"]
 _Pair: TypeAlias = tuple[TurnId, frozenset[TurnId]]

@@ -8,7 +8,7 @@ from pathlib import Path
 from debate import Problem
 from debate.prompts.texts import SHIPPED, load_prompts, prompt_path
 from envs import DataError
-from envs.shards import files_of
+from envs.data.shards import files_of
 from learner.config import Config
 from learner.runs.provenance import checksum, problems_checksum
 

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass, replace
 from debate import Problem
 from debate.seeds import derive_seed
 from envs import DataError, Environment, load_environment
-from envs.decontamination import WORDS, Overlap, overlaps, told, without_overlaps
-from envs.loading import FAMILIES
+from envs.data.decontamination import WORDS, Overlap, overlaps, told, without_overlaps
+from envs.families import FAMILIES
 from learner.config import Config, EnvConfig
 from learner.data_checksums import file_checksums, is_split_off, problems_checksums
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from debate import Debate, Problem, run_debates
 from debate.seeds import derive_seed
-from envs.sameness import AnswerKey, key_of
+from envs.answers.keys import AnswerKey, key_of
 from learner.controls import controlled
 from learner.curriculum import problems_from
 from learner.dynamic_sampling import has_signal, refills, spare_problems

@@ -6,7 +6,7 @@ seed gives the same run, and a run that stopped goes on from its newest checkpoi
 
 from __future__ import annotations
 
-from envs.sameness import key_of
+from envs.answers.keys import key_of
 from learner.advantages import Advantages, turn_advantages
 from learner.config import Config
 from learner.dynamic_sampling import any_signal

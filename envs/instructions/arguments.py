@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
+from envs.errors import HALF_CHARACTER
 from envs.instructions.language import LANGUAGES
-from envs.records import HALF_CHARACTER
 
 Reader: TypeAlias = Callable[[object], object]
 

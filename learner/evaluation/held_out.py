@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from debate import DebateConfig, Policy, Problem
 from envs import DataError, Environment
-from envs.sameness import key_of
+from envs.answers.keys import key_of
 from learner.evaluation.play import Examination, play
 from learner.evaluation.report import rows
 from learner.evaluation.scores import Scores, scores

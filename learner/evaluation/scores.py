@@ -16,8 +16,8 @@ from debate import Completion, Debate, Problem, Turn
 from debate.optional import token_counts
 from debate.parsing.wellformed import is_well_formed
 from debate.seeds import derive_seed
+from envs.answers.keys import AnswerKey
 from envs.instructions import ConstraintError, constraints_of, follows
-from envs.sameness import AnswerKey
 from learner.evaluation.marking import Graded
 from learner.evaluation.play import Played
 from learner.grading import Table

@@ -9,7 +9,7 @@ from math import comb
 from statistics import fmean
 
 from debate.types import Debate
-from envs.sameness import AnswerKey, plain_key
+from envs.answers.keys import AnswerKey, plain_key
 from rewards import Rewards, Truth, voted_winner
 from rewards.winner import last_judged_round
 

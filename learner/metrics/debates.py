@@ -15,7 +15,7 @@ from statistics import fmean
 from debate.parsing.wellformed import is_well_formed
 from debate.types import Debate, FailureReason, Turn, TurnId
 from envs import GradeStatus
-from envs.sameness import AnswerKey, plain_key
+from envs.answers.keys import AnswerKey, plain_key
 from learner.metrics.answers import Table, answer_metrics, winner_metrics
 from learner.tokens import GENERATOR, JUDGE, token_streams
 from rewards import Rewards, Truth, poll_of_debate, valid_votes

@@ -82,7 +82,7 @@ def _pair(
 
 def _solution(family: str, problem: Problem, rng: Random, *, right: bool) -> str:
     """Return a solution that is right or wrong as asked for."""
-    module: Any = import_module(f"envs.{family}")
+    module: Any = import_module(f"envs.families.{family}")
     while True:
         tried = module.attempt(problem, rng, right=float(right), lure=0.0 if right else 0.5)
         text: str = module.write_solution(problem, tried)

@@ -62,7 +62,7 @@ class Demonstrator:
     """Makes demonstrations of one synthetic family under one protocol."""
 
     def __init__(self, family: str, config: DebateConfig, habits: Habits, rng: Random) -> None:
-        self._family: Any = import_module(f"envs.{family}")
+        self._family: Any = import_module(f"envs.families.{family}")
         self._check = lru_cache(maxsize=1 << 16)(self._family.write_check)
         self._config, self._habits, self._rng = config, habits, rng
 

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Protocol, cast
 
 from debate.prompts import SECTIONS
-from envs.loading import FAMILIES
+from envs.families import FAMILIES
 from learner.config import Config
 
 
@@ -32,5 +32,5 @@ def tiny_vocabulary(config: Config) -> tuple[str, ...]:
 def _family_pieces(config: Config) -> tuple[str, ...]:
     if config.env.kind not in FAMILIES:
         return ()
-    family = cast(Family, import_module(f"envs.{config.env.kind}"))
+    family = cast(Family, import_module(f"envs.families.{config.env.kind}"))
     return family.vocabulary(config.env.levels)

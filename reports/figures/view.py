@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import Any
 
 from debate.types import Problem
-from envs.sameness import plain_key
+from envs.answers.keys import plain_key
 from rewards.types import Rewards
 from rewards.winner import last_judged_round, voted_winner
 from transcripts.index.facts import margins, text

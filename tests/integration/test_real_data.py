@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from envs import Grader, load_problems
-from envs.decontamination import overlaps
+from envs.data.decontamination import overlaps
 
 DATA = os.environ.get("DEBATE_TEST_DATA")
 pytestmark = pytest.mark.skipif(not DATA, reason="set DEBATE_TEST_DATA to the folder of the data files")

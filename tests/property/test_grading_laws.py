@@ -6,21 +6,21 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from envs import extract
-from envs.boxes import joined
-from envs.choices import letter_of
-from envs.clock import same_time
-from envs.exact import exact
-from envs.expressions import parse_formula
-from envs.limits import heavier, refusal
-from envs.notation import clean, sides, spelling, without_unit
-from envs.number_words import _LARGE, _SMALL, _TENS, words_value
-from envs.numbers import parse_number
-from envs.signs import in_latex
-from envs.strictness import breaks_form, same_spelling
-from envs.structures import parts_of, same_structure
+from envs.answers.choices import letter_of
+from envs.answers.clock import same_time
+from envs.answers.expressions import parse_formula
+from envs.answers.notation import clean, sides, spelling, without_unit
+from envs.answers.number_words import _LARGE, _SMALL, _TENS, words_value
+from envs.answers.numbers import parse_number
+from envs.answers.signs import in_latex
+from envs.answers.structures import parts_of, same_structure
+from envs.answers.units import SCALES
+from envs.answers.values import same_value
+from envs.extraction.boxes import joined
+from envs.grading.exact import exact
+from envs.grading.limits import heavier, refusal
+from envs.grading.strictness import breaks_form, same_spelling
 from envs.types import MODES
-from envs.units import SCALES
-from envs.values import same_value
 
 PIECES = [
     "\\boxed{",

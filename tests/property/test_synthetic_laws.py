@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envs import load_problems, pair_sum, words
-from envs.boxes import last_box
+from envs import load_problems
+from envs.extraction.boxes import last_box
+from envs.families import pair_sum, words
 
 FAMILIES = {"pair_sum": pair_sum, "words": words}
 ENVIRONMENTS = {"pair_sum": pair_sum.PairSum(), "words": words.Words()}

@@ -5,7 +5,7 @@ import pytest
 from debate import Completion, Debate, DebateConfig, Problem, Vote
 from debate.parsing import parse_turn
 from debate.types import Span, Turn, TurnId
-from envs.sameness import plain_key
+from envs.answers.keys import plain_key
 from learner.controls import controlled, flip_votes, shuffle_votes, vote_by_own_answer
 
 A, B, C = TurnId(0, 0), TurnId(1, 0), TurnId(2, 0)

@@ -35,7 +35,7 @@ def shown(family, kind, *, habits=HONEST, config=CONFIG, seed=0, **options):
 
 
 def is_right(family, problem, solution):
-    return " right" in import_module(f"envs.{family}").write_check(problem, solution)
+    return " right" in import_module(f"envs.families.{family}").write_check(problem, solution)
 
 
 def seen_by(demonstration):
@@ -80,7 +80,7 @@ def test_verdicts_and_comparisons_are_true(family, kind):
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("misjudge", [0.5, 1.0])
 def test_lured_checks_come_as_often_as_asked_and_never_in_drills(family, misjudge):
-    write_check, lured, total = import_module(f"envs.{family}").write_check, 0, 0
+    write_check, lured, total = import_module(f"envs.families.{family}").write_check, 0, 0
     habits = replace(HONEST, misjudge=misjudge)
     for problem, demonstration in shown(family, "ballot", habits=habits):
         seen, parsed = seen_by(demonstration)

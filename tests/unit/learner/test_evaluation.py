@@ -12,7 +12,7 @@ import pytest
 from debate import Completion, DebateConfig, Problem, run_debates
 from debate.policies.scripted import Answers, scripted_debaters
 from envs import Grade, Grader, GradeStatus, load_environment
-from envs.sameness import plain_key
+from envs.answers.keys import plain_key
 from learner.evaluation.marking import Graded
 from learner.evaluation.play import Examination, Played, play, solutions_of_a_debate
 from learner.evaluation.report import as_text, comparison, figures_table, plain_rows, rows

@@ -7,7 +7,7 @@ import pytest
 from debate import DebateConfig, Problem
 from debate.policies import ScriptedPolicy
 from envs import Grade, GradeStatus, load_environment
-from envs.sameness import key_of
+from envs.answers.keys import key_of
 from learner.evaluation.play import Examination, play
 from learner.evaluation.scores import scores
 from learner.metrics.answers import Answer, consensus

@@ -6,7 +6,8 @@ from debate import DebateConfig
 from debate.policies.scripted import ScriptedPolicy
 from debate.prompts import load_prompts
 from debate.prompts.reading import read_prompt
-from envs import load_environment, pair_sum
+from envs import load_environment
+from envs.families import pair_sum
 from learner.metrics.judge_benchmark import judge_accuracy
 
 CONFIG = DebateConfig(num_rounds=2, prompts="tiny", handles=("K7", "Q2", "M4"))

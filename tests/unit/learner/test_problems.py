@@ -7,7 +7,7 @@ import pytest
 
 from debate.prompts.texts import SHIPPED, PromptFileError
 from envs import DataError
-from envs.decontamination import Overlap
+from envs.data.decontamination import Overlap
 from learner.config import Config
 from learner.problems import OverlapWarning, load_run_problems
 

@@ -1,0 +1,119 @@
+r"""Multiple choice: which letter an answer means.
+
+A letter of the item that stands alone is that letter, as prompts ask for one and data sets give one: also
+where it is the text of another option. Else the text of exactly one option, with or without an article, maps
+to that option's letter, and a letter counts when it opens the answer (``B) 12``): a capital one, or a small
+one before a bracket, a point or a colon. "A" before a word is the article, and what goes on as a formula, a
+refusal ("D is false") or with another option ("B or C") is no letter. Letters beyond the item's options are
+no answers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from envs.answers.notation import clean, spelling
+
+LETTERS = "ABCDEFGHIJ"
+
+_OTHER = re.compile(
+    r"(?:\b(?i:or|and|not|nor|than|as)\b|[,;/&|+(]|\\(?:cup|cap|lor|land|vee|wedge)(?![A-Za-z]))\s{0,4}\(?"
+    r"(?:([A-J])(?![\w'])|([a-j])(?![\w'])(?!\s+[a-z]))"
+)
+_CAPITAL = re.compile(r"(?<![\w'])(?:([B-J])(?![\w'])|(A)(?![\w']|\s+[a-z]))")
+_ALONE = re.compile(r"\(?([A-Ja-j])\)?[.:]?")
+_LETTER = re.compile(
+    r"\(?([A-J])(?:\)|\s*[).:]|(?=\s)|$)|\(([a-j])\)|([a-j])(?:\s?\)|[.:](?=\s|$))", re.DOTALL
+)
+_ARTICLE = re.compile(r"(?:an?|the)\s+(?=[A-Za-z]{3})|the\s+", re.IGNORECASE)
+_AFTER_LETTER = re.compile(r"\s+(?:is|was|because|since|as|which|for|from|by|if|when|where|given|due)\b")
+_FORMULA = re.compile(
+    r"\s*(?:[<>=|&+*/^_]|\\(?:[lg](?:e|eq|eqslant|t)|neq?|approx|sim|simeq|equiv|cong|cup|cap|in|notin|subset"
+    r"|subseteq|lor|land|vee|wedge|cdot|times|div|pm|mp|to|mid|setminus|perp|parallel)(?![A-Za-z]))"
+)
+_REFUSED = re.compile(
+    r"[\s,:-]{0,4}(?:(?:is|was|are|seems?|looks?|appears|may|might|can|could|must|should|would|will|does|do|be|to|the|an?)\s+){0,4}"
+    r"(?:\w{2,12}ly\s+)?"
+    r"(?:not|never|no|false|wrong|incorrect|untrue|invalid|impossible|eliminated|excluded|cannot|\w{2,6}n't)\b",
+    re.IGNORECASE,
+)
+
+
+def letter_of(answer: str, choices: Sequence[str] = ()) -> str | None:
+    r"""Return the letter in upper case, or None when the answer names none of the options.
+
+    >>> letter_of(r"\text{(b)}"), letter_of("12 cm", ("10 cm", "12 cm")), letter_of("Because")
+    ('B', 'B', None)
+    >>> letter_of("C", ("1", "2")), letter_of("B or C"), letter_of("B) A rectangle")
+    (None, None, 'B')
+    >>> letter_of("A", ("C", "A", "B")), letter_of("E", ("A", "E", "I", "O"))
+    ('A', 'B')
+    >>> letter_of("a ruler", ("magnet", "ruler")), letter_of("a bit"), letter_of("D is false")
+    ('B', None, None)
+    """
+    text = clean(answer)
+    if alone := letter_alone(text, choices):
+        return alone
+    if len(meant := texts_of(text, choices)) == 1:
+        return meant[0]
+    match = _LETTER.match(text)
+    letter = (match[1] or match[2] or match[3]).upper() if match else ""
+    if not match or not letter or letter not in LETTERS[: len(choices) or len(LETTERS)]:
+        return None
+    rest = text[match.end() :]
+    if letter in texts_of(rest.lstrip(").: "), choices):
+        return letter
+    marked = match.end() > match.end(match.lastindex or 0)
+    if _REFUSED.match(rest) or (not marked and (_FORMULA.match(rest) or _opens_a_phrase(letter, rest))):
+        return None
+    return None if _names_another(rest, letter, LETTERS[: len(choices) or 5]) else letter
+
+
+def _opens_a_phrase(letter: str, rest: str) -> bool:
+    """Whether the letter is the article: "A ruler", and not "A because"."""
+    return letter == "A" and bool(re.match(r"\s+[a-z]", rest)) and not _AFTER_LETTER.match(rest)
+
+
+def letter_alone(answer: str, choices: Sequence[str] = ()) -> str | None:
+    """Return the item's letter that is the whole answer, in upper case; None for any other answer.
+
+    >>> letter_alone("(b)", ("1", "2")), letter_alone("B) 2", ("1", "2")), letter_alone("C", ("1", "2"))
+    ('B', None, None)
+    """
+    match = _ALONE.fullmatch(clean(answer))
+    letter = match[1].upper() if match else ""
+    return letter if letter and letter in LETTERS[: len(choices) or len(LETTERS)] else None
+
+
+def texts_of(answer: str, choices: Sequence[str]) -> list[str]:
+    """Return the letters of the options whose text an answer is.
+
+    >>> texts_of("a", ("C", "A", "B")), texts_of("1", ("1", "2", "1")), texts_of("a ruler", ("Ruler", "12"))
+    (['B'], ['A', 'C'], ['A'])
+    """
+    if not choices:
+        return []
+    plain = clean(answer)
+    same = _texts_of(plain, [clean(choice) for choice in choices])
+    return same or _texts_of(_bare(plain), [_bare(clean(choice)) for choice in choices])
+
+
+def _texts_of(plain: str, texts: Sequence[str]) -> list[str]:
+    wanted = spelling(plain).casefold()
+    return [
+        letter for letter, text in zip(LETTERS, texts, strict=False) if spelling(text).casefold() == wanted
+    ]
+
+
+def _bare(plain: str) -> str:
+    """Return the text without an article before it."""
+    return plain[match.end() :] if (match := _ARTICLE.match(plain)) else plain
+
+
+def _names_another(rest: str, letter: str, letters: str) -> bool:
+    """Whether what follows a letter names another option: "B or C" is a hedge, "B) A rectangle" is none."""
+    found = [(m[1] or m[2]).upper() for pattern in (_OTHER, _CAPITAL) for m in pattern.finditer(rest)]
+    if alone := _ALONE.fullmatch(rest.strip(" ().:,")):
+        found.append(alone[1].upper())
+    return any(name != letter and name in letters for name in found)

@@ -1,0 +1,265 @@
+r"""Read LaTeX and plain formulas into functions that can be evaluated at a point; decide nothing here.
+
+A hand-written recursive-descent parser over a fixed grammar: numbers, letters, ``+ - * / ^ !``, fractions,
+roots, logarithms with a base, trigonometric functions, absolute values, floors, binomials, remainders.
+Whatever it does not know makes ``parse_formula`` return None: it never guesses, and it never evaluates text.
+Linear in the length, but for nesting, which the pre-filter bounds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from envs.answers.arithmetic import BINARY, FUNCTIONS, Unknown, constant, number, power, root, variable
+from envs.answers.tokens import GREEK, tokens_of
+
+Point: TypeAlias = int
+Node: TypeAlias = Callable[[Point], Any]
+
+MAX_TOKENS = 400
+
+_FRACTIONS = (r"\frac", r"\dfrac", r"\tfrac", r"\cfrac")
+_BINOMIALS = (r"\binom", r"\dbinom", r"\tbinom")
+_TIMES = {"*": "*", r"\cdot": "*", r"\times": "*", "/": "/", r"\div": "/", r"\bmod": "mod", r"\mod": "mod"}
+_CLOSING = {"(": ")", "{": "}", "[": "]", "|": "|", r"\lfloor": r"\rfloor", r"\lceil": r"\rceil"}
+_ROUNDING = {"|": "abs", r"\lfloor": "floor", r"\lceil": "ceil"}
+_UNCLEAR = frozenset("fgh")  # before a bracket these are functions that nobody defined
+_MIXED = re.compile(r"(?:\{\d+\}|\d)(?:\{\d+\}|\d)")
+_ATOM_SIGNS = frozenset("({")
+
+
+def parse_formula(text: str) -> Node | None:
+    r"""Return the formula as a function of a point; None where it is not of the grammar.
+
+    >>> [int(parse_formula(t)(0)) for t in (r"\frac{12}{3}", r"2\sqrt{16}", r"17 \bmod 5", r"\log_2(8)")]
+    [4, 8, 2, 3]
+    >>> [parse_formula(t) for t in ("", "2+", "204_5", "(1,2)", "f(x)", "not 5", r"2\frac{1}{2}", "1 000")]
+    [None, None, None, None, None, None, None, None]
+    """
+    tokens = tokens_of(text)
+    if not tokens or len(tokens) > MAX_TOKENS:
+        return None
+    try:
+        parser = _Parser(tokens)
+        node = parser.sum()
+        return node if parser.at == len(tokens) else None
+    except (Unknown, RecursionError):
+        return None
+
+
+class _Parser:
+    """One pass over the tokens; ``at`` is the next one."""
+
+    def __init__(self, tokens: list[str]) -> None:
+        self.tokens = tokens
+        self.at = 0
+        self.in_function = 0
+
+    def peek(self) -> str:
+        return self.tokens[self.at] if self.at < len(self.tokens) else ""
+
+    def take(self, expected: str = "") -> str:
+        token = self.peek()
+        if not token or (expected and token != expected):
+            raise Unknown(token)
+        self.at += 1
+        return token
+
+    def sum(self) -> Node:
+        node = self.signed()
+        while self.peek() in ("+", "-"):
+            node = _apply(BINARY[self.take()], node, self.product())
+        return node
+
+    def signed(self) -> Node:
+        if self.peek() in ("+", "-"):
+            negative = self.take() == "-"
+            if self.peek() in ("+", "-"):
+                raise Unknown("two signs")
+            node = self.product()
+            return _apply(BINARY["neg"], node) if negative else node
+        return self.product()
+
+    def product(self) -> Node:
+        node = self.factor()
+        while True:
+            token = self.peek()
+            if token in _TIMES:
+                self.take()
+                right = self.signed_factor()
+                node = _apply(BINARY[_TIMES[token]], node, right)
+            elif self.starts_factor(token):
+                node = _apply(BINARY["*"], node, self.factor())
+            else:
+                return node
+
+    def signed_factor(self) -> Node:
+        if self.peek() != "-":
+            return self.factor()
+        self.take()
+        return _apply(BINARY["neg"], self.factor())
+
+    def starts_factor(self, token: str) -> bool:
+        """Whether a factor begins without a sign between: never a number right after another factor."""
+        if token[:1].isdigit() or token[:1] == ".":
+            return False
+        return token[:1].isalpha() or token in _ATOM_SIGNS or token in FUNCTIONS or token in _OPENERS
+
+    def factor(self) -> Node:
+        node = self.atom()
+        while self.peek() in ("^", "!", "°"):
+            sign = self.take()
+            if sign == "°":
+                node = self.degrees(node)
+            elif sign == "!":
+                node = _apply(FUNCTIONS["!"], node)
+            else:
+                node = _apply(power, node, self.exponent())
+        return node
+
+    def degrees(self, node: Node) -> Node:
+        """Return an angle in radians; outside a function the sign is a unit, which means nothing here."""
+        if not self.in_function:
+            raise Unknown("degrees")
+        return _apply(FUNCTIONS["°"], node)
+
+    def exponent(self) -> Node:
+        if self.peek() in ("{", "("):
+            node = self.group()
+        else:
+            sign = self.peek() == "-" and bool(self.take())
+            node = self.atom()
+            node = _apply(BINARY["neg"], node) if sign else node
+        if self.peek() == "!":
+            self.take()
+            node = _apply(FUNCTIONS["!"], node)
+        return _apply(power, node, self.exponent()) if self.peek() == "^" and self.take() else node
+
+    def group(self) -> Node:
+        opening = self.take()
+        node = self.sum()
+        self.take(_CLOSING[opening])
+        return node
+
+    def argument(self) -> Node:
+        if self.peek() == "{":
+            return self.group()
+        token = self.peek()
+        if len(token) > 1 and token.isdigit():
+            self.tokens[self.at : self.at + 1] = [token[0], token[1:]]  # \frac12 and \sqrt12 take one digit
+        return self.atom()
+
+    def atom(self) -> Node:
+        token = self.peek()
+        if token[:1].isdigit() or token[:1] == ".":
+            return self.numeral()
+        if token in _ATOM_SIGNS:
+            return self.group()
+        if token in _ROUNDING:
+            return _apply(FUNCTIONS[_ROUNDING[token]], self.group())
+        if token.startswith("\\"):
+            return self.command()
+        return self.letter()
+
+    def numeral(self) -> Node:
+        value = number(self.take())
+        if self.peek() == "_":
+            raise Unknown("another base")
+        if self.peek() in _FRACTIONS and _MIXED.match("".join(self.tokens[self.at + 1 : self.at + 7])):
+            raise Unknown("a mixed number or a product")
+        return lambda _: value
+
+    def letter(self) -> Node:
+        name = self.take()
+        if name in ("e", "i"):
+            return constant(name)
+        if name not in GREEK and not (len(name) == 1 and name.isalpha()):
+            raise Unknown(name)
+        name += self.subscript()
+        if self.peek() == "(" and name[0] in _UNCLEAR:
+            raise Unknown("a function without a definition")
+        while self.peek() == "'":
+            name += self.take()
+        return variable(name)
+
+    def subscript(self) -> str:
+        if self.peek() != "_":
+            return ""
+        self.take()
+        if self.peek() != "{":
+            return "_" + self.take()
+        self.take()
+        name = "_"
+        while self.peek() != "}":
+            name += self.take()
+        self.take()
+        return name
+
+    def command(self) -> Node:
+        token = self.peek()
+        if token in GREEK:
+            return self.letter()
+        self.take()
+        if token in (r"\pi", r"\infty"):
+            return constant(token)
+        if token in _FRACTIONS:
+            return _apply(BINARY["/"], self.argument(), self.argument())
+        if token in _BINOMIALS:
+            return _apply(BINARY["binom"], self.argument(), self.argument())
+        if token == r"\sqrt":
+            return self.radical()
+        if token == r"\log":
+            return self.logarithm()
+        if token in FUNCTIONS:
+            return self.function(FUNCTIONS[token])
+        raise Unknown(token)
+
+    def radical(self) -> Node:
+        degree: Node = self.group() if self.peek() == "[" else lambda _: number("2")
+        return _apply(root, self.group() if self.peek() == "(" else self.argument(), degree)
+
+    def logarithm(self) -> Node:
+        self.take("_")
+        base = self.argument()
+        return _apply(BINARY["log"], self.operand(), base)
+
+    def function(self, function: Callable[..., Any]) -> Node:
+        exponent = self.exponent_of_name()
+        self.in_function += 1
+        node = _apply(function, self.operand())
+        self.in_function -= 1
+        return _apply(power, node, exponent) if exponent else node
+
+    def exponent_of_name(self) -> Node | None:
+        if self.peek() != "^":
+            return None
+        self.take()
+        exponent = self.take() if self.peek() != "{" else self.tokens[self.at + 1 : self.at + 2][0]
+        if exponent not in ("2", "3", "4"):
+            raise Unknown("an inverse or a power")
+        if self.peek() == "{":
+            self.at += 2
+            self.take("}")
+        return lambda _: number(exponent)
+
+    def operand(self) -> Node:
+        """Return what a function is of: a bracket, or numbers, letters and fractions up to the next sign."""
+        if self.peek() in ("(", "{", "["):
+            return self.group()
+        node = self.factor()
+        while self.peek() and (
+            self.peek() in GREEK or self.peek() in (r"\pi", *_FRACTIONS) or self.peek().isalpha()
+        ):
+            node = _apply(BINARY["*"], node, self.factor())
+        if self.peek() in ("(", "["):
+            raise Unknown("an argument that may go on")
+        return node
+
+
+_OPENERS = frozenset((r"\pi", r"\sqrt", r"\log", r"\lfloor", r"\lceil", *_FRACTIONS, *_BINOMIALS, *GREEK))
+
+
+def _apply(function: Callable[..., Any], *parts: Node) -> Node:
+    return lambda point: function(*(part(point) for part in parts))

@@ -1,0 +1,217 @@
+"""The data sets by name: one table entry each, with where it lives and where its fields are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from envs.data import arc, golds, kinds
+from envs.data.data_set import DataSet, body_and_question, numerical_only, prompt, with_context
+
+MATH_SUBJECTS = (
+    "algebra",
+    "counting_and_probability",
+    "geometry",
+    "intermediate_algebra",
+    "number_theory",
+    "prealgebra",
+    "precalculus",
+)
+MMLU_MATH_SUBJECTS = (
+    "abstract_algebra",
+    "college_mathematics",
+    "elementary_mathematics",
+    "high_school_mathematics",
+)
+TRAIN_TEST = MappingProxyType({"train": "train", "test": "test"})
+THREE_SPLITS = MappingProxyType({"train": "train", "validation": "validation", "test": "test"})
+MMLU_SPLITS = MappingProxyType({"dev": "dev", "validation": "validation", "test": "test"})
+ONLY_TEST = MappingProxyType({"test": "test"})
+TEST_CALLED_TRAIN = MappingProxyType({"test": "train"})
+"""Benchmarks whose one split the hub calls "train"; nobody should train on them."""
+
+
+def _mathematics() -> tuple[DataSet, ...]:
+    return (
+        DataSet("gsm8k", "openai/gsm8k", TRAIN_TEST, golds.gsm8k, ("main",), "number"),
+        DataSet(
+            "math",
+            "EleutherAI/hendrycks_math",
+            TRAIN_TEST,
+            golds.math,
+            MATH_SUBJECTS,
+            ids=("unique_id", "index"),
+            subject=("type", "subject"),
+        ),
+        DataSet(
+            "math500",
+            "HuggingFaceH4/MATH-500",
+            ONLY_TEST,
+            golds.math,
+            ids=("unique_id",),
+            subject=("subject", "type"),
+        ),
+        DataSet(
+            "svamp",
+            "ChilleD/SVAMP",
+            TRAIN_TEST,
+            golds.number,
+            kind="number",
+            question=body_and_question,
+            ids=("ID",),
+            subject=("Type",),
+        ),
+        DataSet("minerva", "math-ai/minervamath", ONLY_TEST, golds.minerva, ids=("idx",), subject=("type",)),
+    )
+
+
+def _competitions() -> tuple[DataSet, ...]:
+    aime25 = ("AIME2025-I", "AIME2025-II")
+    return (
+        _aime("aime24", "HuggingFaceH4/aime_2024", TEST_CALLED_TRAIN),
+        _aime("aime25", "opencompass/AIME2025", ONLY_TEST, aime25),
+        _aime("aime22_24", "AI-MO/aimo-validation-aime", TEST_CALLED_TRAIN),
+        DataSet("amc23", "math-ai/amc23", ONLY_TEST, golds.number, kind="number", ids=("id",)),
+        _olympiadbench("olympiadbench"),
+        _olympiadbench("olympiadbench_numerical", numerical=True),
+    )
+
+
+def _aime(
+    name: str, hub_id: str, splits: Mapping[str, str], configs: tuple[str | None, ...] = (None,)
+) -> DataSet:
+    return DataSet(name, hub_id, splits, golds.aime, configs, "number", ids=("id",))
+
+
+def _olympiadbench(name: str, *, numerical: bool = False) -> DataSet:
+    return DataSet(
+        name,
+        "Hothan/OlympiadBench",
+        TEST_CALLED_TRAIN,
+        golds.olympiad,
+        ("OE_TO_maths_en_COMP",),
+        question=with_context,
+        ids=("id",),
+        subject=("subfield",),
+        keep=numerical_only if numerical else None,
+    )
+
+
+def _choices() -> tuple[DataSet, ...]:
+    return (
+        DataSet(
+            "aqua",
+            "deepmind/aqua_rat",
+            THREE_SPLITS,
+            golds.letter,
+            ("raw",),
+            "choice",
+            choices=golds.listed_choices,
+        ),
+        # allenai/math_qa is a script, which `datasets` no longer runs; this copy has the same rows.
+        DataSet(
+            "mathqa",
+            "regisss/math_qa",
+            THREE_SPLITS,
+            golds.letter,
+            kind="choice",
+            choices=golds.spelled_choices,
+            loose=True,
+        ),
+        _arc("arc", "ARC-Challenge", "ARC-Easy"),
+        _arc("arc_challenge", "ARC-Challenge"),
+        _arc("arc_easy", "ARC-Easy"),
+        _mmlu("mmlu", "all"),
+        _mmlu("mmlu_math", *MMLU_MATH_SUBJECTS),
+    )
+
+
+def _arc(name: str, *configs: str) -> DataSet:
+    return DataSet(
+        name,
+        "allenai/ai2_arc",
+        THREE_SPLITS,
+        arc.gold,
+        configs,
+        "choice",
+        question=arc.question,
+        choices=arc.choices,
+        ids=("id",),
+    )
+
+
+def _mmlu(name: str, *configs: str) -> DataSet:
+    return DataSet(
+        name,
+        "cais/mmlu",
+        MMLU_SPLITS,
+        golds.choice_by_index,
+        configs,
+        "choice",
+        choices=golds.listed_choices,
+        subject=("subject",),
+        split_field="split",
+    )
+
+
+def _instructions() -> tuple[DataSet, ...]:
+    return (
+        DataSet(
+            "ifeval",
+            "google/IFEval",
+            TEST_CALLED_TRAIN,
+            kinds.instructions,
+            kind="instructions",
+            question=prompt,
+            ids=("key",),
+        ),
+    )
+
+
+def _large() -> tuple[DataSet, ...]:
+    return (
+        DataSet(
+            "numinamath_cot",
+            "AI-MO/NuminaMath-CoT",
+            TRAIN_TEST,
+            golds.boxed,
+            subject=("source",),
+            loose=True,
+            streamed=True,
+        ),
+        DataSet(
+            "openmathreasoning",
+            "nvidia/OpenMathReasoning",
+            MappingProxyType({"train": "cot", "cot": "cot", "tir": "tir"}),
+            golds.expected,
+            subject=("problem_source",),
+            loose=True,
+            streamed=True,
+        ),
+    )
+
+
+DATA_SETS: Mapping[str, DataSet] = MappingProxyType(
+    {
+        entry.name: entry
+        for entry in (*_mathematics(), *_competitions(), *_choices(), *_instructions(), *_large())
+    }
+)
+"""Data sets whose fields and homes are known."""
+
+
+def find_data_set(name: str) -> DataSet | None:
+    """Return the data set of this name, however it is spelled, or of this hub id; None when none is known.
+
+    >>> [find_data_set(name).name for name in ("MATH-500", "NuminaMath-CoT", "openai/gsm8k")]
+    ['math500', 'numinamath_cot', 'gsm8k']
+    """
+    plain = _plain(name)
+    by_name = {_plain(entry.name): entry for entry in DATA_SETS.values()}
+    by_home = {entry.hub_id.lower(): entry for entry in reversed(tuple(DATA_SETS.values()))}
+    return by_name.get(plain) or by_home.get(name.lower())
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_ ]", "", name.lower())

@@ -1,0 +1,96 @@
+"""What a data set is: where it lives, where its fields are, and how its question is put together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from envs.data import golds
+from envs.data.golds import Gold
+from envs.data.records import Record
+
+_HUB_ID = re.compile(r"(\w[\w.-]*/\w[\w.-]*)(?:/(\w[\w.-]*))?", re.ASCII)
+
+
+def one_question(row: Record) -> str:
+    """The question, or problem, field."""
+    return row.text("question", "problem", "question", "Problem")
+
+
+def prompt(row: Record) -> str:
+    """IFEval's prompt."""
+    return row.text("question", "prompt")
+
+
+def body_and_question(row: Record) -> str:
+    """SVAMP keeps the story and the question apart."""
+    if "question" in row.renamed:
+        return row.text("question")
+    body = row.text("body", "Body").rstrip()
+    return f"{body}{'' if body[-1] in '.?!' else '.'} {row.text('question', 'Question')}"
+
+
+def with_context(row: Record) -> str:
+    """OlympiadBench puts shared premises into a field of their own."""
+    context = row.find("context", "context")
+    before = f"{context[1]}\n" if context and context[1] else ""
+    return before + one_question(row)
+
+
+def numerical_only(row: Record) -> bool:
+    """OlympiadBench's benchmark of 572 is its numerical problems, those with several answers among them."""
+    return row.text("answer_type", "answer_type") == "Numerical"
+
+
+@dataclass(frozen=True, slots=True)
+class DataSet:
+    """One data set: the hub's id, its configurations, our split names to the hub's, and how to read a row."""
+
+    name: str
+    hub_id: str
+    splits: Mapping[str, str]
+    gold: Gold = golds.plain
+    configs: tuple[str | None, ...] = (None,)
+    kind: Literal["number", "expression", "choice", "instructions", "auto"] = "auto"
+    question: Callable[[Record], str] = one_question
+    choices: Callable[[Record], tuple[str, ...]] | None = None
+    ids: tuple[str, ...] = ()
+    subject: tuple[str, ...] = ()
+    split_field: str | None = None
+    """A local file may hold several splits and name each row's in this field."""
+    keep: Callable[[Record], bool] | None = None
+    """Which rows belong to it; None takes all."""
+    loose: bool = False
+    """Some published rows cannot be used (a proof has no answer): they are left out, and told."""
+    streamed: bool = False
+    """Too large to hold: read until ``limit`` is reached, each question once, its id from its text."""
+    own: bool = False
+    """A user's rows, by field names: any split, choices where the row has some, and the kind it names."""
+
+
+OWN_FILE = DataSet(
+    "file",
+    "",
+    {},
+    golds.plain,
+    ids=("id", "unique_id"),
+    subject=("subject", "type"),
+    split_field="split",
+    own=True,
+)
+"""Rows of a user's own; each may name its split."""
+
+
+def hub_data_set(name: str) -> DataSet | None:
+    """Return a data set of the hub, "owner/name" or "owner/name/configuration"; None for any other text.
+
+    >>> entry = hub_data_set("someone/my-problems/hard")
+    >>> entry.hub_id, entry.configs
+    ('someone/my-problems', ('hard',))
+    """
+    match = _HUB_ID.fullmatch(name)
+    if match is None:
+        return None
+    return replace(OWN_FILE, name=name.replace("/", "--"), hub_id=match[1], configs=(match[2],))

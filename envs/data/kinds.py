@@ -1,0 +1,111 @@
+"""The kind of a row: what it says itself, and where the gold answer of each kind is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import cast, get_args
+
+from debate.types import Kind
+from envs.answers.notation import clean, sides
+from envs.answers.numbers import parse_number
+from envs.answers.text_answers import normal_text
+from envs.data import golds
+from envs.data.golds import Gold
+from envs.data.records import Record, as_text
+from envs.errors import HALF_CHARACTER
+from envs.instructions import ConstraintError, write_constraints
+from envs.instructions.constraints import FIELDS
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+_ANSWER = ("answer", "expected_answer", "target")
+_COMMAND = re.compile(r"\\[A-Za-z]+")
+_LETTER = re.compile(r"[^\W\d_]")
+
+
+def own_kind(row: Record) -> Kind | None:
+    """Return the kind that a row of one's own names, or "instructions" where it has constraints; else None.
+
+    A field "kind" that the user reads as something else (``fields={"subject": "kind"}``) names none.
+    """
+    taken = "kind" not in row.renamed and "kind" in row.renamed.values()
+    found = None if taken else row.find("kind", "kind")
+    if found is None and "kind" in row.renamed:
+        raise row.error(row.renamed["kind"], "is missing")
+    if found is None or found[1] is None:
+        return "instructions" if row.values.get(FIELDS[0]) is not None else None
+    if found[1] not in KINDS:
+        valid = f"valid: {', '.join(KINDS)}; or read it as something else, fields={{'subject': 'kind'}}"
+        raise row.error(found[0], f"is no kind of problem; {valid}", found[1])
+    return cast(Kind, found[1])
+
+
+def number(row: Record, choices: tuple[str, ...]) -> str:
+    """A number in plain notation."""
+    answer = golds.plain(row, ())
+    if parse_number(sides(clean(answer))[-1]) is None:
+        raise row.error(row.field("answer", *_ANSWER), "is not a number", answer)
+    return answer
+
+
+def expression(row: Record, choices: tuple[str, ...]) -> str:
+    """The answer field as it is."""
+    return golds.plain(row, ())
+
+
+def text(row: Record, choices: tuple[str, ...]) -> str:
+    """The accepted texts, one a line, from a text or a list of texts."""
+    texts = [" ".join(text.split()) for text in _texts(row)]
+    for one in texts:
+        if not normal_text(one):
+            fault = "is nothing but articles and punctuation; kind 'verbatim' compares these as well"
+            raise row.error(row.field("answer", *_ANSWER), fault, one)
+        if parse_number(clean(one)) and not _LETTER.search(_COMMAND.sub("", one)):
+            fault = "is a number: kind 'number' compares its value, kind 'verbatim' its every character"
+            raise row.error(row.field("answer", *_ANSWER), fault, one)
+    return "\n".join(texts)
+
+
+def verbatim(row: Record, choices: tuple[str, ...]) -> str:
+    """The accepted texts as they are, one a line, from a text or a list of texts."""
+    texts = _texts(row)
+    for one in texts:
+        if "\n" in one:
+            raise row.error(row.field("answer", *_ANSWER), "holds a line break, which no box can", one)
+    return "\n".join(texts)
+
+
+def instructions(row: Record, choices: tuple[str, ...]) -> str:
+    """IFEval's two fields as one text, each instruction known and each of its arguments checked."""
+    given = [row.value(field, field) for field in FIELDS]
+    try:
+        return write_constraints(*given)
+    except ConstraintError as fault:
+        name = row.find("id", "id", "key")
+        of = f" (row {as_text(name[1])})" if name else ""
+        raise row.error(fault.field, fault.problem + of, fault.value) from fault
+
+
+def _texts(row: Record) -> list[str]:
+    field, value = row.field("answer", *_ANSWER), row.value("answer", *_ANSWER)
+    found = [as_text(one) for one in (value if isinstance(value, list | tuple) else [value])]
+    texts = [one for one in found if one]
+    if not found or len(texts) < len(found):
+        raise row.error(field, "needs a text or a list of texts, none of them empty", value)
+    if any(map(HALF_CHARACTER.search, texts)):
+        raise row.error(field, "holds half a character (a lone surrogate)", value)
+    return texts
+
+
+GOLDS: Mapping[Kind, Gold] = MappingProxyType(
+    {
+        "number": number,
+        "expression": expression,
+        "choice": golds.choice,
+        "text": text,
+        "verbatim": verbatim,
+        "instructions": instructions,
+    }
+)
+"""Where a row that names its kind has its gold answer; an open one has none."""

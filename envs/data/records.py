@@ -1,0 +1,258 @@
+"""Read rows from JSONL, JSON and Parquet files or from the hub, each with the place it came from."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isfinite
+from pathlib import Path
+
+from envs.errors import HALF_CHARACTER, DataError, MissingPackageError, row_error, shorten
+
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+"""Control characters, line breaks among them: no name and no option holds one."""
+INSTALL = "pip install debate-rl[train]"
+SHUFFLE_BUFFER = 10_000
+"""Rows of a stream that are held to draw the next one from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One row: its values by field name, and the place ("FILE, line N") that errors name.
+
+    ``renamed`` maps our nouns (question, answer, id, level, subject, choices) to a user's field names.
+    """
+
+    place: str
+    index: int
+    values: Mapping[str, object]
+    renamed: Mapping[str, str]
+
+    def find(self, noun: str, *names: str) -> tuple[str, object] | None:
+        """Return (field, value) of the first of ``names`` that is present; the user's own name wins."""
+        if noun in self.renamed:
+            names = (self.renamed[noun],)
+        return next(((name, self.values[name]) for name in names if name in self.values), None)
+
+    def value(self, noun: str, *names: str) -> object:
+        """Return the value of a field that must be there."""
+        found = self.find(noun, *names)
+        if found is None:
+            wanted = self.renamed.get(noun) or " or ".join(dict.fromkeys(names)) or noun
+            raise self.error(
+                wanted, "is missing; name your own with fields={...} (env.fields, held_out.fields)"
+            )
+        return found[1]
+
+    def text(self, noun: str, *names: str) -> str:
+        """Return a field that must be there as text that is not empty."""
+        value = self.value(noun, *names)
+        text = as_text(value)
+        if text is None:
+            raise self.error(self.field(noun, *names), "is neither text nor a finite number", value)
+        if not text:
+            raise self.error(self.field(noun, *names), "is empty", value)
+        return self.whole(self.field(noun, *names), text)
+
+    def whole(self, field: str, text: str, *, one_line: bool = False) -> str:
+        """Return a field's text, or raise its error: half a character, or in one line a control character."""
+        if HALF_CHARACTER.search(text):
+            raise self.error(field, "holds half a character (a lone surrogate)", text)
+        if one_line and (found := CONTROL.search(text)):
+            raise self.error(field, f"holds a control character ({found[0]!r})", text)
+        return text
+
+    def field(self, noun: str, *names: str) -> str:
+        """Return the name under which the row has, or should have, a field."""
+        found = self.find(noun, *names)
+        return found[0] if found else self.renamed.get(noun) or (names[0] if names else noun)
+
+    def error(self, field: str, problem: str, value: object = None) -> DataError:
+        """Return the error that names this row."""
+        return row_error(self.place, field, problem, value=value, keys=tuple(self.values))
+
+
+def as_text(value: object) -> str | None:
+    """Return text or a finite number as stripped text, whole floats without ".0"; None for anything else.
+
+    >>> as_text(27.0), as_text(0.5), as_text(" a "), as_text(None), as_text(True), as_text(float("nan"))
+    ('27', '0.5', 'a', None, None, None)
+    """
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    if isinstance(value, float) and not isfinite(value):
+        return None
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value).strip()
+
+
+def read_files(paths: Sequence[Path], renamed: Mapping[str, str]) -> Iterator[Record]:
+    """Yield the rows of files one after the other, counted through."""
+    rows = (row for path in paths for row in read_file(path, renamed))
+    yield from (replace(row, index=index) for index, row in enumerate(rows))
+
+
+def read_file(path: Path, renamed: Mapping[str, str]) -> Iterator[Record]:
+    """Yield the rows of a JSONL, JSON or Parquet file, chosen by its suffix (JSONL for any other)."""
+    if not path.is_file():
+        raise DataError(f"{path}: {what_it_is(path)}; give path= a JSONL, JSON or Parquet file")
+    row = None
+    for i, (place, row) in enumerate(_rows(path)):
+        yield Record(place, i, _mapping(row, place), renamed)
+    if row is None:
+        raise DataError(f"{path}: the data set is empty; it needs at least one row")
+
+
+def what_it_is(path: Path) -> str:
+    """Return what a path is that is no file, as the end of a sentence.
+
+    >>> what_it_is(Path("/")), what_it_is(Path("/dev/null")), what_it_is(Path("/nothing"))
+    ('is a folder', 'is a device', 'no such file')
+    """
+    kinds = {
+        "is a folder": path.is_dir,
+        "is a pipe": path.is_fifo,
+        "is a device": lambda: path.is_char_device() or path.is_block_device(),
+        "is a socket": path.is_socket,
+        "is a link to nothing": path.is_symlink,
+    }
+    return next((name for name, holds in kinds.items() if holds()), "no such file")
+
+
+def _rows(path: Path) -> Iterator[tuple[str, object]]:
+    """Yield each row of a file with its place; DataError where the file cannot be read."""
+    readers = {".parquet": _parquet_rows, ".json": _json_rows}
+    try:
+        yield from readers.get(path.suffix.lower(), _jsonl_rows)(path)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror or error})") from error
+
+
+def read_hub(
+    hub_id: str,
+    configs: tuple[str | None, ...],
+    split: str,
+    renamed: Mapping[str, str],
+    *,
+    streamed: bool = False,
+    seed: int | None = None,
+) -> Iterator[Record]:
+    """Yield the rows of a hub data set's split, its configurations one after the other.
+
+    ``streamed`` downloads no more than is asked for; ``seed`` then also shuffles, in a buffer.
+    """
+    count = 0
+    for config in configs:
+        place = "/".join(part for part in (hub_id, config) if part) + f"[{split}]"
+        for i, row in enumerate(_hub_rows(place, hub_id, config, split, streamed=streamed, seed=seed)):
+            yield Record(f"{place}, row {i}", count, _mapping(row, place), renamed)
+            count += 1
+    if not count:
+        raise DataError(f"{hub_id}[{split}]: the data set is empty")
+
+
+def _hub_rows(
+    place: str, hub_id: str, config: str | None, split: str, *, streamed: bool, seed: int | None
+) -> Iterator[object]:
+    try:
+        import datasets
+    except ImportError as error:
+        raise MissingPackageError(
+            f"{hub_id}: needs the 'datasets' package to download it: {INSTALL}, or give path= a local file"
+        ) from error
+    try:
+        if streamed:
+            stream = datasets.load_dataset(hub_id, config, split=split, streaming=True)
+            yield from stream if seed is None else stream.shuffle(seed=seed, buffer_size=SHUFFLE_BUFFER)
+        else:
+            yield from datasets.load_dataset(hub_id, config, split=split)
+    except Exception as error:  # whatever the client raises, also in the middle of a stream: it is not here
+        raise DataError(
+            f"{place}: could not be loaded ({shorten(str(error), 200)}); path= reads a local copy (env.path)"
+        ) from error
+
+
+def _jsonl_rows(path: Path) -> Iterator[tuple[str, object]]:
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            place = f"{path}, line {number}"
+            text = _decoded(line, place)
+            if text.strip():
+                yield place, _parsed(text, place)
+
+
+def _json_rows(path: Path) -> Iterator[tuple[str, object]]:
+    data = path.read_bytes()
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        text = _decoded(data, f"{path}, line {line}")
+    value = _parsed(text, str(path))
+    if isinstance(value, dict) and isinstance(value.get("data"), list):
+        value = value["data"]
+    if not isinstance(value, list):
+        raise DataError(
+            f"{path}: needs a JSON list of objects (or an object with a list 'data'), got {shorten(value)}"
+        )
+    yield from ((f"{path}, row {number}", row) for number, row in enumerate(value, start=1))
+
+
+def _parquet_rows(path: Path) -> Iterator[tuple[str, object]]:
+    try:
+        import pyarrow.parquet as parquet
+    except ImportError as error:
+        raise MissingPackageError(
+            f"{path}: the 'pyarrow' package is needed to read Parquet: {INSTALL}"
+        ) from error
+    try:
+        with parquet.ParquetFile(path) as file:
+            rows = (row for batch in file.iter_batches(batch_size=1024) for row in batch.to_pylist())
+            yield from ((f"{path}, row {number}", row) for number, row in enumerate(rows, start=1))
+    except (OSError, ValueError) as error:  # pyarrow's own errors inherit one of these
+        raise DataError(f"{path}: is no readable Parquet file ({shorten(str(error))})") from error
+
+
+def _decoded(data: bytes, place: str) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        byte = data[error.start]
+        raise DataError(f"{place}: is not UTF-8 (byte 0x{byte:02x}); save the file as UTF-8") from error
+
+
+def _parsed(text: str, place: str) -> object:
+    try:
+        return json.loads(text, object_pairs_hook=_object)
+    except json.JSONDecodeError as error:
+        where = place if ", line " in place else f"{place}, line {error.lineno}"
+        raise DataError(
+            f"{where}: is not valid JSON: {error.msg} at column {error.colno} (got {shorten(text.strip())})"
+        ) from error
+    except RecursionError as error:
+        raise DataError(f"{place}: is JSON nested too deeply to read") from error
+    except _TwiceError as error:
+        raise DataError(f"{place}: has the key {shorten(error.args[0])} twice in one object") from error
+    except ValueError as error:  # a whole number of thousands of digits
+        raise DataError(f"{place}: is JSON that cannot be read: {error}") from error
+
+
+class _TwiceError(ValueError):
+    """A key stands twice in an object; the last would win and nobody be told."""
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise _TwiceError(next(name for name in names if names.count(name) > 1))
+    return found
+
+
+def _mapping(row: object, place: str) -> Mapping[str, object]:
+    if not isinstance(row, Mapping):
+        raise DataError(f"{place}: needs an object with named fields, got {shorten(row)}")
+    return row

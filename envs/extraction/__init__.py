@@ -1,0 +1,1 @@
+"""The answer in a text: where it stands under each mode."""

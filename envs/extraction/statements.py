@@ -1,0 +1,210 @@
+r"""What a sentence states after "answer is": where the answer ends, and what is no part of it.
+
+It begins after the last "answer is" (or "answer:"), also on the next line, and after the last "is" of its
+sentence. It ends with the sentence or the line, or before a clause that gives reasons. Prose that makes no
+difference is peeled off, and nothing that could: what hedges, counts further or calculates stays, and is then
+a wrong answer. All rules are linear in the length of the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+
+from debate.types import Span
+from envs.answers.notation import clean
+from envs.answers.numbers import Number, parse_number
+
+MAX_FORMULA = 2000
+MAX_PEELED = 200
+
+_HEADER = re.compile(
+    r"\banswer[ \t]*+(?:\*\*)?(?:is\b|[:=])(?:[ \t]*+:)?(?:\*\*(?=\s))?\s*+(?=\S)", re.IGNORECASE
+)
+_IS = re.compile(r"\bis\b[ \t:]*+")
+_END = re.compile(r"\.(?=[*\"'’”)]{0,4}(?:\s|$))|<(?=[|/]|[a-z_]{2,20}>)|\n")
+_SHORT = re.compile(r"(?:(?<![A-Za-z] )(?<![\w.])St|(?<![\w.])(?:Mt|Ft|Mr|Mrs|Ms|Dr|Prof))$")
+_INITIAL = re.compile(r"(?<![\w.'’])(?:[A-Z]\.\s?){0,4}[A-Z]$")
+_NAME_GOES_ON = re.compile(r"\.\s?[A-Z]\.|\.\s{1,3}[A-Z][\w'’-]{1,30}(?=[.,!]|\s|$)(?=[.,!]|\s{0,3}$|\n)")
+_CLAUSE = re.compile(
+    r"(?:[,(]\s{0,3}|\s)(?:because|since)\b"
+    r"|[,(]\s{0,3}(?:which|where|who|as(?! well)|regardless of|independent of)\b"
+    r"|,\s{0,3}(?:and )?not\b(?! (?:only|just|even|yet|quite|exactly|counting|including))"
+    r"|(?<=[\d)}$*\]])\s{1,3}(?:which|where)\b|,?\s{1,3}(?:rather than|instead of)\b"
+)
+_DOUBT = re.compile(
+    r"\b(?:or|nor|but|maybe|perhaps|possibly|probably|might|may|could|else|alternatively|otherwise|unless|if"
+    r"|either|unsure|sure|certain)\b|\?",
+    re.IGNORECASE,
+)
+_DENIAL = re.compile(
+    r"\b(?:not|no|never|wrong|incorrect|false|doubt\w*|guess|cannot)\b|n['’]t\b", re.IGNORECASE
+)
+_COUNTS = re.compile(
+    r"\b(?:half|halves|twice|double|thrice|thirds?|quarters?|[a-z]*(?:fth|xth|nth|hth)s?|less|more|fewer|than"
+    r"|and|plus|minus|times|over|squared|cubed|factorial|mod|modulo|choose|base|power|root|pi|percent|dozens?"
+    r"|hundreds?|thousands?|[mbtr]+illions?|about|approximately|roughly|nobody|neither|none|[iknxyz])\b",
+    re.IGNORECASE,
+)
+_SIMPLY = re.compile(
+    r"(?:simply|just|exactly|precisely|therefore|thus|equal to|given by|as follows)[ \t]*:?\s+(?=\S)"
+    r"|(?:option|choice|letter)\s{1,3}(?=\(?(?:\*\*)?\(?[A-J]\b)",
+    re.IGNORECASE,
+)
+_OPTION = re.compile(r"\b(?:option|choice|letter)\b|\([A-J]\)")
+_SOMEBODY_HAS = re.compile(
+    r"((?:[A-Za-z'’-]{1,30} ){1,4})(?:has|have|had|gets?|got|needs?|costs?|takes?|took|spends?|spent|earns?"
+    r"|earned|pays?|paid|makes?|made|eats?|ate|sold|sells?|bought|buys?) (?:a total of )?(?=[$\\*(-]{0,3}\d)"
+)
+_GLOSS = re.compile(r"\s{1,3}\(([^()\n]{2,60})\)$")
+_OF = re.compile(r"\s{1,3}of((?:\s{1,3}[A-Za-z'’-]{1,30}){1,8})$")
+_IN_WORDS = re.compile(r",?\s{1,3}or\s{1,3}([A-Za-z][A-Za-z -]{1,60}?)(?:\s{1,3}in words)?$")
+_PAIRS = (("\\(", "\\)"), ("\\[", "\\]"), ("$$", "$$"), ("$", "$"), ("**", "**"))
+_AROUND = ' \t\r\n*`"'
+
+
+def stated(text: str, *, words: bool = False) -> Span | None:
+    r"""Return where the answer stands that a reply states last; None where it states none.
+
+    ``words``: the answer is a name or another text, and not mathematics.
+
+    >>> def answer(text, words=False): return stated(text, words=words).of(text)
+    >>> [answer(f"The answer is {said}") for said in ("5, which is odd.", "12 (twelve).", "5 or 6")]
+    ['5', '12', '5 or 6']
+    >>> answer("The answer is:\n\\[\n5\n\\]"), answer("The answer is St. Louis. It lies there.", words=True)
+    ('5', 'St. Louis')
+    """
+    found = deque(_HEADER.finditer(text), maxlen=1)
+    if not found:
+        return None
+    start = found[0].end() if words else _peeled(text, found[0].end(), len(text))
+    end = _sentence_end(text, start, words=words)
+    stop = _before_clause(text, start, end)
+    for match in _IS.finditer(text, start, stop):
+        start = match.end()
+    if words:
+        return trimmed(text, Span(start, stop))
+    start = _peeled(text, start, stop)
+    return _core(text, Span(start, stop))
+
+
+def trimmed(text: str, span: Span) -> Span:
+    """Return the span without white space, quotes and Markdown stars at its ends."""
+    start, end = span.start, span.end
+    while start < end and text[start] in _AROUND:
+        start += 1
+    while end > start and text[end - 1] in _AROUND:
+        end -= 1
+    return Span(start, end)
+
+
+def _sentence_end(text: str, start: int, *, words: bool) -> int:
+    """Return where the sentence or the line ends; a formula in brackets that opens it may have many lines."""
+    opening = start + 2 * text.startswith("**", start)
+    pair = _pair(text, Span(opening, min(len(text), opening + MAX_FORMULA)))
+    if pair and (text.startswith(".", pair[1]) or pair[0].of(text).rstrip().endswith(".")):
+        return pair[1]
+    for match in _END.finditer(text, pair[1] if pair else start):
+        if match.group() != "." or not _goes_on(text, start, match.start(), words=words):
+            return match.start()
+    return len(text)
+
+
+def _goes_on(text: str, start: int, point: int, *, words: bool) -> bool:
+    """Whether a point stands behind an abbreviation or, in texts, an initial in a name."""
+    before = text[max(start, point - 24) : point]
+    if _SHORT.search(before):
+        return True
+    return words and bool(_INITIAL.search(before)) and bool(_NAME_GOES_ON.match(text, point, point + 60))
+
+
+def _before_clause(text: str, start: int, stop: int) -> int:
+    """Return where a clause begins that gives reasons or says what the answer is not; else ``stop``."""
+    match = _CLAUSE.search(text, start + 1, stop)
+    if match is None or _DOUBT.search(text, match.end(), stop):
+        return stop
+    if match.group().endswith(("which", "who")) and _claims(text[match.end() : stop]):
+        return stop
+    return match.start()
+
+
+def _claims(relative: str) -> bool:
+    """Whether a relative clause goes on to the answer, "10/2, which is 5", or takes back what was said."""
+    if len(relative) > MAX_PEELED or re.search(r"[\d\\$]", relative) or _DENIAL.search(relative):
+        return True
+    return bool(_OPTION.search(relative)) or any(_number(word) is not None for word in relative.split())
+
+
+def _peeled(text: str, start: int, stop: int) -> int:
+    """Return where the answer begins after words like "simply", or after "she has"."""
+    for _ in range(3):
+        match = _SIMPLY.match(text, start, stop)
+        start = match.end() if match else start
+    match = _SOMEBODY_HAS.match(text, start, stop)
+    return start if match is None or _matters(match[1]) else match.end()
+
+
+def _core(text: str, span: Span) -> Span:
+    """Return the formula or the bold text that opens the span, or the number without a remark on it."""
+    span = Span(span.start + len(span.of(text)) - len(span.of(text).lstrip()), span.end)
+    pair = _pair(text, span)
+    if pair is not None:
+        inside, rest = trimmed(text, pair[0]), text[pair[1] : span.end]
+        whole = trimmed(text, Span(span.start, span.end)) if rest.strip(_AROUND) else inside
+        return inside if whole == inside or _says_nothing(text, inside, whole, rest) else whole
+    span = trimmed(text, span)
+    for pattern in (_GLOSS, _OF, _IN_WORDS):
+        match = pattern.search(text, max(span.start, span.end - MAX_PEELED), span.end)
+        if match and _number(text[span.start : match.start()]) is not None:
+            head = Span(span.start, match.start())
+            said = _number(match[1]) if pattern is _IN_WORDS else None
+            if pattern is not _IN_WORDS or said is not None:
+                span = head if _is_remark(head.of(text), match[1], gloss=pattern is not _OF) else span
+    return span
+
+
+def _pair(text: str, span: Span) -> tuple[Span, int] | None:
+    """Return the inside of the delimiters that open the span, and their end; dollars of money are none."""
+    for opening, closing in _PAIRS:
+        inside = span.start + len(opening)
+        if not text.startswith(opening, span.start):
+            continue
+        close = text.find(closing, inside, span.end)
+        one_line = opening in ("$", "**")
+        if close < 0 or (one_line and "\n" in text[inside:close]) or not text[inside:close].strip():
+            return None
+        money = opening == "$" and text[close + 1 : close + 2].isdigit()
+        return None if money else (Span(inside, close), close + len(closing))
+    return None
+
+
+def _says_nothing(text: str, inside: Span, whole: Span, rest: str) -> bool:
+    """Whether what follows a formula makes no difference: words, but no measure and no larger number."""
+    if (spelled := _IN_WORDS.fullmatch(rest.rstrip(_AROUND))) and _number(spelled[1]):
+        return _is_remark(inside.of(text), spelled[1], gloss=True)
+    if len(rest) > MAX_PEELED or re.search(r"[\d\\$=<>^/+]", rest) or _matters(rest):
+        return False
+    number, alone = _number(whole.of(text)), _number(inside.of(text))
+    return number is None or alone is None or (number.value == alone.value and not number.measure)
+
+
+def _is_remark(head: str, remark: str, *, gloss: bool) -> bool:
+    number, other = _number(head), _number(remark)
+    if number is None or _matters(remark, except_for=other is not None):
+        return False
+    if not gloss:
+        words = remark.split()
+        return max(map(len, words)) > 2 and all(_number(word) is None for word in words)
+    if other is not None:
+        return other.value == number.value
+    unit = _number(f"{head} {remark}")
+    return unit is not None and unit.value == number.value
+
+
+def _matters(prose: str, *, except_for: bool = False) -> bool:
+    """Whether prose may change what is stated: it doubts, denies or counts."""
+    return bool(_DOUBT.search(prose) or _DENIAL.search(prose) or (not except_for and _COUNTS.search(prose)))
+
+
+def _number(text: str) -> Number | None:
+    return parse_number(clean(text)) if len(text) <= MAX_PEELED else None

@@ -1,0 +1,202 @@
+r"""Word problems: ``Tom has 8 apples. Tom gets 4 more. Tom loses 3. How many apples?``
+
+A story starts with 2..12 things and adds or takes away 1..6, once at level 1, twice at level 2, three times
+at level 3; every number on the way lies in 0..30. Names and things differ, and are no part of a problem's
+canonical form: the same arithmetic never stands in two splits.
+
+The planted habit for demonstrations: to read "loses" as if it said "gets".
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate
+from typing import TypeAlias
+
+from debate.types import Problem
+from envs.answers.keys import plain_key
+from envs.errors import DataError
+from envs.extraction.boxes import last_box
+from envs.families.synthetic import SyntheticFamily, chosen_levels, problem_id
+from envs.types import Grade, GradeStatus
+
+NAME = "words"
+LEVELS = ("1", "2", "3")
+LARGEST = 30
+NAMES = ("Tom", "Ann", "Ben", "Eva")
+THINGS = ("apples", "books", "coins", "pens")
+
+Reading: TypeAlias = tuple[int, ...]
+"""How a story was read: the start, then each change with its sign."""
+
+_START = re.compile(r"(?P<name>[A-Z][a-z]+) has (?P<start>\d+) (?P<thing>[a-z]+)\.", re.ASCII)
+_CHANGE = re.compile(r"(gets|loses) (\d+)", re.ASCII)
+_INTEGER = re.compile(r"\s*(-?\d{1,6})(?:\.0*)?\s*(?:[a-z]+)?\s*\.?\s*", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Words(SyntheticFamily):
+    """The family as an environment, at some of its levels."""
+
+    levels: tuple[str, ...] = LEVELS
+    name: str = NAME
+
+    def draw(self, rng: random.Random, level: str) -> tuple[str, Problem]:
+        """Return (canonical form, problem)."""
+        return draw(rng, level)
+
+    def grade(self, problem: Problem, answer: str | None) -> Grade:
+        """Return whether the answer is the number that is left."""
+        started = time.perf_counter()
+        if answer is None:
+            return Grade(GradeStatus.MISSING, "none")
+        right = read_answer(answer) == sum(read_story(problem.question))
+        return Grade(
+            GradeStatus.CORRECT if right else GradeStatus.WRONG, NAME, answer, time.perf_counter() - started
+        )
+
+    def answer_key(self, problem: Problem, answer: str) -> str:
+        """Return the number, whatever unit stands behind it."""
+        number = read_answer(answer)
+        return plain_key(problem, answer) if number is None else str(number)
+
+
+def draw(rng: random.Random, level: str) -> tuple[str, Problem]:
+    """Return (canonical form, problem); the canonical form is the arithmetic alone."""
+    while True:
+        changes = [rng.choice((1, -1)) * rng.randint(1, 6) for _ in range(int(level))]
+        reading = (rng.randint(2, 12), *changes)
+        if _stays_in_range(reading):
+            break
+    name, thing = rng.choice(NAMES), rng.choice(THINGS)
+    question = write_story(reading, name=name, thing=thing)
+    problem = Problem(
+        id=problem_id(NAME, level, question),
+        question=question,
+        answer=str(sum(reading)),
+        source=NAME,
+        level=level,
+        kind="number",
+    )
+    return " ".join(map(str, reading)), problem
+
+
+def write_story(reading: Reading, *, name: str, thing: str) -> str:
+    """Return the problem's text.
+
+    >>> write_story((8, 4, -3), name="Tom", thing="apples")
+    'Tom has 8 apples. Tom gets 4 more. Tom loses 3. How many apples?'
+    """
+    changes = (f" {name} gets {n} more." if n > 0 else f" {name} loses {-n}." for n in reading[1:])
+    return f"{name} has {reading[0]} {thing}.{''.join(changes)} How many {thing}?"
+
+
+@lru_cache(maxsize=4096)
+def read_story(question: str) -> Reading:
+    """Return the start and the signed changes of a story.
+
+    >>> read_story("Tom has 8 apples. Tom gets 4 more. Tom loses 3. How many apples?")
+    (8, 4, -3)
+    """
+    match = _START.match(question)
+    if match is None:
+        raise DataError(f"question: {question!r} is no story of this family ('Tom has 8 apples. ...')")
+    return (
+        int(match["start"]),
+        *(int(n) if verb == "gets" else -int(n) for verb, n in _CHANGE.findall(question)),
+    )
+
+
+def read_answer(answer: str) -> int | None:
+    """Return the whole number that an answer is, a unit word allowed; None for anything else. Never raises.
+
+    >>> read_answer(" 9"), read_answer("9 apples"), read_answer("9 or 8"), read_answer("")
+    (9, 9, None, None)
+    """
+    match = _INTEGER.fullmatch(answer) if len(answer) <= 64 else None
+    return int(match[1]) if match else None
+
+
+def attempt(problem: Problem, rng: random.Random, *, right: float = 1.0, lure: float = 0.0) -> Reading:
+    """Return one reading: right with probability ``right``, the habit ("loses" as plus) with ``lure``, and
+    else one change misread. A story without "loses" has no lure: the habit reads it right.
+    """
+    reading = read_story(problem.question)
+    draw = rng.random()
+    if draw < right:
+        return reading
+    if draw < right + lure:
+        return _habit(reading)
+    at = rng.randrange(1, len(reading))
+    misread = (*reading[:at], -reading[at], *reading[at + 1 :])
+    return misread if _stays_in_range(misread) else _habit(reading)
+
+
+def write_solution(problem: Problem, reading: Reading) -> str:
+    r"""Return the solution text of a reading, one step at a time.
+
+    >>> write_solution(Problem("p", "Tom has 8 apples. Tom gets 4 more. Tom loses 3."), (8, 4, -3))
+    ' 8 + 4 = 12. 12 - 3 = 9. \\boxed{ 9}'
+    """
+    return f"{_working(reading)} \\boxed{{ {sum(reading)}}}"
+
+
+def invent(problem: Problem, rng: random.Random) -> Reading | None:
+    """Return None: this family has no answer that is made up to look right."""
+    return None
+
+
+def write_lie(problem: Problem, reading: Reading) -> str:
+    """Return the solution text as it is: there is no target in the question to state falsely."""
+    return write_solution(problem, reading)
+
+
+def write_check(problem: Problem, solution: str, *, lured: bool = False) -> str:
+    r"""Return the check of a solution: its boxed number beside the true one; ``lured`` checks by the habit.
+
+    >>> problem = Problem("p", "Tom has 8 apples. Tom gets 4 more. Tom loses 3. How many apples?")
+    >>> write_check(problem, r" 8 + 4 = 12. 12 + 3 = 15. \boxed{ 15}")
+    ' 15 = 9 wrong.'
+    >>> write_check(problem, r" 8 + 4 = 12. 12 + 3 = 15. \boxed{ 15}", lured=True)
+    ' 15 = 15 right.'
+    """
+    reading = read_story(problem.question)
+    expected = sum(_habit(reading) if lured else reading)
+    box = last_box(solution)
+    claimed = read_answer(box.of(solution)) if box else None
+    if claimed is None:
+        return " none wrong."
+    return f" {claimed} = {expected} {'right' if claimed == expected else 'wrong'}."
+
+
+def vocabulary(levels: Iterable[str | int] | None = None) -> tuple[str, ...]:
+    """Return every piece that the texts need; joined pieces spell each text exactly.
+
+    >>> len(vocabulary()), vocabulary()[-1]
+    (61, ' 30')
+    """
+    chosen_levels(NAME, levels, LEVELS)
+    words = ("has", "gets", "more", "loses", "How", "many", "right", "wrong", "none", *THINGS)
+    signs = (".", "?", " ", " +", " -", " =", "\\boxed{", " \\boxed{", "}")
+    names = (piece for name in NAMES for piece in (name, f" {name}"))
+    return (*signs, *names, *(f" {word}" for word in words), *(f" {n}" for n in range(LARGEST + 1)))
+
+
+def _habit(reading: Reading) -> Reading:
+    """Return the story as the habit reads it: every change adds."""
+    return (reading[0], *(abs(n) for n in reading[1:]))
+
+
+def _working(reading: Sequence[int]) -> str:
+    totals = list(accumulate(reading))
+    steps = zip(totals, reading[1:], totals[1:], strict=False)
+    return "".join(f" {a} {'+' if n > 0 else '-'} {abs(n)} = {b}." for a, n, b in steps)
+
+
+def _stays_in_range(reading: Reading) -> bool:
+    return all(0 <= total <= LARGEST for total in accumulate(reading))

@@ -1,0 +1,242 @@
+r"""The first two layers: what is refused or decided by rules alone, without a library.
+
+An answer is compared as it is spelled, as a word, as a letter, as an exact number, and as a formula or a list
+of formulas (``structures``), in this order. What remains are relations and notations beyond the grammar.
+"""
+
+from __future__ import annotations
+
+import re
+
+from envs.answers.clock import same_time
+from envs.answers.expressions import parse_formula
+from envs.answers.notation import clean, sides, spelling, without_unit
+from envs.answers.numbers import Number, other_notation, parse_number
+from envs.answers.structures import parts_of, same_structure
+from envs.answers.values import same_value
+from envs.grading.limits import HEAVY, refusal
+from envs.types import Grade, GradeStatus
+
+_TEXT_GOLD = re.compile(r"[A-Za-z][A-Za-z' -]*")
+_SHORT_WORDS = frozenset(("yes", "no", "odd", "even", "one", "two", "six", "ten", "all", "red", "sun", "mon"))
+_IN_TEXT = re.compile(r"\s*\$*\\(?:text\w{0,6}|mbox)\s*\{\s*[A-Za-z\d'. -]*\}\$*\s*", re.ASCII)
+_FUNCTION_NAMES = r"(?!sqrt|sin|cos|tan|cot|sec|csc|arc|log|ln|pi|exp|abs|mod|or|and|not)"
+_NAME = re.compile(rf"{_FUNCTION_NAMES}(?:[A-Za-z]+\d[A-Za-z\d]*|[A-Za-z]{{2,}} \d+)", re.ASCII)
+_NAME_SIGNS = str.maketrans("", "", "_{}")
+_DATE = re.compile(r"(\d+) ([A-Za-z]{2,})|([A-Za-z]{2,}) (\d+)", re.ASCII)
+_NEAR = re.compile(
+    r"(?:[A-Za-z]\s?(?==?\\))?(?:=\s?)?(?:\\approx(?![A-Za-z])|(?:approximately|about|roughly|around)\b)\s?"
+)
+_ON_SCALE = re.compile(r"\s?(?:°\s?|\bdegrees?\s)(C(?:elsius)?|F(?:ahrenheit)?|celsius|fahrenheit)\s?$")
+_LETTER_GOLD = re.compile(r"\(([A-Z])\)")
+_MATH_WORDS = re.compile(r"(?<![\\A-Za-z])(?!sqrt|frac|sin|cos|tan|log|ln|pi|exp|mod)[A-Za-z]{2,}")
+_LIST = re.compile(r"[,;]|\b(?:or|and)\b|\\pm|\\text|\\cup")
+_SUM = re.compile(r"[\d)}]\s*(?:[+*×·÷-]|\\cdot|\\times|\\div)\s*[\d({\\]")
+# What may stand for a plain number: math-verify reads "5|6", "5t" and "5?" as 5, so nothing else gets there.
+_NUMERIC = re.compile(
+    r"(?:\\(?:sqrt|frac|pi|sin|cos|tan|cot|sec|csc|arc(?:sin|cos|tan)|log|ln|exp|cdot|times|div|d?binom"
+    r"|[lr](?:floor|ceil)|infty)(?![A-Za-z])|\\[{}]|(?<=\\log)_(?:\d|\{\d{1,4}\})|[\d\s.+\-−*/^(){}\[\]!=ei])++",
+    re.ASCII,
+)
+_UNKNOWN = re.compile(
+    r"(?<![\\A-Za-z])(?!sqrt|sin|cos|tan|log|ln|pi|exp|abs|e|i)[A-Za-z]"
+)  # a letter that is no number
+_BASED = re.compile(r"([0-9A-Z]{1,60})_\{?(\d{1,2})\}?", re.ASCII)
+_UNKNOWNS = re.compile(r"[a-z]\s?(?:\^\{?\d\}?)?\s?[-+]|[-+\d]\s?[a-z](?![A-Za-z])")
+_NUMERAL = re.compile(r"\s?([-−]?)\$?([1-9]\d{0,2}(?:,\d{3})+|\d{1,60})(\.\d{1,60})?\.?\s?", re.ASCII)
+MAX_CLEANED = 4000
+_DANGLING = re.compile(
+    r"(?:[-+*/^_<>]|\\(?:cdot|times|div|d?frac|sqrt|pm|mp|cup|le|ge|lt|gt|in))\s?$|^\s?[*/^_<>]|[-+]\s?[-+]"
+)
+_STRAY = re.compile(r"[&#?$@]|\\\\")
+
+
+def exact(answer: str, gold: str) -> Grade | None:
+    r"""Return the grade where the first two layers can tell; None where symbols must be compared.
+
+    >>> [exact(answer, "5").status.value for answer in ("x = 5", "5.0", r"\frac{10}{2}")]
+    ['correct', 'correct', 'correct']
+    >>> [exact(answer, "5").status.value for answer in ("7=5", "1=2=3=5", "2+3", "3 or 5")]
+    ['wrong', 'wrong', 'wrong', 'wrong']
+    >>> exact(r"50\%", "50").status.value, exact(r"50\%", "0.5").status.value, exact("x<2", "x<3")
+    ('correct', 'wrong', None)
+    """
+    if (same := _plain_numbers(answer, gold)) is not None:
+        return decided(same, "number")
+    plain, truth = clean(answer[:MAX_CLEANED]), clean(gold)
+    if not plain:
+        return decided(False, "empty")
+    if spelling(plain) == spelling(truth) and len(answer) <= MAX_CLEANED:
+        return decided(True, "spelling")
+    if broken := refusal(answer):
+        return decided(False, f"refused: {broken}")
+    if (same := _approximation(plain, truth)) is not None:
+        return decided(same, "approximation")
+    if (plain := _on_scale(plain, truth)) is None:
+        return decided(False, "degrees")
+    truth = _ON_SCALE.sub("°", _without_near(truth))
+    if (same := same_time(plain, truth)) is not None:
+        return decided(same, "time")
+    in_text = _IN_TEXT.fullmatch(gold) is not None
+    return _as_word(plain, truth) or _as_name(plain, truth, in_text=in_text) or _as_mathematics(plain, truth)
+
+
+def _plain_numbers(answer: str, gold: str) -> bool | None:
+    """Return whether two plain decimal numerals are equal: nine in ten answers to word problems end here."""
+    left, right = _NUMERAL.fullmatch(answer), _NUMERAL.fullmatch(gold)
+    return _digits(left) == _digits(right) if left and right else None
+
+
+def _digits(numeral: re.Match[str]) -> tuple[str, str, str]:
+    whole, part = numeral[2].replace(",", "").lstrip("0"), (numeral[3] or "").rstrip("0.")
+    return ("-" if numeral[1] and (whole or part) else "", whole, part)
+
+
+def _as_word(plain: str, truth: str) -> Grade | None:
+    if _is_text(truth):
+        return decided(_letters(plain) == _letters(truth), "text")
+    if letter := _LETTER_GOLD.fullmatch(truth):
+        return decided(plain == letter[1], "letter")
+    if (based := _BASED.fullmatch(truth)) and (based[1].isdigit() or int(based[2]) > 10):
+        return decided(_same_numeral(plain, based), "base")
+    if HEAVY.search(plain) and not HEAVY.search(truth):
+        return decided(False, "unevaluated")
+    return None
+
+
+def _as_name(plain: str, truth: str, *, in_text: bool) -> Grade | None:
+    """Grade what is no product of letters: text in its command, "B12", "Mar 5", words of the same letters."""
+    if parse_number(truth) is not None:
+        return None
+    plain = plain if len(sides(plain)) > 1 else re.sub(r"^\((\w+)\)$", r"\1", sides(plain)[0])
+    plain, truth = plain.translate(_NAME_SIGNS), truth.translate(_NAME_SIGNS)
+    named = [_NAME.fullmatch(text) is not None for text in (plain, truth)]
+    words = set(re.findall("[A-Za-z]{2,}", truth))
+    text = in_text and bool(words or named[1]) and not words & {"or", "and"}
+    if text or any(named):
+        fold = str.casefold if text or words else str
+        return decided((text or all(named)) and fold(_in_order(plain)) == fold(_in_order(truth)), "name")
+    left, right = (sorted(re.findall(r"(?<![\\A-Za-z])[A-Za-z]{4,}", text)) for text in (plain, truth))
+    return decided(False, "words") if left != right and _same_letters(left, right) else None
+
+
+def _in_order(text: str) -> str:
+    """Return a name without blanks, the number of "5 Mar" behind the word."""
+    match = _DATE.fullmatch(text)
+    return f"{match[2] or match[3]}{match[1] or match[4]}" if match else re.sub(r"[^A-Za-z\d]", "", text)
+
+
+def _same_letters(left: list[str], right: list[str]) -> bool:
+    return sorted("".join(left).casefold()) == sorted("".join(right).casefold())
+
+
+def _approximation(plain: str, truth: str) -> bool | None:
+    """Return whether a value said to be near is a gold decimal, as it never is an exact one; else None."""
+    near = _NEAR.match(plain)
+    if near is None:
+        return None
+    claims = sides(_without_near(truth))
+    number, gold = parse_number(plain[near.end() :]), parse_number(claims[0]) if len(claims) == 1 else None
+    return number is not None and gold is not None and number.same(gold) and "." in claims[0]
+
+
+def _without_near(truth: str) -> str:
+    """Return a gold answer that is a number said to be near as that number."""
+    near = _NEAR.match(truth)
+    return truth[near.end() :] if near and parse_number(truth[near.end() :]) else truth
+
+
+def _on_scale(plain: str, truth: str) -> str | None:
+    """Return the answer without the scale of its degrees; None where the gold answer's is another."""
+    scales = [_ON_SCALE.search(text) for text in (plain, truth)]
+    names = {scale[1][0].upper() for scale in scales if scale}
+    return None if len(names) > 1 else _ON_SCALE.sub("°", plain)
+
+
+def _same_numeral(plain: str, gold: re.Match[str]) -> bool:
+    """Whether the digits are equal, and the base where the answer gives one: 12_7 is not 12_5, and 12 is."""
+    claim = _BASED.fullmatch(sides(plain)[-1]) if len(sides(plain)) == 1 else None
+    return claim.groups() == gold.groups() if claim else sides(plain) == [gold[1]]
+
+
+def _as_mathematics(plain: str, truth: str) -> Grade | None:
+    if len(sides(truth)) == 1 and (number := _number_of(sides(truth)[-1])):
+        return _against_number(plain, number)
+    if _is_equation(truth) and "=" not in plain:
+        return decided(False, "no equation")
+    if _well_formed(truth) and not _well_formed(plain):
+        return decided(False, "malformed")
+    same = same_structure(plain, truth)
+    return None if same is None else decided(same, "value")
+
+
+def _is_equation(truth: str) -> bool:
+    """Whether the gold answer is an equation in unknowns, and not a name and its value."""
+    parts = sides(truth)
+    return len(parts) == 2 and parts_of(truth) is None and bool(_UNKNOWNS.search(parts[0]))
+
+
+def _number_of(truth: str) -> Number | None:
+    """Return the gold answer's number; a decimal comma is read only where no list looks so: 0,125."""
+    if number := parse_number(truth):
+        return number
+    other = other_notation(truth) if re.match(r"-?0,\d{3}", truth) else None
+    return parse_number(other) if other else None
+
+
+def _against_number(plain: str, gold: Number) -> Grade | None:
+    """Grade an answer where the gold answer is a plain number; None when a side is symbolic."""
+    if (number := parse_number(other_notation(plain) or plain)) is not None:
+        return decided(number.same(gold), "number")
+    claims = [parse_number(side) for side in sides(plain)]
+    if any(number is not None and not number.same(gold) for number in claims):
+        return decided(False, "number")
+    last = sides(plain)[-1]
+    for name, pattern in (("list", _LIST), ("unevaluated", _SUM), ("prose", _MATH_WORDS)):
+        if pattern.search(plain if name == "list" else last):
+            return decided(False, name)
+    if all(number is not None for number in claims):
+        return decided(True, "number")
+    if not _well_formed(plain) or any(_UNKNOWN.search(side) for side in sides(plain)):
+        return decided(False, "not a number")
+    verdicts = [same_value(side, str(gold.value)) for side in sides(plain)]
+    if False in verdicts or None not in verdicts:
+        return decided(False not in verdicts, "value")
+    numeric = all(_NUMERIC.fullmatch(side) and parse_formula(side) for side in sides(plain))
+    return None if numeric else decided(False, "not a number")
+
+
+def pairs_to_check(answer: str, gold: str) -> list[tuple[str, str]]:
+    """Return the (gold, answer) pairs that must all be equal: each side of a chain of equations is a claim.
+
+    >>> pairs_to_check("y = 2x+3", "3+2x"), pairs_to_check("x+y=3", "y+x=3")
+    ([('3+2x', '2x+3')], [('y+x=3', 'x+y=3')])
+    """
+    plain, truth = clean(answer), clean(gold)
+    plain = plain if _MATH_WORDS.search(truth) else without_unit(plain)
+    if _LIST.search(plain) or len(sides(truth)) > 1:
+        return [(truth, plain)]
+    return [(sides(truth)[0], side) for side in sides(plain)]
+
+
+def _well_formed(plain: str) -> bool:
+    """Whether brackets close and no sign stands in it that math-verify would drop with all that follows."""
+    braces = plain.replace("\\{", "").replace("\\}", "")
+    ends = (
+        braces.count("{") == braces.count("}") and plain.count("|") % 2 == 0 and not _DANGLING.search(plain)
+    )
+    return ends and ("\\begin{" in plain or not _STRAY.search(plain))
+
+
+def _is_text(truth: str) -> bool:
+    words = truth.lower().split()
+    return bool(_TEXT_GOLD.fullmatch(truth)) and any(len(word) > 3 or word in _SHORT_WORDS for word in words)
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", text.casefold())
+
+
+def decided(right: bool, method: str) -> Grade:
+    """Return the grade of a rule that knows."""
+    return Grade(GradeStatus.CORRECT if right else GradeStatus.WRONG, method)

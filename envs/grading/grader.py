@@ -1,0 +1,255 @@
+r"""Say whether an answer is right, in three layers, each faster than the next.
+
+1. A pre-filter refuses what no sane answer contains (``envs.grading.limits``): wrong.
+2. An exact path decides equal spelling, words, letters and all plain numbers (``envs.answers.numbers``).
+3. math-verify, on the extracted answer alone, in a process that can be killed (``envs.grading.pool``).
+
+A time-out or a crash of the third is a status of its own: nothing was graded, and it is never read as wrong.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from types import TracebackType
+from typing import Self
+
+from envs.answers.choices import LETTERS, letter_of
+from envs.answers.text_answers import same_text
+from envs.extraction.boxes import joined, last_group
+from envs.extraction.replies import extract, extract_response, extract_text
+from envs.grading.exact import decided, exact, pairs_to_check
+from envs.grading.limits import heavier, refusal
+from envs.grading.pool import Pool
+from envs.grading.spellings import minerva_spelling
+from envs.grading.strictness import STRICTNESS, Strictness, breaks_form, is_formula, literal, same_spelling
+from envs.instructions import constraints_of, follows
+from envs.types import GRADE_KINDS, MODES, TEXT_KINDS, Extraction, Grade, GradeKind, GradeStatus, Mode
+
+DEFAULT_LIMIT_S = 3.0
+DEFAULT_WORKERS = 2
+DEFAULT_MEMORY_MB = 1024
+CACHE_SIZE = 65_536
+
+_STATUS = {"equal": GradeStatus.CORRECT, "different": GradeStatus.WRONG}
+
+
+class Grader:
+    """Grades answers; owns worker processes and a cache. Thread-safe; close it or use it with ``with``."""
+
+    def __init__(
+        self,
+        *,
+        workers: int = DEFAULT_WORKERS,
+        limit_s: float = DEFAULT_LIMIT_S,
+        memory_mb: int = DEFAULT_MEMORY_MB,
+    ) -> None:
+        if workers < 1 or limit_s <= 0 or memory_mb < 256:
+            got = f"{workers}, {limit_s}, {memory_mb}"
+            raise ValueError(f"a grader needs workers >= 1, limit_s > 0, memory_mb >= 256; got {got}")
+        self.limit_s = limit_s
+        self._pool = Pool(size=workers, limit_s=limit_s, memory_mb=memory_mb)
+        self._cache: OrderedDict[tuple[str, str, Strictness], Grade] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def same_answer(
+        self,
+        answer: str,
+        gold: str,
+        *,
+        kind: GradeKind = "auto",
+        mode: Mode = "lenient",
+        choices: Sequence[str] = (),
+    ) -> Grade:
+        """Return whether an already extracted answer means the same as the gold answer.
+
+        Kinds "text", "verbatim" and "instructions" take ``gold`` as a problem has it (``Problem.answer``) and
+        know no modes; for the last ``answer`` is the whole response. Of the modes only "gsm8k_strict_match",
+        "gsm8k_flexible_extract", "minerva_exact", "hendrycks" and "prm800k" compare in ways of their own
+        (``envs.grading.strictness``).
+        """
+        started = time.perf_counter()
+        _check(kind, mode, gold)
+        _check_text("answer", answer)
+        grade = _by_kind(answer, gold, kind)
+        if grade is None and (kind == "choice" or mode == "first_letter"):
+            grade = _choice(answer, _inside(gold), choices)
+        if grade is None:
+            grade = self._graded(answer, _inside(gold), STRICTNESS.get(mode, "value"))
+        return replace(grade, extracted=answer, seconds=time.perf_counter() - started)
+
+    def grade(
+        self,
+        text: str | None,
+        gold: str,
+        *,
+        kind: GradeKind = "auto",
+        mode: Mode = "lenient",
+        choices: Sequence[str] | None = None,
+    ) -> Grade:
+        """Return the grade of a whole reply: extract under ``mode``, or as the kind wants, then compare.
+
+        ``None``, which an API gives for a reply without content, is a reply without an answer.
+        """
+        started = time.perf_counter()
+        _check(kind, mode, gold)
+        if text is None:
+            return Grade(GradeStatus.MISSING, "none", None, time.perf_counter() - started)
+        _check_text("text", text)
+        kind = "choice" if (choices and kind == "auto") or mode == "first_letter" else kind
+        letters = LETTERS[: len(choices or ()) or 5] if kind == "choice" else ""
+        found = _find(text, kind, mode, letters, choices or ())
+        if found.answer is None:
+            return Grade(GradeStatus.MISSING, found.method, None, time.perf_counter() - started)
+        answer = _inside(found.answer) if mode == "math_verify" else found.answer
+        grade = self.same_answer(answer, gold, kind=kind, mode=mode, choices=choices or ())
+        return replace(grade, method=f"{found.method}/{grade.method}", seconds=time.perf_counter() - started)
+
+    def warm(self) -> None:
+        """Start a worker now instead of at the first answer that needs one."""
+        self._pool.warm()
+
+    def close(self) -> None:
+        """End the worker processes."""
+        self._pool.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _graded(self, answer: str, gold: str, strictness: Strictness) -> Grade:
+        key = (gold, answer, strictness)
+        with self._lock:
+            known = self._cache.get(key)
+            if known:
+                self._cache.move_to_end(key)
+                return known
+        if strictness == "minerva" and refusal(answer) is None:
+            answer, gold = minerva_spelling(answer), minerva_spelling(gold)
+        grade = _by_form(answer, gold, strictness) or exact(answer, gold) or self._symbolic(answer, gold)
+        if grade.status in (GradeStatus.CORRECT, GradeStatus.WRONG):
+            with self._lock:
+                self._cache[key] = grade
+                if len(self._cache) > CACHE_SIZE:
+                    self._cache.popitem(last=False)
+        return grade
+
+    def _symbolic(self, answer: str, gold: str) -> Grade:
+        if bound := heavier(answer, gold):
+            return decided(False, f"refused: {bound}")
+        reply = self._pool.ask(pairs_to_check(answer, gold))
+        if reply.status in _STATUS:
+            return Grade(_STATUS[reply.status], "math_verify")
+        status = GradeStatus.TIMEOUT if reply.status == "timeout" else GradeStatus.CRASH
+        return Grade(status, f"math_verify: {reply.detail}" if reply.detail else "math_verify")
+
+
+def _check(kind: str, mode: str, gold: str) -> None:
+    if kind not in GRADE_KINDS:
+        raise ValueError(f"kind: {kind!r} cannot be graded; valid: {', '.join(GRADE_KINDS)}")
+    if mode not in MODES:
+        raise ValueError(f"mode: {mode!r} is not known; valid: {', '.join(MODES)}")
+    _check_text("gold", gold)
+    if not gold.strip():
+        raise ValueError("gold: is empty; a problem without an answer cannot be graded")
+
+
+def _check_text(name: str, text: object) -> None:
+    if not isinstance(text, str):
+        raise TypeError(f"{name}: needs a text, got {text!r:.60} of type {type(text).__name__}")
+
+
+def _find(text: str, kind: GradeKind, mode: Mode, letters: str, choices: Sequence[str]) -> Extraction:
+    if kind == "instructions":
+        return extract_response(text)
+    return (
+        extract_text(text)
+        if kind in TEXT_KINDS
+        else extract(text, mode=mode, letters=letters, choices=choices)
+    )
+
+
+def _by_kind(answer: str, gold: str, kind: GradeKind) -> Grade | None:
+    """Return the grade of the kinds that are no mathematics; None for the others."""
+    if kind in TEXT_KINDS:
+        return decided(same_text(answer, gold, verbatim=kind == "verbatim"), kind)
+    if kind != "instructions":
+        return None
+    constraints = constraints_of(gold)
+    met = follows(answer, constraints)
+    parts = tuple((one.id, followed) for one, followed in zip(constraints, met, strict=True))
+    return replace(decided(all(met), kind), parts=parts)
+
+
+def _inside(gold: str) -> str:
+    """Return what a gold answer given as a reply means: its last run of boxes as a list."""
+    group = last_group(gold) if "\\boxed" in gold else None
+    return (joined(group.of(gold)).strip() if group else "") or gold
+
+
+def _choice(answer: str, gold: str, choices: Sequence[str]) -> Grade:
+    right = letter_of(gold, choices)
+    if right is None:  # it may be a reply as well
+        right = letter_of(extract(gold, letters=LETTERS[: len(choices) or 5]).answer or "", choices)
+    if right is None:
+        raise ValueError(f"gold: {gold!r} is none of the {len(choices)} choices")
+    return decided(refusal(answer) is None and letter_of(answer, choices) == right, "letter")
+
+
+def _by_form(answer: str, gold: str, strictness: Strictness) -> Grade | None:
+    """Return the grade where a mode that wants one spelling decides; None where values count."""
+    if strictness == "literal":
+        return decided(literal(answer, gold), "literal")
+    if strictness == "hendrycks":
+        return decided(refusal(answer) is None and same_spelling(answer, gold), "spelling")
+    if strictness == "minerva" and (answer == gold or not (is_formula(answer) and is_formula(gold))):
+        return decided(refusal(answer) is None and bool(answer) and answer == gold, "spelling")
+    if strictness != "prm800k" or refusal(answer) or not breaks_form(answer, gold):
+        return None
+    return decided(False, "form")
+
+
+@cache
+def default_grader() -> Grader:
+    """Return the grader that the module-level functions share."""
+    return Grader()
+
+
+def same_answer(
+    answer: str,
+    gold: str,
+    *,
+    kind: GradeKind = "auto",
+    mode: Mode = "lenient",
+    choices: Sequence[str] = (),
+) -> Grade:
+    """Return whether an extracted answer means the same as the gold answer, by the shared grader.
+
+    >>> same_answer("1,200", "1200").status.value
+    'correct'
+    """
+    return default_grader().same_answer(answer, gold, kind=kind, mode=mode, choices=choices)
+
+
+def grade(
+    text: str | None,
+    gold: str,
+    *,
+    kind: GradeKind = "auto",
+    mode: Mode = "lenient",
+    choices: Sequence[str] | None = None,
+) -> Grade:
+    r"""Return the grade of a whole reply, by the shared grader.
+
+    >>> grade(r"... so \boxed{18.00} dollars.", "18").method
+    'boxed/number'
+    """
+    return default_grader().grade(text, gold, kind=kind, mode=mode, choices=choices)

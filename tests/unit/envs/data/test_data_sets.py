@@ -1,0 +1,322 @@
+"""Each data set by name, from files and a hub that the tests make; the rows have the published shapes."""
+
+import json
+import random
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+from envs import DataError, load_environment, load_problems, same_answer
+from envs.data.catalog import DATA_SETS
+from envs.errors import DataWarning
+
+
+def write(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+class Stream(list):
+    """What the hub's client returns when asked to stream: rows that can be shuffled, counted as they go."""
+
+    read = 0
+
+    def shuffle(self, *, seed, buffer_size):
+        assert buffer_size == 10_000
+        mixed = Stream(self)
+        random.Random(seed).shuffle(mixed)
+        return mixed
+
+    def __iter__(self):
+        for row in super().__iter__():
+            Stream.read += 1
+            yield row
+
+
+@pytest.fixture
+def hub(monkeypatch):
+    """Tables by (hub id, configuration, split), in the place of the hub."""
+    tables = {}
+
+    def load_dataset(hub_id, config, *, split, streaming=False):
+        rows = tables[hub_id, config, split]
+        return Stream(rows) if streaming else rows
+
+    monkeypatch.setitem(sys.modules, "datasets", types.SimpleNamespace(load_dataset=load_dataset))
+    Stream.read = 0
+    return tables
+
+
+def test_every_data_set_is_in_the_docs():
+    text = (Path(__file__).parents[4] / "docs" / "data.md").read_text(encoding="utf-8")
+    for entry in DATA_SETS.values():
+        assert f"`{entry.name}`" in text
+        assert entry.hub_id in text
+
+
+def arc_row(name, labels, key):
+    return {
+        "id": name,
+        "question": "Which is hot?",
+        "choices": {"text": ["ice", "snow", "fire", "rain"], "label": list(labels)},
+        "answerKey": key,
+    }
+
+
+def test_arc_keys_are_labels_and_no_places(hub):
+    hub["allenai/ai2_arc", "ARC-Challenge", "validation"] = [
+        arc_row("A", "ABCD", "C"),
+        arc_row("B", "1234", "3"),
+    ]
+    first, second = load_problems("arc_challenge", split="validation")
+    assert (first.answer, second.answer) == ("C", "C")
+    assert first.choices == ("ice", "snow", "fire", "rain")
+    assert (first.kind, first.id) == ("choice", "arc_challenge-A")
+
+
+def test_arc_is_both_parts(hub):
+    hub["allenai/ai2_arc", "ARC-Challenge", "test"] = [arc_row("A", "ABCD", "C")]
+    hub["allenai/ai2_arc", "ARC-Easy", "test"] = [arc_row("B", "ABCD", "C")]
+    assert [p.id for p in load_problems("ARC", split="test")] == ["arc-A", "arc-B"]
+    assert [p.id for p in load_problems("ARC-Easy", split="test")] == ["arc_easy-B"]
+
+
+def test_arcs_original_file(tmp_path):
+    options = [{"text": text, "label": label} for text, label in zip(("ice", "fire"), "AB", strict=True)]
+    row = {"id": "A", "question": {"stem": "Which is hot?", "choices": options}, "answerKey": "B"}
+    problem = load_problems("arc_easy", split="test", path=write(tmp_path / "arc.jsonl", [row]))[0]
+    assert (problem.question, problem.answer, problem.choices) == ("Which is hot?", "B", ("ice", "fire"))
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"answerKey": "5"}, "field 'answerKey': is none of the labels A, B, C, D"),
+        ({"choices": {"text": ["ice"], "label": ["A", "B"]}}, "field 'choices': needs 2 to 10 options"),
+        ({"choices": "ice"}, "field 'choices': needs 2 to 10 options"),
+    ],
+)
+def test_bad_arc_rows_are_named(tmp_path, change, told):
+    path = write(tmp_path / "arc.jsonl", [arc_row("A", "ABCD", "C"), arc_row("B", "ABCD", "C") | change])
+    with pytest.raises(DataError, match=f"line 2, {told}"):
+        load_problems("arc", split="test", path=path)
+
+
+def test_mmlu_is_all_subjects_and_its_mathematics_four(hub):
+    row = {"question": "1+1?", "choices": ["1", "2"], "answer": 1}
+    hub["cais/mmlu", "all", "test"] = [row | {"subject": name} for name in ("anatomy", "abstract_algebra")]
+    assert [p.source for p in load_problems("mmlu", split="test")] == [
+        "mmlu/anatomy",
+        "mmlu/abstract_algebra",
+    ]
+    assert len(load_problems("mmlu", split="test", subjects=["anatomy"])) == 1
+    for name in (
+        "abstract_algebra",
+        "college_mathematics",
+        "elementary_mathematics",
+        "high_school_mathematics",
+    ):
+        hub["cais/mmlu", name, "test"] = [row | {"subject": name}]
+    assert [p.answer for p in load_problems("mmlu_math", split="test")] == ["B"] * 4
+
+
+def test_letters_are_letters_where_an_option_has_a_letters_text(tmp_path):
+    row = {"Problem": "q", "options": "a ) c , b ) a , c ) b", "correct": "a"}
+    assert load_problems("mathqa", split="test", path=write(tmp_path / "m.jsonl", [row]))[0].answer == "A"
+    row = {"question": "q", "options": ["A)C", "B)A", "C)B"], "correct": "D"}
+    with pytest.raises(DataError, match="line 1, field 'correct': is no letter of 3 choices"):
+        load_problems("aqua", split="test", path=write(tmp_path / "a.jsonl", [row]))
+
+
+@pytest.mark.parametrize("raw", [r"336^\circ", r"336^{\circ}", "336°", "$336$", "336"])
+def test_the_aime_answer_with_a_degree_sign(tmp_path, raw):
+    path = write(tmp_path / "a.jsonl", [{"question": "p", "answer": raw}])
+    assert load_problems("aime25", split="test", path=path)[0].answer == "336"
+
+
+def test_minerva_with_and_without_solutions(hub, tmp_path):
+    hub["math-ai/minervamath", None, "test"] = [{"question": "How wide?", "answer": "1.6"}]
+    assert load_problems("minerva", split="test")[0].answer == "1.6"
+    row = {"problem": "p", "solution": r"$$\boxed{a+$ $b}$$", "idx": 3}
+    problem = load_problems("minerva", split="test", path=write(tmp_path / "m.jsonl", [row]))[0]
+    assert (problem.answer, problem.id) == ("a+ b", "minerva-3")
+
+
+def test_olympiadbench_numerical_keeps_lists_of_numbers(tmp_path):
+    kinds = [
+        ("Numerical", ["1,2"]),
+        ("Numerical", ["$7$"]),
+        ("Interval", ["$t(0,1]$"]),
+        ("Tuple", ["$(1,2)$"]),
+    ]
+    rows = [{"id": n, "question": "q", "final_answer": a, "answer_type": k} for n, (k, a) in enumerate(kinds)]
+    path = write(tmp_path / "o.jsonl", rows)
+    everything = load_problems("olympiadbench", split="test", path=path)
+    assert [p.answer for p in everything] == ["1,2", "7", "(0,1]", "(1,2)"]
+    numerical = load_problems("olympiadbench_numerical", split="test", path=path)
+    assert [p.answer for p in numerical] == ["1,2", "7"]
+
+
+def numina(n):
+    return {"source": "amc" if n % 2 else "cn_k12", "problem": f"What is {n}?", "solution": rf"\boxed{{{n}}}"}
+
+
+def test_numinamath_is_streamed_as_far_as_it_is_asked_for(hub):
+    hub["AI-MO/NuminaMath-CoT", None, "train"] = [numina(n) for n in range(100)]
+    problems = load_problems("NuminaMath-CoT", limit=3)
+    assert [p.answer for p in problems] == ["0", "1", "2"]
+    assert Stream.read == 3
+    assert problems[1].source == "numinamath_cot/amc"
+    assert [p.answer for p in load_problems("numinamath_cot", limit=3, subjects=["amc"])] == ["1", "3", "5"]
+    assert len(load_problems("numinamath_cot")) == 100
+    with pytest.raises(DataError, match="subjects: 1 unmatched: gsm8k; valid: amc, cn_k12"):
+        load_problems("numinamath_cot", limit=3, subjects=["gsm8k"])
+
+
+def test_a_streams_order_is_of_its_seed_and_its_ids_of_the_questions(hub):
+    hub["AI-MO/NuminaMath-CoT", None, "train"] = [numina(n) for n in range(50)]
+    one, longer = (load_problems("numinamath_cot", limit=n, seed=1) for n in (5, 9))
+    assert longer[:5] == one
+    assert load_problems("numinamath_cot", limit=5, seed=2) != one
+    by_id = {problem.id: problem for problem in load_problems("numinamath_cot")}
+    assert len(by_id) == 50
+    assert all(by_id[problem.id] == problem for problem in longer)
+
+
+def test_rows_without_an_answer_are_left_out_and_told(hub):
+    proof = {"source": "amc", "problem": "Prove it.", "solution": "Clear."}
+    hub["AI-MO/NuminaMath-CoT", None, "test"] = [numina(1), proof, proof, numina(2)]
+    with pytest.warns(DataWarning, match=r"numinamath_cot: 2 rows left out, 2 read; .*row 1, field 'answer'"):
+        assert len(load_problems("numinamath_cot", split="test")) == 2
+    hub["AI-MO/NuminaMath-CoT", None, "test"] = [proof]
+    with pytest.raises(DataError, match="1 rows left out, 0 read"):
+        load_problems("numinamath_cot", split="test")
+
+
+def test_openmathreasoning_has_each_problem_once(hub):
+    row = {"problem": "p", "expected_answer": "5", "problem_source": "aops_c4", "generated_solution": "..."}
+    other = row | {"problem": "q", "expected_answer": r"\frac{1}{2}"}
+    unknown = row | {"problem": "r", "expected_answer": "n/a"}
+    hub["nvidia/OpenMathReasoning", None, "cot"] = [row, row | {"generated_solution": "or"}, unknown, other]
+    with pytest.warns(DataWarning, match="1 rows left out, 2 read; .*says that there is no answer"):
+        problems = load_problems("nvidia/OpenMathReasoning")
+    assert [p.answer for p in problems] == ["5", r"\frac{1}{2}"]
+    assert problems[0].source == "openmathreasoning/aops_c4"
+
+
+def test_a_large_set_from_a_local_file_is_shuffled_as_any_other(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as parquet
+
+    path = tmp_path / "train.parquet"
+    parquet.write_table(pa.Table.from_pylist([numina(n) for n in range(3000)]), path)
+    drawn = load_problems("numinamath_cot", path=path, seed=1, limit=20)
+    assert load_problems("numinamath_cot", path=path, seed=1, limit=5) == drawn[:5]
+    assert max(int(p.answer) for p in drawn) > 1000
+    assert [p.answer for p in load_problems("numinamath_cot", path=path, limit=2)] == ["0", "1"]
+
+
+def test_own_rows_that_name_their_split_are_kept_apart(tmp_path):
+    rows = [{"question": f"q{n}", "answer": n, "split": "test" if n > 3 else "train"} for n in range(6)]
+    path = write(tmp_path / "own.jsonl", rows)
+    assert [p.answer for p in load_problems("file", path=path)] == ["0", "1", "2", "3"]
+    assert [p.answer for p in load_problems("file", path=path, split="test")] == ["4", "5"]
+    assert len(load_problems("file", path=path, split="all")) == 6
+    with pytest.raises(
+        DataError, match="no row of split 'validation'; the file has test, train, or use 'all'"
+    ):
+        load_problems("file", path=path, split="validation")
+    renamed = write(tmp_path / "fold.jsonl", [{"question": "q", "answer": 1, "fold": "a"}])
+    assert len(load_problems("gsm8k", path=renamed, split="a", fields={"split": "fold"})) == 1
+
+
+def test_a_name_is_known_however_it_is_spelled():
+    assert load_environment("MATH-500").name == "math500"
+    assert load_environment("openai/gsm8k").name == "gsm8k"
+    with pytest.raises(DataError, match="split: numinamath_cot has train, test"):
+        load_problems("AI-MO/NuminaMath-CoT", split="validation")
+
+
+@pytest.mark.parametrize(
+    ("gold", "told"),
+    [
+        (r"\frac{1}{2", "does not parse: its braces are not balanced"),
+        (r"2007+\frac{\}{p}i2", "does not parse: its braces are not balanced"),
+        ("9^9^9^9", "does not parse: it breaks the grader's bound on tower"),
+        ("7" * 100, "does not parse: it breaks the grader's bound on digits"),
+    ],
+)
+def test_a_gold_that_does_not_parse_is_named_by_file_line_and_field(tmp_path, gold, told):
+    row = {"prompt": "q", "gold": gold}
+    path = write(tmp_path / "own.jsonl", [{"prompt": "p", "gold": "1"}, row])
+    with pytest.raises(DataError, match=f"line 2, field 'gold': {told}") as caught:
+        load_problems("file", path=path, fields={"question": "prompt", "answer": "gold"})
+    assert str(caught.value).startswith(str(path))
+    solved = write(tmp_path / "math.jsonl", [{"problem": "p", "answer": gold, "solution": r"\boxed{2}"}])
+    assert load_problems("math", path=solved)[0].answer == "2"
+
+
+def test_any_set_of_the_hub_is_read_by_field_names(hub):
+    row = {"prompt": "1+1?", "gold": 2, "options": ["1", "2"]}
+    hub["someone/sums", None, "dev"] = [row]
+    hub["someone/sums", "hard", "train"] = [row | {"gold": r"\frac12"}]
+    fields = {"question": "prompt", "answer": "gold"}
+    [problem] = load_problems("someone/sums", split="dev", fields=fields)
+    assert (problem.id, problem.answer, problem.kind) == ("someone--sums-dev-0", "2", "number")
+    environment = load_environment("someone/sums/hard", fields=fields)
+    assert environment.problems(split="train")[0].answer == r"\frac12"
+    with pytest.raises(DataError, match=r"someone/sums\[dev\], row 0, field 'answer or .*': is missing"):
+        load_problems("someone/sums", split="dev")
+    hub["someone/sums", None, "test"] = [row | {"kind": name} for name in ("easy", "hard")]
+    chosen = load_problems(
+        "someone/sums", split="test", fields=fields | {"subject": "kind"}, subjects=["hard"]
+    )
+    assert [problem.source for problem in chosen] == ["someone--sums/hard"]
+    choices = fields | {"choices": "options"}
+    assert load_problems("someone/sums", split="dev", fields=choices)[0].answer == "B"
+
+
+def test_a_gold_that_is_a_whole_solution_is_judged_by_its_box(tmp_path):
+    solution = r"Let S = \{1, 2 and } so " + "more " * 300 + r"\boxed{3}"
+    path = write(tmp_path / "own.jsonl", [{"question": "q", "solution": solution}])
+    problem = load_problems("file", path=path, fields={"answer": "solution"})[0]
+    assert same_answer("3", problem.answer).status == "correct"
+
+
+@pytest.mark.parametrize("field", ["question", "answer"])
+def test_half_a_character_is_named_by_its_field(tmp_path, field):
+    row = {"question": "q", "answer": "1"}
+    path = write(tmp_path / "own.jsonl", [row, row | {field: "a\ud800"}])
+    with pytest.raises(DataError, match=f"line 2, field '{field}': holds half a character"):
+        load_problems("file", path=path)
+
+
+@pytest.mark.parametrize("value", [None, "", "  ", True, [], {}])
+def test_an_id_that_is_none_is_named(tmp_path, value):
+    path = write(tmp_path / "own.jsonl", [{"id": value, "question": "q", "answer": "1"}])
+    with pytest.raises(DataError, match="line 1, field 'id': is empty"):
+        load_problems("file", path=path)
+
+
+def test_the_box_of_a_solution_is_the_gold_and_not_what_a_copy_made_of_it(tmp_path):
+    matrix = r"\begin{pmatrix} 4 \\ -3 \end{pmatrix}"
+    stripped = {"answer": r"\begin{pmatrix}4\-3\end{pmatrix}", "solution": rf"So \boxed{{{matrix}}}."}
+    bare = {"answer": "2", "solution": r"So \boxed 2."}
+    units = {"answer": "20", "solution": r"So \boxed{20 \text{ miles}}."}
+    rows = [{"problem": f"p{n}", **row} for n, row in enumerate((stripped, bare, units))]
+    path = write(tmp_path / "m.jsonl", rows)
+    problems = load_problems("math", path=path)
+    assert [p.answer for p in problems] == [matrix, "2", r"20 \text{ miles}"]
+    assert [p.kind for p in problems] == ["expression", "number", "number"]
+    named = load_problems("math", path=path, fields={"answer": "answer"})
+    assert named[0].answer == stripped["answer"]
+
+
+@pytest.mark.parametrize(
+    ("boxed", "gold"), [("-1./3", "-1/3"), ("np.arcsin(10/13)", r"\arcsin(10/13)"), ("2.5", "2.5")]
+)
+def test_minervas_python_is_latex(tmp_path, boxed, gold):
+    row = {"problem": "p", "solution": rf"\boxed{{{boxed}}}", "idx": 1}
+    assert load_problems("minerva", split="test", path=write(tmp_path / "m.jsonl", [row]))[0].answer == gold

@@ -1,0 +1,180 @@
+"""Rows of one file may be of different kinds, each with its own gold and its own grader; text answers."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from debate import Problem
+from envs import DataError, grade, load_environment, load_problems, same_answer
+from envs.answers.keys import key_of
+
+MIXED = [
+    {"id": "n", "question": "2 + 2?", "answer": "4", "kind": "number"},
+    {"id": "c", "question": "Which?", "answer": "B", "choices": ["3", "4"], "kind": "choice"},
+    {"id": "t", "question": "Capital?", "answer": ["Paris", "City of  Light"], "kind": "text"},
+    {"id": "v", "question": "Which flag?", "answer": "-v", "kind": "verbatim"},
+    {
+        "id": "i",
+        "question": "Write.",
+        "instruction_id_list": ["punctuation:no_comma"],
+        "kwargs": [{}],
+    },
+    {"id": "o", "question": "Why?", "kind": "open"},
+    {"id": "e", "question": "Expand.", "answer": "x+1"},
+]
+ANSWERS = {
+    "n": ("4.0", "5"),
+    "c": ("4", "A"),
+    "t": (r"\text{the city of light.}", "London"),
+    "v": (" -v ", "-V"),
+    "i": ("Fine.", "Well, fine."),
+    "e": ("1+x", "x"),
+}
+
+
+def load(tmp_path, *rows, **options):
+    path = tmp_path / "mixed.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return load_problems("file", path=path, **options)
+
+
+def test_a_mixed_file_has_a_grader_for_each_row(tmp_path):
+    problems = {problem.id: problem for problem in load(tmp_path, *MIXED)}
+    kinds = {name: problem.kind for name, problem in problems.items()}
+    assert kinds == {
+        "n": "number",
+        "c": "choice",
+        "t": "text",
+        "v": "verbatim",
+        "i": "instructions",
+        "o": "open",
+        "e": "expression",
+    }
+    assert (problems["t"].answer, problems["o"].answer) == ("Paris\nCity of Light", None)
+    environment = load_environment("file", path=str(tmp_path / "mixed.jsonl"))
+    for name, (right, wrong) in ANSWERS.items():
+        assert environment.grade(problems[name], right).status == "correct", name
+        assert environment.grade(problems[name], wrong).status == "wrong", name
+        assert environment.grade(problems[name], None).status == "missing", name
+
+
+def test_wrong_answers_are_told_apart_as_their_kind_compares_them(tmp_path):
+    key = key_of(load_environment("gsm8k"))
+    text, exact, free = (Problem("p", "?", "x", kind=kind) for kind in ("text", "verbatim", "instructions"))
+    assert key(text, "The U.S.") == key(text, "us") != key(text, "uk")
+    assert key(exact, " -v") == key(exact, "-v") != key(exact, "-V")
+    assert key(free, "One. ") == key(free, "One.") != key(free, "one.")
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        (
+            {"answer": "4", "kind": "txt"},
+            "field 'kind': is no kind of problem; valid: number, expression, choice",
+        ),
+        ({"answer": "x+1", "kind": "number"}, "field 'answer': is not a number (value 'x+1'"),
+        ({"answer": "none of these", "kind": "choice", "choices": ["1", "2"]}, "is none of the 2 choices"),
+        ({"answer": "The", "kind": "text"}, "is nothing but articles and punctuation; kind 'verbatim'"),
+        ({"answer": [], "kind": "text"}, "needs a text or a list of texts, none of them empty"),
+        ({"answer": ["a b", None], "kind": "verbatim"}, "needs a text or a list of texts"),
+        ({"answer": "a\nb", "kind": "verbatim"}, "holds a line break"),
+        ({"answer": "x\ud800", "kind": "text"}, "half a character"),
+        ({"kind": "text"}, "field 'answer or expected_answer or target': is missing"),
+        ({"answer": "4", "kind": "instructions"}, "field 'instruction_id_list': is missing"),
+    ],
+)
+def test_a_gold_that_its_kind_cannot_have_is_told_at_load(tmp_path, row, told):
+    with pytest.raises(DataError) as caught:
+        load(tmp_path, MIXED[0], {"id": "x", "question": "?", **row})
+    assert told in str(caught.value)
+    assert "mixed.jsonl, line 2, " in str(caught.value)
+
+
+def test_the_kind_may_stand_in_another_field_and_that_field_may_be_something_else(tmp_path):
+    rows = [{"question": "Capital?", "answer": "Paris", "type": "text", "kind": "easy"}]
+    assert load(tmp_path, *rows, fields={"kind": "type"})[0].kind == "text"
+    assert load(tmp_path, *rows, fields={"subject": "kind"})[0].source == "file/easy"
+    with pytest.raises(DataError, match="'task': is missing"):
+        load(tmp_path, *rows, fields={"kind": "task"})
+    with pytest.raises(DataError, match=r"fields=\{'subject': 'kind'\}"):
+        load(tmp_path, *rows)
+
+
+def test_under_open_no_constraint_is_looked_for(tmp_path):
+    path = tmp_path / "open.jsonl"
+    path.write_text(json.dumps({"question": "Write.", "instruction_id_list": ["?"], "kwargs": 3}))
+    assert load_problems("open", path=path)[0].kind == "open"
+
+
+@pytest.mark.parametrize(
+    ("reply", "status"),
+    [
+        (r"so \boxed{Paris}", "correct"),
+        ("Paris", "correct"),
+        ("**Paris!**", "correct"),
+        ("It lies in France.\nThe answer is Paris.", "correct"),
+        ("<think>London</think>Paris", "correct"),
+        ("Paris or London", "wrong"),
+        (r"Paris \boxed{}", "wrong"),
+        ("It lies in France.\nIt is Paris, they say.", "missing"),
+        ("", "missing"),
+    ],
+)
+def test_a_text_in_a_whole_reply(reply, status):
+    assert grade(reply, "Paris", kind="text").status == status
+
+
+DIFFERENT = [
+    *((rf"\{command}{{Paris}}", "Paris") for command in ("neg", "not", "cancel", "sout", "phantom", "lnot")),
+    *(("-5", "5"), ("- 5", "5"), ("$-50$", "50"), ("{-}5", "5"), ("3.5", "-3.5"), ("35", "3.5")),
+    *(("12", "1/2"), ("1020", "10-20"), ("430", "4:30"), ("23", "2*3"), ("100", "100%"), ("1", "#1")),
+    *(("C", "C#"), ("C", "C++"), ("A", "A+"), ("A-", "A+"), ("O-", "O+"), ("ms", "m/s"), ("x2", "x^2")),
+    *(("x>y", "x<y"), ("x=1", "x1"), ("x-1", "x1"), ("x!=1", "x=1"), ("!p", "p"), ("~p", "p")),
+    *(("~~Paris~~", "Paris"), ("--verbose", "verbose"), ("Paris or London", "Paris")),
+]
+SAME = [
+    *(("paris!", "Paris"), ("**Paris**", "Paris"), ("- Paris", "Paris"), ("# Paris", "Paris")),
+    *((r"\textbf{\text{Paris}}", "Paris"), (r"\mathrm {Paris}", "Paris"), ("New~York", "New York")),
+    *(("wellknown", "well-known"), ("Jean--Paul", "JeanPaul"), ("Paris - London", "Paris, London")),
+    *(("covid19", "COVID-19"), ("U.S.", "us"), ("yes! no", "Yes, no"), ("1,200 men", "1200 men")),
+    *(("c ++.", "C++"), (r"C\#", "c#"), ("x>y", "$x > y$"), ("10 - 20", "10-20"), (r"50\% off", "50% off")),
+]
+
+
+@pytest.mark.parametrize(("answer", "gold"), DIFFERENT)
+def test_a_sign_or_a_negation_makes_another_text(answer, gold):
+    assert same_answer(answer, gold, kind="text").status == "wrong"
+    assert same_answer(gold, answer, kind="text").status == "wrong"
+    assert same_answer(answer, answer, kind="text").status == "correct"
+
+
+@pytest.mark.parametrize(("answer", "gold"), SAME)
+def test_punctuation_and_fonts_make_no_other_text(answer, gold):
+    assert same_answer(answer, gold, kind="text").status == "correct"
+    assert same_answer(gold, answer, kind="text").status == "correct"
+
+
+@pytest.mark.parametrize("number", ["5", 5, "-3.5", "1,200", "1/2", r"\frac{1}{2}", "50%", ["Paris", "5"]])
+def test_a_number_is_no_gold_text(tmp_path, number):
+    with pytest.raises(DataError) as caught:
+        load(tmp_path, MIXED[0], {"id": "x", "question": "?", "answer": number, "kind": "text"})
+    value = number[-1] if isinstance(number, list) else str(number)
+    told = "is a number: kind 'number' compares its value, kind 'verbatim' its every character"
+    assert f"mixed.jsonl, line 2, field 'answer': {told} (value {value!r}; " in str(caught.value)
+
+
+def test_text_that_holds_numbers_or_signs_is_a_gold_text(tmp_path):
+    for gold in ("C++", "C#", "10-20", "x > y", "4:30", "U2", "4 July", "seven", "A+", "1,200 men", "3D"):
+        [problem] = load(tmp_path, {"id": "x", "question": "?", "answer": gold, "kind": "text"})
+        assert same_answer(gold, problem.answer, kind="text").status == "correct"
+
+
+@pytest.mark.parametrize("piece", ["-", "- ", "a-", "/", "a/", "#", "1.", "1,", "~", "\\text ", "the "])
+def test_a_normal_form_takes_linear_time(piece):
+    started = time.process_time()
+    same_answer(piece * (300_000 // len(piece)), "Paris", kind="text")
+    assert time.process_time() - started < 1.5

@@ -1,0 +1,429 @@
+import json
+import pickle
+import sys
+import types
+
+import pytest
+
+from envs import DataError, load_problems
+from envs.answers.choices import letter_of
+from envs.data.catalog import DATA_SETS
+from envs.data.loading import load_problems as door
+from envs.errors import EnvironmentSpecError, MissingPackageError
+
+
+def write(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def gsm8k(tmp_path):
+    rows = [{"question": f"{i} + 1,000?", "answer": f"think\n#### {i + 1000:,}"} for i in range(10)]
+    return write(tmp_path / "gsm8k.jsonl", rows)
+
+
+def test_gsm8k(gsm8k):
+    problems = load_problems("gsm8k", split="test", path=gsm8k)
+    assert [p.answer for p in problems] == [str(1000 + i) for i in range(10)]
+    assert problems[3].id == "gsm8k-test-3"
+    assert (problems[3].kind, problems[3].source) == ("number", "gsm8k")
+
+
+def test_limit_and_seed(gsm8k):
+    def ids(**options):
+        return [p.id for p in load_problems("gsm8k", split="test", path=gsm8k, **options)]
+
+    everything = ids()
+    assert ids(limit=3) == everything[:3]
+    assert ids(limit=99) == everything
+    assert sorted(ids(seed=1)) == sorted(everything)
+    assert ids(seed=1) != everything
+    assert ids(seed=1, limit=4) == ids(seed=1)[:4]
+    assert ids(seed=1) != ids(seed=2)
+    with pytest.raises(DataError, match="limit"):
+        ids(limit=0)
+
+
+def test_math_answers_come_from_the_box_where_the_field_is_empty(tmp_path):
+    rows = [
+        {
+            "problem": "p",
+            "solution": r"so \boxed{\frac{1}{2}}",
+            "answer": "",
+            "level": "Level 3",
+            "type": "Algebra",
+        },
+        {
+            "problem": "q",
+            "solution": r"\boxed{4}",
+            "answer": "4",
+            "level": "Level 5",
+            "type": "Number Theory",
+        },
+        {"problem": "r", "solution": r"\boxed{x}", "level": "Level 5", "type": "Counting & Probability"},
+    ]
+    path = write(tmp_path / "math.jsonl", rows)
+    problems = load_problems("math", path=path)
+    assert [(p.answer, p.level, p.kind) for p in problems] == [
+        (r"\frac{1}{2}", "3", "number"),
+        ("4", "5", "number"),
+        ("x", "5", "expression"),
+    ]
+    assert [p.answer for p in load_problems("math", path=path, levels=["Level 5"])] == ["4", "x"]
+    assert [p.answer for p in load_problems("math", path=path, levels=[5], subjects=["number_theory"])] == [
+        "4"
+    ]
+    assert len(load_problems("math", path=path, subjects=["Counting & Probability"])) == 1
+    with pytest.raises(DataError, match="levels: 1 unmatched: 9; valid: 3, 5"):
+        load_problems("math", path=path, levels=[9])
+    bare = write(tmp_path / "bare.jsonl", [{"question": "1 + 1?", "answer": "2"}])
+    with pytest.raises(DataError, match="levels: 1 unmatched: 9; valid: none"):
+        load_problems("file", path=bare, levels=[9])
+    with pytest.raises(DataError, match="no problem has all"):
+        load_problems("math", path=path, levels=[3], subjects=["number theory"])
+
+
+def test_published_solutions_with_an_empty_box(tmp_path):
+    question = "You are given a sequence of $58$ terms; each term has the form $P+n$ where"
+    path = write(tmp_path / "math.jsonl", [{"problem": question, "solution": r"so \boxed{}.", "answer": ""}])
+    assert load_problems("math", path=path)[0].answer == "0"
+
+
+@pytest.mark.parametrize(("raw", "answer"), [("025", "25"), (70, "70"), ("000", "0"), (7.0, "7")])
+def test_aime_answers_are_integers(tmp_path, raw, answer):
+    path = write(tmp_path / "a.jsonl", [{"id": 1, "problem": "p", "answer": raw}])
+    assert load_problems("aime24", split="test", path=path)[0].answer == answer
+
+
+@pytest.mark.parametrize("raw", ["1000", "-1", "2.5", r"\frac12", "x", "²"])
+def test_aime_refuses_all_else(tmp_path, raw):
+    path = write(tmp_path / "a.jsonl", [{"id": 1, "problem": "p", "answer": raw}])
+    with pytest.raises(DataError, match=r"a\.jsonl, line 1, field 'answer': is no AIME answer"):
+        load_problems("aime25", split="test", path=path)
+
+
+def test_own_file_with_named_fields(tmp_path):
+    rows = [
+        {"q": "1+1?", "gold": 2, "key": "a", "hard": 3},
+        {"q": "x?", "gold": "x+1", "key": "b", "hard": 1},
+    ]
+    fields = {"question": "q", "answer": "gold", "id": "key", "level": "hard"}
+    for path in (write(tmp_path / "own.jsonl", rows), tmp_path / "own.json"):
+        if path.suffix == ".json":
+            path.write_text(json.dumps(rows))
+        first, second = load_problems("file", path=path, fields=fields)
+        assert (first.id, first.answer, first.kind, first.level) == ("a", "2", "number", "3")
+        assert (second.answer, second.kind) == ("x+1", "expression")
+    with pytest.raises(
+        DataError, match=r"field 'question' or|field 'problem or question|keys present: q, gold"
+    ):
+        load_problems("file", path=path)
+    with pytest.raises(DataError, match="fields: 'prompt'"):
+        load_problems("file", path=path, fields={"prompt": "q"})
+
+
+def test_parquet(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as parquet
+
+    path = tmp_path / "own.parquet"
+    parquet.write_table(pa.table({"question": ["a", "b"], "answer": ["1", "2"]}), path)
+    assert [p.answer for p in load_problems("file", path=path)] == ["1", "2"]
+    path.write_bytes(b"no parquet")
+    with pytest.raises(DataError, match="no readable Parquet"):
+        load_problems("file", path=path)
+
+
+def test_open_problems_have_no_answers(tmp_path):
+    path = write(tmp_path / "open.jsonl", [{"question": "Is it good?"}])
+    problem = load_problems("open", path=path)[0]
+    assert (problem.answer, problem.kind) == (None, "open")
+
+
+def test_a_letter_that_is_another_options_text_is_no_gold(tmp_path):
+    row = {"question": "q", "choices": ["C", "A", "B"], "answer": "A"}
+    path = write(tmp_path / "own.jsonl", [row])
+    with pytest.raises(DataError, match="line 1, field 'answer': is a letter and also the text of option B"):
+        load_problems("file", path=path)
+    write(path, [row | {"answer": 1}])
+    assert load_problems("file", path=path)[0].answer == "B"  # the option's index from 0
+    write(path, [row | {"choices": ["A", "B", "C"]}])
+    assert load_problems("file", path=path)[0].answer == "A"  # both mean the same
+    write(tmp_path / "mmlu.jsonl", [row | {"answer": 0}])
+    [problem] = load_problems("mmlu", path=tmp_path / "mmlu.jsonl")
+    assert problem.answer == "A"  # a data set that gives indices, or letters, has no doubt
+
+
+def test_choices(tmp_path):
+    path = write(tmp_path / "own.jsonl", [{"question": "q", "choices": ["3", "4"], "answer": "B"}])
+    assert load_problems("file", path=path)[0].kind == "choice"
+    rows = [{"problem": "q", "options": "a ) a ) 1,055 , b ) b ) 12 , c ) none", "correct": "b"}]
+    problem = load_problems("mathqa", split="test", path=write(tmp_path / "m.jsonl", rows))[0]
+    assert (problem.answer, problem.choices) == ("B", ("1,055", "12", "none"))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            b'{"question": "a", "answer": "#### 1"}\n{"question": "b"}\n',
+            r"line 2, field 'answer'.*keys present: question",
+        ),
+        (b'{"question": "a", "answer": ""}\n', r"line 1, field 'answer': is empty"),
+        (b'{"question": " ", "answer": "1"}\n', r"is empty"),
+        (b'{"question": "a", "answer": "none"}\n', r"line 1, field 'answer': has no number"),
+        (b'{"question": "a", "answer": ["1"]}\n', r"is neither text nor a finite number"),
+        (b'\n{"question": "a", \n', r"line 2: is not valid JSON"),
+        (b'{"question": "\xff"}\n', r"line 1: is not UTF-8 \(byte 0xff\)"),
+        (b"", r"is empty"),
+        (b"[1, 2]\n", r"line 1: needs an object"),
+    ],
+)
+def test_bad_files_name_file_line_and_field(tmp_path, content, message):
+    path = tmp_path / "bad.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=message) as caught:
+        load_problems("gsm8k", path=path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_non_utf8_json_names_the_line(tmp_path):
+    path = tmp_path / "bad.json"
+    path.write_bytes(b'[\n{"question": "\xff"}]')
+    with pytest.raises(DataError, match="line 2: is not UTF-8"):
+        load_problems("file", path=path)
+
+
+def test_duplicate_and_unmatched_ids(tmp_path):
+    rows = [{"id": name, "question": "q", "answer": "1"} for name in "aba"]
+    path = write(tmp_path / "own.jsonl", rows)
+    with pytest.raises(DataError, match=r"line 3, field 'id': is a duplicate of .*line 1"):
+        load_problems("file", path=path)
+    path = write(tmp_path / "own.jsonl", rows[:2])
+    assert [p.id for p in load_problems("file", path=path, ids=["b"])] == ["b"]
+    with pytest.raises(DataError, match="ids: 2 unmatched: x, y; valid: a, b"):
+        load_problems("file", path=path, ids=["b", "x", "y"])
+
+
+def test_unknown_names(tmp_path):
+    with pytest.raises(DataError, match="no known data set; valid: gsm8k"):
+        load_problems("gsm9k")
+    with pytest.raises(DataError, match="no such file"):
+        load_problems("gsm8k", path=tmp_path / "nowhere.jsonl")
+    with pytest.raises(DataError, match="give path="):
+        load_problems("jsonl")
+    with pytest.raises(DataError, match="split: aime24 has test"):
+        load_problems("aime24", split="train")
+
+
+def fake_hub(monkeypatch, tables):
+    calls = []
+
+    def load_dataset(hub_id, config, *, split):
+        calls.append((hub_id, config, split))
+        return tables(hub_id, config, split)
+
+    monkeypatch.setitem(sys.modules, "datasets", types.SimpleNamespace(load_dataset=load_dataset))
+    return calls
+
+
+def test_hub_ids_and_configurations(monkeypatch):
+    row = {
+        "problem": "p",
+        "question": "p",
+        "solution": r"\boxed{7}",
+        "answer": "7",
+        "level": "Level 1",
+        "type": "A",
+    }
+    calls = fake_hub(
+        monkeypatch, lambda hub_id, config, split: [row | {"id": config or "1", "unique_id": f"{config}"}]
+    )
+    assert load_problems("gsm8k", split="train")[0].answer == "7"
+    assert len(load_problems("math", split="test")) == 7
+    assert load_problems("math500", split="test")[0].id == "math500-None"
+    assert load_problems("aime24", split="test")[0].answer == "7"
+    assert len(load_problems("aime25", split="test")) == 2
+    assert calls[0] == ("openai/gsm8k", "main", "train")
+    assert calls[1] == ("EleutherAI/hendrycks_math", "algebra", "test")
+    assert calls[8] == ("HuggingFaceH4/MATH-500", None, "test")
+    assert calls[9] == ("HuggingFaceH4/aime_2024", None, "train")
+    assert calls[10:] == [("opencompass/AIME2025", f"AIME2025-{part}", "test") for part in ("I", "II")]
+
+
+def test_hub_errors_are_one_line(monkeypatch):
+    def offline(hub_id, config, split):
+        raise ConnectionError("no route\nto host")
+
+    fake_hub(monkeypatch, offline)
+    with pytest.raises(DataError, match=r"openai/gsm8k/main\[train\]: could not be loaded") as caught:
+        load_problems("gsm8k")
+    assert "\n" not in str(caught.value)
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(DataError, match=r"pip install debate-rl\[train\]"):
+        load_problems("gsm8k")
+
+
+def test_every_entry_of_the_catalog_is_whole():
+    for name, entry in DATA_SETS.items():
+        assert entry.name == name
+        assert "/" in entry.hub_id
+        assert entry.splits
+    assert door is load_problems
+
+
+@pytest.mark.parametrize("choices", [{"A": "1", "B": "2"}, [str(n) for n in range(11)]])
+def test_options_that_have_no_letters_are_refused(tmp_path, choices):
+    path = write(tmp_path / "own.jsonl", [{"question": "q", "answer": "1", "choices": choices}])
+    with pytest.raises(DataError, match=r"line 1, field 'choices': needs a list of at most 10 options"):
+        load_problems("file", path=path)
+
+
+def test_a_number_too_long_to_read_is_named_by_its_line(tmp_path):
+    path = tmp_path / "own.jsonl"
+    path.write_text('{"question": "q", "answer": 1}\n{"question": "q", "answer": ' + "9" * 5000 + "}\n")
+    with pytest.raises(DataError, match="line 2: is JSON that cannot be read"):
+        load_problems("file", path=path)
+
+
+def test_half_a_character_in_an_id_is_refused(tmp_path):
+    path = write(tmp_path / "own.jsonl", [{"id": "a\ud800", "question": "q", "answer": "1"}])
+    with pytest.raises(DataError, match="line 1, field 'id': holds half a character"):
+        load_problems("file", path=path)
+
+
+def test_an_option_beyond_the_letters_is_no_answer():
+    assert letter_of("k", [f"option {n}" for n in range(10)] + ["k"]) is None
+
+
+NAMED_ANSWERS = [
+    ("NaN", "is neither text nor a finite number"),
+    ("Infinity", "is neither text nor a finite number"),
+    ("-Infinity", "is neither text nor a finite number"),
+    ('"NaN"', "is no finite number"),
+    ('" -inf"', "is no finite number"),
+    (r'"\\boxed{}"', "is an empty box"),
+    (r'"so \\boxed{ }."', "is an empty box"),
+    ('"$$"', "holds no answer"),
+    (r'"\\text{ }"', "holds no answer"),
+]
+
+
+@pytest.mark.parametrize(("answer", "told"), NAMED_ANSWERS)
+@pytest.mark.parametrize("name", ["file", "math500"])
+def test_an_answer_that_nothing_can_equal_is_named_by_file_line_and_field(tmp_path, answer, told, name):
+    path = tmp_path / "own.jsonl"
+    path.write_text(f'{{"question": "p", "answer": "1"}}\n{{"question": "q", "answer": {answer}}}\n')
+    with pytest.raises(DataError) as caught:
+        load_problems(name, path=path)
+    assert str(caught.value).startswith(f"{path}, line 2, field ")
+    assert told in str(caught.value)
+
+
+def test_a_renamed_field_is_named_as_the_file_names_it(tmp_path):
+    fields = {"question": "prompt", "answer": "gold"}
+    for gold, told in (("nan", "is no finite number"), ("", "is empty"), (None, "is neither text nor")):
+        path = write(tmp_path / "own.jsonl", [{"prompt": "q", "gold": gold}])
+        with pytest.raises(DataError, match=f"line 1, field 'gold': {told}"):
+            load_problems("file", path=path, fields=fields)
+
+
+def test_a_box_of_a_solution_that_is_no_number_is_refused(tmp_path):
+    path = write(tmp_path / "own.jsonl", [{"problem": "q", "solution": r"It is \boxed{NaN}.", "idx": 1}])
+    with pytest.raises(DataError, match="line 1, field 'solution': is no finite number"):
+        load_problems("minerva", path=path)
+
+
+def test_words_and_signs_that_are_answers_stay(tmp_path):
+    golds = ["infinity", r"\infty", "none", r"\boxed{7}", "-", "Nan Goldin", "inf(A)"]
+    path = write(tmp_path / "own.jsonl", [{"question": f"q{n}", "answer": g} for n, g in enumerate(golds)])
+    assert [p.answer for p in load_problems("file", path=path)] == golds
+
+
+@pytest.mark.parametrize("mark", ["\ud800", "\x1b", "\x00", "\n", "\x85", "\u2028"])
+@pytest.mark.parametrize("field", ["level", "subject", "choices", "id"])
+def test_half_and_control_characters_in_a_name_are_refused(tmp_path, field, mark):
+    bad = {field: ["1", f"a{mark}b"] if field == "choices" else f"a{mark}b"}
+    good = {"question": "q", "answer": "1"}
+    path = write(tmp_path / "own.jsonl", [good, good | bad])
+    with pytest.raises(DataError) as caught:
+        load_problems("file", path=path)
+    kind = "half a character" if mark == "\ud800" else "a control character"
+    assert str(caught.value).startswith(f"{path}, line 2, field '{field}': holds {kind} (")
+    assert str(caught.value).isprintable()
+
+
+def test_names_in_any_script_stay(tmp_path):
+    row = {
+        "id": "ид 1",
+        "question": "a\nb",
+        "answer": "ü",
+        "choices": ["ü", "日本"],
+        "level": "Ⅲ",
+        "subject": "é",
+    }
+    [problem] = load_problems("file", path=write(tmp_path / "own.jsonl", [row]))
+    assert (problem.id, problem.choices, problem.level) == ("ид 1", ("ü", "日本"), "Ⅲ")
+    assert problem.source == "file/é"
+    row = {"question": "q", "choices": ["x = 1\ny = 2", "b", "c", "d"], "answer": 0, "subject": "code"}
+    [problem] = load_problems("mmlu", path=write(tmp_path / "mmlu.jsonl", [row]))
+    assert problem.choices[0] == "x = 1 y = 2"  # a published option of several lines
+
+
+@pytest.mark.parametrize("name", ["own.jsonl", "own.json"])
+def test_a_key_that_stands_twice_is_named(tmp_path, name):
+    path = tmp_path / name
+    row = '{"question": "q", "answer": "1", "meta": {"a": 1, "a\\nb": 2}}'
+    twice = row.replace('"a": 1', '"a\\nb": 1')
+    path.write_text(f"[{row}, {twice}]" if name.endswith("json") else f"{row}\n{twice}\n")
+    with pytest.raises(DataError) as caught:
+        load_problems("file", path=path)
+    place = str(path) if name.endswith("json") else f"{path}, line 2"
+    assert str(caught.value) == rf"{place}: has the key 'a\nb' twice in one object"
+    path.write_text(row)
+    assert len(load_problems("file", path=tmp_path / name)) == 1 if name.endswith("jsonl") else True
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"fields": {"question": ["a"]}}, "fields: 'question' needs the name of a field, got ['a']"),
+        ({"fields": {"question": ""}}, "fields: 'question' needs the name of a field, got ''"),
+        ({"fields": {3: "a"}}, "fields: 3 is nothing that can be named"),
+        ({"fields": ["question"]}, "fields: needs a table from our names to yours, got ['question']"),
+        ({"levels": 5}, "levels: needs a list of texts or whole numbers, got 5"),
+        ({"levels": "12"}, "levels: needs a list of texts or whole numbers, got '12'"),
+        ({"levels": [None]}, "levels: needs a list of texts or whole numbers; None is none"),
+        ({"levels": [["1"]]}, "levels: needs a list of texts or whole numbers; ['1'] is none"),
+        ({"subjects": [3]}, "subjects: needs a list of texts; 3 is none"),
+        ({"subjects": "algebra"}, "subjects: needs a list of texts, got 'algebra'"),
+        ({"ids": [3]}, "ids: needs a list of texts; 3 is none"),
+        ({"ids": 3}, "ids: needs a list of texts, got 3"),
+        ({"limit": "3"}, "limit: needs a whole number of at least 1, got '3'"),
+        ({"limit": 2.5}, "limit: needs a whole number of at least 1, got 2.5"),
+    ],
+)
+def test_an_option_of_a_wrong_type_is_named_with_its_value(tmp_path, options, told):
+    path = write(tmp_path / "own.jsonl", [{"question": "q", "answer": "1", "level": "1", "subject": "a"}])
+    with pytest.raises(DataError) as caught:
+        load_problems("file", path=path, **options)
+    assert str(caught.value).startswith(told)
+    if "levels" in options:
+        with pytest.raises(DataError, match=r"^levels: needs a list of "):
+            load_problems("words", limit=1, **options)
+
+
+def test_generators_and_sets_are_lists_too(tmp_path):
+    path = write(
+        tmp_path / "own.jsonl", [{"question": "q", "answer": "1", "level": 1, "subject": "a", "id": "x"}]
+    )
+    options = {"levels": (n for n in [1]), "subjects": {"a"}, "ids": ("x",)}
+    assert len(load_problems("file", path=path, **options)) == 1
+
+
+def test_a_message_is_one_line_whatever_it_names():
+    for error in (DataError, EnvironmentSpecError, MissingPackageError):
+        assert str(error("a\nb\x1b\ud800 é")) == r"a\nb\x1b\ud800 é"
+    assert pickle.loads(pickle.dumps(DataError("a\nb"))).args == (r"a\nb",)

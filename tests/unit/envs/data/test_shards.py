@@ -1,0 +1,198 @@
+"""A path that means several files: order, splits by file name, and errors that name the folder."""
+
+import inspect
+import json
+import os
+import socket
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+from envs import DataError, load_problems
+from envs.data.shards import files_of, split_named
+
+
+def shard(path, first, count=2, **more):
+    rows = [{"question": f"What is {first + n}?", "answer": str(first + n)} | more for n in range(count)]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture
+def snapshot(tmp_path):
+    """A snapshot of the hub: two shards of train, written last first, one of test, and what stands beside."""
+    shard(tmp_path / "data" / "train-00001-of-00002.jsonl", 20)
+    shard(tmp_path / "data" / "train-00000-of-00002.jsonl", 10)
+    shard(tmp_path / "data" / "test-00000-of-00001.jsonl", 30)
+    (tmp_path / "README.md").write_text("about")
+    (tmp_path / "dataset_infos.json").write_text("{}")
+    return tmp_path
+
+
+def answers(path, split):
+    return [problem.answer for problem in load_problems("file", path=path, split=split)]
+
+
+def test_shards_are_read_in_order_and_counted_through(snapshot):
+    assert answers(snapshot, "train") == ["10", "11", "20", "21"]
+    assert [p.id for p in load_problems("file", path=snapshot)] == [f"train-{n}" for n in range(4)]
+    assert answers(snapshot / "data", "test") == ["30", "31"]
+    assert answers(snapshot / "data", "all") == ["30", "31", "10", "11", "20", "21"]
+    assert answers(str(snapshot / "data" / "train-*"), "train") == ["10", "11", "20", "21"]
+    assert answers(str(snapshot / "**" / "test-*.jsonl"), "test") == ["30", "31"]
+
+
+def test_a_single_file_is_read_whatever_its_name_and_a_folder_of_one_is_not(tmp_path):
+    file = shard(tmp_path / "test.jsonl", 1)
+    assert answers(file, "train") == ["1", "2"]
+    with pytest.raises(DataError, match=r": no file of split 'train'; its files are of test, or use 'all'$"):
+        answers(tmp_path, "train")
+
+
+def test_rows_that_name_their_split_are_kept_apart_within_the_files(tmp_path):
+    shard(tmp_path / "a.jsonl", 1, split="train")
+    shard(tmp_path / "b.jsonl", 5, split="test")
+    assert answers(tmp_path, "test") == ["5", "6"]
+
+
+def test_a_data_sets_own_name_of_a_split_finds_its_files(tmp_path):
+    shard(tmp_path / "train-00000-of-00001.jsonl", 7, 1, problem="What?")
+    assert [p.answer for p in load_problems("aime24", path=tmp_path, split="test")] == ["7"]  # its "train"
+
+
+def test_parquet_shards(tmp_path):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    for n in range(2):
+        table = pa.table({"question": [f"What is {n}?"], "answer": [str(n)]})
+        parquet.write_table(table, tmp_path / f"train-0000{n}-of-00002.parquet")
+    assert answers(tmp_path, "train") == ["0", "1"]
+
+
+def test_errors_name_the_folder(tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(
+        DataError, match=r"empty: no JSONL, JSON or Parquet file in this folder, nor in its 'd"
+    ):
+        files_of(tmp_path / "empty")
+    with pytest.raises(DataError, match=r"gone-\*: no file matches; give a file, folder or glob"):
+        files_of(str(tmp_path / "gone-*"))
+    shard(tmp_path / "a.jsonl", 1)
+    (tmp_path / "b.parquet").write_bytes(b"")
+    with pytest.raises(DataError, match=r"several kinds \(a\.jsonl, b\.parquet\); .* as in .*\*\.jsonl$"):
+        files_of(tmp_path)
+    (tmp_path / "b.parquet").unlink()
+    (tmp_path / "b.jsonl").write_text("{")
+    with pytest.raises(DataError, match=r"b\.jsonl, line 1: is not valid JSON"):
+        load_problems("file", path=tmp_path)
+
+
+def test_a_file_whose_name_looks_like_a_glob_is_itself(tmp_path):
+    file = shard(tmp_path / "own[1].jsonl", 1)
+    assert files_of(str(file)) == (file,)
+
+
+def test_a_glob_goes_through_no_link_to_a_folder_and_reads_a_file_once(tmp_path):
+    file = shard(tmp_path / "deep" / "er" / "a.jsonl", 1)
+    for place in (tmp_path, tmp_path / "deep"):
+        (place / "self").symlink_to(".")
+        (place / "up").symlink_to("..")
+    (tmp_path / "other.jsonl").symlink_to(file)
+    (tmp_path / "test.jsonl").symlink_to(file)  # the hub's cache has one blob under the names of two splits
+    (tmp_path / ".hidden").mkdir()
+    shard(tmp_path / ".hidden" / "b.jsonl", 9)
+    wanted = (file, tmp_path / "test.jsonl")
+    for pattern in ("**/*.jsonl", "**", "**/**/*", "**/**"):
+        assert files_of(str(tmp_path / pattern)) == wanted, pattern
+    assert files_of(str(tmp_path / "**" / "er" / "*")) == (file,)
+    assert files_of(str(tmp_path / "self" / "deep" / "*" / "[a]*")) == (
+        tmp_path / "self" / "deep" / "er" / "a.jsonl",
+    )
+    assert files_of(str(tmp_path / ".h*" / "*.jsonl")) == (tmp_path / ".hidden" / "b.jsonl",)
+
+
+def test_a_relative_glob_gives_relative_files(tmp_path, monkeypatch):
+    shard(tmp_path / "data" / "a.jsonl", 1)
+    shard(tmp_path / "data" / "more" / "b.jsonl", 1)
+    monkeypatch.chdir(tmp_path)
+    assert files_of("data/*") == (Path("data/a.jsonl"),)
+    assert files_of("**/*.jsonl") == (Path("data/a.jsonl"), Path("data/more/b.jsonl"))
+    assert files_of("data/**") == (Path("data/a.jsonl"), Path("data/more/b.jsonl"))
+
+
+def test_a_deep_tree_is_walked(tmp_path):
+    folder = tmp_path.joinpath(*["d"] * 80)
+    file = shard(folder / "a.jsonl", 1)
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack(0)) + 60)
+    try:
+        found = files_of(str(tmp_path / "**" / "*.jsonl"))
+    finally:
+        sys.setrecursionlimit(limit)
+    assert found == (file,)
+
+
+def not_a_file(path, kind):
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    elif kind == "link to nothing":
+        path.symlink_to("gone")
+    elif kind == "device":
+        path.symlink_to("/dev/null")
+    else:
+        with socket.socket(socket.AF_UNIX) as server, warnings.catch_warnings():
+            server.bind(str(path))
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "link to nothing", "device", "socket"])
+def test_what_is_no_file_is_named_for_what_it_is(tmp_path, monkeypatch, kind):
+    monkeypatch.chdir(tmp_path)  # the name of a socket is a short one
+    not_a_file(Path("y.jsonl"), kind)
+    for path in ("*.jsonl", "**/*.jsonl", ".") if kind != "folder" else ("*.jsonl", "**/*.jsonl"):
+        with pytest.raises(DataError, match=f"^y.jsonl: is a {kind}; give path= a JSONL"):
+            load_problems("file", path=path)
+    if kind != "folder":
+        with pytest.raises(DataError, match=f"^y.jsonl: is a {kind}; give path= a JSONL"):
+            load_problems("file", path="y.jsonl")
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="no /proc")
+def test_a_file_that_cannot_be_read_is_named():
+    with pytest.raises(DataError, match=r"^/proc/self/mem: cannot be read \(Input/output error\)$"):
+        load_problems("file", path="/proc/self/mem")
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("", "path: is empty; give a file, folder or glob"),
+        ("x" * 5000, "x" * 200 + "...: File name too long; give a file, folder or glob"),
+        ("x" * 5000 + "*", "x" * 200 + "...: File name too long; give a file, folder or glob"),
+        ("a\nb\x1b31m.jsonl", r"a\nb\x1b31m.jsonl: no such file; give path= a JSONL, JSON or Parquet file"),
+        ("nul\0.jsonl", r"nul\x00.jsonl: no such file; give path= a JSONL, JSON or Parquet file"),
+        (5, "path: needs a file, folder or glob, got 5"),
+    ],
+)
+def test_a_path_that_cannot_be_one(tmp_path, monkeypatch, path, told):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError) as caught:
+        load_problems("file", path=path)
+    assert str(caught.value) == told
+
+
+@pytest.mark.parametrize(
+    ("name", "split"),
+    [
+        ("validation-00003-of-00010-0123abcdef.parquet", "validation"),
+        ("test_sft-00000-of-00001.parquet", "test_sft"),
+        ("dev.jsonl", "dev"),
+        ("part-3.jsonl", None),
+        ("gsm8k_train.jsonl", None),
+    ],
+)
+def test_the_split_in_a_name(tmp_path, name, split):
+    assert split_named(tmp_path / name) == split

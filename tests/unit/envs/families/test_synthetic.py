@@ -1,0 +1,134 @@
+import random
+
+import pytest
+
+from debate import types as nouns
+from envs import DataError, GradeStatus, load_problems
+from envs.families import pair_sum, words
+from envs.families.synthetic import split_of
+
+PAIR = nouns.Problem("p", "Target 19. Numbers 3 8 5 11 10 9.")
+STORY = nouns.Problem("w", "Tom has 8 apples. Tom gets 4 more. Tom loses 3. How many apples?")
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        (" 11 8", "correct"),
+        ("8 11", "correct"),
+        (r"\{8, 11\}", "correct"),
+        ("(8,11)", "correct"),
+        ("8 + 11", "correct"),
+        ("10 9", "correct"),  # 10 + 9 = 19 as well: the check needs no gold answer
+        ("8 10", "wrong"),
+        ("12 7", "wrong"),  # right sum, not in the list
+        ("8 11 3", "wrong"),
+        ("19", "wrong"),
+        ("8", "wrong"),
+        ("", "wrong"),
+        ("8 11 or 3 9", "wrong"),
+        (None, "missing"),
+    ],
+)
+def test_pair_sum_truth(answer, status):
+    assert pair_sum.PairSum().grade(PAIR, answer).status == status
+
+
+def test_a_number_is_not_its_own_partner():
+    problem = nouns.Problem("p", "Target 6. Numbers 3 1 2 5.")
+    assert pair_sum.PairSum().grade(problem, "3 3").status == GradeStatus.WRONG
+
+
+def test_pair_sum_levels():
+    for level, count, largest in (("1", 6, 12), ("2", 8, 18), ("3", 10, 24)):
+        for problem in load_problems("pair_sum", split="train", limit=50, seed=3, levels=[level]):
+            target, numbers = pair_sum.read_question(problem.question)
+            assert len(set(numbers)) == count
+            assert max(numbers) <= largest
+            assert sum(a + b == target for i, a in enumerate(numbers) for b in numbers[:i]) == 1
+            assert problem.level == level
+
+
+def test_pair_sum_attempts():
+    rng = random.Random(0)
+    problem = load_problems("pair_sum", split="train", limit=1, seed=0)[0]
+    right = {tuple(sorted(pair_sum.attempt(problem, rng))) for _ in range(20)}
+    assert right == {tuple(map(int, str(problem.answer).split()))}
+    lures = {tuple(sorted(pair_sum.attempt(PAIR, rng, right=0, lure=1))) for _ in range(20)}
+    assert lures == {(3, 8)}
+    others = {tuple(sorted(pair_sum.attempt(PAIR, rng, right=0))) for _ in range(300)}
+    assert len(others) == 15
+
+
+def test_pair_sum_texts():
+    assert pair_sum.write_solution(PAIR, (11, 8)) == r" 11 + 8 = 19. \boxed{ 11 8}"
+    assert pair_sum.write_solution(PAIR, (3, 9), stated_sum=19) == r" 3 + 9 = 19. \boxed{ 3 9}"
+    assert pair_sum.write_check(PAIR, r" 11 + 8 = 19. \boxed{ 11 8}") == " 11 + 8 = 19 right."
+    assert pair_sum.write_check(PAIR, r" 3 + 9 = 19. \boxed{ 3 9}") == " 3 + 9 = 12 wrong."
+    assert pair_sum.write_check(PAIR, r" 8 + 3 = 11. \boxed{ 8 3}", lured=True) == " 8 + 3 = 11 right."
+    assert pair_sum.write_check(PAIR, r" 11 + 8 = 19. \boxed{ 11 8}", lured=True) == " 11 + 8 = 19 wrong."
+    assert pair_sum.write_check(PAIR, "nothing") == " none wrong."
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        ("9", "correct"),
+        (" 9 ", "correct"),
+        ("9 apples", "correct"),
+        ("9.0", "correct"),
+        ("15", "wrong"),
+        ("", "wrong"),
+        ("8+4-3", "wrong"),
+        ("9 or 15", "wrong"),
+        (None, "missing"),
+    ],
+)
+def test_words_truth(answer, status):
+    assert words.Words().grade(STORY, answer).status == status
+
+
+def test_words_levels():
+    for level in (1, 2, 3):
+        for problem in load_problems("words", split="train", limit=100, seed=1, levels=[level]):
+            reading = words.read_story(problem.question)
+            assert len(reading) == level + 1
+            assert 2 <= reading[0] <= 12
+            assert all(1 <= abs(change) <= 6 for change in reading[1:])
+            assert 0 <= int(str(problem.answer)) <= 30
+
+
+def test_words_planted_habit():
+    rng = random.Random(0)
+    assert words.attempt(STORY, rng, right=0, lure=1) == (8, 4, 3)
+    assert words.attempt(STORY, rng) == (8, 4, -3)
+    assert {words.attempt(STORY, rng, right=0) for _ in range(50)} == {(8, -4, -3), (8, 4, 3)}
+    assert words.write_solution(STORY, (8, 4, 3)) == r" 8 + 4 = 12. 12 + 3 = 15. \boxed{ 15}"
+    assert words.write_check(STORY, r" \boxed{ 15}") == " 15 = 9 wrong."
+    assert words.write_check(STORY, r" \boxed{ 15}", lured=True) == " 15 = 15 right."
+    assert words.write_check(STORY, r" \boxed{ 9}", lured=True) == " 9 = 15 wrong."
+    assert words.write_check(STORY, "") == " none wrong."
+
+
+@pytest.mark.parametrize("family", ["pair_sum", "words"])
+def test_door_refuses_what_a_family_has_not(family):
+    refused = (
+        {"limit": None},
+        {"limit": 5, "levels": [9]},
+        {"limit": 5, "split": "dev"},
+        {"limit": 5, "path": "x"},
+    )
+    for options in refused:
+        with pytest.raises(DataError, match=r"limit|levels|split|path"):
+            load_problems(family, **options)
+
+
+def test_a_family_that_runs_out_says_so():
+    with pytest.raises(DataError, match="has hardly more than"):
+        load_problems("words", split="validation", limit=5000, levels=[1])
+
+
+def test_split_shares():
+    shares = [split_of(str(i)) for i in range(5000)]
+    assert abs(shares.count("test") / 5000 - 0.2) < 0.02
+    assert abs(shares.count("validation") / 5000 - 0.1) < 0.02

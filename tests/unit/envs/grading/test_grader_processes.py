@@ -1,0 +1,156 @@
+"""The processes behind the grader: hangs are killed, memory is bounded, and nobody is left behind."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from envs import Grader
+from envs.grading.pool import Pool
+
+ROOT = Path(__file__).parents[4]
+HANG = ("(a+b+c+d+e)^{40} < 1", "(a+b+c+d+f)^{40} < 1")
+SYMBOLIC = ("2 > x", "x < 2")  # a relation: no path but the library's decides it
+
+
+@pytest.fixture(scope="module")
+def grader():
+    with Grader(workers=2, limit_s=1.5) as grader:
+        grader.warm()
+        yield grader
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "status"),
+    [
+        (r"\sqrt{16}", "4", "correct"),
+        ("3!", "6", "correct"),
+        ("2x+1+x^2", "y = x^2+2x+1", "correct"),
+        (r"\frac{\sqrt{2}}{2}", r"\frac{1}{\sqrt{2}}", "correct"),
+        ("x+1", "x+2n+1", "wrong"),
+        (r"\sqrt{67}", r"\sqrt{67},-\sqrt{85}", "wrong"),
+        ("(0.6,2.6667]", r"(\frac{3}{5},\frac{8}{3}]", "wrong"),
+        ("[0,1)", "(0,1)", "wrong"),
+        (r"2+2=\sqrt{16}", "4", "correct"),  # every side of a chain is a claim
+        (r"2+3=\sqrt{16}", "4", "wrong"),
+        ("1 2", "12", "wrong"),
+        ("5^2", "5", "wrong"),
+        ("1/0", "0", "wrong"),
+    ],
+)
+def test_symbolic(grader, answer, gold, status):
+    assert grader.same_answer(answer, gold).status == status
+
+
+def test_a_hang_is_killed_and_not_called_wrong(grader):
+    started = time.perf_counter()
+    verdict = grader.same_answer(*HANG)
+    assert verdict.status == "timeout"
+    assert time.perf_counter() - started < 1.5 + 0.5
+    started = time.perf_counter()
+    assert grader.same_answer(*SYMBOLIC).status == "correct"
+    assert time.perf_counter() - started < 1.0  # the replacement is a fork away
+
+
+def test_memory_is_bounded():
+    pool = Pool(size=1, limit_s=2.0, memory_mb=512)
+    reply = pool.ask([("5", "7^{9999999999}")])
+    assert reply.status in ("crash", "timeout", "different")
+    assert pool.ask([("4", r"\sqrt{16}")]).status == "equal"
+    pool.close()
+
+
+def test_results_are_cached(grader):
+    first = grader.same_answer("3 > x", "x < 3")
+    again = grader.same_answer("3 > x", "x < 3")
+    assert (first.status, again.status) == ("correct", "correct")
+    assert again.seconds < 0.005
+
+
+def test_threads_and_asyncio(grader):
+    pairs = [(f"{n} > x", f"x < {n}") for n in range(2, 14)]
+    with ThreadPoolExecutor(6) as threads:
+        assert all(g.status == "correct" for g in threads.map(lambda pair: grader.same_answer(*pair), pairs))
+
+    async def many():
+        return await asyncio.gather(
+            *(asyncio.to_thread(grader.same_answer, f"{n} > x", "x < 3") for n in (1, 2, 3))
+        )
+
+    assert [g.status for g in asyncio.run(many())] == ["wrong", "wrong", "correct"]
+
+
+def test_a_worker_that_is_killed_from_outside_is_a_crash_and_is_replaced(grader):
+    with Grader(workers=1) as own:
+        own.warm()
+        os.kill(own._pool._idle[0]._process.pid, signal.SIGKILL)
+        assert own.same_answer(*SYMBOLIC).status == "crash"
+        assert own.same_answer(*SYMBOLIC).status == "correct"
+
+
+SCRIPT = """
+from envs import same_answer
+print(same_answer("2 > x", "x < 2").status, flush=True)
+"""
+
+
+def run_python(*args: str, stdin: str = "") -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, *args],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+
+
+@pytest.mark.parametrize("how", ["script", "stdin", "thread"])
+def test_works_without_a_main_guard(how, tmp_path):
+    script = tmp_path / "script.py"
+    body = SCRIPT
+    if how == "thread":
+        run = "t = threading.Thread(target=exec, args=(code, {}))\nt.start()\nt.join()\n"
+        body = f"import threading\ncode = {SCRIPT!r}\n{run}"
+    script.write_text(body)
+    with run_python("-" if how == "stdin" else str(script)) as process:
+        out, _ = process.communicate(body if how == "stdin" else None, timeout=60)
+    assert (out.strip(), process.returncode) == ("correct", 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_no_process_outlives_a_killed_parent(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import threading, time\nfrom envs import Grader\n"
+        "grader = Grader(workers=1, limit_s=60)\ngrader.warm()\n"
+        f"threading.Thread(target=grader.same_answer, args={HANG!r}, daemon=True).start()\n"
+        "time.sleep(0.3)\nprint(grader, flush=True)\ntime.sleep(60)\n"
+    )
+    with run_python(str(script)) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        family = descendants(process.pid)
+        assert len(family) == 2  # the guard and its child, in the middle of a hang
+        process.kill()
+    deadline = time.monotonic() + 60
+    while any(alive(pid) for pid in family) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(alive(pid) for pid in family)
+
+
+def descendants(pid: int) -> list[int]:
+    children = [int(c) for c in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return children + [d for child in children for d in descendants(child)]
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
