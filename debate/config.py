@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from debate.handles import check_label
-from debate.personas import PERSONAS, PRESETS, check_temperatures, own_personas
+from debate.personas import PERSONAS, PRESETS, Persona, check_temperatures, own_personas
 from debate.settings import Settings
-from debate.types import Persona
+
+_LABEL = re.compile(r"[^\W_]+(?:[ _-][^\W_]+)*")
 
 
 class SummaryConfig(Settings):
@@ -98,3 +99,12 @@ class DebateConfig(Settings):
         if isinstance(self.personas, str):
             return PRESETS.get(self.personas) or own_personas(self.personas)
         return self.personas or PERSONAS
+
+
+def check_label(label: str) -> None:
+    """Raise ValueError unless the label is words of letters and digits.
+
+    >>> check_label("Agent 1")
+    """
+    if not _LABEL.fullmatch(label):
+        raise ValueError(f'debate.handles: {label!r} must be made of letters and digits, such as "K7"')

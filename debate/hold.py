@@ -6,17 +6,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
+from debate.concurrency import run_async, stops_released, together
 from debate.config import DebateConfig
-from debate.fitting import Entry, View, entry, room_for_prompt
-from debate.history import view
 from debate.optional import opens_thinking, seat_at
 from debate.parsing import parse_turn
+from debate.prompting.fitting import context_budget
+from debate.prompting.prompt import Past, Prompt, agent_prompt, summary_prompt
+from debate.prompting.rendering import Entry, render_entry
+from debate.prompting.seating import Seating, seat_debate
+from debate.prompting.shown import public_summary, public_turn, rounds_held, rounds_shown, whole_solution
 from debate.seeds import derive_seed
-from debate.showing import public_part, rounds_held, whole_solution
-from debate.summary import summarize
-from debate.table import Table, set_table
-from debate.tasks import run_async, stops_released, together
 from debate.types import (
+    SUMMARIZER,
     Completion,
     Debate,
     FailureReason,
@@ -46,7 +47,7 @@ async def hold_debate(
     The result depends on the arguments alone if the policy's replies depend on the requests' seeds alone.
     ``name`` is what requests call the debate; it must be unique among debates that share the policy at a
     time. ``summarizer`` writes the summaries if ``config.summary`` wants any; None is the policy itself. An
-    exception of a policy ends the debate and is raised here; PromptTooLongError when a prompt can not be cut
+    exception of a policy ends the debate and is raised here; PromptTooLongError when a prompt cannot be cut
     to fit.
     """
     with seat_at(policy), stops_released():
@@ -58,37 +59,69 @@ async def _debate(
     problem: Problem, policy: Policy, config: DebateConfig, seed: int, name: str, summarizer: Policy
 ) -> Debate:
     """Hold one debate from an entered seat: R rounds of solutions, then the ballot if one is due."""
-    table, room, version = set_table(problem, config, seed), room_for_prompt(policy, config), policy.version
+    seating, version = seat_debate(problem, config, seed), policy.version
+    budget = context_budget(policy, config)
     turns: list[Turn] = []
     summaries: list[Summary] = []
     past: list[list[Entry]] = []  # what others may see, (round, N)
     for round_ in range(rounds_held(config)):
-        summary = await summarize(table, past, round_, summarizer, seed=seed, name=name)
+        summary = await _summarize(seating, past, round_, summarizer, seed=seed, name=name)
         summaries += [summary] if summary else []
-        seats = range(config.num_agents)
-        views = [view(table, past, agent, round_, room, summary=summary) for agent in seats]
+        agents = range(config.num_agents)
+        prompts = [agent_prompt(seating, past, agent, round_, budget, summary=summary) for agent in agents]
         requests = [
-            _request(table, seen, TurnId(agent, round_), seed, name) for agent, seen in enumerate(views)
+            _request(seating, prompt, TurnId(agent, round_), seed, name)
+            for agent, prompt in enumerate(prompts)
         ]
         replies = await together([policy.sample(request) for request in requests])
         spoken = [
-            read_turn(table, request, seen, reply, in_thinking=opens_thinking(policy, request.messages))
-            for request, seen, reply in zip(requests, views, replies, strict=True)
+            read_turn(seating, request, prompt, reply, in_thinking=opens_thinking(policy, request.messages))
+            for request, prompt, reply in zip(requests, prompts, replies, strict=True)
         ]
         turns += spoken
-        past.append([entry(table.texts, public_part(turn, strip=table.texts.strip)) for turn in spoken])
-    votes = tuple(vote for turn in turns for vote in votes_of(turn, table.handles))
-    return Debate(problem, table.personas, tuple(turns), votes, seed, version, config, tuple(summaries))
+        texts = seating.texts
+        past.append([render_entry(texts, public_turn(turn, strip=texts.strip)) for turn in spoken])
+    votes = tuple(vote for turn in turns for vote in votes_of(turn, seating.handles))
+    return Debate(problem, seating.personas, tuple(turns), votes, seed, version, config, tuple(summaries))
 
 
-def _request(table: Table, seen: View, turn: TurnId, seed: int, name: str) -> SampleRequest:
-    """Return the request of one turn, with the persona's own temperature (D12) and a seed of its own."""
-    config = table.config
+async def _summarize(
+    seating: Seating, past: Past, round_: int, policy: Policy, *, seed: int, name: str
+) -> Summary | None:
+    """Return the summary of what this round shows, one for all; None where nothing is shown, or none wanted.
+
+    The summariser sees what the agents would: the problem and public, anonymous texts. It has no seat, and
+    nothing that it writes is trained.
+    """
+    config, wanted = seating.config, seating.config.summary
+    if not wanted.enabled or not rounds_shown(round_, config.history_rounds):
+        return None
+    budget = context_budget(policy, config, max_tokens=wanted.max_tokens)
+    prompt = summary_prompt(seating, past, round_, budget)
+    reply = await policy.sample(
+        SampleRequest(
+            messages=prompt.messages,
+            temperature=wanted.temperature,
+            max_tokens=wanted.max_tokens,
+            stop=config.stop,
+            seed=derive_seed(seed, "summary", round_),
+            debate=name,
+            turn=TurnId(SUMMARIZER, round_),
+            thinking_tokens=config.thinking_tokens,
+        )
+    )
+    text = public_summary(reply.text, in_thinking=opens_thinking(policy, prompt.messages))
+    return Summary(round_, prompt.shown, reply, text, prompt.cut)
+
+
+def _request(seating: Seating, prompt: Prompt, turn: TurnId, seed: int, name: str) -> SampleRequest:
+    """Return the request of one turn, with the persona's own temperature and a seed of its own."""
+    config = seating.config
     return SampleRequest(
-        messages=seen.messages,
-        temperature=table.personas[turn.agent].temperature,
+        messages=prompt.messages,
+        temperature=seating.personas[turn.agent].temperature,
         max_tokens=config.max_tokens,
-        stop=(*config.stop, *seen.stop),
+        stop=(*config.stop, *prompt.stop),
         seed=derive_seed(seed, "sample", turn.round, turn.agent),
         debate=name,
         turn=turn,
@@ -97,28 +130,33 @@ def _request(table: Table, seen: View, turn: TurnId, seed: int, name: str) -> Sa
 
 
 def read_turn(
-    table: Table, request: SampleRequest, seen: View, completion: Completion, *, in_thinking: bool = False
+    seating: Seating,
+    request: SampleRequest,
+    prompt: Prompt,
+    completion: Completion,
+    *,
+    in_thinking: bool = False,
 ) -> Turn:
     """Return the turn that a reply makes, parsed with the labels of its debate."""
-    handle = table.handles[request.turn.agent]
-    ballot = seen.task == "ballot"
+    handle = seating.handles[request.turn.agent]
+    ballot = prompt.task == "ballot"
     parsed = read_reply(
         completion.text,
-        handles=table.handles,
-        own=None if table.config.judge_own else handle,
-        due=seen.due,
+        handles=seating.handles,
+        own=None if seating.config.judge_own else handle,
+        due=prompt.due,
         in_thinking=in_thinking,
         ballot=ballot,
-        kind=table.problem.kind,
+        kind=seating.problem.kind,
     )
     return Turn(
         id=request.turn,
         handle=handle,
-        shown=seen.shown,
+        shown=prompt.shown,
         completion=completion,
         parsed=parsed,
-        compared=seen.compared,
-        cut=seen.cut,
+        compared=prompt.compared,
+        cut=prompt.cut,
         ballot=ballot,
     )
 
@@ -149,7 +187,7 @@ def _without_missing_solution(parsed: ParsedTurn) -> ParsedTurn:
 def votes_of(turn: Turn, handles: Sequence[str]) -> Iterator[Vote]:
     """Yield the votes that a turn cast on turns it was shown, repeats included.
 
-    A handle means its agent's newest shown turn, and credit goes to exactly that turn (D1).
+    A handle means its agent's newest shown turn, and credit goes to exactly that turn.
     """
     meant = {handles[target.agent].upper(): target for target in turn.compared}
     for ballot in turn.parsed.ballots:

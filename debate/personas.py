@@ -1,14 +1,26 @@
-"""The five personas of the debate recipe, and the preset with wider temperatures.
+"""Personas: what one is, the five of the debate recipe, and the preset with wider temperatures."""
 
-Temperatures are applied to every request of the seat and to its log-probabilities.
-"""
+from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import isfinite
 from typing import cast
 
-from debate.dotted import load_dotted
-from debate.types import Persona
+from debate.settings import load_dotted
+
+
+@dataclass(frozen=True, slots=True)
+class Persona:
+    """A way of working, given to one seat.
+
+    ``temperature`` applies to every request of the seat and to its log-probabilities.
+    """
+
+    name: str
+    instructions: str
+    temperature: float = 1.0
+
 
 PERSONAS: tuple[Persona, ...] = (
     Persona(
@@ -61,13 +73,13 @@ def check_temperatures(personas: Sequence[Persona]) -> None:
 
 
 def own_personas(path: str) -> tuple[Persona, ...]:
-    """Return the personas that "package.module:NAME" names; ValueError when it is no list of them.
+    """Return the personas that "package.module:NAME" names; ValueError when it is not a list of them.
 
     >>> own_personas("debate.personas:WIDE_PERSONAS") == WIDE_PERSONAS
     True
     """
-    found = load_dotted(path, key="debate.personas")
-    members = list(cast("Sequence[object]", found)) if isinstance(found, list | tuple) else []
+    named = load_dotted(path, key="debate.personas")
+    members = list(cast("Sequence[object]", named)) if isinstance(named, list | tuple) else []
     personas = tuple(one for one in members if isinstance(one, Persona))
     if not personas or len(personas) < len(members):
         raise ValueError(f"debate.personas: {path!r} must be a list of one or more debate.Persona")

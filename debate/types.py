@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
-if TYPE_CHECKING:
-    from debate.config import DebateConfig
+from debate.config import DebateConfig
+from debate.personas import Persona
 
 Kind: TypeAlias = Literal["number", "expression", "choice", "text", "verbatim", "instructions", "open"]
 Outcome: TypeAlias = Literal["left", "right", "tie"]
@@ -36,15 +36,6 @@ class Problem:
     level: str = ""
     kind: Kind = "expression"
     choices: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Persona:
-    """A way of working, given to one seat. ``temperature`` is applied to every request of the seat."""
-
-    name: str
-    instructions: str
-    temperature: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

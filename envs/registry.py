@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Protocol, cast
 
-from debate.dotted import load_dotted
+from debate.settings import load_dotted
 from debate.types import Problem
 from envs.answers.choices import letter_of
 from envs.answers.keys import MAX_CHARS, plain_key

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from debate import Problem
-from debate.prompts.texts import SHIPPED, load_prompts, prompt_path
+from debate.prompting.texts import SHIPPED, load_prompts, prompt_path
 from envs import DataError
 from envs.data.shards import files_of
 from learner.config import Config

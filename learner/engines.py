@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from debate.prompts import raw_prompt
+from debate.prompting.rendering import raw_prompt
 from debate.seeds import derive_seed
 from debate.types import Policy
 from learner.config import Config

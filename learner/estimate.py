@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from debate.fitting import Room
-from debate.history import view
 from debate.optional import context_limit
 from debate.policies.local import LocalPolicy
 from debate.policies.steps import steps_for
-from debate.showing import rounds_held, rounds_shown
-from debate.table import set_table
+from debate.prompting.fitting import ContextBudget
+from debate.prompting.prompt import agent_prompt
+from debate.prompting.seating import seat_debate
+from debate.prompting.shown import rounds_held, rounds_shown
 from debate.types import Problem, TurnId
 from learner.config import Config
 from learner.types import Row
@@ -137,8 +137,10 @@ def load_of(config: Config, policy: LocalPolicy, problem: Problem) -> Load:
     debate, train = config.debate, config.train
     reply = debate.max_tokens + debate.thinking_tokens
     limits = [limit for limit in (debate.context_tokens, context_limit(policy)) if limit]
-    table = set_table(problem, debate, 0)
-    opening = policy.count_tokens(view(table, (), 0, 0, Room(None, policy.count_tokens)).messages)
+    seating = seat_debate(problem, debate, 0)
+    opening = policy.count_tokens(
+        agent_prompt(seating, (), 0, 0, ContextBudget(None, policy.count_tokens)).messages
+    )
     rounds: list[tuple[int, int]] = []
     for round_ in range(rounds_held(debate)):
         shown = len(rounds_shown(round_, debate.history_rounds)) * debate.num_agents * debate.max_tokens

@@ -10,10 +10,10 @@ from math import isfinite, nan
 from pathlib import Path
 from typing import Any
 
-from debate.history import check_fits
+from debate.concurrency import run_async
 from debate.policies.local import LocalPolicy
+from debate.prompting.prompt import check_fits
 from debate.seeds import derive_seed
-from debate.tasks import run_async
 from debate.types import Policy
 from learner.config import Config
 from learner.engines import local_settings, make_policy, refuse_training

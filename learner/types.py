@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from debate.types import Debate, Persona, Turn, TurnId
+from debate.personas import Persona
+from debate.types import Debate, Turn, TurnId
 
 if TYPE_CHECKING:
     from rewards.types import Rewards

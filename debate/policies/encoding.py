@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from debate.policies.decoding import fast_backend
-from debate.prompts import raw_prompt as default_raw_prompt
+from debate.prompting.rendering import raw_prompt as default_raw_prompt
 from debate.types import Message
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class _Part:
 class PromptEncoder:
     """Turns messages into prompt ids (P,), for a chat model or, with ``chat=False``, as one raw text.
 
-    ``raw_prompt`` writes the raw text (default: debate.prompts.raw_prompt). ``thinking`` is handed
+    ``raw_prompt`` writes the raw text, by default that of ``debate.prompting.rendering``. ``thinking`` goes
     to the template as ``enable_thinking``. Raises EncodingError when ``chat`` has no template to work with.
     """
 

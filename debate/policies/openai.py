@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from debate.policies.replies import ReplyError, read_reply
 from debate.policies.server import Server, ServerError
-from debate.prompts import raw_prompt as default_raw_prompt
+from debate.prompting.rendering import raw_prompt as default_raw_prompt
 from debate.types import Completion, Message, SampleRequest
 
 if TYPE_CHECKING:

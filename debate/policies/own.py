@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import cast
 
-from debate.dotted import load_dotted, require_call
+from debate.settings import load_dotted, require_call
 from debate.types import Policy
 
 KEY = "model.policy"

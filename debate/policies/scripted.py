@@ -9,9 +9,10 @@ from itertools import combinations
 from random import Random
 from typing import TypeAlias, cast
 
-from debate.escape import escape
-from debate.prompts import SECTIONS, PromptTexts, load_prompts
-from debate.prompts.reading import SeenEntry, SeenPrompt, read_prompt
+from debate.prompting.escape import escape
+from debate.prompting.reading import SeenEntry, SeenPrompt, read_prompt
+from debate.prompting.rendering import SECTIONS
+from debate.prompting.texts import PromptTexts, load_prompts
 from debate.types import Completion, SampleRequest, StopReason, TurnId
 
 Script: TypeAlias = (

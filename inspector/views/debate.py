@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from debate.optional import token_counts
-from debate.types import Completion, ParsedTurn, ParseFailure, Persona, Problem, StopReason, Turn, TurnId
+from debate.personas import Persona
+from debate.types import Completion, ParsedTurn, ParseFailure, Problem, StopReason, Turn, TurnId
 from inspector.views.checked import check_record, is_ballot
 from rewards import poll_of_debate, valid_votes, voted_winner
 from rewards.types import Rewards

@@ -11,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from debate import Problem
-from debate.prompts.texts import load_prompts, prompt_path
+from debate.prompting.texts import load_prompts, prompt_path
 from learner.config import Config
 from learner.runs.folder import locked, plain_config, write_whole
 from learner.runs.provenance import checksum, source_commit, versions

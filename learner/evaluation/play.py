@@ -15,8 +15,8 @@ from statistics import fmean
 from debate import Debate, DebateConfig, Policy, Problem, run_debates
 from debate.hold import place_seed
 from debate.optional import token_counts
+from debate.prompting.shown import rounds_held
 from debate.seeds import derive_seed
-from debate.showing import rounds_held
 from debate.types import TurnId
 from envs import Environment
 from learner.evaluation.folder import EvaluationError

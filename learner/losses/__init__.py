@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TypeAlias, cast
 
-from debate.dotted import load_dotted, require_call
+from debate.settings import load_dotted, require_call
 from learner.losses.cispo import cispo
 from learner.losses.dapo import dapo
 from learner.losses.dr_grpo import dr_grpo

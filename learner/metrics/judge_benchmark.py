@@ -14,14 +14,15 @@ from random import Random
 from typing import Any
 
 from debate import Completion, DebateConfig, Policy, Problem, SampleRequest
-from debate.fitting import Room, View, entry
-from debate.history import view
+from debate.concurrency import run_async, stops_released, together
 from debate.hold import read_turn
 from debate.optional import opens_thinking
+from debate.prompting.fitting import ContextBudget
+from debate.prompting.prompt import Prompt, agent_prompt
+from debate.prompting.rendering import render_entry
+from debate.prompting.seating import Seating, seat_debate
+from debate.prompting.shown import PublicTurn
 from debate.seeds import derive_seed
-from debate.showing import Shown
-from debate.table import Table, set_table
-from debate.tasks import run_async, stops_released, together
 from debate.types import TurnId
 from learner.metrics.statistics import Estimate, clustered_mean
 
@@ -56,20 +57,22 @@ def check_judged(config: DebateConfig) -> None:
 
 def _pair(
     family: str, problem: Problem, number: int, config: DebateConfig, seed: int
-) -> tuple[Table, SampleRequest, View, str]:
+) -> tuple[Seating, SampleRequest, Prompt, str]:
     """Return what one judge is asked, and the label of the right solution."""
     rng = Random(derive_seed(seed, "pair", number))
-    table = set_table(problem, config, rng.getrandbits(62))
+    seating = seat_debate(problem, config, rng.getrandbits(62))
     judge = number % config.num_agents
-    peers = [seat for seat in table.orders[judge] if seat != judge]
+    peers = [seat for seat in seating.orders[judge] if seat != judge]
     good = peers[(number // config.num_agents) % len(peers)]
     texts = [_solution(family, problem, rng, right=seat == good) for seat in range(config.num_agents)]
     texts[judge] = _solution(family, problem, rng, right=rng.random() < 0.5)
-    shown = (Shown(TurnId(seat, 0), table.handles[seat], text) for seat, text in enumerate(texts))
-    seen = view(table, [[entry(table.texts, one) for one in shown]], judge, 1, Room(None, len))
+    shown = (PublicTurn(TurnId(seat, 0), seating.handles[seat], text) for seat, text in enumerate(texts))
+    seen = agent_prompt(
+        seating, [[render_entry(seating.texts, one) for one in shown]], judge, 1, ContextBudget(None, len)
+    )
     request = SampleRequest(
         messages=seen.messages,
-        temperature=table.personas[judge].temperature,
+        temperature=seating.personas[judge].temperature,
         max_tokens=config.max_tokens,
         stop=(*config.stop, *seen.stop),
         seed=derive_seed(seed, "judge", number),
@@ -77,7 +80,7 @@ def _pair(
         turn=TurnId(judge, 1),
         thinking_tokens=config.thinking_tokens,
     )
-    return table, request, seen, table.handles[good]
+    return seating, request, seen, seating.handles[good]
 
 
 def _solution(family: str, problem: Problem, rng: Random, *, right: bool) -> str:
@@ -98,14 +101,14 @@ async def _ask(policy: Policy, requests: Sequence[SampleRequest], *, greedy: boo
         return await together([policy.sample(request) for request in asked])
 
 
-def _prefers(policy: Policy, pair: tuple[Table, SampleRequest, View, str], reply: Completion) -> float:
+def _prefers(policy: Policy, pair: tuple[Seating, SampleRequest, Prompt, str], reply: Completion) -> float:
     """Return 1.0 when every ballot on the right solution and another's prefers it, and there is one.
 
     The judge's own solution may be right too: with ``judge_own`` a vote on it says nothing of the pair.
     """
-    table, request, seen, good = pair
+    seating, request, seen, good = pair
     in_thinking = opens_thinking(policy, request.messages)
-    turn = read_turn(table, request, seen, reply, in_thinking=in_thinking)
+    turn = read_turn(seating, request, seen, reply, in_thinking=in_thinking)
     of_others = [b for b in turn.parsed.ballots if turn.handle not in (b.left, b.right)]
     ballots = [b for b in of_others if good in (b.left, b.right)]
     return float(

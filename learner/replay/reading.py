@@ -13,7 +13,8 @@ from typing import Any
 import orjson
 
 from debate import Completion, Debate, DebateConfig, Problem, Turn, Vote
-from debate.types import FailureReason, ParsedTurn, ParseFailure, Persona, TurnId
+from debate.personas import Persona
+from debate.types import FailureReason, ParsedTurn, ParseFailure, TurnId
 from rewards import Correct
 from transcripts import RewardNumbers, TranscriptError, TurnAdvantages
 

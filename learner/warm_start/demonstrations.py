@@ -17,14 +17,15 @@ from random import Random
 from typing import Any, Literal
 
 from debate import DebateConfig, Message, Problem
-from debate.fitting import Room, entry
-from debate.history import view
-from debate.showing import Shown
-from debate.table import Table, set_table
+from debate.prompting.fitting import ContextBudget
+from debate.prompting.prompt import agent_prompt
+from debate.prompting.rendering import render_entry
+from debate.prompting.seating import Seating, seat_debate
+from debate.prompting.shown import PublicTurn
 from debate.types import TurnId
 
 Kind = Literal["solve", "debate", "ballot", "drill"]
-_NO_LIMIT = Room(None, lambda _: 0)
+_NO_LIMIT = ContextBudget(None, lambda _: 0)
 _VERDICT = re.compile(r" (right|wrong)")
 _COPIED = re.compile(r"(?<=[:+])( \d+)")
 _SUM = re.compile(r"(?<==)( \d+)")
@@ -68,44 +69,44 @@ class Demonstrator:
 
     def show(self, kind: Kind, problem: Problem, *, only_right: bool = False) -> Demonstration:
         """Return one demonstration; ``only_right`` solves without mistakes."""
-        table = set_table(problem, self._config, self._rng.getrandbits(62))
+        seating = seat_debate(problem, self._config, self._rng.getrandbits(62))
         agent = self._rng.randrange(self._config.num_agents)
         if kind == "solve":
-            seen = view(table, [], agent, 0, _NO_LIMIT)
+            seen = agent_prompt(seating, [], agent, 0, _NO_LIMIT)
             solution = self._solution(problem, agent, right=1.0 if only_right else None)
             return Demonstration(seen.messages, f"<solution>{solution}</solution>")
         if kind == "drill":
-            return self._drill(table, agent)
-        return self._turn(table, agent, kind)
+            return self._drill(seating, agent)
+        return self._turn(seating, agent, kind)
 
-    def _turn(self, table: Table, agent: int, kind: Kind) -> Demonstration:
+    def _turn(self, seating: Seating, agent: int, kind: Kind) -> Demonstration:
         """Return a turn that answers to solutions shown."""
         config, rng = self._config, self._rng
-        solutions = self._round(table, agent)
+        solutions = self._round(seating, agent)
         last = config.num_rounds - 1 if kind == "ballot" else 0
-        past = [self._entries(table, solutions, round_) for round_ in range(last + 1)]
-        seen = view(table, past, agent, config.num_rounds if kind == "ballot" else 1, _NO_LIMIT)
+        past = [self._entries(seating, solutions, round_) for round_ in range(last + 1)]
+        seen = agent_prompt(seating, past, agent, config.num_rounds if kind == "ballot" else 1, _NO_LIMIT)
         if seen.task == "opening":  # history_rounds = 0: nothing is shown
-            alone = self._solution(table.problem, agent)
+            alone = self._solution(seating.problem, agent)
             return Demonstration(seen.messages, f"<solution>{alone}</solution>")
-        judged = self._judging(table, [turn.agent for turn in seen.compared], solutions, vote=seen.due)
+        judged = self._judging(seating, [turn.agent for turn in seen.compared], solutions, vote=seen.due)
         if kind == "ballot":
             return self._weighted(seen.messages, judged)
-        good = [s for s in solutions if self._is_right(table.problem, s)]
+        good = [s for s in solutions if self._is_right(seating.problem, s)]
         adopts = bool(good) and rng.random() < self._habits.adopt
-        own = rng.choice(good) if adopts else self._solution(table.problem, agent)
+        own = rng.choice(good) if adopts else self._solution(seating.problem, agent)
         turn = self._weighted(seen.messages, f"<solution>{own}</solution>{judged}")
         chosen = [(*m.span(), 3.0) for m in _TAKEN_OVER.finditer(turn.reply) if adopts]
         return replace(turn, weights=(*chosen, *turn.weights))
 
-    def _round(self, table: Table, agent: int) -> list[str]:
+    def _round(self, seating: Seating, agent: int) -> list[str]:
         """Return one solution for each seat, so that the judge's pair is decidable as often as asked for."""
         wanted = self._rng.random() < self._habits.decidable
-        peers = [seat for seat in range(len(table.handles)) if seat != agent]
+        peers = [seat for seat in range(len(seating.handles)) if seat != agent]
         solutions: list[str] = []
         for _ in range(12):
-            solutions = [self._shown(table.problem, seat) for seat in range(len(table.handles))]
-            verdicts = {self._is_right(table.problem, solutions[seat]) for seat in peers}
+            solutions = [self._shown(seating.problem, seat) for seat in range(len(seating.handles))]
+            verdicts = {self._is_right(seating.problem, solutions[seat]) for seat in peers}
             if (len(verdicts) == 2) == wanted:
                 break
         return solutions
@@ -134,15 +135,16 @@ class Demonstrator:
         lure = habits.lure[seat % len(habits.lure)]
         return self._family.attempt(problem, self._rng, right=chance, lure=lure)
 
-    def _entries(self, table: Table, solutions: Sequence[str], round_: int) -> list[Any]:
+    def _entries(self, seating: Seating, solutions: Sequence[str], round_: int) -> list[Any]:
         shown = (
-            Shown(TurnId(seat, round_), table.handles[seat], text) for seat, text in enumerate(solutions)
+            PublicTurn(TurnId(seat, round_), seating.handles[seat], text)
+            for seat, text in enumerate(solutions)
         )
-        return [entry(table.texts, one) for one in shown]
+        return [render_entry(seating.texts, one) for one in shown]
 
     def _judging(
         self,
-        table: Table,
+        seating: Seating,
         seats: Sequence[int],
         solutions: Sequence[str],
         *,
@@ -154,28 +156,28 @@ class Demonstrator:
         """
         said = [
             self._check(
-                table.problem, solutions[i], lured=not drill and self._rng.random() < self._habits.misjudge
+                seating.problem, solutions[i], lured=not drill and self._rng.random() < self._habits.misjudge
             )
             for i in seats
         ]
         right = [" right" in text for text in said]
         order = sorted(range(len(seats)), key=lambda i: (not right[i], self._rng.random()))
-        lines = "".join(f"{table.handles[seat]}:{text} " for seat, text in zip(seats, said, strict=True))
-        ranking = " > ".join(table.handles[seats[i]] for i in order)
+        lines = "".join(f"{seating.handles[seat]}:{text} " for seat, text in zip(seats, said, strict=True))
+        ranking = " > ".join(seating.handles[seats[i]] for i in order)
         comparison = f"<comparison>{ranking}</comparison>" if vote else ""
         return f"<evaluation>{lines}</evaluation>{comparison}"
 
-    def _drill(self, table: Table, agent: int) -> Demonstration:
-        problem, rng = table.problem, self._rng
-        seen = view(table, [], agent, 0, _NO_LIMIT)
+    def _drill(self, seating: Seating, agent: int) -> Demonstration:
+        problem, rng = seating.problem, self._rng
+        seen = agent_prompt(seating, [], agent, 0, _NO_LIMIT)
         text = ""
         for _ in range(3):
             first = rng.random() < 0.5
             rights = (first, not first) if rng.random() < 0.85 else (first, first)
-            seats = rng.sample(range(len(table.handles)), 2)
+            seats = rng.sample(range(len(seating.handles)), 2)
             solutions = dict(zip(seats, (self._drilled(problem, r) for r in rights), strict=True))
             text += self._judging(
-                table, seats, [solutions.get(s, "") for s in range(len(table.handles))], drill=True
+                seating, seats, [solutions.get(s, "") for s in range(len(seating.handles))], drill=True
             )
         spans = [(*m.span(), 1.0) for pattern in (_SUM, _VERDICT, _BETTER) for m in pattern.finditer(text)]
         return Demonstration(seen.messages, text, tuple(spans), base_weight=0.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Protocol, cast
 
-from debate.prompts import SECTIONS
+from debate.prompting.rendering import SECTIONS
 from envs.families import FAMILIES
 from learner.config import Config
 

@@ -9,9 +9,9 @@ from random import Random
 from debate import Debate, DebateConfig, run_debates
 from debate.hold import place_seed
 from debate.policies.scripted import ScriptedPolicy
-from debate.prompts.rendering import SECTIONS, Task
+from debate.prompting.rendering import SECTIONS, Task
+from debate.prompting.seating import seat_debate
 from debate.seeds import derive_seed
-from debate.table import set_table
 from debate.types import SampleRequest
 from envs import Environment
 from reports.simulation.judges import Judges
@@ -42,12 +42,12 @@ def deal(solved: Solved, right: Sequence[bool], config: DebateConfig, seed: int)
     for row in chosen:
         for _ in range(config.num_rounds - 1):
             row.append(row[-1] if rng.random() < KEEPS else rng.randrange(count))
-    table = set_table(solved.problem, config, seed)
+    seating = seat_debate(solved.problem, config, seed)
     return Dealt(
         tuple(tuple(solved.texts[place] for place in row) for row in chosen),
         tuple(tuple(right[place] for place in row) for row in chosen),
-        table.handles,
-        table.orders,
+        seating.handles,
+        seating.orders,
     )
 
 

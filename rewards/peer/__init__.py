@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Protocol, cast
 
-from debate.dotted import require_call
+from debate.settings import require_call
 from debate.types import TurnId, Vote
 from rewards.peer.bradley_terry import bradley_terry
 from rewards.peer.copeland import copeland

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import commands
-from debate.prompts.texts import SHIPPED
+from debate.prompting.texts import SHIPPED
 from learner.runs.checkpoint import latest_good
 from transcripts import read_records
 

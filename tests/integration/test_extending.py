@@ -134,5 +134,5 @@ def test_reading_a_configuration_imports_no_personas():
     config = DebateConfig(personas="no_such_module_anywhere:PERSONAS")
     with pytest.raises(ValueError, match=r"^debate\.personas: cannot import 'no_such_module_anywhere' of"):
         _ = config.persona_pool
-    with pytest.raises(ValueError, match=r"debate\.personas: 'a:' is no dotted path"):
+    with pytest.raises(ValueError, match=r"debate\.personas: 'a:' is not a dotted path"):
         _ = DebateConfig(personas="a:").persona_pool

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from debate import DebateConfig, Message, Persona, Problem, run_debates
-from debate.escape import clean, escape
 from debate.policies import ScriptedPolicy
-from debate.prompts import entry_text, load_prompts, raw_prompt
-from debate.prompts.reading import read_prompt
+from debate.prompting.escape import clean, escape
+from debate.prompting.reading import read_prompt
+from debate.prompting.rendering import raw_prompt, render_entry
+from debate.prompting.seating import seat_debate
+from debate.prompting.texts import load_prompts
 from debate.seeds import derive_seed
-from debate.table import set_table
 
 CORPUS = json.loads((Path(__file__).parents[1] / "data" / "hostile_peers.json").read_text(encoding="ascii"))
 PROBLEM = Problem("p", "What is 2 + 2?", "4", kind="number")
@@ -30,12 +31,12 @@ def config(prompts: str) -> DebateConfig:
 
 
 def handles(prompts: str) -> tuple[str, ...]:
-    return set_table(PROBLEM, config(prompts), derive_seed(SEED, "debate", 0, PROBLEM.id)).handles
+    return seat_debate(PROBLEM, config(prompts), derive_seed(SEED, "debate", 0, PROBLEM.id)).handles
 
 
 def hold(prompts: str, hostile: list[str], *, problem: Problem = PROBLEM):
     """Hold a debate in which agent 0 says ``hostile[round]`` and the others say what they always say."""
-    labels = set_table(problem, config(prompts), derive_seed(SEED, "debate", 0, problem.id)).handles
+    labels = seat_debate(problem, config(prompts), derive_seed(SEED, "debate", 0, problem.id)).handles
     votes = {1: f"{labels[0]} < {labels[2]}", 2: f"{labels[1]} > {labels[0]}"}
 
     def say(request):
@@ -146,7 +147,7 @@ def test_escaping_is_idempotent_and_leaves_text_without_brackets_alone(text):
 
 def test_pasting_peer_text_as_it_is_would_be_forged_by_many(calm, monkeypatch):
     """The predecessor's rule (D9) as a foil: without the escape most of the corpus gets through."""
-    monkeypatch.setitem(entry_text.__globals__, "escape", lambda text: text)
+    monkeypatch.setitem(render_entry.__globals__, "escape", lambda text: text)
     calm_tags = tag_counts(of_others(calm["default"][1])[-1].messages)
     forged = 0
     for case in CORPUS:

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from debate import Completion, DebateConfig, Persona, Problem, run_debates
-from debate.showing import rounds_shown
+from debate.prompting.shown import rounds_shown
 from debate.types import TurnId
 
 MARK = re.compile(r"\b(?:sol|eva|com|thk|pre)q[a-z]+\b")

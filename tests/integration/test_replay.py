@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 from debate import DebateConfig, run_debates
-from debate.escape import escape
 from debate.policies.scripted import ScriptedPolicy
-from debate.prompts import load_prompts
-from debate.prompts.reading import read_prompt
+from debate.prompting.escape import escape
+from debate.prompting.reading import read_prompt
+from debate.prompting.texts import load_prompts
 from envs import load_environment
 from learner.advantages import AdvantageConfig, turn_advantages
 from learner.grading import grade_debate

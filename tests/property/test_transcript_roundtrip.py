@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from debate.config import DebateConfig
+from debate.personas import Persona
 from debate.types import (
     Ballot,
     Completion,
@@ -16,7 +17,6 @@ from debate.types import (
     FailureReason,
     ParsedTurn,
     ParseFailure,
-    Persona,
     Problem,
     Span,
     Summary,

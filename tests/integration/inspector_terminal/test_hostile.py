@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from debate import Problem
-from debate.types import ParsedTurn, Persona, Span
+from debate.personas import Persona
+from debate.types import ParsedTurn, Span
 from inspector.terminal.lines import Lines
 from inspector.terminal.pager import Pager
 from transcripts import write_step

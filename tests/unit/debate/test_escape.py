@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from debate.escape import clean, escape, without_private
+from debate.prompting.escape import clean, escape, without_private
 
 
 @pytest.mark.parametrize(

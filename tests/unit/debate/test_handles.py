@@ -5,8 +5,7 @@ from collections import Counter
 import pytest
 
 from debate import DebateConfig, Problem
-from debate.handles import DIGITS, LETTERS, draw_handles, show_orders
-from debate.table import set_table
+from debate.prompting.seating import DIGITS, LETTERS, draw_handles, seat_debate, show_orders
 
 
 def test_labels_are_a_letter_and_a_digit_that_look_like_nothing_else():
@@ -50,7 +49,7 @@ def test_own_labels_come_in_the_pools_order_along_the_order_shown():
 
 def test_own_labels_fall_on_every_seat_over_debates():
     config = DebateConfig(handles=("K7", "Q2", "M4"))
-    seen = Counter(set_table(Problem("p", "?"), config, seed).handles for seed in range(600))
+    seen = Counter(seat_debate(Problem("p", "?"), config, seed).handles for seed in range(600))
     assert len(seen) == 6
     assert min(seen.values()) > 60  # 100 expected
 
@@ -84,5 +83,5 @@ def test_every_order_comes_up():
 
 def test_labels_and_personas_are_not_tied():
     """Seat 0's label takes many values over debates."""
-    labels = {set_table(Problem("p", "?"), DebateConfig(), seed).handles[0] for seed in range(100)}
+    labels = {seat_debate(Problem("p", "?"), DebateConfig(), seed).handles[0] for seed in range(100)}
     assert len(labels) > 60

@@ -7,21 +7,22 @@ from random import Random
 import pytest
 
 from debate import Completion, DebateConfig, Persona, Problem, Turn, hold_debate
-from debate.fitting import PromptTooLongError, Room, entry, room_for_prompt
-from debate.history import check_fits, view
 from debate.parsing import parse_turn
 from debate.policies import ScriptedPolicy
-from debate.showing import Shown, comparable, public_part, rounds_shown, shorten
-from debate.table import set_table
+from debate.prompting.fitting import ContextBudget, PromptTooLongError, context_budget, shorten
+from debate.prompting.prompt import agent_prompt, check_fits
+from debate.prompting.rendering import render_entry
+from debate.prompting.seating import seat_debate
+from debate.prompting.shown import PublicTurn, comparable, public_turn, rounds_shown
 from debate.types import TurnId
 
 PROBLEM = Problem("gsm/7", "What is 2 + 2?", "4")
 
 
-def seen_text(text: str, *, strip: bool = True) -> Shown:
+def seen_text(text: str, *, strip: bool = True) -> PublicTurn:
     parsed = parse_turn(text, handles=("K7", "Q2"), own="K7", due=False)
     turn = Turn(TurnId(0, 0), "K7", (), Completion((), (), (), text, "stop", 0), parsed)
-    return public_part(turn, strip=strip)
+    return public_turn(turn, strip=strip)
 
 
 @pytest.mark.parametrize(
@@ -88,17 +89,17 @@ def test_shortening_keeps_the_boxed_answer_and_marks_the_cut():
     assert shorten("abc", 2, answer="abc", mark="[...]") == "abc"  # nothing gained
 
 
-def table_and_past(config: DebateConfig, texts: dict[tuple[int, int], str]):
-    """Return a table and the entries of the rounds given as {(agent, round): solution}."""
-    table = set_table(PROBLEM, config, 3)
+def seating_and_past(config: DebateConfig, texts: dict[tuple[int, int], str]):
+    """Return a seating and the entries of the rounds given as {(agent, round): solution}."""
+    seating = seat_debate(PROBLEM, config, 3)
     past = []
     for round_ in range(1 + max(r for _, r in texts)):
         shown = [
-            Shown(TurnId(a, round_), table.handles[a], texts[a, round_], answer=f"{a}{round_}")
+            PublicTurn(TurnId(a, round_), seating.handles[a], texts[a, round_], answer=f"{a}{round_}")
             for a in range(config.num_agents)
         ]
-        past.append([entry(table.texts, one) for one in shown])
-    return table, past
+        past.append([render_entry(seating.texts, one) for one in shown])
+    return seating, past
 
 
 def characters(messages) -> int:
@@ -114,8 +115,8 @@ SOLUTIONS = {
 
 
 def cut_view(tokens: int | None):
-    table, past = table_and_past(LONG, SOLUTIONS)
-    return view(table, past, 0, 3, Room(tokens, characters))
+    seating, past = seating_and_past(LONG, SOLUTIONS)
+    return agent_prompt(seating, past, 0, 3, ContextBudget(tokens, characters))
 
 
 def test_without_a_limit_everything_is_shown():
@@ -177,12 +178,12 @@ def test_whatever_the_limit_the_prompt_fits_or_is_refused():
 
 
 def test_a_placeholder_is_not_shortened():
-    table, past = table_and_past(DebateConfig(num_rounds=1), {(a, 0): "x" * 400 for a in range(3)})
-    past[0][1] = entry(table.texts, replace(past[0][1].shown, solution=None, answer=None))
-    full = view(table, past, 0, 1, Room(None, characters))
-    seen = view(table, past, 0, 1, Room(characters(full.messages) - 200, characters))
+    seating, past = seating_and_past(DebateConfig(num_rounds=1), {(a, 0): "x" * 400 for a in range(3)})
+    past[0][1] = render_entry(seating.texts, replace(past[0][1].turn, solution=None, answer=None))
+    full = agent_prompt(seating, past, 0, 1, ContextBudget(None, characters))
+    seen = agent_prompt(seating, past, 0, 1, ContextBudget(characters(full.messages) - 200, characters))
     assert seen.cut == 2
-    assert table.texts.unreadable in seen.messages[-1].content
+    assert seating.texts.unreadable in seen.messages[-1].content
 
 
 class Counting(ScriptedPolicy):
@@ -194,18 +195,18 @@ class Counting(ScriptedPolicy):
         return characters(messages)
 
 
-def test_the_room_is_the_smaller_limit_less_the_reply():
+def test_the_budget_is_the_smaller_limit_less_the_reply():
     config = DebateConfig(max_tokens=100, thinking_tokens=20)
-    assert room_for_prompt(Counting({}), config).tokens == 8880
-    assert room_for_prompt(Counting({}), config.model_copy(update={"context_tokens": 500})).tokens == 380
-    assert room_for_prompt(ScriptedPolicy({}), config).tokens is None
+    assert context_budget(Counting({}), config).tokens == 8880
+    assert context_budget(Counting({}), config.model_copy(update={"context_tokens": 500})).tokens == 380
+    assert context_budget(ScriptedPolicy({}), config).tokens is None
 
 
 def test_without_a_counter_three_characters_are_a_token_rounded_up():
     from debate import Message
 
-    room = room_for_prompt(ScriptedPolicy({}), DebateConfig(context_tokens=4096))
-    assert room.count((Message("system", "ab"), Message("user", "cd"))) == 2
+    budget = context_budget(ScriptedPolicy({}), DebateConfig(context_tokens=4096))
+    assert budget.count((Message("system", "ab"), Message("user", "cd"))) == 2
 
 
 def test_a_long_debate_stays_within_the_context_and_counts_its_cuts():
@@ -242,7 +243,7 @@ def test_check_fits_passes_what_fits_and_refuses_the_rest_with_id_and_length():
         {"num_agents": 3, "num_rounds": 2, "history_rounds": 0},
     ],
 )
-def test_a_ballot_that_is_not_due_needs_no_room(shape):
+def test_a_ballot_that_is_not_due_needs_no_budget(shape):
     """Plain RLVR must not be refused for the prompt of a ballot that nobody will be asked for."""
     config = DebateConfig(max_tokens=1, **shape)
     free = ScriptedPolicy({}, default="<solution>\\boxed{4}</solution>")
@@ -282,23 +283,23 @@ def test_seat_numbers_have_no_influence_on_the_text():
         personas=tuple(Persona(f"P{i}", f"way {i}") for i in range(5)),
     )
     texts = {(a, r): f"said by {a} in {r}" for a in range(5) for r in range(2)}
-    table, past = table_and_past(config, texts)
+    seating, past = seating_and_past(config, texts)
     to = Random(4).sample(range(5), 5)  # seat a moves to seat to[a]
     back = [to.index(seat) for seat in range(5)]
     moved = replace(
-        table,
-        personas=tuple(table.personas[back[seat]] for seat in range(5)),
-        handles=tuple(table.handles[back[seat]] for seat in range(5)),
-        orders=tuple(tuple(to[a] for a in table.orders[back[seat]]) for seat in range(5)),
+        seating,
+        personas=tuple(seating.personas[back[seat]] for seat in range(5)),
+        handles=tuple(seating.handles[back[seat]] for seat in range(5)),
+        orders=tuple(tuple(to[a] for a in seating.orders[back[seat]]) for seat in range(5)),
     )
     moved_past = [
-        [entry(table.texts, replace(row[back[seat]].shown, id=TurnId(seat, r))) for seat in range(5)]
+        [render_entry(seating.texts, replace(row[back[seat]].turn, id=TurnId(seat, r))) for seat in range(5)]
         for r, row in enumerate(past)
     ]
-    room = Room(None, characters)
+    budget = ContextBudget(None, characters)
     for agent in range(5):
         for round_ in (0, 1, 2):
             assert (
-                view(table, past, agent, round_, room).messages
-                == view(moved, moved_past, to[agent], round_, room).messages
+                agent_prompt(seating, past, agent, round_, budget).messages
+                == agent_prompt(moved, moved_past, to[agent], round_, budget).messages
             )

@@ -11,8 +11,8 @@ from debate import Completion, DebateConfig, Persona, Problem, Vote, hold_debate
 from debate.hold import hold_debates
 from debate.personas import PERSONAS, WIDE_PERSONAS
 from debate.policies import ScriptedPolicy
+from debate.prompting.seating import seat_debate
 from debate.seeds import derive_seed
-from debate.table import set_table
 from debate.types import FailureReason, TurnId
 
 PROBLEM = Problem("p", "What is 2 + 2?", "4")
@@ -24,7 +24,7 @@ def hold(policy, config=None, *, seed=1, problem=PROBLEM):
 
 
 def labels(config, seed=1):
-    return set_table(PROBLEM, config, seed).handles
+    return seat_debate(PROBLEM, config, seed).handles
 
 
 @pytest.mark.parametrize("agents", range(1, 8))
@@ -57,7 +57,10 @@ def test_two_agents_vote_only_when_own_work_counts():
 
 def test_shown_and_compared_are_in_the_order_of_the_prompt():
     config = DebateConfig(num_agents=4, num_rounds=2, history_rounds=-1)
-    debate, order = hold(ScriptedPolicy({}, default=SILENT), config), set_table(PROBLEM, config, 1).orders[0]
+    debate, order = (
+        hold(ScriptedPolicy({}, default=SILENT), config),
+        seat_debate(PROBLEM, config, 1).orders[0],
+    )
     turn = debate.turn(TurnId(2, 2))
     assert turn.shown == tuple(TurnId(seat, round_) for round_ in (0, 1) for seat in order)
     assert turn.compared == tuple(TurnId(seat, 1) for seat in order if seat != 2)

@@ -8,7 +8,7 @@ import pytest
 
 from debate import DebateConfig, Problem, hold_debate
 from debate.policies import ScriptedPolicy
-from debate.prompts.texts import load_prompts, prompt_path
+from debate.prompting.texts import load_prompts, prompt_path
 from debate.types import TurnId
 
 PROBLEM = Problem("p", "Write a title.", '{"instruction_id_list": [], "kwargs": []}', kind="instructions")

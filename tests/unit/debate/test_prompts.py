@@ -8,10 +8,10 @@ import pytest
 
 from debate import Completion, DebateConfig, Message, Persona, Problem, SampleRequest, hold_debate
 from debate.policies import ScriptedPolicy
-from debate.prompts import PromptFileError, load_prompts, problem_text, raw_prompt
-from debate.prompts.reading import read_prompt
-from debate.prompts.texts import SHIPPED
-from debate.table import set_table
+from debate.prompting.reading import read_prompt
+from debate.prompting.rendering import problem_text, raw_prompt
+from debate.prompting.seating import seat_debate
+from debate.prompting.texts import SHIPPED, PromptFileError, load_prompts
 
 PROBLEM = Problem("p", "Target 19. Numbers 3 8 5 11 10 9.", "11,8", kind="expression")
 SOLUTIONS = (" 3 + 8 = 11. \\boxed{ 3 8}", " 11 + 8 = 19. \\boxed{ 11 8}", " 10 + 9 = 19. \\boxed{ 10 9}")
@@ -43,11 +43,11 @@ TINY = DebateConfig(
 
 
 def test_the_tiny_set_renders_exactly():
-    table = set_table(PROBLEM, TINY, 1)
+    seating = seat_debate(PROBLEM, TINY, 1)
     requests = prompts_of(TINY)
-    history = "".join(f"{table.handles[seat]}:{SOLUTIONS[seat]}\n" for seat in table.orders[0])
+    history = "".join(f"{seating.handles[seat]}:{SOLUTIONS[seat]}\n" for seat in seating.orders[0])
     for seat, word in enumerate(("careful", "bold", "odd")):
-        start, handle = "Target 19. Numbers 3 8 5 11 10 9.\n", table.handles[seat]
+        start, handle = "Target 19. Numbers 3 8 5 11 10 9.\n", seating.handles[seat]
         assert requests[seat, 0].messages == (Message("user", f"{start}{handle} {word} solve"),)
         assert requests[seat, 1].messages == (Message("user", f"{start}{history}{handle} {word} debate"),)
         assert requests[seat, 2].messages == (Message("user", f"{start}{history}{handle} {word} judge"),)
@@ -56,14 +56,14 @@ def test_the_tiny_set_renders_exactly():
 def test_a_turn_that_cannot_be_read_is_one_sign_in_the_tiny_set():
     policy = ScriptedPolicy({}, default="no sections here")
     asyncio.run(hold_debate(PROBLEM, policy, TINY, seed=1))
-    table = set_table(PROBLEM, TINY, 1)
-    expected = "".join(f"{table.handles[seat]}:?\n" for seat in table.orders[0])
+    seating = seat_debate(PROBLEM, TINY, 1)
+    expected = "".join(f"{seating.handles[seat]}:?\n" for seat in seating.orders[0])
     assert user(policy.requests[-1]).startswith(PROBLEM.question + "\n" + expected)
 
 
 def test_the_default_opening():
     request = prompts_of(DebateConfig(num_rounds=1, personas=(Persona("Anna", "Count twice."),)))[0, 0]
-    handle = set_table(PROBLEM, DebateConfig(), 1).handles[0]
+    handle = seat_debate(PROBLEM, DebateConfig(), 1).handles[0]
     assert [m.role for m in request.messages] == ["system", "user"]
     assert user(request) == (
         "Problem:\nTarget 19. Numbers 3 8 5 11 10 9.\n"
@@ -75,8 +75,8 @@ def test_the_default_opening():
 
 def test_the_default_debate_round_and_ballot():
     config = DebateConfig(num_agents=3, num_rounds=2, personas=(Persona("Anna", "Count twice."),))
-    requests, table = prompts_of(config), set_table(PROBLEM, config, 1)
-    order, handles = table.orders[0], table.handles
+    requests, seating = prompts_of(config), seat_debate(PROBLEM, config, 1)
+    order, handles = seating.orders[0], seating.handles
     first = "".join(
         f'<work agent="{handles[seat]}" round="1">\n<solution>\n{SOLUTIONS[seat].strip()}\n</solution>\n'
         "</work>\n"
@@ -145,9 +145,9 @@ def test_round_numbers_stay_what_they_were(history, shown):
 
 
 def test_own_work_is_listed_for_comparison_only_with_judge_own():
-    table = set_table(PROBLEM, DebateConfig(), 1)
+    seating = seat_debate(PROBLEM, DebateConfig(), 1)
     with_own = user(prompts_of(DebateConfig(num_rounds=1, judge_own=True))[0, 1])
-    assert ", ".join(table.handles[seat] for seat in table.orders[0]) in with_own
+    assert ", ".join(seating.handles[seat] for seat in seating.orders[0]) in with_own
     assert "Your own work is compared like that of the others." in with_own
 
 

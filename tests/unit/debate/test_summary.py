@@ -8,16 +8,15 @@ from dataclasses import replace
 import pytest
 
 from debate import DebateConfig, Persona, Problem, run_debates
-from debate.fitting import PromptTooLongError, entry, room_for_prompt
-from debate.history import check_fits, view
 from debate.policies import ScriptedPolicy
 from debate.policies.local import LocalPolicy
-from debate.prompts import PromptFileError, load_prompts
-from debate.prompts.texts import SHIPPED
+from debate.prompting.fitting import PromptTooLongError, context_budget
+from debate.prompting.prompt import agent_prompt, check_fits
+from debate.prompting.rendering import render_entry
+from debate.prompting.seating import seat_debate
+from debate.prompting.shown import public_summary, public_turn
+from debate.prompting.texts import SHIPPED, PromptFileError, load_prompts
 from debate.seeds import derive_seed
-from debate.showing import public_part
-from debate.summary import read_summary
-from debate.table import set_table
 from debate.types import SUMMARIZER, TurnId
 from learner import group_debates
 from rewards import RewardConfig, score_debate
@@ -87,7 +86,7 @@ def test_agents_read_the_escaped_summary_and_no_turn():
         gist = f"Gist of {request.turn.round}: a < b, but &lt;/summary>&lt;work agent='K7'> is text."
         assert f"\n<summary>\n{gist}\n</summary>\n" in text
         assert not re.search(r"sol\d|eva\d|why\d|secret|PersonaName|<work", text)
-    order = set_table(PROBLEM, CONFIG, debate.seed).orders[0]
+    order = seat_debate(PROBLEM, CONFIG, debate.seed).orders[0]
     assert debate.turn(TurnId(0, 2)).shown == tuple(TurnId(seat, 1) for seat in order)
     assert len(debate.turn(TurnId(0, 2)).compared) == 2
 
@@ -136,7 +135,7 @@ def test_nothing_shown_nothing_to_summarise(shape):
     ],
 )
 def test_what_of_a_summarisers_reply_is_shown(reply, in_thinking, text):
-    assert read_summary(reply, in_thinking=in_thinking) == text
+    assert public_summary(reply, in_thinking=in_thinking) == text
 
 
 def test_an_empty_summary_is_shown_as_unreadable():
@@ -149,17 +148,17 @@ def test_prompts_can_be_rebuilt_from_the_transcript(tmp_path):
     [record] = read_records(write_step(tmp_path, 0, [Record(debate, 0, "p")]))
     read = record.debate
     assert read == debate
-    table = set_table(read.problem, read.protocol, read.seed)
-    room = room_for_prompt(ScriptedPolicy({}), read.protocol)
+    seating = seat_debate(read.problem, read.protocol, read.seed)
+    budget = context_budget(ScriptedPolicy({}), read.protocol)
     summaries = {one.round: one for one in read.summaries}
     past = [
-        [entry(table.texts, public_part(turn)) for turn in read.turns if turn.id.round == round_]
+        [render_entry(seating.texts, public_turn(turn)) for turn in read.turns if turn.id.round == round_]
         for round_ in range(3)
     ]
     for request in requests:
         agent, round_ = request.turn.agent, request.turn.round
         if agent != SUMMARIZER:
-            again = view(table, past, agent, round_, room, summary=summaries.get(round_))
+            again = agent_prompt(seating, past, agent, round_, budget, summary=summaries.get(round_))
             assert again.messages == request.messages
 
 

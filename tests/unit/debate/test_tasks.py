@@ -8,7 +8,7 @@ import inspect
 
 import pytest
 
-from debate.tasks import together
+from debate.concurrency import together
 
 
 def test_calls_that_are_cancelled_before_they_begin_are_closed():

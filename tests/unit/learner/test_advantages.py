@@ -4,8 +4,8 @@ from math import sqrt
 
 import pytest
 
-from debate.personas import PERSONAS
-from debate.types import Completion, ParsedTurn, Persona, Turn, TurnId
+from debate.personas import PERSONAS, Persona
+from debate.types import Completion, ParsedTurn, Turn, TurnId
 from learner import (
     AdvantageConfig,
     Trajectory,

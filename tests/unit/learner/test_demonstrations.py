@@ -11,8 +11,9 @@ import pytest
 
 from debate import DebateConfig, hold_debate, parse_turn
 from debate.policies.scripted import ScriptedPolicy
-from debate.prompts import SECTIONS, load_prompts
-from debate.prompts.reading import read_prompt
+from debate.prompting.reading import read_prompt
+from debate.prompting.rendering import SECTIONS
+from debate.prompting.texts import load_prompts
 from envs import load_environment
 from learner.warm_start.demonstrations import Demonstrator, Habits
 

@@ -7,8 +7,8 @@ import pytest
 from debate import DebateConfig, Problem
 from debate.config import SummaryConfig
 from debate.policies.scripted import ScriptedPolicy
-from debate.prompts import load_prompts
-from debate.prompts.reading import read_prompt
+from debate.prompting.reading import read_prompt
+from debate.prompting.texts import load_prompts
 from debate.types import SUMMARIZER
 from envs import DataError, EnvironmentSpecError, Grade, GradeStatus
 from learner.evaluation.held_out import evaluate, metrics

@@ -4,8 +4,8 @@ import pytest
 
 from debate import DebateConfig
 from debate.policies.scripted import ScriptedPolicy
-from debate.prompts import load_prompts
-from debate.prompts.reading import read_prompt
+from debate.prompting.reading import read_prompt
+from debate.prompting.texts import load_prompts
 from envs import load_environment
 from envs.families import pair_sum
 from learner.metrics.judge_benchmark import judge_accuracy

@@ -5,7 +5,7 @@ import types
 
 import pytest
 
-from debate.prompts.texts import SHIPPED, PromptFileError
+from debate.prompting.texts import SHIPPED, PromptFileError
 from envs import DataError
 from envs.data.decontamination import Overlap
 from learner.config import Config

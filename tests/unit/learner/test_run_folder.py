@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from debate.config import DebateConfig
+from debate.personas import Persona
 from debate.settings import Settings
-from debate.types import Persona
 from learner.runs import folder as run_folder
 from learner.runs.changes import ChangeRules, flat, refusal
 from learner.runs.folder import RunFolderError, open_run, write_whole

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from string import Template
 
-from debate.prompts.rendering import SECTIONS, Task
-from debate.prompts.texts import PromptTexts
+from debate.prompting.rendering import SECTIONS, Task
+from debate.prompting.texts import PromptTexts
 from debate.types import Message
 
 _GROUPS = {"handle": r"[^\n:<>\"]{1,40}?", "round": r"\d+"}
@@ -41,7 +41,7 @@ class SeenPrompt:
 def read_prompt(texts: PromptTexts, messages: Sequence[Message]) -> SeenPrompt:
     r"""Return what a prompt shows; ValueError when the texts did not render it.
 
-    >>> from debate.prompts.texts import load_prompts
+    >>> from debate.prompting.texts import load_prompts
     >>> seen = read_prompt(load_prompts("tiny"), [Message("user", "1 + 1\nQ2: 2\nK7 careful judge")])
     >>> seen.task, seen.handle, seen.entries
     ('ballot', 'K7', (SeenEntry(handle='Q2', round=None, solution=' 2', evaluation=None),))

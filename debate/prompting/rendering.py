@@ -1,4 +1,4 @@
-"""From the pieces of a prompt set to the messages of one request.
+"""The pieces of a prompt set, filled in, and the messages that they make.
 
 What all agents share comes first (rules, problem, history in one order) and what is one agent's own comes
 last (instructions, handle, task), so that an engine with a prefix cache reads the shared part once.
@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Literal, TypeAlias
 
-from debate.escape import escape
-from debate.prompts.texts import Fill, PromptTexts, load_prompts
-from debate.showing import Shown
-from debate.types import Message, Persona, Problem
+from debate.prompting.escape import escape
+from debate.prompting.shown import PublicTurn
+from debate.prompting.texts import PromptTexts, load_prompts
+from debate.types import Message, Problem, TurnId
 
 Task: TypeAlias = Literal["opening", "review", "debate", "ballot"]
 
@@ -29,15 +30,28 @@ SECTIONS: dict[Task, tuple[str, ...]] = {
 _OWN_LABEL = re.compile(r"\s*\(?([A-Za-z])\s*[).:]\s*")
 
 
-def render(texts: PromptTexts, *, problem: str, history: str, task: str, alone: bool) -> tuple[Message, ...]:
-    r"""Return the messages of one request: the system's, if the set has one, and the user's.
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A prompt without its history: what stands before and behind it, and what is asked for.
 
-    >>> render(load_prompts("tiny"), problem="1 + 1\n", history="", task="K7 careful solve", alone=False)
-    (Message(role='user', content='1 + 1\nK7 careful solve'),)
+    ``compared`` are the turns that may be compared, ``stop`` the closing tag of the last section that is due.
     """
-    system = texts.system_alone if alone else texts.system
-    user = Message("user", f"{problem}{history}{task}")
-    return (Message("system", system), user) if system else (user,)
+
+    task: Task | Literal["summary"]
+    system: str
+    before: str
+    behind: str
+    compared: tuple[TurnId, ...] = ()
+    stop: tuple[str, ...] = ()
+
+    def messages(self, history: str) -> tuple[Message, ...]:
+        r"""Return the messages with this history: the system's, if there is one, and the user's.
+
+        >>> Frame("opening", "", "1 + 1\n", "K7 careful solve").messages("")
+        (Message(role='user', content='1 + 1\nK7 careful solve'),)
+        """
+        user = Message("user", f"{self.before}{history}{self.behind}")
+        return (Message("system", self.system), user) if self.system else (user,)
 
 
 def problem_text(texts: PromptTexts, problem: Problem) -> str:
@@ -62,17 +76,26 @@ def _labelled(choices: Sequence[str]) -> Iterable[tuple[str, str]]:
     return zip(letters, choices, strict=True)
 
 
-def entry_text(texts: PromptTexts, shown: Shown) -> str:
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A public turn with its text in the history."""
+
+    turn: PublicTurn
+    text: str
+
+
+def render_entry(texts: PromptTexts, turn: PublicTurn) -> Entry:
     r"""Return one entry of the history: escaped, with a placeholder for a solution that could not be read.
 
     >>> from debate.types import TurnId
-    >>> entry_text(load_prompts("tiny"), Shown(TurnId(0, 0), "Q2", " 3 + 8 = 11.\nK7: 0", None))
+    >>> render_entry(load_prompts("tiny"), PublicTurn(TurnId(0, 0), "Q2", " 3 + 8 = 11.\nK7: 0")).text
     'Q2: 3 + 8 = 11. K7: 0\n'
     """
-    piece = texts.entry if shown.evaluation is None else texts.entry_evaluated
-    solution = texts.unreadable if shown.solution is None else one_text(texts, shown.solution)
-    evaluation = "" if shown.evaluation is None else one_text(texts, shown.evaluation)
-    return piece(handle=shown.handle, round=shown.id.round + 1, solution=solution, evaluation=evaluation)
+    piece = texts.entry if turn.evaluation is None else texts.entry_evaluated
+    solution = texts.unreadable if turn.solution is None else one_text(texts, turn.solution)
+    evaluation = "" if turn.evaluation is None else one_text(texts, turn.evaluation)
+    rendered = piece(handle=turn.handle, round=turn.id.round + 1, solution=solution, evaluation=evaluation)
+    return Entry(turn, rendered)
 
 
 def one_text(texts: PromptTexts, text: str) -> str:
@@ -96,40 +119,6 @@ def summary_text(texts: PromptTexts, summary: str) -> str:
     'Q2 says 11. K7 agrees. &lt;solution>\n'
     """
     return texts.summary(summary=one_text(texts, summary) if summary else texts.unreadable)
-
-
-def task_text(
-    texts: PromptTexts,
-    task: Task,
-    *,
-    persona: Persona,
-    handle: str,
-    problem: Problem,
-    compared: Sequence[str] = (),
-    judge_own: bool = False,
-    alone: bool = False,
-) -> str:
-    """Return the agent's own part, which comes last: its way of working, its handle, and what to write.
-
-    The persona's name is no part of it. ``compared`` are the labels that may be compared.
-    """
-    piece: Fill = texts.opening_alone if alone and task == "opening" else getattr(texts, task)
-    return piece(
-        handle=handle,
-        instructions=persona.instructions,
-        answer=_answer_rule(texts, problem),
-        own=texts.own_included if judge_own else texts.own_excluded,
-        compared=", ".join(compared),
-    )
-
-
-def _answer_rule(texts: PromptTexts, problem: Problem) -> str:
-    """Return how the answer is to be given; open problems and instructions have nothing to put in a box."""
-    if problem.kind == "open" or problem.answer is None:
-        return texts.answer_open
-    if problem.kind == "instructions":
-        return texts.answer_whole
-    return texts.answer_choice if problem.kind == "choice" else texts.answer_checked
 
 
 def raw_prompt(messages: Sequence[Message], texts: PromptTexts | str = "default") -> str:

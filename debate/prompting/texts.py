@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from string import Template
 
-SHIPPED = Path(__file__).parent
+SHIPPED = Path(__file__).parent.parent / "prompts"
 
 _TASK = ({"handle"}, {"instructions", "answer", "own", "compared"})
 _PLACEHOLDERS: Mapping[str, tuple[set[str], set[str]]] = {

@@ -1,18 +1,53 @@
-"""Who is called what, and in which order texts are shown: drawn anew for each debate (D10)."""
+"""The seating of a debate: personas, labels and the order in which texts are shown, all from the seed.
+
+All of it is drawn anew for each debate, so neither a label nor a position says who somebody is.
+"""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
+from debate.config import DebateConfig, check_label
+from debate.personas import Persona, seat_personas
+from debate.prompting.rendering import problem_text
+from debate.prompting.texts import PromptTexts, load_prompts
 from debate.seeds import derive_seed
+from debate.types import Problem
 
 LETTERS = "ACDEFGHJKLMNPQRTUVWXY"  # without I and O, B, S and Z, which look like digits
 DIGITS = "23456789"  # without 0 and 1, which look like letters
 
-_LABEL = re.compile(r"[^\W_]+(?:[ _-][^\W_]+)*")
+
+@dataclass(frozen=True, slots=True)
+class Seating:
+    """What is fixed for a debate: who sits where, under which label, and in which order texts are shown."""
+
+    problem: Problem
+    config: DebateConfig
+    texts: PromptTexts
+    personas: tuple[Persona, ...]  # (N,)
+    handles: tuple[str, ...]  # (N,)
+    orders: tuple[tuple[int, ...], ...]  # (N, N): for each viewer the seats in the order shown
+    opening: str  # the rendered problem
+
+
+def seat_debate(problem: Problem, config: DebateConfig, seed: int) -> Seating:
+    """Return the seating of one debate: personas by seat, handles and orders drawn from the seed."""
+    size, texts = config.num_agents, load_prompts(config.prompts)
+    orders = show_orders(size, seed, order=config.order)
+    labels = derive_seed(seed, "handles")
+    return Seating(
+        problem,
+        config,
+        texts,
+        seat_personas(config.persona_pool, size),
+        draw_handles(size, labels, pool=config.handles, order=orders[0], avoid=problem.question),
+        orders,
+        problem_text(texts, problem),
+    )
 
 
 def draw_handles(
@@ -53,15 +88,6 @@ def _dealt(labels: Sequence[str], rng: Random, order: Sequence[int]) -> tuple[st
     chosen = sorted(rng.sample(range(len(labels)), len(order)))
     by_seat = dict(zip(order, (labels[index] for index in chosen), strict=True))
     return tuple(by_seat[seat] for seat in range(len(order)))
-
-
-def check_label(label: str) -> None:
-    """Raise ValueError unless the label is words of letters and digits.
-
-    >>> check_label("Agent 1")
-    """
-    if not _LABEL.fullmatch(label):
-        raise ValueError(f'debate.handles: {label!r} must be made of letters and digits, such as "K7"')
 
 
 def _distinct(pool: Sequence[str]) -> list[str]:

@@ -1,0 +1,195 @@
+"""What an agent reads in one turn, from top to bottom; ``agent_prompt`` is where to begin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from debate.config import DebateConfig
+from debate.prompting.fitting import ContextBudget, History, context_budget, fit_history, require_fit
+from debate.prompting.rendering import SECTIONS, Entry, Frame, Task, history_text, render_entry
+from debate.prompting.seating import Seating, seat_debate
+from debate.prompting.shown import PublicTurn, comparable, rounds_held, rounds_shown
+from debate.prompting.texts import Fill, PromptTexts
+from debate.types import Message, Policy, Problem, Summary, TurnId
+
+Past: TypeAlias = Sequence[Sequence[Entry]]
+"""What others may see of the rounds so far, (round, N)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One prompt, and what it shows: see ``Turn.shown``, ``Turn.compared`` and ``Turn.cut``.
+
+    ``stop`` is the closing tag of the last section that is due.
+    """
+
+    messages: tuple[Message, ...]
+    task: Task | Literal["summary"]
+    shown: tuple[TurnId, ...] = ()
+    compared: tuple[TurnId, ...] = ()
+    cut: int = 0
+    stop: tuple[str, ...] = ()
+
+    @property
+    def due(self) -> bool:
+        """Whether comparisons are asked for."""
+        return len(self.compared) >= 2
+
+
+def agent_prompt(
+    seating: Seating,
+    past: Past,
+    agent: int,
+    round_: int,
+    budget: ContextBudget,
+    *,
+    summary: Summary | None = None,
+) -> Prompt:
+    """Return one agent's prompt of one round, cut to fit if it must be; PromptTooLongError if it cannot.
+
+    A ``summary`` is shown in the place of the rounds that it sums up.
+    """
+    rounds = entries_shown(seating, past, agent, round_)
+    shown = summary.shown if summary else tuple(one.turn.id for entries in rounds for one in entries)
+    frame = _agent_frame(seating, agent, round_, shown)
+    return _prompt(frame, fit_history(frame, summary or rounds, seating, budget))
+
+
+def summary_prompt(seating: Seating, past: Past, round_: int, budget: ContextBudget) -> Prompt:
+    """Return the prompt that asks for a summary of what a round shows, one for all its viewers."""
+    rounds = entries_shown(seating, past, 0, round_)
+    frame = _summary_frame(seating)
+    return _prompt(frame, fit_history(frame, rounds, seating, budget))
+
+
+def entries_shown(seating: Seating, past: Past, agent: int, round_: int) -> list[list[Entry]]:
+    """Return the entries that a prompt of this round shows by rule, by round, in the viewer's order."""
+    shown = rounds_shown(round_, seating.config.history_rounds)
+    return [[past[number][seat] for seat in seating.orders[agent]] for number in shown]
+
+
+def _prompt(frame: Frame, history: History) -> Prompt:
+    messages = frame.messages(history.text)
+    return Prompt(messages, frame.task, history.shown, frame.compared, history.cut, frame.stop)
+
+
+def _agent_frame(seating: Seating, agent: int, round_: int, shown: Sequence[TurnId]) -> Frame:
+    """Return what surrounds the history in an agent's prompt. The oldest of these turns may still give way.
+
+    What all agents share comes first (rules, problem, history in one order) and what is one agent's own comes
+    last (instructions, handle, task), so that an engine with a prefix cache reads the shared part once.
+    """
+    texts, config = seating.texts, seating.config
+    alone = config.num_agents == 1
+    compared = () if alone else comparable(shown, agent, judge_own=config.judge_own)
+    task = which_task(round_, config.num_rounds, shows=bool(shown), due=len(compared) >= 2)
+    return Frame(
+        task,
+        system=texts.system_alone if alone else texts.system,
+        before=seating.opening,
+        behind=_own_part(seating, agent, task, compared),
+        compared=compared,
+        stop=(f"</{SECTIONS[task][-1]}>",),
+    )
+
+
+def _summary_frame(seating: Seating) -> Frame:
+    """Return what surrounds the history in the summariser's prompt: nothing about a viewer or a persona."""
+    return Frame("summary", system="", before=seating.opening, behind=seating.texts.summarize)
+
+
+def which_task(round_: int, num_rounds: int, *, shows: bool, due: bool) -> Task:
+    """Return what an agent is asked for: nothing but a solution while nothing is shown, votes only when due.
+
+    >>> [which_task(r, 2, shows=r > 0, due=r > 0) for r in range(3)]
+    ['opening', 'debate', 'ballot']
+    """
+    if not shows:
+        return "opening"
+    if round_ == num_rounds:
+        return "ballot"
+    return "debate" if due else "review"
+
+
+def _own_part(seating: Seating, agent: int, task: Task, compared: Sequence[TurnId]) -> str:
+    """Return the agent's own part: its way of working, its handle, and what to write; never its name."""
+    texts, config = seating.texts, seating.config
+    alone = config.num_agents == 1 and task == "opening"
+    piece: Fill = texts.opening_alone if alone else getattr(texts, task)
+    return piece(
+        handle=seating.handles[agent],
+        instructions=seating.personas[agent].instructions,
+        answer=_answer_rule(texts, seating.problem),
+        own=texts.own_included if config.judge_own else texts.own_excluded,
+        compared=", ".join(seating.handles[turn.agent] for turn in compared),
+    )
+
+
+def _answer_rule(texts: PromptTexts, problem: Problem) -> str:
+    """Return how the answer is to be given; open problems and instructions have nothing to put in a box."""
+    if problem.kind == "open" or problem.answer is None:
+        return texts.answer_open
+    if problem.kind == "instructions":
+        return texts.answer_whole
+    return texts.answer_choice if problem.kind == "choice" else texts.answer_checked
+
+
+def check_fits(problem: Problem, policy: Policy, config: DebateConfig) -> None:
+    """Raise PromptTooLongError if a prompt of the problem cannot fit, however much its history is cut.
+
+    Of the debate's prompts, with nothing but marks in their histories, only the longest in characters is
+    counted, so that whole data sets can be checked.
+    """
+    budget = context_budget(policy, config)
+    if budget.tokens is None:
+        return
+    seating = seat_debate(problem, config, 0)
+    _require_longest(_barest_prompts(seating), budget, problem)
+    if config.summary.enabled:
+        budget = context_budget(policy, config, max_tokens=config.summary.max_tokens)
+        _require_longest(_barest_summary_prompts(seating), budget, problem)
+
+
+def _require_longest(prompts: Iterator[Prompt], budget: ContextBudget, problem: Problem) -> None:
+    """PromptTooLongError when the prompt with the most characters does not fit."""
+    longest = max(prompts, key=_characters, default=None)
+    if longest:
+        require_fit(longest.messages, longest.task, problem, budget)
+
+
+def _barest_prompts(seating: Seating) -> Iterator[Prompt]:
+    """Yield the agents' prompts of a debate in which every shown text is cut down to its mark."""
+    for round_ in range(rounds_held(seating.config)):
+        newest = _barest_round(seating, round_)
+        for agent, order in enumerate(seating.orders):
+            history = _barest_history(seating, [newest[seat] for seat in order if newest], round_)
+            yield _prompt(_agent_frame(seating, agent, round_, history.shown), history)
+
+
+def _barest_summary_prompts(seating: Seating) -> Iterator[Prompt]:
+    """Yield the summariser's prompts of such a debate."""
+    for round_ in range(rounds_held(seating.config)):
+        if newest := _barest_round(seating, round_):
+            yield _prompt(_summary_frame(seating), _barest_history(seating, newest, round_))
+
+
+def _barest_round(seating: Seating, round_: int) -> list[Entry]:
+    """Return the newest round that a prompt shows, (N,), with nothing but marks in it; [] for none."""
+    texts = seating.texts
+    mark = texts.cut or texts.unreadable
+    return [
+        render_entry(texts, PublicTurn(TurnId(seat, number), handle, mark, mark))
+        for number in rounds_shown(round_, seating.config.history_rounds)[-1:]
+        for seat, handle in enumerate(seating.handles)
+    ]
+
+
+def _barest_history(seating: Seating, newest: Sequence[Entry], round_: int) -> History:
+    text = history_text(seating.texts, [one.text for one in newest], left_out=round_ > 1)
+    return History(tuple(one.turn.id for one in newest), text)
+
+
+def _characters(prompt: Prompt) -> int:
+    return sum(len(message.content) for message in prompt.messages)

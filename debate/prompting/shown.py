@@ -1,0 +1,108 @@
+"""Which turns a prompt shows, what of each is public, and which of them are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from debate.config import DebateConfig
+from debate.parsing.boxed import last_boxed
+from debate.parsing.sections import find_sections
+from debate.prompting.escape import clean, without_private
+from debate.types import FailureReason, ParsedTurn, Span, Turn, TurnId
+
+
+def rounds_shown(round_: int, history_rounds: int) -> range:
+    """Return the rounds whose turns a prompt of ``round_`` shows: the last K, all (-1) or none (0).
+
+    >>> [list(rounds_shown(3, k)) for k in (-1, 0, 1, 2)]
+    [[0, 1, 2], [], [2], [1, 2]]
+    """
+    return range(0 if history_rounds < 0 else max(0, round_ - history_rounds), round_)
+
+
+def rounds_held(config: DebateConfig) -> int:
+    """Return how many rounds a debate has: R, and the ballot if it is wanted and shows anybody a pair.
+
+    >>> [rounds_held(DebateConfig(num_agents=n, num_rounds=2)) for n in (1, 2, 3)]
+    [2, 2, 3]
+    """
+    sides = config.num_agents if config.judge_own else config.num_agents - 1
+    due = config.num_agents >= 2 and sides >= 2 and config.history_rounds != 0
+    return config.num_rounds + (config.final_ballot and due)
+
+
+def comparable(shown: Sequence[TurnId], agent: int, *, judge_own: bool) -> tuple[TurnId, ...]:
+    """Return the newest shown turn of each agent that ``agent`` may compare, in the order shown.
+
+    >>> seen = (TurnId(1, 0), TurnId(0, 0), TurnId(1, 1), TurnId(0, 1))
+    >>> comparable(seen, 0, judge_own=False)
+    (TurnId(agent=1, round=1),)
+    """
+    newest = {turn.agent: turn.round for turn in shown}
+    return tuple(
+        turn for turn in shown if newest[turn.agent] == turn.round and (judge_own or turn.agent != agent)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PublicTurn:
+    """What others may see of a turn, not yet escaped. None stands for what could not be read.
+
+    Comparisons, thinking, persona and seat are not in it. ``answer`` is read from the public solution: a
+    text that is cut keeps it, and must not show what the whole one hides.
+    """
+
+    id: TurnId
+    handle: str
+    solution: str | None
+    evaluation: str | None = None
+    answer: str | None = None
+
+
+def public_turn(turn: Turn, *, strip: bool = True) -> PublicTurn:
+    """Return the solution and evaluation of a turn, unless the reply ended within them.
+
+    An unclosed section that ends at the next tag can be read; one cut off by the reply's end cannot.
+    ``strip`` trims the ends.
+    """
+    text = turn.completion.text
+
+    def inside(section: str, span: Span | None) -> str | None:
+        if span is None or _cut_off(text, turn.parsed, section, span):
+            return None
+        public = without_private(clean(span.of(text)))
+        return (public.strip() if strip else public) if public.strip() else None
+
+    solution = inside("solution", turn.parsed.solution)
+    return PublicTurn(
+        turn.id,
+        turn.handle,
+        solution,
+        inside("evaluation", turn.parsed.evaluation),
+        last_boxed(solution) if solution is not None else None,
+    )
+
+
+def whole_solution(text: str, parsed: ParsedTurn) -> str | None:
+    """Return the solution of a reply as written, ends trimmed; None if it is not there, empty, or cut off."""
+    span = parsed.solution
+    if span is None or _cut_off(text, parsed, "solution", span):
+        return None
+    return span.of(text).strip() or None
+
+
+def _cut_off(text: str, parsed: ParsedTurn, section: str, span: Span) -> bool:
+    """Whether the reply ended within the section."""
+    unfinished = {f.detail for f in parsed.failures if f.reason is FailureReason.TRUNCATED}
+    return section in unfinished and span.end >= len(text)
+
+
+def public_summary(text: str, *, in_thinking: bool = False) -> str:
+    """Return what may be shown of a summariser's reply: no thinking and no comparison block.
+
+    >>> public_summary("<think>K7?</think> Q2 finds 4. <comparison>K7 > Q2</comparison>")
+    'Q2 finds 4.'
+    """
+    thinking = find_sections(text, in_thinking=in_thinking).thinking
+    return without_private(clean(text[thinking.end if thinking else 0 :])).strip()
