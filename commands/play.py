@@ -124,8 +124,8 @@ def _votes(debate: Debate, rewards: Rewards) -> RichTable | str:
     for vote in debate.votes:
         told = f"{handle[vote.left.agent]} {sign[vote.outcome]} {handle[vote.right.agent]}"
         table.add_row(_plain(handle[vote.judge.agent]), str(vote.left.round + 1), _plain(told))
-    winner = voted_winner(rewards, seed=debate.seed)
-    table.caption = None if winner is None else _plain(f"voted winner: {handle[winner]}")
+    winner = voted_winner(rewards.peer, seed=debate.seed)
+    table.caption = None if winner is None else _plain(f"voted winner: {handle[winner.agent]}")
     return table
 
 

@@ -1,4 +1,4 @@
-"""Which reward scheme: how votes become scores, and how the streams are weighed."""
+"""The reward scheme: how votes become scores, how streams are weighted, and whether a run can learn by it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
+from debate.config import DebateConfig
 from debate.settings import Settings
 from rewards.peer import peer_rule
 
@@ -14,7 +15,7 @@ class RewardConfig(Settings):
     """The reward scheme. A turn without signal has None whatever is set here, never a number."""
 
     peer: str = "margin"
-    """Peer rule: "margin", "copeland", "bradley_terry", or your own as "module:function" (rewards/peer/)."""
+    """Peer rule: "margin", "copeland", "bradley_terry", or your own as "module:function" (rewards.peer)."""
     bradley_terry_alpha: float = Field(default=0.1, ge=1e-3)
     """Regularisation of Bradley-Terry scores, > 0: without it the winner of every vote scores infinity."""
     truth_weight: float = Field(default=0.5, ge=0, le=1)
@@ -42,7 +43,7 @@ class RewardConfig(Settings):
 
     @field_validator("format_penalty")
     @classmethod
-    def _not_a_prize(cls, value: float) -> float:
+    def _not_a_bonus(cls, value: float) -> float:
         if value > 0:
             raise ValueError(f"is added to fined turns, so it must be 0 or less, got {value}")
         return value
@@ -58,3 +59,103 @@ class RewardConfig(Settings):
         if self.judge_truth_weight is None:
             return 1.0 if verifiable else 0.0
         return self.judge_truth_weight
+
+
+def check_scheme(debate: DebateConfig, rewards: RewardConfig, *, verifiable: bool) -> str | None:
+    """Return None, or a warning of what will have no signal; ValueError for a scheme that cannot teach.
+
+    ``verifiable`` tells whether the problems have answers.
+
+    >>> check_scheme(DebateConfig(num_agents=3), RewardConfig(), verifiable=True)
+    >>> print(check_scheme(DebateConfig(num_agents=4), RewardConfig(), verifiable=False))
+    None
+    >>> (check_scheme(DebateConfig(num_agents=3), RewardConfig(), verifiable=False) or "").split(":")[0]
+    'The judge stream is off'
+    """
+    _refuse_idle_generator(debate, rewards, verifiable)
+    warnings = (
+        _votes_warning(debate, rewards),
+        _own_work_warning(debate, rewards),
+        _judge_warning(debate, rewards, verifiable),
+    )
+    return " ".join(warning for warning in warnings if warning) or None
+
+
+def judges_per_pair(debate: DebateConfig, rewards: RewardConfig) -> int:
+    """Return how many agents may judge one pair with effect; 0 when no prompt shows a pair.
+
+    >>> [judges_per_pair(DebateConfig(num_agents=n), RewardConfig()) for n in (1, 2, 3, 4)]
+    [0, 0, 1, 2]
+    """
+    held = debate.history_rounds != 0 and (debate.num_rounds > 1 or debate.final_ballot)
+    if not held:
+        return 0
+    if debate.judge_own and rewards.judge_own:
+        return debate.num_agents if debate.num_agents >= 2 else 0
+    return max(0, debate.num_agents - 2)
+
+
+def _refuse_idle_generator(debate: DebateConfig, rewards: RewardConfig, verifiable: bool) -> None:
+    votes = judges_per_pair(debate, rewards) > 0
+    if (votes and rewards.truth_weight < 1) or (verifiable and rewards.truth_weight > 0):
+        return
+    if votes:
+        raise ValueError(
+            "rewards.truth_weight = 1 leaves the generator without reward on problems that have no answers: "
+            "lower it, so that peer votes count"
+        )
+    truth = "rewards.truth_weight is 0" if verifiable else "the problems have no answers"
+    raise ValueError(f"nothing to learn from: {truth}, and {_why_no_votes(debate)}; {_WAYS_TO_VOTES}")
+
+
+_WAYS_TO_VOTES = (
+    "use debate.num_agents of 3 or more (2 with judge_own in debate and rewards), debate.history_rounds "
+    "other than 0, and debate.num_rounds of 2 or more or debate.final_ballot"
+)
+
+
+def _why_no_votes(debate: DebateConfig) -> str:
+    shape = f"num_agents = {debate.num_agents}, num_rounds = {debate.num_rounds}"
+    shape += f", final_ballot = {debate.final_ballot}, history_rounds = {debate.history_rounds}"
+    return f"no agent is shown a pair that it may compare (debate: {shape})"
+
+
+def _votes_warning(debate: DebateConfig, rewards: RewardConfig) -> str | None:
+    if debate.num_agents == 1 or judges_per_pair(debate, rewards):
+        return None
+    return f"Only truth trains: {_why_no_votes(debate)}, so the peer and judge streams are empty."
+
+
+def _own_work_warning(debate: DebateConfig, rewards: RewardConfig) -> str | None:
+    if debate.judge_own == rewards.judge_own:
+        return None
+    if debate.judge_own:
+        return (
+            "Votes on own work are asked for (debate.judge_own) and not counted (rewards.judge_own = false)."
+        )
+    return "rewards.judge_own has no effect: nobody is asked about own work (debate.judge_own = false)."
+
+
+def _judge_warning(debate: DebateConfig, rewards: RewardConfig, verifiable: bool) -> str | None:
+    """Return the one warning of a judge stream left off by default; refuse one that was asked for in vain."""
+    weight, judges = rewards.judge_weight_of_truth(verifiable=verifiable), judges_per_pair(debate, rewards)
+    if judges == 0 or (verifiable and weight > 0) or (weight < 1 and judges > 1):
+        return None
+    if rewards.judge_truth_weight is not None:
+        raise ValueError(f"rewards.judge_truth_weight = {weight}: {_why_no_judge_stream(debate, weight)}")
+    return (
+        f"The judge stream is off: without answers a vote is paid by the other judges of its pair, and with "
+        f"num_agents = {debate.num_agents} there are none. Peer rewards still train."
+    )
+
+
+def _why_no_judge_stream(debate: DebateConfig, weight: float) -> str:
+    if weight == 1:
+        return (
+            "the problems have no answers to pay a judge by; leave it unset, or below 1 with 4 agents or more"
+        )
+    return (
+        f"the judge stream would be consensus alone, and with num_agents = {debate.num_agents} no pair has "
+        "two judges to agree; use debate.num_agents of 4 or more, judge_own = true in debate and rewards, "
+        "or, for problems with answers, a judge_truth_weight above 0"
+    )

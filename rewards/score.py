@@ -1,24 +1,24 @@
-"""From votes and grades to rewards. Pure, needs no model, and replays stored debates.
+"""From votes and grades to rewards. Pure, needs no model, and works on stored debates too.
 
-Two doors, one core: ``score_debate`` reads a Debate with the provenance its turns carry, ``score_votes``
-plain tuples for which every agent sees every solution of the round before.
+``score_debate`` reads a Debate with the provenance its turns carry; ``score_votes`` plain tuples for which
+every agent sees every solution of the round before. Both fill a ballot box, which is scored.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from debate.types import Debate, TurnId
+from debate.types import Debate, TurnId, Vote
 from rewards.config import RewardConfig
-from rewards.counters import count_all
-from rewards.format import format_rewards
-from rewards.judge import judge_rewards
+from rewards.judging import judge_rewards, vote_values
 from rewards.peer import peer_rule
-from rewards.poll import Poll, poll_of_debate, poll_of_votes
 from rewards.truth import truth_rewards
-from rewards.types import Correct, Rewards, Stream
+from rewards.types import Correct, Rewards, Truth, stream_of
 from rewards.validate import PlainVote, check_correct
-from rewards.votes import valid_votes
+from rewards.votes import DROPPED, BallotBox, ballot_box, ballot_box_of_votes, split_votes
+
+_GRADES: dict[Truth, str] = {True: "correct", False: "wrong", "missing": "missing", None: "ungraded"}
 
 
 def score_debate(debate: Debate, correct: Correct, config: RewardConfig) -> Rewards:
@@ -27,7 +27,7 @@ def score_debate(debate: Debate, correct: Correct, config: RewardConfig) -> Rewa
     ``correct[agent][round]`` (N, R) is True, False, None (not graded) or "missing"; None for open problems.
     """
     check_correct(correct, debate.protocol.num_agents, debate.protocol.num_rounds)
-    return _score(poll_of_debate(debate, judge_own=config.judge_own), correct, config)
+    return _score(ballot_box(debate, judge_own=config.judge_own), correct, config)
 
 
 def score_votes(
@@ -49,29 +49,56 @@ def score_votes(
     (((1.0,), (-0.5,), (-0.5,)), ((None, None), (None, 1.0), (None, 1.0)))
     """
     check_correct(correct, num_agents, num_rounds)
-    poll = poll_of_votes(num_agents, num_rounds, votes, judge_own=config.judge_own, final_ballot=final_ballot)
-    return _score(poll, correct, config)
+    own = config.judge_own
+    box = ballot_box_of_votes(num_agents, num_rounds, votes, judge_own=own, final_ballot=final_ballot)
+    return _score(box, correct, config)
 
 
-def _score(poll: Poll, correct: Correct, config: RewardConfig) -> Rewards:
-    votes, dropped = valid_votes(poll)
+def _score(box: BallotBox, correct: Correct, config: RewardConfig) -> Rewards:
+    votes, dropped = split_votes(box)
     weight = config.judge_weight_of_truth(verifiable=correct is not None)
     peer = peer_rule(config.peer)(votes, alpha=config.bradley_terry_alpha)
-    judge = judge_rewards(votes, correct, truth_weight=weight)
-    fines = format_rewards(poll, votes, config.format_penalty)
+    judge = judge_rewards(votes, vote_values(votes, correct, truth_weight=weight))
+    penalties = format_rewards(box, votes, config.format_penalty)
     return Rewards(
-        peer=_table(peer, poll.num_agents, poll.num_rounds),
-        truth=_table(truth_rewards(poll, correct, config), poll.num_agents, poll.num_rounds),
-        judge=_table(judge, poll.num_agents, poll.num_rounds + 1),
-        format=_table(fines, poll.num_agents, poll.num_rounds + 1),
-        counters=count_all(poll, votes, dropped, correct=correct, judged=len(judge)),
+        peer=stream_of(peer, box.num_agents, box.num_rounds),
+        truth=stream_of(truth_rewards(box, correct, config), box.num_agents, box.num_rounds),
+        judge=stream_of(judge, box.num_agents, box.num_rounds + 1),
+        format=stream_of(penalties, box.num_agents, box.num_rounds + 1),
+        counters=count_all(box, votes, dropped, correct=correct, judged=len(judge)),
     )
 
 
-def _table(values: Mapping[TurnId, float | None], num_agents: int, num_rounds: int) -> Stream:
-    """Return ``[agent][round]``; None where there is no value."""
-    rows: list[list[float | None]] = [[None] * num_rounds for _ in range(num_agents)]
-    for turn, value in values.items():
-        if 0 <= turn.agent < num_agents and 0 <= turn.round < num_rounds:
-            rows[turn.agent][turn.round] = value
-    return tuple(map(tuple, rows))
+def format_rewards(box: BallotBox, votes: Sequence[Vote], penalty: float) -> dict[TurnId, float]:
+    """Return ``penalty`` where comparisons were due and no valid vote came, 0.0 for every other turn held."""
+    penalized = penalized_turns(box, votes)
+    return {turn: penalty if turn in penalized else 0.0 for turn in box.comparable}
+
+
+def penalized_turns(box: BallotBox, votes: Sequence[Vote]) -> set[TurnId]:
+    """Return the turns in which comparisons were due and no valid vote came; never one of round 0."""
+    return set(box.due()) - {vote.judge for vote in votes}
+
+
+def count_all(
+    box: BallotBox, votes: Sequence[Vote], dropped: Mapping[str, int], *, correct: Correct, judged: int
+) -> tuple[tuple[str, int], ...]:
+    """Return the sorted counters of one debate: every name in every debate, so that no column comes and goes.
+
+    ``votes/cast`` = ``votes/valid`` + every dropped reason, in lines; ``votes/tie`` are among the valid.
+    ``judge/due`` turns owed comparisons; ``judge/signal`` have a judge reward, ``format/fined`` the penalty.
+    ``truth/*`` count solution turns by grade; all 0 for an open problem.
+    """
+    ties = sum(vote.outcome == "tie" for vote in votes)
+    counts = {f"votes/{reason}": dropped.get(reason, 0) for reason in DROPPED}
+    counts |= {"votes/cast": len(votes) + sum(counts.values()), "votes/valid": len(votes), "votes/tie": ties}
+    counts |= {"judge/due": len(box.due()), "judge/signal": judged}
+    counts |= {"format/fined": len(penalized_turns(box, votes))} | _grades(box, correct)
+    return tuple(sorted(counts.items()))
+
+
+def _grades(box: BallotBox, correct: Correct) -> dict[str, int]:
+    seen: Counter[str] = Counter()
+    if correct is not None:
+        seen.update(_GRADES[correct[turn.agent][turn.round]] for turn in box.solutions())
+    return {f"truth/{name}": seen[name] for name in _GRADES.values()}

@@ -1,11 +1,72 @@
-"""The truth stream: ground truth of each turn's answer, when the problem has one."""
+"""Grades: of one turn, their shares, how they change from round to round, and what they are rewarded."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+from itertools import pairwise
+
 from debate.types import TurnId
 from rewards.config import RewardConfig
-from rewards.poll import Poll
 from rewards.types import Correct, Truth
+from rewards.votes import BallotBox
+
+FLIPS = ("cc", "cw", "wc", "ww")
+"""What an agent was in one round and in the next: right ("c") or wrong ("w"), missing being wrong."""
+
+
+def grade_of(turn: TurnId, correct: Correct) -> Truth:
+    """Return the grade of a turn; None when it was not graded, as no turn of the final ballot is.
+
+    >>> grade_of(TurnId(0, 1), [[True, "missing"]]), grade_of(TurnId(0, 2), [[True, "missing"]])
+    ('missing', None)
+    """
+    if correct is None or not 0 <= turn.agent < len(correct):
+        return None
+    row = correct[turn.agent]
+    return row[turn.round] if 0 <= turn.round < len(row) else None
+
+
+def is_right(turn: TurnId, correct: Correct) -> bool | None:
+    """Return whether the turn's answer is right; a missing answer is not. None when it was not graded.
+
+    >>> is_right(TurnId(0, 1), [[True, "missing"]])
+    False
+    """
+    grade = grade_of(turn, correct)
+    return grade if grade is None else grade is True
+
+
+def right_share(grades: Iterable[Truth]) -> float | None:
+    """Return the share of right answers among the graded ones, missing being wrong; None when none is graded.
+
+    >>> right_share([True, "missing", None]), right_share([None])
+    (0.5, None)
+    """
+    graded = [grade is True for grade in grades if grade is not None]
+    return sum(graded) / len(graded) if graded else None
+
+
+def round_accuracy(correct: Correct, round_: int) -> float | None:
+    """Return the share of right answers of one round (-1: the last); None when none of it was graded.
+
+    >>> [round_accuracy([[True, False], ["missing", None]], round_) for round_ in (0, -1)]
+    [0.5, 0.0]
+    """
+    return right_share(row[round_] for row in correct or () if row)
+
+
+def flips(correct: Correct) -> dict[str, int]:
+    """Return for each of ``FLIPS`` how often an agent went that way; ungraded rounds take no part.
+
+    >>> flips([[True, False, None], ["missing", True, True]])
+    {'cc': 1, 'cw': 1, 'wc': 1, 'ww': 0}
+    """
+    seen: Counter[str] = Counter()
+    for row in correct or ():
+        letters = [None if grade is None else "c" if grade is True else "w" for grade in row]
+        seen.update(a + b for a, b in pairwise(letters) if a and b)
+    return {name: seen[name] for name in FLIPS}
 
 
 def truth_reward(grade: Truth, config: RewardConfig) -> float | None:
@@ -21,18 +82,8 @@ def truth_reward(grade: Truth, config: RewardConfig) -> float | None:
     return config.truth_correct if grade else config.truth_wrong
 
 
-def truth_rewards(poll: Poll, correct: Correct, config: RewardConfig) -> dict[TurnId, float | None]:
+def truth_rewards(box: BallotBox, correct: Correct, config: RewardConfig) -> dict[TurnId, float | None]:
     """Return the truth reward of every solution turn that took place; no entries for an open problem."""
     if correct is None:
         return {}
-    return {turn: truth_reward(correct[turn.agent][turn.round], config) for turn in poll.solutions()}
-
-
-def is_right(turn: TurnId, correct: Correct) -> bool | None:
-    """Return whether the turn's answer is right; a missing answer is not. None when it was not graded.
-
-    >>> is_right(TurnId(0, 1), [[True, "missing"]])
-    False
-    """
-    grade = correct[turn.agent][turn.round] if correct is not None else None
-    return grade if grade is None else grade is True
+    return {turn: truth_reward(correct[turn.agent][turn.round], config) for turn in box.solutions()}

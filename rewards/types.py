@@ -1,10 +1,12 @@
-"""What the debate paid each turn: four streams that stay apart until the advantage."""
+"""What a debate's turns are rewarded: four streams that stay apart until the advantage."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
+
+from debate.types import TurnId
 
 Truth: TypeAlias = bool | Literal["missing"] | None
 """True or False as graded, None when it was not (or the grader failed), "missing" without an answer."""
@@ -14,6 +16,9 @@ Correct: TypeAlias = Sequence[Sequence[Truth]] | None
 
 Stream: TypeAlias = tuple[tuple[float | None, ...], ...]
 """``stream[agent][round]``; None means that the turn has no signal, which is not zero."""
+
+STREAMS: Final = ("peer", "truth", "judge", "format")
+"""The fields of ``Rewards`` that hold a stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,3 +45,25 @@ class Rewards:
         9
         """
         return dict(self.counters)[name]
+
+
+def stream_of(values: Mapping[TurnId, float | None], num_agents: int, num_rounds: int) -> Stream:
+    """Return the values by turn as ``[agent][round]``; None where there is no value.
+
+    >>> stream_of({TurnId(1, 0): 0.5}, 2, 1)
+    ((None,), (0.5,))
+    """
+    rows: list[list[float | None]] = [[None] * num_rounds for _ in range(num_agents)]
+    for turn, value in values.items():
+        if 0 <= turn.agent < num_agents and 0 <= turn.round < num_rounds:
+            rows[turn.agent][turn.round] = value
+    return tuple(map(tuple, rows))
+
+
+def known_values(stream: Sequence[Sequence[float | None]]) -> list[float]:
+    """Return the values of the turns that have one.
+
+    >>> known_values(((0.5, None), (None, -1.0)))
+    [0.5, -1.0]
+    """
+    return [value for row in stream for value in row if value is not None]

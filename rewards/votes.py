@@ -1,4 +1,4 @@
-"""Which votes count. Everything that scores votes reads the same valid ones.
+"""Who could vote on what, and which votes count. Everything that scores votes reads the same valid ones.
 
 A vote is valid when the judge was shown both sides and neither is its own; a judge has one vote for each
 unordered pair: identical repeats collapse, contradictions void both. What is dropped is counted by reason.
@@ -7,60 +7,181 @@ unordered pair: identical repeats collapse, contradictions void both. What is dr
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
 
-from debate.types import TurnId, Vote
-from rewards.poll import Poll
+from debate.config import DebateConfig
+from debate.prompting.shown import comparable
+from debate.types import Debate, FailureReason, Outcome, Turn, TurnId, Vote
+from rewards.validate import PlainVote, check_size, read_vote
 
 Pair: TypeAlias = tuple[TurnId, TurnId]
 
 DROPPED = ("own", "not_shown", "same_handle", "duplicate", "contradictory", "unknown_handle", "malformed")
 """Why a comparison line does not count. The last two never became votes: nobody knows what they name."""
 
+UNREAD: dict[FailureReason, str] = {
+    FailureReason.OWN_WORK: "own",
+    FailureReason.UNKNOWN_HANDLE: "unknown_handle",
+    FailureReason.SAME_HANDLE: "same_handle",
+    FailureReason.MALFORMED: "malformed",
+    FailureReason.NOT_DUE: "not_shown",
+}
+"""Parse failures of comparison lines, by the reason they are counted under."""
 
-def valid_votes(poll: Poll) -> tuple[tuple[Vote, ...], Counter[str]]:
-    """Return the votes that count, one for each (judge turn, unordered pair), and the dropped by reason."""
-    reasons = drop_reasons(poll)
-    dropped = Counter(poll.unread)
+
+@dataclass(frozen=True, slots=True)
+class BallotBox:
+    """The votes of one debate, and who could cast them.
+
+    ``comparable``: for every turn that took place, the turns its author could be asked to compare, in the
+    order shown. ``votes``: as cast, in order. ``unread``: lines that never became votes, by reason.
+    """
+
+    num_agents: int
+    num_rounds: int
+    judge_own: bool
+    comparable: Mapping[TurnId, tuple[TurnId, ...]]
+    votes: tuple[Vote, ...]
+    unread: Mapping[str, int]
+
+    def solutions(self) -> tuple[TurnId, ...]:
+        """Return the turns that took place and hold a solution: all but the final ballot's."""
+        return tuple(turn for turn in self.comparable if turn.round < self.num_rounds)
+
+    def due(self) -> tuple[TurnId, ...]:
+        """Return the turns in which comparisons were due: those that were shown at least one pair."""
+        return tuple(turn for turn, shown in self.comparable.items() if len(shown) >= 2)
+
+
+def ballot_box(debate: Debate, *, judge_own: bool = True) -> BallotBox:
+    """Return the ballot box of a held debate, read from the provenance of its turns.
+
+    Own work counts only where it was both asked for (``debate.protocol``) and is accepted (``judge_own``).
+    ValueError for a turn that the protocol has no place for.
+    """
+    own = judge_own and debate.protocol.judge_own
+    _check_turns(debate)
+    return BallotBox(
+        num_agents=debate.protocol.num_agents,
+        num_rounds=debate.protocol.num_rounds,
+        judge_own=own,
+        comparable={turn.id: _comparable(turn, own, debate.protocol) for turn in debate.turns},
+        votes=debate.votes,
+        unread=_unread(debate.turns),
+    )
+
+
+def _check_turns(debate: Debate) -> None:
+    agents, rounds = debate.protocol.num_agents, debate.protocol.num_rounds
+    for turn in debate.turns:
+        if not (0 <= turn.id.agent < agents and 0 <= turn.id.round <= rounds):
+            raise ValueError(f"{turn.id}: no such turn in a debate of {agents} agents and {rounds} rounds")
+
+
+def _comparable(turn: Turn, own: bool, protocol: DebateConfig) -> tuple[TurnId, ...]:
+    """Return what the author could compare; a foreign transcript cannot show what was not said before."""
+    before = min(turn.id.round, protocol.num_rounds)
+    held = tuple(
+        target
+        for target in turn.compared or turn.shown
+        if 0 <= target.round < before and 0 <= target.agent < protocol.num_agents
+    )
+    return comparable(held, turn.id.agent, judge_own=own)
+
+
+def _unread(turns: Sequence[Turn]) -> Counter[str]:
+    reasons = (failure.reason for turn in turns for failure in turn.parsed.failures)
+    return Counter(UNREAD[reason] for reason in reasons if reason in UNREAD)
+
+
+def ballot_box_of_votes(
+    num_agents: int, num_rounds: int, votes: Sequence[PlainVote], *, judge_own: bool, final_ballot: bool
+) -> BallotBox:
+    """Return the ballot box of plain votes: every agent was shown every solution of the round before."""
+    check_size(num_agents, num_rounds)
+    last = num_rounds if final_ballot else num_rounds - 1
+    return BallotBox(
+        num_agents=num_agents,
+        num_rounds=num_rounds,
+        judge_own=judge_own,
+        comparable=_all_of_the_round_before(num_agents, num_rounds, last, judge_own),
+        votes=tuple(
+            read_vote(index, vote, num_agents=num_agents, last_round=last) for index, vote in enumerate(votes)
+        ),
+        unread={},
+    )
+
+
+@lru_cache(maxsize=256)
+def _all_of_the_round_before(
+    num_agents: int, num_rounds: int, last: int, own: bool
+) -> Mapping[TurnId, tuple[TurnId, ...]]:
+    table: dict[TurnId, tuple[TurnId, ...]] = {}
+    for round_ in range(last + 1):
+        for agent in range(num_agents):
+            shown = tuple(TurnId(seat, round_ - 1) for seat in range(num_agents) if own or seat != agent)
+            table[TurnId(agent, round_)] = shown if round_ else ()
+    # A final ballot is held only where there is a pair to judge.
+    has_turn = {turn: shown for turn, shown in table.items() if turn.round < num_rounds or len(shown) >= 2}
+    return MappingProxyType(has_turn)
+
+
+def valid_votes(box: BallotBox) -> tuple[Vote, ...]:
+    """Return the votes that count, one for each (judge turn, unordered pair)."""
+    return split_votes(box)[0]
+
+
+def split_votes(box: BallotBox) -> tuple[tuple[Vote, ...], Counter[str]]:
+    """Return the votes that count, and the lines that do not by reason."""
+    reasons = drop_reasons(box)
+    dropped = Counter(box.unread)
     dropped.update(reason for reason in reasons if reason)
-    return tuple(vote for vote, reason in zip(poll.votes, reasons, strict=True) if not reason), dropped
+    return tuple(vote for vote, reason in zip(box.votes, reasons, strict=True) if not reason), dropped
 
 
-def drop_reasons(poll: Poll) -> list[str]:
+def drop_reasons(box: BallotBox) -> list[str]:
     """Return for each vote as cast why it does not count, one of ``DROPPED``; "" where it does.
 
     >>> a, b, judge = TurnId(0, 0), TurnId(1, 0), TurnId(2, 1)
     >>> votes = (Vote(judge, a, b, "left"), Vote(judge, b, a, "right"), Vote(judge, a, a, "tie"))
-    >>> drop_reasons(Poll(3, 1, False, {judge: (a, b)}, votes, {}))
+    >>> drop_reasons(BallotBox(3, 1, False, {judge: (a, b)}, votes, {}))
     ['', 'duplicate', 'same_handle']
     """
-    reasons = [_refusal(vote, poll) for vote in poll.votes]
-    boxes: dict[tuple[TurnId, Pair], list[int]] = {}
-    for place, vote in enumerate(poll.votes):
-        if not reasons[place]:
-            boxes.setdefault((vote.judge, pair_of(vote)), []).append(place)
-    for box in boxes.values():
-        if len(box) > 1:
-            alike = len({verdict(poll.votes[place]) for place in box}) == 1
-            for place in box[1:] if alike else box:
-                reasons[place] = "duplicate" if alike else "contradictory"
+    reasons = [_refusal(vote, box) for vote in box.votes]
+    by_pair: dict[tuple[TurnId, Pair], list[int]] = {}
+    for index, vote in enumerate(box.votes):
+        if not reasons[index]:
+            by_pair.setdefault((vote.judge, pair_of(vote)), []).append(index)
+    for indices in by_pair.values():
+        if len(indices) > 1:
+            alike = len({verdict(box.votes[index]) for index in indices}) == 1
+            for index in indices[1:] if alike else indices:
+                reasons[index] = "duplicate" if alike else "contradictory"
     return reasons
 
 
-def _refusal(vote: Vote, poll: Poll) -> str:
+def _refusal(vote: Vote, box: BallotBox) -> str:
     """Return why the vote does not count, or "". Own work is named first: it is never in ``comparable``."""
     if vote.left == vote.right:
         return "same_handle"
-    if not poll.judge_own and vote.judge.agent in (vote.left.agent, vote.right.agent):
+    if not box.judge_own and vote.judge.agent in (vote.left.agent, vote.right.agent):
         return "own"
-    seen = poll.comparable.get(vote.judge, ())
+    seen = box.comparable.get(vote.judge, ())
     return "" if vote.left in seen and vote.right in seen else "not_shown"
 
 
 def pair_of(vote: Vote) -> Pair:
     """Return the two sides in the order of their ids, however the line was written."""
     return (vote.left, vote.right) if vote.left < vote.right else (vote.right, vote.left)
+
+
+FOR_LEFT: dict[Outcome, int] = {"left": 1, "right": -1, "tie": 0}
+"""What an outcome is for the left side of a vote."""
 
 
 def verdict(vote: Vote) -> int:
@@ -70,23 +191,7 @@ def verdict(vote: Vote) -> int:
     >>> verdict(Vote(judge, a, b, "left")), verdict(Vote(judge, b, a, "left"))
     (1, -1)
     """
-    if vote.outcome == "tie":
-        return 0
-    return 1 if (vote.outcome == "left") == (vote.left < vote.right) else -1
-
-
-def net_votes(votes: Sequence[Vote]) -> dict[Pair, int]:
-    """Return for each pair the votes for its first side minus those for its second; ties count 0.
-
-    >>> a, b = TurnId(0, 0), TurnId(1, 0)
-    >>> net_votes([Vote(TurnId(2, 1), a, b, "left"), Vote(TurnId(3, 1), b, a, "tie")]) == {(a, b): 1}
-    True
-    """
-    net: dict[Pair, int] = {}
-    for vote in votes:
-        pair = pair_of(vote)
-        net[pair] = net.get(pair, 0) + verdict(vote)
-    return net
+    return FOR_LEFT[vote.outcome] if vote.left < vote.right else -FOR_LEFT[vote.outcome]
 
 
 def sign(number: int) -> int:
@@ -96,3 +201,34 @@ def sign(number: int) -> int:
     [-1, 0, 1]
     """
     return (number > 0) - (number < 0)
+
+
+class DuePair(NamedTuple):
+    """A pair that a judge could compare, in the order shown.
+
+    ``verdict``: +1 when the first won, -1 when the second did, 0 for a tie, None without a valid vote.
+    """
+
+    judge: TurnId
+    first: TurnId
+    second: TurnId
+    verdict: int | None
+
+
+def due_pairs(box: BallotBox, votes: Sequence[Vote]) -> list[DuePair]:
+    """Return every pair that a judge could compare; ``votes`` are the valid ones of the ballot box.
+
+    >>> a, b, judge = TurnId(0, 0), TurnId(1, 0), TurnId(2, 1)
+    >>> vote = Vote(judge, a, b, "left")
+    >>> [pair] = due_pairs(BallotBox(3, 1, False, {judge: (b, a)}, (vote,), {}), [vote])
+    >>> (pair.first, pair.second, pair.verdict) == (b, a, -1)
+    True
+    """
+    cast = {(vote.judge, *pair_of(vote)): verdict(vote) for vote in votes}
+    pairs: list[DuePair] = []
+    for judge, shown in box.comparable.items():
+        for first, second in combinations(shown, 2):
+            swapped = second < first
+            said = cast.get((judge, second, first) if swapped else (judge, first, second))
+            pairs.append(DuePair(judge, first, second, said if said is None or not swapped else -said))
+    return pairs

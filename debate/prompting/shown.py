@@ -39,10 +39,11 @@ def comparable(shown: Sequence[TurnId], agent: int, *, judge_own: bool) -> tuple
     >>> comparable(seen, 0, judge_own=False)
     (TurnId(agent=1, round=1),)
     """
-    newest = {turn.agent: turn.round for turn in shown}
-    return tuple(
-        turn for turn in shown if newest[turn.agent] == turn.round and (judge_own or turn.agent != agent)
-    )
+    newest: dict[int, int] = {}
+    for turn in shown:
+        newest[turn.agent] = max(turn.round, newest.get(turn.agent, turn.round))
+    kept = (t for t in shown if newest[t.agent] == t.round and (judge_own or t.agent != agent))
+    return tuple(dict.fromkeys(kept))
 
 
 @dataclass(frozen=True, slots=True)

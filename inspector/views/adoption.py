@@ -76,7 +76,7 @@ def _numbers(record: Record, turns: Mapping[TurnId, Turn]) -> dict[TurnId, int |
     numbers: dict[str, int] = {}
     found: dict[TurnId, int | None] = {}
     for turn in sorted(turns, key=lambda turn: (turn.round, turn.agent)):
-        answer = same.answer((turn.agent, turn.round))
+        answer = same.answer(turn)
         found[turn] = None if answer is None else numbers.setdefault(answer, len(numbers))
     return found
 

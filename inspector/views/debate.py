@@ -8,15 +8,22 @@ from typing import Literal, TypeAlias
 
 from debate.optional import token_counts
 from debate.personas import Persona
-from debate.types import Completion, ParsedTurn, ParseFailure, Problem, StopReason, Turn, TurnId
+from debate.types import (
+    Completion,
+    Debate,
+    ParsedTurn,
+    ParseFailure,
+    Problem,
+    StopReason,
+    Turn,
+    TurnId,
+)
 from inspector.views.checked import check_record, is_ballot
-from rewards import poll_of_debate, valid_votes, voted_winner
-from rewards.types import Rewards
-from rewards.votes import pair_of, verdict
-from rewards.winner import last_judged_round
+from rewards import STREAMS, ballot_box, valid_votes, voted_winner
+from rewards.peer import last_judged_round, margins
+from rewards.truth import grade_of as grade_of_turn
+from rewards.types import Stream
 from transcripts import Record
-from transcripts.index.facts import margins
-from transcripts.index.graph import PlainVote
 
 PieceKind: TypeAlias = Literal["thinking", "solution", "evaluation", "comparison", "other"]
 Grade: TypeAlias = Literal["right", "wrong", "missing", "ungraded", ""]
@@ -24,7 +31,6 @@ Grade: TypeAlias = Literal["right", "wrong", "missing", "ungraded", ""]
 Numbers: TypeAlias = Mapping[str, float | None]
 """By stream; None where the stream gave the turn no signal, which is not zero."""
 
-REWARDS = ("peer", "truth", "judge", "format")
 ADVANTAGES = ("generator", "judge", "format", "peer", "truth")
 
 
@@ -190,7 +196,7 @@ def grade_of(record: Record, turn: Turn) -> Grade:
     """Return what the answer of a turn is."""
     if is_ballot(record, turn):
         return ""
-    grade = record.correct[turn.id.agent][turn.id.round] if record.correct is not None else None
+    grade = grade_of_turn(turn.id, record.correct)
     if grade is None:
         return "ungraded"
     return "missing" if grade == "missing" else "right" if grade else "wrong"
@@ -230,7 +236,7 @@ def pieces_of(parsed: ParsedTurn, length: int) -> tuple[Piece, ...]:
 
 
 def _rewards(record: Record, turn: TurnId) -> dict[str, float | None]:
-    return {name: _cell(getattr(record.rewards, name, ()), turn) for name in REWARDS}
+    return {name: _cell(getattr(record.rewards, name, ()), turn) for name in STREAMS}
 
 
 def _cell(table: tuple[tuple[float | None, ...], ...], turn: TurnId) -> float | None:
@@ -244,20 +250,9 @@ def _advantages(record: Record, turn: TurnId) -> dict[str, float | None]:
 
 def _outcome(record: Record) -> tuple[int | None, TurnId | None]:
     """Return the last judged round and the turn of the voted winner, as filters know them."""
-    peer = record.rewards.peer if record.rewards is not None else _margins(record)
-    rewards = Rewards(peer, (), (), ())
-    judged = last_judged_round(rewards)
-    winner = voted_winner(rewards, judged, seed=record.debate.seed)
-    return judged, None if judged is None or winner is None else TurnId(winner, judged)
+    peer = record.rewards.peer if record.rewards is not None else _margins(record.debate)
+    return last_judged_round(peer), voted_winner(peer, seed=record.debate.seed)
 
 
-def _margins(record: Record) -> tuple[tuple[float | None, ...], ...]:
-    votes, _ = valid_votes(poll_of_debate(record.debate, judge_own=True))
-    plain = [_plain(vote.judge, *pair_of(vote), verdict(vote)) for vote in votes]
-    protocol = record.debate.protocol
-    return tuple(map(tuple, margins(plain, protocol.num_agents, protocol.num_rounds)))
-
-
-def _plain(judge: TurnId, first: TurnId, second: TurnId, outcome: int) -> PlainVote:
-    pairs = [(turn.agent, turn.round) for turn in (judge, first, second)]
-    return PlainVote(pairs[0], pairs[1], pairs[2], outcome)
+def _margins(debate: Debate) -> Stream:
+    return margins(valid_votes(ballot_box(debate)), debate.protocol.num_agents, debate.protocol.num_rounds)

@@ -7,18 +7,24 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-import networkx as nx
-
 from debate.types import Debate, Span, TurnId, Vote
 from inspector.views.checked import check_record, is_ballot
-from rewards import drop_reasons, poll_of_debate
-from rewards.poll import UNREAD
-from rewards.truth import is_right
-from rewards.votes import net_votes
+from rewards import ballot_box, drop_reasons
+from rewards.graph import (
+    Edge,
+    Results,
+    condorcet_winner,
+    cycles,
+    majorities,
+    results_by_opponent,
+    win_matrix,
+)
+from rewards.judging import by_truth
+from rewards.votes import UNREAD
 from transcripts import Record
 
 Verdict: TypeAlias = Literal["right", "wrong", "undecidable"]
-Edge: TypeAlias = tuple[TurnId, TurnId]
+_VERDICTS: dict[int | None, Verdict] = {1: "right", -1: "wrong", 0: "wrong", None: "undecidable"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +64,7 @@ class UnreadLine:
 class RoundGraph:
     """The votes on the solutions of one round.
 
-    ``matrix[i][j]``: votes that count in which solution i beat j, (S, S) by the places in ``solutions``; a
+    ``matrix[i][j]``: votes that count in which solution i beat j, (S, S) in the order of ``solutions``; a
     tie adds 0.5 both ways and 1 to ``ties[i][j]`` and ``ties[j][i]``. ``edges``: (winner, loser) of each
     strict majority. ``cycles``: strongly connected components of three or more. ``condorcet``: the solution
     that beats those of all other agents.
@@ -83,7 +89,7 @@ def vote_graphs(record: Record) -> tuple[RoundGraph, ...]:
     """
     check_record(record)
     debate = record.debate
-    reasons = drop_reasons(poll_of_debate(debate, judge_own=True))
+    reasons = drop_reasons(ballot_box(debate))
     cast: defaultdict[int, list[tuple[Vote, str]]] = defaultdict(list)
     unread: defaultdict[int, list[UnreadLine]] = defaultdict(list)
     for vote, reason in zip(debate.votes, reasons, strict=True):
@@ -115,43 +121,18 @@ def _graph(
     solutions = tuple(sorted(named | held))
     counted = [vote for vote, reason in cast if not reason]
     edges = majorities(counted)
-    cycles = cycles_of(edges)
-    circular = {edge for edge in edges for part in cycles if edge[0] in part and edge[1] in part}
-    matrix, ties = _matrix(solutions, counted)
+    circles = cycles(edges)
+    circular = {edge for edge in edges for part in circles if edge[0] in part and edge[1] in part}
     return RoundGraph(
         round=round_,
         solutions=solutions,
         arrows=tuple(_arrow(record, vote, reason, circular, texts) for vote, reason in cast),
-        matrix=matrix,
-        ties=ties,
+        matrix=win_matrix(solutions, counted),
+        ties=_ties(solutions, counted),
         edges=edges,
-        cycles=cycles,
-        condorcet=_condorcet(edges, round_, record.debate.protocol.num_agents),
+        cycles=circles,
+        condorcet=condorcet_winner(edges, round_, record.debate.protocol.num_agents),
         unread=tuple(unread),
-    )
-
-
-def majorities(votes: Sequence[Vote]) -> tuple[Edge, ...]:
-    """Return (winner, loser) of each pair with a strict majority, sorted.
-
-    >>> a, b = TurnId(0, 0), TurnId(1, 0)
-    >>> majorities([Vote(TurnId(2, 1), a, b, "right")]) == ((b, a),)
-    True
-    """
-    net = net_votes(votes)
-    return tuple(sorted((a, b) if total > 0 else (b, a) for (a, b), total in net.items() if total))
-
-
-def cycles_of(edges: Iterable[Edge]) -> tuple[tuple[TurnId, ...], ...]:
-    """Return the strongly connected components of three or more, each sorted.
-
-    >>> a, b, c, d = (TurnId(agent, 0) for agent in range(4))
-    >>> cycles_of([(a, b), (b, c), (c, a), (a, d)]) == ((a, b, c),)
-    True
-    """
-    graph: nx.DiGraph[TurnId] = nx.DiGraph(list(edges))
-    return tuple(
-        sorted(tuple(sorted(part)) for part in nx.strongly_connected_components(graph) if len(part) > 2)
     )
 
 
@@ -171,7 +152,7 @@ def _arrow(
         tie=tie,
         left=vote.left,
         right=vote.right,
-        truth=_truth(record, winner, loser, tie=tie),
+        truth=_VERDICTS[by_truth(vote, record.correct)],
         counts=not reason,
         dropped=reason,
         in_cycle=not reason and not tie and (winner, loser) in circular,
@@ -180,36 +161,8 @@ def _arrow(
     )
 
 
-def _truth(record: Record, winner: TurnId, loser: TurnId, *, tie: bool) -> Verdict:
-    rounds = record.debate.protocol.num_rounds
-    if max(winner.round, loser.round) >= rounds:  # a final ballot has no answer
-        return "undecidable"
-    won, lost = is_right(winner, record.correct), is_right(loser, record.correct)
-    if won is None or lost is None or won == lost:
-        return "undecidable"
-    return "right" if won and not tie else "wrong"
-
-
-def _matrix(
-    solutions: tuple[TurnId, ...], votes: Sequence[Vote]
-) -> tuple[tuple[tuple[float, ...], ...], tuple[tuple[int, ...], ...]]:
-    size, places = len(solutions), {turn: place for place, turn in enumerate(solutions)}
-    wins = [[0.0] * size for _ in range(size)]
-    ties = [[0] * size for _ in range(size)]
-    for vote in votes:
-        left, right = places[vote.left], places[vote.right]
-        share = {"left": 1.0, "right": 0.0, "tie": 0.5}[vote.outcome]
-        wins[left][right] += share
-        wins[right][left] += 1 - share
-        if vote.outcome == "tie":
-            ties[left][right] += 1
-            ties[right][left] += 1
-    return tuple(map(tuple, wins)), tuple(map(tuple, ties))
-
-
-def _condorcet(edges: Iterable[Edge], round_: int, agents: int) -> TurnId | None:
-    wins: dict[TurnId, int] = {}
-    for winner, loser in edges:
-        if winner.round == loser.round == round_:
-            wins[winner] = wins.get(winner, 0) + 1
-    return next((turn for turn, count in sorted(wins.items()) if count == agents - 1), None)
+def _ties(solutions: Sequence[TurnId], votes: Sequence[Vote]) -> tuple[tuple[int, ...], ...]:
+    table, none = results_by_opponent(votes), Results()
+    return tuple(
+        tuple(table.get(turn, {}).get(other, none).tied for other in solutions) for turn in solutions
+    )

@@ -9,8 +9,7 @@ from inspector.views.reward_numbers import Sources, added, written
 from inspector.views.reward_types import GivenVote, JudgeWhy, Number
 from inspector.views.reward_votes import Votes, grade_of
 from rewards import RewardConfig
-from rewards.judge import VoteValue, vote_values
-from rewards.votes import net_votes, pair_of, verdict
+from rewards.judging import VoteValue, vote_values
 from transcripts import Record
 
 
@@ -50,7 +49,6 @@ def _given(
     worth: VoteValue | None,
 ) -> GivenVote:
     sides = grade_of(record, vote.left), grade_of(record, vote.right)
-    consensual = not reason and weight is not None and weight < 1
     return GivenVote(
         left=vote.left,
         right=vote.right,
@@ -60,16 +58,10 @@ def _given(
         why_not=reason,
         left_right=sides,
         truth=None if worth is None else worth.truth,
-        others=_others(votes.counted, vote) if consensual else None,
+        others=None if worth is None else worth.others,
         consensus=None if worth is None else worth.consensus,
         value=_worth(weight, worth, reason),
     )
-
-
-def _others(votes: Sequence[Vote], vote: Vote) -> int:
-    """Return the net votes of the other judges for the vote's left side."""
-    net = net_votes(votes)[pair_of(vote)] - verdict(vote)
-    return net if pair_of(vote)[0] == vote.left else -net
 
 
 def _worth(weight: float | None, worth: VoteValue | None, reason: str) -> Number:

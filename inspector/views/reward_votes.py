@@ -17,10 +17,9 @@ from inspector.views.reward_types import (
     Result,
     TruthWhy,
 )
-from rewards import RewardConfig, drop_reasons
+from rewards import RewardConfig, ballot_box, drop_reasons
 from rewards.graph import components, vote_graph
 from rewards.peer import peer_rule
-from rewards.poll import poll_of_debate
 from rewards.votes import sign
 from transcripts import Correct, Record
 
@@ -50,8 +49,8 @@ class Votes:
 
 def votes_of(debate: Debate, config: RewardConfig | None) -> Votes:
     """Return a debate's votes under a scheme; without one, own work counts where it was asked for."""
-    poll = poll_of_debate(debate, judge_own=config is None or config.judge_own)
-    return Votes(debate, tuple(drop_reasons(poll)), frozenset(poll.due()))
+    box = ballot_box(debate, judge_own=config is None or config.judge_own)
+    return Votes(debate, tuple(drop_reasons(box)), frozenset(box.due()))
 
 
 def peer_why(votes: Votes, turn: TurnId, config: RewardConfig | None, numbers: Sources) -> PeerWhy:

@@ -16,16 +16,18 @@ from debate import Completion, Debate, Problem, Turn
 from debate.optional import token_counts
 from debate.parsing.wellformed import is_well_formed
 from debate.seeds import derive_seed
+from debate.types import TurnId
 from envs.answers.keys import AnswerKey
 from envs.instructions import ConstraintError, constraints_of, follows
 from learner.evaluation.marking import Graded
 from learner.evaluation.play import Played
 from learner.grading import Table
 from learner.metrics.answers import Answer, consensus, graded_answers, pass_at_k, powers_to
-from learner.metrics.debates import decidable_votes, is_valid
+from learner.metrics.debates import due_pairs_of, is_valid
 from learner.metrics.statistics import Estimate, clustered_mean
 from rewards import RewardConfig, Rewards, score_debate, voted_winner
-from rewards.winner import last_judged_round
+from rewards.judging import decidable_votes
+from rewards.truth import is_right
 
 Values = Mapping[str, Sequence[float]]
 """A figure's values by problem."""
@@ -190,16 +192,16 @@ def followed(problem: Problem, turn: Turn) -> tuple[bool, ...]:
 
 def winner_is_right(debate: Debate, table: Table, rewards: Rewards) -> float:
     """Return 1.0 when the voted winner is right; without any vote an agent of the last round is drawn."""
-    round_, winner = last_judged_round(rewards), voted_winner(rewards, seed=debate.seed)
-    if round_ is None or winner is None:
+    winner = voted_winner(rewards.peer, seed=debate.seed)
+    if winner is None:
         drawn = Random(derive_seed(debate.seed, "no votes")).randrange(len(table))
-        return float(table[drawn][-1] is True)
-    return float(table[winner][round_] is True)
+        winner = TurnId(drawn, len(table[drawn]) - 1)
+    return float(is_right(winner, table) is True)
 
 
 def _judge_figures(sheet: _Sheet, one: Graded) -> None:
     """Votes on pairs of which exactly one side is right, and how many of the due ones there are."""
-    for right in decidable_votes(one.debate, one.correct):
+    for right in decidable_votes(due_pairs_of(one.debate), one.correct):
         problem = one.debate.problem.id
         sheet.put(problem, "judge/coverage", right is not None)
         sheet.put(problem, "judge/strict_accuracy", right is True)

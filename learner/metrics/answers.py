@@ -11,7 +11,7 @@ from statistics import fmean
 from debate.types import Debate
 from envs.answers.keys import AnswerKey, plain_key
 from rewards import Rewards, Truth, voted_winner
-from rewards.winner import last_judged_round
+from rewards.truth import is_right, round_accuracy
 
 Table = Sequence[Sequence[Truth]]
 
@@ -134,12 +134,11 @@ def winner_metrics(
     right: list[float] = []
     lift: list[float] = []
     for debate, table, reward in zip(debates, correct, rewards, strict=True):
-        round_ = last_judged_round(reward)
-        winner = None if round_ is None else voted_winner(reward, seed=debate.seed, round=round_)
-        if table is None or round_ is None or winner is None or table[winner][round_] is None:
-            continue
-        peers = [row[round_] is True for row in table if row[round_] is not None]
-        right.append(float(table[winner][round_] is True))
-        lift.append(right[-1] - fmean(peers))
+        winner = voted_winner(reward.peer, seed=debate.seed)
+        correct_winner = None if winner is None else is_right(winner, table)
+        accuracy = None if winner is None else round_accuracy(table, winner.round)
+        if correct_winner is not None and accuracy is not None:
+            right.append(float(correct_winner))
+            lift.append(right[-1] - accuracy)
     counts = {"winner/n": float(len(right))}
     return counts | {"winner/correct": fmean(right), "winner/lift": fmean(lift)} if right else counts

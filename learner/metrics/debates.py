@@ -8,21 +8,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations
 from math import sqrt
 from statistics import fmean
 
 from debate.parsing.wellformed import is_well_formed
-from debate.types import Debate, FailureReason, Turn, TurnId
+from debate.types import Debate, FailureReason, Turn
 from envs import GradeStatus
 from envs.answers.keys import AnswerKey, plain_key
 from learner.metrics.answers import Table, answer_metrics, winner_metrics
 from learner.tokens import GENERATOR, JUDGE, token_streams
-from rewards import Rewards, Truth, poll_of_debate, valid_votes
-from rewards.types import Stream
-from rewards.votes import verdict
-
-STREAMS = ("peer", "truth", "judge", "format")
+from rewards import STREAMS, Rewards, ballot_box, valid_votes
+from rewards.judging import JudgeCounts, judge_counts
+from rewards.types import known_values
+from rewards.votes import DuePair, due_pairs
 
 
 def debate_metrics(
@@ -78,16 +76,12 @@ def reward_metrics(rewards: Sequence[Rewards]) -> dict[str, float]:
     """Return mean, population standard deviation and n of each stream over the turns that have a value."""
     result: dict[str, float] = {}
     for name in STREAMS:
-        values = [v for reward in rewards for v in _known(getattr(reward, name))]
+        values = [v for reward in rewards for v in known_values(getattr(reward, name))]
         result |= mean_of(f"reward/{name}/mean", values) | {f"reward/{name}/n": float(len(values))}
         if values:
             mean = fmean(values)
             result[f"reward/{name}/std"] = sqrt(fmean((v - mean) ** 2 for v in values))
     return result
-
-
-def _known(stream: Stream) -> Iterator[float]:
-    return (value for row in stream for value in row if value is not None)
 
 
 def counter_metrics(debates: Sequence[Debate], rewards: Sequence[Rewards]) -> dict[str, float]:
@@ -116,40 +110,23 @@ def judge_metrics(debates: Sequence[Debate], correct: Sequence[Table | None]) ->
     have compared. accuracy = right / votes, strict_accuracy = right / due, coverage = votes / due; a tie
     is not right.
     """
-    right = votes = due = 0
+    counts = JudgeCounts()
     for debate, table in zip(debates, correct, strict=True):
         if table is not None:
-            found = decidable_votes(debate, table)
-            due += len(found)
-            votes += sum(one is not None for one in found)
-            right += sum(one is True for one in found)
-    result = {"judge/decidable": float(votes), "judge/decidable_due": float(due)}
-    if votes:
-        result["judge/accuracy"] = right / votes
-    if due:
-        result |= {"judge/strict_accuracy": right / due, "judge/coverage": votes / due}
-    return result
+            counts = counts.plus(judge_counts(due_pairs_of(debate), table))
+    result = {"judge/decidable": float(counts.votes), "judge/decidable_due": float(counts.due)}
+    shares = {
+        "judge/accuracy": counts.accuracy,
+        "judge/strict_accuracy": counts.strict_accuracy,
+        "judge/coverage": counts.coverage,
+    }
+    return result | {name: share for name, share in shares.items() if share is not None}
 
 
-def decidable_votes(debate: Debate, table: Table) -> list[bool | None]:
-    """Return whether the vote on each decidable pair that a judge could compare is right; None: no vote."""
-    poll = poll_of_debate(debate, judge_own=debate.protocol.judge_own)
-    voted = {(vote.judge, *sorted((vote.left, vote.right))): verdict(vote) for vote in valid_votes(poll)[0]}
-    found: list[bool | None] = []
-    for judge, shown in poll.comparable.items():
-        for first, second in combinations(sorted(shown), 2):
-            if right := _better(table, first, second):
-                vote = voted.get((judge, first, second))
-                found.append(None if vote is None else vote == right)
-    return found
-
-
-def _better(table: Table, first: TurnId, second: TurnId) -> int:
-    """Return +1 where only the first is right, -1 where only the second is, 0 where that cannot be said."""
-    grades: tuple[Truth, Truth] = (table[first.agent][first.round], table[second.agent][second.round])
-    if None in grades:
-        return 0
-    return (grades[0] is True) - (grades[1] is True)
+def due_pairs_of(debate: Debate) -> list[DuePair]:
+    """Return the pairs that the judges of a debate could compare, with the votes that count."""
+    box = ballot_box(debate)
+    return due_pairs(box, valid_votes(box))
 
 
 def format_metrics(debates: Sequence[Debate], rewards: Sequence[Rewards]) -> dict[str, float]:
@@ -168,8 +145,8 @@ def format_metrics(debates: Sequence[Debate], rewards: Sequence[Rewards]) -> dic
 
 def is_valid(turn: Turn, rewards: Rewards) -> bool:
     """Return whether every due section was read, nothing else was wrong, and due comparisons gave a vote."""
-    fine = rewards.format[turn.id.agent][turn.id.round]
-    return (turn.ballot or turn.parsed.solution is not None) and not turn.parsed.failures and not fine
+    penalty = rewards.format[turn.id.agent][turn.id.round]
+    return (turn.ballot or turn.parsed.solution is not None) and not turn.parsed.failures and not penalty
 
 
 def length_metrics(debates: Sequence[Debate]) -> dict[str, float]:

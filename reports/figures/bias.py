@@ -54,9 +54,8 @@ def _less_half(chosen: NDArray[np.bool_], clusters: Codes) -> Estimate | None:
 def _self_preference(study: Study, clusters: Codes) -> Figure:
     """Own work that is wrong against the others' wrong work, by judges who were wrong in both cases."""
     table = study.pairs
-    first, second, own = table["first"], table["second"], table["own"]
-    wrong = np.where(first == 0, 1, -1)
-    used = (table["outcome"] != NO_VOTE) & (first >= 0) & (second >= 0) & (first != second)
+    wrong, own = -table["better"], table["own"]
+    used = (table["outcome"] != NO_VOTE) & (wrong != 0)
     used &= ((own != 0) & (own == wrong)) | ((own == 0) & (table["self"] == 0))
     chosen, mine = (table["outcome"] == wrong)[used], (own != 0)[used]
     found = robust.difference(chosen, mine, clusters[used])

@@ -1,6 +1,6 @@
 """How often a judge prefers the right solution, over all and by group, with coverage and strict accuracy.
 
-Pairs are decidable when exactly one side is right and both were graded.
+Pairs are decidable as rewards.judging says: ``better`` is not 0.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ Group = tuple[str, str, "NDArray[np.bool_]", str | None]
 def accuracy_figures(study: Study) -> Iterator[Figure]:
     """Yield accuracy, strict accuracy, coverage and ties, then the first three by group."""
     table = study.pairs
-    first, second, outcome = table["first"], table["second"], table["outcome"]
-    decidable = (first >= 0) & (second >= 0) & (first != second)
-    right = (outcome == np.where(first == 1, 1, -1))[decidable]
+    better, outcome = table["better"], table["outcome"]
+    decidable = better != 0
+    right = (outcome == better)[decidable]
     voted = (outcome != NO_VOTE)[decidable]
     clusters = study.clusters(table)[decidable]
     every = np.ones(len(right), dtype=bool)
@@ -70,7 +70,7 @@ def _groups(study: Study, decidable: NDArray[np.bool_]) -> Iterator[Group]:
     yield from _labelled("persona", names.personas.texts, table["persona"][decidable], None)
     yield from _numbered("round", table["round"][decidable])
     yield from _numbered("seat", table["seat"][decidable])
-    yield from _lengths(table["length"][decidable], table["first"][decidable])
+    yield from _lengths((table["length"] * table["better"])[decidable])
     yield from _steps(study.of_debate("step", table)[decidable])
     levels = study.of_debate("level", table)[decidable]
     yield from _labelled("level", names.levels.texts, levels, "level")
@@ -104,11 +104,12 @@ def _numbered(kind: str, numbers: NDArray[np.signedinteger]) -> Iterator[Group]:
         yield kind, str(number), numbers == number, None
 
 
-def _lengths(ratio: NDArray[np.floating], first: NDArray[np.signedinteger]) -> Iterator[Group]:
-    bins = np.digitize(np.where(first == 1, ratio, -ratio), LENGTH_EDGES)
-    for place, label in enumerate(LENGTHS):
-        if (bins == place).any():
-            yield "length", label, bins == place, None
+def _lengths(ratio: NDArray[np.floating]) -> Iterator[Group]:
+    """``ratio``: ln of the right solution's length over the wrong one's."""
+    bins = np.digitize(ratio, LENGTH_EDGES)
+    for index, label in enumerate(LENGTHS):
+        if (bins == index).any():
+            yield "length", label, bins == index, None
 
 
 def _steps(steps: NDArray[np.signedinteger]) -> Iterator[Group]:

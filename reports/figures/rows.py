@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from itertools import combinations, pairwise, permutations
+from itertools import combinations, permutations
 from math import log, nan
 from statistics import fmean
 
+from debate.types import TurnId
 from learner.metrics.answers import Answer, consensus
 from reports.figures.columns import Columns
 from reports.figures.ranking import auc, kendall_tau_b
 from reports.figures.tournaments import circular_triads, kendall_zeta, slater_distance
-from reports.figures.view import RIGHT, Due, View
-from transcripts.index.graph import Turn, has_condorcet, has_cycle
+from reports.figures.view import RIGHT, View
+from rewards.graph import condorcet_winner, cycles, last_voted_round
+from rewards.judging import better_side
+from rewards.truth import FLIPS, flips
+from rewards.votes import FOR_LEFT, DuePair
 
 NO_VOTE = 2
 """The outcome of a pair that was due and got no valid vote."""
@@ -22,18 +26,21 @@ SLATER_MOST = 8
 
 
 def pair_table() -> Columns:
-    """Return the table of due pairs; ``own``: +1 the first is the judge's own, -1 the second."""
+    """Return the table of due pairs.
+
+    ``better``: as rewards.judging.better_side; ``own``: +1 the first is the judge's own, -1 the second.
+    """
     return Columns(
         {"debate": "i", "round": "b", "seat": "b", "persona": "h", "first": "b", "second": "b"}
-        | {"own": "b", "outcome": "b", "length": "f", "self": "b"}
+        | {"better": "b", "own": "b", "outcome": "b", "length": "f", "self": "b"}
     )
 
 
 def add_pairs(table: Columns, view: View) -> None:
     """A row for each due pair; ``length`` is ln(first / second), ``self`` the grade of the judge's answer."""
     for pair in view.due:
-        seat, round_ = pair.judge
-        alone = view.grade((seat, min(round_, view.rounds) - 1))
+        seat, round_ = pair.judge.agent, pair.judge.round
+        alone = view.grade(TurnId(seat, min(round_, view.rounds) - 1))
         table.add(
             view.debate,
             round_,
@@ -41,8 +48,9 @@ def add_pairs(table: Columns, view: View) -> None:
             view.personas[seat],
             view.grade(pair.first),
             view.grade(pair.second),
-            (pair.first[0] == seat) - (pair.second[0] == seat),
-            NO_VOTE if pair.outcome is None else pair.outcome,
+            better_side(pair.first, pair.second, view.record["correct"]),
+            (pair.first.agent == seat) - (pair.second.agent == seat),
+            NO_VOTE if pair.verdict is None else pair.verdict,
             log(view.size(pair.first) / view.size(pair.second)),
             alone,
         )
@@ -55,15 +63,14 @@ def swap_table() -> Columns:
 
 def add_swaps(table: Columns, view: View) -> None:
     """A row for each two decided votes on one pair that was shown to one in each order."""
-    seen: dict[frozenset[Turn], list[Due]] = defaultdict(list)
+    seen: dict[frozenset[TurnId], list[DuePair]] = defaultdict(list)
     for pair in view.due:
-        if pair.outcome:
+        if pair.verdict:
             seen[frozenset((pair.first, pair.second))].append(pair)
     for votes in seen.values():
         for one, other in combinations(votes, 2):
             if one.first != other.first:
-                kind = one.outcome if one.outcome == other.outcome else 0
-                table.add(view.debate, kind or 0)
+                table.add(view.debate, (one.verdict if one.verdict == other.verdict else 0) or 0)
 
 
 def winner_table() -> Columns:
@@ -74,16 +81,17 @@ def winner_table() -> Columns:
 
 def add_winner(table: Columns, view: View) -> None:
     """A row where the winner was graded; nan where scores cannot be compared with truth."""
-    round_, winner = view.judged_round, view.winner
-    if round_ is None or winner is None or view.grade((winner, round_)) < 0:
+    winner = view.winner
+    if winner is None or view.grade(winner) < 0:
         return
-    grades = [view.grade((agent, round_)) for agent in range(view.agents)]
-    score = view.peer[winner][round_]
+    round_ = winner.round
+    grades = [view.grade(TurnId(agent, round_)) for agent in range(view.agents)]
+    score = view.peer[winner.agent][round_]
     scored = [(view.peer[a][round_], grades[a]) for a in range(view.agents) if grades[a] >= 0]
     known = [(value, grade) for value, grade in scored if value is not None]
     table.add(
         view.debate,
-        grades[winner],
+        grades[winner.agent],
         sum(grade >= 0 for grade in grades),
         sum(grade == 1 for grade in grades),
         _majority(view, round_),
@@ -95,23 +103,20 @@ def add_winner(table: Columns, view: View) -> None:
 
 def _majority(view: View, round_: int) -> float:
     """Return the chance that the commonest answer of a round is right, ties drawn."""
-    keys = [view.answer((agent, round_)) for agent in range(view.agents)]
+    keys = [view.answer(TurnId(agent, round_)) for agent in range(view.agents)]
     return consensus([Answer(key, key == RIGHT) for key in keys])
 
 
 def flip_table() -> Columns:
     """Return the table of debates by how often an agent went from right or wrong to right or wrong."""
-    return Columns({"debate": "i", "cc": "h", "cw": "h", "wc": "h", "ww": "h"})
+    return Columns({"debate": "i", **dict.fromkeys(FLIPS, "h")})
 
 
 def add_flips(table: Columns, view: View) -> None:
     """A row for a debate in which some agent was graded in two rounds in a row."""
-    seen: Counter[tuple[int, int]] = Counter()
-    for agent in range(view.agents):
-        seen.update(pairwise(view.grade((agent, round_)) for round_ in range(view.rounds)))
-    counts = [seen[before, after] for before in (1, 0) for after in (1, 0)]
-    if any(counts):
-        table.add(view.debate, *counts)
+    counts = flips(view.record["correct"])
+    if any(counts.values()):
+        table.add(view.debate, *counts.values())
 
 
 def adoption_table() -> Columns:
@@ -121,12 +126,12 @@ def adoption_table() -> Columns:
 
 def add_adoptions(table: Columns, view: View) -> None:
     """A row for each answer taken over from some, and not all, of the others that the prompt showed."""
-    for turn, shown in view.shown.items():
-        agent, round_ = turn
-        others = [view.answer(other) for other in shown if other[0] != agent]
+    for turn, shown in view.box.comparable.items():
+        agent, round_ = turn.agent, turn.round
+        others = [view.answer(other) for other in shown if other.agent != agent]
         if not 0 < round_ < view.rounds or len(others) < 2:
             continue
-        now, before = view.answer(turn), view.answer((agent, round_ - 1))
+        now, before = view.answer(turn), view.answer(TurnId(agent, round_ - 1))
         share = fmean(other == now for other in others)
         if now is not None and now != before and 0 < share < 1:
             table.add(view.debate, (others[0] == now) - share)
@@ -139,9 +144,10 @@ def graph_table() -> Columns:
 
 def add_graph(table: Columns, view: View) -> None:
     """A row for a debate with a vote that counts."""
-    if view.votes:
-        last = max(vote.first[1] for vote in view.votes)
-        table.add(view.debate, has_cycle(view.edges), has_condorcet(view.edges, last, view.agents))
+    last = last_voted_round(view.votes)
+    if last is not None:
+        best = condorcet_winner(view.edges, last, view.agents)
+        table.add(view.debate, bool(cycles(view.edges)), best is not None)
 
 
 def round_table() -> Columns:
@@ -153,8 +159,8 @@ def add_rounds(table: Columns, view: View) -> None:
     """A row for each round with a strict majority on some pair of its solutions; nan where undefined."""
     rounds: dict[int, set[tuple[int, int]]] = defaultdict(set)
     for winner, loser in view.edges:
-        if winner[1] == loser[1]:
-            rounds[winner[1]].add((winner[0], loser[0]))
+        if winner.round == loser.round:
+            rounds[winner.round].add((winner.agent, loser.agent))
     for edges in rounds.values():
         circular, decided = circular_triads(edges)
         small = view.agents <= SLATER_MOST
@@ -178,16 +184,16 @@ def _favours(view: View) -> dict[tuple[int, int], float]:
     """Return the mean of a judge's votes (+1, 0, -1) for an agent, on pairs equal in truth."""
     found: dict[tuple[int, int], list[int]] = defaultdict(list)
     for vote in view.votes:
-        agents = (vote.first[0], vote.second[0])
-        if vote.judge[0] not in agents and view.grade(vote.first) == view.grade(vote.second):
-            found[vote.judge[0], agents[0]].append(vote.verdict)
-            found[vote.judge[0], agents[1]].append(-vote.verdict)
+        judge, left, right = vote.judge.agent, vote.left.agent, vote.right.agent
+        if judge not in (left, right) and view.grade(vote.left) == view.grade(vote.right):
+            found[judge, left].append(FOR_LEFT[vote.outcome])
+            found[judge, right].append(-FOR_LEFT[vote.outcome])
     return {key: fmean(found[key]) for key in permutations(range(view.agents), 2) if key in found}
 
 
 def _entropy(view: View) -> float:
     """Return the entropy of the answers of the last round over ln N; nan with fewer than two answers."""
-    keys: Sequence[str | None] = [view.answer((agent, view.rounds - 1)) for agent in range(view.agents)]
+    keys: Sequence[str | None] = [view.answer(TurnId(agent, view.rounds - 1)) for agent in range(view.agents)]
     given = [key for key in keys if key is not None]
     if len(given) < 2:
         return nan

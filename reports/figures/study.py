@@ -69,7 +69,7 @@ class Study:
             record["step"],
             names.levels.code(text(problem["level"]) or ""),
             names.sources.code(text(problem["source"]) or ""),
-            view.judged_round == view.rounds - 1,
+            view.winner is not None and view.winner.round == view.rounds - 1,
         )
         return view
 

@@ -2,39 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import combinations
 from typing import Any
 
-from debate.types import Problem
+from debate.types import Problem, TurnId, Vote
 from envs.answers.keys import plain_key
-from rewards.types import Rewards
-from rewards.winner import last_judged_round, voted_winner
-from transcripts.index.facts import margins, text
-from transcripts.index.graph import Pair, PlainVote, Turn, beats, comparable, valid_votes
+from rewards import valid_votes, voted_winner
+from rewards.graph import Edge, majorities
+from rewards.peer import margins
+from rewards.truth import is_right
+from rewards.votes import BallotBox, DuePair, due_pairs
+from transcripts.index.facts import text
+from transcripts.index.graph import comparable
 
 RIGHT = "\0right"
 """The key of every right answer, however it is written."""
 
 
-@dataclass(frozen=True, slots=True)
-class Due:
-    """A pair that a judge could compare; ``first`` was shown before ``second``.
-
-    ``outcome``: +1 the first won, -1 the second did, 0 a tie, None without a valid vote.
-    """
-
-    judge: Turn
-    first: Turn
-    second: Turn
-    outcome: int | None
-
-
 @dataclass(frozen=True)
 class View:
-    """A debate; turns are (agent, round), ``record`` is the JSON of its line."""
+    """A debate; ``record`` is the JSON of its line."""
 
     record: Mapping[str, Any]
     debate: int
@@ -51,50 +40,47 @@ class View:
         return self.record["debate"]["protocol"]["num_rounds"]
 
     @cached_property
-    def shown(self) -> dict[Turn, list[Turn]]:
-        """The turns that each turn's author could compare, in the order shown."""
+    def box(self) -> BallotBox:
+        """Who could compare what, and the votes as cast."""
         body = self.record["debate"]
-        own = bool(body["protocol"]["judge_own"])
-        turns = body["turns"]
-        return {tuple(t["id"]): [*comparable(t, own, body["protocol"]).items()] for t in turns}
+        own, protocol = bool(body["protocol"]["judge_own"]), body["protocol"]
+        shown = {
+            TurnId(*turn["id"]): tuple(TurnId(*one) for one in comparable(turn, own, protocol).items())
+            for turn in body["turns"]
+        }
+        votes = tuple(
+            Vote(TurnId(*vote["judge"]), TurnId(*vote["left"]), TurnId(*vote["right"]), vote["outcome"])
+            for vote in body["votes"]
+        )
+        return BallotBox(self.agents, self.rounds, own, shown, votes, {})
 
     @cached_property
-    def votes(self) -> list[PlainVote]:
+    def votes(self) -> tuple[Vote, ...]:
         """The votes that count."""
-        body = self.record["debate"]
-        return valid_votes(body["turns"], body["votes"], body["protocol"])
+        return valid_votes(self.box)
 
     @cached_property
-    def due(self) -> list[Due]:
+    def due(self) -> list[DuePair]:
         """Every pair that a judge could compare."""
-        return list(self._due())
-
-    def _due(self) -> Iterator[Due]:
-        cast = {(vote.judge, vote.first, vote.second): vote.verdict for vote in self.votes}
-        for judge, shown in self.shown.items():
-            for first, second in combinations(shown, 2):
-                swap = second < first
-                verdict = cast.get((judge, *((second, first) if swap else (first, second))))
-                yield Due(judge, first, second, verdict if verdict is None or not swap else -verdict)
+        return due_pairs(self.box, self.votes)
 
     @cached_property
-    def edges(self) -> set[Pair]:
+    def edges(self) -> tuple[Edge, ...]:
         """(winner, loser) of each strict majority."""
-        return beats(self.votes)
+        return majorities(self.votes)
 
-    def grade(self, turn: Turn) -> int:
+    def grade(self, turn: TurnId) -> int:
         """Return 1 for a right solution, 0 for a wrong or missing one, -1 for one that was not graded."""
-        correct = self.record["correct"]
-        grade = correct[turn[0]][turn[1]] if correct is not None else None
-        return -1 if grade is None else int(grade is True)
+        right = is_right(turn, self.record["correct"])
+        return -1 if right is None else int(right)
 
     @cached_property
-    def solutions(self) -> dict[Turn, Mapping[str, Any]]:
+    def solutions(self) -> dict[TurnId, Mapping[str, Any]]:
         """The turns that hold a solution."""
         turns = self.record["debate"]["turns"]
-        return {tuple(turn["id"]): turn for turn in turns if not turn.get("ballot", False)}
+        return {TurnId(*turn["id"]): turn for turn in turns if not turn.get("ballot", False)}
 
-    def answer(self, turn: Turn) -> str | None:
+    def answer(self, turn: TurnId) -> str | None:
         """Return a text that is equal for equal answers; None where there is none."""
         solution = self.solutions.get(turn)
         written = text(solution["parsed"]["answer"]) if solution else None
@@ -102,7 +88,7 @@ class View:
             return RIGHT
         return None if written is None else _key(written)
 
-    def size(self, turn: Turn) -> int:
+    def size(self, turn: TurnId) -> int:
         """Return the characters of a solution, at least 1; of the whole reply where none could be read."""
         solution = self.solutions.get(turn)
         if solution is None:
@@ -119,18 +105,9 @@ class View:
         return rewards["peer"] if rewards else margins(self.votes, self.agents, self.rounds)
 
     @cached_property
-    def judged_round(self) -> int | None:
-        """The last round whose solutions were voted on."""
-        return last_judged_round(self._scores)
-
-    @cached_property
-    def winner(self) -> int | None:
+    def winner(self) -> TurnId | None:
         """The voted winner of the last judged round; None without votes."""
-        return voted_winner(self._scores, self.judged_round, seed=self.record["debate"]["seed"])
-
-    @property
-    def _scores(self) -> Rewards:
-        return Rewards(self.peer, (), (), ())  # type: ignore[arg-type]  # lists serve as tuples here
+        return voted_winner(self.peer, seed=self.record["debate"]["seed"])
 
 
 _PLAIN = Problem("", "")

@@ -49,10 +49,10 @@ def rows_of(study: Study, name: str) -> Rows | None:
 
 def _votes(study: Study, name: str) -> Rows | None:
     table = study.pairs
-    first, second, outcome = table["first"], table["second"], table["outcome"]
-    due = (first >= 0) & (second >= 0) & (first != second)
+    better, outcome = table["better"], table["outcome"]
+    due = better != 0
     voted = due & (outcome != NO_VOTE)
-    right = outcome == np.where(first == 1, 1, -1)
+    right = outcome == better
     used, values = {
         "judge/accuracy": (voted, right),
         "judge/strict_accuracy": (due, right),

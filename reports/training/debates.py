@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from math import isfinite
-from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from reports.figures.view import View
 from reports.training.curves import Curves, Numbers, Steps
 from reports.training.reading import STREAMS
 from reports.training.texts import is_empty, is_repeated
+from rewards.truth import is_right, round_accuracy
 from transcripts import DebateRow, RunStore, TranscriptError
 from transcripts.index.facts import text
 
@@ -153,24 +153,25 @@ def _add_debate(means: _Means, sample: Sample, step: int, raw: dict[str, Any]) -
 
 def _add_votes(means: _Means, view: View, step: int) -> None:
     for pair in view.due:
-        if pair.outcome:
+        if pair.verdict:
             means.add("sample/first/votes", step, 1.0)
-            means.add("sample/first/wins", step, float(pair.outcome > 0))
-            for seat, won in ((pair.first[0], pair.outcome > 0), (pair.second[0], pair.outcome < 0)):
+            means.add("sample/first/wins", step, float(pair.verdict > 0))
+            for seat, won in ((pair.first.agent, pair.verdict > 0), (pair.second.agent, pair.verdict < 0)):
                 means.add(f"sample/seat_{seat}/votes", step, 1.0)
                 means.add(f"sample/seat_{seat}/wins", step, float(won))
 
 
 def _add_winner(means: _Means, view: View, step: int) -> None:
-    if view.winner is None or view.judged_round is None:
+    winner, correct = view.winner, view.record["correct"]
+    right = None if winner is None else is_right(winner, correct)
+    if winner is None or right is None:
         return
-    grade, praise = view.grade((view.winner, view.judged_round)), view.peer[view.winner][view.judged_round]
-    grades = [view.grade((agent, view.judged_round)) for agent in range(view.agents)]
-    if grade >= 0:  # the index does not know of which round the winner is
-        means.add("winner/lift", step, grade - fmean(one for one in grades if one >= 0))
-    if grade >= 0 and praise is not None:
+    accuracy, praise = round_accuracy(correct, winner.round), view.peer[winner.agent][winner.round]
+    if accuracy is not None:  # the index does not know of which round the winner is
+        means.add("winner/lift", step, right - accuracy)
+    if praise is not None:
         means.add("sample/winner_peer", step, (1.0 + praise) / 2)
-        means.add("sample/winner_right", step, float(grade))
+        means.add("sample/winner_right", step, float(right))
 
 
 def _add_texts(means: _Means, sample: Sample, view: View, step: int) -> None:

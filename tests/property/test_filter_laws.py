@@ -26,8 +26,7 @@ from debate.types import (
     TurnId,
     Vote,
 )
-from rewards import RewardConfig, Rewards, poll_of_debate, score_debate, valid_votes, voted_winner
-from rewards.winner import last_judged_round
+from rewards import RewardConfig, Rewards, ballot_box, score_debate, valid_votes, voted_winner
 from transcripts import FilterError, Record, RewardNumbers, RunStore, compile_filter, write_step
 from transcripts.filters.fields import FIELDS
 from transcripts.filters.parse import parse
@@ -83,7 +82,7 @@ def facts(place: str, one: Record) -> dict[str, object]:
     """Return the value of each field, computed from the record by the reward rules and networkx."""
     debate, correct = one.debate, one.correct
     rounds = debate.protocol.num_rounds
-    votes, _ = valid_votes(poll_of_debate(debate, judge_own=debate.protocol.judge_own))
+    votes = valid_votes(ballot_box(debate))
     found = one.rewards or score_debate(debate, None, RewardConfig(judge_own=debate.protocol.judge_own))
     rewards = Rewards(found.peer, found.truth, found.judge, found.format)
     cells = [cell for row in correct or () for cell in row]
@@ -161,10 +160,10 @@ def judged(votes, correct) -> float | None:
 
 
 def winner(rewards: Rewards, one: Record) -> str:
-    round_, agent = last_judged_round(rewards), voted_winner(rewards, seed=one.debate.seed)
-    if round_ is None or agent is None:
+    best = voted_winner(rewards.peer, seed=one.debate.seed)
+    if best is None:
         return "none"
-    grade = one.correct[agent][round_] if one.correct else None
+    grade = one.correct[best.agent][best.round] if one.correct else None
     return "ungraded" if grade is None else "right" if grade is True else "wrong"
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast, get_type_hints
 
-from rewards.types import Rewards
-from rewards.winner import last_judged_round, voted_winner
+from rewards import voted_winner
+from rewards.truth import flips, is_right, right_share, round_accuracy
 from transcripts.index.graph import PlainVote, beats, has_condorcet, has_cycle, valid_votes
 
 MOST = 64
@@ -100,9 +99,9 @@ def facts_of(record: Mapping[str, Any]) -> Found:
         rounds=rounds,
         winner=winner[0],
         winner_agent=winner[1],
-        correct=_right_share(cell for row in correct or () for cell in row),
-        correct_first=_right_share(row[0] for row in correct or () if row),
-        correct_last=_right_share(row[-1] for row in correct or () if row),
+        correct=right_share(cell for row in correct or () for cell in row),
+        correct_first=round_accuracy(correct, 0),
+        correct_last=round_accuracy(correct, -1),
         missing=_missing(solved, correct),
         ungraded=_ungraded(solved, correct),
         agreement=_agreement(final),
@@ -114,7 +113,7 @@ def facts_of(record: Mapping[str, Any]) -> Found:
         malformed=sum(len(turn["parsed"]["failures"]) for turn in turns),
         truncated=sum(turn["completion"]["stop_reason"] == "length" for turn in turns),
         tokens=sum(_count(one["completion"]) for one in (*turns, *debate.get("summaries", ()))),
-        **_flips(correct),
+        **flips(correct),
         peer=_mean(rewards, "peer"),
         truth=_mean(rewards, "truth"),
         judging=_mean(rewards, "judge"),
@@ -177,13 +176,11 @@ def _problem(problem: Mapping[str, Any]) -> ProblemFacts:
 
 def _winner(peer: Sequence[Sequence[float | None]], correct: Any, seed: int) -> tuple[int, int | None]:
     """Return what the voted winner is (a place in WINNERS) and who."""
-    rewards = Rewards(peer, (), (), ())  # type: ignore[arg-type]  # lists serve as tuples here
-    round_ = last_judged_round(rewards)
-    agent = voted_winner(rewards, round_, seed=seed)
-    if round_ is None or agent is None:
+    winner = voted_winner(peer, seed=seed)
+    if winner is None:
         return 0, None
-    grade = correct[agent][round_] if correct is not None else None
-    return WINNERS.index("ungraded" if grade is None else "right" if grade is True else "wrong"), agent
+    right = is_right(winner, correct)
+    return WINNERS.index("ungraded" if right is None else "right" if right else "wrong"), winner.agent
 
 
 def margins(votes: Sequence[PlainVote], agents: int, rounds: int) -> list[list[float | None]]:
@@ -196,11 +193,6 @@ def margins(votes: Sequence[PlainVote], agents: int, rounds: int) -> list[list[f
         received.update((vote.first, vote.second))
     table = range(rounds)
     return [[net[a, r] / received[a, r] if received[a, r] else None for r in table] for a in range(agents)]
-
-
-def _right_share(grades: Iterable[Any]) -> float | None:
-    graded = [grade is True for grade in grades if grade is not None]
-    return sum(graded) / len(graded) if graded else None
 
 
 def _missing(solved: Sequence[Mapping[str, Any]], correct: Any) -> int:
@@ -236,16 +228,6 @@ def _judge_share(votes: Sequence[PlainVote], correct: Any) -> float | None:
         if better and None not in grades:
             right.append(vote.verdict == better)
     return sum(right) / len(right) if right else None
-
-
-def _flips(correct: Any) -> dict[str, int]:
-    """Return how often an agent went from right or wrong (missing too) to right or wrong in a round."""
-    seen = {"cc": 0, "cw": 0, "wc": 0, "ww": 0}
-    for row in correct or ():
-        for before, after in pairwise(row):
-            if before is not None and after is not None:
-                seen[("c" if before is True else "w") + ("c" if after is True else "w")] += 1
-    return seen
 
 
 def _mean(rewards: Mapping[str, Any] | None, stream: str) -> float | None:

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from debate.types import TurnId, Vote
 from inspector.views import vote_graphs
-from rewards import poll_of_debate, valid_votes
+from rewards import ballot_box
+from rewards.votes import split_votes
 from transcripts.index.facts import facts_of
 from transcripts.index.graph import beats, has_condorcet, has_cycle
 from transcripts.index.graph import valid_votes as plain_votes
@@ -103,7 +104,7 @@ def test_what_counts_is_what_the_reward_rules_say(own, votes):
     record = replace(BASE, debate=replace(BASE.debate, votes=tuple(votes), protocol=protocol))
     graphs = vote_graphs(record)
     arrows = [arrow for graph in graphs for arrow in graph.arrows]
-    valid, dropped = valid_votes(poll_of_debate(record.debate, judge_own=True))
+    valid, dropped = split_votes(ballot_box(record.debate))
     assert sorted((a.judge, a.left, a.right) for a in arrows if a.counts) == sorted(
         (vote.judge, vote.left, vote.right) for vote in valid
     )

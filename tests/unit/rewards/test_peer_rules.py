@@ -100,8 +100,8 @@ def test_a_rule_of_ones_own_is_named_by_module_and_function(tmp_path, monkeypatc
     [
         ("borda", "unknown peer rule 'borda'; valid: margin, copeland, bradley_terry"),
         ("no_such_module:rule", "cannot be imported: No module named 'no_such_module'"),
-        ("rewards.peer.margin:nothing", "cannot be imported"),
-        ("rewards.peer.margin:_LEFT_GAINS", "is not a function, but dict"),
+        ("rewards.peer:nothing", "cannot be imported"),
+        ("rewards.peer:PEER_RULES", "is not a function, but dict"),
         ("rewards.peer:peer_rule", "does not take what it is called with: .*'alpha'"),
         (":rule", "cannot be imported"),
     ],

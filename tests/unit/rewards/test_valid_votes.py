@@ -7,7 +7,7 @@ import pytest
 from debate import DebateConfig, Problem, run_debates
 from debate.policies.scripted import ScriptedPolicy
 from debate.types import FailureReason, TurnId, Vote
-from rewards import RewardConfig, poll_of_debate, score_debate, score_votes, valid_votes
+from rewards import RewardConfig, ballot_box, score_debate, score_votes, valid_votes
 
 CONFIG = RewardConfig()
 A, B, C = (TurnId(agent, 0) for agent in range(3))
@@ -96,7 +96,7 @@ def test_own_work_needs_protocol_and_scheme(make_debate):
 
 def test_the_first_of_identical_lines_is_kept_with_its_span(make_debate):
     first, second = Vote(TurnId(2, 1), A, B, "tie"), Vote(TurnId(2, 1), B, A, "tie")
-    kept, _ = valid_votes(poll_of_debate(make_debate([first, second]), judge_own=False))
+    kept = valid_votes(ballot_box(make_debate([first, second]), judge_own=False))
     assert kept == (first,)
     assert kept[0] is first
 

@@ -2,17 +2,18 @@
 
 from collections import Counter
 
-from rewards import RewardConfig, Rewards, score_votes, voted_winner
+from debate.types import TurnId
+from rewards import RewardConfig, score_votes, voted_winner
 
 
-def peers(*rows: tuple[float | None, ...]) -> Rewards:
-    return Rewards(rows, (), (), ())
+def peers(*rows: tuple[float | None, ...]) -> tuple[tuple[float | None, ...], ...]:
+    return rows
 
 
 def test_the_best_of_the_last_judged_round_wins():
-    rewards = peers((1.0, -1.0, None), (-1.0, 1.0, None), (None, None, None))
-    assert voted_winner(rewards, seed=0) == 1
-    assert voted_winner(rewards, seed=0, round=0) == 0
+    peer = peers((1.0, -1.0, None), (-1.0, 1.0, None), (None, None, None))
+    assert voted_winner(peer, seed=0) == TurnId(1, 1)
+    assert voted_winner(peer, seed=0, round=0) == TurnId(0, 0)
 
 
 def test_without_votes_there_is_no_winner():
@@ -21,18 +22,18 @@ def test_without_votes_there_is_no_winner():
 
 
 def test_a_turn_without_votes_does_not_win_over_a_negative_score():
-    assert voted_winner(peers((None,), (-0.5,), (-1.0,)), seed=0) == 1
+    assert voted_winner(peers((None,), (-0.5,), (-1.0,)), seed=0) == TurnId(1, 0)
 
 
 def test_ties_are_drawn_evenly_and_repeatably():
-    rewards = peers((0.5,), (-1.0,), (0.5,), (0.5,))
-    drawn = Counter(voted_winner(rewards, seed=seed) for seed in range(3000))
-    assert set(drawn) == {0, 2, 3}
+    peer = peers((0.5,), (-1.0,), (0.5,), (0.5,))
+    drawn = Counter(voted_winner(peer, seed=seed) for seed in range(3000))
+    assert set(drawn) == {TurnId(agent, 0) for agent in (0, 2, 3)}
     assert all(900 < count < 1100 for count in drawn.values())
-    assert voted_winner(rewards, seed=5) == voted_winner(rewards, seed=5)
+    assert voted_winner(peer, seed=5) == voted_winner(peer, seed=5)
 
 
 def test_fitted_scores_that_differ_in_the_last_digits_are_tied():
     votes = [(2, 1, 0, 1, "left"), (1, 1, 2, 0, "left"), (0, 1, 1, 2, "left")]  # a cycle
     rewards = score_votes(3, 1, votes, None, RewardConfig(peer="bradley_terry"))
-    assert {voted_winner(rewards, seed=seed) for seed in range(50)} == {0, 1, 2}
+    assert {voted_winner(rewards.peer, seed=seed) for seed in range(50)} == {TurnId(a, 0) for a in range(3)}

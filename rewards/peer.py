@@ -1,0 +1,162 @@
+"""Votes received become scores, and the best score wins the debate.
+
+A peer rule is a function ``rule(votes, *, alpha)`` returning ``{turn: score}``; ``alpha`` is the strength of
+the regularisation, for those that have one. Your own is named in the configuration as "module:function".
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from functools import lru_cache, reduce
+from importlib import import_module
+from typing import Protocol, cast
+
+from debate.seeds import derive_seed
+from debate.settings import require_call
+from debate.types import TurnId, Vote
+from rewards.graph import Results, components, results_by_opponent, vote_graph, win_matrix
+from rewards.types import Stream, stream_of
+from rewards.votes import Pair, pair_of, sign
+
+_SAME = 1e-6  # Bradley-Terry scores are fitted to about 1e-8: closer ones are equal
+
+
+class PeerRule(Protocol):
+    """Scores turns by the votes they received; a turn without votes is not in the answer."""
+
+    def __call__(self, votes: Sequence[Vote], *, alpha: float) -> Mapping[TurnId, float]:
+        """Return the scores; ``votes`` hold at most one vote for each judge turn and unordered pair."""
+        ...
+
+
+def margin(votes: Sequence[Vote], *, alpha: float = 0.0) -> dict[TurnId, float]:
+    """Return (W - L) / (W + L + T) in [-1, 1] for each turn that received votes; ``alpha`` is not used.
+
+    The soft vote ratio of debate RL, and the default.
+
+    >>> a, b, c = (TurnId(agent, 0) for agent in range(3))
+    >>> judge = TurnId(3, 1)
+    >>> scores = margin([Vote(judge, a, b, "left"), Vote(judge, b, c, "tie")])
+    >>> scores[a], scores[b], scores[c]
+    (1.0, -0.5, 0.0)
+    """
+    totals = {turn: reduce(Results.plus, row.values()) for turn, row in results_by_opponent(votes).items()}
+    return {turn: total.net / sum(total) for turn, total in totals.items()}
+
+
+def copeland(votes: Sequence[Vote], *, alpha: float = 0.0) -> dict[TurnId, float]:
+    """Return the mean sign of the pairwise margins, in [-1, 1], over the opponents a turn was compared with.
+
+    One pair counts once however many judged it; one whose votes balance, or are all ties, gives both sides 0
+    [Copeland 1951]. ``alpha`` is not used.
+
+    >>> a, b, c = (TurnId(agent, 0) for agent in range(3))
+    >>> scores = copeland([Vote(TurnId(3, 1), a, b, "left"), Vote(TurnId(4, 1), a, c, "tie")])
+    >>> scores[a], scores[b], scores[c]
+    (0.5, -1.0, 0.0)
+    """
+    table = results_by_opponent(votes)
+    return {turn: sum(sign(cell.net) for cell in row.values()) / len(row) for turn, row in table.items()}
+
+
+def bradley_terry(votes: Sequence[Vote], *, alpha: float = 0.1) -> dict[TurnId, float]:
+    """Return log-strengths, centred to mean 0 within each connected part of the vote graph; ``alpha`` > 0.
+
+    P(a beats b) = e^a / (e^a + e^b) [Bradley and Terry 1952], a tie being half a win each way. Fitted by
+    iterative Luce spectral ranking [Maystre and Grossglauser 2015, choix] with regularisation ``alpha``,
+    because the plain maximum does not exist on a transitive graph: who wins every vote would be infinite.
+    It fails quietly where the graph is thin: two or three votes give large strengths with no sign of doubt.
+    Votes compare turns of one round, so a part never spans rounds; strengths of different parts cannot be
+    compared, which is why each has its own centre.
+
+    >>> a, b = TurnId(0, 0), TurnId(1, 0)
+    >>> bradley_terry([Vote(TurnId(2, 1), a, b, "tie")])[a]
+    0.0
+    """
+    scores: dict[TurnId, float] = {}
+    for part in _parts(frozenset(map(pair_of, votes))):
+        fitted = _strengths(win_matrix(part, votes), alpha)
+        scores.update(zip(part, fitted, strict=True))
+    return scores
+
+
+@lru_cache(maxsize=4096)
+def _parts(pairs: frozenset[Pair]) -> tuple[tuple[TurnId, ...], ...]:
+    """Return the connected parts of the graph with these pairs; cached, as they soon repeat."""
+    graph = vote_graph([Vote(first, first, second, "tie") for first, second in pairs])
+    return tuple(map(tuple, components(graph)))
+
+
+@lru_cache(maxsize=65_536)
+def _strengths(wins: tuple[tuple[float, ...], ...], alpha: float) -> tuple[float, ...]:
+    """Return the centred fit of one table; cached, for the same few patterns come back all the time."""
+    import choix  # brings scipy: half a second that the other rules do without
+    import numpy as np
+
+    # The matrix form of ilsr_pairwise: the same chain, and it takes half a win.
+    fitted = choix.ilsr_pairwise_dense(np.array(wins), alpha=alpha, max_iter=10_000)
+    return tuple(float(strength) for strength in fitted - fitted.mean())
+
+
+PEER_RULES: dict[str, PeerRule] = {"margin": margin, "copeland": copeland, "bradley_terry": bradley_terry}
+
+
+def peer_rule(name: str) -> PeerRule:
+    """Return the rule of that name, or the function that a "module:function" path names.
+
+    >>> peer_rule("margin") is margin
+    True
+    """
+    if name in PEER_RULES:
+        return PEER_RULES[name]
+    module, colon, attribute = name.partition(":")
+    if not colon:
+        raise ValueError(f'unknown peer rule {name!r}; valid: {", ".join(PEER_RULES)}, or "module:function"')
+    return _own_rule(module, attribute)
+
+
+def _own_rule(module: str, attribute: str) -> PeerRule:
+    path = f"peer rule '{module}:{attribute}'"
+    try:
+        rule: object = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(f"{path} cannot be imported: {error}") from error
+    if not callable(rule):
+        raise ValueError(f"{path} is not a function, but {type(rule).__name__}")
+    require_call(rule, path, (), alpha=0.0)
+    return cast(PeerRule, rule)
+
+
+def margins(votes: Sequence[Vote], num_agents: int, num_rounds: int) -> Stream:
+    """Return the margins (N, R), which stand for the peer stream where a debate was not scored."""
+    return stream_of(margin(votes), num_agents, num_rounds)
+
+
+def last_judged_round(peer: Sequence[Sequence[float | None]]) -> int | None:
+    """Return the last round in which any turn has a peer score, (N, R); None when no vote counted.
+
+    >>> last_judged_round(((0.5, None), (-0.5, None)))
+    0
+    """
+    rounds = range(len(peer[0]) if peer else 0)
+    return max((r for r in rounds if any(scores[r] is not None for scores in peer)), default=None)
+
+
+def voted_winner(
+    peer: Sequence[Sequence[float | None]], round: int | None = None, *, seed: int
+) -> TurnId | None:
+    """Return the turn with the best peer score (N, R) of a round (None: the last judged); None without votes.
+
+    Ties are broken by a draw from ``seed``, so that no seat is favoured.
+
+    >>> voted_winner(((0.5, -1.0), (None, 0.25), (-0.5, 0.75)), seed=1)
+    TurnId(agent=2, round=1)
+    """
+    round = last_judged_round(peer) if round is None else round
+    if round is None:
+        return None
+    known = {agent: row[round] for agent, row in enumerate(peer) if row[round] is not None}
+    scores = cast("dict[int, float]", known)
+    best = [agent for agent, score in scores.items() if score >= max(scores.values()) - _SAME]
+    return TurnId(random.Random(derive_seed(seed, "winner", round)).choice(best), round) if best else None
