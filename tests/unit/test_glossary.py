@@ -190,7 +190,7 @@ def test_labels_of_figures_have_the_words_of_their_names():
 OLD = (
     r"\bcorrect/(n|round|all)|winner/correct|correct[._](first|last)\b|winner_right|\bjudging:|"
     r"truth/\{?correct|answers/missing|format/(failed|fined)|votes/(tie|own)\b|judge/decidable(_due)?`|"
-    r"direct/sample\b|debate/(round_|winner(?![_/]))|\bjudge:[<>=0-9]|\bcorrect:[<>=0-9]|"
+    r"direct/sample\b|debate/(round_|winner(?![_/]))|(?<!\.)\bjudge:[<>=0-9]|\bcorrect:[<>=0-9]|"
     r"count(ed|s)? from 1\b|\bfine[ds]?\b|cut off (at|by) (the|its|their)\b|first[- ]round accuracy"
 )
 """Names and ways to count that were, so that none comes back."""
