@@ -20,7 +20,7 @@ from learner.config import Config
 from learner.engines import make_policy
 from learner.problems import load_run_problems
 from learner.rows import make_rows
-from learner.types import group_debates
+from learner.types import transitions_of
 from learner.update.learner import Learner
 from rewards import RewardConfig, score_debate, score_votes
 
@@ -95,8 +95,8 @@ def rollouts_and_learning() -> list[Figure]:
 
 def _with_advantages(debates: list[Debate]):
     rewards = [score_debate(debate, [[None] * 2] * 3, RewardConfig()) for debate in debates]
-    groups = [group_debates([debate], [reward]) for debate, reward in zip(debates, rewards, strict=True)]
-    return groups, turn_advantages(groups, RewardConfig(), AdvantageConfig(), {})
+    transitions = transitions_of(debates, rewards, range(len(debates)))
+    return transitions, turn_advantages(transitions, RewardConfig(), AdvantageConfig(), {}).turns
 
 
 if __name__ == "__main__":

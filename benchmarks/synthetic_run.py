@@ -18,7 +18,7 @@ from debate.personas import PERSONAS
 from debate.types import Ballot, FailureReason, ParsedTurn, ParseFailure, Span, TurnId
 from learner.advantages import AdvantageConfig, turn_advantages
 from learner.records import advantages_by_debate
-from learner.types import group_debates
+from learner.types import group_indices, transitions_of
 from rewards import RewardConfig, Rewards, score_debate
 from transcripts import Correct, Record, RewardNumbers, write_step
 from transcripts.record import Timing
@@ -105,12 +105,11 @@ def _problem(number: int, prose: Prose, rng: random.Random) -> Problem:
 
 def _paid(records: list[tuple[Record, Rewards]]) -> list[Record]:
     """Return a step's debates with their advantages."""
-    groups = [
-        group_debates([one.debate for one, _ in some], [rewards for _, rewards in some])
-        for some in (records[at : at + PER_PROBLEM] for at in range(0, len(records), PER_PROBLEM))
-    ]
-    found = turn_advantages(groups, REWARDS, AdvantageConfig(), {}, counted=False)
-    parts = advantages_by_debate([one.debate for one, _ in records], found)
+    debates = [one.debate for one, _ in records]
+    groups = group_indices([debate.problem.id for debate in debates], PER_PROBLEM)
+    transitions = transitions_of(debates, [rewards for _, rewards in records], groups)
+    found = turn_advantages(transitions, REWARDS, AdvantageConfig(), {}, counted=False)
+    parts = advantages_by_debate(debates, found.turns)
     return [replace(one, advantages=part) for (one, _), part in zip(records, parts, strict=True)]
 
 

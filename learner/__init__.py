@@ -1,4 +1,4 @@
-"""Trajectory groups -> advantages -> rows -> loss -> new weights.
+"""Transitions -> advantages -> rows -> loss -> new weights.
 
 Importing this package loads no torch; ``learner.losses`` and ``Learner`` do when they are first used.
 """
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from learner.advantages import AdvantageConfig, TurnAdvantage, stream_advantages, turn_advantages
 from learner.rows import make_rows
 from learner.tokens import token_streams
-from learner.types import Row, Trajectory, TrajectoryGroup, Transition, group_debates
+from learner.types import Row, Transition, group_indices, transitions_of
 from learner.update.config import LearnerConfig
 
 if TYPE_CHECKING:
@@ -23,15 +23,14 @@ __all__ = [
     "Learner",
     "LearnerConfig",
     "Row",
-    "Trajectory",
-    "TrajectoryGroup",
     "Transition",
     "TurnAdvantage",
-    "group_debates",
+    "group_indices",
     "losses",
     "make_rows",
     "stream_advantages",
     "token_streams",
+    "transitions_of",
     "turn_advantages",
 ]
 

@@ -2,42 +2,50 @@
 
 DAPO leaves out the problems whose answers are all right or all wrong, and samples until the batch is full.
 Here a problem has several streams, and it is silent when none of them has a signal: when no token of its
-debates has an advantage other than 0, of votes received, of truth, of votes given or of a fine. So a problem
-that everybody solves still counts where the votes on it differ. A silent problem's rows are left out, and
-another problem takes its place, up to ``train.dynamic_sampling`` problems in a step.
+debates has an advantage other than 0, of votes received, of truth, of votes given or of a format penalty.
+So a problem that everybody solves still counts where the votes on it differ. A silent problem's rows are left
+out, and another problem takes its place, up to ``train.dynamic_sampling`` problems in a step.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import TypeVar
 
 from debate import Problem
 from debate.seeds import derive_seed
 from learner.advantages import AdvantageConfig, TurnAdvantage, turn_advantages
-from learner.types import TrajectoryGroup
+from learner.types import Transition
 from rewards import RewardConfig
 
 T = TypeVar("T")
 
 
-def has_signal(
-    group: TrajectoryGroup, rewards: RewardConfig, config: AdvantageConfig, ema: Mapping[str, float]
-) -> bool:
-    """Return whether a problem's debates alone have a signal; the running means stay as they are."""
-    (turns,) = turn_advantages([group], rewards, config, dict(ema)).turns
-    return any_signal(turns)
+def silent_groups(
+    transitions: Sequence[Transition],
+    rewards: RewardConfig,
+    config: AdvantageConfig,
+    ema: Mapping[str, float],
+) -> int:
+    """Return how many groups have no signal of their own; the running means stay as they are."""
+    silent = 0
+    for _, members in groupby(transitions, key=lambda one: one.group):
+        group = list(members)
+        silent += not groups_with_signal(group, turn_advantages(group, rewards, config, dict(ema)).turns)
+    return silent
 
 
-def any_signal(turns: Sequence[Sequence[TurnAdvantage | None]]) -> bool:
-    """Return whether any turn of a group has an advantage other than 0.
-
-    >>> any_signal([[None, TurnAdvantage(0.0, None, None)]]), any_signal([[TurnAdvantage(0.0, -0.5, None)]])
-    (False, True)
-    """
-    parts = (part for trajectory in turns for part in trajectory if part is not None)
-    return any(part.generator or part.judge or part.format for part in parts)
+def groups_with_signal(
+    transitions: Sequence[Transition], advantages: Sequence[TurnAdvantage | None]
+) -> set[int]:
+    """Return the groups in which any turn has an advantage other than 0."""
+    return {
+        transition.group
+        for transition, part in zip(transitions, advantages, strict=True)
+        if part is not None and (part.generator or part.judge or part.format)
+    }
 
 
 def spare_problems(

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from debate import Debate
 from debate.types import TurnId
-from learner.advantages import Advantages, TurnAdvantage
+from learner.advantages import TurnAdvantage
 from learner.grading import Table
+from learner.types import agent_order
 from rewards import Rewards
 from transcripts import Record, RewardNumbers, Timing, TurnAdvantages
 
@@ -17,11 +18,11 @@ def step_records(
     debates: Sequence[Debate],
     correct: Sequence[Table | None],
     rewards: Sequence[Rewards],
-    advantages: Advantages,
+    advantages: Sequence[TurnAdvantage | None],
     timings: Sequence[Timing] | None = None,
 ) -> list[Record]:
-    """Return a step's records; debates of one problem stand together, as they did in the advantages."""
-    of_debates = list(advantages_by_debate(debates, advantages))
+    """Return a step's records; ``advantages``: of the turns in the order of ``transitions_of``."""
+    of_debates = advantages_by_debate(debates, advantages)
     return [
         Record(debate, step, debate.problem.id, table, RewardNumbers.of(reward), parts, timing)
         for debate, table, reward, parts, timing in zip(
@@ -31,19 +32,18 @@ def step_records(
 
 
 def advantages_by_debate(
-    debates: Sequence[Debate], advantages: Advantages
+    debates: Sequence[Debate], advantages: Sequence[TurnAdvantage | None]
 ) -> Iterator[tuple[TurnAdvantages, ...]]:
-    """Yield each debate's advantages in the order of its turns."""
-    trajectories = (trajectory for group in advantages.turns for trajectory in group)
+    """Yield each debate's advantages in the order of its turns, those without signal left out."""
+    rest = iter(advantages)
     for debate in debates:
-        of_agents = [iter(next(trajectories)) for _ in debate.personas]
-        turns = [turn.id for turn in debate.turns]
-        found: list[TurnAdvantages | None] = [None] * len(turns)
-        for place in sorted(range(len(turns)), key=lambda place: turns[place].round):
-            part = next(of_agents[turns[place].agent])
-            found[place] = None if part is None else _of_turn(turns[place], part)
-        yield tuple(part for part in found if part is not None)
+        of_turns = {index: next(rest) for index in agent_order(debate)}
+        yield tuple(
+            _stored(turn.id, part)
+            for index, turn in enumerate(debate.turns)
+            if (part := of_turns[index]) is not None
+        )
 
 
-def _of_turn(turn: TurnId, part: TurnAdvantage) -> TurnAdvantages:
+def _stored(turn: TurnId, part: TurnAdvantage) -> TurnAdvantages:
     return TurnAdvantages(turn, part.generator, part.judge, part.format, part.peer, part.truth)

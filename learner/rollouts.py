@@ -14,9 +14,9 @@ from debate.seeds import derive_seed
 from envs.answers.keys import AnswerKey, key_of
 from learner.controls import controlled
 from learner.curriculum import problems_from
-from learner.dynamic_sampling import has_signal, refills, spare_problems
+from learner.dynamic_sampling import refills, silent_groups, spare_problems
 from learner.grading import Table, grade_debate
-from learner.types import TrajectoryGroup, group_debates
+from learner.types import Transition, group_indices, transitions_of
 from rewards import Rewards, score_debate
 from transcripts import Timing
 
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Rollout:
-    """Debates with their truth and rewards; those of one problem stand together, one group for each problem.
+    """Debates with their truth and rewards; the ``group_size`` debates of one problem stand together.
 
     ``graded`` counts the grader's statuses, ``not_finite`` the rewards that were no number and became None.
     """
 
-    debates: list[Debate] = field(default_factory=list)
-    timings: list[Timing] = field(default_factory=list)
+    group_size: int
+    debates: list[Debate]
+    timings: list[Timing]
     correct: list[Table | None] = field(default_factory=list)
     rewards: list[Rewards] = field(default_factory=list)
-    groups: list[TrajectoryGroup] = field(default_factory=list)
     graded: Counter[str] = field(default_factory=Counter)
     not_finite: int = 0
 
@@ -46,9 +46,13 @@ class Rollout:
         self.timings += other.timings
         self.correct += other.correct
         self.rewards += other.rewards
-        self.groups += other.groups
         self.graded += other.graded
         self.not_finite += other.not_finite
+
+    def transitions(self) -> list[Transition]:
+        """Return all turns with their rewards, a group for each problem."""
+        groups = group_indices([debate.problem.id for debate in self.debates], self.group_size)
+        return transitions_of(self.debates, self.rewards, groups)
 
 
 def roll_out(session: Session, step: int, clock: Clock) -> Rollout:
@@ -61,18 +65,18 @@ def roll_out(session: Session, step: int, clock: Clock) -> Rollout:
 
     def refill(chosen: list[Problem], number: int) -> tuple[Rollout, int]:
         given = play(session, chosen, ("debates", step, "refill", number), clock)
-        return given, silent(session, given.groups)
+        return given, silent(session, given)
 
     spare = spare_problems(session.data.train, problems, size=train.dynamic_sampling, seed=seed, step=step)
-    for given in refills(silent(session, whole.groups), spare, refill):
+    for given in refills(silent(session, whole), spare, refill):
         whole.add(given)
     return whole
 
 
-def silent(session: Session, groups: Sequence[TrajectoryGroup]) -> int:
-    """Return how many of the groups have no signal."""
-    rewards, advantages = session.config.rewards, session.config.advantages
-    return sum(not has_signal(group, rewards, advantages, session.ema) for group in groups)
+def silent(session: Session, rollout: Rollout) -> int:
+    """Return how many problems of a rollout have no signal."""
+    config = session.config
+    return silent_groups(rollout.transitions(), config.rewards, config.advantages, session.ema)
 
 
 def play(session: Session, problems: Sequence[Problem], name: tuple[str | int, ...], clock: Clock) -> Rollout:
@@ -89,16 +93,12 @@ def play(session: Session, problems: Sequence[Problem], name: tuple[str | int, .
     key: AnswerKey = key_of(session.data.environment)
     dealt = derive_seed(config.seed, "control", *name[1:])
     debates = controlled(debates, config.train.control, key=key, seed=dealt)
-    rollout = Rollout(debates, timings)
+    rollout = Rollout(size, debates, timings)
     rollout.correct = [grade_debate(session.data.environment, d, rollout.graded) for d in debates]
     for debate, correct in zip(debates, rollout.correct, strict=True):
         rewards, bad = finite(score_debate(debate, correct, config.rewards))
         rollout.rewards.append(rewards)
         rollout.not_finite += bad
-    rollout.groups = [
-        group_debates(debates[i : i + size], rollout.rewards[i : i + size])
-        for i in range(0, len(debates), size)
-    ]
     clock.lap("reward")
     return rollout
 

@@ -9,45 +9,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from debate.types import Completion
-from learner.advantages import Advantages, TurnAdvantage
+from learner.advantages import TurnAdvantage
 from learner.tokens import GENERATOR, JUDGE, token_streams
-from learner.types import Row, Trajectory, TrajectoryGroup, Transition
+from learner.types import Row, Transition
 
 
-def make_rows(groups: Sequence[TrajectoryGroup], advantages: Advantages) -> list[Row]:
-    """Return one row for each turn that has a signal, in the order of the groups.
+def make_rows(transitions: Sequence[Transition], advantages: Sequence[TurnAdvantage | None]) -> list[Row]:
+    """Return one row for each turn that has a signal, in order; ``advantages``: of each turn.
 
-    Generator tokens get only the generator's advantage and judge tokens only the judge's; a fine is
+    Generator tokens get only the generator's advantage and judge tokens only the judge's; a format penalty is
     added to every sampled token of its turn. What was forced is no action. ValueError where a policy gave
     no tokens to train on.
     """
-    rows: list[Row] = []
-    for group, group_parts in zip(groups, advantages.turns, strict=True):
-        for trajectory, parts in zip(group.trajectories, group_parts, strict=True):
-            for transition, part in zip(trajectory.transitions, parts, strict=True):
-                if part is not None:
-                    rows.append(_row(group.problem_id, trajectory, transition, part))
-    return rows
+    pairs = zip(transitions, advantages, strict=True)
+    return [_row(transition, advantage) for transition, advantage in pairs if advantage is not None]
 
 
-def _row(problem_id: str, trajectory: Trajectory, transition: Transition, part: TurnAdvantage) -> Row:
+def _row(transition: Transition, advantage: TurnAdvantage) -> Row:
     turn = transition.turn
     completion = turn.completion
-    _check(completion, f"problem {problem_id!r}, agent {turn.id.agent}, round {turn.id.round}")
+    _check(completion, f"problem {transition.problem_id!r}, agent {turn.id.agent}, round {turn.id.round}")
     stream = token_streams(turn)
     prompt = len(completion.prompt_tokens)
     return Row(
         input_ids=np.array(completion.prompt_tokens + completion.tokens, np.int64),
         action_mask=_after(prompt, stream > 0),
         sampling_logprobs=_after(prompt, np.array(completion.logprobs, np.float32)),
-        advantages=_after(prompt, token_advantages(stream, part)),
+        advantages=_after(prompt, token_advantages(stream, advantage)),
         stream=_after(prompt, stream),
-        group_id=problem_id,
+        group_id=transition.problem_id,
         policy_version=completion.policy_version,
         turn=turn.id,
         # Greedy sampling reports the log-probabilities of temperature 1.
-        temperature=trajectory.persona.temperature or 1.0,
-        debate=trajectory.debate,
+        temperature=transition.persona.temperature or 1.0,
+        debate=transition.debate,
     )
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 
 from debate.types import Turn, TurnId
-from learner.advantages import Advantages, TurnAdvantage
+from learner.advantages import TurnAdvantage
 from learner.rows import make_rows
-from learner.types import Row, Trajectory, TrajectoryGroup, Transition
+from learner.types import Row, Transition
 from learner.update.batches import collate
 from learner.update.forward import action_logprobs
 from transcripts import Record
@@ -96,9 +96,8 @@ def _refuse_foreign(turn: Turn, vocabulary: int) -> None:
 
 def _row(record: Record, turn: Turn, part: TurnAdvantage | None) -> Row:
     """Return the training row of one turn, as the learner made it."""
-    trajectory = Trajectory(record.debate.personas[turn.id.agent], (Transition(turn),))
-    advantages = Advantages((((part or TurnAdvantage(None, None, None),),),), {})
-    [row] = make_rows([TrajectoryGroup(record.group, (trajectory,))], advantages)
+    transition = Transition(turn, record.debate.personas[turn.id.agent], record.group)
+    [row] = make_rows([transition], [part or TurnAdvantage(None, None, None)])
     return row
 
 

@@ -6,10 +6,12 @@ seed gives the same run, and a run that stopped goes on from its newest checkpoi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from envs.answers.keys import key_of
-from learner.advantages import Advantages, turn_advantages
+from learner.advantages import TurnAdvantage, turn_advantages
 from learner.config import Config
-from learner.dynamic_sampling import any_signal
+from learner.dynamic_sampling import groups_with_signal
 from learner.metrics.clock import Clock
 from learner.metrics.debates import debate_metrics
 from learner.records import step_records
@@ -18,6 +20,7 @@ from learner.rows import make_rows
 from learner.runs.trainer_state import generators_kept_on
 from learner.session import Session, open_session
 from learner.stops import Stopped
+from learner.types import Transition
 from transcripts import write_step
 
 
@@ -55,14 +58,17 @@ def train_step(session: Session, step: int) -> dict[str, float]:
     """Do one step of the run and return its metrics."""
     config, clock = session.config, Clock()
     played = roll_out(session, step, clock)
-    advantages = turn_advantages(played.groups, config.rewards, config.advantages, session.ema)
+    transitions = played.transitions()
+    advantages = turn_advantages(transitions, config.rewards, config.advantages, session.ema)
     clock.lap("reward")
 
-    learnt = _learn(session, played, advantages)
+    learnt = _learn(session, played, transitions, advantages.turns)
     session.publish(step + 1)
     clock.lap("learn")
 
-    records = step_records(step, played.debates, played.correct, played.rewards, advantages, played.timings)
+    records = step_records(
+        step, played.debates, played.correct, played.rewards, advantages.turns, played.timings
+    )
     write_step(session.folder.transcripts, step, records, tokens=config.logging.transcript_tokens, seal=True)
     session.show(step, records)
     clock.lap("record")
@@ -73,8 +79,13 @@ def train_step(session: Session, step: int) -> dict[str, float]:
     return figures | speed | clock.seconds
 
 
-def _learn(session: Session, played: Rollout, advantages: Advantages) -> dict[str, float]:
-    """Learn from a step's groups, with dynamic sampling from those that have a signal alone.
+def _learn(
+    session: Session,
+    played: Rollout,
+    transitions: Sequence[Transition],
+    advantages: Sequence[TurnAdvantage | None],
+) -> dict[str, float]:
+    """Learn from a step's turns, with dynamic sampling from those of groups that have a signal alone.
 
     A step with a reward that is no number is left out: what such a reward rule says of the other turns is no
     better.
@@ -82,15 +93,16 @@ def _learn(session: Session, played: Rollout, advantages: Advantages) -> dict[st
     metrics = {"reward/not_finite": float(played.not_finite)}
     if played.not_finite:
         return metrics | session.learner.skip()
-    groups, turns = played.groups, advantages.turns
     if session.config.train.dynamic_sampling:
-        kept = [place for place, parts in enumerate(turns) if any_signal(parts)]
+        signal = groups_with_signal(transitions, advantages)
+        groups = len({transition.group for transition in transitions})
         metrics |= {
-            "sampling/extra_problems": float(len(groups) - session.config.train.problems_per_step),
-            "sampling/silent_problems": float(len(groups) - len(kept)),
+            "sampling/extra_problems": float(groups - session.config.train.problems_per_step),
+            "sampling/silent_problems": float(groups - len(signal)),
         }
-        groups, turns = [groups[place] for place in kept], tuple(turns[place] for place in kept)
-    return metrics | session.learner.step(make_rows(groups, Advantages(turns, {})))
+        pairs = zip(transitions, advantages, strict=True)
+        advantages = [part if transition.group in signal else None for transition, part in pairs]
+    return metrics | session.learner.step(make_rows(transitions, advantages))
 
 
 def _refuse_stuck(session: Session) -> None:

@@ -1,12 +1,10 @@
-"""What the learner works on: turns with their rewards, and the engine-neutral training row.
-
-Transition, Trajectory and TrajectoryGroup mean what they mean in tinker-cookbook's ``rl/types.py``.
-"""
+"""What the learner works on: turns with their rewards, and the engine-neutral training row."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,30 +19,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """One turn and its rewards, one for each stream; None means no signal, never 0."""
+    """One turn of a step and its rewards, one for each stream; None means no signal, never 0.
+
+    ``debate`` is the index of its debate in the step, and ``group`` that of the group whose debates, all of
+    the problem ``problem_id``, are compared with each other.
+    """
 
     turn: Turn
+    persona: Persona
+    problem_id: str
+    group: int = 0
+    debate: int = 0
     peer: float | None = None
     truth: float | None = None
     judge: float | None = None
     format: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Trajectory:
-    """One agent's turns in one debate, in order of rounds; ``debate`` is the debate's place in its group."""
-
-    persona: Persona
-    transitions: tuple[Transition, ...]
-    debate: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class TrajectoryGroup:
-    """The K * N trajectories of one problem: debate 0's agents first, then debate 1's, and so on."""
-
-    problem_id: str
-    trajectories: tuple[Trajectory, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,35 +57,57 @@ class Row:
     debate: int = 0
 
 
-def group_debates(debates: Sequence[Debate], rewards: Sequence[Rewards]) -> TrajectoryGroup:
-    """Return the group of the K debates of one problem with their rewards; ValueError for mixed problems."""
-    problem_ids = {debate.problem.id for debate in debates}
-    if len(problem_ids) != 1:
-        raise ValueError(f"a group holds debates of exactly one problem, got {sorted(problem_ids)}")
-    trajectories = [
-        trajectory
-        for place, (debate, reward) in enumerate(zip(debates, rewards, strict=True))
-        for trajectory in _trajectories(debate, reward, place)
-    ]
-    return TrajectoryGroup(problem_ids.pop(), tuple(trajectories))
+def group_indices(names: Sequence[str], size: int) -> list[int]:
+    """Return the group of each debate: debates of one name that stand together, at most ``size`` of them.
+
+    >>> group_indices(["p", "p", "p", "q"], 2)
+    [0, 0, 1, 2]
+    """
+    starts = [index % size == 0 for _, run in groupby(names) for index, _ in enumerate(run)]
+    return [count - 1 for count in accumulate(starts)]
 
 
-def _trajectories(debate: Debate, rewards: Rewards, place: int) -> list[Trajectory]:
-    of_agents: list[list[Transition]] = [[] for _ in debate.personas]
-    for turn in sorted(debate.turns, key=lambda turn: turn.id.round):
-        if 0 <= turn.id.agent < len(of_agents):
-            of_agents[turn.id.agent].append(_transition(turn, rewards))
+def transitions_of(
+    debates: Sequence[Debate], rewards: Sequence[Rewards], groups: Sequence[int]
+) -> list[Transition]:
+    """Return the turns of debates in order, each debate's in ``agent_order``; ``groups``: of each debate.
+
+    ValueError for a group of several problems, or a turn of nobody.
+    """
+    _refuse_mixed(debates, groups)
     return [
-        Trajectory(persona, tuple(own), place)
-        for persona, own in zip(debate.personas, of_agents, strict=True)
+        _transition(debate, debate.turns[index], of_debate, group, number)
+        for number, (debate, of_debate, group) in enumerate(zip(debates, rewards, groups, strict=True))
+        for index in agent_order(debate)
     ]
 
 
-def _transition(turn: Turn, rewards: Rewards) -> Transition:
+def agent_order(debate: Debate) -> list[int]:
+    """Return the indices of a debate's turns agent by agent, each agent's by round."""
+    ids = [turn.id for turn in debate.turns]
+    return sorted(range(len(ids)), key=lambda index: (ids[index].agent, ids[index].round))
+
+
+def _refuse_mixed(debates: Sequence[Debate], groups: Sequence[int]) -> None:
+    problems: dict[int, set[str]] = {}
+    for debate, group in zip(debates, groups, strict=True):
+        problems.setdefault(group, set()).add(debate.problem.id)
+    for ids in problems.values():
+        if len(ids) > 1:
+            raise ValueError(f"a group holds debates of exactly one problem, got {sorted(ids)}")
+
+
+def _transition(debate: Debate, turn: Turn, rewards: Rewards, group: int, number: int) -> Transition:
     agent, round_ = turn.id.agent, turn.id.round
+    if not 0 <= agent < len(debate.personas):
+        raise ValueError(f"{turn.id}: the debate has {len(debate.personas)} personas, so no such agent")
     solved = not turn.ballot and round_ < len(rewards.peer[agent])
     return Transition(
         turn,
+        debate.personas[agent],
+        debate.problem.id,
+        group,
+        number,
         peer=rewards.peer[agent][round_] if solved else None,
         truth=rewards.truth[agent][round_] if solved else None,
         judge=rewards.judge[agent][round_],

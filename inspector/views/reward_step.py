@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from debate.types import TurnId
-from learner.advantages.places import Place, StreamName, StreamOf, stream_of, turn_places
+from learner.advantages import Advantages, turn_advantages
 from learner.replay.reading import StoredDebate, stored_debate
 from learner.replay.running import steps_filter
-from learner.replay.scheme import Paid, Replayed, Scheme, groups_of, pay_step, replay_step
+from learner.replay.scheme import Paid, Replayed, Scheme, pay_step, replay_step, replayed
+from learner.types import Transition
 from transcripts import RunStore
 
 MOST_BEFORE = 2000
@@ -21,34 +22,25 @@ FORGOTTEN = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step under a scheme: its turns in order, the debates' ids by group, and what each debate gets.
+    """A step under a scheme: its turns in order, the debates' ids, and what each debate gets.
 
     ``means``: the running means before it, None where they are not known; ``before`` says from which steps.
     """
 
     scheme: Scheme
-    places: tuple[Place, ...]
-    ids: tuple[tuple[str, ...], ...]
+    transitions: Sequence[Transition]
+    ids: tuple[str, ...]
+    advantages: Advantages
     replayed: dict[str, Replayed]
     means: dict[str, float] | None
     before: str
 
-    def stream(self, name: StreamName) -> StreamOf:
-        """Return one stream over all turns of the step."""
-        return stream_of(
-            self.places, name, self.scheme.rewards, self.scheme.advantages, dict(self.means or {})
-        )
-
-    def place(self, id: str, turn: TurnId) -> int | None:
+    def index(self, id: str, turn: TurnId) -> int | None:
         """Return which of the turns is this one, None where the step has no such turn."""
-        for number, place in enumerate(self.places):
-            if place.transition.turn.id == turn and self.id_of(place) == id:
+        for number, one in enumerate(self.transitions):
+            if one.turn.id == turn and self.ids[one.debate] == id:
                 return number
         return None
-
-    def id_of(self, place: Place) -> str:
-        """Return the debate of a turn."""
-        return self.ids[place.group][place.debate]
 
 
 def pay_again(store: RunStore, scheme: Scheme, step: int) -> Step:
@@ -56,21 +48,12 @@ def pay_again(store: RunStore, scheme: Scheme, step: int) -> Step:
     debates = list(_read(store, step, step))
     paid = pay_step(debates, scheme)
     means, before = _means_before(store, scheme, paid, step) if scheme.remembers else ({}, "")
-    found = replay_step(paid, scheme, dict(means or {}))
-    sides = scheme.advantages.judge.key == "pair"
-    return Step(
-        scheme=scheme,
-        places=tuple(turn_places(paid.groups, scheme.rewards, sides=sides)),
-        ids=_ids(paid, scheme),
-        replayed=dict(zip([one.id for one in debates], found, strict=True)),
-        means=means,
-        before=before,
+    found = turn_advantages(
+        paid.transitions, scheme.rewards, scheme.advantages, dict(means or {}), counted=False
     )
-
-
-def _ids(paid: Paid, scheme: Scheme) -> tuple[tuple[str, ...], ...]:
-    pairs = list(zip(paid.debates, paid.rewards, strict=True))
-    return tuple(tuple(one.id for one, _ in group) for group in groups_of(pairs, scheme.group_size))
+    ids = tuple(one.id for one in debates)
+    of_debates = dict(zip(ids, replayed(paid, found), strict=True))
+    return Step(scheme, paid.transitions, ids, found, of_debates, means, before)
 
 
 def _read(store: RunStore, first: int, last: int) -> Iterator[StoredDebate]:

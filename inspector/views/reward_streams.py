@@ -12,22 +12,22 @@ from inspector.views.reward_step import Step
 from inspector.views.reward_types import Member, Number, StreamWhy, TotalWhy
 from learner.advantages import StreamSettings, stream_advantages
 from learner.advantages.pairs import side_counts
-from learner.advantages.places import StreamName, StreamOf
 from learner.advantages.streams import BATCH_STD_FLOOR, GROUP_STD_EPS, has_contrast
+from learner.advantages.turns import StreamName, StreamOf, generator_streams
 
 
 def stream_names(step: Step) -> tuple[StreamName, ...]:
     """Return the streams that a scheme has advantages of."""
-    return ("mixed", "judge") if step.scheme.rewards.mix == "rewards" else ("peer", "truth", "judge")
+    return (*generator_streams(step.scheme.rewards), "judge")
 
 
 def stream_why(step: Step, name: StreamName, id: str, turn: TurnId, numbers: Sources) -> StreamWhy | None:
     """Return how one stream's value becomes the turn's advantage; None where the step lacks the turn."""
-    place = step.place(id, turn)
+    place = step.index(id, turn)
     if place is None:
         return None
     settings: StreamSettings = getattr(step.scheme.advantages, name)
-    stream = step.stream(name)
+    stream = step.advantages.streams[name]
     places = _members(stream, place)
     value = stream.values[place]
     centre = _centre(step, name, stream, place, places) if value is not None else None
@@ -57,9 +57,9 @@ def _members(stream: StreamOf, place: int) -> list[int]:
 
 
 def _told_members(step: Step, stream: StreamOf, place: int, places: Sequence[int]) -> tuple[Member, ...]:
-    found = [(at, step.places[at], stream.values[at] or 0.0) for at in places]
+    found = [(at, step.transitions[at], stream.values[at] or 0.0) for at in places]
     return tuple(
-        Member(step.id_of(one), one.transition.turn.id, one.persona, value, at == place)
+        Member(step.ids[one.debate], one.turn.id, one.persona.name, value, at == place)
         for at, one, value in found
     )
 
@@ -70,7 +70,7 @@ def _reward(
     value = stream.values[place]
     if name != "mixed":
         return numbers.reward(name, turn, written(value), f"the {name} reward")
-    weight, paid = step.scheme.rewards.truth_weight, step.places[place].transition
+    weight, paid = step.scheme.rewards.truth_weight, step.transitions[place]
     parts = _parts(weight, (paid.peer, paid.truth))
     return Number(value, " + ".join(parts), source="peer and truth mixed before the baseline")
 
@@ -155,7 +155,7 @@ def _advantage(
         std = written(spread.value)
         divisor = f"({std} + {GROUP_STD_EPS!r})"
         formula += f" / {divisor if settings.scale == 'group' else f'max({std}, {BATCH_STD_FLOOR!r})'}"
-    if settings.key == "pair" and step.places[place].side:
+    if settings.key == "pair" and step.advantages.sides[place]:
         formula = f"{_pair_weight(step, stream, place)} * {formula}"
     return Number(advantage, formula, source=f"baseline {settings.baseline}, scale {settings.scale}")
 
@@ -170,8 +170,8 @@ def _why_silent(stream: StreamOf, place: int) -> str:
 
 def _pair_weight(step: Step, stream: StreamOf, place: int) -> str:
     """Return m / (2 n): n of the m judge turns had the right solution on this side."""
-    counts = side_counts(stream.centred, [one.side for one in step.places])
-    return f"({sum(counts.values())} / (2 * {counts[step.places[place].side]}))"
+    counts = side_counts(stream.centred, step.advantages.sides)
+    return f"({sum(counts.values())} / (2 * {counts[step.advantages.sides[place]]}))"
 
 
 def total_why(step: Step | None, streams: Sequence[StreamWhy], turn: TurnId, numbers: Sources) -> TotalWhy:

@@ -13,6 +13,20 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 from debate.types import TurnId
+from learner.types import Transition
+
+
+def sides_of(transitions: Sequence[Transition], truth_correct: float) -> list[int]:
+    """Return for each turn on which side its judge was shown the right solutions: ``right_side``.
+
+    ``truth_correct`` is the truth reward of a right solution.
+    """
+    right: dict[int, dict[TurnId, bool]] = {}
+    for one in transitions:
+        of_debate = right.setdefault(one.debate, {})
+        if one.truth is not None:
+            of_debate[one.turn.id] = one.truth == truth_correct
+    return [right_side(one.turn.compared, right[one.debate]) for one in transitions]
 
 
 def right_side(compared: Sequence[TurnId], right: Mapping[TurnId, bool]) -> int:

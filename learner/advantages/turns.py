@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Hashable, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from learner.advantages.config import AdvantageConfig
-from learner.advantages.pairs import side_counts
-from learner.advantages.places import Place, mixed, scaled, stream_of, turn_places
-from learner.advantages.streams import group_members, has_contrast
-from learner.types import TrajectoryGroup, Transition
+from learner.advantages.config import AdvantageConfig, StreamSettings
+from learner.advantages.pairs import balanced, side_counts, sides_of
+from learner.advantages.streams import group_members, has_contrast, stream_advantages
+from learner.types import Transition
 
 if TYPE_CHECKING:
     from rewards import RewardConfig
+
+StreamName: TypeAlias = Literal["peer", "truth", "judge", "mixed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,106 +32,152 @@ class TurnAdvantage:
 
 
 @dataclass(frozen=True, slots=True)
-class Advantages:
-    """``turns[group][trajectory][transition]``, None for a turn with no signal at all, and the counts."""
+class StreamOf:
+    """One stream over all turns: values, the names of their baseline groups, and advantages.
 
-    turns: tuple[tuple[tuple[TurnAdvantage | None, ...], ...], ...]
+    ``centred``: the advantages before the sides of ``key = "pair"`` are weighted, else the same.
+    """
+
+    values: list[float | None]
+    keys: list[Hashable]
+    centred: list[float | None]
+    advantages: list[float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Advantages:
+    """Of each turn, None for one with no signal at all; what each stream gave; and the counts.
+
+    ``sides``: for each turn on which side the right solutions stood, where that was looked for.
+    """
+
+    turns: list[TurnAdvantage | None]
+    streams: dict[StreamName, StreamOf]
+    sides: list[int]
     metrics: dict[str, float]
 
 
-_Parts: TypeAlias = tuple[float | None, float | None, float | None]
-
-
 def turn_advantages(
-    groups: Sequence[TrajectoryGroup],
+    transitions: Sequence[Transition],
     rewards: RewardConfig,
     config: AdvantageConfig,
     ema: MutableMapping[str, float],
     *,
     counted: bool = True,
 ) -> Advantages:
-    """Return the advantage of every turn of the batch, and metrics if ``counted``; ``ema``: means of "rae".
+    """Return the advantage of every turn of a step, and metrics if ``counted``; ``ema``: means of "rae".
 
     generator = lambda_gen * ((1 - w) A_peer + w A_truth) with w = truth_weight, judge = lambda_judge *
-    A_judge, format = the fine itself. A missing part counts as 0, without reweighting; a part of weight
-    0 is missing. With ``mix = "rewards"`` peer and truth are mixed so before they are centred.
+    A_judge, format = the format penalty itself. A missing part counts as 0, without reweighting; a part of
+    weight 0 is missing. With ``mix = "rewards"`` peer and truth are mixed so before they are centred.
     """
-    places = list(turn_places(groups, rewards, sides=counted or config.judge.key == "pair"))
-    judge = stream_of(places, "judge", rewards, config, ema).advantages
-    parts = [
-        _combine(
-            _weighed(a_generator, config.lambda_gen),
-            scaled(a_judge, config.lambda_judge),
-            place.transition,
-        )
-        for a_generator, a_judge, place in zip(
-            _generator(places, rewards, config, ema), judge, places, strict=True
-        )
-    ]
-    return Advantages(_nested(groups, parts), _statistics(places, judge, parts) if counted else {})
+    looked = counted or config.judge.key == "pair"
+    sides = sides_of(transitions, rewards.truth_correct) if looked else [0] * len(transitions)
+    names: tuple[StreamName, ...] = ("judge", *generator_streams(rewards))
+    streams: dict[StreamName, StreamOf] = {
+        name: _stream(name, transitions, sides, rewards, config, ema) for name in names
+    }
+    turns = [_combined(streams, index, one, rewards, config) for index, one in enumerate(transitions)]
+    metrics = _statistics(transitions, streams["judge"].advantages, sides, turns) if counted else {}
+    return Advantages(turns, streams, sides, metrics)
 
 
-def _generator(
-    places: Sequence[Place], rewards: RewardConfig, config: AdvantageConfig, ema: MutableMapping[str, float]
-) -> list[_Parts]:
-    """Return for each turn the generator's advantage, and of it the peer's and the truth's share."""
-    weight = rewards.truth_weight
-    if rewards.mix == "rewards":
-        whole = stream_of(places, "mixed", rewards, config, ema).advantages
-        return [(one, None, None) for one in whole]
-    peer = stream_of(places, "peer", rewards, config, ema).advantages
-    truth = stream_of(places, "truth", rewards, config, ema).advantages
-    return [
-        (mixed(a_peer, a_truth, weight), scaled(a_peer, 1 - weight), scaled(a_truth, weight))
-        for a_peer, a_truth in zip(peer, truth, strict=True)
-    ]
+def generator_streams(rewards: RewardConfig) -> tuple[StreamName, ...]:
+    """Return the streams that the generator's advantage is made of."""
+    return ("mixed",) if rewards.mix == "rewards" else ("peer", "truth")
 
 
-def _weighed(parts: _Parts, weight: float) -> _Parts:
-    whole, peer, truth = parts
-    return scaled(whole, weight), scaled(peer, weight), scaled(truth, weight)
-
-
-def _combine(parts: _Parts, judge: float | None, transition: Transition) -> TurnAdvantage | None:
-    generator, peer, truth = parts
-    fine = transition.format or None
-    if generator is None and judge is None and fine is None:
-        return None
-    return TurnAdvantage(generator, judge, fine, peer, truth)
-
-
-def _nested(
-    groups: Sequence[TrajectoryGroup], parts: Sequence[TurnAdvantage | None]
-) -> tuple[tuple[tuple[TurnAdvantage | None, ...], ...], ...]:
-    rest = iter(parts)
-    return tuple(
-        tuple(tuple(next(rest) for _ in trajectory.transitions) for trajectory in group.trajectories)
-        for group in groups
+def _stream(
+    name: StreamName,
+    transitions: Sequence[Transition],
+    sides: Sequence[int],
+    rewards: RewardConfig,
+    config: AdvantageConfig,
+    ema: MutableMapping[str, float],
+) -> StreamOf:
+    settings: StreamSettings = getattr(config, name)
+    values = [_value(one, name, rewards.truth_weight) for one in transitions]
+    keys = [_group_key(one, side, name, settings) for one, side in zip(transitions, sides, strict=True)]
+    centred = stream_advantages(
+        values, keys, baseline=settings.baseline, scale=settings.scale, ema=ema, decay=config.ema_decay
     )
+    weighted = balanced(centred, sides) if settings.key == "pair" else centred
+    return StreamOf(values, keys, centred, weighted)
+
+
+def _value(transition: Transition, name: StreamName, truth_weight: float) -> float | None:
+    if name == "mixed":
+        return mixed(transition.peer, transition.truth, truth_weight)
+    return getattr(transition, name)
+
+
+def _group_key(transition: Transition, side: int, stream: StreamName, settings: StreamSettings) -> Hashable:
+    """Return the name of a turn's group; running means belong to a persona, whatever the problem."""
+    persona = transition.persona.name
+    if settings.baseline == "rae":
+        return f"{stream}/{persona}"
+    part = persona if settings.key == "persona" else side if settings.key == "pair" else ""
+    return transition.group, transition.turn.id.round, part
+
+
+def _combined(
+    streams: dict[StreamName, StreamOf],
+    index: int,
+    transition: Transition,
+    rewards: RewardConfig,
+    config: AdvantageConfig,
+) -> TurnAdvantage | None:
+    """Return what the tokens of a turn get."""
+    of = {name: stream.advantages[index] for name, stream in streams.items()}
+    weight, scale = rewards.truth_weight, config.lambda_gen
+    peer, truth = of.get("peer"), of.get("truth")
+    generator = scaled(of["mixed"] if "mixed" in of else mixed(peer, truth, weight), scale)
+    judge, penalty = scaled(of["judge"], config.lambda_judge), transition.format or None
+    if generator is None and judge is None and penalty is None:
+        return None
+    shares = scaled(scaled(peer, 1 - weight), scale), scaled(scaled(truth, weight), scale)
+    return TurnAdvantage(generator, judge, penalty, *shares)
+
+
+def mixed(peer: float | None, truth: float | None, truth_weight: float) -> float | None:
+    """Return (1 - w) peer + w truth, a missing part counting as 0; None without either, or any of weight."""
+    parts = [scaled(peer, 1 - truth_weight), scaled(truth, truth_weight)]
+    present = [part for part in parts if part is not None]
+    return sum(present) if present else None
+
+
+def scaled(value: float | None, weight: float) -> float | None:
+    """Return a part with its weight; a part of weight 0 is missing."""
+    return None if value is None or weight == 0 else weight * value
 
 
 def _statistics(
-    places: Sequence[Place], judge: Sequence[float | None], parts: Sequence[TurnAdvantage | None]
+    transitions: Sequence[Transition],
+    judge: Sequence[float | None],
+    sides: Sequence[int],
+    turns: Sequence[TurnAdvantage | None],
 ) -> dict[str, float]:
     """Return the counts; a share of nothing is left out rather than written as 0."""
-    metrics = {"advantage/turns": float(len(parts)), "advantage/rows_dropped": float(parts.count(None))}
-    due = [place for place, _ in enumerate(places) if len(places[place].transition.turn.compared) >= 2]
+    metrics = {"advantage/turns": float(len(turns)), "advantage/rows_dropped": float(turns.count(None))}
+    due = [index for index, one in enumerate(transitions) if len(one.turn.compared) >= 2]
     if due:
-        rewarded = sum(places[place].transition.judge is not None for place in due)
+        rewarded = sum(transitions[index].judge is not None for index in due)
         metrics["advantage/judge_reward_share"] = rewarded / len(due)
-        metrics["advantage/judge_signal_share"] = sum(judge[place] is not None for place in due) / len(due)
-    sides = side_counts(judge, [place.side for place in places])
-    if any(sides.values()):
-        metrics["advantage/judge_right_first"] = sides[1] / sum(sides.values())
+        metrics["advantage/judge_signal_share"] = sum(judge[index] is not None for index in due) / len(due)
+    counts = side_counts(judge, sides)
+    if any(counts.values()):
+        metrics["advantage/judge_right_first"] = counts[1] / sum(counts.values())
     for stream in ("peer", "truth", "judge"):
-        metrics |= _zero_variance(places, stream)
+        metrics |= _zero_variance(transitions, stream)
     return metrics
 
 
-def _zero_variance(places: Sequence[Place], stream: Literal["peer", "truth", "judge"]) -> dict[str, float]:
+def _zero_variance(
+    transitions: Sequence[Transition], stream: Literal["peer", "truth", "judge"]
+) -> dict[str, float]:
     """Return the share of a stream's (problem, round) groups that hold fewer than two different values."""
-    values: list[float | None] = [getattr(place.transition, stream) for place in places]
-    members = group_members(values, [(place.group, place.transition.turn.id.round) for place in places])
+    values: list[float | None] = [getattr(one, stream) for one in transitions]
+    members = group_members(values, [(one.group, one.turn.id.round) for one in transitions])
     if not members:
         return {}
     flat = sum(not has_contrast([values[i] or 0.0 for i in where]) for where in members.values())

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, MutableMapping, Sequence
+from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import TYPE_CHECKING
 
-from learner.advantages import AdvantageConfig, turn_advantages
+from learner.advantages import AdvantageConfig, Advantages, turn_advantages
+from learner.advantages.turns import generator_streams
 from learner.records import advantages_by_debate
 from learner.replay.reading import StoredDebate
 from learner.rollouts import finite
-from learner.types import TrajectoryGroup, group_debates
+from learner.types import Transition, group_indices, transitions_of
 from rewards import RewardConfig, Rewards, score_debate
 from transcripts import TurnAdvantages
 
@@ -30,8 +30,8 @@ class Scheme:
     @property
     def remembers(self) -> bool:
         """Whether a step's advantages depend on the steps before, by running means."""
-        streams = ("mixed", "judge") if self.rewards.mix == "rewards" else ("peer", "truth", "judge")
-        return any(getattr(self.advantages, name).baseline == "rae" for name in streams)
+        names = (*generator_streams(self.rewards), "judge")
+        return any(getattr(self.advantages, name).baseline == "rae" for name in names)
 
     def scores_as(self, other: Scheme) -> bool:
         """Return whether the rewards are the same as another scheme's: these keys act on advantages only."""
@@ -47,11 +47,11 @@ def scheme_of(config: Config) -> Scheme:
 
 @dataclass(frozen=True, slots=True)
 class Paid:
-    """A step's debates with their rewards, as groups for the advantages."""
+    """A step's debates with their rewards, and their turns for the advantages."""
 
     debates: Sequence[StoredDebate]
     rewards: Sequence[Rewards]
-    groups: Sequence[TrajectoryGroup]
+    transitions: Sequence[Transition]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +65,8 @@ class Replayed:
 def pay_step(debates: Sequence[StoredDebate], scheme: Scheme) -> Paid:
     """Return the rewards of a step; ``debates`` are all of it, in order."""
     rewards = [score(one, scheme.rewards) for one in debates]
-    groups = [
-        group_debates([one.debate for one, _ in group], [reward for _, reward in group])
-        for group in groups_of(list(zip(debates, rewards, strict=True)), scheme.group_size)
-    ]
-    return Paid(debates, rewards, groups)
+    groups = group_indices([one.group for one in debates], scheme.group_size)
+    return Paid(debates, rewards, transitions_of([one.debate for one in debates], rewards, groups))
 
 
 def replay_step(paid: Paid, scheme: Scheme, ema: MutableMapping[str, float]) -> list[Replayed]:
@@ -77,21 +74,17 @@ def replay_step(paid: Paid, scheme: Scheme, ema: MutableMapping[str, float]) -> 
 
     ``ema`` holds the running means of the steps before, and is left with those after.
     """
-    found = turn_advantages(paid.groups, scheme.rewards, scheme.advantages, ema, counted=False)
-    parts = advantages_by_debate([one.debate for one in paid.debates], found)
+    return replayed(
+        paid, turn_advantages(paid.transitions, scheme.rewards, scheme.advantages, ema, counted=False)
+    )
+
+
+def replayed(paid: Paid, advantages: Advantages) -> list[Replayed]:
+    """Return a step's rewards and advantages debate by debate."""
+    parts = advantages_by_debate([one.debate for one in paid.debates], advantages.turns)
     return [Replayed(reward, part) for reward, part in zip(paid.rewards, parts, strict=True)]
 
 
 def score(one: StoredDebate, config: RewardConfig) -> Rewards:
     """Return the rewards of a debate, None for what is no finite number, as in training."""
     return finite(score_debate(one.debate, one.correct, config))[0]
-
-
-def groups_of(
-    pairs: Iterable[tuple[StoredDebate, Rewards]], size: int
-) -> Iterator[list[tuple[StoredDebate, Rewards]]]:
-    """Yield the groups of a step: debates of one problem that stand together, at most ``size`` of them."""
-    for _, run in groupby(pairs, key=lambda pair: pair[0].group):
-        members = list(run)
-        for start in range(0, len(members), size):
-            yield members[start : start + size]

@@ -20,7 +20,7 @@ from debate.policies.local import LocalPolicy
 from debate.policies.scripted import ScriptedPolicy
 from debate.types import Completion, Message, ParsedTurn, SampleRequest, Turn, TurnId
 from envs import Grade, GradeStatus, extract
-from learner import AdvantageConfig, LearnerConfig, Row, Trajectory, TrajectoryGroup, Transition
+from learner import AdvantageConfig, LearnerConfig, Row, Transition
 from learner.advantages import turn_advantages
 from learner.evaluation.held_out import evaluate, metrics
 from learner.losses import LOSSES, LossConfig, LossInputs
@@ -199,21 +199,22 @@ def test_lesson_11_a_tiny_epsilon_without_warm_up_is_warned_about_and_not_the_de
         Learner(model, defaults)
 
 
-def solved(agent: int, right: bool) -> Trajectory:
+def solved(problem: str, group: int, agent: int, right: bool) -> Transition:
     completion = Completion((1,), (2,), (-1.0,), "x", "stop", 0, (0,))
     turn = Turn(TurnId(agent, 0), "K7", (), completion, ParsedTurn())
-    return Trajectory(PERSONAS[agent], (Transition(turn, truth=float(right)),))
+    return Transition(turn, PERSONAS[agent], problem, group, truth=float(right))
 
 
 def test_lesson_12_groups_without_variance_are_dropped_and_counted():
     """One problem all right, one all wrong, one mixed: only the mixed one has something to teach."""
     verdicts = {"easy": (True, True), "hard": (False, False), "mixed": (True, False)}
-    groups = [
-        TrajectoryGroup(name, tuple(solved(agent, right) for agent, right in enumerate(rights)))
-        for name, rights in verdicts.items()
+    turns = [
+        solved(name, group, agent, right)
+        for group, (name, rights) in enumerate(verdicts.items())
+        for agent, right in enumerate(rights)
     ]
-    advantages = turn_advantages(groups, RewardConfig(truth_weight=1.0), AdvantageConfig(), {})
-    assert [row.group_id for row in make_rows(groups, advantages)] == ["mixed", "mixed"]
+    advantages = turn_advantages(turns, RewardConfig(truth_weight=1.0), AdvantageConfig(), {})
+    assert [row.group_id for row in make_rows(turns, advantages.turns)] == ["mixed", "mixed"]
     assert advantages.metrics["advantage/zero_variance_share/truth"] == pytest.approx(2 / 3)
     assert advantages.metrics["advantage/rows_dropped"] == 4
     config = DebateConfig(num_agents=2, num_rounds=1, final_ballot=False, prompts="tiny", max_tokens=600)

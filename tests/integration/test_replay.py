@@ -26,7 +26,7 @@ from learner.grading import grade_debate
 from learner.metrics.debates import debate_metrics
 from learner.rows import make_rows
 from learner.tokens import GENERATOR, JUDGE
-from learner.types import group_debates
+from learner.types import transitions_of
 from rewards import RewardConfig, score_debate
 
 DATA = os.environ.get("DEBATE_TEST_DATA")
@@ -137,16 +137,14 @@ def test_all_streams_are_there(replayed, solutions):
 
 def test_rows_hold_the_reply_and_its_streams(replayed):
     debates, _, rewards = replayed
-    groups = [group_debates([d], [r]) for d, r in zip(debates, rewards, strict=True)]
-    advantages = turn_advantages(groups, RewardConfig(), AdvantageConfig(), {})
-    rows = make_rows(groups, advantages)
+    transitions = transitions_of(debates, rewards, range(len(debates)))
+    advantages = turn_advantages(transitions, RewardConfig(), AdvantageConfig(), {})
+    rows = make_rows(transitions, advantages.turns)
     assert len(rows) + advantages.metrics["advantage/rows_dropped"] == len(debates) * AGENTS * 3
     turns = {(d.problem.id, turn.id): turn for d in debates for turn in d.turns}
     parts = {
-        (group.problem_id, transition.turn.id): part
-        for group, of_group in zip(groups, advantages.turns, strict=True)
-        for trajectory, of_trajectory in zip(group.trajectories, of_group, strict=True)
-        for transition, part in zip(trajectory.transitions, of_trajectory, strict=True)
+        (transition.problem_id, transition.turn.id): part
+        for transition, part in zip(transitions, advantages.turns, strict=True)
     }
     for row in rows:
         turn, part = turns[row.group_id, row.turn], parts[row.group_id, row.turn]

@@ -21,7 +21,7 @@ from learner.runs.start_checks import SchemeWarning
 from learner.session import open_session
 from learner.tracking.step_lines import read_metrics
 from learner.train import StuckError, train, train_step
-from learner.types import group_debates
+from learner.types import group_indices, transitions_of
 from learner.update.config import LOSS_NAMES
 from rewards import score_debate
 from rewards.peer import margin
@@ -200,27 +200,23 @@ def test_transcripts_replay_to_the_same_rewards_and_advantages(straight):
         rewards = [score_debate(r.debate, r.correct, config.rewards) for r in records]
         assert [RewardNumbers.of(reward) for reward in rewards] == [r.rewards for r in records]
         debates = [r.debate for r in records]
-        groups = [group_debates(debates[i : i + 2], rewards[i : i + 2]) for i in range(0, len(debates), 2)]
-        again = turn_advantages(groups, config.rewards, config.advantages, ema)
-        assert flat(groups, again) == [flat_record(r) for r in records]
+        transitions = transitions_of(debates, rewards, group_indices([r.group for r in records], 2))
+        again = turn_advantages(transitions, config.rewards, config.advantages, ema)
+        assert by_debate(transitions, again) == [of_record(r) for r in records]
     assert tuple(sorted(ema.items())) == tuple(sorted(straight.ema.items()))
 
 
-def flat(groups, advantages):
-    """Return {turn: (generator, judge, format)} of each debate, from the nested advantages."""
-    debates = []
-    for group, parts in zip(groups, advantages.turns, strict=True):
-        of_group = {}
-        for trajectory, turn_parts in zip(group.trajectories, parts, strict=True):
-            found = of_group.setdefault(trajectory.debate, {})
-            for transition, part in zip(trajectory.transitions, turn_parts, strict=True):
-                if part is not None:
-                    found[transition.turn.id] = (part.generator, part.judge, part.format)
-        debates += [of_group[k] for k in sorted(of_group)]
-    return debates
+def by_debate(transitions, advantages):
+    """Return {turn: (generator, judge, format)} of each debate."""
+    debates = {}
+    for transition, part in zip(transitions, advantages.turns, strict=True):
+        found = debates.setdefault(transition.debate, {})
+        if part is not None:
+            found[transition.turn.id] = (part.generator, part.judge, part.format)
+    return [debates[k] for k in sorted(debates)]
 
 
-def flat_record(record):
+def of_record(record):
     return {part.turn: (part.generator, part.judge, part.format) for part in record.advantages}
 
 

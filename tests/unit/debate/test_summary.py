@@ -18,7 +18,7 @@ from debate.prompting.shown import public_summary, public_turn
 from debate.prompting.texts import SHIPPED, PromptFileError, load_prompts
 from debate.seeds import derive_seed
 from debate.types import SUMMARIZER, TurnId
-from learner import group_debates
+from learner import transitions_of
 from rewards import RewardConfig, score_debate
 from transcripts import Record, read_records, write_step
 
@@ -172,8 +172,8 @@ def test_tokens_of_summaries_can_be_left_out_of_a_transcript(tmp_path):
 
 def test_nobody_learns_from_a_summary():
     debate, _ = held(policy=Unstopped(say, tokens=True))
-    group = group_debates([debate], [score_debate(debate, None, RewardConfig())])
-    turns = [transition.turn for one in group.trajectories for transition in one.transitions]
+    transitions = transitions_of([debate], [score_debate(debate, None, RewardConfig())], [0])
+    turns = [transition.turn for transition in transitions]
     assert sorted(turn.id for turn in turns) == sorted(TurnId(a, r) for a in range(3) for r in range(3))
     assert not any("Gist" in turn.completion.text for turn in turns)
 

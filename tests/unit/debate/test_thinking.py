@@ -14,8 +14,7 @@ from debate.parsing import parse_turn
 from debate.policies.local import EncodingError, LocalPolicy
 from debate.policies.scripted import ScriptedPolicy
 from debate.types import FailureReason, TurnId
-from learner import TurnAdvantage, group_debates, make_rows
-from learner.advantages import Advantages
+from learner import TurnAdvantage, make_rows, transitions_of
 from learner.models import TinyConfig, build_tiny
 from rewards import RewardConfig, score_debate
 
@@ -160,13 +159,10 @@ def held(tiny, **config):
 def test_a_debate_with_thinking_repeats_and_trains_on_sampled_tokens_alone(letters):
     debates = held(letters, thinking_tokens=18)
     assert debates == held(letters, thinking_tokens=18)
-    group = group_debates(debates, [score_debate(one, None, RewardConfig()) for one in debates])
-    parts = tuple(
-        tuple(TurnAdvantage(1.0, 2.0, -0.5) for _ in trajectory.transitions)
-        for trajectory in group.trajectories
-    )
-    rows = make_rows([group], Advantages((parts,), {}))
-    turns = [transition.turn for trajectory in group.trajectories for transition in trajectory.transitions]
+    rewards = [score_debate(one, None, RewardConfig()) for one in debates]
+    transitions = transitions_of(debates, rewards, [0] * len(debates))
+    rows = make_rows(transitions, [TurnAdvantage(1.0, 2.0, -0.5)] * len(transitions))
+    turns = [transition.turn for transition in transitions]
     assert sum(bool(turn.completion.forced) for turn in turns) > 5
     for row, turn in zip(rows, turns, strict=True):
         action = np.ones(len(turn.completion.tokens), bool)

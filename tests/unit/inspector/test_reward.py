@@ -20,7 +20,7 @@ from inspector.views.reward_types import Number
 from learner.advantages import AdvantageConfig, StreamSettings, turn_advantages
 from learner.config import Config
 from learner.records import step_records
-from learner.types import group_debates
+from learner.types import group_indices, transitions_of
 from rewards import RewardConfig, score_debate
 from transcripts import RunStore, TranscriptError, write_step
 
@@ -68,11 +68,10 @@ def write(run, config, steps):
             score_debate(debate, table, config.rewards)
             for debate, table in zip(debates, correct, strict=True)
         ]
-        groups = [
-            group_debates(debates[i : i + size], paid[i : i + size]) for i in range(0, len(debates), size)
-        ]
-        advantages = turn_advantages(groups, config.rewards, config.advantages, ema)
-        records = step_records(step, debates, correct, paid, advantages)
+        groups = group_indices([debate.problem.id for debate in debates], size)
+        transitions = transitions_of(debates, paid, groups)
+        advantages = turn_advantages(transitions, config.rewards, config.advantages, ema)
+        records = step_records(step, debates, correct, paid, advantages.turns)
         write_step(run / "transcripts", step, records)
         found += records
     return found

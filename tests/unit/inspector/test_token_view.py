@@ -9,8 +9,7 @@ from debate import DebateConfig, Problem, run_debates
 from debate.policies.scripted import Answers, scripted_debaters
 from debate.types import TurnId
 from inspector.views import TokenTotal, token_view
-from learner import TurnAdvantage, group_debates, make_rows
-from learner.advantages import Advantages
+from learner import TurnAdvantage, make_rows, transitions_of
 from rewards import RewardConfig, score_debate
 from transcripts import Record, TurnAdvantages
 
@@ -34,13 +33,9 @@ def record():
 def rows_of(record):
     """The training rows of the record's turns, by turn."""
     debate = record.debate
-    group = group_debates([debate], [score_debate(debate, record.correct, RewardConfig())])
+    turns = transitions_of([debate], [score_debate(debate, record.correct, RewardConfig())], [0])
     parts = {part.turn: TurnAdvantage(part.generator, part.judge, part.format) for part in record.advantages}
-    turns = tuple(
-        tuple(parts.get(transition.turn.id) for transition in trajectory.transitions)
-        for trajectory in group.trajectories
-    )
-    return {row.turn: row for row in make_rows([group], Advantages((turns,), {}))}
+    return {row.turn: row for row in make_rows(turns, [parts.get(one.turn.id) for one in turns])}
 
 
 def test_tokens_have_what_their_row_has(record):

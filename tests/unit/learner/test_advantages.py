@@ -1,15 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from math import sqrt
 
 import pytest
 
-from debate.personas import PERSONAS, Persona
+from debate.personas import PERSONAS
 from debate.types import Completion, ParsedTurn, Turn, TurnId
 from learner import (
     AdvantageConfig,
-    Trajectory,
-    TrajectoryGroup,
     Transition,
     TurnAdvantage,
     stream_advantages,
@@ -120,29 +119,30 @@ def test_unknown_rules_and_lengths_are_refused():
 # Turns --------------------------------------------------------------------------------------------
 
 
-def transition(agent: int, round_: int, *, due: bool = False, **rewards: float | None) -> Transition:
+def transition(
+    agent: int, round_: int, *, due: bool = False, debate: int = 0, **rewards: float | None
+) -> Transition:
     compared = (TurnId(1, 0), TurnId(2, 0)) if due else ()
     completion = Completion((1,), (2,), (-1.0,), "x", "stop", 0, (0,))
     turn = Turn(TurnId(agent, round_), "K7", compared, completion, ParsedTurn(), compared)
-    return Transition(turn, **rewards)
+    return Transition(turn, PERSONAS[agent % 5], "p", debate=debate, **rewards)
 
 
-def group_of(*transitions: Transition, problem: str = "p", personas: tuple[Persona, ...] = PERSONAS):
-    """A group in which every transition is a trajectory of its own."""
-    return TrajectoryGroup(problem, tuple(Trajectory(personas[t.turn.id.agent], (t,)) for t in transitions))
+def turns_of(groups: list[list[Transition]]) -> list[Transition]:
+    """The turns of a step with the numbers of their groups."""
+    return [replace(one, group=number) for number, group in enumerate(groups) for one in group]
 
 
 def parts_of(
     groups, *, config: AdvantageConfig | None = None, ema: dict[str, float] | None = None, **rewards
 ):
-    result = turn_advantages(
-        groups, RewardConfig(**rewards), config or AdvantageConfig(), {} if ema is None else ema
-    )
-    return [part for group in result.turns for trajectory in group for part in trajectory]
+    return turn_advantages(
+        turns_of(groups), RewardConfig(**rewards), config or AdvantageConfig(), {} if ema is None else ema
+    ).turns
 
 
 def test_peer_and_truth_are_centred_apart_and_then_mixed():
-    groups = [group_of(transition(0, 0, peer=0.5, truth=1.0), transition(1, 0, peer=-0.5, truth=0.0))]
+    groups = [[transition(0, 0, peer=0.5, truth=1.0), transition(1, 0, peer=-0.5, truth=0.0)]]
     # peer as it is; truth (1 - 0.5) / (0.5 + 1e-4)
     truth = 0.5 / 0.5001
     assert [part.generator for part in parts_of(groups, truth_weight=0.25)] == approx(
@@ -151,16 +151,14 @@ def test_peer_and_truth_are_centred_apart_and_then_mixed():
 
 
 def test_a_missing_part_counts_as_zero_without_reweighting():
-    groups = [group_of(transition(0, 0, peer=0.8), transition(1, 0, truth=1.0), transition(2, 0, truth=0.0))]
+    groups = [[transition(0, 0, peer=0.8), transition(1, 0, truth=1.0), transition(2, 0, truth=0.0)]]
     truth = 0.5 / 0.5001
     assert [part.generator for part in parts_of(groups)] == approx([0.4, 0.5 * truth, -0.5 * truth])
 
 
 def test_a_part_of_weight_zero_is_missing():
     groups = [
-        group_of(
-            transition(0, 0, peer=0.8), transition(1, 0, peer=0.2, truth=1.0), transition(2, 0, truth=0.0)
-        )
+        [transition(0, 0, peer=0.8), transition(1, 0, peer=0.2, truth=1.0), transition(2, 0, truth=0.0)]
     ]
     parts = parts_of(groups, truth_weight=1.0)
     assert parts[0] is None
@@ -168,7 +166,7 @@ def test_a_part_of_weight_zero_is_missing():
 
 
 def test_mixing_rewards_comes_before_the_baseline():
-    groups = [group_of(transition(0, 0, peer=0.5, truth=1.0), transition(1, 0, peer=-0.1, truth=0.0))]
+    groups = [[transition(0, 0, peer=0.5, truth=1.0), transition(1, 0, peer=-0.1, truth=0.0)]]
     config = AdvantageConfig(mixed=StreamSettings(scale="none"))
     # mixed 0.75 and -0.05, mean 0.35
     parts = parts_of(groups, config=config, mix="rewards")
@@ -176,7 +174,7 @@ def test_mixing_rewards_comes_before_the_baseline():
 
 
 def test_the_order_of_mixing_matters():
-    groups = [group_of(transition(0, 0, peer=0.5, truth=1.0), transition(1, 0, peer=-0.1, truth=0.0))]
+    groups = [[transition(0, 0, peer=0.5, truth=1.0), transition(1, 0, peer=-0.1, truth=0.0)]]
     before = parts_of(groups, mix="rewards")[0].generator
     after = parts_of(groups, mix="advantages")[0].generator
     assert before == pytest.approx(0.4 / 0.4001)
@@ -185,37 +183,33 @@ def test_the_order_of_mixing_matters():
 
 def test_groups_are_problem_and_round():
     groups = [
-        group_of(transition(0, 0, truth=1.0), transition(1, 0, truth=0.0), transition(0, 1, truth=1.0)),
-        group_of(transition(0, 0, truth=1.0), transition(1, 0, truth=1.0), problem="q"),
+        [transition(0, 0, truth=1.0), transition(1, 0, truth=0.0), transition(0, 1, truth=1.0)],
+        [transition(0, 0, truth=1.0), transition(1, 0, truth=1.0)],
     ]
     parts = parts_of(groups)
     assert [part is None for part in parts] == [False, False, True, True, True]
 
 
 def test_two_groups_of_the_same_problem_stay_apart():
-    groups = [group_of(transition(0, 0, truth=1.0)), group_of(transition(0, 0, truth=0.0))]
+    groups = [[transition(0, 0, truth=1.0)], [transition(0, 0, truth=0.0)]]
     assert parts_of(groups) == [None, None]
 
 
 def test_the_key_persona_splits_a_round():
-    groups = [group_of(transition(0, 0, truth=1.0), transition(0, 0, truth=0.0), transition(1, 0, truth=1.0))]
+    groups = [[transition(0, 0, truth=1.0), transition(0, 0, truth=0.0), transition(1, 0, truth=1.0)]]
     config = AdvantageConfig(truth=StreamSettings(scale="none", key="persona"))
     parts = parts_of(groups, config=config, truth_weight=1.0)
     assert [part and part.generator for part in parts] == [0.5, -0.5, None]
 
 
-def judged(debate: int, votes: str, *, right_first: bool) -> list[Trajectory]:
+def judged(debate: int, votes: str, *, right_first: bool) -> list[Transition]:
     """One debate: its judges are shown agent 1 before agent 2, and vote for the f(irst) or the s(econd)."""
     solutions = [
-        Trajectory(PERSONAS[agent % 5], (transition(agent, 0, truth=float(right)),), debate)
+        transition(agent, 0, debate=debate, truth=float(right))
         for agent, right in ((1, right_first), (2, not right_first))
     ]
     judges = [
-        Trajectory(
-            PERSONAS[0],
-            (transition(3 + n, 1, due=True, judge=1.0 if (vote == "f") == right_first else -1.0),),
-            debate,
-        )
+        transition(3 + n, 1, due=True, debate=debate, judge=1.0 if (vote == "f") == right_first else -1.0)
         for n, vote in enumerate(votes)
     ]
     return [*solutions, *judges]
@@ -229,11 +223,10 @@ def test_the_key_pair_pays_no_habit_of_naming_the_first():
         *judged(2, "fs", right_first=True),
         *judged(3, "fs", right_first=False),
     ]
-    groups = [TrajectoryGroup("p", tuple(debates))]
 
     def paid(key):
         config = AdvantageConfig(judge=StreamSettings(scale="none", key=key))
-        judge = [part.judge for part in parts_of(groups, config=config) if part and part.judge is not None]
+        judge = [part.judge for part in parts_of([debates], config=config) if part and part.judge is not None]
         return judge, sum(judge[0::2]), sum(judge[1::2])  # of "first" and of "second"
 
     # plain: first is paid 3 * 1 - 1, second the opposite, though nobody looked
@@ -245,14 +238,12 @@ def test_the_key_pair_pays_no_habit_of_naming_the_first():
 
 
 def test_the_key_pair_has_a_baseline_for_each_side():
-    groups = [
-        TrajectoryGroup("p", (*judged(0, "ffs", right_first=True), *judged(1, "sf", right_first=False)))
-    ]
+    groups = [[*judged(0, "ffs", right_first=True), *judged(1, "sf", right_first=False)]]
     config = AdvantageConfig(judge=StreamSettings(scale="none", key="pair"))
     judge = [part.judge for part in parts_of(groups, config=config) if part and part.judge is not None]
     # first: values 1, 1, -1, mean 1/3, weight 5 / 6; second: 1, -1, mean 0, weight 5 / 4
     assert judge == pytest.approx([5 / 6 * 2 / 3, 5 / 6 * 2 / 3, -5 / 6 * 4 / 3, 5 / 4, -5 / 4])
-    metrics = turn_advantages(groups, RewardConfig(), config, {}).metrics
+    metrics = turn_advantages(turns_of(groups), RewardConfig(), config, {}).metrics
     assert metrics["advantage/judge_right_first"] == pytest.approx(3 / 5)
 
 
@@ -264,12 +255,12 @@ def test_only_a_judge_has_pairs(stream):
 
 def test_ballots_are_a_group_of_their_own():
     groups = [
-        group_of(
+        [
             transition(0, 1, judge=1.0, due=True),
             transition(1, 1, judge=1.0, due=True),
             transition(0, 2, judge=1.0, due=True),
             transition(1, 2, judge=-1.0, due=True),
-        )
+        ]
     ]
     parts = parts_of(groups)
     assert [part and part.judge for part in parts] == approx([None, None, 1 / 1.0001, -1 / 1.0001])
@@ -277,8 +268,8 @@ def test_ballots_are_a_group_of_their_own():
 
 def test_running_means_belong_to_persona_and_stream():
     groups = [
-        group_of(transition(0, 0, peer=1.0, judge=0.5), transition(1, 0, peer=1.0)),
-        group_of(transition(0, 0, peer=1.0), problem="q"),
+        [transition(0, 0, peer=1.0, judge=0.5), transition(1, 0, peer=1.0)],
+        [transition(0, 0, peer=1.0)],
     ]
     rae = StreamSettings(baseline="rae", scale="none")
     ema: dict[str, float] = {}
@@ -293,7 +284,7 @@ def test_running_means_belong_to_persona_and_stream():
 
 
 def test_lambdas_weigh_the_roles_and_zero_takes_a_role_out():
-    groups = [group_of(transition(0, 1, peer=0.5, judge=1.0), transition(1, 1, peer=0.5, judge=-1.0))]
+    groups = [[transition(0, 1, peer=0.5, judge=1.0), transition(1, 1, peer=0.5, judge=-1.0)]]
     config = AdvantageConfig(lambda_gen=2.0, lambda_judge=0.5, judge=PLAIN)
     assert parts_of(groups, config=config) == [
         TurnAdvantage(0.5, 0.5, None, peer=0.5),
@@ -304,35 +295,33 @@ def test_lambdas_weigh_the_roles_and_zero_takes_a_role_out():
 
 
 def test_a_fine_is_added_as_it_is_and_no_fine_is_no_signal():
-    groups = [group_of(transition(0, 1, format=-0.5), transition(1, 1, format=0.0), transition(2, 1))]
+    groups = [[transition(0, 1, format=-0.5), transition(1, 1, format=0.0), transition(2, 1)]]
     assert parts_of(groups) == [TurnAdvantage(None, None, -0.5), None, None]
 
 
 def test_an_advantage_of_zero_is_a_signal():
-    assert parts_of([group_of(transition(0, 0, peer=0.0))]) == [TurnAdvantage(0.0, None, None, peer=0.0)]
+    assert parts_of([[transition(0, 0, peer=0.0)]]) == [TurnAdvantage(0.0, None, None, peer=0.0)]
 
 
-def test_the_shape_follows_groups_trajectories_and_transitions():
-    trajectory = Trajectory(PERSONAS[0], (transition(0, 0, peer=1.0), transition(0, 1)))
-    groups = [TrajectoryGroup("p", (trajectory, trajectory)), TrajectoryGroup("q", (trajectory,))]
-    turns = turn_advantages(groups, RewardConfig(), AdvantageConfig(), {}).turns
-    assert [[len(trajectory) for trajectory in group] for group in turns] == [[2, 2], [2]]
-    assert turns[1][0] == (TurnAdvantage(0.5, None, None, peer=0.5), None)
+def test_advantages_are_in_the_order_of_the_turns():
+    turns = [transition(0, 0, peer=1.0), transition(0, 1)]
+    paid = TurnAdvantage(0.5, None, None, peer=0.5)
+    assert parts_of([[*turns, *turns], turns]) == [paid, None, paid, None, paid, None]
 
 
 def test_statistics():
     groups = [
-        group_of(
+        [
             transition(0, 1, judge=1.0, truth=1.0, due=True),
             transition(1, 1, judge=0.0, truth=1.0, due=True),
             transition(2, 1, truth=1.0, due=True),
             transition(0, 0, truth=1.0),
             transition(1, 0, truth=0.0),
             transition(2, 0),
-        ),
-        group_of(transition(0, 1, judge=1.0, due=True), problem="q"),
+        ],
+        [transition(0, 1, judge=1.0, due=True)],
     ]
-    metrics = turn_advantages(groups, RewardConfig(), AdvantageConfig(), {}).metrics
+    metrics = turn_advantages(turns_of(groups), RewardConfig(), AdvantageConfig(), {}).metrics
     assert metrics == {
         "advantage/turns": 7,
         # agent 2 twice, and the lone judge of q
@@ -346,5 +335,5 @@ def test_statistics():
 
 def test_an_empty_batch():
     result = turn_advantages([], RewardConfig(), AdvantageConfig(), {})
-    assert result.turns == ()
+    assert result.turns == []
     assert result.metrics == {"advantage/turns": 0, "advantage/rows_dropped": 0}

@@ -7,27 +7,24 @@ from hypothesis import strategies as st
 from debate import Problem
 from debate.personas import PERSONAS
 from debate.types import Completion, ParsedTurn, Turn, TurnId
-from learner import AdvantageConfig, Trajectory, TrajectoryGroup, Transition
+from learner import AdvantageConfig, Transition
 from learner.advantages import StreamSettings
-from learner.dynamic_sampling import has_signal, refills, spare_problems
+from learner.dynamic_sampling import refills, silent_groups, spare_problems
 from learner.rollouts import finite
 from rewards import RewardConfig, Rewards
 
 PROBLEMS = [Problem(str(n), "?") for n in range(10)]
 
 
-def group_of(*rewards: dict[str, float | None]) -> TrajectoryGroup:
+def group_of(*rewards: dict[str, float | None]) -> list[Transition]:
     """Each dictionary is the rewards of one agent's turn in the same round of a debate of its own."""
     turn = Turn(TurnId(0, 0), "K7", (), Completion((1,), (2,), (-1.0,), "x", "stop", 0, (0,)), ParsedTurn())
-    return TrajectoryGroup(
-        "p",
-        tuple(Trajectory(PERSONAS[0], (Transition(turn, **one),), k) for k, one in enumerate(rewards)),
-    )
+    return [Transition(turn, PERSONAS[0], "p", debate=k, **one) for k, one in enumerate(rewards)]
 
 
 def speaks(*rewards: dict[str, float | None], ema: dict[str, float] | None = None, **config) -> bool:
     settings = AdvantageConfig.model_validate(config)
-    return has_signal(group_of(*rewards), RewardConfig(), settings, {} if ema is None else ema)
+    return not silent_groups(group_of(*rewards), RewardConfig(), settings, {} if ema is None else ema)
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,8 @@ from learner.replay import Scheme, Summary, compare_steps, pay_step, replay_step
 from learner.replay.comparing import same_advantages
 from learner.replay.files import line_of, refuse_another, replay_name, write_debates, write_facts
 from learner.replay.running import replay_run
-from learner.replay.scheme import groups_of
 from learner.replay.summary import Tally
-from learner.types import group_debates
+from learner.types import group_indices, transitions_of
 from rewards import RewardConfig, score_debate
 from rewards.peer import PEER_RULES
 from transcripts import RunStore, TurnAdvantages, write_step
@@ -87,8 +86,8 @@ def debates(draw, problem="p"):
 def test_what_is_read_fast_is_paid_as_the_whole_record(held, rewards, advantages):
     scheme = Scheme(rewards, advantages, len(held))
     paid = [score_debate(debate, correct, rewards) for debate, correct in held]
-    groups = [group_debates([debate for debate, _ in held], paid)]
-    found = turn_advantages(groups, rewards, advantages, {})
+    transitions = transitions_of([debate for debate, _ in held], paid, [0] * len(held))
+    found = turn_advantages(transitions, rewards, advantages, {}).turns
     records = step_records(0, [d for d, _ in held], [c for _, c in held], paid, found)
     lines = [to_line(record) for record in records]
     read = [stored_debate(f"0.{n}", migrate(read_json(line))) for n, line in enumerate(lines)]
@@ -133,8 +132,9 @@ def ballot():
 def records(step, debates, scheme, ema):
     paid = [score_debate(debate, None, scheme.rewards) for debate in debates]
     size = scheme.group_size
-    groups = [group_debates(debates[i : i + size], paid[i : i + size]) for i in range(0, len(debates), size)]
-    found = turn_advantages(groups, scheme.rewards, scheme.advantages, ema)
+    groups = group_indices([debate.problem.id for debate in debates], size)
+    transitions = transitions_of(debates, paid, groups)
+    found = turn_advantages(transitions, scheme.rewards, scheme.advantages, ema).turns
     return step_records(step, debates, [None] * len(debates), paid, found)
 
 
@@ -200,12 +200,12 @@ def test_debates_of_a_problem_are_cut_into_its_groups():
     [record] = records(0, [ballot()], OWN, {})
     data = migrate(read_json(to_line(record)))
     one = stored_debate("0.0", data)
-    pairs = [(replace(one, group=name), None) for name in "aaaab"]
-    assert [[pair[0].group for pair in group] for group in groups_of(pairs, 2)] == [
-        ["a", "a"],
-        ["a", "a"],
-        ["b"],
+    stored = [
+        replace(one, group=name, debate=replace(one.debate, problem=Problem(name, "?"))) for name in "aaaab"
     ]
+    paid = pay_step(stored, replace(OWN, group_size=2))
+    of_debates = {transition.debate: transition.group for transition in paid.transitions}
+    assert of_debates == {0: 0, 1: 0, 2: 1, 3: 1, 4: 2}
 
 
 def test_a_scheme_that_weighs_otherwise_scores_the_same():

@@ -13,8 +13,7 @@ from debate.config import DebateConfig
 from debate.parsing import parse_turn
 from debate.personas import PERSONAS
 from debate.types import Completion, Debate, Outcome, Problem, Turn, TurnId, Vote
-from learner import AdvantageConfig, TurnAdvantage, group_debates, make_rows, turn_advantages
-from learner.advantages import Advantages
+from learner import AdvantageConfig, Row, TurnAdvantage, make_rows, transitions_of, turn_advantages
 from rewards import RewardConfig, score_debate
 from rewards.types import Rewards
 
@@ -58,14 +57,13 @@ REWARDS = Rewards(
 )
 
 
-def test_a_group_holds_a_trajectory_for_each_agent_of_each_debate():
-    group = group_debates([debate_of(0), debate_of(1)], [REWARDS, REWARDS])
-    assert group.problem_id == "p"
-    assert [trajectory.debate for trajectory in group.trajectories] == [0, 0, 0, 1, 1, 1]
-    assert [trajectory.persona.name for trajectory in group.trajectories] == [
-        p.name for p in PERSONAS[:3]
-    ] * 2
-    solution, ballot = group.trajectories[0].transitions
+def test_the_turns_of_a_group_stand_debate_by_debate_and_agent_by_agent():
+    turns = transitions_of([debate_of(0), debate_of(1)], [REWARDS, REWARDS], [0, 0])
+    assert {(turn.problem_id, turn.group) for turn in turns} == {("p", 0)}
+    assert [turn.debate for turn in turns] == [0] * 6 + [1] * 6
+    assert [turn.turn.id for turn in turns] == [TurnId(a, r) for a in range(3) for r in range(2)] * 2
+    assert [turn.persona for turn in turns[::2]] == list(PERSONAS[:3]) * 2
+    solution, ballot = turns[:2]
     assert (solution.peer, solution.truth, solution.judge, solution.format) == (1.0, 1.0, None, 0.0)
     assert (ballot.peer, ballot.truth, ballot.judge, ballot.format) == (None, None, None, -0.5)
 
@@ -73,15 +71,20 @@ def test_a_group_holds_a_trajectory_for_each_agent_of_each_debate():
 def test_a_group_is_about_one_problem():
     other = replace(debate_of(), problem=Problem("q", "?"))
     with pytest.raises(ValueError, match=r"exactly one problem, got \['p', 'q'\]"):
-        group_debates([debate_of(), other], [REWARDS, REWARDS])
+        transitions_of([debate_of(), other], [REWARDS, REWARDS], [0, 0])
+
+
+def test_a_turn_of_nobody_is_refused():
+    debate = replace(debate_of(), personas=PERSONAS[:2])
+    with pytest.raises(ValueError, match="the debate has 2 personas, so no such agent"):
+        transitions_of([debate], [REWARDS], [0])
 
 
 def rows_of(*parts: TurnAdvantage | None, text: str = JUDGED):
     """Rows of one agent's turns in round 1, one for each part."""
     debate = replace(debate_of(), turns=(turn_of(text, 0, 1),) * len(parts), personas=PERSONAS[:1])
     rewards = Rewards(((None, None),), ((None, None),), ((None, None),), ((None, None),))
-    group = group_debates([debate], [rewards])
-    return make_rows([group], Advantages(((parts,),), {}))
+    return make_rows(transitions_of([debate], [rewards], [0]), parts)
 
 
 def test_a_row_is_the_prompt_and_then_the_completion():
@@ -117,9 +120,15 @@ def test_turns_without_signal_give_no_row():
     assert len(rows_of(None, TurnAdvantage(1.0, None, None), None)) == 1
 
 
+def learned(debates: list[Debate], rewards: list[Rewards]) -> list[Row]:
+    """Rows of debates, each of which is a group of its own."""
+    transitions = transitions_of(debates, rewards, range(len(debates)))
+    advantages = turn_advantages(transitions, RewardConfig(), AdvantageConfig(), {})
+    return make_rows(transitions, advantages.turns)
+
+
 def test_a_ballot_is_all_judge():
-    group = group_debates([debate_of()], [REWARDS])
-    rows = make_rows([group], turn_advantages([group], RewardConfig(), AdvantageConfig(), {}))
+    rows = learned([debate_of()], [REWARDS])
     # generators 0 and 1, and the two fined ballots: ballot 2 is alone with its judge reward
     assert [row.turn for row in rows] == [TurnId(0, 0), TurnId(0, 1), TurnId(1, 0), TurnId(1, 1)]
     assert set(rows[1].stream[rows[1].action_mask]) == {2}
@@ -128,9 +137,7 @@ def test_a_ballot_is_all_judge():
 
 def test_temperature_zero_is_learned_at_temperature_one():
     debate = replace(debate_of(), personas=(replace(PERSONAS[0], temperature=0.0), *PERSONAS[1:3]))
-    group = group_debates([debate], [REWARDS])
-    advantages = turn_advantages([group], RewardConfig(), AdvantageConfig(), {})
-    assert make_rows([group], advantages)[0].temperature == 1.0
+    assert learned([debate], [REWARDS])[0].temperature == 1.0
 
 
 @pytest.mark.parametrize(
@@ -150,9 +157,8 @@ def test_turns_that_cannot_be_learned_from_are_errors(changes, message):
     turn = replace(turn, completion=replace(turn.completion, **changes))
     debate = replace(debate_of(), turns=(turn,), personas=PERSONAS[:1])
     rewards = Rewards(((None, None),), ((None, None),), ((None, None),), ((None, None),))
-    group = group_debates([debate], [rewards])
     with pytest.raises(ValueError, match=message):
-        make_rows([group], Advantages((((TurnAdvantage(1.0, None, None),),),), {}))
+        make_rows(transitions_of([debate], [rewards], [0]), [TurnAdvantage(1.0, None, None)])
 
 
 DATA = os.environ.get("DEBATE_TEST_DATA")
@@ -162,11 +168,9 @@ PAIRS = {0: (1, 2), 1: (0, 2), 2: (0, 1)}
 @pytest.mark.skipif(DATA is None, reason="DEBATE_TEST_DATA is not set")
 def test_real_solutions_become_rows():
     """Real right and wrong solutions with truthful judges, through rewards, advantages and rows."""
-    groups = [
-        group_debates([debate], [score_debate(debate, [[one] for one in correct], RewardConfig())])
-        for debate, correct in real_debates(limit=40)
-    ]
-    rows = make_rows(groups, turn_advantages(groups, RewardConfig(), AdvantageConfig(), {}))
+    held = real_debates(limit=40)
+    rewards = [score_debate(debate, [[one] for one in correct], RewardConfig()) for debate, correct in held]
+    rows = learned([debate for debate, _ in held], rewards)
     assert len(rows) > 80
     for row in rows:
         assert np.isfinite(row.advantages).all()
