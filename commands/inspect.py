@@ -15,6 +15,7 @@ from commands.errors import Ended, one_line
 from commands.inspect_pages import NO_PAGES, Pages, refuse_stray, serve_pages, write_pages
 from commands.inspect_views import VIEWS, act_view
 from commands.progress import progress_bar
+from learner.formatting import counted
 from transcripts import FilterError, RunStore, compile_filter
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def _act(asked: Asked, action: str, rest: list[str], store: RunStore, paper: Pap
         filter = _both(asked.filter, rest[1:])
         found = print_matches(store, paper, rest[0], filter, limit=asked.limit, as_json=asked.json)
         paper.stream.flush()
-        print(f"found {found} time{'' if found == 1 else 's'}", file=sys.stderr)
+        print(f"found {counted(found, 'time')}", file=sys.stderr)
     elif action == "stats":
         print_figures(store, paper, _both(asked.filter, rest), as_json=asked.json)
     elif action in VIEWS:
@@ -145,7 +146,7 @@ def _list(asked: Asked, filter: str, store: RunStore, paper: Paper) -> None:
         as_json=asked.json,
     )
     paper.stream.flush()
-    found = f"{total} debate{'' if total == 1 else 's'}" + (f" of {filter}" if filter else "")
+    found = counted(total, "debate") + (f" of {filter}" if filter else "")
     more = f"; next page: {_next(asked, filter, last)}" if last else ""
     print(one_line(found + more), file=sys.stderr)
 

@@ -17,6 +17,7 @@ from debate.types import Kind
 from envs import DataError, Environment, load_environment
 from envs.families import FAMILIES
 from envs.instructions import constraints_of
+from learner.formatting import fixed, printable
 from rewards import Rewards, Truth, score_debate, voted_winner
 
 MARKS: dict[Truth, str] = {True: " ✓", False: " ✗", "missing": " (no answer)", None: ""}
@@ -138,7 +139,7 @@ def _rewards(debate: Debate, rewards: Rewards) -> RichTable:
         solved = () if turn.ballot else (rewards.peer[agent][round_], rewards.truth[agent][round_])
         cells = (*(solved or (None, None)), rewards.judge[agent][round_], rewards.format[agent][round_])
         where = "ballot" if turn.ballot else f"round {round_ + 1}"
-        table.add_row(_plain(f"{turn.handle} {where}"), *("" if c is None else f"{c:+.2f}" for c in cells))
+        table.add_row(_plain(f"{turn.handle} {where}"), *(fixed(c, "+.2f", none="") for c in cells))
     return table
 
 
@@ -148,4 +149,4 @@ def _plain(text: str) -> Text:
     >>> _plain("a\tb [red]\x1b[2J\u202e").plain
     'a b [red]�[2J�'
     """
-    return Text("".join(c if c == "\n" or c.isprintable() else " " if c.isspace() else "�" for c in text))
+    return Text("\n".join(map(printable, text.split("\n"))))

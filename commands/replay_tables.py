@@ -8,6 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from learner.formatting import fixed, percent
+
 if TYPE_CHECKING:
     from learner.replay import Summary
     from learner.replay.summary import Tally
@@ -64,5 +66,5 @@ def _table(title: str, parts: tuple[str, ...], summary: Summary, caption: str | 
 
 def _figures(tally: Tally) -> list[str]:
     figures = tally.figures()
-    shares = [f"{100 * figures[name]:.1f}%" for name in ("flipped", "gained", "lost")]
-    return [*shares, *(f"{figures[name]:+.3f}" for name in ("old", "new")), f"{figures['moved']:.3f}"]
+    shares = [percent(figures[name]) for name in ("flipped", "gained", "lost")]
+    return [*shares, *(fixed(figures[name], "+.3f") for name in ("old", "new")), fixed(figures["moved"])]

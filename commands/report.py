@@ -155,9 +155,9 @@ def _refuse_no_folder(path: str | None) -> None:
 
 def _show(runs: Sequence[Judged], verdicts: Sequence[Section], console: Console) -> None:
     """Print the main figures, a column for each run, what to be warned of, and how training went."""
+    from learner.formatting import printable
     from reports.document import Paragraph
     from reports.judgment import judgment_lead
-    from reports.rendering.links import printable
 
     if not console.is_terminal:
         console = Console(file=console.file, width=max(80, 30 + 40 * len(runs)))
@@ -181,9 +181,10 @@ def _show(runs: Sequence[Judged], verdicts: Sequence[Section], console: Console)
 
 
 def _told(figure: Figure) -> str:
-    from reports.judgment.told import bounds_of, interval, number
+    from learner.formatting import number
+    from reports.judgment.told import bounds_of, interval_of
 
     if figure.estimate is None:
         return "none"
     text = number(figure.estimate.value, signed=bounds_of(figure.name)[0] < 0)
-    return f"{text} ({interval(figure.name, figure.estimate)})"
+    return f"{text} ({interval_of(figure.name, figure.estimate)})"

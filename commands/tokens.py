@@ -15,6 +15,7 @@ from rich.text import Text
 
 from commands.runs import open_run_folder
 from debate.types import TurnId
+from learner.formatting import fixed
 from transcripts import Record, read_records, shard_paths, shard_step
 
 if TYPE_CHECKING:
@@ -101,12 +102,8 @@ def _table(title: str, rows: Sequence[TokenRow]) -> Table:
         table.add_column(column, justify="left" if column in ("token", "stream") else "right")
     for row in rows:
         figures = (
-            _figure(row.advantage, "+.3f"),
-            *(_figure(v, ".4f") for v in (row.sampler, row.trainer, row.ratio)),
+            fixed(row.advantage, "+.3f", none=""),
+            *(fixed(v, ".4f", none="") for v in (row.sampler, row.trainer, row.ratio)),
         )
         table.add_row(str(row.place), Text(repr(row.text)), row.stream, *figures)
     return table
-
-
-def _figure(value: float | None, form: str) -> str:
-    return "" if value is None else format(value, form)

@@ -12,6 +12,7 @@ import tomli_w
 from scipy import stats
 
 from learner.config import Config
+from learner.formatting import interval, number
 from learner.runs.folder import RunFolder, plain_config
 from learner.tracking.step_lines import read_metrics
 
@@ -126,8 +127,7 @@ def _held_out(rows: Sequence[Row]) -> Iterator[str]:
         label = _label(name)
         if label and value is not None:
             low, high = row.get(f"{name}/low"), row.get(f"{name}/high")
-            bounds = f"{low:.3f} to {high:.3f}" if low is not None and high is not None else ""
-            yield f"| {label} | {value:.3f} | {bounds} |"
+            yield f"| {label} | {number(value)} | {interval(low, high)} |"
     yield ""
 
 
@@ -154,7 +154,7 @@ def _training(rows: Sequence[Row]) -> Iterator[str]:
     for name, label in TRAINING.items():
         values = [value for row in last if (value := row.get(name)) is not None]
         if values:
-            yield f"| {label} | {fmean(values):.3f} | {_interval(values)} |"
+            yield f"| {label} | {number(fmean(values))} | {_interval(values)} |"
     yield ""
 
 
@@ -167,7 +167,7 @@ def _interval(values: Sequence[float]) -> str:
     if len(set(values)) < 2:
         return ""
     reach = float(stats.t.ppf(0.975, len(values) - 1)) * stdev(values) / len(values) ** 0.5
-    return f"{max(fmean(values) - reach, 0.0):.3f} to {min(fmean(values) + reach, 1.0):.3f}"
+    return interval(max(fmean(values) - reach, 0.0), min(fmean(values) + reach, 1.0))
 
 
 def _provenance(path: Path) -> Iterator[str]:

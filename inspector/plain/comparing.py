@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from inspector.plain.forms import as_json as json_of
 from inspector.plain.paper import Paper, fitted, widths_of
-from inspector.safe import safe
 from inspector.views.across import Across, Comparison, Held, TextPiece, TurnDifference
 from inspector.views.checked import named
 from inspector.views.compared import told_vote
 from inspector.views.reward_lines import GRADES
+from learner.formatting import percent, safe
 from transcripts import Correct
 
 AROUND = 40
@@ -70,7 +70,7 @@ def _turn(turn: TurnDifference, paper: Paper) -> Iterator[str]:
     yield ""
     seats = ("no turn" if name is None else safe(name) for name in turn.personas)
     names = " -> ".join(dict.fromkeys(seats))
-    alike = f"{100 * turn.alike:.0f}% of the words alike"
+    alike = f"{percent(turn.alike, 0)} of the words alike"
     yield paper.paint(f"turn {named(turn.turn)} ({names}), {alike}", "bold")
     if turn.answers != (None, None):
         yield f"  answer: {_change(turn.answers, turn.grades, paper)}"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from inspector.plain.forms import as_json as json_of
 from inspector.plain.paper import Paper
-from inspector.safe import safe
 from inspector.views.checked import named
 from inspector.views.reward import numbers_in, outline
 from inspector.views.reward_types import Why
+from learner.formatting import safe
 
 
 def print_why(found: Why, paper: Paper, *, as_json: bool = False) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from inspector.plain.forms import step_json
-from inspector.plain.paper import Paper, fitted, fitting, number, widths_of
+from inspector.plain.paper import Paper, fitted, fitting, widths_of
+from learner.formatting import fixed
 from transcripts import RunStore, StepRow
 
 HEADINGS = (
@@ -41,8 +42,8 @@ def _cells(row: StepRow) -> Sequence[str]:
     return (
         "all" if row.step is None else str(row.step),
         str(row.debates),
-        *(number(share, ".3f") for share in shares),
+        *(fixed(share, ".3f", none="-") for share in shares),
         *map(str, (row.votes, row.cycles, row.malformed, row.truncated)),
-        *(number(reward, "+.3f") for reward in rewards),
+        *(fixed(reward, "+.3f", none="-") for reward in rewards),
         str(row.tokens),
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from inspector.plain.forms import row_json
-from inspector.plain.paper import GRADES, Paper, fitted, fitting, number, widths_of
-from inspector.safe import safe
+from inspector.plain.paper import GRADES, Paper, fitted, fitting, widths_of
+from learner.formatting import fixed, safe
 from transcripts import DebateRow, RunStore
 
 COLUMNS = ("id", "step", "problem", "winner", "right", "judge", "votes", "bad", "flags")
@@ -66,7 +66,7 @@ def _line(paper: Paper, cells: Sequence[str], widths: Sequence[int], *, bold: bo
 def cells_of(row: DebateRow) -> tuple[str, ...]:
     """Return the cells of one line: right shares go from the first round to the last."""
     facts = row.facts
-    shares = f"{number(facts.correct_first, '.2f')}->{number(facts.correct_last, '.2f')}"
+    shares = f"{fixed(facts.correct_first, '.2f', none='-')}->{fixed(facts.correct_last, '.2f', none='-')}"
     flags = {
         "cycle": facts.cycle,
         "CW": facts.cw,
@@ -81,7 +81,7 @@ def cells_of(row: DebateRow) -> tuple[str, ...]:
         safe(row.problem.id),
         row.winner,
         shares,
-        number(facts.judge, ".2f"),
+        fixed(facts.judge, ".2f", none="-"),
         str(facts.votes),
         str(facts.malformed),
         " ".join(name if count == 1 else f"{name}:{count}" for name, count in flags.items() if count),

@@ -91,12 +91,3 @@ def fitting(widths: Sequence[int], width: int | None) -> list[int]:
     while width is not None and len(kept) > 1 and sum(kept) + 2 * (len(kept) - 1) > width:
         kept.pop()
     return kept
-
-
-def number(value: float | None, form: str = "+.2f") -> str:
-    """Return a number in a form, "-" where there is none.
-
-    >>> number(0.5), number(None)
-    ('+0.50', '-')
-    """
-    return "-" if value is None else format(value, form)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from inspector.plain.forms import as_json as json_of
-from inspector.plain.paper import Paper, fitted, number, widths_of
-from inspector.safe import safe
+from inspector.plain.paper import Paper, fitted, widths_of
 from inspector.views.checked import named
 from inspector.views.replays import DebateReplay, ReplayComparison, ReplayName, StreamChange
+from learner.formatting import fixed, percent, safe
 from learner.replay.reading import PARTS
 
 SHARES, MEANS = ("flipped", "gained", "lost"), ("old", "new", "moved")
@@ -55,9 +55,12 @@ def _table(changes: Sequence[StreamChange]) -> Iterator[str]:
 
 def _cells(one: StreamChange) -> tuple[str, ...]:
     """Return a row; rounds count from 1 for people."""
-    where = "all" if one.persona is None else safe(one.persona), "all" if one.round is None else one.round + 1
-    shares = (f"{100 * getattr(one, name):.1f}%" for name in SHARES)
-    means = (number(getattr(one, name), "+.3f") for name in MEANS)
+    where = (
+        "all" if one.persona is None else safe(one.persona),
+        "all" if one.round is None else one.round + 1,
+    )
+    shares = (percent(getattr(one, name)) for name in SHARES)
+    means = (fixed(getattr(one, name), "+.3f", none="-") for name in MEANS)
     return safe(one.stream), where[0], str(where[1]), str(one.turns), *shares, *means
 
 
@@ -80,5 +83,5 @@ def print_debate_replay(found: DebateReplay, paper: Paper, *, as_json: bool = Fa
 
 
 def _pair(old: float | None, new: float | None) -> str:
-    before, after = number(old, "+.3f"), number(new, "+.3f")
+    before, after = fixed(old, "+.3f", none="-"), fixed(new, "+.3f", none="-")
     return before if old == new else f"{before} -> {after}"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from inspector.plain.forms import as_json as json_of
 from inspector.plain.paper import Paper, fitted, widths_of
 from inspector.runs import FoundRun
-from inspector.safe import safe
+from learner.formatting import safe
 
 
 def print_runs(runs: Sequence[FoundRun], paper: Paper, *, as_json: bool = False) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 from debate.types import TurnId
 from inspector.plain.paper import Paper
-from inspector.safe import safe
 from inspector.views.checked import named
+from learner.formatting import safe
 from transcripts import RunStore, compile_filter
 
 AROUND = 50

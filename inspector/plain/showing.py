@@ -7,11 +7,11 @@ from itertools import groupby
 
 from debate.types import TurnId
 from inspector.plain.forms import debate_json
-from inspector.plain.paper import Paper, fitted, number, widths_of
+from inspector.plain.paper import Paper, fitted, widths_of
 from inspector.plain.votes import vote_lines
-from inspector.safe import safe, safe_block
 from inspector.views import DebateView, FailureView, TurnForensics, TurnView, debate_view, parse_forensics
 from inspector.views import vote_graphs as graphs_of
+from learner.formatting import fixed, safe, safe_lines
 from transcripts import Record
 
 INDENT = "    "
@@ -114,7 +114,7 @@ def _is_markup(text: str) -> bool:
 
 
 def _block(text: str) -> Iterator[str]:
-    for line in safe_block(text).split("\n"):
+    for line in safe_lines(text):
         yield (INDENT + line).rstrip()
 
 
@@ -123,8 +123,8 @@ def _rewards(view: DebateView, paper: Paper) -> Iterator[str]:
     names = (*NUMBERS, *(f"adv {name}" for name in ADVANTAGES))
     rows: list[Sequence[str]] = [("turn", *names)]
     for turn in view.spoken():
-        rewards = (number(turn.rewards[name]) for name in NUMBERS)
-        advantages = (number(turn.advantages[name], "+.3f") for name in ADVANTAGES)
+        rewards = (fixed(turn.rewards[name], "+.2f", none="-") for name in NUMBERS)
+        advantages = (fixed(turn.advantages[name], "+.3f", none="-") for name in ADVANTAGES)
         rows.append((seat(view, turn.id), *rewards, *advantages))
     widths = widths_of(rows)
     for row in rows:

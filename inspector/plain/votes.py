@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from inspector.plain.paper import Paper, fitted, widths_of
-from inspector.safe import safe
 from inspector.views import Arrow, DebateView, RoundGraph
+from learner.formatting import counted, safe
 
 WHY = {
     "own": "own work",
@@ -70,7 +70,7 @@ def _count(wins: float, ties: int) -> str:
     ('2', '1 (+1 tie)')
     """
     whole = f"{wins - ties / 2:g}"
-    return whole if not ties else f"{whole} (+{ties} tie{'s' if ties > 1 else ''})"
+    return whole if not ties else f"{whole} (+{counted(ties, 'tie')})"
 
 
 def _order(graph: RoundGraph, view: DebateView, paper: Paper) -> Iterator[str]:

@@ -17,9 +17,9 @@ from inspector.terminal.pager import Pager
 from inspector.terminal.panels.across import comparison_lines
 from inspector.terminal.panels.reading import Debate
 from inspector.terminal.style import FAINT, STRONG, letter
-from inspector.terminal.visible import one_line
 from inspector.views.across import Across, Held, across, compare, read
 from inspector.views.debate import Grade
+from learner.formatting import one_line
 from transcripts import Correct
 
 COLUMNS = (

@@ -21,7 +21,7 @@ from inspector.terminal.panels.reading import PANELS, Debate, Shown, read_debate
 from inspector.terminal.panels.turn import whole
 from inspector.terminal.panels.votes import chosen_votes, vote_lines
 from inspector.terminal.style import FAINT, STRONG, WRONG, line
-from inspector.terminal.visible import one_line
+from learner.formatting import one_line
 from transcripts import DebateRow
 
 HOME = "m"

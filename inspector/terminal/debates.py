@@ -13,8 +13,8 @@ from inspector.terminal.face import Face
 from inspector.terminal.filter_bar import FilterBar
 from inspector.terminal.listing import Listing
 from inspector.terminal.opened import Matches, Opened
-from inspector.terminal.style import FAINT, letter, share
-from inspector.terminal.visible import one_line
+from inspector.terminal.style import FAINT, letter
+from learner.formatting import one_line, share
 from transcripts import DebateRow
 
 PAGE = 100

@@ -15,7 +15,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from inspector.terminal.style import FAINT, WRONG, line
-from inspector.terminal.visible import one_line
+from learner.formatting import one_line
 
 Found = TypeVar("Found")
 READING_ERRORS = (ValueError, OSError, sqlite3.Error)

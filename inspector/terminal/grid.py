@@ -15,8 +15,8 @@ from textual.widget import Widget
 from debate.types import TurnId
 from inspector.terminal.columns import padded
 from inspector.terminal.style import CHOSEN, FAINT, STRONG, letter, line
-from inspector.terminal.visible import one_line
 from inspector.views.debate import DebateView, TurnView
+from learner.formatting import one_line
 
 NAME, CELL, MOST_AGENTS = 22, 13, 8
 """Cells of a name, the fewest of a turn, and the most agents in sight at once."""

@@ -9,6 +9,7 @@ from textual.widget import Widget
 
 from inspector.terminal.face import Face
 from inspector.terminal.lines import Lines, Row, fold
+from learner.formatting import counted
 
 
 class Pager(Face):
@@ -31,7 +32,7 @@ class Pager(Face):
 
     def told(self) -> str:
         """Return how many rows there are."""
-        return f"{self._count:,} row{'' if self._count == 1 else 's'}" if self._count else ""
+        return counted(self._count, "row") if self._count else ""
 
     def on_mount(self) -> None:
         """Read the text once the width is known."""

@@ -13,8 +13,8 @@ from inspector.terminal.listing import Listing
 from inspector.terminal.opened import Matches, Opened
 from inspector.terminal.panels.replays import summary_lines
 from inspector.terminal.style import DOUBT
-from inspector.terminal.visible import one_line
 from inspector.views.replays import MostChanged, ReplayComparison, ReplayName, read_replay, replays
+from learner.formatting import fixed, one_line
 
 COLUMNS = (
     Column("replay", 24, left=True),
@@ -84,7 +84,7 @@ class ChangedList(Listing[MostChanged]):
 
     def cells(self, item: MostChanged) -> Sequence[Cell]:
         """Return a debate's cells."""
-        return (one_line(item.id, 40), f"{item.change:.3f}", "")
+        return (one_line(item.id, 40), fixed(item.change), "")
 
 
 class Replay(Face):

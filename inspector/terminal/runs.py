@@ -14,7 +14,7 @@ from inspector.terminal.face import Face
 from inspector.terminal.listing import Listing
 from inspector.terminal.opened import Opened
 from inspector.terminal.style import FAINT, RIGHT
-from inspector.terminal.visible import one_line
+from learner.formatting import one_line
 
 if TYPE_CHECKING:
     from inspector.terminal.app import Inspector

@@ -13,7 +13,8 @@ from inspector.terminal.debates import Debates
 from inspector.terminal.face import Face
 from inspector.terminal.listing import Listing
 from inspector.terminal.opened import Matches, Opened
-from inspector.terminal.style import FAINT, STRONG, number, share
+from inspector.terminal.style import FAINT, STRONG
+from learner.formatting import fixed, share
 from transcripts import StepRow
 
 COLUMNS = (
@@ -50,10 +51,10 @@ class StepList(Listing[StepRow]):
             _count(item.cycles),
             _count(item.malformed),
             _count(item.truncated),
-            number(item.peer, "+.2f"),
-            number(item.truth, "+.2f"),
-            number(item.judging, "+.2f"),
-            number(item.format, "+.2f"),
+            fixed(item.peer, "+.2f"),
+            fixed(item.truth, "+.2f"),
+            fixed(item.judging, "+.2f"),
+            fixed(item.format, "+.2f"),
             (f"{item.tokens:,}", FAINT),
         )
 

@@ -40,24 +40,3 @@ def line(*pieces: str | tuple[str, str]) -> Text:
 def heading(words: str, note: str = "") -> Text:
     """Return the line over a part, with a note behind it."""
     return line((words, TITLE), (f"  {note}" if note else "", FAINT))
-
-
-def number(value: float | None, form: str = ".3g", none: str = "–") -> str:
-    """Return a number as a table shows it; what rounds to zero has no minus.
-
-    >>> number(0.25), number(None), number(-1e-9, "+.2f")
-    ('0.25', '–', '+0.00')
-    """
-    if value is None:
-        return none
-    shown = format(value, form)
-    return format(0.0, form) if shown.startswith("-") and float(shown) == 0 else shown
-
-
-def share(value: float | None) -> str:
-    """Return a share in hundredths, as the tables have it.
-
-    >>> share(0.667), share(1), share(None)
-    ('.67', '1.00', '–')
-    """
-    return "–" if value is None else f"{value:.2f}".removeprefix("0")

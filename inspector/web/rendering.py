@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from inspector.web.addresses import address
-from inspector.web.visible import head, plain, seen
+from learner.formatting import number, share, short, shorten, with_codes
 from transcripts import DebateRow
 
 HERE = Path(__file__).parent
+UNSEEN, MARKED = "⟨{}⟩", '<b class="unseen">{}</b>'
+"""How unseen characters are named in an attribute, and in a text."""
 ROUNDING = 1e-12
 """What is smaller is shown as 0."""
 MARKS = {"right": "✓", "wrong": "✗", "missing": "∅", "ungraded": "?", "undecidable": "?", "none": "–", "": ""}
@@ -36,6 +38,23 @@ def clip(text: str, limit: int | None) -> Clip:
     return Clip(seen(kept), len(text) - len(kept))
 
 
+def seen(text: str) -> Markup:
+    r"""Return a text as markup, escaped, with its unseen characters named and marked.
+
+    >>> seen("<b>\x00")
+    Markup('&lt;b&gt;<b class="unseen">U+0000</b>')
+    """
+    return Markup(with_codes(str(escape(text)), MARKED))
+
+
+def head(text: str, limit: int) -> str:
+    """Return a beginning of a text that is at most ``limit`` characters, and twice that as markup."""
+    cut = text[:limit]
+    while len(cut) > 1 and len(seen(cut)) > 2 * limit:
+        cut = cut[: len(cut) // 2]
+    return cut
+
+
 @cache
 def environment() -> Environment:
     """Return the templates."""
@@ -52,11 +71,11 @@ def environment() -> Environment:
         "flags": flags,
         "mean": mean,
         "mark": lambda word: MARKS.get(word, ""),
-        "number": number,
+        "number": trimmed,
         "seen": seen,
         "share": share,
-        "shorten": shorten,
-        "signed": signed,
+        "shorten": lambda text, most: shorten(text or "", most),
+        "signed": partial(trimmed, sign="+"),
         "letter": letter,
         "turn_id": lambda turn: f"{turn.agent}.{turn.round}",
     }
@@ -73,7 +92,7 @@ def _shown(value: object) -> object:
     """Return what a template writes of a value: of a text that is no markup yet, nothing stays hidden."""
     if value is None:
         return ""
-    return plain(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    return with_codes(value, UNSEEN) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 @cache
@@ -83,46 +102,26 @@ def asset(name: str) -> str:
     return address("static", name, v=mark)
 
 
-def share(value: float | None) -> str:
-    """Return a share or a mean in [0, 1].
-
-    >>> share(1.0), share(2 / 3), share(0.0), share(None)
-    ('1.00', '.67', '.00', '–')
-    """
-    return "–" if value is None else f"{value:.2f}".removeprefix("0")
-
-
 def mean(value: float | None) -> str:
     """Return a mean reward, in as many digits as those above and below it.
 
     >>> mean(0.33), mean(-0.0026), mean(1e-17), mean(None)
     ('+0.330', '−0.003', '0.000', '–')
     """
-    if value is None:
-        return "–"
-    text = f"{value:+.3f}"
-    return "0.000" if text[1:] == "0.000" else text.replace("-", "−")
+    return number(value, signed=True).replace("-", "−")
 
 
-def number(value: float | None, digits: int = 3) -> str:
-    """Return a number in a few digits.
+def trimmed(value: float | None, *, sign: str = "") -> str:
+    """Return a number in a few digits, without zeros at its end.
 
-    >>> number(1234.5), number(0.33333), number(-2.0), number(1e-17), number(None)
-    ('1,234', '0.333', '−2', '0', '–')
+    >>> trimmed(1234.5), trimmed(1 / 3), trimmed(-2.0), trimmed(1e-17), trimmed(None), trimmed(0.5, sign="+")
+    ('1,234', '0.333', '−2', '0', '–', '+0.5')
     """
-    if value is None:
-        return "–"
-    if abs(value) < ROUNDING:
-        return "0"
-    return _figure(value, digits).replace("-", "−")
-
-
-def _figure(value: float, digits: int) -> str:
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    if abs(value) < 0.001:
-        return f"{value:.1e}"
-    return f"{value:.{digits}f}".rstrip("0").rstrip(".")
+    if value is None or abs(value) < ROUNDING:
+        return "–" if value is None else "0"
+    text = short(value)
+    text = text if "." not in text or "e" in text else text.rstrip("0").rstrip(".")
+    return (sign if value > 0 else "") + text.replace("-", "−")
 
 
 def letter(number: int) -> str:
@@ -132,26 +131,6 @@ def letter(number: int) -> str:
     ('A', 'Z', 'A2')
     """
     return chr(ord("A") + number % 26) + (str(1 + number // 26) if number >= 26 else "")
-
-
-def signed(value: float | None) -> str:
-    """Return a number with its sign.
-
-    >>> signed(0.5), signed(-0.25), signed(0.0), signed(None)
-    ('+0.5', '−0.25', '0', '–')
-    """
-    text = number(value)
-    return f"+{text}" if value is not None and value >= ROUNDING else text
-
-
-def shorten(text: str | None, limit: int) -> str:
-    r"""Return one line of a text, cut with an ellipsis.
-
-    >>> shorten("a  b\nc", 9), shorten("abcdef", 4)
-    ('a b c', 'abc…')
-    """
-    line = " ".join((text or "")[: 4 * limit].split())
-    return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
 def flags(row: DebateRow) -> list[tuple[str, str]]:

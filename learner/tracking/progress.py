@@ -8,6 +8,8 @@ from typing import Literal
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from learner.formatting import number
+
 HEADLINES = {
     "correct": "correct",
     "winner/correct": "winner",
@@ -33,7 +35,7 @@ def headline(metrics: Mapping[str, float]) -> str:
     >>> headline({"correct": 0.5, "loss": -0.0123, "tokens/prompt": 80.0})
     'correct 0.500  loss -0.012'
     """
-    return "  ".join(f"{short} {metrics[name]:.3f}" for name, short in HEADLINES.items() if name in metrics)
+    return _figures(metrics, HEADLINES)
 
 
 def held_out_line(metrics: Mapping[str, float]) -> str | None:
@@ -44,8 +46,11 @@ def held_out_line(metrics: Mapping[str, float]) -> str | None:
     """
     if "eval/problems" not in metrics:
         return None
-    shown = (f"{short} {metrics[name]:.3f}" for name, short in HELD_OUT.items() if name in metrics)
-    return f"held out ({metrics['eval/problems']:.0f} problems): {'  '.join(shown)}"
+    return f"held out ({metrics['eval/problems']:.0f} problems): {_figures(metrics, HELD_OUT)}"
+
+
+def _figures(metrics: Mapping[str, float], names: Mapping[str, str]) -> str:
+    return "  ".join(f"{short} {number(metrics[name])}" for name, short in names.items() if name in metrics)
 
 
 class Lines:

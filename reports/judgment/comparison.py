@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from learner.formatting import number
 from learner.metrics.statistics import Estimate
 from reports.document import Cell, Section, Table
 from reports.figures import robust
@@ -18,7 +19,7 @@ from reports.figures.columns import Codes, Labels
 from reports.figures.rows import NO_VOTE
 from reports.figures.study import Study
 from reports.judgment.sections import Judged
-from reports.judgment.told import behind_of, estimate_cell, interval, number
+from reports.judgment.told import behind_of, estimate_cell, interval_of
 
 Rows = tuple[NDArray[np.float64], Codes]
 """Values (n,) whose mean is the figure, and the problem of each."""
@@ -113,7 +114,7 @@ def comparison_section(runs: Sequence[Judged]) -> Section:
 def _difference_cell(found: Estimate | None) -> Cell:
     if found is None:
         return Cell("none")
-    told, reach = number(found.value, signed=True), interval("bias", found)
+    told, reach = number(found.value, signed=True), interval_of("bias", found)
     if reach == "none":  # no problem differs from another
         return Cell(f"{told} (no interval)", found.value)
     apart = found.low > 0 or found.high < 0

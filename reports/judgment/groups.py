@@ -9,7 +9,7 @@ from learner.metrics.statistics import Estimate
 from reports.document import Behind, Cell, Chart, Part, Series, Table
 from reports.figures.figure import GROUPS, Figure
 from reports.figures.judging import DECIDED
-from reports.judgment.told import behind_of, both, estimate_cell, interval
+from reports.judgment.told import behind_of, both, estimate_cell, interval_of
 
 COIN = (("a coin", 0.5),)
 NOTES = {
@@ -72,7 +72,7 @@ def _row(run: str, filter: str, kind: str, label: str, of: dict[str, Figure]) ->
     return (
         Cell(label_of(kind, label)),
         estimate_cell(accuracy, behind_of(run, filter, accuracy)),
-        Cell(interval(accuracy.name, votes) if votes else accuracy.why),
+        Cell(interval_of(accuracy.name, votes) if votes else accuracy.why),
         Cell(f"{votes.n:,}" if votes else "0", votes.n if votes else 0),
         estimate_cell(strict, None),
         estimate_cell(coverage, None),

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import isfinite
 
+from learner.formatting import interval, number, percent
 from learner.metrics.statistics import Estimate
 from reports.document import Behind, Paragraph
 from reports.figures.figure import Figure
 from reports.figures.winners import LINE
 from reports.judgment.sections import Judged
-from reports.judgment.told import behind_of, number
+from reports.judgment.told import behind_of
 
 
 def judgment_lead(judged: Judged) -> tuple[Paragraph, ...]:
@@ -41,16 +42,16 @@ def _accuracy(judged: Judged, found: dict[str, Figure]) -> Iterator[Paragraph]:
         yield Paragraph(f"Judges: no accuracy, because there is {figure.why}.", "warn")
         return
     text = (
-        f"Judges vote for the right side in {percent(accuracy)} of {accuracy.n:,} votes on pairs with "
+        f"Judges vote for the right side in {percent_of(accuracy)} of {accuracy.n:,} votes on pairs with "
         "exactly one right side"
     )
     ties = found["judge/ties"].estimate
     if ties and ties.value > 0:
-        text += f" ({percent(ties, short=True)} are ties, which are not right)"
+        text += f" ({percent_of(ties, short=True)} are ties, which are not right)"
     strict, coverage = found["judge/strict_accuracy"].estimate, found["judge/coverage"].estimate
     if strict and coverage:
-        text += f"; they cast {percent(coverage, short=True)} of the votes due there, and with no vote as "
-        text += f"wrong {percent(strict, short=True)} are right"
+        text += f"; they cast {percent_of(coverage, short=True)} of the votes due there, and with no vote as "
+        text += f"wrong {percent_of(strict, short=True)} are right"
     ending = _against_a_coin(accuracy)
     yield Paragraph(
         text + ending, "warn" if ending != "." else "", behind_of(judged.run, judged.filter, figure)
@@ -68,8 +69,8 @@ def _winner(judged: Judged, found: dict[str, Figure]) -> Iterator[Paragraph]:
     if right.estimate is None or lift.estimate is None:
         return
     yield Paragraph(
-        f"The voted winner is right in {percent(right.estimate)} of {right.estimate.n:,} debates, "
-        f"{points(lift.estimate)} against one answer of its round, drawn at random.",
+        f"The voted winner is right in {percent_of(right.estimate)} of {right.estimate.n:,} debates, "
+        f"{points_of(lift.estimate)} against one answer of its round, drawn at random.",
         "",
         behind_of(judged.run, judged.filter, right),
     )
@@ -102,7 +103,7 @@ def _position(judged: Judged, found: dict[str, Figure]) -> Iterator[Paragraph]:
         return
     known = bias.low > 0 or bias.high < 0
     side = "first" if bias.value > 0 else "second"
-    size = f"{points(bias)} for the one shown first, of {bias.n:,} votes"
+    size = f"{points_of(bias)} for the one shown first, of {bias.n:,} votes"
     if known:
         text = f"Between solutions that are equal in truth, judges prefer the one shown {side}: {size}."
     else:
@@ -110,26 +111,26 @@ def _position(judged: Judged, found: dict[str, Figure]) -> Iterator[Paragraph]:
     yield Paragraph(text, "warn" if known and abs(bias.value) >= 0.05 else "")
 
 
-def percent(estimate: Estimate, *, short: bool = False) -> str:
+def percent_of(estimate: Estimate, *, short: bool = False) -> str:
     """Return a share in percent with its interval.
 
-    >>> percent(Estimate(0.7123, 0.66, 0.76, 100, 20)), percent(Estimate(0.7, 0.6, 0.8, 9, 9), short=True)
-    ('71.2% (95% interval 66.0 to 76.0)', '70.0%')
+    >>> estimate = Estimate(0.7123, 0.66, 0.76, 100, 20)
+    >>> percent_of(estimate), percent_of(estimate, short=True)
+    ('71.2% (95% interval 66.0 to 76.0)', '71.2%')
     """
-    text = f"{100 * estimate.value:.1f}%"
+    text = percent(estimate.value)
     if short or not (isfinite(estimate.low) and isfinite(estimate.high)):
         return text
     low, high = max(0.0, 100 * estimate.low), min(100.0, 100 * estimate.high)
-    return f"{text} (95% interval {low:.1f} to {high:.1f})"
+    return f"{text} (95% interval {interval(low, high, '{:.1f}'.format)})"
 
 
-def points(estimate: Estimate) -> str:
+def points_of(estimate: Estimate) -> str:
     """Return a difference of shares in percentage points with its interval.
 
-    >>> points(Estimate(0.05, -0.01, 0.11, 100, 20))
+    >>> points_of(Estimate(0.05, -0.01, 0.11, 100, 20))
     '+5.0 points (-1.0 to +11.0)'
     """
     text = f"{100 * estimate.value:+.1f} points"
-    if not (isfinite(estimate.low) and isfinite(estimate.high)):
-        return text
-    return f"{text} ({100 * estimate.low:+.1f} to {100 * estimate.high:+.1f})"
+    bounds = interval(100 * estimate.low, 100 * estimate.high, "{:+.1f}".format)
+    return f"{text} ({bounds})" if bounds else text

@@ -9,7 +9,7 @@ from reports.document import Cell, Section, Table
 from reports.figures.figure import Figure
 from reports.figures.study import Study
 from reports.judgment.groups import group_parts
-from reports.judgment.told import behind_of, estimate_cell, interval
+from reports.judgment.told import behind_of, estimate_cell, interval_of
 
 PARTS: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
     (
@@ -122,7 +122,7 @@ def _row(judged: Judged, figure: Figure) -> tuple[Cell, ...]:
     return (
         Cell(name),
         estimate_cell(figure, behind_of(judged.run, judged.filter, figure)),
-        Cell(interval(figure.name, found)),
+        Cell(interval_of(figure.name, found)),
         Cell(f"{found.n:,}", found.n),
         Cell(f"{found.clusters:,}", found.clusters),
         Cell(text),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from learner.formatting import number
 from learner.metrics.statistics import Estimate
 from reports.document import Cell, Section, Table
 from reports.judgment.sections import Judged
-from reports.judgment.told import bounds_of, interval, number
+from reports.judgment.told import bounds_of, interval_of
 
 COLUMNS = ("figure", "put in", "found", "95% interval", "in the interval", "n", "problems")
 NOTE = (
@@ -30,7 +31,7 @@ def _row(name: str, value: float, found: Estimate | None) -> tuple[Cell, ...]:
     first = Cell(name), Cell(number(value, signed=signed), value)
     if found is None:
         return *first, *(Cell("none") for _ in COLUMNS[2:])
-    reach, inside = interval(name, found), found.low <= value <= found.high
+    reach, inside = interval_of(name, found), found.low <= value <= found.high
     verdict = Cell("yes" if inside else "no", inside, tone="good" if inside else "warn")
     return (
         *first,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import inf, isfinite
 
+from learner.formatting import interval, number
 from learner.metrics.statistics import Estimate
 from reports.document import Behind, Cell
 from reports.figures.figure import Figure
@@ -28,30 +30,17 @@ def bounds_of(name: str) -> tuple[float, float]:
     return (-1.0, 1.0) if name.startswith(SIGNED) else (0.0, 1.0)
 
 
-def number(value: float, *, signed: bool = False) -> str:
-    """Return a number with three digits behind the point, or as many in all where it is large.
-
-    >>> number(0.71234), number(0.05, signed=True), number(1234.5), number(-0.0001, signed=True)
-    ('0.712', '+0.050', '1,234', '0.000')
-    """
-    text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3f}"
-    if text.strip("-0.") == "":
-        return text.lstrip("-")
-    return f"+{text}" if signed and value > 0 else text
-
-
-def interval(name: str, estimate: Estimate) -> str:
+def interval_of(name: str, estimate: Estimate) -> str:
     """Return the 95% interval as far as the figure can go, "none" where it has none.
 
-    >>> interval("judge/accuracy", Estimate(0.9, 0.75, 1.05, 9, 9))
+    >>> interval_of("judge/accuracy", Estimate(0.9, 0.75, 1.05, 9, 9))
     '0.750 to 1.000'
     """
     if not (isfinite(estimate.low) and isfinite(estimate.high)):
         return "none"
     low, high = bounds_of(name)
-    return " to ".join(
-        number(end, signed=low < 0) for end in (max(estimate.low, low), min(estimate.high, high))
-    )
+    write = partial(number, signed=low < 0)
+    return interval(max(estimate.low, low), min(estimate.high, high), write)
 
 
 def estimate_cell(figure: Figure, behind: Behind | None) -> Cell:

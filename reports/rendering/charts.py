@@ -13,8 +13,8 @@ from io import StringIO
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from learner.formatting import printable
 from reports.document import Chart, Series
-from reports.rendering.links import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

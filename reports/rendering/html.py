@@ -6,10 +6,11 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from learner.formatting import printable
 from reports.document import Chart, Document, Part, Section, Table
 from reports.rendering.charts import draw
 from reports.rendering.json import MARK
-from reports.rendering.links import Links, printable
+from reports.rendering.links import Links
 from reports.rendering.numbers import data_of, numeric, wordy
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 
 from debate.json_numbers import json_number
+from learner.formatting import printable
 from reports.document import Cell, Chart, Document, Paragraph, Part
 from reports.figures.figure import Figure
 from reports.judgment import Judged
 from reports.judgment.told import both
-from reports.rendering.links import printable
 
 SCHEMA = 1
 MARK = "debate report"

@@ -7,16 +7,8 @@ from pathlib import Path
 from shlex import quote
 from urllib.parse import quote as in_address
 
+from learner.formatting import printable
 from reports.document import Behind
-
-
-def printable(text: str) -> str:
-    r"""Return a text as one line without characters that cannot be seen; foreign names are hostile.
-
-    >>> printable("a\nb\x1b[2J\u202e")
-    'a b�[2J�'
-    """
-    return "".join(one if one.isprintable() else " " if one in "\n\r\t" else "�" for one in text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from learner.formatting import printable
 from reports.document import Behind, Chart, Document, Paragraph, Part, Table
 from reports.rendering.json import MARK
-from reports.rendering.links import Links, printable
+from reports.rendering.links import Links
 from reports.rendering.numbers import data_of, numeric
 
 MOST_ROWS = 40

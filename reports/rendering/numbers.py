@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from math import isfinite
-
+from learner.formatting import figure
 from reports.document import Cell, Chart, Table
 
 
@@ -23,15 +22,6 @@ def _is_number(text: str) -> bool:
     return text in ("", "none", "-") or text.lstrip("+-.")[:1].isdigit()
 
 
-def digits(value: float | None) -> str:
-    """Return a number of a chart, "none" where there is none.
-
-    >>> digits(0.123456), digits(3.0), digits(None)
-    ('0.1235', '3', 'none')
-    """
-    return "none" if value is None or not isfinite(value) else f"{value:.4g}"
-
-
 def data_of(chart: Chart) -> Table:
     """Return the numbers that a chart draws, a row for each place of x."""
     places = sorted({x for series in chart.series for x in series.x})
@@ -43,7 +33,7 @@ def data_of(chart: Chart) -> Table:
             columns.append(f"{series.label}: {name}" if len(chart.series) > 1 else name)
             found.append(dict(zip(series.x, values, strict=True)))
     rows = tuple(
-        (Cell(_tick(chart, x)), *(Cell(digits(column.get(x)), column.get(x)) for column in found))
+        (Cell(_tick(chart, x)), *(Cell(figure(column.get(x)), column.get(x)) for column in found))
         for x in places
     )
     return Table(f"{chart.name}-data", chart.title, tuple(columns), rows)

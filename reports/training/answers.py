@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import hypot, sqrt
 
+from learner.formatting import short
 from reports.training.asked import (
     UNKNOWN,
     Answer,
@@ -17,7 +18,7 @@ from reports.training.asked import (
     whole,
     worst,
 )
-from reports.training.cells import between, written
+from reports.training.cells import between
 from reports.training.changes import change
 from reports.training.judged import judged
 from reports.training.loading import Run
@@ -30,10 +31,10 @@ def base_accuracy(run: Run) -> Answer:
     found = [figures["direct/sample"] for figures in before if "direct/sample" in figures]
     if found:
         value, low, high = min(found, key=lambda one: one[2] - one[1])
-        where = f"evaluated before training: {written(value)}{between(low, high)}"
+        where = f"evaluated before training: {short(value)}{between(low, high)}"
     else:
         value = early(run, "correct/round_0")
-        where = f"first round of the first 5 training steps: {written(value)}"
+        where = f"first round of the first 5 training steps: {short(value)}"
     if value is None:
         return Answer("unknown", UNKNOWN)
     if value > 0.95:
@@ -139,13 +140,13 @@ def loss_and_progress(run: Run) -> Answer:
     gain = change(run.curves.of("correct")[1]) or change(run.curves.of("reward/truth/mean")[1])
     if gain is None:
         return Answer(
-            "unknown", UNKNOWN if loss is None else f"loss {written(loss.early)} to {written(loss.late)}"
+            "unknown", UNKNOWN if loss is None else f"loss {short(loss.early)} to {short(loss.late)}"
         )
     bounds = between(*_rounded(gain.low, gain.high))
-    moved = f"right answers {written(gain.early)} to {written(gain.late)}, difference{bounds}"
+    moved = f"right answers {short(gain.early)} to {short(gain.late)}, difference{bounds}"
     moved = moved if bounds else moved.removesuffix(", difference")
     if loss is not None:
-        moved += f"; loss {written(loss.early)} to {written(loss.late)} ({loss.direction})"
+        moved += f"; loss {short(loss.early)} to {short(loss.late)} ({loss.direction})"
     words: dict[str, Word] = {"up": "good", "flat": "warn", "down": "bad", "too few steps": "unknown"}
     few = f"; {gain.n} steps are too few to tell" if gain.direction == "too few steps" else ""
     return Answer(words[gain.direction], moved + few)
@@ -189,7 +190,7 @@ def overfitting(run: Run) -> Answer:
     if len(values) < 2 or trained is None or trained.direction == "too few steps":
         return Answer("unknown", f"{text}; too few evaluations or steps to compare gains")
     gained = float(values[-1] - values[0])
-    text += f"; gained {written(trained.value)} in training, and {written(gained)} held out "
+    text += f"; gained {short(trained.value)} in training, and {short(gained)} held out "
     text += f"since step {steps[0] + 1}"
     memorised = trained.direction == "up" and trained.value > 0.05 and gained < trained.value / 4
     return Answer("warn" if memorised else "good", text)

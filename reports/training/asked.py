@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
+from learner.formatting import short
 from reports.document import Tone
-from reports.training.cells import written
 from reports.training.loading import Run
 from reports.training.talk_alarms import SOLVED
 
@@ -105,5 +105,5 @@ def told(*pairs: tuple[str, float | None]) -> str:
     >>> told(("votes", 12.0), ("ties", None))
     'votes 12'
     """
-    known = [f"{name} {written(value)}" for name, value in pairs if value is not None]
+    known = [f"{name} {short(value)}" for name, value in pairs if value is not None]
     return ", ".join(known) or UNKNOWN

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from reports.document import Behind, Cell, Chart, Paragraph, Part, Section, Series, Table
-from reports.training.cells import number
+from reports.training.cells import number_cell
 from reports.training.curves import Numbers
 from reports.training.loading import Run
 from reports.training.reading import STREAMS
@@ -115,9 +115,9 @@ def _table(run: Run, place: int) -> Table:
                 (
                     Cell(stream),
                     Cell(f"{name}: steps {first + 1} to {last + 1}"),
-                    number(len(values), behind=behind),
-                    *(number(float(cell)) for cell in cells),
-                    number(zero),
+                    number_cell(len(values), behind=behind),
+                    *(number_cell(float(cell)) for cell in cells),
+                    number_cell(zero),
                 )
             )
     columns = (

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import hypot
 
 from reports.document import Cell, Paragraph, Part, Section, Table
-from reports.training.cells import interval, number
+from reports.training.cells import interval_cell, number_cell
 from reports.training.loading import Run
 
 FIGURES = (
@@ -76,8 +76,13 @@ def _of_run(run: Run, place: int) -> list[Part]:
         if found:
             (first, at_first), (last, at_last) = found[0], found[-1]
             top, at_top = max(found, key=lambda one: one[1][0])
-            cells = [interval(*at_first), interval(*at_top), Cell(f"{top + 1}", top), interval(*at_last)]
-            gain = interval(*less(at_last, at_first)) if last > first else Cell("one evaluation")
+            cells = [
+                interval_cell(*at_first),
+                interval_cell(*at_top),
+                Cell(f"{top + 1}", top),
+                interval_cell(*at_last),
+            ]
+            gain = interval_cell(*less(at_last, at_first)) if last > first else Cell("one evaluation")
             rows.append((Cell(label), *cells, gain))
     parts: list[Part] = []
     if rows:
@@ -111,7 +116,10 @@ def _afterwards(run: Run, place: int) -> Table:
         if any(name in figures for figures in run.evaluations.values())
     ]
     rows = tuple(
-        (Cell(label), *(interval(*figures[name]) if name in figures else number(None) for name in names))
+        (
+            Cell(label),
+            *(interval_cell(*figures[name]) if name in figures else number_cell(None) for name in names),
+        )
         for label, figures in run.evaluations.items()
     )
     title = f"Evaluations made apart from training: {run.name}"
@@ -125,9 +133,9 @@ def _beside(runs: Sequence[Run]) -> list[Part]:
         last = [found[-1][1] if (found := evaluations(run, name)) else None for run in runs]
         if sum(one is not None for one in last) < 2:
             continue
-        cells = [interval(*one) if one else number(None) for one in last]
+        cells = [interval_cell(*one) if one else number_cell(None) for one in last]
         base = last[0]
-        gains = [interval(*less(one, base)) if one and base else number(None) for one in last[1:]]
+        gains = [interval_cell(*less(one, base)) if one and base else number_cell(None) for one in last[1:]]
         rows.append((Cell(label), *cells, *gains))
     if not rows:
         return [Paragraph("Fewer than two of the runs have held-out figures to compare.", "warn")]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from learner.formatting import percent, short
 from reports.document import Cell, Paragraph, Part, Section, Table, Tone
-from reports.training.cells import number, written
+from reports.training.cells import number_cell
 from reports.training.detectors import Reading, alarms
 from reports.training.hypotheses import Ranked, ranked
 from reports.training.loading import Run
@@ -71,9 +72,8 @@ def alarms_section(runs: Sequence[Run]) -> Section:
     parts: list[Part] = [
         Paragraph(
             f"Each detector was run on {RUNS:,} simulated healthy runs of {STEPS} steps; the share of "
-            f"them in which "
-            f"it fired stands beside it. In {ANY / RUNS:.1%} of them some detector fired. Sources without an "
-            "address are unpublished notes on earlier runs."
+            f"them in which it fired stands beside it. In {percent(ANY / RUNS)} of them some detector fired. "
+            "Sources without an address are unpublished notes on earlier runs."
         )
     ]
     for place, run in enumerate(runs):
@@ -98,9 +98,7 @@ def _sentence(reading: Reading, run: Run) -> str:
     assert alarm is not None
     kind = "A fault" if reading.detector.name in NO_COLLAPSE else "A sign of collapse"
     text = f"{run.name}: {kind} at step {alarm.step + 1}: {alarm.why} ({reading.detector.name} "
-    text += (
-        f"{written(alarm.value)}, threshold {written(alarm.threshold)}). Proposed: {reading.detector.fix}."
-    )
+    text += f"{short(alarm.value)}, threshold {short(alarm.threshold)}). Proposed: {reading.detector.fix}."
     return text
 
 
@@ -124,13 +122,13 @@ def _table(run: Run, place: int) -> Table:
 
 def _row(reading: Reading, run: Run) -> tuple[Cell, ...]:
     alarm, one = reading.alarm, reading.detector
-    step = Cell(f"{alarm.step + 1}", alarm.step, run.behind(_filter(reading))) if alarm else number(None)
+    step = Cell(f"{alarm.step + 1}", alarm.step, run.behind(_filter(reading))) if alarm else number_cell(None)
     return (
         Cell(one.name),
         Cell(reading.status, tone=TONES.get(reading.status, "")),
         step,
-        number(alarm.value if alarm else None),
-        number(alarm.threshold if alarm else None),
+        number_cell(alarm.value if alarm else None),
+        number_cell(alarm.threshold if alarm else None),
         Cell(one.rule.replace("`", "")),
         Cell(one.source),
         Cell(told_rate(one.name)),

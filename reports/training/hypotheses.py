@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from learner.formatting import short
 from reports.training.asked import SOURCE, early, late, median, solved
-from reports.training.cells import written
 from reports.training.changes import change
 from reports.training.judged import judged
 from reports.training.loading import Run
@@ -47,7 +47,7 @@ class Ranked:
     def text(self) -> str:
         """The known signs with their numbers, those that speak for it with an exclamation mark."""
         parts = [
-            f"{name} {written(value)}{' (!)' if speaks else ''}"
+            f"{name} {short(value)}{' (!)' if speaks else ''}"
             for name, value, speaks in self.evidence
             if value is not None
         ]

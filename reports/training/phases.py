@@ -8,8 +8,9 @@ from time import time
 
 import numpy as np
 
+from learner.formatting import short
 from reports.document import Cell, Paragraph, Part, Section, Table, Tone
-from reports.training.cells import between, interval, number, written
+from reports.training.cells import between, interval_cell, number_cell
 from reports.training.changes import LEAST, Change, change
 from reports.training.detectors import alarms
 from reports.training.loading import Run
@@ -87,7 +88,7 @@ def _with_alarms(sentence: str, name: str, found: Change | None) -> Verdict:
 def _moved(name: str, found: Change) -> str:
     bounds = between(found.low, found.high)
     thirds = f"first and last third of {found.n} steps{', difference' + bounds if bounds else ''}"
-    return f"{PROGRESS[name]} went from {written(found.early)} to {written(found.late)} ({thirds})"
+    return f"{PROGRESS[name]} went from {short(found.early)} to {short(found.late)} ({thirds})"
 
 
 def progress(run: Run) -> tuple[str, Change | None]:
@@ -141,9 +142,9 @@ def _row(run: Run) -> tuple[Cell, ...]:
 
     found, (name, moved), best = verdict(run), progress(run), best_step(run)
     cells = (
-        (number(moved.early), number(moved.late), interval(moved.value, moved.low, moved.high))
+        (number_cell(moved.early), number_cell(moved.late), interval_cell(moved.value, moved.low, moved.high))
         if moved
-        else (number(None),) * 3
+        else (number_cell(None),) * 3
     )
     wanted = run.setting("train.steps", int)
     steps = f"{run.steps} of {wanted}" if wanted is not None else f"{run.steps}"
@@ -154,7 +155,7 @@ def _row(run: Run) -> tuple[Cell, ...]:
         Cell(found.word, tone=found.tone),
         Cell(name if moved else "-"),
         *cells,
-        Cell(f"{best[1] + 1}", best[1]) if best else number(None),
+        Cell(f"{best[1] + 1}", best[1]) if best else number_cell(None),
     )
 
 
@@ -166,8 +167,8 @@ def phases_section(runs: Sequence[Run]) -> Section:
         for name, label in FIGURES:
             found = change(run.curves.of(name)[1])
             if found:
-                parts_of = (number(found.early), number(found.middle), number(found.late))
-                moved = interval(found.value, found.low, found.high)
+                parts_of = (number_cell(found.early), number_cell(found.middle), number_cell(found.late))
+                moved = interval_cell(found.value, found.low, found.high)
                 rows.append((Cell(f"{label} ({name})"), *parts_of, moved, Cell(found.direction)))
         columns = ("figure", "early", "middle", "late", "late less early", "direction")
         note = (

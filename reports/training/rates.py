@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from learner.formatting import percent
 from learner.metrics.statistics import wilson
 
 RUNS, FIRST_SEED, STEPS = 2000, 20_000, 200
@@ -60,4 +61,4 @@ def told_rate(name: str) -> str:
     >>> told_rate("ratio")
     '0.0% [0.0%, 0.2%]'
     """
-    return "{:.1%} [{:.1%}, {:.1%}]".format(*false_alarms(name))
+    return "{} [{}, {}]".format(*map(percent, false_alarms(name)))

@@ -8,9 +8,9 @@ from rich.text import Text
 
 from inspector.terminal.panels.names import of_round, spelled
 from inspector.terminal.style import DOUBT, FAINT, RIGHT, STRONG, WRONG, heading, letter, line
-from inspector.terminal.visible import one_line, visible_lines
 from inspector.views.across import Comparison, TextPiece, TurnDifference, VoteDifference
 from inspector.views.debate import Grade
+from learner.formatting import one_line, percent, safe_lines
 from transcripts import Correct
 
 MARKS = {" ": "", "-": WRONG, "+": RIGHT}
@@ -37,7 +37,11 @@ def comparison_lines(found: Comparison) -> list[Text | str]:
     lines += [_vote(vote) for vote in found.votes] or [line(("none", FAINT))]
     for turn in found.turns:
         cut = ", its middle not compared" if turn.cut else ""
-        lines += ["", heading(spelled(turn.turn), f"{turn.alike:.0%} alike{cut}"), *_texts(turn.pieces)]
+        lines += [
+            "",
+            heading(spelled(turn.turn), f"{percent(turn.alike, 0)} alike{cut}"),
+            *_texts(turn.pieces),
+        ]
     return lines
 
 
@@ -75,5 +79,5 @@ def _texts(pieces: Sequence[TextPiece]) -> list[Text]:
     whole = Text(end="")
     for piece in pieces:
         before, after = SIGNS[piece.mark]
-        whole.append(before + "\n".join(visible_lines(piece.text)) + after, MARKS[piece.mark])
+        whole.append(before + "\n".join(safe_lines(piece.text)) + after, MARKS[piece.mark])
     return list(whole.split("\n", allow_blank=True))

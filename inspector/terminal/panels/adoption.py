@@ -8,9 +8,9 @@ from inspector.terminal.columns import padded
 from inspector.terminal.grid import round_name
 from inspector.terminal.panels.names import spelled, who
 from inspector.terminal.style import FAINT, heading, letter, line
-from inspector.terminal.visible import one_line
 from inspector.views.adoption import AdoptionCell, AdoptionView, Copy
 from inspector.views.debate import DebateView
+from learner.formatting import one_line
 
 NAME, CELL = 20, 18
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from debate.types import TurnId
-from inspector.terminal.visible import one_line
 from inspector.views.debate import DebateView
+from learner.formatting import one_line
 
 
 def who(view: DebateView, agent: int, most: int = 24) -> str:

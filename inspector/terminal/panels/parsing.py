@@ -8,8 +8,8 @@ from rich.text import Text
 
 from inspector.terminal.panels.names import spelled
 from inspector.terminal.style import DOUBT, FAINT, STRONG, heading, line
-from inspector.terminal.visible import one_line, visible_lines
 from inspector.views.parsing import Excerpt, FailureView, FieldChange, TurnForensics
+from learner.formatting import one_line, safe_lines
 
 
 def parse_lines(
@@ -59,5 +59,5 @@ def _excerpt(excerpt: Excerpt) -> list[Text]:
     parts = ((excerpt.before, FAINT), (marked, "bold underline"), (excerpt.after, FAINT))
     whole = Text(end="")
     for text, style in parts:
-        whole.append("\n".join(visible_lines(text)), style)
+        whole.append("\n".join(safe_lines(text)), style)
     return [line("  ") + row for row in whole.split("\n", allow_blank=True)]

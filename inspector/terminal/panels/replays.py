@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from rich.text import Text
 
 from inspector.terminal.columns import padded
-from inspector.terminal.style import DOUBT, FAINT, STRONG, heading, line, number, share
-from inspector.terminal.visible import one_line
+from inspector.terminal.style import DOUBT, FAINT, STRONG, heading, line
 from inspector.views.replays import DebateReplay, ReplayComparison, StreamChange
+from learner.formatting import fixed, one_line, share
 
 ADVANTAGES = ("generator", "judge", "format")
 CELL, NAME = 20, 22
@@ -45,7 +45,7 @@ def _debate(debate: DebateReplay | None) -> list[Text]:
 def _change(values: Mapping[str, tuple[float | None, float | None]], stream: str) -> Text:
     old, new = values.get(stream, (None, None))
     turned = old is not None and new is not None and old * new < 0
-    told = f"{number(old, '+.2f')} → {number(new, '+.2f')}{' !' if turned else ''}"
+    told = f"{fixed(old, '+.2f')} → {fixed(new, '+.2f')}{' !' if turned else ''}"
     return line((padded(told, CELL), STRONG if turned else FAINT if old == new else ""))
 
 
@@ -73,5 +73,5 @@ def _stream(one: StreamChange) -> str:
     where = "" if one.persona is None else f" {one_line(one.persona, 20)}"
     round_ = "" if one.round is None else f" r{one.round + 1}"
     shares = f"{share(one.flipped):>6} {share(one.gained):>6} {share(one.lost):>6}"
-    means = f"{number(one.old, '+.3f'):>8} {number(one.new, '+.3f'):>8} {number(one.moved, '.3f'):>8}"
+    means = f"{fixed(one.old, '+.3f'):>8} {fixed(one.new, '+.3f'):>8} {fixed(one.moved, '.3f'):>8}"
     return f"{padded(one.stream + where + round_, NAME)}{one.turns:>7,} {shares} {means}"

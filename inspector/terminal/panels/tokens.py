@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from inspector.safe import safe
 from inspector.terminal.columns import padded
-from inspector.terminal.style import FAINT, heading, line, number
+from inspector.terminal.style import FAINT, heading, line
 from inspector.views.tokens import TokenPiece, TokenView
+from learner.formatting import fixed, safe
 
 MOST = 20_000
 HEADS = f"{'place':>6}  {'section':<10}  {'stream':<9}  {'advantage':>9}  {'logprob':>8}  token"
@@ -24,7 +24,7 @@ def token_lines(found: TokenView) -> list[Text | str]:
         line((f"{'section':<10}  {'stream':<9}  {'tokens':>7}  {'advantage':>10}  {'logprob':>8}", FAINT)),
     ]
     for total in found.totals:
-        sums = f"{number(total.advantage, '+.3f'):>10}  {number(total.logprob, '.3f'):>8}"
+        sums = f"{fixed(total.advantage, '+.3f'):>10}  {fixed(total.logprob, '.3f'):>8}"
         lines.append(f"{total.section:<10}  {total.stream:<9}  {total.tokens:>7,}  {sums}")
     lines += ["", heading("tokens"), line((HEADS, FAINT)), *_rows(found.tokens[:MOST])]
     if len(found.tokens) > MOST:
@@ -34,7 +34,7 @@ def token_lines(found: TokenView) -> list[Text | str]:
 
 def _rows(tokens: tuple[TokenPiece, ...]) -> Iterator[str]:
     for token in tokens:
-        weights = f"{number(token.advantage, '+.3f'):>9}  {number(token.logprob, '.3f'):>8}"
+        weights = f"{fixed(token.advantage, '+.3f'):>9}  {fixed(token.logprob, '.3f'):>8}"
         whose = f"{padded(token.section, 10)}  {token.stream:<9}"
         yield f"{token.place:>6}  {whose}  {weights}  {_shown(token.text)}"
 

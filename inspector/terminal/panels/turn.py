@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from inspector.terminal.grid import round_name
-from inspector.terminal.style import DOUBT, FAINT, JUDGE, STRONG, heading, letter, line, number
-from inspector.terminal.visible import one_line, visible_lines
+from inspector.terminal.style import DOUBT, FAINT, JUDGE, STRONG, heading, letter, line
 from inspector.views.debate import DebateView, Numbers, TurnView
+from learner.formatting import fixed, one_line, safe_lines
 
 MOST = 20_000
 """So many characters of a turn are shown at once; ``whole`` has them all."""
@@ -42,7 +42,7 @@ def turn_lines(view: DebateView, turn: TurnView | None, *, folded: bool = True) 
 
 
 def _section(text: str, style: str) -> Iterator[Text]:
-    for shown in visible_lines(text.strip("\n")):
+    for shown in safe_lines(text.strip("\n")):
         yield line((shown, style))
 
 
@@ -68,12 +68,12 @@ def _paid(turn: TurnView) -> list[Text]:
 
 
 def _named(numbers: Numbers, names: Sequence[str]) -> str:
-    return "  ".join(f"{name} {number(numbers[name], '+.2f')}" for name in names)
+    return "  ".join(f"{name} {fixed(numbers[name], '+.2f')}" for name in names)
 
 
 def whole(text: str) -> Sequence[str]:
     """Return all lines of a text as it was written, escaped."""
-    return list(visible_lines(text))
+    return safe_lines(text)
 
 
 def problem_lines(view: DebateView) -> list[Text | str]:

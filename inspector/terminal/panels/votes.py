@@ -9,9 +9,9 @@ from rich.text import Text
 from inspector.terminal.columns import padded
 from inspector.terminal.panels.names import of_round, who
 from inspector.terminal.style import DOUBT, FAINT, STRONG, TRUTHS, heading, letter, line
-from inspector.terminal.visible import one_line
 from inspector.views.debate import DebateView
 from inspector.views.graph import Arrow, RoundGraph
+from learner.formatting import one_line
 
 CELL, NAME, FEW = 6, 26, 6
 SIGNS = "✓ right  ✗ wrong  ? undecidable  = tie  ↻ in a cycle  – does not count"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from rich.text import Text
 
 from inspector.terminal.style import FAINT, RIGHT, TITLE, WRONG, line
-from inspector.terminal.visible import one_line
 from inspector.views.reward import outline
 from inspector.views.reward_types import Line, Why
+from learner.formatting import one_line
 
 MATCHES = {True: ("  = stored", RIGHT), False: ("  ≠ stored", WRONG), None: ("", "")}
 

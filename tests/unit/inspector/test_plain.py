@@ -148,7 +148,7 @@ def test_thinking_is_folded_unless_raw(circle):
     assert "cut off at the token limit" in folded
 
 
-def test_hostile_text_is_written_out_everywhere(circle):
+def test_hostile_text_is_safe_everywhere(circle):
     """In the problem, the personas, the labels, the replies, the votes and what could not be read."""
     evil = "\x1b[2J\x9b1m\r\u202e\x07"
     problem = type(circle.debate.problem)(f"p{evil}", f"What{evil}?", f"4{evil}", evil, evil)

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from learner.formatting import printable
 from reports.document import Behind, Cell, Chart, Document, Paragraph, Section, Series, Table
 from reports.rendering import Links, as_html, as_json, as_markdown
 from reports.rendering.charts import draw
-from reports.rendering.links import printable
 from reports.rendering.markdown import escaped
 
 HOSTILE = (

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inspector.terminal.columns import Column, body, fitting, padded
-from inspector.terminal.visible import one_line, visible_lines
 from inspector.terminal.wrap import FULLEST, cells, rows
+from learner.formatting import one_line, safe_lines
 
 TEXTS = st.text(st.sampled_from("ab 日é\u0301👩,x "), max_size=200)
 
@@ -54,7 +54,7 @@ def test_a_cell_has_its_width(text, width):
 @given(st.text(max_size=300))
 def test_what_is_shown_is_printable(text):
     assert one_line(text).isprintable()
-    assert all(line.isprintable() for line in visible_lines(text))
+    assert all(line.isprintable() for line in safe_lines(text))
 
 
 def test_columns_go_from_the_highest_need_and_the_rest_is_filled():

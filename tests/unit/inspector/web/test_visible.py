@@ -8,8 +8,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.web.rendering import clip, environment
-from inspector.web.visible import head, is_unseen, plain, seen
+from inspector.web.rendering import UNSEEN, clip, environment, head, seen
+from learner.formatting import is_unseen, with_codes
 
 TEXTS = st.text(st.characters(), max_size=200)
 MARK = re.compile(r'<b class="unseen">[^<]*</b>')
@@ -29,7 +29,7 @@ def test_no_markup_of_a_text_stays(text):
     without = MARK.sub("", str(seen(text)))
     assert not set(without) & set("<>\"'")
     str(seen(text)).encode("utf-8")
-    assert not any(is_unseen(c) for c in plain(text))
+    assert not any(is_unseen(c) for c in with_codes(text, UNSEEN))
 
 
 @given(TEXTS, st.integers(1, 50))

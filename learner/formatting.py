@@ -1,0 +1,211 @@
+"""Numbers and foreign texts as people read them: every table, page, report and message writes them by these.
+
+A foreign text is what a model, a file or a user wrote. It may hold characters that a terminal obeys, that
+change the order of others, or that nobody sees. All of them are ``is_unseen``, one set for every output.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from itertools import groupby
+from math import isfinite
+
+_BLANK_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0")
+"""Letters and marks that are printable by the book and show nothing."""
+_MAYBE = re.compile(r"[^\n\t\x20-\x7e]+")
+_CODES = 3
+"""Of a long run of unseen characters so many are named."""
+
+
+def fixed(value: float | None, form: str = ".3f", *, none: str = "–") -> str:
+    """Return a number in a form of ``format``, as tables have it; what rounds to zero has no minus.
+
+    >>> fixed(0.25), fixed(None), fixed(-1e-9, "+.2f")
+    ('0.250', '–', '+0.00')
+    """
+    if value is None:
+        return none
+    text = format(value, form)
+    return format(0.0, form) if text.startswith("-") and float(text) == 0 else text
+
+
+def number(value: float | None, *, signed: bool = False, none: str = "–") -> str:
+    """Return a number with three digits behind the point, none from 1000 on; zero has no sign.
+
+    >>> number(0.71234), number(0.05, signed=True), number(1234.5), number(-0.0001, signed=True), number(None)
+    ('0.712', '+0.050', '1,234', '0.000', '–')
+    """
+    if value is None:
+        return none
+    text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3f}"
+    if text.strip("-0.") == "":
+        return text.lstrip("-")
+    return f"+{text}" if signed and value > 0 else text
+
+
+def short(value: float | None, digits: int = 3, *, none: str = "-") -> str:
+    """Return a number in as few characters as tell it: whole ones without a point, tiny ones as powers.
+
+    >>> short(0.12345), short(0.5), short(1234567.0), short(2e-5), short(None), short(0.0), short(3.0)
+    ('0.123', '0.500', '1,234,567', '2e-05', '-', '0', '3')
+    """
+    if value is None or not isfinite(value):
+        return none
+    if abs(value) >= 1e15 or 0 < abs(value) < 10**-digits:
+        return f"{value:.{digits}g}"
+    if value == int(value) or abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.{digits}f}"
+
+
+def figure(value: float | None) -> str:
+    """Return a number to four digits, "none" where there is none.
+
+    >>> figure(0.123456), figure(3.0), figure(None)
+    ('0.1235', '3', 'none')
+    """
+    return "none" if value is None or not isfinite(value) else f"{value:.4g}"
+
+
+def share(value: float | None) -> str:
+    """Return a share of 1 in hundredths.
+
+    >>> share(0.667), share(1), share(None)
+    ('.67', '1.00', '–')
+    """
+    return "–" if value is None else f"{value:.2f}".removeprefix("0")
+
+
+def percent(value: float, digits: int = 1) -> str:
+    """Return a share of 1 in percent.
+
+    >>> percent(0.7123), percent(0.7123, 0)
+    ('71.2%', '71%')
+    """
+    return f"{value:.{digits}%}"
+
+
+def interval(
+    low: float | None, high: float | None, write: Callable[[float], str] = number, *, none: str = ""
+) -> str:
+    """Return the bounds of an interval, ``none`` where one of them is not known or not finite.
+
+    >>> interval(0.25, 0.75), interval(-1.0, 11.0, "{:+.1f}".format), interval(0.0, float("inf"), none="none")
+    ('0.250 to 0.750', '-1.0 to +11.0', 'none')
+    """
+    if low is None or high is None or not (isfinite(low) and isfinite(high)):
+        return none
+    return f"{write(low)} to {write(high)}"
+
+
+def counted(count: int, thing: str) -> str:
+    """Return a number of things.
+
+    >>> counted(1, "vote"), counted(1234, "row")
+    ('1 vote', '1,234 rows')
+    """
+    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
+
+
+def is_unseen(character: str) -> bool:
+    r"""Return whether a character shows nothing, or changes how others are shown; blanks do not.
+
+    Variation selectors can carry a hidden text, one byte each, and a terminal hides them: all are unseen but
+    U+FE0E and U+FE0F, with which an emoji is written and which are seen by what they do to it.
+
+    >>> [is_unseen(c) for c in ("a", "\n", "\u3000", "\x1b", "\u202e", "\u200b", "\ud800", "\ufe01")]
+    [False, False, False, True, True, True, True, True]
+    """
+    if character in "\n\t":
+        return False
+    if not character.isprintable():
+        return unicodedata.category(character) != "Zs"
+    selector = "\ufe00" <= character <= "\ufe0d" or "\U000e0100" <= character <= "\U000e01ef"
+    return selector or character in _BLANK_LETTERS
+
+
+class _Signs(dict[int, str]):
+    """What stands for each character in one line, made when the character is first met."""
+
+    def __init__(self, blanks: str, unseen: Callable[[str], str]) -> None:
+        super().__init__(dict.fromkeys(map(ord, blanks), " "))
+        self._unseen = unseen
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        if unicodedata.category(character) == "Zs":
+            sign = " "
+        else:
+            sign = self._unseen(character) if character == "\n" or is_unseen(character) else character
+        return self.setdefault(code, sign)
+
+
+_MARKED = _Signs("\t\n\r", lambda character: "�")
+_WRITTEN = _Signs("\t", lambda character: f"<U+{ord(character):04X}>")
+
+
+def printable(text: str) -> str:
+    r"""Return a foreign name or message as one line; what is unseen becomes one sign.
+
+    >>> printable("a\nb\x1b[2J\u202e")
+    'a b�[2J�'
+    """
+    return text if text.isascii() and text.isprintable() else text.translate(_MARKED)
+
+
+def safe(text: str) -> str:
+    r"""Return a foreign text as one line that may be printed: what is unseen is written as no LaTeX is.
+
+    >>> safe("a\x1b[2J\u202eb\r\n\tc")
+    'a<U+001B>[2J<U+202E>b<U+000D><U+000A> c'
+    """
+    return text if text.isascii() and text.isprintable() else text.translate(_WRITTEN)
+
+
+def safe_lines(text: str) -> list[str]:
+    r"""Return the lines of a foreign text, each ``safe``; only a line feed ends one, a tab is four blanks.
+
+    >>> safe_lines("a\n\tb\r\n\x9b1m")
+    ['a', '    b<U+000D>', '<U+009B>1m']
+    """
+    return [safe(line) for line in text.replace("\t", "    ").split("\n")]
+
+
+def one_line(text: str, most: int = 400) -> str:
+    r"""Return the beginning of a foreign text, ``safe`` to print; line feeds become blanks.
+
+    >>> one_line("a\n b\x1b"), one_line("abcdef", 4)
+    ('a b<U+001B>', 'abc…')
+    """
+    return shorten(safe(text[: 2 * most].replace("\n", " ")), most)
+
+
+def shorten(text: str, most: int) -> str:
+    r"""Return the beginning of a text in one line, cut with an ellipsis.
+
+    >>> shorten("a  b\nc", 9), shorten("abcdef", 4)
+    ('a b c', 'abc…')
+    """
+    line = " ".join(text[: 4 * most].split())
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def with_codes(text: str, form: str) -> str:
+    r"""Return a text whose runs of unseen characters are named, each in a form; its lines stay.
+
+    >>> with_codes("a\x1b[2Jb\u202e", "⟨{}⟩"), with_codes("\x00" * 9, "{}")
+    ('a⟨U+001B⟩[2Jb⟨U+202E⟩', 'U+0000 U+0000 U+0000 … 9 characters')
+    """
+
+    def of(match: re.Match[str]) -> str:
+        runs = ((unseen, "".join(run)) for unseen, run in groupby(match[0], is_unseen))
+        return "".join(form.format(_codes(run)) if unseen else run for unseen, run in runs)
+
+    return _MAYBE.sub(of, text)
+
+
+def _codes(run: str) -> str:
+    named = " ".join(f"U+{ord(character):04X}" for character in run[:_CODES])
+    return named if len(run) <= _CODES else f"{named} … {counted(len(run), 'character')}"
