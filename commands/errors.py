@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-from learner.formatting import printable
-
 HOME = Path(__file__).parents[1]
 """The folder that holds our packages."""
 PACKAGES = ("debate", "envs", "rewards", "learner", "transcripts", "reports", "inspector")
@@ -45,7 +43,7 @@ def one_line(error: BaseException | str) -> str:
     'train.jsonl: No such file or directory'
     """
     text = " ".join(_told(error).split()) or type(error).__name__
-    return printable(text)
+    return "".join(c if c.isprintable() else "�" for c in text)  # imports nothing: a package may be missing
 
 
 def _told(error: BaseException | str) -> str:
