@@ -18,7 +18,7 @@ from envs import DataError, Environment, load_environment
 from envs.families import FAMILIES
 from envs.instructions import constraints_of
 from learner.formatting import fixed, printable
-from rewards import Rewards, Truth, score_debate, voted_winner
+from rewards import STREAMS, Rewards, Truth, score_debate, voted_winner
 
 MARKS: dict[Truth, str] = {True: " ✓", False: " ✗", "missing": " (no answer)", None: ""}
 """What stands behind a solution's title; nothing where the grader gave no verdict."""
@@ -132,7 +132,7 @@ def _votes(debate: Debate, rewards: Rewards) -> RichTable | str:
 
 def _rewards(debate: Debate, rewards: Rewards) -> RichTable:
     table = RichTable(title="rewards (blank: no signal)")
-    for column in ("turn", "peer", "truth", "judge", "format"):
+    for column in ("turn", *STREAMS):
         table.add_column(column, justify="left" if column == "turn" else "right")
     for turn in debate.turns:
         agent, round_ = turn.id.agent, turn.id.round

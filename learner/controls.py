@@ -14,6 +14,8 @@ from debate import Debate, Problem, Vote
 from debate.seeds import derive_seed
 from debate.types import Outcome, Turn, TurnId
 from envs.answers.keys import AnswerKey
+from rewards import ballot_box, valid_votes
+from rewards.votes import due_pairs
 
 Control: TypeAlias = Literal["none", "random_judge", "shuffled_votes", "own_answer"]
 _Pair: TypeAlias = tuple[TurnId, frozenset[TurnId]]
@@ -93,15 +95,11 @@ def _first_preferred(debate: Debate) -> dict[_Pair, bool]:
 
     Pairs on which a judge contradicts itself are left out: no vote on them counts.
     """
-    order = {turn.id: turn.compared for turn in debate.turns}
-    found: dict[_Pair, set[bool | None]] = {}
-    for vote in debate.votes:
-        compared = order[vote.judge]
-        left_first = compared.index(vote.left) < compared.index(vote.right)
-        preferred = None if vote.outcome == "tie" else (vote.outcome == "left") == left_first
-        found.setdefault(_pair(vote), set()).add(preferred)
-    single = {pair: said.pop() for pair, said in found.items() if len(said) == 1}
-    return {pair: preferred for pair, preferred in single.items() if preferred is not None}
+    box = ballot_box(debate)
+    votes = valid_votes(box)
+    pairs = due_pairs(box, votes)
+    first_won = {(pair.judge, frozenset((pair.first, pair.second))) for pair in pairs if pair.verdict == 1}
+    return {_pair(vote): _pair(vote) in first_won for vote in votes if vote.outcome != "tie"}
 
 
 def _own_answer(debate: Debate, judge: TurnId) -> str | None:

@@ -17,7 +17,7 @@ from learner.curriculum import problems_from
 from learner.dynamic_sampling import refills, silent_groups, spare_problems
 from learner.grading import Table, grade_debate
 from learner.types import Transition, group_indices, transitions_of
-from rewards import Rewards, score_debate
+from rewards import STREAMS, Rewards, score_debate
 from transcripts import Timing
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def finite(rewards: Rewards) -> tuple[Rewards, int]:
     >>> finite(Rewards(((float("nan"), 1.0),), ((0.0,),), ((None,),), ((0.0,),)))
     (Rewards(peer=((None, 1.0),), truth=((0.0,),), judge=((None,),), format=((0.0,),), counters=()), 1)
     """
-    streams = {name: getattr(rewards, name) for name in ("peer", "truth", "judge", "format")}
+    streams = {name: getattr(rewards, name) for name in STREAMS}
     given = [value for stream in streams.values() for row in stream for value in row if value is not None]
     bad = len(given) - sum(map(isfinite, given))
     if not bad:

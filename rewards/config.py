@@ -45,7 +45,7 @@ class RewardConfig(Settings):
     @classmethod
     def _not_a_bonus(cls, value: float) -> float:
         if value > 0:
-            raise ValueError(f"is added to fined turns, so it must be 0 or less, got {value}")
+            raise ValueError(f"is added to turns without a due vote, so it must be 0 or less, got {value}")
         return value
 
     def judge_weight_of_truth(self, *, verifiable: bool) -> float:
@@ -144,16 +144,15 @@ def _judge_warning(debate: DebateConfig, rewards: RewardConfig, verifiable: bool
     if rewards.judge_truth_weight is not None:
         raise ValueError(f"rewards.judge_truth_weight = {weight}: {_why_no_judge_stream(debate, weight)}")
     return (
-        f"The judge stream is off: without answers a vote is paid by the other judges of its pair, and with "
-        f"num_agents = {debate.num_agents} there are none. Peer rewards still train."
+        f"The judge stream is off: without answers a vote is rewarded by the other judges of its pair, and "
+        f"with num_agents = {debate.num_agents} there are none. Peer rewards still train."
     )
 
 
 def _why_no_judge_stream(debate: DebateConfig, weight: float) -> str:
     if weight == 1:
-        return (
-            "the problems have no answers to pay a judge by; leave it unset, or below 1 with 4 agents or more"
-        )
+        unset = "leave it unset, or below 1 with 4 agents or more"
+        return f"the problems have no answers to reward a judge by; {unset}"
     return (
         f"the judge stream would be consensus alone, and with num_agents = {debate.num_agents} no pair has "
         "two judges to agree; use debate.num_agents of 4 or more, judge_own = true in debate and rewards, "

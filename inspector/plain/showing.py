@@ -12,10 +12,10 @@ from inspector.plain.votes import vote_lines
 from inspector.views import DebateView, FailureView, TurnForensics, TurnView, debate_view, parse_forensics
 from inspector.views import vote_graphs as graphs_of
 from learner.formatting import fixed, safe, safe_lines
+from rewards import STREAMS
 from transcripts import Record
 
 INDENT = "    "
-NUMBERS = ("peer", "truth", "judge", "format")
 ADVANTAGES = ("generator", "judge", "format")
 
 
@@ -120,10 +120,10 @@ def _block(text: str) -> Iterator[str]:
 
 def _rewards(view: DebateView, paper: Paper) -> Iterator[str]:
     yield paper.paint("rewards, then advantages (-: no signal)", "bold")
-    names = (*NUMBERS, *(f"adv {name}" for name in ADVANTAGES))
+    names = (*STREAMS, *(f"adv {name}" for name in ADVANTAGES))
     rows: list[Sequence[str]] = [("turn", *names)]
     for turn in view.spoken():
-        rewards = (fixed(turn.rewards[name], "+.2f", none="-") for name in NUMBERS)
+        rewards = (fixed(turn.rewards[name], "+.2f", none="-") for name in STREAMS)
         advantages = (fixed(turn.advantages[name], "+.3f", none="-") for name in ADVANTAGES)
         rows.append((seat(view, turn.id), *rewards, *advantages))
     widths = widths_of(rows)

@@ -10,6 +10,7 @@ import numpy as np
 from reports.document import Behind, Chart, Part, Section, Series
 from reports.training.curves import Curves, thinned
 from reports.training.loading import Run
+from reports.training.reading import STREAMS
 
 POINTS = 500
 MOST_LINES = 6
@@ -46,7 +47,7 @@ SPECS = (
         "curves/rewards",
         "Rewards by stream",
         "reward",
-        _lines(*((f"reward/{s}/mean", s) for s in ("truth", "peer", "judge", "format")), band="std"),
+        _lines(*((f"reward/{s}/mean", s) for s in STREAMS), band="std"),
         (("0", 0.0),),
         "Band: one standard deviation over the turns of a step. Peer rewards of a debate sum to about 0.",
     ),

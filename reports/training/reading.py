@@ -17,6 +17,7 @@ import orjson
 from reports.training.curves import Curves, Numbers
 
 STREAMS = ("truth", "peer", "judge", "format")
+"""As charts and tables list them, truth first."""
 ROUNDS = range(8)
 LONGEST = 1 << 22
 """Bytes of a line; a longer one is not ours."""

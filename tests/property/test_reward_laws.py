@@ -3,12 +3,18 @@
 import random
 from itertools import combinations, product
 
+import networkx as nx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rewards import RewardConfig, score_votes
+from debate.types import TurnId
+from rewards import RewardConfig, score_votes, valid_votes
+from rewards.graph import condorcet_winner, cycles, majorities
+from rewards.judging import judge_counts
 from rewards.peer import PEER_RULES
+from rewards.truth import flips as flips_of
+from rewards.votes import ballot_box_of_votes, due_pairs
 
 FLIPPED = {"left": "right", "right": "left", "tie": "tie"}
 LAW = settings(deadline=None)  # the first Bradley-Terry fit imports scipy
@@ -201,3 +207,45 @@ def test_a_coin_flip_judge_earns_nothing_from_truth_exactly(n):
 
 def grades_differ(correct, a: int, b: int) -> bool:
     return correct[a] != correct[b]
+
+
+def boxed(n, r, votes, config):
+    return ballot_box_of_votes(n, r, votes, judge_own=config.judge_own, final_ballot=True)
+
+
+@LAW
+@given(debates(min_agents=2), st.randoms(use_true_random=False))
+def test_relabelling_the_agents_permutes_majorities_cycles_and_winners_and_keeps_the_counts(debate, rng):
+    n, r, votes, correct, config = debate
+    new = rng.sample(range(n), n)
+    moved = [(new[j], t, new[a], new[b], outcome) for j, t, a, b, outcome in votes]
+    grades = None if correct is None else [correct[new.index(seat)] for seat in range(n)]
+    boxes = [boxed(n, r, votes, config), boxed(n, r, moved, config)]
+    before, after = map(valid_votes, boxes)
+
+    def named(turn):
+        return None if turn is None else TurnId(new[turn.agent], turn.round)
+
+    edges, others = majorities(before), majorities(after)
+    assert sorted(tuple(map(named, edge)) for edge in edges) == list(others)
+    assert sorted(tuple(sorted(map(named, part))) for part in cycles(edges)) == list(cycles(others))
+    for round_ in range(r):
+        assert named(condorcet_winner(edges, round_, n)) == condorcet_winner(others, round_, n)
+    counts = judge_counts(due_pairs(boxes[0], before), correct)
+    assert counts == judge_counts(due_pairs(boxes[1], after), grades)
+    assert flips_of(correct) == flips_of(grades)
+    assert 0 <= counts.right <= counts.votes <= counts.due
+
+
+@LAW
+@given(debates(min_agents=3))
+def test_a_condorcet_winner_is_in_no_cycle_and_loses_to_nobody(debate):
+    n, r, votes, _, config = debate
+    edges = majorities(valid_votes(boxed(n, r, votes, config)))
+    graph = nx.DiGraph(edges)
+    assert sorted(map(sorted, cycles(edges))) == sorted(
+        sorted(part) for part in nx.strongly_connected_components(graph) if len(part) > 2
+    )
+    for round_ in range(r):
+        best = condorcet_winner(edges, round_, n)
+        assert best is None or (graph.in_degree(best) == 0 and graph.out_degree(best) == n - 1)

@@ -11,6 +11,7 @@ from inspector.terminal.grid import round_name
 from inspector.terminal.style import DOUBT, FAINT, JUDGE, STRONG, heading, letter, line
 from inspector.views.debate import DebateView, Numbers, TurnView
 from learner.formatting import fixed, one_line, safe_lines
+from rewards import STREAMS
 
 MOST = 20_000
 """So many characters of a turn are shown at once; ``whole`` has them all."""
@@ -59,7 +60,7 @@ def _paid(turn: TurnView) -> list[Text]:
     """Return what the turn earned, how long it was, and what went wrong."""
     tokens = "" if turn.tokens is None else f"  {turn.tokens:,} tokens"
     lines = [
-        line(("reward     " + _named(turn.rewards, ("peer", "truth", "judge", "format")), FAINT)),
+        line(("reward     " + _named(turn.rewards, STREAMS), FAINT)),
         line(("advantage  " + _named(turn.advantages, ("generator", "judge", "format")) + tokens, FAINT)),
     ]
     wrong = ["cut off at its token limit"] if turn.stop_reason == "length" else []

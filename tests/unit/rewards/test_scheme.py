@@ -54,7 +54,7 @@ def test_open_problems_with_three_agents_switch_the_judge_stream_off_with_one_wa
 
 
 def test_truth_alone_for_judges_of_open_problems_is_refused():
-    with pytest.raises(ValueError, match="the problems have no answers to pay a judge by"):
+    with pytest.raises(ValueError, match="the problems have no answers to reward a judge by"):
         check(verifiable=False, num_agents=5, judge_truth_weight=1)
 
 
