@@ -125,7 +125,7 @@ def test_no_turn_without_votes_gets_a_number_and_no_none_becomes_zero(debate):
 
 @LAW
 @given(debates())
-def test_the_judge_stream_reads_nothing_but_graded_pairs_when_truth_pays_alone(debate):
+def test_the_judge_stream_reads_nothing_but_graded_pairs_when_truth_rewards_alone(debate):
     n, r, votes, _, config = debate
     ungraded = [[None] * r for _ in range(n)]
     truth_only = config.model_copy(update={"judge_truth_weight": 1.0})

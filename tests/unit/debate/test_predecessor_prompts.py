@@ -1,6 +1,6 @@
 """Defects of the public recipe this project follows that reach a prompt, each rebuilt as a foil beside ours.
 
-Those about votes and rewards are in tests/unit/rewards/test_predecessor_defects.py.
+Those about votes and rewards are in tests/unit/rewards/test_published_defects.py.
 """
 
 import asyncio

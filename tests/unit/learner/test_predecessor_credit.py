@@ -1,6 +1,6 @@
 """Defects of the public recipe this project follows that concern credit: D4 and D6, each beside ours.
 
-The others are in tests/unit/rewards/test_predecessor_defects.py and
+The others are in tests/unit/rewards/test_published_defects.py and
 tests/unit/debate/test_predecessor_prompts.py.
 """
 

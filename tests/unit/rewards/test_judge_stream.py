@@ -13,7 +13,7 @@ def ballot(votes, correct, *, num_agents=4, **settings):
     return tuple(row[1] for row in rewards.judge)
 
 
-def test_truth_pays_the_vote_for_the_right_one():
+def test_truth_rewards_the_vote_for_the_right_one():
     votes = [(2, 1, 0, 1, "left"), (3, 1, 1, 0, "left")]
     assert ballot(votes, RIGHT_WRONG) == (None, None, 1.0, -1.0)
 

@@ -64,13 +64,13 @@ def test_truth_values_come_from_the_scheme_and_ungraded_is_none():
     assert score_votes(4, 1, [], None, config).truth == ((None,),) * 4
 
 
-def test_the_fine_falls_on_due_turns_without_a_valid_vote_only():
+def test_the_penalty_falls_on_due_turns_without_a_valid_vote_only():
     rewards = score_votes(3, 2, [(0, 1, 1, 2, "tie")], None, CONFIG)
     assert rewards.format == ((0.0, 0.0, -0.5), (0.0, -0.5, -0.5), (0.0, -0.5, -0.5))
     assert rewards.count("format/fined") == 5
 
 
-def test_an_invalid_vote_does_not_save_from_the_fine():
+def test_an_invalid_vote_does_not_save_from_the_penalty():
     assert score_votes(3, 1, [(0, 1, 0, 1, "left")], None, CONFIG).format[0] == (0.0, -0.5)
 
 

@@ -1,7 +1,7 @@
 """Defects of the public recipe this project follows, each rebuilt as a foil: its number beside ours.
 
-Here are those about votes and rewards. What reaches a prompt (D9, D10, D12, D13) is in
-tests/unit/debate/test_predecessor_prompts.py; token streams (D4) and baselines (D6) in
+Here are those about votes and rewards. What reaches a prompt is in
+tests/unit/debate/test_predecessor_prompts.py; token streams and baselines in
 tests/unit/learner/test_predecessor_credit.py.
 """
 
@@ -43,7 +43,7 @@ def held(**protocol):
     return asyncio.run(hold_debate(Problem("p", "Two and two?"), EveryonePrefersTheFirst(), config, seed=3))
 
 
-# D1: the credited turn
+# The credited turn
 
 
 def credited_as_if_in_turns(judge: TurnId, target: int) -> TurnId:
@@ -51,7 +51,7 @@ def credited_as_if_in_turns(judge: TurnId, target: int) -> TurnId:
     return TurnId(target, judge.round if target < judge.agent else judge.round - 1)
 
 
-def test_d1_votes_credit_the_turn_that_the_judge_was_shown():
+def test_votes_credit_the_turn_that_the_judge_was_shown():
     debate = held(num_agents=3, num_rounds=3, final_ballot=False)
     references = [(vote.judge, target) for vote in debate.votes for target in (vote.left, vote.right)]
     theirs = [
@@ -64,7 +64,7 @@ def test_d1_votes_credit_the_turn_that_the_judge_was_shown():
     assert sum(ours) / len(ours) == 1.0
 
 
-def test_d1_the_reward_lands_on_the_mistake_and_not_on_its_correction():
+def test_the_reward_lands_on_the_mistake_and_not_on_its_correction():
     """Agent 0 was wrong in round 0 and right in round 1; agent 2, shown round 0, votes against it."""
     judge = TurnId(2, 1)
     assert credited_as_if_in_turns(judge, 0) == TurnId(0, 1)  # the correction would get the -1
@@ -73,7 +73,7 @@ def test_d1_the_reward_lands_on_the_mistake_and_not_on_its_correction():
     assert peer[1] == (1.0, None)
 
 
-# D2: agreement with a consensus that holds one's own vote
+# Agreement with a consensus that holds one's own vote
 
 
 def agreement_with_all(flips: tuple[int, ...]) -> list[int]:
@@ -85,7 +85,7 @@ def agreement_with_all(flips: tuple[int, ...]) -> list[int]:
 @pytest.mark.parametrize(
     ("n", "exact", "published"), [(3, 1.0, 1.0), (4, 0.5, 0.52), (5, 0.5, 0.50), (7, 0.375, 0.38)]
 )
-def test_d2_coin_flip_judges_earn_nothing(n, exact, published):
+def test_coin_flip_judges_earn_nothing(n, exact, published):
     """Every outcome of the N - 2 coin flips on one pair. (0.52 was a simulation; the exact value is 1/2.)"""
     judges, theirs, ours = range(2, n), [], []
     for flips in product((1, -1), repeat=n - 2):
@@ -98,15 +98,15 @@ def test_d2_coin_flip_judges_earn_nothing(n, exact, published):
     assert (len(ours) == 0) == (n == 3)
 
 
-def test_d2_a_judge_stream_that_would_be_constant_is_refused():
+def test_a_judge_stream_that_would_be_constant_is_refused():
     with pytest.raises(ValueError, match="no pair has two judges"):
         check_scheme(DebateConfig(num_agents=3), RewardConfig(judge_truth_weight=0.0), verifiable=True)
 
 
-# D3: the opening round
+# The opening round
 
 
-def test_d3_nothing_is_due_in_the_opening_round():
+def test_nothing_is_due_in_the_opening_round():
     def fined_for_silence(votes, turn: TurnId) -> float:
         return -0.5 if not any((j, t) == (turn.agent, turn.round) for j, t, *_ in votes) else 0.0
 
@@ -117,7 +117,7 @@ def test_d3_nothing_is_due_in_the_opening_round():
     assert [row[0] for row in ours] == [0.0] * 3
 
 
-def test_d3_invented_votes_of_the_opening_round_do_not_count():
+def test_invented_votes_of_the_opening_round_do_not_count():
     text = "<solution>4</solution><comparison>K7 > M4</comparison>"
     theirs = margin_of_lines(["K7 > M4"], "K7")
     assert theirs == 1.0
@@ -127,20 +127,20 @@ def test_d3_invented_votes_of_the_opening_round_do_not_count():
     assert rewards.count("votes/not_shown") == 1
 
 
-# D5: the last round
+# The last round
 
 
-def test_d5_the_last_round_is_judged():
+def test_the_last_round_is_judged():
     theirs = score_debate(held(num_agents=3, num_rounds=3, final_ballot=False), None, CONFIG).peer
     ours = score_debate(held(num_agents=3, num_rounds=3), None, CONFIG).peer
     assert [row[2] for row in theirs] == [None] * 3
     assert sorted(row[2] for row in ours) == [-1.0, 0.0, 1.0]
 
 
-# D7: the truth
+# The truth
 
 
-def test_d7_the_truth_is_a_reward_and_not_a_log_line():
+def test_the_truth_is_a_reward_and_not_a_log_line():
     """Both judges prefer the wrong answer of agent 0 to the right one of agent 1."""
     votes = [(2, 1, 0, 1, "left"), (3, 1, 0, 1, "left")]
     rewards = score_votes(4, 1, votes, [[False], [True], [None], [None]], CONFIG)
@@ -151,7 +151,7 @@ def test_d7_the_truth_is_a_reward_and_not_a_log_line():
     assert [row[1] for row in rewards.judge[2:]] == [-1.0, -1.0]
 
 
-# D8: stuffed boxes, contradictions, names within names
+# Stuffed boxes, contradictions, names within names
 
 
 def margin_of_lines(lines: list[str], name: str) -> float:
@@ -164,7 +164,7 @@ def margin_of_lines(lines: list[str], name: str) -> float:
     return (points["W"] - points["L"]) / points.total()
 
 
-def test_d8_a_repeated_line_is_one_vote():
+def test_a_repeated_line_is_one_vote():
     theirs = margin_of_lines(["K7 > M4"] * 9 + ["M4 > K7"], "K7")
     ours = score_votes(4, 1, [(2, 1, 0, 1, "left")] * 9 + [(3, 1, 1, 0, "left")], None, CONFIG)
     assert theirs == 0.8
@@ -172,7 +172,7 @@ def test_d8_a_repeated_line_is_one_vote():
     assert ours.count("votes/duplicate") == 8
 
 
-def test_d8_contradictory_lines_are_no_votes():
+def test_contradictory_lines_are_no_votes():
     theirs = margin_of_lines(["K7 > M4", "M4 > K7", "K7 > Q2"], "K7")
     votes = [(3, 1, 0, 1, "left"), (3, 1, 1, 0, "left"), (3, 1, 0, 2, "left")]
     ours = score_votes(4, 1, votes, None, CONFIG)
@@ -180,21 +180,21 @@ def test_d8_contradictory_lines_are_no_votes():
     assert ours.peer == ((1.0,), (None,), (-1.0,), (None,))
 
 
-def test_d8_a_name_within_another_is_not_that_name():
+def test_a_name_within_another_is_not_that_name():
     line = "A10 > A2"
     theirs = margin_of_lines([line], "A1")
     text = f"<solution>4</solution><evaluation>-</evaluation><comparison>{line}</comparison>"
     (ballot,) = parse_turn(text, handles=("A1", "A10", "A2", "A3"), own="A3", due=True).ballots
-    assert theirs == 1.0  # A1 is paid for a vote on A10
+    assert theirs == 1.0  # A1 is rewarded for a vote on A10
     assert (ballot.left, ballot.right, ballot.outcome) == ("A10", "A2", "left")
 
 
-# D11: the direction
+# The direction
 
 
 @pytest.mark.parametrize(("first", "second"), list(combinations(HANDLES, 2)))
 @pytest.mark.parametrize("operator", [">", "<"])
-def test_d11_the_operator_points_at_the_loser(first, second, operator):
+def test_the_operator_points_at_the_loser(first, second, operator):
     seats = {handle: seat for seat, handle in enumerate((*HANDLES, "Z9"))}
     line = f"{first} {operator} {second}"
 
