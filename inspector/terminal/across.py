@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar
 
 from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.widget import Widget
 
-from inspector.terminal.columns import Cell, Column
-from inspector.terminal.face import Face
-from inspector.terminal.listing import Listing
 from inspector.terminal.opened import Matches
-from inspector.terminal.pager import Pager
 from inspector.terminal.panels.across import comparison_lines
 from inspector.terminal.panels.reading import Debate
-from inspector.terminal.style import FAINT, STRONG, letter
+from inspector.terminal.screen import Pager, RunScreen
+from inspector.terminal.style import FAINT, STRONG, Cell, Column, letter
+from inspector.terminal.widgets import Listing
 from inspector.views.across import Across, Held, across, compare, read
 from inspector.views.debate import Grade
 from learner.formatting import one_line
@@ -34,6 +32,10 @@ COLUMNS = (
 
 class HeldList(Listing[Held]):
     """One row a debate; ``here`` is the one they are compared with."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter,right", "choose", "what differs", tooltip="what differs from =, where you came from")
+    ]
 
     def __init__(self, here: str, *, id: str) -> None:
         super().__init__(COLUMNS, id=id)
@@ -73,15 +75,16 @@ def grade_name(grade: Correct) -> Grade:
     return "missing" if grade == "missing" else "right" if grade else "wrong"
 
 
-class AcrossFace(Face):
+class AcrossScreen(RunScreen):
     """The other debates on the problem of one."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("o", "open", show=False)]
-    keys = "Enter what differs from = (where you came from)  o open  Esc back  ? help"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("o", "open", "open the debate"),
+    ]
 
-    def __init__(self, debate: Debate) -> None:
+    def __init__(self, debate: Debate, opens: Callable[[str, Matches], None]) -> None:
         super().__init__()
-        self.debate = debate
+        self.debate, self._opens = debate, opens
 
     def body(self) -> Iterable[Widget]:
         """Return the list."""
@@ -126,9 +129,7 @@ class AcrossFace(Face):
 
     def action_open(self) -> None:
         """Open a debate, of training or of an evaluation."""
-        from inspector.terminal.debate import DebateFace
-
         held = self.query_one(HeldList).current
         if held is not None:
             problem = self.debate.view.problem.id.replace('"', '""')
-            self.app.push_screen(DebateFace(self.debate.opened, held.ref, Matches(f'problem:"{problem}"')))
+            self._opens(held.ref, Matches(f'problem:"{problem}"'))

@@ -5,16 +5,20 @@ from __future__ import annotations
 import asyncio
 from importlib import import_module
 from pathlib import Path
+from typing import ClassVar
 
 from textual.app import App
+from textual.binding import Binding, BindingType
 
 from inspector.runs import find_runs
 from inspector.terminal.debates import Debates
-from inspector.terminal.face import READING_ERRORS, Face
 from inspector.terminal.opened import Matches, Opened
-from inspector.terminal.runs import Runs
-from inspector.terminal.steps import Steps
+from inspector.terminal.runs import Runs, Steps
+from inspector.terminal.screen import READING_ERRORS, RunScreen
 
+KEYS = {"enter": "Enter", "escape": "Esc", "backspace": "Backspace", "tab": "Tab", "space": "Space"}
+KEYS |= {"pageup": "PgUp", "pagedown": "PgDn", "home": "Home", "end": "End"}
+"""Keys that Textual shows as signs, or in lower case."""
 EVERY_S = 3.0
 """So often the run is looked at for debates that came."""
 
@@ -31,12 +35,22 @@ class Inspector(App[None]):
     ``every_s``: None looks again only when ``look_again`` is called.
     """
 
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,backspace,left", "screen.back", "back", tooltip="go out"),
+        Binding("question_mark,f1", "screen.help", "help", tooltip="this help"),
+        Binding("q", "quit", "quit"),
+    ]
     ENABLE_COMMAND_PALETTE = False
     TITLE = "debate inspect"
     CSS = """
     Screen { background: ansi_default; color: ansi_default; }
-    Face > #title { height: 1; text-style: reverse; padding: 0 1; }
-    Face > #last { height: auto; max-height: 4; padding: 0 1; }
+    RunScreen > #title { height: 1; text-style: reverse; padding: 0 1; }
+    RunScreen > #said { height: auto; max-height: 4; padding: 0 1; display: none; }
+    Footer { background: ansi_default; color: ansi_default; padding: 0 1; }
+    Footer.-compact FooterKey { background: ansi_default; margin-right: 2; }
+    Footer.-compact KeyGroup FooterKey { margin: 0; }
+    Footer KeyGroup.-compact { padding-left: 0; }
+    Footer FooterLabel { margin-right: 2; }
     Lines, Listing { scrollbar-size-vertical: 1; scrollbar-background: ansi_default; }
     Lines { padding: 0 1; }
     """
@@ -48,12 +62,16 @@ class Inspector(App[None]):
         self._found = find_runs(self._path)
         self.opened: list[Opened] = []
 
+    def get_key_display(self, binding: Binding) -> str:
+        """Return a key as keyboards name it."""
+        return KEYS.get(binding.key) or super().get_key_display(binding)
+
     def on_mount(self) -> None:
         """Show the runs, or the steps of the only one; with a filter, its debates on top."""
         if len(self._found) == 1:
             self.enter(Opened.of(self._found[0].path, self._found[0].name))
         else:
-            self.push_screen(Runs(self._path, self._found))
+            self.push_screen(Runs(self._path, self._found, self.enter))
         if self._every_s is not None:
             self.set_interval(self._every_s, self._look)
         self.run_worker(asyncio.to_thread(load_views), group="views")
@@ -82,7 +100,7 @@ class Inspector(App[None]):
         finally:
             self._looking = False
         for screen in self.screen_stack:
-            if isinstance(screen, Face) and added:
+            if isinstance(screen, RunScreen) and added:
                 screen.look_again(added)
 
     _looking = False

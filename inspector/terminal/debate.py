@@ -5,47 +5,87 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal
+from textual.containers import Horizontal, Vertical
+from textual.screen import ModalScreen
 from textual.timer import Timer
 from textual.widget import Widget
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
 from debate.types import TurnId
-from inspector.terminal.face import Face
+from inspector.terminal.across import AcrossScreen
 from inspector.terminal.grid import Grid, round_name
-from inspector.terminal.lines import Lines
 from inspector.terminal.opened import Matches, Opened
-from inspector.terminal.pager import Pager
 from inspector.terminal.panels.reading import PANELS, Debate, Shown, read_debate
 from inspector.terminal.panels.turn import whole
 from inspector.terminal.panels.votes import chosen_votes, vote_lines
+from inspector.terminal.screen import Pager, RunScreen
 from inspector.terminal.style import FAINT, STRONG, WRONG, line
+from inspector.terminal.widgets import Lines
 from learner.formatting import one_line
 from transcripts import DebateRow
 
-HOME = "m"
+
+class Ask(ModalScreen[str | None]):
+    """Gives what was written, None where Escape was pressed."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave")]
+    CSS = """
+    Ask { align: center middle; background: transparent; }
+    #ask { width: 70; max-width: 95%; height: 5; border: round $foreground; padding: 0 1; }
+    #ask { background: $background; }
+    #ask Input, #ask Input:focus { border: none; height: 1; padding: 0; }
+    """
+
+    def __init__(self, question: str, suggested: str) -> None:
+        super().__init__()
+        self._question, self._suggested = question, suggested
+
+    def compose(self) -> ComposeResult:
+        """Lay out the question."""
+        with Vertical(id="ask"):
+            yield Static(self._question, markup=False)
+            yield Input(self._suggested, compact=True, select_on_focus=False)
+            yield Static("Enter saves, Esc leaves", markup=False)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Give what was written."""
+        self.dismiss(event.value.strip() or None)
+
+    def action_leave(self) -> None:
+        """Give nothing."""
+        self.dismiss(None)
+
+
+HOME, SHOWN = "m", "vwp"
+"""The panel that a debate opens with, and those that the footer has room for."""
+ACROSS = "the same problem in other steps, and what differs"
 WIDE = 120
 """From so many columns on, the votes stand beside the text."""
 LATE_S = 0.3
 """A panel that takes longer is said to be read, in the place of the one before."""
 
 
-class DebateFace(Face):
+class DebateScreen(RunScreen):
     """A debate; ``n`` and ``N`` go to the next and the previous one of the list that it was opened from."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        *(Binding(key, f"panel({key!r})", show=False) for key in PANELS),
-        Binding("n", "match(True)", show=False),
-        Binding("N", "match(False)", show=False),
-        Binding("t", "thinking", show=False),
-        Binding("o", "whole", show=False),
-        Binding("x", "across", show=False),
-        Binding("f", "fixture", show=False),
-        Binding("tab", "other_half", show=False),
-        Binding("enter", "other_half", show=False),
-        Binding("pageup,b", "turn_page(-1)", show=False),
-        Binding("pagedown,space", "turn_page(1)", show=False),
+        *(
+            Binding(key, f"panel({key!r})", one.title.partition(" ")[0], show=key in SHOWN, tooltip=one.about)
+            for key, one in PANELS.items()
+        ),
+        Binding("n", "match(True)", "next", tooltip="the next debate of the list"),
+        Binding("N", "match(False)", "previous", show=False, tooltip="the previous debate of the list"),
+        Binding("t", "thinking", "thinking", show=False, tooltip="unfold the thinking, or fold it"),
+        Binding("o", "whole", "whole", show=False, tooltip="the whole message, as it was written"),
+        Binding("x", "across", "same problem", show=False, tooltip=ACROSS),
+        Binding("f", "fixture", "fixture", show=False, tooltip="save the debate as a fixture for tests"),
+        Binding(
+            "enter,tab", "other_half", "text", show=False, tooltip="to the text under the grid, and back"
+        ),
+        Binding("pageup,b", "turn_page(-1)", "a page of the text up", show=False),
+        Binding("pagedown,space", "turn_page(1)", "a page of the text down", show=False),
     ]
     CSS = """
     #problem { height: auto; max-height: 2; padding: 0 1; }
@@ -55,7 +95,6 @@ class DebateFace(Face):
     #main { width: 3fr; }
     #halves.-wide #side { display: block; }
     """
-    keys = "arrows turn  v votes  w why  p parse  n/N match  Esc back  ? help"
 
     def __init__(self, opened: Opened, id: str, matches: Matches) -> None:
         super().__init__()
@@ -125,13 +164,13 @@ class DebateFace(Face):
         debate, turn, folded = self.debate, self.query_one(Grid).chosen, self._folded
         if debate is None:
             return
-        name, read = PANELS[self._panel]
+        panel = PANELS[self._panel]
         where = round_name(debate.view, turn.round)
-        about = f"{name}  agent {turn.agent + 1}, {where} (turn {turn.agent}.{turn.round})"
+        about = f"{panel.title}  agent {turn.agent + 1}, {where} (turn {turn.agent}.{turn.round})"
         self.query_one("#panel_name", Static).update(line((f"── {about} ──", FAINT)))
         self._stop_waiting()
         self._late = self.set_timer(LATE_S, self._say_reading)
-        self.load("panel", lambda: read(debate, turn, folded), self._filled, self._not_read)
+        self.load("panel", lambda: panel.read(debate, turn, folded), self._filled, self._not_read)
         self.query_one("#side", Lines).show(_side(debate, turn))
 
     def _say_reading(self) -> None:
@@ -200,15 +239,14 @@ class DebateFace(Face):
 
     def action_across(self) -> None:
         """List the debates on the same problem."""
-        from inspector.terminal.across import AcrossFace
-
         if self.debate is not None:
-            self.app.push_screen(AcrossFace(self.debate))
+            self.app.push_screen(AcrossScreen(self.debate, self._open_beside))
+
+    def _open_beside(self, id: str, matches: Matches) -> None:
+        self.app.push_screen(DebateScreen(self.opened, id, matches))
 
     def action_fixture(self) -> None:
         """Ask for a file, and save the debate as a test's fixture."""
-        from inspector.terminal.ask import Ask
-
         suggested = f"debate_{self.id_shown.replace('.', '_')}.json"
         self.app.push_screen(Ask("save as a fixture for tests; file:", suggested), self._save)
 

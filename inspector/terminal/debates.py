@@ -8,16 +8,16 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.widget import Widget
 
-from inspector.terminal.columns import Cell, Column
-from inspector.terminal.face import Face
-from inspector.terminal.filter_bar import FilterBar
-from inspector.terminal.listing import Listing
 from inspector.terminal.opened import Matches, Opened
-from inspector.terminal.style import FAINT, letter
+from inspector.terminal.replays import REPLAYS, Replays
+from inspector.terminal.screen import RunScreen
+from inspector.terminal.style import FAINT, Cell, Column, letter
+from inspector.terminal.widgets import FilterBar, Listing
 from learner.formatting import one_line, share
 from transcripts import DebateRow
 
 PAGE = 100
+FILTER = 'filter, as winner:wrong flip:CW text:"\\boxed"'
 COLUMNS = (
     Column("", 1),
     Column("debate", 8, left=True),
@@ -80,15 +80,14 @@ def signs(row: DebateRow) -> str:
     return " ".join(name for name, there in named if there)
 
 
-class Debates(Face):
+class Debates(RunScreen):
     """The list of debates, with the filter under it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "filter", show=False),
-        Binding("o", "order", show=False),
-        Binding("r", "replays", show=False),
+        Binding("slash", "filter", "filter", tooltip=FILTER),
+        Binding("o", "order", "order", tooltip="newest first, or in the order of the run"),
+        Binding("r", "replays", "replays", tooltip=REPLAYS),
     ]
-    keys = "Enter open  Esc back  / filter  o newest first  ? help  q quit"
 
     def __init__(self, opened: Opened, matches: Matches | None = None, *, ask: bool = False) -> None:
         super().__init__()
@@ -131,7 +130,7 @@ class Debates(Face):
         self.list.show([])
         self.retitle()
         matches = self.matches
-        self.opened.with_text(self, matches.filter, lambda: self._start(matches))
+        self.with_text(self.opened, matches.filter, lambda: self._start(matches))
 
     def _start(self, matches: Matches) -> None:
         store = self.opened.store
@@ -182,8 +181,8 @@ class Debates(Face):
         if not added:
             return
         matches, store = self.matches, self.opened.store
-        self.opened.with_text(
-            self,
+        self.with_text(
+            self.opened,
             matches.filter,
             lambda: self.load("count", lambda: store.count(matches.filter), self._counted),
         )
@@ -203,16 +202,20 @@ class Debates(Face):
 
     def on_listing_chosen(self, event: Listing.Chosen) -> None:
         """Open a debate."""
-        from inspector.terminal.debate import DebateFace
+        from inspector.terminal.debate import DebateScreen
 
         row = self.list.items[event.place]
-        self.app.push_screen(DebateFace(self.opened, row.id, self.matches), self._returned)
+        self.app.push_screen(DebateScreen(self.opened, row.id, self.matches), self._returned)
 
     def _returned(self, id: str | None) -> None:
         """Put the cursor on the debate that was seen last, where it is in the list."""
         places = [place for place, row in enumerate(self.list.items) if row.id == id]
         if places:
             self.list.action_move(places[0] - self.list.cursor)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool:
+        """Return whether a key does something: a slash in the filter's line is a letter."""
+        return action != "filter" or not self.query_one(FilterBar).asked
 
     def action_filter(self) -> None:
         """Ask for a filter."""
@@ -232,6 +235,4 @@ class Debates(Face):
 
     def action_replays(self) -> None:
         """List what other schemes would have paid."""
-        from inspector.terminal.replays import Replays
-
         self.app.push_screen(Replays(self.opened))

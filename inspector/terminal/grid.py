@@ -13,23 +13,24 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from debate.types import TurnId
-from inspector.terminal.columns import padded
-from inspector.terminal.style import CHOSEN, FAINT, STRONG, letter, line
+from inspector.terminal.style import CHOSEN, FAINT, STRONG, letter, line, padded
 from inspector.views.debate import DebateView, TurnView
 from learner.formatting import one_line
 
 NAME, CELL, MOST_AGENTS = 22, 13, 8
 """Cells of a name, the fewest of a turn, and the most agents in sight at once."""
 
+TURN = Binding.Group("turn", compact=True)
+
 
 class Grid(Widget, can_focus=True):
     """One cell a turn; the chosen one is reversed. Arrows choose."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "move(-1, 0)", show=False),
-        Binding("down", "move(1, 0)", show=False),
-        Binding("left", "move(0, -1)", show=False),
-        Binding("right", "move(0, 1)", show=False),
+        Binding("up", "move(-1, 0)", "the agent above", group=TURN),
+        Binding("down", "move(1, 0)", "the agent below", group=TURN),
+        Binding("left", "move(0, -1)", "the round before", group=TURN),
+        Binding("right", "move(0, 1)", "the round after", group=TURN),
     ]
     DEFAULT_CSS = "Grid { height: auto; padding: 0 1; }"
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import ClassVar
 
+from textual.binding import Binding, BindingType
 from textual.widget import Widget
 
-from inspector.terminal.columns import Cell, Column
-from inspector.terminal.face import Face
-from inspector.terminal.lines import Lines
-from inspector.terminal.listing import Listing
 from inspector.terminal.opened import Matches, Opened
-from inspector.terminal.panels.replays import summary_lines
-from inspector.terminal.style import DOUBT
+from inspector.terminal.panels.rewards import summary_lines
+from inspector.terminal.screen import RunScreen
+from inspector.terminal.style import DOUBT, Cell, Column
+from inspector.terminal.widgets import Lines, Listing
 from inspector.views.replays import MostChanged, ReplayComparison, ReplayName, read_replay, replays
 from learner.formatting import fixed, one_line
 
+REPLAYS = "replays: what other schemes would have paid"
 COLUMNS = (
     Column("replay", 24, left=True),
     Column("debates", 9),
@@ -39,10 +40,8 @@ class ReplayList(Listing[ReplayName]):
         return (one_line(item.name, 60), f"{item.debates:,}", f"{item.changed:,}", scheme)
 
 
-class Replays(Face):
+class Replays(RunScreen):
     """The replays of one run."""
-
-    keys = "Enter open  Esc back  ? help  q quit"
 
     def __init__(self, opened: Opened) -> None:
         super().__init__()
@@ -87,14 +86,14 @@ class ChangedList(Listing[MostChanged]):
         return (one_line(item.id, 40), fixed(item.change), "")
 
 
-class Replay(Face):
+class Replay(RunScreen):
     """One replay: its figures, and the debates that change most, to open."""
 
     CSS = """
     Replay Lines { padding: 0 1; height: 2fr; }
     Replay ChangedList { height: 1fr; min-height: 5; border-top: hkey $foreground; }
     """
-    keys = "Tab figures or debates  Enter opens a debate  Esc back  q quit"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("tab", "app.focus_next", "figures or debates")]
 
     def __init__(self, opened: Opened, name: str) -> None:
         super().__init__()
@@ -125,7 +124,7 @@ class Replay(Face):
 
     def on_listing_chosen(self, event: Listing.Chosen) -> None:
         """Open a debate."""
-        from inspector.terminal.debate import DebateFace
+        from inspector.terminal.debate import DebateScreen
 
         id = self.query_one(ChangedList).items[event.place].id
-        self.app.push_screen(DebateFace(self.opened, id, Matches()))
+        self.app.push_screen(DebateScreen(self.opened, id, Matches()))

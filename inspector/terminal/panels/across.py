@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from inspector.terminal.panels.names import of_round, spelled
+from inspector.terminal.panels.votes import of_round, spelled
 from inspector.terminal.style import DOUBT, FAINT, RIGHT, STRONG, WRONG, heading, letter, line
 from inspector.views.across import Comparison, TextPiece, TurnDifference, VoteDifference
 from inspector.views.debate import Grade

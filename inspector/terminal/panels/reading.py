@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from rich.text import Text
 
@@ -56,7 +56,7 @@ def vote_panel(debate: Debate, turn: TurnId, folded: bool) -> Shown:
 
 def adoption_panel(debate: Debate, turn: TurnId, folded: bool) -> Shown:
     """The answers by round."""
-    from inspector.terminal.panels.adoption import adoption_lines
+    from inspector.terminal.panels.votes import adoption_lines
     from inspector.views.adoption import adoption_view
 
     return adoption_lines(debate.view, adoption_view(debate.record))
@@ -64,7 +64,7 @@ def adoption_panel(debate: Debate, turn: TurnId, folded: bool) -> Shown:
 
 def parse_panel(debate: Debate, turn: TurnId, folded: bool) -> Shown:
     """What could not be read."""
-    from inspector.terminal.panels.parsing import parse_lines
+    from inspector.terminal.panels.turn import parse_lines
     from inspector.views.parsing import parse_forensics, reparsed
 
     found = parse_forensics(debate.record)
@@ -79,7 +79,7 @@ def parse_panel(debate: Debate, turn: TurnId, folded: bool) -> Shown:
 
 def token_panel(debate: Debate, turn: TurnId, folded: bool) -> Shown:
     """The turn token by token."""
-    from inspector.terminal.panels.tokens import token_lines
+    from inspector.terminal.panels.rewards import token_lines
     from inspector.views.tokens import token_view
 
     return token_lines(token_view(open_debate(debate.opened.store, debate.id, tokens=True), turn))
@@ -87,7 +87,7 @@ def token_panel(debate: Debate, turn: TurnId, folded: bool) -> Shown:
 
 def why_panel(debate: Debate, turn: TurnId, folded: bool) -> Shown:
     """Why the turn was paid what it was paid."""
-    from inspector.terminal.panels.why import why_lines
+    from inspector.terminal.panels.rewards import why_lines
     from inspector.views.reward import config_of, why
 
     config, _ = config_of(debate.opened.store.run)
@@ -96,7 +96,7 @@ def why_panel(debate: Debate, turn: TurnId, folded: bool) -> Shown:
 
 def replay_panel(debate: Debate, turn: TurnId, folded: bool) -> Shown:
     """What other schemes would have paid."""
-    from inspector.terminal.panels.replays import replay_lines
+    from inspector.terminal.panels.rewards import replay_lines
     from inspector.views.replays import read_replay, replays
 
     run = debate.opened.store.run
@@ -104,14 +104,22 @@ def replay_panel(debate: Debate, turn: TurnId, folded: bool) -> Shown:
     return replay_lines([(one.name, one.overrides, replay.debate(debate.id)) for one, replay in found])
 
 
-PANELS: Final[dict[str, tuple[str, Callable[[Debate, TurnId, bool], Shown]]]] = {
-    "m": ("message", turn_panel),
-    "v": ("votes", vote_panel),
-    "w": ("why this reward", why_panel),
-    "p": ("parsing", parse_panel),
-    "a": ("answers", adoption_panel),
-    "k": ("tokens", token_panel),
-    "r": ("replays", replay_panel),
-    "i": ("problem", problem_panel),
+class Panel(NamedTuple):
+    """What the lower half can show: its title, what it tells, and what reads its lines."""
+
+    title: str
+    about: str
+    read: Callable[[Debate, TurnId, bool], Shown]
+
+
+PANELS: Final[dict[str, Panel]] = {
+    "m": Panel("message", "message, by sections", turn_panel),
+    "v": Panel("votes", "votes by round: who beat whom, and what truth says", vote_panel),
+    "w": Panel("why this reward", "why this reward: from the votes to the advantage", why_panel),
+    "p": Panel("parsing", "parsing: what could not be read, and why", parse_panel),
+    "a": Panel("answers", "answers by round, and who took one over from whom", adoption_panel),
+    "k": Panel("tokens", "tokens with advantages, and their sums by section", token_panel),
+    "r": Panel("replays", "replays: what other schemes would have paid", replay_panel),
+    "i": Panel("problem", "the problem in full, the agents, seed and version", problem_panel),
 }
-"""The panels by their key: the title, and what reads their lines."""
+"""The panels by their key."""

@@ -1,4 +1,4 @@
-"""What one agent said in one round, section by section."""
+"""What one agent said in one round, section by section, and what of it could not be read."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from inspector.terminal.grid import round_name
+from inspector.terminal.panels.votes import spelled
 from inspector.terminal.style import DOUBT, FAINT, JUDGE, STRONG, heading, letter, line
 from inspector.views.debate import DebateView, Numbers, TurnView
+from inspector.views.parsing import Excerpt, FailureView, FieldChange, TurnForensics
 from learner.formatting import fixed, one_line, safe_lines
 from rewards import STREAMS
 
@@ -105,3 +107,54 @@ def problem_lines(view: DebateView) -> list[Text | str]:
             *_section(summary.text[:MOST], ""),
         ]
     return lines
+
+
+def parse_lines(
+    found: TurnForensics | None, changes: Sequence[FieldChange], others: Sequence[TurnForensics]
+) -> list[Text | str]:
+    """Return the failures of the chosen turn, what parsing it again changes, and where else there are any."""
+    lines: list[Text | str] = [
+        heading("what could not be read", "" if found else "all of this turn was read")
+    ]
+    for failure in found.failures if found else ():
+        lines += _failure(failure)
+    note = f"{len(changes)} fields change" if changes else "the same as is stored"
+    lines += ["", heading("parsed again today", note)]
+    for change in changes:
+        lines.append(line((change.field, STRONG)))
+        lines += [
+            line(f"  {name} {one_line(value)}")
+            for name, value in (("stored", change.stored), ("now   ", change.now))
+        ]
+    lines += ["", heading("other turns", "" if others else "every other turn was read in full")]
+    for one in others:
+        reasons = ", ".join(failure.reason.value.replace("_", " ") for failure in one.failures)
+        lines.append(line(f"{spelled(one.id)}: {reasons}"))
+    return lines
+
+
+def _failure(failure: FailureView) -> list[Text | str]:
+    place = (
+        ""
+        if failure.line is None
+        else f"line {failure.line}, column {failure.column}, character {failure.offset}"
+    )
+    lines: list[Text | str] = [
+        line(
+            (failure.reason.value.replace("_", " "), DOUBT),
+            f"  {one_line(failure.detail, 200)}",
+            (f"  {place}", FAINT),
+        ),
+        line((failure.rule, FAINT)),
+    ]
+    return [*lines, *(_excerpt(failure.excerpt) if failure.excerpt else ()), ""]
+
+
+def _excerpt(excerpt: Excerpt) -> list[Text]:
+    left_out = f" … {excerpt.left_out:,} characters … " if excerpt.left_out else ""
+    marked = f"»{excerpt.piece}{left_out}{excerpt.rest}«"
+    parts = ((excerpt.before, FAINT), (marked, "bold underline"), (excerpt.after, FAINT))
+    whole = Text(end="")
+    for text, style in parts:
+        whole.append("\n".join(safe_lines(text)), style)
+    return [line("  ") + row for row in whole.split("\n", allow_blank=True)]

@@ -1,4 +1,4 @@
-"""The votes of a debate, round by round: who beat whom, and what truth says of each vote."""
+"""The votes of a debate round by round, the answers by round, and how agents and turns are called."""
 
 from __future__ import annotations
 
@@ -6,12 +6,37 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from inspector.terminal.columns import padded
-from inspector.terminal.panels.names import of_round, who
-from inspector.terminal.style import DOUBT, FAINT, STRONG, TRUTHS, heading, letter, line
+from debate.types import TurnId
+from inspector.terminal.grid import round_name
+from inspector.terminal.style import DOUBT, FAINT, STRONG, TRUTHS, heading, letter, line, padded
+from inspector.views.adoption import AdoptionCell, AdoptionView, Copy
 from inspector.views.debate import DebateView
 from inspector.views.graph import Arrow, RoundGraph
 from learner.formatting import one_line
+
+
+def who(view: DebateView, agent: int, most: int = 24) -> str:
+    """Return an agent's number and persona."""
+    return f"{agent + 1} {one_line(view.personas[agent].name, most)}"
+
+
+def of_round(turn: TurnId, round_: int) -> str:
+    """Return a turn's agent, with its round where it is another than expected.
+
+    >>> of_round(TurnId(0, 1), 1), of_round(TurnId(0, 0), 1)
+    ('1', '1 (round 1)')
+    """
+    return str(turn.agent + 1) if turn.round == round_ else f"{turn.agent + 1} (round {turn.round + 1})"
+
+
+def spelled(turn: TurnId) -> str:
+    """Return a turn in words.
+
+    >>> spelled(TurnId(0, 1))
+    'agent 1 in round 2'
+    """
+    return f"agent {turn.agent + 1} in round {turn.round + 1}"
+
 
 CELL, NAME, FEW = 6, 26, 6
 SIGNS = "✓ right  ✗ wrong  ? undecidable  = tie  ↻ in a cycle  – does not count"
@@ -105,3 +130,54 @@ def chosen_votes(graphs: Sequence[RoundGraph], view: DebateView, agent: int, rou
     for graph, arrow in given:
         lines.append(_arrow(graph, arrow))
     return [*lines, ""]
+
+
+WHO, ANSWER = 20, 18
+
+
+def adoption_lines(view: DebateView, found: AdoptionView) -> list[Text | str]:
+    """Return the map of answers, equal letters for equal answers, and the answers taken over."""
+    heads = "".join(padded(round_name(view, round_), ANSWER) for round_ in range(view.rounds))
+    lines: list[Text | str] = [
+        heading("answers", f"{found.numbers} different; equal letters are equal answers"),
+        line((" " * WHO + heads, FAINT)),
+    ]
+    for agent, row in enumerate(found.cells):
+        shown = line(padded(who(view, agent), WHO - 1), " ")
+        for one in row:
+            shown.append_text(_cell(one))
+        lines.append(shown)
+    lines += ["", heading("taken over", _note(found))]
+    return [*lines, *(line(_copied(view, copy)) for copy in found.copies)]
+
+
+def _cell(one: AdoptionCell | None) -> Text:
+    if one is None:
+        return line(" " * ANSWER)
+    sign, style = letter(one.correct)
+    answer = "no answer" if one.answer is None else one_line(one.answer, 60)
+    return line((padded(f"{name_of(one.number)} {sign} {answer}", ANSWER - 1), style), " ")
+
+
+def name_of(number: int | None) -> str:
+    """Return the letter of an answer.
+
+    >>> name_of(0), name_of(27), name_of(None)
+    ('a', 'b1', '–')
+    """
+    if number is None:
+        return "–"
+    return chr(ord("a") + number % 26) + (str(number // 26) if number >= 26 else "")
+
+
+def _note(found: AdoptionView) -> str:
+    if not found.copies:
+        return "nobody gave a new answer that another had shown"
+    return "new answers that another's turn in the prompt had given"
+
+
+def _copied(view: DebateView, copy: Copy) -> str:
+    source, target = view.turn(copy.source), view.turn(copy.target)
+    answer = "" if target is None or target.answer is None else f": {one_line(target.answer, 60)}"
+    marks = [letter(turn.correct)[0] if turn else "" for turn in (source, target)]
+    return f"{spelled(copy.target)} ({marks[1]}) took it from {spelled(copy.source)} ({marks[0]}){answer}"

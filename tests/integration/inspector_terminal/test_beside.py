@@ -6,9 +6,9 @@ import pytest
 
 from commands.errors import Ended
 from commands.replay import Asked, run_replay
-from inspector.terminal.debate import DebateFace
-from inspector.terminal.lines import Lines
-from inspector.terminal.pager import Pager
+from inspector.terminal.debate import DebateScreen
+from inspector.terminal.screen import Pager
+from inspector.terminal.widgets import Lines
 from inspector.views.fixture import differences, load_fixture
 
 
@@ -24,7 +24,7 @@ def test_the_same_problem_in_other_steps(run, drive):
         assert "[-0.1 alone-]  {+1.1 alone+}" in shown
         assert "votes that differ" in shown
         await session.press("escape", "o")
-        assert isinstance(session.app.screen, DebateFace)
+        assert isinstance(session.app.screen, DebateScreen)
         assert session.app.screen.id_shown == "1.1"
         await session.press("n")
         assert session.app.screen.id_shown == "2.1"
@@ -41,7 +41,7 @@ def test_a_debate_is_saved_as_a_fixture_and_never_over_another_file(run, drive, 
         await session.press("escape", "f", "enter")
         assert "is there already" in session.text
         await session.press("f", "escape")
-        assert isinstance(session.app.screen, DebateFace)
+        assert isinstance(session.app.screen, DebateScreen)
 
     drive(run, script)
     assert differences(load_fixture(tmp_path / "debate_0_0.json")) == []

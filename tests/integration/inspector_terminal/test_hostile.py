@@ -9,8 +9,8 @@ import pytest
 from debate import Problem
 from debate.personas import Persona
 from debate.types import ParsedTurn, Span
-from inspector.terminal.lines import Lines
-from inspector.terminal.pager import Pager
+from inspector.terminal.screen import Pager
+from inspector.terminal.widgets import Lines
 from transcripts import write_step
 
 HOSTILE = (

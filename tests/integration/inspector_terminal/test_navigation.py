@@ -7,13 +7,12 @@ import threading
 
 import pytest
 
-from inspector.terminal.debate import DebateFace
+from inspector.terminal.debate import DebateScreen
 from inspector.terminal.debates import PAGE, DebateList, Debates
 from inspector.terminal.grid import Grid
-from inspector.terminal.lines import Lines
 from inspector.terminal.panels.reading import PANELS
-from inspector.terminal.runs import Runs
-from inspector.terminal.steps import StepList, Steps
+from inspector.terminal.runs import Runs, StepList, Steps
+from inspector.terminal.widgets import Lines
 from transcripts import RunStore, TranscriptError
 
 
@@ -25,7 +24,7 @@ def test_all_the_way_in_and_out(run, drive, tmp_path):
         for key in ("enter", "enter", "enter", "escape", "backspace", "escape", "escape"):
             await session.press(key)
             seen.append(type(session.app.screen))
-        assert seen == [Runs, Steps, Debates, DebateFace, Debates, Steps, Runs, Runs]
+        assert seen == [Runs, Steps, Debates, DebateScreen, Debates, Steps, Runs, Runs]
         assert "q quits" in session.text
         await session.press("q")
 
@@ -205,43 +204,34 @@ def test_every_panel_and_back(run, drive):
             assert words in await session.press(key), key
         await session.press("v", "escape")
         assert "advantage  generator" in session.text
-        assert isinstance(session.app.screen, DebateFace)
+        assert isinstance(session.app.screen, DebateScreen)
 
     drive(run, script)
 
 
-def test_help_lists_every_key_that_does_something(run, drive):
-    from inspector.terminal.help import help_lines
+WAYS = {Runs: (), Steps: ("enter",), Debates: ("enter", "d"), DebateScreen: ("enter", "d", "enter")}
 
-    told = "\n".join(line.plain for line in help_lines())
+
+@pytest.mark.parametrize("kind", WAYS)
+def test_help_lists_every_key_that_does_something(run, drive, tmp_path, kind):
+    shutil.copytree(run, tmp_path / "other")
 
     async def script(session):
-        await session.press("d", "enter", "question_mark")
-        assert "choose a turn" in session.text
+        await session.press(*WAYS[kind])
+        screen = session.app.screen
+        assert isinstance(screen, kind)
+        bound = {node for node, *_ in screen.active_bindings.values()}
+        assert {screen, screen.focused, session.app} == bound
+        ours = [one.binding for one in screen.active_bindings.values() if not one.binding.system]
         await session.press("question_mark")
-        assert isinstance(session.app.screen, DebateFace)
+        told = session.app.screen.query_one(Lines).plain
+        for binding in ours:
+            [row] = [row for row in told.splitlines() if row.endswith(binding.tooltip or binding.description)]
+            assert session.app.get_key_display(binding) in row.split(), row
+        await session.press("question_mark")
+        assert session.app.screen is screen
 
-    drive(run, script)
-    names = {"question_mark": "?", "slash": "/", "escape": "Esc", "backspace": "Backspace", "left": "←"}
-    names |= {
-        "f1": "F1",
-        "enter": "Enter",
-        "tab": "Tab",
-        "pageup": "PgUp",
-        "pagedown": "PgDn",
-        "space": "Space",
-    }
-    for face in (Runs, Steps, Debates, DebateFace):
-        for binding in (one for kind in face.__mro__ for one in kind.__dict__.get("BINDINGS", ())):
-            if kind_is_ours(binding):
-                for key in binding.key.split(","):
-                    assert names.get(key, key) in told.replace(",", " ").split(), key
-
-
-def kind_is_ours(binding) -> bool:
-    return not isinstance(binding, tuple) and not binding.action.startswith(
-        ("screen.", "app.focus", "app.command")
-    )
+    drive(tmp_path, script)
 
 
 def test_what_is_no_run_is_refused_before_anything_is_drawn(tmp_path):
@@ -253,8 +243,9 @@ def test_what_is_no_run_is_refused_before_anything_is_drawn(tmp_path):
 
 def test_a_panel_that_takes_long_does_not_leave_the_one_before_under_its_name(run, drive, monkeypatch):
     go_on = threading.Event()
-    name, read = PANELS["p"]
-    monkeypatch.setitem(PANELS, "p", (name, lambda *asked: read(*asked) if go_on.wait(60) else []))
+    panel = PANELS["p"]
+    slow = panel._replace(read=lambda *asked: panel.read(*asked) if go_on.wait(60) else [])
+    monkeypatch.setitem(PANELS, "p", slow)
     monkeypatch.setattr("inspector.terminal.debate.LATE_S", 0.001)
 
     async def script(session):

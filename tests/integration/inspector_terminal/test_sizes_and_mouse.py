@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.terminal.debate import DebateFace
+from inspector.terminal.debate import DebateScreen
 from inspector.terminal.debates import DebateList
 from inspector.terminal.grid import Grid
-from inspector.terminal.lines import Lines
+from inspector.terminal.widgets import Lines
 
 
 @pytest.mark.parametrize("size", [(80, 24), (40, 10), (160, 50), (20, 6)])
@@ -35,7 +35,7 @@ def test_a_click_moves_the_cursor_and_a_second_one_opens(run, drive):
         assert session.app.screen.query_one(DebateList).cursor == 3
         await session.pilot.click("#debates", offset=(10, 4))
         await session.settle()
-        assert isinstance(session.app.screen, DebateFace)
+        assert isinstance(session.app.screen, DebateScreen)
         assert session.app.screen.id_shown == "0.3"
         await session.pilot.click("#grid", offset=(45, 2))
         await session.settle()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from inspector.meanings import COLUMNS, filter_fields
 from inspector.plain import figures, listing
-from inspector.terminal import debates, steps
-from inspector.terminal.help import help_lines
+from inspector.terminal import debates, runs
+from inspector.terminal.screen import help_lines
 from transcripts.filters.fields import FIELDS
 
 PLAIN = {"", "id", "step", "debate", "debates", "problem", "question", "flags", "tokens", "first", "last"}
@@ -14,12 +14,12 @@ PLAIN = {"", "id", "step", "debate", "debates", "problem", "question", "flags", 
 
 def test_every_column_has_a_meaning():
     named = {name for names, _ in COLUMNS for name in names.split(", ")} | PLAIN
-    shown = {column.name.partition(",")[0] for column in (*steps.COLUMNS, *debates.COLUMNS)}
+    shown = {column.name.partition(",")[0] for column in (*runs.STEP_COLUMNS, *debates.COLUMNS)}
     assert shown | {*figures.HEADINGS, *listing.COLUMNS} <= named
 
 
 def test_the_terminals_help_tells_columns_and_fields():
-    text = " ".join(" ".join(line.plain for line in help_lines()).split())
+    text = " ".join(" ".join(line.plain for line in help_lines([])).split())
     for name, about in (*COLUMNS, *filter_fields()):
         assert f"{name} " in text
         assert about in text

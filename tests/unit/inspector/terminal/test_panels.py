@@ -10,10 +10,8 @@ from debate import Persona, Problem
 from debate.types import FailureReason, ParseFailure, Span, TurnId
 from inspector.terminal.grid import cell
 from inspector.terminal.panels.across import comparison_lines
-from inspector.terminal.panels.adoption import adoption_lines
-from inspector.terminal.panels.parsing import parse_lines
-from inspector.terminal.panels.turn import MOST, turn_lines
-from inspector.terminal.panels.votes import vote_lines
+from inspector.terminal.panels.turn import MOST, parse_lines, turn_lines
+from inspector.terminal.panels.votes import adoption_lines, vote_lines
 from inspector.views.adoption import AdoptionCell, AdoptionView, Copy
 from inspector.views.compared import Comparison, TextPiece, TurnDifference, VoteDifference
 from inspector.views.debate import DebateView, Piece, TurnView

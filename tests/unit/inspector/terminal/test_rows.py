@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inspector.terminal.columns import Column, body, fitting, padded
-from inspector.terminal.wrap import FULLEST, cells, rows
+from inspector.terminal.style import FULLEST, Column, body, cells, fitting, padded, rows
 from learner.formatting import one_line, safe_lines
 
 TEXTS = st.text(st.sampled_from("ab 日é\u0301👩,x "), max_size=200)
