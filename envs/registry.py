@@ -10,9 +10,7 @@ from typing import Protocol, cast
 
 from debate.settings import load_dotted
 from debate.types import Problem
-from envs.answers.choices import letter_of
-from envs.answers.keys import MAX_CHARS, plain_key
-from envs.answers.text_answers import normal_text
+from envs.answers.keys import key_of_kind
 from envs.data.catalog import DATA_SETS, find_data_set
 from envs.data.data_set import hub_data_set
 from envs.data.loading import OWN_FILE_NAMES, load_problems
@@ -89,13 +87,8 @@ class DataSetEnvironment:
         return self.grader.grade(text, problem.answer, kind=_grade_kind(problem), mode=mode, choices=choices)
 
     def answer_key(self, problem: Problem, answer: str) -> str:
-        """Return what wrong answers are told apart by: a letter, a text, a response, else ``plain_key``."""
-        if problem.kind == "text":
-            return normal_text(answer)
-        if problem.kind in ("verbatim", "instructions"):
-            return answer.strip()
-        letter = letter_of(answer[:MAX_CHARS], problem.choices) if problem.kind == "choice" else None
-        return letter or plain_key(problem, answer)
+        """Return the key that tells wrong answers apart."""
+        return key_of_kind(problem, answer)
 
 
 def _grade_kind(problem: Problem) -> GradeKind:

@@ -1,9 +1,9 @@
-r"""Read LaTeX and plain formulas into functions that can be evaluated at a point; decide nothing here.
+r"""Parse LaTeX and plain formulas into functions that can be evaluated at a point; nothing is decided here.
 
 A hand-written recursive-descent parser over a fixed grammar: numbers, letters, ``+ - * / ^ !``, fractions,
 roots, logarithms with a base, trigonometric functions, absolute values, floors, binomials, remainders.
-Whatever it does not know makes ``parse_formula`` return None: it never guesses, and it never evaluates text.
-Linear in the length, but for nesting, which the pre-filter bounds.
+For anything else ``parse_formula`` returns None: it never guesses, and it never evaluates text. Linear in the
+length, except for nesting, which the pre-filter bounds.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from envs.answers.arithmetic import BINARY, FUNCTIONS, Unknown, constant, number, power, root, variable
-from envs.answers.tokens import GREEK, tokens_of
 
 Point: TypeAlias = int
 Node: TypeAlias = Callable[[Point], Any]
@@ -28,10 +27,40 @@ _ROUNDING = {"|": "abs", r"\lfloor": "floor", r"\lceil": "ceil"}
 _UNCLEAR = frozenset("fgh")  # before a bracket these are functions that nobody defined
 _MIXED = re.compile(r"(?:\{\d+\}|\d)(?:\{\d+\}|\d)")
 _ATOM_SIGNS = frozenset("({")
+_TOKEN = re.compile(
+    r"\s*(?:(?P<number>\d+(?:\.\d+)?|\.\d+)|(?P<command>\\[A-Za-z]+)|(?P<name>[A-Za-z]+)|(?P<sign>[-+*/^!(){}\[\]|_'°]))",
+    re.ASCII,
+)
+_PLAIN = str.maketrans(
+    {
+        "−": "-",
+        "–": "-",
+        "·": "*",
+        "×": "*",
+        "÷": "/",
+        "∗": "*",
+        "π": r"\pi ",
+        "²": "^2",
+        "³": "^3",
+        "√": r"\sqrt ",
+    }
+)
+_TRIGONOMETRIC = ("arcsin", "arccos", "arctan", "sin", "cos", "tan", "cot", "sec", "csc")
+_NAMES = frozenset((*_TRIGONOMETRIC, "sqrt", "ln", "exp", "abs", "pi"))
+GREEK = frozenset(
+    "\\" + name
+    for name in (
+        *("alpha", "beta", "gamma", "delta", "epsilon", "varepsilon", "zeta", "eta", "theta", "lambda", "mu"),
+        *("nu", "xi", "rho", "sigma", "tau", "phi", "varphi", "omega", "Delta", "Omega", "Gamma", "ell"),
+    )
+)
+_OPENERS = frozenset((r"\pi", r"\sqrt", r"\log", r"\lfloor", r"\lceil", *_FRACTIONS, *_BINOMIALS, *GREEK))
+_HIDDEN = re.compile("pi|ln|exp|sin|cos|tan")
+_RADICAL = re.compile(r"√\s?(\d+(?:\.\d+)?)", re.ASCII)  # a line over all digits, unlike \sqrt12
 
 
 def parse_formula(text: str) -> Node | None:
-    r"""Return the formula as a function of a point; None where it is not of the grammar.
+    r"""Return the formula as a function of a point; None where it is not in the grammar.
 
     >>> [int(parse_formula(t)(0)) for t in (r"\frac{12}{3}", r"2\sqrt{16}", r"17 \bmod 5", r"\log_2(8)")]
     [4, 8, 2, 3]
@@ -50,7 +79,7 @@ def parse_formula(text: str) -> Node | None:
 
 
 class _Parser:
-    """One pass over the tokens; ``at`` is the next one."""
+    """One pass over the tokens; ``at`` is the index of the next one."""
 
     def __init__(self, tokens: list[str]) -> None:
         self.tokens = tokens
@@ -102,7 +131,7 @@ class _Parser:
         return _apply(BINARY["neg"], self.factor())
 
     def starts_factor(self, token: str) -> bool:
-        """Whether a factor begins without a sign between: never a number right after another factor."""
+        """Whether a factor begins without a sign before it: never a number right after another factor."""
         if token[:1].isdigit() or token[:1] == ".":
             return False
         return token[:1].isalpha() or token in _ATOM_SIGNS or token in FUNCTIONS or token in _OPENERS
@@ -120,7 +149,7 @@ class _Parser:
         return node
 
     def degrees(self, node: Node) -> Node:
-        """Return an angle in radians; outside a function the sign is a unit, which means nothing here."""
+        """Return an angle in radians; outside a function the degree sign is a unit, and Unknown."""
         if not self.in_function:
             raise Unknown("degrees")
         return _apply(FUNCTIONS["°"], node)
@@ -245,7 +274,7 @@ class _Parser:
         return lambda _: number(exponent)
 
     def operand(self) -> Node:
-        """Return what a function is of: a bracket, or numbers, letters and fractions up to the next sign."""
+        """Return a function's argument: a bracket, or numbers, letters and fractions up to the next sign."""
         if self.peek() in ("(", "{", "["):
             return self.group()
         node = self.factor()
@@ -258,8 +287,29 @@ class _Parser:
         return node
 
 
-_OPENERS = frozenset((r"\pi", r"\sqrt", r"\log", r"\lfloor", r"\lceil", *_FRACTIONS, *_BINOMIALS, *GREEK))
-
-
 def _apply(function: Callable[..., Any], *parts: Node) -> Node:
     return lambda point: function(*(part(point) for part in parts))
+
+
+def tokens_of(text: str) -> list[str] | None:
+    r"""Return the signs, numbers, letters and commands in order; None for a sign that is not in the grammar.
+
+    >>> tokens_of(r"2xy + \sqrt{3}"), tokens_of("5 & 6"), tokens_of("√12")
+    (['2', 'x', 'y', '+', '\\sqrt', '{', '3', '}'], None, ['\\sqrt', '{', '12', '}'])
+    """
+    text = _RADICAL.sub(r"\\sqrt{\1}", text)
+    text, found, at = text.translate(_PLAIN).replace("**", "^").rstrip(), [], 0
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None:
+            return None
+        at = match.end()
+        found.extend(_split_name(match["name"]) if match["name"] else [match.group().strip()])
+    return found
+
+
+def _split_name(letters: str) -> list[str]:
+    """Return "xy" as two factors and "sqrt" as one function; a longer word stays one unknown token."""
+    if letters in _NAMES:
+        return ["\\" + letters]
+    return list(letters) if len(letters) <= 3 and not _HIDDEN.search(letters) else [letters]

@@ -1,9 +1,8 @@
-r"""Which wrong answers are the same answer, so that a majority counts them together.
+r"""Keys that tell wrong answers apart, so that a majority counts equal ones together.
 
-Right ones are told by the grader. For wrong ones there is no gold answer to compare with, and comparing all
-pairs by symbols would cost a process call each: they are the same when they are the same plain number, or
-have the same spelling in plain notation. What only mathematics could join (``\sqrt{8}``, ``2\sqrt{2}``) stays
-apart.
+The grader says which answers are right. For wrong ones there is no gold answer to compare with, and to
+compare all pairs symbolically would cost a process call each. They are the same when they are the same plain
+number or have the same spelling in plain notation; ``\sqrt{8}`` and ``2\sqrt{2}`` stay apart.
 """
 
 from __future__ import annotations
@@ -12,17 +11,17 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from debate.types import Problem
-from envs.answers.notation import clean, sides, spelling
+from envs.answers.choices import letter_of
+from envs.answers.notation import MAX_CHARS, clean, sides, spelling
 from envs.answers.numbers import parse_number
+from envs.answers.texts import normal_text
 
 AnswerKey: TypeAlias = Callable[[Problem, str], str]
-"""From a problem and an answer to a text that is equal for answers that are the same. Never raises."""
-
-MAX_CHARS = 4000
+"""From a problem and an answer to a text that is equal for equal answers. Never raises."""
 
 
 def plain_key(problem: Problem, answer: str) -> str:
-    r"""Return the value of a plain number, units and a leading "x =" left out; any other answer's spelling.
+    r"""Return the value of a plain number, units and a leading "x =" left out; else the answer's spelling.
 
     >>> problem = Problem("p", "How long?")
     >>> [plain_key(problem, text) for text in ("1,200", "x = 1200.0", "1200 cm", r"\dfrac{1}{2}", "0.5")]
@@ -34,6 +33,16 @@ def plain_key(problem: Problem, answer: str) -> str:
     last = sides(plain)
     number = parse_number(last[0]) if len(last) == 1 else None
     return str(number.value) if number else spelling(plain)
+
+
+def key_of_kind(problem: Problem, answer: str) -> str:
+    """Return the key for the problem's kind: a letter, a text, a whole response, else ``plain_key``."""
+    if problem.kind == "text":
+        return normal_text(answer)
+    if problem.kind in ("verbatim", "instructions"):
+        return answer.strip()
+    letter = letter_of(answer[:MAX_CHARS], problem.choices) if problem.kind == "choice" else None
+    return letter or plain_key(problem, answer)
 
 
 def key_of(environment: object) -> AnswerKey:

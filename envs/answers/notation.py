@@ -1,14 +1,13 @@
-r"""Bring an answer into one plain notation: the same LaTeX written in different ways becomes the same text.
+r"""Write an answer in one plain notation: different Unicode and LaTeX for one thing become the same text.
 
-Only spelling changes here (``\dfrac`` to ``\frac``, ``\left(`` to ``(``, ``\text{ cm}`` off the end, ``x = ``
-off the front), never value. Linear in the length.
+Only spelling changes here (``x²`` to ``x^2``, ``\dfrac`` to ``\frac``, ``\left(`` to ``(``, ``\text{ cm}``
+off the end, ``x = `` off the front), never value. Linear in the length.
 """
 
 from __future__ import annotations
 
 import re
 
-from envs.answers.signs import in_latex
 from envs.answers.units import unit_of
 
 _SPACING = re.compile(
@@ -49,7 +48,55 @@ _BRACKET_OF = {
     "rparen": ")",
 }
 _DROPPED = str.maketrans("", "", "$°")
+MAX_CHARS = 4000
 RELATION = re.compile(r"(?<![<>!\\:])=(?!=)")
+
+_HIGH = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-")
+_LOW = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
+_SUPERSCRIPT = re.compile(r"[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
+_SUBSCRIPT = re.compile(r"[₀₁₂₃₄₅₆₇₈₉]+")
+_FRACTIONS = {
+    sign: (top, bottom)
+    for bottom, signs, tops in (
+        (2, "½", (1,)),
+        (3, "⅓⅔", (1, 2)),
+        (4, "¼¾", (1, 3)),
+        (5, "⅕⅖⅗⅘", (1, 2, 3, 4)),
+        (6, "⅙⅚", (1, 5)),
+        (8, "⅛⅜⅝⅞", (1, 3, 5, 7)),
+    )
+    for sign, top in zip(signs, tops, strict=True)
+}
+_SIGNS = str.maketrans(
+    {
+        "−": "-",
+        "×": r"\times ",
+        "⋅": r"\cdot ",
+        "·": r"\cdot ",
+        "÷": r"\div ",
+        "∞": r"\infty ",
+        "∪": r"\cup ",
+        "∩": r"\cap ",
+        "∈": r"\in ",
+        "∅": r"\emptyset ",
+        "≤": r"\le ",
+        "≥": r"\ge ",
+        "≠": r"\neq ",
+        "≈": r"\approx ",
+        "±": r"\pm ",
+        "π": r"\pi ",
+        "¢": " cents",
+        **{sign: rf"\frac{{{top}}}{{{bottom}}}" for sign, (top, bottom) in _FRACTIONS.items()},
+    }
+)
+_INFINITY_WORD = re.compile(r"(?<![A-Za-z\\])inf(?:inity)?(?![A-Za-z])", re.IGNORECASE)
+_POWER_OF_TEN = re.compile(
+    r"(?<=[\d.])\s?[*×·⋅x]\s?10\s?(?:\^|\*\*)\s?(?:([-−]?\d{1,3})(?![\d.])|[{(]([-−]?\d{1,3})[)}])",
+    re.ASCII,
+)
+_APOSTROPHES = re.compile(r"(?<![\w.'’])\d{1,3}(?:['’]\d{3})+(?![\w'’])", re.ASCII)
+_MONEY_BEFORE = re.compile(r"^(\s*[-−]?\s?)[₹¥₩](?=\s?[\d.])", re.ASCII)
+_MONEY_AFTER = re.compile(r"(?<=\d)\s?[€£₹¥₩](?=\.?\s*$)", re.ASCII)
 
 
 def clean(text: str) -> str:
@@ -76,7 +123,7 @@ def clean(text: str) -> str:
 
 
 def sides(text: str) -> list[str]:
-    """Return the sides of an equation chain without leading names: all that is claimed to be the answer.
+    """Return the sides of a chain of equations without leading names: each is a claim about the answer.
 
     >>> sides("x=5"), sides("f(x)=x+1"), sides("7=5"), sides("1=2=3=5"), sides("x+y=3")
     (['5'], ['x+1'], ['7', '5'], ['1', '2', '3', '5'], ['x+y', '3'])
@@ -90,7 +137,7 @@ def sides(text: str) -> list[str]:
 
 
 def _occurs(name: str, others: list[str]) -> bool:
-    """Whether a variable stands in the other sides: "x = x+1" gives no name to a value."""
+    """Whether a variable stands in the other sides: "x = x+1" does not name a value."""
     if len(name) > 1:
         return False
     return any(re.search(rf"(?<![A-Za-z\\]){name}(?![A-Za-z_(])", other) for other in others)
@@ -128,8 +175,25 @@ def measure_at_end(text: str) -> str:
     return unit.measure if unit else ""
 
 
+def in_latex(text: str) -> str:
+    r"""Return the text with Unicode and ASCII signs in LaTeX.
+
+    >>> [in_latex(plain) for plain in ("1.5×10³", "1.5*10^3", "[3,∞)", "2½", "1'000", "45 €", "x₁²⁰")]
+    ['1.5\\times 10^{3}', '1.5\\times 10^{3}', '[3,\\infty )', '2\\frac{1}{2}', '1000', '45', 'x_1^{20}']
+    """
+    if len(text) > MAX_CHARS:  # too long for an answer
+        return text
+    if not text.isascii():
+        text = _MONEY_AFTER.sub("", _MONEY_BEFORE.sub(r"\1", text))
+        text = _SUPERSCRIPT.sub(lambda match: "^" + _group(match.group().translate(_HIGH)), text)
+        text = _SUBSCRIPT.sub(lambda match: "_" + _group(match.group().translate(_LOW)), text)
+    text = _POWER_OF_TEN.sub(r"\\times 10^{\1\2}", text)
+    text = _APOSTROPHES.sub(lambda match: re.sub("['’]", "", match.group()), text)
+    return _INFINITY_WORD.sub(r"\\infty ", text).translate(_SIGNS)
+
+
 def _unwrap(text: str) -> str:
-    """Take off mathematics delimiters and a surrounding box, each once."""
+    """Return the text without mathematics delimiters and a surrounding box, each taken off once."""
     for opening, closing in (("\\boxed{", "}"), ("$$", "$$"), ("\\(", "\\)"), ("\\[", "\\]"), ("$", "$")):
         inside = text[len(opening) : len(text) - len(closing)]
         if (
@@ -147,7 +211,7 @@ def _starless(text: str) -> str:
 
 
 def _without_pairs(text: str) -> str:
-    """Take off dollars that come in pairs around parts of the answer: ``$12$ and $13$``."""
+    """Return the text without dollars that come in pairs around parts of it: ``$12$ and $13$``."""
     text = (
         _BRACKETS.sub(" ", text) if any(all(sign in text for sign in pair) for pair in _DELIMITERS) else text
     )
@@ -157,3 +221,7 @@ def _without_pairs(text: str) -> str:
 def _long_frac(match: re.Match[str]) -> str:
     top, bottom, alone = match.groups()
     return f"\\frac{{{alone}}}" if alone else f"\\frac{{{top}}}{{{bottom}}}"
+
+
+def _group(digits: str) -> str:
+    return digits if len(digits) == 1 else f"{{{digits}}}"

@@ -1,9 +1,9 @@
-r"""Read integers, decimals, fractions, percents, money and simple LaTeX numbers exactly, as fractions.
+r"""Read integers, decimals, fractions, percents, money, simple LaTeX and numbers in English words exactly.
 
-This path decides GSM8K, AIME and AMC alone. Nothing here evaluates text: a number is matched by a regular
-expression on ASCII digits and built from them. Policy: a percent sign is a unit (``50\%`` is 50, not 0.5);
-money signs, degrees and up to three unit words after the number are ignored (``answers.units``), unless both
-answers carry different units of measure; decimals are exact (33.333 is not 100/3).
+This path alone decides GSM8K, AIME and AMC. Nothing here evaluates text: a regular expression matches ASCII
+digits, and the number is built from them. Policy: a percent sign is a unit (``50\%`` is 50, not 0.5); money
+signs, degrees and up to three unit words after the number are ignored (``answers.units``), unless both
+answers have different units of measure; decimals are exact (33.333 is not 100/3).
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-from envs.answers.number_words import words_value
 from envs.answers.units import money_of, unit_of
 
 MAX_CHARS = 120
 MAX_POWER = 300
+MAX_WORDS = 16
 
 _UINT = r"(?:[1-9]\d{0,2}(?:,\d{3})+|\d+)"
 _MIXED = re.compile(rf"(?P<whole>{_UINT})\s*\\frac\{{(?P<top>\d+)\}}\{{(?P<bottom>\d+)\}}", re.ASCII)
@@ -32,23 +32,34 @@ _REPEATING = re.compile(
     r"(?P<whole>\d*)\.(?P<start>\d*)\\(?:overline|bar|dot)\{(?P<period>\d{1,30})\}", re.ASCII
 )
 _DECIMAL = re.compile(rf"(?:{_UINT}(?:\.\d*)?|\.\d+)", re.ASCII)
+_SPACED = re.compile(r"-?\d{1,3}(?: \d{3})+(?:[.,]\d+)?", re.ASCII)
+_DECIMAL_COMMA = re.compile(r"-?(?:0,\d{3,}|\d+,(?:\d{1,2}|\d{4,})|\d{4,},\d{3})", re.ASCII)
+
+_UNITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_TEENS = ("eleven", "twelve", *(w + "teen" for w in ("thir", "four", "fif", "six", "seven", "eigh", "nine")))
+_SMALL = {word: value for value, word in enumerate((*_UNITS, *_TEENS))}
+_TENS = {
+    word: 10 * tens
+    for tens, word in enumerate(
+        ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"), 2
+    )
+}
+_LARGE = {"thousand": 10**3, "million": 10**6, "billion": 10**9}
+_ORDINALS = ("third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+_PARTS = {"half": 2, "halve": 2, "quarter": 4, **{word: n for n, word in enumerate(_ORDINALS, 3)}}
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """An exact value and, where one of the known measures follows it, that measure's canonical name."""
+    """An exact value, and the canonical name of the unit of measure that follows it, if it is a known one."""
 
     value: Fraction
     measure: str = ""
 
     def same(self, other: Number) -> bool:
-        """Whether both mean the same: equal values, and no two different measures."""
+        """Whether both mean the same: equal values, and not two different measures."""
         clash = self.measure and other.measure and self.measure != other.measure
         return self.value == other.value and not clash
-
-
-_SPACED = re.compile(r"-?\d{1,3}(?: \d{3})+(?:[.,]\d+)?", re.ASCII)
-_DECIMAL_COMMA = re.compile(r"-?(?:0,\d{3,}|\d+,(?:\d{1,2}|\d{4,})|\d{4,},\d{3})", re.ASCII)
 
 
 def other_notation(text: str) -> str | None:
@@ -76,8 +87,8 @@ def parse_number(text: str) -> Number | None:
     text = text.strip()
     if not text or len(text) > MAX_CHARS:
         return None
-    if text[0].isalpha() and (said := words_value(text)) is not None:
-        return Number(said)
+    if text[0].isalpha() and (in_words := words_value(text)) is not None:
+        return Number(in_words)
     sign, money, body = _sign_and_money(text)
     read = _read(body)
     if read is None:
@@ -92,7 +103,7 @@ def _sign_and_money(text: str) -> tuple[int, str, str]:
     assert match is not None  # every part is optional
     negative = (match["a"] in ("-", "−")) != (match["b"] in ("-", "−"))
     if match["a"] and match["b"]:
-        return 1, "", ""  # "--5" is no number
+        return 1, "", ""  # "--5" is not a number
     return (-1 if negative else 1), money_of(match["money"] or ""), text[match.end() :]
 
 
@@ -128,3 +139,61 @@ def _int(digits: str) -> Fraction:
 def _divide(top: str, bottom: str) -> Fraction | None:
     divisor = _int(bottom)
     return _int(top) / divisor if divisor else None
+
+
+def words_value(text: str) -> Fraction | None:
+    """Return the number that English words name; None for anything else.
+
+    >>> [str(words_value(text)) for text in ("Twenty one", "minus three", "one half", "two hundred and five")]
+    ['21', '-3', '1/2', '205']
+    >>> [words_value(text) for text in ("twenty and one", "one two", "half", "minus", "three or four")]
+    [None, None, None, None, None]
+    """
+    words = text.lower().replace("-", " ").split()
+    if not 0 < len(words) <= MAX_WORDS:
+        return None
+    negative = words[0] in ("minus", "negative")
+    words = words[1:] if negative else words
+    value = _fraction(words)
+    return -value if negative and value is not None else value
+
+
+def _fraction(words: list[str]) -> Fraction | None:
+    if len(words) > 1 and (parts := _PARTS.get(words[-1].removesuffix("s"))):
+        if words[-2] == "a" and len(words) > 3 and words[-3] == "and":
+            whole = _whole(words[:-3])
+            return None if whole is None else whole + Fraction(1, parts)
+        top = 1 if words[:-1] == ["a"] else _whole(words[:-1])
+        return None if top is None or (top > 20 and top % 10) else Fraction(top, parts)
+    whole = _whole(words)
+    return None if whole is None else Fraction(whole)
+
+
+def _whole(words: list[str]) -> int | None:
+    """Return the whole number that the words name: larger scales first, "and" after hundreds only."""
+    total, limit, at = 0, 10**12, 0
+    while at < len(words):
+        end = next((k for k in range(at, len(words)) if words[k] in _LARGE), len(words))
+        scale = _LARGE[words[end]] if end < len(words) else 1
+        group = _below_thousand(words[at:end], after=at > 0)
+        if group is None or scale >= limit or (end < len(words) and end == at):
+            return None
+        total, limit, at = total + group * scale, scale, end + 1
+    return total if words else None
+
+
+def _below_thousand(words: list[str], *, after: bool) -> int | None:
+    total = 0
+    if len(words) > 1 and words[1] == "hundred":
+        hundreds = 1 if words[0] == "a" else _SMALL.get(words[0], 0)
+        total, words, after = 100 * hundreds, words[2:], True
+        if not words or not hundreds:
+            return total or None
+    if after and words[:1] == ["and"]:
+        words = words[1:]
+    if len(words) == 1:
+        rest = _SMALL.get(words[0], _TENS.get(words[0]))
+    else:
+        pair = len(words) == 2 and words[0] in _TENS and 0 < _SMALL.get(words[1], 0) < 10
+        rest = _TENS[words[0]] + _SMALL[words[1]] if pair else None
+    return None if rest is None else total + rest

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from envs.data import arc, golds, kinds
-from envs.data.data_set import DataSet, body_and_question, numerical_only, prompt, with_context
+from envs.data import golds, kinds, options
+from envs.data.data_set import DataSet, arc_question, body_and_question, numerical_only, prompt, with_context
 
 MATH_SUBJECTS = (
     "algebra",
@@ -104,19 +104,19 @@ def _choices() -> tuple[DataSet, ...]:
             "aqua",
             "deepmind/aqua_rat",
             THREE_SPLITS,
-            golds.letter,
+            options.letter,
             ("raw",),
             "choice",
-            choices=golds.listed_choices,
+            choices=options.listed_choices,
         ),
         # allenai/math_qa is a script, which `datasets` no longer runs; this copy has the same rows.
         DataSet(
             "mathqa",
             "regisss/math_qa",
             THREE_SPLITS,
-            golds.letter,
+            options.letter,
             kind="choice",
-            choices=golds.spelled_choices,
+            choices=options.spelled_choices,
             loose=True,
         ),
         _arc("arc", "ARC-Challenge", "ARC-Easy"),
@@ -132,11 +132,11 @@ def _arc(name: str, *configs: str) -> DataSet:
         name,
         "allenai/ai2_arc",
         THREE_SPLITS,
-        arc.gold,
+        options.arc_letter,
         configs,
         "choice",
-        question=arc.question,
-        choices=arc.choices,
+        question=arc_question,
+        choices=options.arc_choices,
         ids=("id",),
     )
 
@@ -146,10 +146,10 @@ def _mmlu(name: str, *configs: str) -> DataSet:
         name,
         "cais/mmlu",
         MMLU_SPLITS,
-        golds.choice_by_index,
+        options.choice_by_index,
         configs,
         "choice",
-        choices=golds.listed_choices,
+        choices=options.listed_choices,
         subject=("subject",),
         split_field="split",
     )

@@ -44,6 +44,13 @@ def numerical_only(row: Record) -> bool:
     return row.text("answer_type", "answer_type") == "Numerical"
 
 
+def arc_question(row: Record) -> str:
+    """The question's text; the original file keeps it in the question's "stem"."""
+    value = row.value("question", "question")
+    stem = value.get("stem") if isinstance(value, Mapping) else None
+    return stem.strip() if isinstance(stem, str) and stem.strip() else row.text("question", "question")
+
+
 @dataclass(frozen=True, slots=True)
 class DataSet:
     """One data set: the hub's id, its configurations, our split names to the hub's, and how to read a row."""

@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from envs.answers.choices import LETTERS, letter_alone, letter_of, texts_of
 from envs.answers.notation import clean, spelling
 from envs.answers.numbers import parse_number
+from envs.data.options import choice
 from envs.data.records import Record
 from envs.extraction.boxes import last_box
 from envs.grading.limits import refusal
@@ -36,7 +36,6 @@ _LOST_MEMBER = re.compile(r"^[a-z](?=[(\[][^()\[\]]+[)\]]$)")
 _BARE_POINT = re.compile(r"(?<=\d)\.(?=/)")
 _BRACE = re.compile(r"\\\\|\\[{}]|[{}]")
 _AFTER_HASHES = re.compile(r"####\s*(.+?)\s*$")
-_OPTION = re.compile(r"(?:^|[,\s'\"\[])([a-j]) \)(?= )")
 
 
 def plain(row: Record, choices: tuple[str, ...]) -> str:
@@ -170,67 +169,3 @@ def olympiad(row: Record, choices: tuple[str, ...]) -> str:
     if not answer:
         raise row.error(row.field("answer", "final_answer"), "is empty", value)
     return usable(row, row.field("answer", "final_answer"), answer)
-
-
-def choice(row: Record, choices: tuple[str, ...]) -> str:
-    """The letter of the right option, from a letter, an index from 0, or the option's text.
-
-    A letter that is also the text of another option says neither: the row's error.
-    """
-    text = row.text("answer", "answer", "correct", "answerKey")
-    alone, others = letter_alone(text, choices), texts_of(text, choices)
-    if alone and others and alone not in others:
-        fault = f"is a letter and also the text of option {others[0]}; give the option's index from 0"
-        raise row.error(row.field("answer", "answer", "correct", "answerKey"), fault, text)
-    if re.fullmatch(r"\d", text) and text not in choices and int(text) < len(choices):
-        return LETTERS[int(text)]
-    letter = letter_of(text, choices)
-    if letter is None:
-        field = row.field("answer", "answer", "correct", "answerKey")
-        raise row.error(field, f"is none of the {len(choices)} choices", text)
-    return letter
-
-
-def letter(row: Record, choices: tuple[str, ...]) -> str:
-    """The letter of the right option, and never an option's text: "b" may be one of those as well."""
-    text = row.text("answer", "correct", "answer").upper()
-    if len(text) != 1 or text not in LETTERS[: len(choices)]:
-        raise row.error(
-            row.field("answer", "correct", "answer"), f"is no letter of {len(choices)} choices", text
-        )
-    return text
-
-
-def choice_by_index(row: Record, choices: tuple[str, ...]) -> str:
-    """The letter of the option whose index from 0 the row gives."""
-    text = row.text("answer", "answer")
-    if not re.fullmatch(r"\d", text) or int(text) >= len(choices):
-        raise row.error(row.field("answer", "answer"), f"is no index into the {len(choices)} choices", text)
-    return LETTERS[int(text)]
-
-
-def listed_choices(row: Record) -> tuple[str, ...]:
-    """Options given as a list; a leading "A)" is taken off."""
-    value = row.value("choices", "choices", "options")
-    if isinstance(value, str):
-        return spelled_choices(row)
-    texts = (
-        [re.sub(r"^\(?[A-J]\)\s*", "", str(part)).strip() for part in value]
-        if isinstance(value, Sequence)
-        else []
-    )
-    if len(texts) < 2:
-        raise row.error("choices", "needs at least two options", value)
-    return tuple(texts)
-
-
-def spelled_choices(row: Record) -> tuple[str, ...]:
-    """Options in one string: ``a ) 12 , b ) 16``, some of them with the letter twice."""
-    value = row.text("choices", "options", "choices")
-    pieces = _OPTION.split(" " + value.strip(" []'\""))[1:]
-    options: dict[str, str] = {}
-    for letter, text in zip(pieces[::2], pieces[1::2], strict=True):
-        options[letter] = text.strip(" ,'\"]")
-    if "".join(options) != LETTERS[: len(options)].lower() or not all(options.values()):
-        raise row.error("choices", "cannot be split into options a, b, c, ...", value)
-    return tuple(options.values())

@@ -10,8 +10,8 @@ from typing import cast, get_args
 from debate.types import Kind
 from envs.answers.notation import clean, sides
 from envs.answers.numbers import parse_number
-from envs.answers.text_answers import normal_text
-from envs.data import golds
+from envs.answers.texts import normal_text
+from envs.data import golds, options
 from envs.data.golds import Gold
 from envs.data.records import Record, as_text
 from envs.errors import HALF_CHARACTER
@@ -102,7 +102,7 @@ GOLDS: Mapping[Kind, Gold] = MappingProxyType(
     {
         "number": number,
         "expression": expression,
-        "choice": golds.choice,
+        "choice": options.choice,
         "text": text,
         "verbatim": verbatim,
         "instructions": instructions,

@@ -11,8 +11,8 @@ from debate.seeds import derive_seed
 from debate.types import Problem
 from envs.data.catalog import DATA_SETS, find_data_set
 from envs.data.data_set import OWN_FILE, DataSet, hub_data_set
-from envs.data.reading import Reader
 from envs.data.records import Record, read_files, read_hub
+from envs.data.rows import Reader
 from envs.data.selection import Selection
 from envs.data.shards import files_of, of_split
 from envs.errors import DataError, shorten

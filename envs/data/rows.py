@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from hashlib import blake2b
 
 from debate.types import Kind, Problem
@@ -12,6 +14,8 @@ from envs.answers.numbers import parse_number
 from envs.data.data_set import OWN_FILE, DataSet
 from envs.data.kinds import GOLDS, own_kind
 from envs.data.records import Record, as_text
+from envs.data.selection import Selection, normal_level
+from envs.errors import DataError, DataWarning
 
 
 def problem_of(entry: DataSet, row: Record, split: str, *, is_open: bool) -> Problem:
@@ -40,15 +44,6 @@ def question_hash(question: str) -> str:
     True
     """
     return blake2b(" ".join(question.split()).encode(errors="replace"), digest_size=8).hexdigest()
-
-
-def normal_level(level: object) -> str:
-    """Return a level as the data sets' plain form.
-
-    >>> normal_level("Level 5"), normal_level(5)
-    ('5', '5')
-    """
-    return str(level).strip().removeprefix("Level ").strip()
 
 
 def _choices(entry: DataSet, row: Record) -> tuple[str, ...]:
@@ -91,3 +86,64 @@ def _id(entry: DataSet, row: Record, split: str, question: str) -> str:
 def _optional(row: Record, noun: str, names: Sequence[str]) -> str:
     found = row.find(noun, *names)
     return row.whole(found[0], as_text(found[1]) or "", one_line=True) if found else ""
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads one split of a data set, once."""
+
+    entry: DataSet
+    split: str
+    is_open: bool = False
+    seen: dict[str, str] = field(default_factory=dict)
+    """Where each id was first."""
+    left_out: int = 0
+    """Rows that a loose data set has and nobody can use."""
+    first_left_out: DataError | None = None
+
+    def read(self, rows: Iterable[Record], selection: Selection, *, enough: int | None) -> list[Problem]:
+        """Return the selected problems; no row is read once there are ``enough``.
+
+        DataError for a bad row, except in a loose data set: there a warning says how many were left out.
+        """
+        problems: list[Problem] = []
+        kept = 0
+        for problem in self._problems(rows):
+            problems.append(problem)
+            kept += selection.keeps(problem)
+            if kept == enough:
+                break
+        self._tell_left_out(len(problems))
+        if kept == enough:
+            return [problem for problem in problems if selection.keeps(problem)]
+        return selection.of_all(self.entry.name, problems)
+
+    def _problems(self, rows: Iterable[Record]) -> Iterator[Problem]:
+        for row in rows:
+            try:
+                problem = problem_of(self.entry, row, self.split, is_open=self.is_open)
+            except DataError as error:
+                if not self.entry.loose:
+                    raise
+                self.left_out += 1
+                self.first_left_out = self.first_left_out or error
+                continue
+            if self._is_new(problem, row):
+                yield problem
+
+    def _is_new(self, problem: Problem, row: Record) -> bool:
+        """Whether the id is new; in a stream the same question again is no error but another solution."""
+        known = self.seen.setdefault(problem.id, row.place)
+        if known is not row.place and not self.entry.streamed:
+            raise row.error("id", f"is a duplicate of {known}", problem.id)
+        return known is row.place
+
+    def _tell_left_out(self, read: int) -> None:
+        if not self.left_out:
+            return
+        told = (
+            f"{self.entry.name}: {self.left_out} rows left out, {read} read; the first: {self.first_left_out}"
+        )
+        if not read:
+            raise DataError(told)
+        warnings.warn(told, DataWarning, stacklevel=4)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Self
 
 from debate.types import Problem
-from envs.data.rows import normal_level
 from envs.errors import DataError, listed
 
 SHOWN = 12
@@ -62,6 +61,15 @@ class Selection:
             ("subjects", self.subjects, lambda problem: plain_subject(problem.source.partition("/")[2])),
             ("ids", self.ids, lambda problem: problem.id),
         )
+
+
+def normal_level(level: object) -> str:
+    """Return a level as the data sets' plain form.
+
+    >>> normal_level("Level 5"), normal_level(5)
+    ('5', '5')
+    """
+    return str(level).strip().removeprefix("Level ").strip()
 
 
 def plain_subject(subject: str) -> str:

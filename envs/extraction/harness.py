@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from debate.types import Span
 from envs.answers.notation import RELATION
 from envs.extraction.boxes import last_group
-from envs.extraction.hedges import widened
+from envs.extraction.statements import widened
 from envs.types import Mode
 
 Rule = Callable[[str], Span | None]

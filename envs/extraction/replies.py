@@ -16,8 +16,7 @@ from debate.types import Span
 from envs.answers.choices import LETTERS, letter_alone, texts_of
 from envs.extraction import harness
 from envs.extraction.boxes import last_box
-from envs.extraction.hedges import widened
-from envs.extraction.statements import stated, trimmed
+from envs.extraction.statements import stated, trimmed, widened
 from envs.types import MODES, Extraction, Mode
 
 _THINK = re.compile(r"</?think(?:ing)?>", re.IGNORECASE)

@@ -1,9 +1,9 @@
-r"""What a sentence states after "answer is": where the answer ends, and what is no part of it.
+r"""Find what a sentence states after "answer is", and the words around an answer that take it back.
 
-It begins after the last "answer is" (or "answer:"), also on the next line, and after the last "is" of its
-sentence. It ends with the sentence or the line, or before a clause that gives reasons. Prose that makes no
-difference is peeled off, and nothing that could: what hedges, counts further or calculates stays, and is then
-a wrong answer. All rules are linear in the length of the text.
+A statement begins after the last "answer is" (or "answer:"), also on the next line, and after the last "is"
+of its sentence. It ends with the sentence or the line, or before a clause that gives reasons. Only prose that
+makes no difference is left out: words that hedge, count on or calculate stay, and make the answer wrong. A
+number after "not" or "3 or" is read with these words. All rules are linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -62,11 +62,32 @@ _IN_WORDS = re.compile(r",?\s{1,3}or\s{1,3}([A-Za-z][A-Za-z -]{1,60}?)(?:\s{1,3}
 _PAIRS = (("\\(", "\\)"), ("\\[", "\\]"), ("$$", "$$"), ("$", "$"), ("**", "**"))
 _AROUND = ' \t\r\n*`"'
 
+# What takes back the answer that stands behind it: "not", "or", "and" and the words between.
+_WINDOW = 96
+_FONT = r"\\(?:math(?:bf|rm|it)|text(?:bf|it)?|boldsymbol|bm)(?![A-Za-z])"
+_MARKUP = rf"(?:{_FONT}|[\s*_`\"'~$(){{}}\[\],\\]){{0,12}}"
+_CLOSE = rf"(?:{_FONT}|[ \t*_`\"'~$(){{}}\[\]\\]){{0,12}}"
+"""The same without commas and line breaks."""
+_MAYBE = "perhaps|maybe|possibly|probably|potentially|likely|alternatively"
+_SMALL = rf"{_MAYBE}|even|else|rather|also|just|simply|about|around|exactly|it(?:['’]s)?|is"
+_FILLER = rf"(?:(?:{_SMALL})(?![A-Za-z]){_MARKUP}){{0,3}}"
+_ALSO = rf"(?:(?:{_MAYBE}|also|even|exactly|about)(?![A-Za-z]){_MARKUP}){{0,3}}"
+"""After "and" an "is" begins another sentence."""
+_PLAIN = r"be|equals?|to|exactly|even|just|simply|really|necessarily"
+_NAMED = r"(?:[A-Za-z](?:_\{?\w{1,4}\}?)?[ \t]{0,4}=[ \t$\\(]{0,6})?"
+_OR = re.compile(rf"(?<![A-Za-z\\])(?:or(?![A-Za-z])|,(?=\s{{0,4}}(?:{_MAYBE}))){_MARKUP}{_FILLER}{_NAMED}$")
+_AND = re.compile(rf"(?:(?<![A-Za-z\\])and(?![A-Za-z])|/){_MARKUP}{_ALSO}{_NAMED}$")
+_NOT = re.compile(
+    r"(?:(?<![A-Za-z\\])(?:not|never|cannot|[A-Za-z]{1,8}n['’]t)(?![A-Za-z])|≠|!=|\\neq?(?![A-Za-z])|\\not\s?=)"
+    rf"{_CLOSE}(?:(?:{_PLAIN})(?![A-Za-z]){_CLOSE}){{0,3}}{_NAMED}$"
+)
+_LAST_WORD = re.compile(r"[^\s*]\S{0,19}\s{0,4}$")
+
 
 def stated(text: str, *, words: bool = False) -> Span | None:
-    r"""Return where the answer stands that a reply states last; None where it states none.
+    r"""Return where the answer stands that a reply states last; None if it states none.
 
-    ``words``: the answer is a name or another text, and not mathematics.
+    ``words``: the answer is a name or another text, not mathematics.
 
     >>> def answer(text, words=False): return stated(text, words=words).of(text)
     >>> [answer(f"The answer is {said}") for said in ("5, which is odd.", "12 (twelve).", "5 or 6")]
@@ -98,8 +119,26 @@ def trimmed(text: str, span: Span) -> Span:
     return Span(start, end)
 
 
+def widened(text: str, span: Span) -> Span:
+    r"""Return the span of an answer together with the words that take it back; the same span if none do.
+
+    >>> [widened(t, Span(len(t) - 1, len(t))).of(t) for t in ("so 3 or 5", "$3$ or perhaps $5", "isn't 5")]
+    ['3 or 5', '$3$ or perhaps $5', "isn't 5"]
+    >>> [widened(t, Span(len(t) - 1, len(t))).of(t) for t in ("3 and 5", "not 3 but 5", "a and 5")]
+    ['3 and 5', '5', '5']
+    """
+    from_ = max(0, span.start - _WINDOW)
+    before = text[from_ : span.start]
+    start = _taken_back(before)
+    if start is None:
+        return span
+    # what closes the mathematics that the answer stands in
+    end = span.end + (text.startswith("$", span.end) or 2 * text.startswith("\\)", span.end))
+    return Span(from_ + start, end)
+
+
 def _sentence_end(text: str, start: int, *, words: bool) -> int:
-    """Return where the sentence or the line ends; a formula in brackets that opens it may have many lines."""
+    """Return where the sentence or the line ends; a delimited formula at its start may have many lines."""
     opening = start + 2 * text.startswith("**", start)
     pair = _pair(text, Span(opening, min(len(text), opening + MAX_FORMULA)))
     if pair and (text.startswith(".", pair[1]) or pair[0].of(text).rstrip().endswith(".")):
@@ -111,7 +150,7 @@ def _sentence_end(text: str, start: int, *, words: bool) -> int:
 
 
 def _goes_on(text: str, start: int, point: int, *, words: bool) -> bool:
-    """Whether a point stands behind an abbreviation or, in texts, an initial in a name."""
+    """Whether a point follows an abbreviation or, in texts, an initial in a name."""
     before = text[max(start, point - 24) : point]
     if _SHORT.search(before):
         return True
@@ -119,7 +158,7 @@ def _goes_on(text: str, start: int, point: int, *, words: bool) -> bool:
 
 
 def _before_clause(text: str, start: int, stop: int) -> int:
-    """Return where a clause begins that gives reasons or says what the answer is not; else ``stop``."""
+    """Return where a clause begins that gives reasons or says what the answer is not, else ``stop``."""
     match = _CLAUSE.search(text, start + 1, stop)
     if match is None or _DOUBT.search(text, match.end(), stop):
         return stop
@@ -129,14 +168,14 @@ def _before_clause(text: str, start: int, stop: int) -> int:
 
 
 def _claims(relative: str) -> bool:
-    """Whether a relative clause goes on to the answer, "10/2, which is 5", or takes back what was said."""
+    """Whether a relative clause gives the answer, "10/2, which is 5", or takes back what stands before it."""
     if len(relative) > MAX_PEELED or re.search(r"[\d\\$]", relative) or _DENIAL.search(relative):
         return True
     return bool(_OPTION.search(relative)) or any(_number(word) is not None for word in relative.split())
 
 
 def _peeled(text: str, start: int, stop: int) -> int:
-    """Return where the answer begins after words like "simply", or after "she has"."""
+    """Return where the answer begins: after words like "simply", or after "she has"."""
     for _ in range(3):
         match = _SIMPLY.match(text, start, stop)
         start = match.end() if match else start
@@ -164,7 +203,7 @@ def _core(text: str, span: Span) -> Span:
 
 
 def _pair(text: str, span: Span) -> tuple[Span, int] | None:
-    """Return the inside of the delimiters that open the span, and their end; dollars of money are none."""
+    """Return the inside of the delimiters that open the span, and their end; None for dollars of money."""
     for opening, closing in _PAIRS:
         inside = span.start + len(opening)
         if not text.startswith(opening, span.start):
@@ -179,7 +218,7 @@ def _pair(text: str, span: Span) -> tuple[Span, int] | None:
 
 
 def _says_nothing(text: str, inside: Span, whole: Span, rest: str) -> bool:
-    """Whether what follows a formula makes no difference: words, but no measure and no larger number."""
+    """Whether the text after a formula makes no difference: words, but no unit of measure and no scale."""
     if (spelled := _IN_WORDS.fullmatch(rest.rstrip(_AROUND))) and _number(spelled[1]):
         return _is_remark(inside.of(text), spelled[1], gloss=True)
     if len(rest) > MAX_PEELED or re.search(r"[\d\\$=<>^/+]", rest) or _matters(rest):
@@ -202,9 +241,21 @@ def _is_remark(head: str, remark: str, *, gloss: bool) -> bool:
 
 
 def _matters(prose: str, *, except_for: bool = False) -> bool:
-    """Whether prose may change what is stated: it doubts, denies or counts."""
+    """Whether prose may change the answer: it doubts, denies or counts."""
     return bool(_DOUBT.search(prose) or _DENIAL.search(prose) or (not except_for and _COUNTS.search(prose)))
 
 
 def _number(text: str) -> Number | None:
     return parse_number(clean(text)) if len(text) <= MAX_PEELED else None
+
+
+def _taken_back(before: str) -> int | None:
+    """Return where the words that take an answer back start; None if there are none."""
+    if no := _NOT.search(before):
+        return no.start()
+    for pattern in (_OR, _AND):
+        if found := pattern.search(before):
+            word = _LAST_WORD.search(before[: found.start()].rstrip("( \t\n"))
+            if word and (pattern is _OR or re.search(r"\d\W{0,6}$", word[0])):
+                return word.start()
+    return None

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 
-from envs.answers.clock import same_time
 from envs.answers.expressions import parse_formula
 from envs.answers.notation import clean, sides, spelling, without_unit
 from envs.answers.numbers import Number, other_notation, parse_number
 from envs.answers.structures import parts_of, same_structure
+from envs.answers.texts import same_time
 from envs.answers.values import same_value
 from envs.grading.limits import HEAVY, refusal
 from envs.types import Grade, GradeStatus

@@ -19,14 +19,21 @@ from types import TracebackType
 from typing import Self
 
 from envs.answers.choices import LETTERS, letter_of
-from envs.answers.text_answers import same_text
+from envs.answers.texts import same_text
 from envs.extraction.boxes import joined, last_group
 from envs.extraction.replies import extract, extract_response, extract_text
 from envs.grading.exact import decided, exact, pairs_to_check
 from envs.grading.limits import heavier, refusal
 from envs.grading.pool import Pool
-from envs.grading.spellings import minerva_spelling
-from envs.grading.strictness import STRICTNESS, Strictness, breaks_form, is_formula, literal, same_spelling
+from envs.grading.strictness import (
+    STRICTNESS,
+    Strictness,
+    breaks_form,
+    is_formula,
+    literal,
+    minerva_spelling,
+    same_spelling,
+)
 from envs.instructions import constraints_of, follows
 from envs.types import GRADE_KINDS, MODES, TEXT_KINDS, Extraction, Grade, GradeKind, GradeStatus, Mode
 

@@ -11,8 +11,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from envs.instructions.language import language_of
-from envs.instructions.text import capital_words, count_sentences, count_words, enclosed
+from envs.instructions.text import capital_words, count_sentences, count_words, enclosed, language_of
 
 OPTIONS = ("My answer is yes.", "My answer is no.", "My answer is maybe.")
 """What a constrained response chooses from."""

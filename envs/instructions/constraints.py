@@ -9,9 +9,8 @@ from difflib import get_close_matches
 from functools import lru_cache, partial
 
 from envs.errors import DataError, shorten
-from envs.instructions.arguments import Unfit
-from envs.instructions.language import require_detector
-from envs.instructions.table import DETECTED, TYPES
+from envs.instructions.table import DETECTED, TYPES, Unfit
+from envs.instructions.text import require_detector
 
 FIELDS = ("instruction_id_list", "kwargs")
 _MOST = 64

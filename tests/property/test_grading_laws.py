@@ -7,13 +7,12 @@ from hypothesis import strategies as st
 
 from envs import extract
 from envs.answers.choices import letter_of
-from envs.answers.clock import same_time
 from envs.answers.expressions import parse_formula
-from envs.answers.notation import clean, sides, spelling, without_unit
-from envs.answers.number_words import _LARGE, _SMALL, _TENS, words_value
-from envs.answers.numbers import parse_number
-from envs.answers.signs import in_latex
-from envs.answers.structures import parts_of, same_structure
+from envs.answers.notation import clean, in_latex, sides, spelling, without_unit
+from envs.answers.numbers import _LARGE, _SMALL, _TENS, parse_number, words_value
+from envs.answers.parts import parts_of
+from envs.answers.structures import same_structure
+from envs.answers.texts import same_time
 from envs.answers.units import SCALES
 from envs.answers.values import same_value
 from envs.extraction.boxes import joined

@@ -5,7 +5,7 @@ import re
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from envs.answers.text_answers import normal_text, same_text
+from envs.answers.texts import normal_text, same_text
 from envs.instructions import constraints_of, follows, write_constraints
 from envs.instructions.checks import number_bullet_lists
 from envs.instructions.table import DETECTED

@@ -4,7 +4,8 @@ import pytest
 
 from envs.answers.arithmetic import TooLarge, Unknown
 from envs.answers.expressions import parse_formula
-from envs.answers.structures import parts_of, same_structure
+from envs.answers.parts import parts_of
+from envs.answers.structures import same_structure
 from envs.answers.values import same_value
 from envs.grading.limits import heavier
 

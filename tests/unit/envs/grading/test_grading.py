@@ -2,7 +2,7 @@ import pytest
 
 from envs import Grade, Grader, GradeStatus, grade, same_answer
 from envs.answers.choices import letter_of
-from envs.answers.clock import same_time
+from envs.answers.texts import same_time
 from envs.grading.grader import exact
 from envs.grading.limits import refusal
 

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from envs import Grader
-from envs.grading.spellings import SpellingError, math_spelling, minerva_spelling
+from envs.grading.strictness import SpellingError, math_spelling, minerva_spelling
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,8 @@ from envs import DataError, GradeStatus, grade, load_problems, same_answer
 from envs.errors import MissingPackageError
 from envs.instructions import ConstraintError, constraints_of, follows, write_constraints
 from envs.instructions.checks import json_format, number_bullet_lists
-from envs.instructions.language import LANGUAGES, _detector, language_of
 from envs.instructions.table import DETECTED, TYPES
-from envs.instructions.text import capital_words, count_sentences
+from envs.instructions.text import LANGUAGES, _detector, capital_words, count_sentences, language_of
 
 AT_LEAST, LESS = "at least", "less than"
 # (instruction, arguments, responses that follow it, responses that do not)
