@@ -23,8 +23,8 @@ from report import Figure, parser, report
 from starlette.testclient import TestClient
 from synthetic_run import make_run
 
+from inspector.web.access import AccessPolicy
 from inspector.web.app import make_app
-from inspector.web.guard import Door
 from inspector.web.serving import warm
 from inspector.web.site import Site
 from transcripts import RunStore
@@ -51,7 +51,7 @@ def measured(folder: Path, repeats: int) -> list[Figure]:
     """Return the figures of each kind of page, and the worst of them."""
     warm()
     site = Site(folder)
-    client = TestClient(make_app(site, Door.of("127.0.0.1")), base_url="http://127.0.0.1")
+    client = TestClient(make_app(site, AccessPolicy.of("127.0.0.1")), base_url="http://127.0.0.1")
     try:
         while client.get(f"/run/{quote(folder.name, safe='')}/").status_code == 202:
             pass

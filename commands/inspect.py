@@ -19,7 +19,7 @@ from learner.formatting import counted
 from transcripts import FilterError, RunStore, compile_filter
 
 if TYPE_CHECKING:
-    from inspector.plain import Paper
+    from inspector.plain import Printer
 
 ACTIONS = ("ls", "show", "grep", "stats", *VIEWS)
 PAGE, WRONG = 50, 2
@@ -80,10 +80,10 @@ def _in_terminal(asked: Asked) -> None:
 
 
 def _plainly(asked: Asked, action: str, rest: list[str]) -> None:
-    from inspector.plain import paper_for, print_runs
+    from inspector.plain import print_runs, printer_for
     from inspector.runs import find_runs
 
-    paper, runs = paper_for(sys.stdout), find_runs(asked.run)
+    paper, runs = printer_for(sys.stdout), find_runs(asked.run)
     if len(runs) > 1 and not action:
         print_runs(runs, paper, as_json=asked.json)
         return
@@ -104,7 +104,7 @@ def _one_run(name: str) -> Path:
     return runs[0].path
 
 
-def _act(asked: Asked, action: str, rest: list[str], store: RunStore, paper: Paper) -> None:
+def _act(asked: Asked, action: str, rest: list[str], store: RunStore, paper: Printer) -> None:
     from inspector.plain import print_debate, print_figures, print_matches
     from inspector.views import open_debate
 
@@ -131,7 +131,7 @@ def _act(asked: Asked, action: str, rest: list[str], store: RunStore, paper: Pap
         _list(asked, _both(asked.filter, rest), store, paper)
 
 
-def _list(asked: Asked, filter: str, store: RunStore, paper: Paper) -> None:
+def _list(asked: Asked, filter: str, store: RunStore, paper: Printer) -> None:
     from inspector.plain import print_list
 
     if "text:" in filter.lower():

@@ -11,13 +11,13 @@ from debate.types import TurnId
 from transcripts import RunStore
 
 if TYPE_CHECKING:
-    from inspector.plain import Paper
+    from inspector.plain import Printer
 
 VIEWS = ("why", "same", "fixture", "replays")
 
 
 def act_view(
-    action: str, rest: Sequence[str], store: RunStore, paper: Paper, *, turn: str, limit: int, as_json: bool
+    action: str, rest: Sequence[str], store: RunStore, paper: Printer, *, turn: str, limit: int, as_json: bool
 ) -> None:
     """Do one of the actions ``VIEWS``; ValueError says how it is written."""
     if action == "why":
@@ -30,7 +30,7 @@ def act_view(
         _replays(rest, store, paper, as_json=as_json)
 
 
-def _why(rest: Sequence[str], store: RunStore, paper: Paper, turn: str, *, as_json: bool) -> None:
+def _why(rest: Sequence[str], store: RunStore, paper: Printer, turn: str, *, as_json: bool) -> None:
     from inspector.plain.explaining import print_why
     from inspector.views.reward import config_of, why
 
@@ -52,7 +52,7 @@ def turn_of(text: str) -> TurnId:
     return TurnId(int(agent), int(round_))
 
 
-def _same(rest: Sequence[str], store: RunStore, paper: Paper, limit: int, *, as_json: bool) -> None:
+def _same(rest: Sequence[str], store: RunStore, paper: Printer, limit: int, *, as_json: bool) -> None:
     from inspector.plain.comparing import print_across, print_comparison
     from inspector.views.across import across, compare, read
 
@@ -68,7 +68,7 @@ def _same(rest: Sequence[str], store: RunStore, paper: Paper, limit: int, *, as_
     print_comparison(compare(before, after, (rest[1], rest[2])), paper, as_json=as_json)
 
 
-def _fixture(rest: Sequence[str], store: RunStore, paper: Paper, *, as_json: bool) -> None:
+def _fixture(rest: Sequence[str], store: RunStore, paper: Printer, *, as_json: bool) -> None:
     from inspector.views.across import read
     from inspector.views.fixture import differences, load_fixture, save_fixture
     from inspector.views.reward import config_of
@@ -91,8 +91,8 @@ def _fixture(rest: Sequence[str], store: RunStore, paper: Paper, *, as_json: boo
     paper.line(test.rstrip("\n"))
 
 
-def _replays(rest: Sequence[str], store: RunStore, paper: Paper, *, as_json: bool) -> None:
-    from inspector.plain.replaying import print_debate_replay, print_replay, print_replays
+def _replays(rest: Sequence[str], store: RunStore, paper: Printer, *, as_json: bool) -> None:
+    from inspector.plain.comparing import print_debate_replay, print_replay, print_replays
     from inspector.views.replays import read_replay, replays
 
     if not rest:

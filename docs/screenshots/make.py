@@ -20,8 +20,8 @@ from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
 from inspector.terminal.app import Inspector
+from inspector.web.access import AccessPolicy
 from inspector.web.app import make_app
-from inspector.web.guard import Door
 from inspector.web.serving import listen, server_for
 from inspector.web.site import Site
 from transcripts import RunStore
@@ -87,7 +87,7 @@ def browser() -> Iterator[Page]:
 def served(run: Path) -> Iterator[str]:
     """Serve the inspector's pages of a run, and give their address."""
     socket, site = listen("127.0.0.1", 0), Site(run)
-    server = server_for(make_app(site, Door.of("127.0.0.1")))
+    server = server_for(make_app(site, AccessPolicy.of("127.0.0.1")))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [socket]})
     thread.start()
     try:

@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 from inspector.plain.forms import as_json as json_of
-from inspector.plain.paper import Paper
+from inspector.plain.printer import Printer
 from inspector.views.checked import named
 from inspector.views.reward import numbers_in, outline
 from inspector.views.reward_types import Why
 from learner.formatting import safe
 
 
-def print_why(found: Why, paper: Paper, *, as_json: bool = False) -> None:
+def print_why(found: Why, printer: Printer, *, as_json: bool = False) -> None:
     """Print the explanation; turns are AGENT.ROUND, both from 0, as ids everywhere."""
     if as_json:
-        paper.json({"schema": 1, **json_of(found)})
+        printer.json({"schema": 1, **json_of(found)})
         return
     who = safe(f"debate {found.id}, turn {named(found.turn)} ({found.persona}), problem {found.problem}")
-    paper.line(paper.paint(who, "bold"))
+    printer.line(printer.paint(who, "bold"))
     for line in outline(found):
         quote = f': "{safe(line.quote)}"' if line.quote else ""
         text = "  " * line.depth + safe(line.text) + quote
         heading = line.depth == 0 and not line.text.startswith("note: ")
-        paper.line((paper.paint(text, "bold") if heading else text) + _badge(line.matches, paper))
-    paper.line(_verdict(found))
+        printer.line((printer.paint(text, "bold") if heading else text) + _badge(line.matches, printer))
+    printer.line(_verdict(found))
 
 
-def _badge(matches: bool | None, paper: Paper) -> str:
+def _badge(matches: bool | None, printer: Printer) -> str:
     if matches is None:
         return ""
-    return paper.paint("  [as stored]", "green") if matches else paper.paint("  [not as stored]", "red")
+    return printer.paint("  [as stored]", "green") if matches else printer.paint("  [not as stored]", "red")
 
 
 def _verdict(found: Why) -> str:

@@ -1,4 +1,4 @@
-"""The JSON of the plain face; docs/inspector.md names the fields, which stay."""
+"""The JSON of the plain screen; docs/inspector.md names the fields, which stay."""
 
 from __future__ import annotations
 

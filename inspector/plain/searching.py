@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 from debate.types import TurnId
-from inspector.plain.paper import Paper
+from inspector.plain.printer import Printer
 from inspector.views.checked import named
 from learner.formatting import safe
 from transcripts import RunStore, compile_filter
@@ -57,7 +57,7 @@ def search_filter(words: str, filter: str = "") -> str:
 
 def print_matches(
     store: RunStore,
-    paper: Paper,
+    printer: Printer,
     words: str,
     filter: str = "",
     *,
@@ -74,7 +74,7 @@ def print_matches(
         for turn, text in _texts(store, id, body):
             for match in matches(words, turn, text):
                 found += 1
-                paper.json(_json(id, match)) if as_json else paper.line(_line(paper, id, match))
+                printer.json(_json(id, match)) if as_json else printer.line(_line(printer, id, match))
     return found
 
 
@@ -88,11 +88,11 @@ def _texts(store: RunStore, id: str, body: Mapping[str, Any]) -> list[tuple[Turn
         return [(turn.id, turn.completion.text) for turn in record.debate.turns]
 
 
-def _line(paper: Paper, id: str, match: Match) -> str:
+def _line(printer: Printer, id: str, match: Match) -> str:
     parts = (match.before, match.words, match.after)
     before, words, after = (safe(_BLANKS.sub(" ", part)) for part in parts)
-    place = paper.paint(f"{id} {named(match.turn)}", "cyan")
-    return f"{place}: {before.lstrip()}{paper.paint(words, 'red')}{after.rstrip()}"
+    place = printer.paint(f"{id} {named(match.turn)}", "cyan")
+    return f"{place}: {before.lstrip()}{printer.paint(words, 'red')}{after.rstrip()}"
 
 
 def _json(id: str, match: Match) -> dict[str, object]:

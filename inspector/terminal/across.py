@@ -16,9 +16,8 @@ from inspector.terminal.screen import Pager, RunScreen
 from inspector.terminal.style import FAINT, STRONG, Cell, Column, letter
 from inspector.terminal.widgets import Listing
 from inspector.views.across import Across, Held, across, compare, read
-from inspector.views.debate import Grade
+from inspector.views.debate import grade_name
 from learner.formatting import one_line
-from transcripts import Correct
 
 COLUMNS = (
     Column("", 1),
@@ -62,17 +61,6 @@ def _winner(item: Held) -> Cell:
     agent, round_ = item.winner.agent, item.winner.round
     sign, style = letter(grade_name(item.grades[agent][round_]) if item.grades else "ungraded")
     return (f"{sign} agent {agent + 1}", style)
-
-
-def grade_name(grade: Correct) -> Grade:
-    """Return a grade's name.
-
-    >>> grade_name(True), grade_name("missing"), grade_name(None)
-    ('right', 'missing', 'ungraded')
-    """
-    if grade is None:
-        return "ungraded"
-    return "missing" if grade == "missing" else "right" if grade else "wrong"
 
 
 class AcrossScreen(RunScreen):

@@ -23,7 +23,7 @@ from rewards import STREAMS, ballot_box, valid_votes, voted_winner
 from rewards.peer import last_judged_round, margins
 from rewards.truth import grade_of as grade_of_turn
 from rewards.types import Stream
-from transcripts import Record
+from transcripts import Correct, Record
 
 PieceKind: TypeAlias = Literal["thinking", "solution", "evaluation", "comparison", "other"]
 Grade: TypeAlias = Literal["right", "wrong", "missing", "ungraded", ""]
@@ -196,7 +196,15 @@ def grade_of(record: Record, turn: Turn) -> Grade:
     """Return what the answer of a turn is."""
     if is_ballot(record, turn):
         return ""
-    grade = grade_of_turn(turn.id, record.correct)
+    return grade_name(grade_of_turn(turn.id, record.correct))
+
+
+def grade_name(grade: Correct) -> Grade:
+    """Return a grade's name.
+
+    >>> grade_name(True), grade_name("missing"), grade_name(None)
+    ('right', 'missing', 'ungraded')
+    """
     if grade is None:
         return "ungraded"
     return "missing" if grade == "missing" else "right" if grade else "wrong"

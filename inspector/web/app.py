@@ -14,20 +14,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from inspector.views.replays import ReplayError
-from inspector.web import (
-    across_page,
-    debate_page,
-    debates,
-    fixture_page,
-    graph_page,
-    live,
-    replays_page,
-    runs,
-    views_pages,
-    why_page,
-)
+from inspector.web import debate_page, debate_views, run_pages
+from inspector.web.access import AccessControl, AccessPolicy
 from inspector.web.addresses import address
-from inspector.web.guard import Door, Guard
 from inspector.web.page import Asked, show
 from inspector.web.site import Busy, Site, Unknown
 from transcripts import FilterError, TranscriptError
@@ -35,45 +24,45 @@ from transcripts.errors import FieldError
 
 STATIC = Path(__file__).parent / "static"
 KINDS = {"style.css": "text/css", "inspect.js": "text/javascript", "icon.svg": "image/svg+xml"}
-View: TypeAlias = Callable[[Asked], Response]
+Page: TypeAlias = Callable[[Asked], Response]
 
 
-def make_app(site: Site, door: Door) -> ASGIApp:
-    """Return the application that shows a site's runs to those whom the door lets in."""
-    views: dict[str, View] = {
-        "/": runs.front,
-        "/run/{name}/": runs.steps,
-        "/run/{name}/debates": debates.listing,
-        "/run/{name}/live/debates": live.new_debates,
-        "/run/{name}/live/steps": live.new_steps,
-        "/run/{name}/live/count": debates.count,
+def make_app(site: Site, policy: AccessPolicy) -> ASGIApp:
+    """Return the application that shows a site's runs to those whom the policy lets in."""
+    pages: dict[str, Page] = {
+        "/": run_pages.front,
+        "/run/{name}/": run_pages.steps,
+        "/run/{name}/debates": run_pages.debate_list,
+        "/run/{name}/live/debates": run_pages.new_debates,
+        "/run/{name}/live/steps": run_pages.new_steps,
+        "/run/{name}/live/count": run_pages.count,
         "/run/{name}/debate/{id}": debate_page.debate,
-        "/run/{name}/debate/{id}/graph": graph_page.graph,
-        "/run/{name}/debate/{id}/adoption": views_pages.adoption,
-        "/run/{name}/debate/{id}/parse": views_pages.parse,
-        "/run/{name}/debate/{id}/tokens": views_pages.tokens,
-        "/run/{name}/debate/{id}/why": why_page.explained,
-        "/run/{name}/debate/{id}/fixture": fixture_page.download,
-        "/run/{name}/across": across_page.same_problem,
-        "/run/{name}/replays": replays_page.listing,
-        "/run/{name}/replays/{replay}": replays_page.replay,
+        "/run/{name}/debate/{id}/graph": debate_views.graph,
+        "/run/{name}/debate/{id}/adoption": debate_views.adoption,
+        "/run/{name}/debate/{id}/parse": debate_views.parse,
+        "/run/{name}/debate/{id}/tokens": debate_views.tokens,
+        "/run/{name}/debate/{id}/why": debate_views.explained,
+        "/run/{name}/debate/{id}/fixture": debate_views.download,
+        "/run/{name}/across": run_pages.same_problem,
+        "/run/{name}/replays": run_pages.replay_list,
+        "/run/{name}/replays/{replay}": run_pages.replay,
     }
-    routes = [Route(path, _answering(site, view), methods=["GET"]) for path, view in views.items()]
+    routes = [Route(path, _answering(site, page), methods=["GET"]) for path, page in pages.items()]
     routes += [
         Route("/static/{file}", static, methods=["GET"]),
         Route("/run/{name}", lambda request: _slash(request), methods=["GET"]),
     ]
     app = Starlette(routes=routes, exception_handlers={HTTPException: _not_found(site), 500: _failed(site)})
-    return Guard(app, door)
+    return AccessControl(app, policy)
 
 
-def _answering(site: Site, view: View) -> Callable[[Request], Response]:
+def _answering(site: Site, page: Page) -> Callable[[Request], Response]:
     """Return an endpoint; it runs in a thread, and what is wrong becomes a page."""
 
     def endpoint(request: Request) -> Response:
         asked = Asked(site, request)
         try:
-            return view(asked)
+            return page(asked)
         except Busy as busy:
             return show(asked, "busy", status=202, progress=busy.progress)
         except FilterError as error:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from inspector.views import debate_view, open_debate, vote_graphs
 from inspector.web.debate_page import rounds_of
-from inspector.web.graph_page import MOST_LISTED, shown_round
+from inspector.web.debate_views import MOST_LISTED, shown_round
 from inspector.web.rendering import HERE, render
 from transcripts import DebateRow, RunStore, TranscriptError
 

@@ -34,24 +34,24 @@ def serve(
     names the extra where a package is missing, OSError says in a line why the port cannot be had.
     """
     need_packages()
+    from inspector.web.access import AccessPolicy
     from inspector.web.addresses import Links, address
     from inspector.web.app import make_app
-    from inspector.web.guard import Door
     from inspector.web.site import Site
 
     Thread(target=warm, daemon=True).start()
-    site, door = Site(Path(path)), Door.of(host, token)
+    site, policy = Site(Path(path)), AccessPolicy.of(host, token)
     start = "/"
     if filter:
         one = site.runs()[0].name if site.is_one_run else None
         start = Links(one, filter).debates() if one else address()
     try:
         with listen(host, port) as listener:
-            url = url_of(host, listener.getsockname()[1], start, door.token)
+            url = url_of(host, listener.getsockname()[1], start, policy.token)
             print(f"Open {url} (Ctrl-C ends it)", flush=True)
             if open_browser:
                 webbrowser.open(url)
-            server_for(make_app(site, door)).run(sockets=[listener])
+            server_for(make_app(site, policy)).run(sockets=[listener])
     finally:
         site.close()
 

@@ -27,13 +27,13 @@ class Served:
     """A server of one folder in a thread: ``base`` is the address of its only run."""
 
     def __init__(self, path: Path) -> None:
+        from inspector.web.access import AccessPolicy
         from inspector.web.app import make_app
-        from inspector.web.guard import Door
         from inspector.web.serving import listen, server_for
         from inspector.web.site import Site
 
         self.site, self._socket = Site(path), listen("127.0.0.1", 0)
-        self._server = server_for(make_app(self.site, Door.of("127.0.0.1")))
+        self._server = server_for(make_app(self.site, AccessPolicy.of("127.0.0.1")))
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]})
         self._thread.start()
         self.origin = f"http://127.0.0.1:{self._socket.getsockname()[1]}"

@@ -9,9 +9,8 @@ from rich.text import Text
 from inspector.terminal.panels.votes import of_round, spelled
 from inspector.terminal.style import DOUBT, FAINT, RIGHT, STRONG, WRONG, heading, letter, line
 from inspector.views.across import Comparison, TextPiece, TurnDifference, VoteDifference
-from inspector.views.debate import Grade
+from inspector.views.debate import grade_name
 from learner.formatting import one_line, percent, safe_lines
-from transcripts import Correct
 
 MARKS = {" ": "", "-": WRONG, "+": RIGHT}
 SIGNS = {" ": ("", ""), "-": ("[-", "-]"), "+": ("{+", "+}")}
@@ -51,19 +50,13 @@ def _answered(turn: TurnDifference) -> bool:
 
 
 def _answers(turn: TurnDifference) -> Text:
-    signs = [letter(_grade(grade)) for grade in turn.grades]
+    signs = [letter(grade_name(grade)) for grade in turn.grades]
     answers = ["no answer" if answer is None else one_line(answer, 40) for answer in turn.answers]
     changed = turn.answers[0] != turn.answers[1] or turn.grades[0] != turn.grades[1]
     style = STRONG if changed else FAINT
     return line(
         (f"{spelled(turn.turn):<22}", style), signs[0], f" {answers[0]} → ", signs[1], f" {answers[1]}"
     )
-
-
-def _grade(grade: Correct) -> Grade:
-    if grade is None:
-        return "ungraded"
-    return "missing" if grade == "missing" else "right" if grade else "wrong"
 
 
 def _vote(vote: VoteDifference) -> Text:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inspector.meanings import COLUMNS, filter_fields
-from inspector.plain import figures, listing
+from inspector.plain import listing
 from inspector.terminal import debates, runs
 from inspector.terminal.screen import help_lines
 from transcripts.filters.fields import FIELDS
@@ -15,7 +15,7 @@ PLAIN = {"", "id", "step", "debate", "debates", "problem", "question", "flags", 
 def test_every_column_has_a_meaning():
     named = {name for names, _ in COLUMNS for name in names.split(", ")} | PLAIN
     shown = {column.name.partition(",")[0] for column in (*runs.STEP_COLUMNS, *debates.COLUMNS)}
-    assert shown | {*figures.HEADINGS, *listing.COLUMNS} <= named
+    assert shown | {*listing.HEADINGS, *listing.COLUMNS} <= named
 
 
 def test_the_terminals_help_tells_columns_and_fields():

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from debate.types import TurnId
-from inspector.plain import Paper, paper_for, print_debate, print_figures, print_list, print_matches
+from inspector.plain import Printer, print_debate, print_figures, print_list, print_matches, printer_for
 from inspector.plain.forms import row_json, step_json
-from inspector.plain.paper import fitted, fitting
+from inspector.plain.printer import fitted, fitting
 from inspector.plain.searching import matches
 from transcripts import RunStore, write_step
 
@@ -36,7 +36,7 @@ def store(circle, tmp_path):
 
 def printed(show, *arguments, colour=False, width=None, **options):
     stream = io.StringIO()
-    result = show(*arguments[:1], Paper(stream, colour, width), *arguments[1:], **options)
+    result = show(*arguments[:1], Printer(stream, colour, width), *arguments[1:], **options)
     return result, stream.getvalue()
 
 
@@ -109,7 +109,7 @@ def test_figures_by_step_and_of_all(store):
 
 def show(record, **options):
     stream = io.StringIO()
-    print_debate("5.0", record, Paper(stream, options.pop("colour", False)), **options)
+    print_debate("5.0", record, Printer(stream, options.pop("colour", False)), **options)
     return stream.getvalue()
 
 
@@ -269,8 +269,8 @@ def test_colour_and_width_are_a_terminals(monkeypatch, stream, environment, colo
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    paper = paper_for(stream())
-    assert (paper.colour, paper.width is not None) == (colour, fits)
+    printer = printer_for(stream())
+    assert (printer.colour, printer.width is not None) == (colour, fits)
 
 
 def test_figures_too_large_to_be_added_are_null(run):

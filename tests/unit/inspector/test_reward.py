@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn, Vote
 from debate.types import FailureReason, ParsedTurn, ParseFailure, Span, TurnId
 from inspector.plain.explaining import print_why
-from inspector.plain.paper import Paper
+from inspector.plain.printer import Printer
 from inspector.views.reward import config_of, numbers_in, outline, why
 from inspector.views.reward_types import Number
 from learner.advantages import AdvantageConfig, StreamSettings, turn_advantages
@@ -443,7 +443,7 @@ def test_what_a_model_wrote_cannot_drive_the_terminal(tmp_path):
     config = configured(size=1)
     write(tmp_path, config, [[replace(debate, turns=turns, personas=personas)]])
     out = StringIO()
-    print_why(explained(tmp_path, config, "0.0", A), Paper(out))
+    print_why(explained(tmp_path, config, "0.0", A), Printer(out))
     assert "<U+001B>[2J<U+202E>" in out.getvalue()
     assert all(c == "\n" or c.isprintable() for c in out.getvalue())
 

@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 import pytest
 
+from inspector.web.access import AccessPolicy
 from inspector.web.app import make_app
-from inspector.web.guard import Door
 from inspector.web.site import Site
 from transcripts import RunStore, write_step
 
@@ -64,9 +64,9 @@ class Reader(HTMLParser):
         return "".join(self.words)
 
 
-def client_of(path: Path, door: Door | None = None, host: str = "127.0.0.1:8123"):
+def client_of(path: Path, policy: AccessPolicy | None = None, host: str = "127.0.0.1:8123"):
     site = Site(path)
-    app = make_app(site, door or Door.of("127.0.0.1"))
+    app = make_app(site, policy or AccessPolicy.of("127.0.0.1"))
     return starlette.TestClient(app, base_url=f"http://{host}", follow_redirects=False), site
 
 
@@ -156,9 +156,9 @@ def test_the_names_of_this_machine_are_answered(run, host):
 
 
 def test_a_wildcard_takes_any_address_but_no_other_name():
-    door = Door.of("0.0.0.0")
-    assert door.knows("192.0.2.7:8123")
-    assert not door.knows("evil.example")
+    policy = AccessPolicy.of("0.0.0.0")
+    assert policy.knows("192.0.2.7:8123")
+    assert not policy.knows("evil.example")
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
@@ -169,32 +169,32 @@ def test_only_reading_is_answered(small, method):
 
 
 def test_away_from_loopback_a_token_is_needed_and_kept_in_a_cookie(run):
-    door = Door.of("box.example")
-    assert door.token is not None
-    assert len(door.token) >= 32
-    client, site = client_of(run, door, "box.example")
+    policy = AccessPolicy.of("box.example")
+    assert policy.token is not None
+    assert len(policy.token) >= 32
+    client, site = client_of(run, policy, "box.example")
     assert client.get("/run/run/").status_code == 401
     assert client.get("/run/run/?token=wrong").status_code == 401
-    assert client.get("/run/run/", headers={"cookie": f"{door.cookie}=wrong"}).status_code == 401
-    opened = client.get(f"/run/run/debates?filter=winner%3Awrong&token={door.token}")
+    assert client.get("/run/run/", headers={"cookie": f"{policy.cookie}=wrong"}).status_code == 401
+    opened = client.get(f"/run/run/debates?filter=winner%3Awrong&token={policy.token}")
     assert opened.status_code == 303
     assert opened.headers["location"] == "/run/run/debates?filter=winner%3Awrong"
     cookie = opened.headers["set-cookie"]
     assert "HttpOnly" in cookie
     assert "samesite=strict" in cookie.lower()
     client.cookies.clear()
-    kept = {"cookie": f"{door.cookie}={door.token}"}
+    kept = {"cookie": f"{policy.cookie}={policy.token}"}
     assert client.get("/run/run/", headers=kept).status_code == 200
-    elsewhere = client.get(f"http://box.example//evil.example/?token={door.token}")
+    elsewhere = client.get(f"http://box.example//evil.example/?token={policy.token}")
     assert elsewhere.headers["location"] == "/evil.example/"
     site.close()
 
 
 @pytest.mark.parametrize("other", ['x={"a": 1}', "\u00ff=1", 'x="', "x", "=" * 5000])
 def test_cookies_of_other_servers_of_the_host_shut_nobody_out(run, other):
-    door = Door.of("box.example")
-    client, site = client_of(run, door, "box.example")
-    kept = f"{other}; {door.cookie}={door.token}; y".encode("latin-1")
+    policy = AccessPolicy.of("box.example")
+    client, site = client_of(run, policy, "box.example")
+    kept = f"{other}; {policy.cookie}={policy.token}; y".encode("latin-1")
     assert client.get("/run/run/", headers={"cookie": kept}).status_code == 200
     site.close()
 
@@ -227,7 +227,7 @@ def test_a_debate_that_could_not_be_stored_is_an_error_of_its_own(run):
 
 def test_a_token_that_can_be_guessed_is_refused():
     with pytest.raises(ValueError, match="16 or more"):
-        Door.of("127.0.0.1", "short")
+        AccessPolicy.of("127.0.0.1", "short")
 
 
 @pytest.mark.parametrize(

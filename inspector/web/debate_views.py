@@ -1,9 +1,12 @@
-"""The other views of a debate: answers and who took them over, failures of parsing, tokens, the fixture."""
+"""The other views of a debate: answers, failures of parsing, tokens, votes, why a reward, the fixture."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
@@ -11,6 +14,7 @@ from debate.types import TurnId
 from inspector.views import (
     DebateView,
     FieldChange,
+    RoundGraph,
     TokenPiece,
     TurnForensics,
     adoption_view,
@@ -18,10 +22,17 @@ from inspector.views import (
     parse_forensics,
     reparsed,
     token_view,
+    vote_graphs,
 )
+from inspector.views.fixture import fixture_text
+from inspector.views.reward import config_of, why
 from inspector.web.debate_page import in_debate, opened, round_name
+from inspector.web.drawing import Drawing, draw
 from inspector.web.page import Asked
 from inspector.web.site import Unknown
+
+if TYPE_CHECKING:
+    from learner.config import Config
 
 MOST_TOKENS, MOST_FAILURES, MOST_TURNS = 700, 60, 60
 TONES = 4
@@ -138,3 +149,92 @@ def tone(advantage: float | None, largest: float) -> str:
         return "even"
     step = min(TONES, 1 + int(TONES * abs(advantage) / largest))
     return f"{'up' if advantage > 0 else 'down'}{step}"
+
+
+MOST_CELLS = 700
+"""Arrows and cells of matrices that a page has; of more, it has one round."""
+MOST_LISTED = 120
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRound:
+    """A round's votes with their drawing; ``left_out``: votes that the list leaves out."""
+
+    graph: RoundGraph
+    name: str
+    drawing: Drawing
+    left_out: int
+
+
+def graph(asked: Asked) -> Response:
+    """Show the votes of each round, or of one where there are very many."""
+    record = opened(asked)
+    view, graphs = debate_view(asked.id, record), vote_graphs(record)
+    wanted = asked.whole_number("round")
+    if sum(_cells(one) for one in graphs) > MOST_CELLS and wanted is None:
+        wanted = graphs[-1].round
+    shown = [one for one in graphs if wanted is None or one.round == wanted]
+    return in_debate(
+        asked,
+        "graph",
+        view=view,
+        problem_id=view.problem.id,
+        graphs=[shown_round(one, view) for one in shown],
+        others=[(one.round, round_name(one.round, view.rounds)) for one in graphs if one not in shown],
+        listed=MOST_LISTED,
+        graded={turn.id: turn.correct for turn in view.spoken()},
+    )
+
+
+def shown_round(graph: RoundGraph, view: DebateView) -> ShownRound:
+    """Return a round's votes as a page shows them."""
+    left_out = max(0, len(graph.arrows) - MOST_LISTED)
+    return ShownRound(graph, round_name(graph.round, view.rounds), draw(graph), left_out)
+
+
+def _cells(graph: RoundGraph) -> int:
+    return len(graph.arrows) + len(graph.solutions) ** 2
+
+
+MOST_REASONS = 40
+"""Votes, opponents or members of a group that are listed."""
+
+
+def explained(asked: Asked) -> Response:
+    """Show the chain of a turn: votes, rewards, baselines, advantage."""
+    store, record = asked.store, opened(asked)
+    view = debate_view(asked.id, record)
+    chosen = chosen_turn(asked, view)
+    config, note = _config(store.run)
+    return in_debate(
+        asked,
+        "why",
+        why=why(store, config, asked.id, chosen, note=note),
+        turn=view.turn(chosen),
+        most=MOST_REASONS,
+        **picker(view, "why", chosen),
+    )
+
+
+def _config(run: Path) -> tuple[Config | None, str]:
+    """Return a run's configuration, read again when its file changes."""
+    try:
+        found = (run / "config.toml").stat()
+    except OSError:
+        return config_of(run)
+    return _kept(run, found.st_mtime_ns, found.st_size)
+
+
+@lru_cache(maxsize=64)
+def _kept(run: Path, changed: int, size: int) -> tuple[Config | None, str]:
+    return config_of(run)
+
+
+def download(asked: Asked) -> Response:
+    """Answer with the fixture's JSON."""
+    record = opened(asked)
+    config, _ = config_of(asked.store.run)
+    name = f"debate_{record.step}_{int(asked.id.partition('.')[2])}.json"
+    content = fixture_text(record, config, source=f"{asked.name} {asked.id}")
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(content, media_type="application/json", headers=headers)

@@ -18,10 +18,12 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-POLICY = "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+CONTENT_POLICY = (
+    "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{16,}")
 HEADERS = {
-    "Content-Security-Policy": POLICY,
+    "Content-Security-Policy": CONTENT_POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "X-Frame-Options": "DENY",
@@ -31,7 +33,7 @@ HEADERS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class AccessPolicy:
     """The names a server answers to, whether any IP address is one, and the token it asks for, if any."""
 
     hosts: frozenset[str]
@@ -39,8 +41,8 @@ class Door:
     token: str | None = None
 
     @classmethod
-    def of(cls, host: str, token: str | None = None) -> Door:
-        """Return the door of a server bound to ``host``: away from loopback it always has a token."""
+    def of(cls, host: str, token: str | None = None) -> AccessPolicy:
+        """Return the policy of a server bound to ``host``: away from loopback it always has a token."""
         names = {*LOOPBACK, host.lower()}
         wildcard = host in ("", "0.0.0.0", "::")
         if wildcard:
@@ -96,11 +98,11 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return None
 
 
-class Guard:
+class AccessControl:
     """Refuses foreign hosts, missing tokens, all but GET and HEAD; adds headers and the server's time."""
 
-    def __init__(self, app: ASGIApp, door: Door) -> None:
-        self._app, self._door = app, door
+    def __init__(self, app: ASGIApp, policy: AccessPolicy) -> None:
+        self._app, self._policy = app, policy
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -126,19 +128,19 @@ class Guard:
         headers = Headers(scope=scope)
         if scope["method"] not in ("GET", "HEAD"):
             return PlainTextResponse("read only: GET and HEAD\n", 405, {"Allow": "GET, HEAD"})
-        if not self._door.knows(headers.get("host", "")):
+        if not self._policy.knows(headers.get("host", "")):
             return PlainTextResponse("this server does not answer to that host name\n", 421)
-        return None if self._door.token is None else self._ask_for_token(scope, headers)
+        return None if self._policy.token is None else self._ask_for_token(scope, headers)
 
     def _ask_for_token(self, scope: Scope, headers: Headers) -> Response | None:
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        if self._door.opens(value for key, value in query if key == "token"):
+        if self._policy.opens(value for key, value in query if key == "token"):
             rest = urlencode([(key, value) for key, value in query if key != "token"])
             path = "/" + scope["raw_path"].decode("latin-1").partition("?")[0].lstrip("/")
             answer = RedirectResponse(path + ("?" + rest if rest else ""), 303)
-            answer.set_cookie(self._door.cookie, str(self._door.token), httponly=True, samesite="strict")
+            answer.set_cookie(self._policy.cookie, str(self._policy.token), httponly=True, samesite="strict")
             return answer
-        if self._door.opens(_cookies(headers, self._door.cookie)):
+        if self._policy.opens(_cookies(headers, self._policy.cookie)):
             return None
         return PlainTextResponse("open the address that the command printed: it ends in ?token=...\n", 401)
 

@@ -1,11 +1,11 @@
-"""What the plain face writes on: lines of a stream, in colour on a terminal that has any."""
+"""What the plain screen writes on: lines of a stream, in colour on a terminal that has any."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TextIO, TypeAlias
 
@@ -18,7 +18,7 @@ GRADES: dict[str, Style] = {"right": "green", "wrong": "red", "missing": "yellow
 
 
 @dataclass(frozen=True, slots=True)
-class Paper:
+class Printer:
     """Lines go to ``stream``. ``width``: the columns of a terminal, None where nothing has to fit."""
 
     stream: TextIO
@@ -44,8 +44,8 @@ class Paper:
         return self.paint(word, GRADES.get(word))
 
 
-def paper_for(stream: TextIO) -> Paper:
-    """Return the paper of a stream: colour and a width only on a terminal; NO_COLOR and TERM=dumb mean none.
+def printer_for(stream: TextIO) -> Printer:
+    """Return the printer of a stream: colour and width only on a terminal; NO_COLOR and TERM=dumb mean none.
 
     What the stream's encoding lacks is written as its escape.
     """
@@ -53,9 +53,9 @@ def paper_for(stream: TextIO) -> Paper:
     if reconfigure is not None:
         reconfigure(errors="backslashreplace")
     if not stream.isatty():
-        return Paper(stream)
+        return Printer(stream)
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") in ("dumb", "unknown", "")
-    return Paper(stream, not plain, shutil.get_terminal_size().columns)
+    return Printer(stream, not plain, shutil.get_terminal_size().columns)
 
 
 def fitted(text: str, width: int, *, right: bool = False) -> str:
@@ -79,6 +79,18 @@ def widths_of(rows: Sequence[Sequence[str]]) -> list[int]:
     [3, 2]
     """
     return [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+
+
+def table(rows: Sequence[Sequence[str]], *, left: int) -> Iterator[str]:
+    """Yield the lines of a table; its first ``left`` columns are set to the left, the others to the right.
+
+    >>> list(table([("a", "b"), ("cc", "100")], left=1))
+    ['a     b', 'cc  100']
+    """
+    widths = widths_of(rows)
+    for row in rows:
+        cells = enumerate(zip(row, widths, strict=True))
+        yield "  ".join(fitted(cell, width, right=place >= left) for place, (cell, width) in cells).rstrip()
 
 
 def fitting(widths: Sequence[int], width: int | None) -> list[int]:
