@@ -1,12 +1,36 @@
-"""Find a recipe by its path or name, and read it."""
+"""Find a recipe by its path or name, or the folder of a run, and read its configuration."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from learner.recipes import ConfigError, S, read_config
+from learner.runs.reading import read_run_config
+
+if TYPE_CHECKING:
+    from learner.config import Config
+
+
+def open_run_or_recipe(name: str, overrides: Iterable[str]) -> tuple[Path | None, Config]:
+    """Return the folder of a run, None for a recipe, and the configuration of either."""
+    from learner.config import Config
+
+    if (Path(name) / "config.toml").is_file():
+        return open_run_folder(name, overrides)
+    return None, load_config(Config, name, overrides)
+
+
+def open_run_folder(name: str, overrides: Iterable[str]) -> tuple[Path, Config]:
+    """Return the folder of a run and its configuration; ConfigError where it is not one."""
+    return Path(name), read_run_config(Path(name), overrides)
+
+
+def load_config(model: type[S], name: str, overrides: Iterable[str] = ()) -> S:
+    """Return the validated configuration of a recipe; ConfigError says in one line what is wrong with it."""
+    return read_config(model, find_recipe(name), overrides)
 
 
 def find_recipe(name: str) -> Path:
@@ -31,8 +55,3 @@ def shipped_recipes() -> dict[str, Path]:
     here = Path(__file__).parent
     folder = here / "recipes" if (here / "recipes").is_dir() else here.parent / "configs"
     return {path.stem: path for path in sorted(folder.glob("*.toml"))}
-
-
-def load_config(model: type[S], name: str, overrides: Iterable[str] = ()) -> S:
-    """Return the validated configuration; ConfigError with one clear line otherwise."""
-    return read_config(model, find_recipe(name), overrides)

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
+WRONG, INTERRUPTED, TERMINATED = 2, 130, 143
+"""Exit codes: a user's mistake; 128 and the number of SIGINT or SIGTERM."""
 HOME = Path(__file__).parents[1]
 """The folder that holds our packages."""
 PACKAGES = ("debate", "envs", "rewards", "learner", "transcripts", "reports", "inspector")

@@ -6,18 +6,20 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+import typer
 
-from commands.errors import Ended
-from commands.eval_tables import PLAIN, Evaluated, show, write_json
-from commands.runs import open_run_or_recipe
+from commands.arguments import JsonFile, writable
+from commands.console import plain_console, progress_bar, write_json
+from commands.errors import INTERRUPTED, Ended
 
 if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+    from commands.eval_tables import Evaluated
     from debate import Policy
     from learner.config import Config
     from learner.evaluation.play import Tell
@@ -28,68 +30,100 @@ WATCH_S = 10.0
 MAX_LIVE = 128
 """Debates open at a time where ``train.max_live`` names no number: those are asked again after a kill."""
 MAX_SAMPLES = 10_000
-INTERRUPTED = 130
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What the command line asks for beside the configurations."""
+class EvalOptions(NamedTuple):
+    """How each set of weights is evaluated; the names are those of the command line."""
 
-    weights: str = "newest"
-    repeats: int = 1
-    samples: int = 0
-    greedy: bool = False
-    modes: Sequence[str] = ()
-    on: Sequence[str] = ()
-    out: str | None = None
-    json_path: str | None = None
-    table_path: str | None = None
-    watch: bool = False
+    on: Sequence[str]
+    seeds: int
+    samples: int
+    greedy: bool
+    modes: Sequence[str]
+    out: str | None
 
 
-def run_eval(names: Sequence[str], asked: Asked, overrides: Sequence[str]) -> None:
-    """Evaluate runs or recipes on every data set, and print a table for each; the first is compared with."""
-    _refuse(names, asked)
-    console = Console()
+def evaluate(
+    what: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RUN|CONFIG... [KEY=VALUE...]",
+            help="Folders of runs, or recipes (their model before training). held_out.* sets the problems.",
+        ),
+    ],
+    weights: Annotated[
+        str,
+        typer.Option(help="newest, best, start (the warm start), all, a checkpoint's step, or several: a,b."),
+    ] = "newest",
+    on: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[=FILE]", help="Use this data set in place of held_out's. Repeat for more data sets."
+        ),
+    ] = None,
+    seeds: Annotated[int, typer.Option(help="Play each problem so many times, each with another seed.")] = 1,
+    samples: Annotated[
+        int, typer.Option(help="Sample at least so many single solutions of each problem, for pass@k.")
+    ] = 0,
+    greedy: Annotated[
+        bool, typer.Option("--greedy", help="Also sample one answer of one agent at temperature 0.")
+    ] = False,
+    modes: Annotated[
+        str, typer.Option(metavar="A,B", help="Also grade single solutions in these modes (docs/grading.md).")
+    ] = "",
+    out: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="Keep replies and figures in this folder.")
+    ] = None,
+    json: JsonFile = None,
+    table: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", callback=writable, help="Also write the tables to an .md or .tex file."),
+    ] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Evaluate checkpoints as they appear.")] = False,
+) -> None:
+    """Compare direct answers, debate and self-consistency at equal tokens; the same command goes on."""
+    from commands.config import open_run_or_recipe
+    from commands.eval_tables import show
+
+    names = [word for word in what if "=" not in word]
+    overrides = [word for word in what if "=" in word]
+    graded = tuple(mode.strip() for mode in modes.split(",") if mode.strip())
+    options = EvalOptions(on or (), seeds, samples, greedy, graded, out)
+    _refuse(names, weights, options, table=table, watch=watch)
     opened = {name: open_run_or_recipe(name, overrides) for name in names}
-    if asked.watch:
-        _watch(names[0], *opened[names[0]], asked, console)
+    shown = partial(show, json_file=json, table_file=table)
+    if watch:
+        _watch(names[0], *opened[names[0]], options, shown)
         return
-    if asked.weights != "newest" and all(run is None for run, _ in opened.values()):
-        raise ValueError(f"--weights {asked.weights}: {names[0]} is a recipe, the model as it is; name a run")
+    if weights != "newest" and all(run is None for run, _ in opened.values()):
+        raise ValueError(f"--weights {weights}: {names[0]} is a recipe, the model as it is; name a run")
     evaluated: Evaluated = {}
     for name, (run, config) in opened.items():
-        for weights in _weights(run, asked.weights):
-            for data, scores in _evaluate(config, run, weights, asked):
-                evaluated.setdefault(data, {})[_label(name, weights)] = scores
-    show(evaluated, console, json_path=asked.json_path, table_path=asked.table_path)
+        for path in _weights(run, weights):
+            for data, scores in _evaluate(config, run, path, options):
+                evaluated.setdefault(data, {})[_label(name, path)] = scores
+    shown(evaluated)
 
 
-def _refuse(names: Sequence[str], asked: Asked) -> None:
+def _refuse(
+    names: Sequence[str], weights: str, options: EvalOptions, *, table: str | None, watch: bool
+) -> None:
     """Raise ValueError before minutes of work that could not be shown."""
     if not names:
         raise ValueError("eval: name the folder of a run, or a recipe, as in debate eval runs/debate")
-    if not 0 <= asked.samples <= MAX_SAMPLES:
-        raise ValueError(f"--samples {asked.samples}: needs 0 to {MAX_SAMPLES}")
-    if asked.repeats < 1:
-        raise ValueError(f"--seeds {asked.repeats}: needs 1 or more")
-    if twice := [name for name, count in Counter([*names, *asked.on]).items() if count > 1]:
+    if not 0 <= options.samples <= MAX_SAMPLES:
+        raise ValueError(f"--samples {options.samples}: needs 0 to {MAX_SAMPLES}")
+    if options.seeds < 1:
+        raise ValueError(f"--seeds {options.seeds}: needs 1 or more")
+    if twice := [name for name, count in Counter([*names, *options.on]).items() if count > 1]:
         raise ValueError(f"{twice[0]}: is named twice")
-    several = len(names) > 1 or len(asked.on) > 1 or asked.weights == "all" or "," in asked.weights
-    if asked.out is not None and (several or not asked.out):
+    several = len(names) > 1 or len(options.on) > 1 or weights == "all" or "," in weights
+    if options.out is not None and (several or not options.out):
         raise ValueError("--out: is the folder of one evaluation; leave it out for several")
-    if asked.watch and (len(names) != 1 or asked.weights != "newest"):
+    if watch and (len(names) != 1 or weights != "newest"):
         raise ValueError("--watch: follows one run, and evaluates all its checkpoints")
-    if asked.table_path is not None and Path(asked.table_path).suffix not in (".md", ".tex"):
-        raise ValueError(f"--table {asked.table_path}: write a name that ends in .md or .tex")
-    for option, path in (("--json", asked.json_path), ("--table", asked.table_path)):
-        if path is not None and not _can_be_written(path):
-            raise ValueError(f"{option} {path}: cannot be written; name a file in a folder that exists")
-
-
-def _can_be_written(path: str) -> bool:
-    there = Path(path).is_file() or not Path(path).exists()
-    return there and Path(path).parent.is_dir() and "\0" not in path
+    if table is not None and Path(table).suffix not in (".md", ".tex"):
+        raise ValueError(f"--table {table}: write a name that ends in .md or .tex")
 
 
 def _weights(run: Path | None, names: str) -> list[Path | None]:
@@ -110,7 +144,7 @@ def _label(name: str, weights: Path | None) -> str:
 
 
 def _evaluate(
-    config: Config, run: Path | None, weights: Path | None, asked: Asked
+    config: Config, run: Path | None, weights: Path | None, options: EvalOptions
 ) -> Iterator[tuple[str, Scores]]:
     """Yield the figures of one set of weights on each data set; the model is loaded once."""
     from learner.engines import open_policy
@@ -122,8 +156,8 @@ def _evaluate(
             opened.append(open_policy(config, weights))
         return opened[0]
 
-    for data, one in _on_each(config, asked.on):
-        yield data, _evaluate_on(one, run, weights, asked, policy)
+    for data, one in _on_each(config, options.on):
+        yield data, _evaluate_on(one, run, weights, options, policy)
 
 
 def _on_each(config: Config, on: Sequence[str]) -> Iterator[tuple[str, Config]]:
@@ -137,7 +171,7 @@ def _on_each(config: Config, on: Sequence[str]) -> Iterator[tuple[str, Config]]:
 
 
 def _evaluate_on(
-    config: Config, run: Path | None, weights: Path | None, asked: Asked, policy: Callable[[], Policy]
+    config: Config, run: Path | None, weights: Path | None, options: EvalOptions, policy: Callable[[], Policy]
 ) -> Scores:
     """Return the figures on one data set; what was played before is read and not asked again."""
     from envs import DataError
@@ -149,17 +183,17 @@ def _evaluate_on(
     from learner.evaluation.scores import scores
     from learner.problems import load_held_out
 
-    (examiner, problems), seeds = load_held_out(config), range(asked.repeats)
+    (examiner, problems), seeds = load_held_out(config), range(options.seeds)
     if not problems:
         raise DataError(
             "held_out: there are no problems to evaluate on; set held_out.limit and held_out.kind"
         )
-    modes = modes_of(asked.modes, examiner, problems)
+    modes = modes_of(options.modes, examiner, problems)
     what = identity(config, problems, weights, seeds)
     home = run / "evaluations" if run else Path("evaluations") / Path(config.run.dir).name
-    folder = Path(asked.out) if asked.out else default_folder(home, weights, what)
+    folder = Path(options.out) if options.out else default_folder(home, weights, what)
     live = config.train.max_live or MAX_LIVE
-    exam = Examination(problems, examiner, config.debate, seeds, live, asked.samples, asked.greedy)
+    exam = Examination(problems, examiner, config.debate, seeds, live, options.samples, options.greedy)
     with open_folder(folder, what), _progress(str(folder)) as tell:
         played = play(exam, policy(), folder, tell=tell)
         found = scores(played, key_of(examiner))
@@ -176,20 +210,18 @@ def _progress(folder: str) -> Iterator[Tell]:
 
     A command that is told to stop says what it leaves.
     """
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), MofNCompleteColumn(), BarColumn(), TimeRemainingColumn())
     tasks: dict[str, TaskID] = {}
     kept: dict[str, str] = {}
     try:
-        with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        with progress_bar(transient=False) as bar:
 
             def tell(part: str, done: int, total: int) -> None:
                 kept[part] = f"{part} {done}/{total}"
                 if part not in tasks:
                     tasks[part] = bar.add_task(part, total=total)
                 bar.update(tasks[part], completed=done)
-                if not console.is_terminal and done == total:
-                    console.print(f"{folder}: {part} {done}/{total}", **PLAIN)
+                if bar.disable and done == total:
+                    plain_console(stderr=True).print(f"{folder}: {part} {done}/{total}")
 
             yield tell
     except (KeyboardInterrupt, Ended) as stop:
@@ -199,33 +231,40 @@ def _progress(folder: str) -> Iterator[Tell]:
         raise Ended(line, int(stop.code or 0) if isinstance(stop, Ended) else INTERRUPTED) from stop
 
 
-def _watch(name: str, run: Path | None, config: Config, asked: Asked, console: Console) -> None:
+def _watch(
+    name: str, run: Path | None, config: Config, options: EvalOptions, shown: Callable[[Evaluated], None]
+) -> None:
     """Evaluate every checkpoint of a run as it appears, until that of its last step; Ctrl-C ends it."""
     from learner.runs.checkpoint import CheckpointError
     from learner.runs.checkpoint_folder import step_of
-    from learner.runs.kept_weights import named_weights
 
     if run is None:
         raise ValueError(f"--watch: {name} is not the folder of a run")
     evaluated: Evaluated = {}
-    seen: set[Path | None] = set()
+    seen: set[Path] = set()
     last = -1
     while last < config.train.steps:
-        try:
-            found = named_weights(run, "all")
-        except ValueError:
-            found = []
-        for weights in (path for path in found if path not in seen):
+        for weights in _unseen(run, seen):
             seen.add(weights)
             try:
-                for data, scores in _evaluate(config, run, weights, asked):
+                for data, scores in _evaluate(config, run, weights, options):
                     evaluated.setdefault(data, {})[_label(name, weights)] = scores
             except (OSError, CheckpointError):
                 if weights.exists():
                     raise
-                continue  # the run has tidied it away: train.keep_last
-            show(evaluated, console, json_path=asked.json_path, table_path=asked.table_path)
+                continue  # the run has removed it: train.keep_last
+            shown(evaluated)
             if weights.parent.name == "checkpoints":
                 last = max(last, step_of(weights))
         if last < config.train.steps:
             time.sleep(WATCH_S)
+
+
+def _unseen(run: Path, seen: set[Path]) -> list[Path]:
+    """Return the weights of a run that were not there before; none while it has none."""
+    from learner.runs.kept_weights import named_weights
+
+    try:
+        return [weights for weights in named_weights(run, "all") if weights not in seen]
+    except ValueError:
+        return []

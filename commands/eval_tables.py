@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from commands.console import plain_console, wide_console, write_json
 from commands.errors import one_line
+from learner.evaluation.report import SMALL, as_text, comparison, figures_table, plain_rows
 
 if TYPE_CHECKING:
     from learner.evaluation.scores import Scores
@@ -20,48 +20,41 @@ Evaluated: TypeAlias = "dict[str, dict[str, Scores]]"
 """Figures by data set and evaluation."""
 Lines: TypeAlias = Sequence[Sequence[str]]
 """The rows of a table, its heads first."""
-PLAIN: Mapping[str, Any] = {"soft_wrap": True, "markup": False, "highlight": False}
-"""How text is printed as it is."""
 
 
-def show(
-    evaluated: Evaluated, console: Console, *, json_path: str | None = None, table_path: str | None = None
-) -> None:
+def show(evaluated: Evaluated, *, json_file: str | None, table_file: str | None) -> None:
     """Print a table for each data set, and one of all where there are several; write the files asked for."""
-    from learner.evaluation.report import as_text, comparison, figures_table, plain_rows
-
     tables = {data: figures_table(by_name) for data, by_name in evaluated.items()}
     whole = comparison(evaluated)
+    say = plain_console().print
     for data, by_name in evaluated.items():
-        title, table = _told_apart(data, tables[data], list(by_name))
-        _print(table, title, console, fixed=1)
+        title, table = _titled(data, tables[data], list(by_name))
+        _print(table, title, fixed=1)
         for note in notes(by_name):
-            console.print(f"{one_line(data)}: {note}", **PLAIN)
+            say(f"{one_line(data)}: {note}")
     if len(evaluated) > 1:
-        _print(whole, "all", console, fixed=2)
-    if json_path is not None:
+        _print(whole, "all", fixed=2)
+    if json_file is not None:
         found = [{"data": data, **row} for data, by_name in evaluated.items() for row in plain_rows(by_name)]
-        write_json(Path(json_path), found)
-    if table_path is not None:
-        kind = cast(Literal["md", "tex"], Path(table_path).suffix[1:])
-        Path(table_path).write_text(as_text({"": whole, **tables}, kind), encoding="utf-8")
+        write_json(json_file, found)
+    if table_file is not None:
+        kind = cast(Literal["md", "tex"], Path(table_file).suffix[1:])
+        Path(table_file).write_text(as_text({"": whole, **tables}, kind), encoding="utf-8")
 
 
 def notes(by_name: Mapping[str, Scores]) -> Iterator[str]:
-    """Yield what belongs beside the figures of a data set, each once, with the evaluations it is of."""
-    from learner.evaluation.report import SMALL
-
+    """Yield what to know beside the figures of a data set: each note once, with its evaluations."""
     yield "95% intervals are clustered by problem, differences paired by problem."
     base = next(iter(by_name.values()))
-    told: dict[str, list[str]] = {}
+    names_of: dict[str, list[str]] = {}
     for name, scores in by_name.items():
-        for note in _notes(scores, base, SMALL):
-            told.setdefault(note, []).append(name)
-    for note, names in told.items():
+        for note in _notes(scores, base):
+            names_of.setdefault(note, []).append(name)
+    for note, names in names_of.items():
         yield note if len(names) == len(by_name) else f"{', '.join(names)}: {note}"
 
 
-def _notes(scores: Scores, base: Scores, small: int) -> Iterator[str]:
+def _notes(scores: Scores, base: Scores) -> Iterator[str]:
     yield (
         f"{len(scores.problems)} problems; self-consistency is the majority of {scores.samples} first-round "
         "solutions, which spend the generated tokens of a debate."
@@ -71,19 +64,14 @@ def _notes(scores: Scores, base: Scores, small: int) -> Iterator[str]:
         yield f"{others} problems have the id of another problem of the first evaluation, and no gain."
     if scores.ungraded:
         yield f"{scores.ungraded} problems are left out: the grader gave no verdict on an answer."
-    if len(scores.problems) < small:
-        yield f"fewer than {small} problems: read the intervals before any difference."
+    if len(scores.problems) < SMALL:
+        yield f"fewer than {SMALL} problems: read the intervals before any difference."
 
 
-def write_json(path: Path, data: object) -> None:
-    """Replace a file by the data as JSON."""
-    path.write_text(json.dumps(data, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-
-
-def _told_apart(data: str, lines: Lines, names: Sequence[str]) -> tuple[str, Lines]:
+def _titled(data: str, lines: Lines, names: Sequence[str]) -> tuple[str, Lines]:
     """Return title and table; where all evaluations are of one run, it stands in the title alone.
 
-    >>> _told_apart("gsm8k", [["", "runs/a@start", "runs/a@7", "gain"]], ["runs/a@start", "runs/a@7"])
+    >>> _titled("gsm8k", [["", "runs/a@start", "runs/a@7", "gain"]], ["runs/a@start", "runs/a@7"])
     ('gsm8k, runs/a', [['', 'start', 'step 7', 'gain']])
     """
     runs = {name.rpartition("@")[0] for name in names}
@@ -94,10 +82,9 @@ def _told_apart(data: str, lines: Lines, names: Sequence[str]) -> tuple[str, Lin
     return f"{data}, {runs.pop()}", [[short.get(head, head) for head in lines[0]], *lines[1:]]
 
 
-def _print(lines: Lines, title: str, console: Console, *, fixed: int) -> None:
+def _print(lines: Lines, title: str, *, fixed: int) -> None:
     """Print a table, in parts one below the other where the terminal is narrower; a pipe takes any width."""
-    if not console.is_terminal:
-        console = Console(file=console.file, width=max(80, len(title), sum(map(max, _widths(lines))) + 1))
+    console = wide_console(max(len(title), sum(map(max, _widths(lines))) + 1))
     for part in _parts(lines, console.width, fixed):
         table = Table(title=Text(one_line(title)), title_justify="left")
         for place, head in enumerate(part[0]):

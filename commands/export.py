@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import cast, get_args
+from typing import Annotated, cast, get_args
 
-from rich.console import Console
+import typer
 
-from commands.runs import open_run_folder
+from commands.arguments import Overrides, RunFolder
+from commands.console import plain_console
 
 
-def run_export(
-    name: str, *, out: str | None, merge: bool, dtype: str | None, overrides: Sequence[str]
+def export(
+    run: RunFolder,
+    merge: Annotated[bool, typer.Option("--merge", help="Merge a LoRA adapter into its base model.")] = False,
+    out: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="Write to this folder; default RUN/export.")
+    ] = None,
+    dtype: Annotated[
+        str | None,
+        typer.Option(help="Store weights as float32, bfloat16 or float16; default: as they were trained."),
+    ] = None,
+    overrides: Overrides = None,
 ) -> None:
-    """Write the export and say how to load it."""
+    """Export a run's newest weights, with a model card, as a folder that transformers, peft and vLLM load."""
+    from commands.config import open_run_folder
     from learner.export import DType, export_run
     from learner.model_card import loading_code
 
     if dtype is not None and dtype not in get_args(DType):
         raise ValueError(f"--dtype {dtype}: unknown; valid: {', '.join(get_args(DType))}")
-    run, config = open_run_folder(name, overrides)
-    folder = Path(out) if out else run / "export"
-    done = export_run(run, config, folder, merge=merge, dtype=cast("DType | None", dtype))
-    say = Console(markup=False, highlight=False, soft_wrap=True).print
+    path, config = open_run_folder(run, overrides or ())
+    folder = Path(out) if out else path / "export"
+    done = export_run(path, config, folder, merge=merge, dtype=cast("DType | None", dtype))
+    say = plain_console().print
     say(f"done: {done.kind} weights of {done.checkpoint} in {done.folder}\n")
     say(loading_code(done.folder))

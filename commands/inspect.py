@@ -1,232 +1,134 @@
-"""``debate inspect RUN``: a run's debates, found by a filter, listed, shown, searched and counted."""
+"""``debate inspect RUN``: a run's debates in the terminal, in lines, in a browser or as one HTML file."""
 
 from __future__ import annotations
 
 import os
-import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Annotated
 
-from commands.errors import Ended, one_line
-from commands.inspect_pages import NO_PAGES, Pages, refuse_stray, serve_pages, write_pages
-from commands.inspect_views import VIEWS, act_view
-from commands.progress import progress_bar
-from learner.formatting import counted
-from transcripts import FilterError, RunStore, compile_filter
+import typer
 
-if TYPE_CHECKING:
-    from inspector.plain import Printer
+from commands.arguments import writable
 
-ACTIONS = ("ls", "show", "grep", "stats", *VIEWS)
-PAGE, WRONG = 50, 2
 PIPE_CLOSED = 141
 """What a shell says of a command whose reader went away: 128 and SIGPIPE."""
-INTERRUPTED = 130
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What the command line asks for. ``words``: the action and what follows it."""
+def inspect(
+    run: Annotated[str, typer.Argument(help="The folder of a run, or a folder of runs.")],
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[ACTION] [ARGS]",
+            help="ls [FILTER], show ID..., grep WORDS [FILTER], stats [FILTER], why ID, "
+            "same PROBLEM [ID ID], fixture ID FILE, or replays [NAME [ID]]. Without an action: the terminal "
+            "application, or ls where there is no terminal.",
+        ),
+    ] = None,
+    filter: Annotated[
+        str,
+        typer.Option(metavar="FILTER", help="Show these debates, e.g. winner:wrong (docs/transcripts.md)."),
+    ] = "",
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Show at most so many debates; default: ls 50, grep all.")
+    ] = None,
+    after: Annotated[
+        str | None, typer.Option(metavar="ID", help="ls: start after this debate, for the next page.")
+    ] = None,
+    newest: Annotated[bool, typer.Option("--newest", help="ls: show the newest debates first.")] = False,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="show: print replies as written, with thinking.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON (docs/inspector.md).")] = False,
+    turn: Annotated[
+        str | None,
+        typer.Option(metavar="AGENT.ROUND", help="why: explain this turn; both count from 0; default: 0.0."),
+    ] = None,
+    web: Annotated[bool, typer.Option("--web", help="Show the debates in a browser.")] = False,
+    host: Annotated[
+        str | None,
+        typer.Option(help="--web: listen here; default: 127.0.0.1. Any other address needs a token."),
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="--web: use this port; default: 8123; 0: a free one.")
+    ] = None,
+    open: Annotated[bool, typer.Option("--open", help="--web: open the browser.")] = False,
+    export: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            callback=writable,
+            help="Write debates as one HTML file: 200, or as many as --limit says.",
+        ),
+    ] = None,
+) -> None:
+    """Look at a run's debates: in the terminal, in lines (ls, show, ...), or with --web in a browser."""
+    from commands.inspect_lines import ACTIONS, LineOptions, print_lines
 
-    run: str
-    words: Sequence[str] = ()
-    filter: str = ""
-    limit: int | None = None
-    after: str | None = None
-    newest: bool = False
-    raw: bool = False
-    json: bool = False
-    turn: str | None = None
-    pages: Pages = NO_PAGES
-
-
-def run_inspect(asked: Asked) -> None:
-    """Look at a run: in the terminal application, or by an action in plain lines."""
-    with _quiet_pipe(), _caret():
-        action, rest = (asked.words[0], list(asked.words[1:])) if asked.words else ("", [])
-        if action and action not in ACTIONS:
-            raise ValueError(f"ACTION is one of {', '.join(ACTIONS)}; got {action!r}")
-        refuse_stray(asked.pages)
-        if asked.pages.asked:
-            _as_pages(asked)
-        elif not action and not asked.json and sys.stdin.isatty() and sys.stdout.isatty():
-            _in_terminal(asked)
-        else:
-            _plainly(asked, action, rest)
-
-
-def _as_pages(asked: Asked) -> None:
-    if asked.words or asked.json or asked.raw or asked.after is not None or asked.turn is not None:
+    action, rest = (words[0], words[1:]) if words else ("", [])
+    if action and action not in ACTIONS:
+        raise ValueError(f"ACTION is one of {', '.join(ACTIONS)}; got {action!r}")
+    _refuse_web_options(web, {"--host": host is not None, "--port": port is not None, "--open": open}, export)
+    as_pages = web or export is not None
+    if as_pages and (words or json or raw or after is not None or turn is not None):
         raise ValueError("--web and --export take --filter, and --export --limit and --newest; no ACTION")
-    if asked.pages.export is None:
-        serve_pages(asked.run, asked.pages, asked.filter)
-        return
-    compile_filter(asked.filter)
-    with _opened(_one_run(asked.run)) as store:
-        if "text:" in asked.filter.lower():
-            _index_text(store)
-        write_pages(store, asked.pages.export, asked.filter, limit=asked.limit, newest=asked.newest)
+    with _quiet_pipe():
+        if export is not None:
+            _write_page(run, filter, export, limit, newest=newest)
+        elif web:
+            _serve(run, filter, host or "127.0.0.1", 8123 if port is None else port, open_browser=open)
+        elif not action and not json and sys.stdin.isatty() and sys.stdout.isatty():
+            _open_terminal(run, filter)
+        else:
+            options = LineOptions(run, filter, limit, after, newest, raw, json, turn)
+            print_lines(action, rest, options)
 
 
-def _in_terminal(asked: Asked) -> None:
+def _refuse_web_options(web: bool, given: dict[str, bool], export: str | None) -> None:
+    """Raise ValueError for options of --web without it, and for a file to write beside it."""
+    for name in (name for name, there in given.items() if there and not web):
+        raise ValueError(f"{name}: says how --web serves; give --web as well")
+    if web and export is not None:
+        raise ValueError("--web and --export: give one of them")
+
+
+def _open_terminal(run: str, filter: str) -> None:
     from inspector.terminal import run_terminal
+    from transcripts import compile_filter
 
-    compile_filter(asked.filter)  # says what is wrong before the screen is taken
-    run_terminal(asked.run, asked.filter)
-
-
-def _plainly(asked: Asked, action: str, rest: list[str]) -> None:
-    from inspector.plain import print_runs, printer_for
-    from inspector.runs import find_runs
-
-    paper, runs = printer_for(sys.stdout), find_runs(asked.run)
-    if len(runs) > 1 and not action:
-        print_runs(runs, paper, as_json=asked.json)
-        return
-    run = _one_run(asked.run)
-    _check_options(asked, action or "ls")
-    with _opened(run) as store:
-        _act(asked, action or "ls", rest, store, paper)
+    compile_filter(filter)  # says what is wrong before the screen is taken
+    run_terminal(run, filter)
 
 
-def _one_run(name: str) -> Path:
-    """Return the folder of the run at a path; ValueError where there are several."""
-    from inspector.runs import find_runs
+def _serve(run: str, filter: str, host: str, port: int, *, open_browser: bool) -> None:
+    """Serve a run, or a folder of runs, until the command is interrupted."""
+    from inspector.web import serve
+    from transcripts import compile_filter
 
-    runs = find_runs(name)
-    if len(runs) > 1:
-        named = ", ".join(run.name for run in runs[:5]) + (", ..." if len(runs) > 5 else "")
-        raise ValueError(f"{name}: holds {len(runs)} runs, name one of them: {named}")
-    return runs[0].path
-
-
-def _act(asked: Asked, action: str, rest: list[str], store: RunStore, paper: Printer) -> None:
-    from inspector.plain import print_debate, print_figures, print_matches
-    from inspector.views import open_debate
-
-    if action == "show":
-        if not rest:
-            raise ValueError("show: name a debate by step and place, as in 12.3; ls lists them")
-        for id in rest:
-            print_debate(id, open_debate(store, id), paper, raw=asked.raw, as_json=asked.json)
-    elif action == "grep":
-        if not rest:
-            raise ValueError("grep: name the words to look for; a FILTER may follow")
-        _index_text(store)
-        filter = _both(asked.filter, rest[1:])
-        found = print_matches(store, paper, rest[0], filter, limit=asked.limit, as_json=asked.json)
-        paper.stream.flush()
-        print(f"found {counted(found, 'time')}", file=sys.stderr)
-    elif action == "stats":
-        print_figures(store, paper, _both(asked.filter, rest), as_json=asked.json)
-    elif action in VIEWS:
-        limit = PAGE if asked.limit is None else asked.limit
-        turn = asked.turn or "0.0"
-        act_view(action, rest, store, paper, turn=turn, limit=limit, as_json=asked.json)
-    else:
-        _list(asked, _both(asked.filter, rest), store, paper)
+    compile_filter(filter)  # says what is wrong before a port is taken
+    with suppress(KeyboardInterrupt):  # how it is ended
+        serve(run, host=host, port=port, filter=filter, open_browser=open_browser)
 
 
-def _list(asked: Asked, filter: str, store: RunStore, paper: Printer) -> None:
-    from inspector.plain import print_list
+def _write_page(run: str, filter: str, file: str, limit: int | None, *, newest: bool) -> None:
+    """Write the debates of a filter to one file and print how many it holds."""
+    from commands.inspect_lines import index_text, one_run, opened
+    from inspector.web.serving import need_packages
+    from transcripts import compile_filter
 
-    if "text:" in filter.lower():
-        _index_text(store)
-    total, last = print_list(
-        store,
-        paper,
-        filter,
-        limit=PAGE if asked.limit is None else asked.limit,
-        after=asked.after,
-        newest=asked.newest,
-        as_json=asked.json,
-    )
-    paper.stream.flush()
-    found = counted(total, "debate") + (f" of {filter}" if filter else "")
-    more = f"; next page: {_next(asked, filter, last)}" if last else ""
-    print(one_line(found + more), file=sys.stderr)
+    compile_filter(filter)
+    need_packages()
+    from inspector.web.export import LIMIT, export_html
 
-
-def _next(asked: Asked, filter: str, last: str) -> str:
-    """Return the command of the next page."""
-    words = ["debate", "inspect", asked.run, "ls", *([f"--filter={filter}"] if filter else [])]
-    words += ["--newest"] * asked.newest + ["--json"] * asked.json
-    words += [] if asked.limit is None else ["--limit", str(asked.limit)]
-    return shlex.join([*words, "--after", last])
-
-
-def _both(filter: str, words: Sequence[str]) -> str:
-    """Return the filter of --filter and the one behind the action, each of which may be empty; checked.
-
-    >>> _both("winner:wrong OR step:3", ["votes:0", "cycle:yes"])
-    '(winner:wrong OR step:3) (votes:0 cycle:yes)'
-    """
-    parts = [part for part in (filter, " ".join(words)) if part.strip()]
-    for part in parts:
-        compile_filter(part)  # points into what was typed
-    return parts[0] if len(parts) == 1 else " ".join(f"({part})" for part in parts)
-
-
-def _check_options(asked: Asked, action: str) -> None:
-    """Raise ValueError for an option that the action has no use for."""
-    given = {
-        "--limit": asked.limit is not None and action not in ("ls", "grep", "same"),
-        "--after": asked.after is not None and action != "ls",
-        "--newest": asked.newest and action != "ls",
-        "--raw": asked.raw and action != "show",
-        "--filter": bool(asked.filter) and action in ("show", *VIEWS),
-        "--turn": asked.turn is not None and action != "why",
-    }
-    for name in (name for name, wrong in given.items() if wrong):
-        raise ValueError(f"{name}: {action} has no use for it")
-
-
-@contextmanager
-def _opened(run: Path) -> Iterator[RunStore]:
-    """Open a run, with a bar while its index is built, and tell what could not be read."""
-    with _bar("index") as tell:
-        store = RunStore.open(run, tell=tell)
-    with store:
-        if damage := store.damage:
-            first = one_line(damage[0])
-            print(f"debate: note: {run}: {len(damage)} cannot be read: {first}", file=sys.stderr)
-        yield store
-
-
-def _index_text(store: RunStore) -> None:
-    with _bar("full text") as tell:
-        store.index_text(tell=tell)
-
-
-@contextmanager
-def _bar(name: str) -> Iterator[Callable[[int, int], None]]:
-    """Give a function that is told what is done and what there is: a bar on stderr, if that is a terminal."""
-    progress = progress_bar()
-    task = progress.add_task(name, total=None)
-
-    def tell(done: int, total: int) -> None:
-        progress.start()  # a second call does nothing
-        progress.update(task, completed=done, total=total)
-
-    try:
-        yield tell
-    finally:
-        progress.stop()
-
-
-@contextmanager
-def _caret() -> Iterator[None]:
-    """End the command where a filter cannot be read, with a caret under the character, or at Ctrl-C."""
-    try:
-        yield
-    except FilterError as error:
-        raise Ended(str(error), WRONG) from error
-    except KeyboardInterrupt:
-        raise Ended("stopped", INTERRUPTED) from None
+    with opened(one_run(run)) as store:
+        if "text:" in filter.lower():
+            index_text(store)
+        done = export_html(store, filter, file, limit=limit or LIMIT, newest=newest)
+    left = done.found - done.written
+    rest = f"; {left} more match, and --limit {done.found} would take them all" if left else ""
+    print(f"{file}: {done.written} debates{rest}")
 
 
 @contextmanager

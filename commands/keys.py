@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 from types import UnionType
-from typing import Literal, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Literal, Union, get_args, get_origin
 
-from pydantic_core import PydanticUndefined
+import typer
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from debate.settings import Settings
-from learner.keys import Key, all_keys
+if TYPE_CHECKING:
+    from learner.keys import Key
 
 
-def run_keys(part: str | None) -> None:
-    """Print the keys of a table, or those whose name or meaning has a word in it: type, default, meaning."""
+def keys(
+    part: Annotated[
+        str | None, typer.Argument(help="A key, a table such as learner, or a word to search for.")
+    ] = None,
+) -> None:
+    """List the keys of a recipe with type, default and meaning."""
     from learner.config import Config
+    from learner.keys import all_keys
 
     console = Console(highlight=False)
     for name, key in _chosen(all_keys(Config), part).items():
@@ -27,7 +32,7 @@ def run_keys(part: str | None) -> None:
 
 
 def _chosen(keys: dict[str, Key], part: str | None) -> dict[str, Key]:
-    """Return the keys that are meant; ValueError where there are none."""
+    """Return the keys of a table, or those whose name or meaning has a word in it; ValueError for none."""
     if part is None:
         return keys
     named = {name: key for name, key in keys.items() if f"{name}.".startswith(f"{part}.")}
@@ -41,6 +46,8 @@ def _chosen(keys: dict[str, Key], part: str | None) -> dict[str, Key]:
 
 
 def _is_table(key: Key) -> bool:
+    from debate.settings import Settings
+
     kinds = (key.field.annotation, *get_args(key.field.annotation))
     return any(isinstance(kind, type) and issubclass(kind, Settings) for kind in kinds)
 
@@ -50,6 +57,8 @@ def _meaning(key: Key) -> str:
 
 
 def _head(name: str, key: Key) -> Text:
+    from pydantic_core import PydanticUndefined
+
     default = "required" if key.default is PydanticUndefined else f"= {_value(key.default)}"
     facts = ", ".join((_kind(key.field.annotation), *_bounds(key)))
     return Text.assemble((name, "bold"), f" {default}  ", (f"({facts})", "dim"))

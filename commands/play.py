@@ -5,45 +5,56 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
+import typer
 from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from commands.runs import open_run_or_recipe
-from debate import Debate, Problem, Turn, run_debates
-from debate.types import Kind
-from envs import DataError, Environment, load_environment
-from envs.families import FAMILIES
-from envs.instructions import constraints_of
-from learner.formatting import fixed, printable
-from rewards import STREAMS, Rewards, Truth, score_debate, voted_winner
+from commands.arguments import Overrides
 
+if TYPE_CHECKING:
+    from debate import Debate, Problem, Turn
+    from envs import Environment
+    from rewards import Rewards, Truth
+
+Kind: TypeAlias = Literal["number", "expression", "choice", "text", "verbatim", "instructions", "open"]
 MARKS: dict[Truth, str] = {True: " ✓", False: " ✗", "missing": " (no answer)", None: ""}
 """What stands behind a solution's title; nothing where the grader gave no verdict."""
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red", "white")
-Verdicts = Sequence[Sequence[Truth]] | None
+Verdicts: TypeAlias = "Sequence[Sequence[Truth]] | None"
 
 
-def run_play(
-    name: str, question: str, *, answer: str | None, kind: Kind | None, seed: int, overrides: Sequence[str]
+def play(
+    config: Annotated[str, typer.Argument(help="A TOML recipe, or the folder of a run.")],
+    problem: Annotated[str, typer.Argument(help="The problem to debate.")],
+    answer: Annotated[str | None, typer.Option(help="Grade solutions by this right answer.")] = None,
+    kind: Annotated[
+        Kind | None, typer.Option(help="Compare answers as this kind; default: as mathematics.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the debate.")] = 0,
+    overrides: Overrides = None,
 ) -> None:
-    """Hold one debate with the configured model, or the newest checkpoint of a run, and print it."""
+    """Play one debate and show its votes and rewards. Rounds count from 1 here, from 0 in transcripts."""
+    from commands.config import open_run_or_recipe
+    from debate import run_debates
     from learner.engines import open_policy
     from learner.grading import grade_debate
+    from rewards import score_debate
 
-    run, config = open_run_or_recipe(name, overrides)
-    environment, problem = _truth(config.env.kind, question, answer, kind)
-    policy = open_policy(config, _newest(run) if run else None)
-    [debate] = run_debates([problem], policy, config.debate, seed=seed)
+    run, settings = open_run_or_recipe(config, overrides or ())
+    environment, posed = _truth(settings.env.kind, problem, answer, kind)
+    weights = _newest(run) if run else None
+    policy = open_policy(settings, weights)
+    [debate] = run_debates([posed], policy, settings.debate, seed=seed)
     correct = grade_debate(environment, debate)
-    rewards = score_debate(debate, correct, config.rewards)
-    show_debate(debate, correct, rewards, Console())
+    show_debate(debate, correct, score_debate(debate, correct, settings.rewards), Console())
 
 
 def _newest(run: Path) -> Path:
-    from learner.runs.kept_weights import newest_weights  # loads torch, which a server's model needs not
+    from learner.runs.kept_weights import newest_weights  # loads torch, which a server's model does not need
 
     return newest_weights(run)
 
@@ -58,6 +69,11 @@ def _truth(
     >>> [_truth("pair_sum", text, None)[1].kind for text in ("Target 9. Numbers 4 5 1.", "What is 2 + 2?")]
     ['expression', 'open']
     """
+    from debate import Problem
+    from envs import DataError, load_environment
+    from envs.families import FAMILIES
+    from envs.instructions import constraints_of
+
     problem = Problem("play", question, answer=answer, source="play")
     if kind is None and name in FAMILIES and _is_of_family(name, question):
         return load_environment(name), problem
@@ -71,6 +87,10 @@ def _truth(
 
 
 def _is_of_family(kind: str, question: str) -> bool:
+    from debate import Problem
+    from envs import DataError
+    from envs.families import FAMILIES
+
     try:
         FAMILIES[kind].grade(Problem("play", question), "1 2")  # a trial: raises where it cannot be read
     except DataError:
@@ -115,6 +135,8 @@ def _folded(turn: Turn) -> str:
 
 
 def _votes(debate: Debate, rewards: Rewards) -> RichTable | str:
+    from rewards import voted_winner
+
     if not debate.votes:
         return "no votes could be read"
     table = RichTable(title="votes", show_header=True)
@@ -123,14 +145,17 @@ def _votes(debate: Debate, rewards: Rewards) -> RichTable | str:
     sign = {"left": ">", "right": "<", "tie": "="}
     handle = {turn.id.agent: turn.handle for turn in debate.turns}
     for vote in debate.votes:
-        told = f"{handle[vote.left.agent]} {sign[vote.outcome]} {handle[vote.right.agent]}"
-        table.add_row(_plain(handle[vote.judge.agent]), str(vote.left.round + 1), _plain(told))
+        text = f"{handle[vote.left.agent]} {sign[vote.outcome]} {handle[vote.right.agent]}"
+        table.add_row(_plain(handle[vote.judge.agent]), str(vote.left.round + 1), _plain(text))
     winner = voted_winner(rewards.peer, seed=debate.seed)
     table.caption = None if winner is None else _plain(f"voted winner: {handle[winner.agent]}")
     return table
 
 
 def _rewards(debate: Debate, rewards: Rewards) -> RichTable:
+    from learner.formatting import fixed
+    from rewards import STREAMS
+
     table = RichTable(title="rewards (blank: no signal)")
     for column in ("turn", *STREAMS):
         table.add_column(column, justify="left" if column == "turn" else "right")
@@ -149,4 +174,6 @@ def _plain(text: str) -> Text:
     >>> _plain("a\tb [red]\x1b[2J\u202e").plain
     'a b [red]�[2J�'
     """
+    from learner.formatting import printable
+
     return Text("\n".join(map(printable, text.split("\n"))))

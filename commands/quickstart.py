@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
+import typer
 from rich.console import Console
 from rich.table import Table
 
-from commands.config import load_config
+from commands.arguments import JsonFile, Overrides
+from commands.console import write_json
 from commands.errors import stops_told
 
 if TYPE_CHECKING:
@@ -29,8 +28,56 @@ FIRST, WINNER, MAJORITY = "debate/round_0", "debate/winner", "direct/self_consis
 RECIPES = {"pair_sum": "quickstart", "words": "quickstart_words"}
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+def quickstart(
+    family: Annotated[str, typer.Option(help="Synthetic problems: pair_sum or words.")] = "pair_sum",
+    seed: Annotated[int, typer.Option(help="Seed of the run.")] = 0,
+    json: JsonFile = None,
+    overrides: Overrides = None,
+) -> None:
+    """Train a tiny model by debate from nothing, on a CPU, in minutes; show what it learned."""
+    console = Console()
+    with stops_told():
+        figures, before, after, folder = _measured_run(family, seed, overrides or (), console)
+    console.print(_table(before, after))
+    console.print(_in_words(figures, before, after), soft_wrap=True)
+    console.print(_next_commands(family, folder), soft_wrap=True, markup=False)
+    if json is not None:
+        write_json(json, [{"name": name, **values} for name, values in figures.items()])
+
+
+def _measured_run(
+    family: str, seed: int, overrides: Sequence[str], console: Console
+) -> tuple[dict[str, dict[str, object]], Snapshot, Snapshot, Path]:
+    """Warm-start, evaluate, train, evaluate again; return figures, both snapshots and the run folder.
+
+    ValueError for an unknown family. A finished run in the same folder is only evaluated anew.
+    """
+    from commands.config import load_config
+    from learner.config import Config
+    from learner.session import open_session
+    from learner.train import train_steps
+
+    if family not in RECIPES:
+        raise ValueError(f"--family {family}: unknown; valid: {', '.join(RECIPES)}")
+    folder = f"run.dir=runs/quickstart-{family}-{seed}"
+    config = load_config(Config, RECIPES[family], [folder, f"seed={seed}", *overrides])
+    _refuse_unmeasured(config)
+    started = time.process_time()
+    with open_session(config) as session:
+        parameters = sum(p.numel() for p in session.model.parameters())
+        console.print(f"{family}, seed {seed}: a Qwen3 model of {parameters:,} parameters, warm-started")
+        before = _snapshot_before(session)
+        spent = time.process_time() - started
+        console.print(f"after the warm start ({spent:.0f} CPU s): {_brief(before)}", soft_wrap=True)
+        if session.step == config.train.steps:
+            console.print(_already_trained(session.folder.path), soft_wrap=True, markup=False)
+        train_steps(session)
+        after = snapshot(session)
+    spent = time.process_time() - started
+    return figures_of(before, after, spent), before, after, session.folder.path
+
+
+class Snapshot(NamedTuple):
     """Held-out figures of one set of weights."""
 
     scores: Scores
@@ -51,58 +98,6 @@ class Snapshot:
         """Accuracy of all agents by round, (R,)."""
         count = sum(name.startswith("debate/round_") for name in self.scores.values)
         return [self.of(f"debate/round_{r}") for r in range(count)]
-
-
-def run_quickstart(family: str, *, seed: int, json_path: str | None, overrides: Sequence[str]) -> None:
-    """Warm-start, evaluate, train, evaluate again; print what was learnt and where to look next."""
-    console = Console()
-    if json_path is not None:
-        _refuse_unwritable(Path(json_path))
-    with stops_told():
-        figures, before, after, folder = quickstart(family, seed=seed, overrides=overrides, console=console)
-    console.print(_table(before, after))
-    console.print(_in_words(figures, before, after), soft_wrap=True)
-    console.print(_next_commands(family, folder), soft_wrap=True, markup=False)
-    if json_path is not None:
-        rows = [{"name": name, **values} for name, values in figures.items()]
-        Path(json_path).write_text(json.dumps(rows, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-
-
-def _refuse_unwritable(path: Path) -> None:
-    """Raise ValueError before minutes of work whose figures could not be written."""
-    if path.is_dir() or not os.access(path.parent, os.W_OK):
-        raise ValueError(f"--json {path}: cannot be written; name a file in a folder that exists")
-
-
-def quickstart(
-    family: str, *, seed: int, overrides: Sequence[str], console: Console
-) -> tuple[dict[str, dict[str, object]], Snapshot, Snapshot, Path]:
-    """Run the recipe of a family; return its figures by name, both snapshots and the run folder.
-
-    ValueError for an unknown family. A finished run in the same folder is only evaluated anew.
-    """
-    from learner.config import Config
-    from learner.session import open_session
-    from learner.train import train_steps
-
-    if family not in RECIPES:
-        raise ValueError(f"--family {family}: unknown; valid: {', '.join(RECIPES)}")
-    folder = f"run.dir=runs/quickstart-{family}-{seed}"
-    config = load_config(Config, RECIPES[family], [folder, f"seed={seed}", *overrides])
-    _refuse_unmeasured(config)
-    started = time.process_time()
-    with open_session(config) as session:
-        parameters = sum(p.numel() for p in session.model.parameters())
-        console.print(f"{family}, seed {seed}: a Qwen3 model of {parameters:,} parameters, warm-started")
-        before = _snapshot_before(session)
-        told = f"after the warm start ({time.process_time() - started:.0f} CPU s): {_brief(before)}"
-        console.print(told, soft_wrap=True)
-        if session.step == config.train.steps:
-            console.print(_already_trained(session.folder.path), soft_wrap=True, markup=False)
-        train_steps(session)
-        after = snapshot(session)
-    spent = time.process_time() - started
-    return figures_of(before, after, spent), before, after, session.folder.path
 
 
 def _already_trained(folder: Path) -> str:

@@ -1,116 +1,90 @@
-"""``debate replay RUN``: what another reward scheme would have paid for the stored debates."""
+"""``debate replay RUN``: what another reward scheme would have given the stored debates."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+import typer
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
+from commands.arguments import JsonFile, Overrides, RunFolder
+from commands.console import plain_console, progress_bar
 from commands.errors import Ended
-from commands.progress import progress_bar
-from commands.replay_tables import show
-from commands.runs import open_run_folder
-from learner.recipes import ConfigError, parse_override
-from transcripts import RunStore, compile_filter
 
 if TYPE_CHECKING:
     from learner.replay import Scheme, Summary
+    from learner.replay.summary import Tally
 
 MAY_CHANGE = ("rewards", "advantages")
 DIFFERS = 1
 """The exit code where stored numbers are not those of the run's own scheme."""
+CAPTION = (
+    "flipped: share that changed sign; gained, lost: share that had, or has, none or 0; "
+    "moved: mean |new - old|; peer and truth are the parts of generator"
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What the command line asks for beside the scheme."""
+def replay(
+    run: RunFolder,
+    filter: Annotated[
+        str,
+        typer.Option(metavar="FILTER", help="Show these debates, e.g. winner:wrong (docs/transcripts.md)."),
+    ] = "",
+    steps: Annotated[str, typer.Option(metavar="A..B", help="Show these steps, counted from 0.")] = "",
+    out: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="Write to this folder; default RUN/replays/NAME.")
+    ] = None,
+    json: JsonFile = None,
+    overrides: Overrides = None,
+) -> None:
+    """Recompute a run's rewards under another scheme (rewards.*, advantages.*) and show what changes.
 
-    filter: str = ""
-    steps: str = ""
-    out: str | None = None
-    json_path: str | None = None
-
-
-def run_replay(name: str, asked: Asked, overrides: Sequence[str]) -> None:
-    """Print what changes, and write it for each debate; without overrides only check what is stored."""
+    Needs no GPU. Exit code 1: the stored rewards are not those of the run's own scheme.
+    """
+    from commands.config import open_run_folder
     from learner.replay import scheme_of
     from learner.replay.files import SCHEMA, facts_json, refuse_another, replay_name, write_facts
     from learner.runs.reading import refuse_own_rule
+    from transcripts import compile_filter
 
-    refuse_other_keys(overrides)
-    compile_filter(asked.filter)  # says what is wrong before anything is written
-    refuse_own_rule(Path(name))
-    run, config = open_run_folder(name, ())
-    own, other = scheme_of(config), scheme_of(open_run_folder(name, overrides)[1])
-    first, last = steps_of(asked.steps)
-    if asked.json_path is not None and not Path(asked.json_path).parent.is_dir():
-        raise ValueError(f"--json {asked.json_path}: cannot be written; name a file in a folder that exists")
-    question = {"own": _plain(own), "scheme": _plain(other), "filter": asked.filter, "steps": [first, last]}
-    folder = Path(asked.out or run / "replays" / replay_name(overrides, question))
-    keep = own != other or asked.out is not None
+    changes = list(overrides or ())
+    refuse_other_keys(changes)
+    compile_filter(filter)  # says what is wrong before anything is written
+    refuse_own_rule(Path(run))
+    path, config = open_run_folder(run, ())
+    own, other = scheme_of(config), scheme_of(open_run_folder(run, changes)[1])
+    first, last = steps_of(steps)
+    question = {"own": _plain(own), "scheme": _plain(other), "filter": filter, "steps": [first, last]}
+    folder = Path(out or path / "replays" / replay_name(changes, question))
+    keep = own != other or out is not None
     if keep:
         refuse_another(folder, question)
-    summary, damage = _replay(run, (own, other), asked, (first, last), folder if keep else None)
-    facts = {"schema": SCHEMA, "overrides": list(overrides), "asked": question}
+    summary, damage = _replay(path, (own, other), filter, (first, last), folder if keep else None)
+    facts = {"schema": SCHEMA, "overrides": changes, "asked": question}
     facts |= {"damaged_lines": damage, **summary.facts()}
     if keep:
         write_facts(folder, facts)  # before a reader that goes away can end the command
-    if asked.json_path is not None:
-        Path(asked.json_path).write_text(facts_json(facts), encoding="utf-8")
-    show(Console(), str(run), summary, damage=damage, only_check=own == other)
+    if json is not None:
+        Path(json).write_text(facts_json(facts), encoding="utf-8")
+    show(str(path), summary, damage=damage, only_check=own == other)
     if keep:
         print(f"Every debate: {folder / 'debates.jsonl'}")
     if facts["differ"]:
-        told = f"{facts['differ']} of {facts['checked']} debates"
-        raise Ended(f"{run}: what is stored is not what its own scheme gives in {told}", DIFFERS)
-
-
-def _replay(
-    run: Path,
-    schemes: tuple[Scheme, Scheme],
-    asked: Asked,
-    steps: tuple[int, int | None],
-    folder: Path | None,
-) -> tuple[Summary, int]:
-    """Go through the debates, write them where a folder is given; return figures and damaged lines."""
-    from learner.replay.files import write_debates
-    from learner.replay.running import no_collections, replay_run
-    from learner.replay.summary import Summary, counted
-
-    (own, other), (first, last) = schemes, steps
-    summary = Summary()
-    with RunStore.open(run) as store, progress_bar() as progress, no_collections():
-        damage = len(store.damage)
-        task = progress.add_task("debates", total=store.count(f"step:..{last}" if last is not None else ""))
-        found = replay_run(
-            store,
-            own,
-            other,
-            filter=asked.filter,
-            first=first,
-            last=last,
-            tell=lambda: progress.advance(task),
-        )
-        changes = counted(found, summary)
-        if folder is not None:
-            write_debates(folder, changes)
-        else:
-            _exhaust(changes)
-    return summary, damage
-
-
-def _exhaust(values: Iterable[object]) -> None:
-    for _ in values:
-        pass
+        count = f"{facts['differ']} of {facts['checked']} debates"
+        raise Ended(f"{path}: what is stored is not what its own scheme gives in {count}", DIFFERS)
 
 
 def refuse_other_keys(overrides: Iterable[str]) -> None:
-    """Raise ConfigError for an override of what was said or how it was learnt from."""
+    """Raise ConfigError for an override of anything but the rewards and how advantages are made of them."""
     from learner.config import Config
     from learner.keys import check_key
+    from learner.recipes import ConfigError, parse_override
 
     for text in overrides:
         path, _ = parse_override(text)
@@ -120,14 +94,6 @@ def refuse_other_keys(overrides: Iterable[str]) -> None:
             except ValueError as error:
                 raise ConfigError(str(error)) from error
             raise ConfigError(f"{text}: a replay changes rewards.* and advantages.* only")
-
-
-def _plain(scheme: Scheme) -> dict[str, object]:
-    return {
-        "rewards": scheme.rewards.model_dump(mode="json"),
-        "advantages": scheme.advantages.model_dump(mode="json"),
-        "debates_per_problem": scheme.group_size,
-    }
 
 
 def steps_of(text: str) -> tuple[int, int | None]:
@@ -145,3 +111,90 @@ def steps_of(text: str) -> tuple[int, int | None]:
     if high is not None and high < low:
         raise ValueError(f"--steps {text!r}: write A..B with A no greater than B, A.., ..B or A, from 0")
     return low, high
+
+
+def _plain(scheme: Scheme) -> dict[str, object]:
+    return {
+        "rewards": scheme.rewards.model_dump(mode="json"),
+        "advantages": scheme.advantages.model_dump(mode="json"),
+        "debates_per_problem": scheme.group_size,
+    }
+
+
+def _replay(
+    run: Path,
+    schemes: tuple[Scheme, Scheme],
+    filter: str,
+    steps: tuple[int, int | None],
+    folder: Path | None,
+) -> tuple[Summary, int]:
+    """Go through the debates, write them where a folder is given; return figures and damaged lines."""
+    from learner.replay.files import write_debates
+    from learner.replay.running import no_collections, replay_run
+    from learner.replay.summary import Summary, counted
+    from transcripts import RunStore
+
+    summary, (first, last) = Summary(), steps
+    with RunStore.open(run) as store, progress_bar() as progress, no_collections():
+        damage = len(store.damage)
+        task = progress.add_task("debates", total=store.count(f"step:..{last}" if last is not None else ""))
+        tell = partial(progress.advance, task)
+        found = replay_run(store, *schemes, filter=filter, first=first, last=last, tell=tell)
+        changes = counted(found, summary)
+        if folder is not None:
+            write_debates(folder, changes)
+        else:
+            deque(changes, maxlen=0)  # counts them
+    return summary, damage
+
+
+def show(run: str, summary: Summary, *, damage: int, only_check: bool) -> None:
+    """Print the check, then the tables, then the debates to open."""
+    console, plain = Console(), plain_console()
+    for line in check_lines(run, summary, damage):
+        plain.print(line)
+    if only_check or not summary.debates:
+        return
+    plain.print(f"{summary.changed} of {summary.debates} debates have other advantages.")
+    console.print(_table("by stream", ("stream",), summary))
+    console.print(_table("by stream and persona", ("stream", "persona"), summary))
+    console.print(_table("by stream and round, from 0", ("stream", "round"), summary, caption=CAPTION))
+    if summary.most_changed:
+        named = ", ".join(f"{id} ({change:.3g})" for id, change in summary.most_changed)
+        plain.print(f"These change most (sum of |new - old|): {named}")
+
+
+def check_lines(run: str, summary: Summary, damage: int) -> list[str]:
+    """Return how stored and recomputed numbers compare."""
+    lines = [f"{run}: {damage} lines cannot be read; their groups lack a debate"] if damage else []
+    if not summary.debates:
+        return [*lines, f"{run}: no debates are found"]
+    if not summary.checked:
+        return [*lines, f"{run}: no rewards are stored to check against"]
+    if not summary.differ:
+        same = f"stored = recomputed under the run's own scheme: all of {summary.checked} debates"
+        return [*lines, same]
+    named = ", ".join(summary.differing) + (", ..." if summary.differ > len(summary.differing) else "")
+    differ = (
+        f"stored and recomputed under the run's own scheme differ in {summary.differ} of {summary.checked}"
+    )
+    return [*lines, f"{differ} debates: {named}"]
+
+
+def _table(title: str, parts: tuple[str, ...], summary: Summary, caption: str | None = None) -> Table:
+    table = Table(title=Text(title), caption=caption)
+    for part in parts:
+        table.add_column(part)
+    for column in ("turns", "flipped", "gained", "lost", "mean old", "mean new", "moved"):
+        table.add_column(column, justify="right")
+    for key, tally in summary.by(*parts).items():
+        table.add_row(*(Text(str(part)) for part in key), str(tally.turns), *_figures(tally))
+    return table
+
+
+def _figures(tally: Tally) -> list[str]:
+    from learner.formatting import fixed, percent
+
+    figures = tally.figures()
+    shares = [percent(figures[name]) for name in ("flipped", "gained", "lost")]
+    return [*shares, *(fixed(figures[name], "+.3f") for name in ("old", "new")), fixed(figures["moved"])]

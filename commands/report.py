@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from rich.console import Console
+import typer
 from rich.table import Table
 from rich.text import Text
 
-from commands.progress import progress_bar
-from transcripts import compile_filter
+from commands.arguments import JsonFile
+from commands.console import plain_console, progress_bar, wide_console
 
 if TYPE_CHECKING:
     from reports.document import Section
     from reports.figures.figure import Figure
     from reports.judgment import Judged
+    from reports.rendering import Links
+    from reports.simulation import Judges
 
 FILES: tuple[str, ...] = ("report.html", "report.md", "report.json")
 EXAMPLE = "debate-example"
@@ -32,73 +32,90 @@ SHOWN = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What the command line asks for beside the runs."""
-
-    filter: str = ""
-    out: str | None = None
-    json_path: str | None = None
-    inspector: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Simulated:
-    """Debates to simulate: on the ``solutions`` of a file, or on made ones where it is None."""
-
-    solutions: str | None
-    accuracy: float = 0.7
-    position: float = 0.0
-    ties: float = 0.0
-    agents: int = 3
-    seed: int = 0
-
-
-def run_report(names: Sequence[str], asked: Asked, simulated: Simulated | None = None) -> None:
-    """Write the report of the runs, or of simulated debates that are made first."""
-    from reports.rendering import Links, as_html, as_json, as_markdown, refuse_missing
-    from reports.whole import whole_report
+def report(
+    runs: Annotated[list[str] | None, typer.Argument(metavar="RUN...", help="Folders of runs.")] = None,
+    filter: Annotated[
+        str, typer.Option(metavar="FILTER", help="Report on these debates only (docs/transcripts.md).")
+    ] = "",
+    out: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Write to this folder; default RUN/report, or ./report for several runs.",
+        ),
+    ] = None,
+    json: JsonFile = None,
+    inspector: Annotated[
+        str, typer.Option(metavar="URL", help="Link figures to their debates in this browser inspector.")
+    ] = "",
+    example: Annotated[
+        bool, typer.Option("--example", help="Simulate a run of debates, and report on it.")
+    ] = False,
+    solutions: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Simulate debates on the solutions in a file of JSON lines."),
+    ] = None,
+    judge_accuracy: Annotated[float, typer.Option(help="Accuracy of simulated judges.")] = 0.7,
+    position_bias: Annotated[
+        float, typer.Option(help="Bias of simulated judges for what is shown first.")
+    ] = 0.0,
+    tie_rate: Annotated[float, typer.Option(help="Share of ties among simulated votes.")] = 0.0,
+    agents: Annotated[int, typer.Option(help="Agents of simulated debates.")] = 3,
+    seed: Annotated[int, typer.Option(help="Seed of simulated debates.")] = 0,
+) -> None:
+    """Report how well a policy judges and how training went, as a page, as Markdown and as JSON."""
+    from reports.rendering import Links, refuse_missing
+    from reports.simulation import Judges
+    from transcripts import compile_filter
 
     refuse_missing()
-    compile_filter(asked.filter)  # says what is wrong before anything is read or written
-    links = Links(asked.inspector)
-    if simulated is not None:
-        names, asked = [str(_simulate(names, asked, simulated))], replace(asked, out=None)
+    compile_filter(filter)  # says what is wrong before anything is read or written
+    names, links = runs or [], Links(inspector)
+    if example or solutions is not None:
+        if names:
+            raise ValueError(f"{names[0]}: --example and --solutions make a run of their own; name none")
+        judges = Judges(judge_accuracy, position_bias, tie_rate)
+        names, out = [str(_simulate(solutions, judges, agents, seed, out))], None
     if not names:
         raise ValueError("name the folder of a run, or say --example")
-    folder = Path(asked.out or (Path(names[0]) / "report" if len(names) == 1 else "report"))
+    folder = Path(out or (Path(names[0]) / "report" if len(names) == 1 else "report"))
     refuse_foreign(folder)
-    _refuse_no_folder(asked.json_path)
-    runs = [_judge(name, asked.filter) for name in names]
+    _write(names, filter, folder, json, links)
+
+
+def _write(names: Sequence[str], filter: str, folder: Path, json: str | None, links: Links) -> None:
+    """Write the report of the runs and print its main figures."""
+    from reports.rendering import as_html, as_json, as_markdown
+    from reports.whole import whole_report
+
+    judged = [_judge(name, filter) for name in names]
     training = _training(names)
-    document = whole_report(runs, more=training)
-    facts = as_json(document, runs)
+    document = whole_report(judged, more=training)
+    facts = as_json(document, judged)
     texts = as_html(document, links), as_markdown(document, links), facts
     write_files(folder, dict(zip(FILES, texts, strict=True)))
-    if asked.json_path is not None:
-        Path(asked.json_path).write_text(facts, encoding="utf-8")
-    _show(runs, training[:1], Console())
+    if json is not None:
+        Path(json).write_text(facts, encoding="utf-8")
+    _show(judged, training[:1])
     print(f"Report: {folder / FILES[0]} ({', '.join(FILES[1:])} beside it)")
 
 
-def _simulate(names: Sequence[str], asked: Asked, simulated: Simulated) -> Path:
-    """Make the run folder of simulated debates, and return it."""
-    from reports.simulation import Judges, Setting, made_solutions, read_solutions, simulate_run
+def _simulate(solutions: str | None, judges: Judges, agents: int, seed: int, out: str | None) -> Path:
+    """Make a run of simulated debates, on a file's solutions or on made ones, and return its folder."""
+    from hashlib import sha256
 
-    if names:
-        raise ValueError(f"{names[0]}: --example and --solutions make a run of their own; name none")
-    judges = Judges(simulated.accuracy, simulated.position, simulated.ties)
-    if simulated.solutions is None:
-        folder, origin, debates = Path(asked.out or EXAMPLE), "made", EXAMPLE_DEBATES
-        solved = made_solutions(EXAMPLE_PROBLEMS, seed=simulated.seed)
+    from reports.simulation import Setting, made_solutions, read_solutions, simulate_run
+
+    if solutions is None:
+        folder, origin, debates = Path(out or EXAMPLE), "made", EXAMPLE_DEBATES
+        solved = made_solutions(EXAMPLE_PROBLEMS, seed=seed)
     else:
-        path = Path(simulated.solutions)
+        path = Path(solutions)
         solved = read_solutions(path)
-        folder = Path(asked.out or f"debate-{path.stem}")
+        folder = Path(out or f"debate-{path.stem}")
         origin = f"{path.name} {sha256(path.read_bytes()).hexdigest()[:12]}"
         debates = max(LEAST_DEBATES, len(solved))
-    setting = Setting(origin, judges, simulated.agents, debates=debates, seed=simulated.seed)
-    simulate_run(folder, solved, setting)
+    simulate_run(folder, solved, Setting(origin, judges, agents, debates=debates, seed=seed))
     return folder
 
 
@@ -148,39 +165,38 @@ def write_files(folder: Path, written: dict[str, str]) -> None:
             fresh.unlink(missing_ok=True)
 
 
-def _refuse_no_folder(path: str | None) -> None:
-    if path is not None and (not Path(path).parent.is_dir() or Path(path).is_dir()):
-        raise ValueError(f"--json {path}: cannot be written; name a file in a folder that exists")
-
-
-def _show(runs: Sequence[Judged], verdicts: Sequence[Section], console: Console) -> None:
+def _show(runs: Sequence[Judged], verdicts: Sequence[Section]) -> None:
     """Print the main figures, a column for each run, what to be warned of, and how training went."""
     from learner.formatting import printable
     from reports.document import Paragraph
     from reports.judgment import judgment_lead
 
-    if not console.is_terminal:
-        console = Console(file=console.file, width=max(80, 30 + 40 * len(runs)))
+    wide_console(30 + 40 * len(runs)).print(_main_figures(runs))
+    say = plain_console().print
+    for judged in runs:
+        of = f"{judged.run}: " if len(runs) > 1 else ""
+        for paragraph in judgment_lead(judged):
+            if paragraph.tone in ("warn", "bad"):
+                say(printable(f"Note: {of}{paragraph.text}"))
+    for part in (part for section in verdicts for part in section.parts):
+        if isinstance(part, Paragraph):
+            say(printable(f"Training: {part.text}"))
+
+
+def _main_figures(runs: Sequence[Judged]) -> Table:
+    from learner.formatting import printable
+
     table = Table(caption="with 95% intervals clustered by problem", caption_justify="left")
     table.add_column("figure")
     for judged in runs:
         table.add_column(Text(printable(judged.run)), justify="right")
     found = [{figure.name: figure for figure in judged.figures} for judged in runs]
     for name in SHOWN:
-        table.add_row(name, *(Text(_told(figures[name])) for figures in found))
-    console.print(table)
-    plain = Console(markup=False, highlight=False, soft_wrap=True)
-    for judged in runs:
-        of = f"{judged.run}: " if len(runs) > 1 else ""
-        for paragraph in judgment_lead(judged):
-            if paragraph.tone in ("warn", "bad"):
-                plain.print(printable(f"Note: {of}{paragraph.text}"))
-    for part in (part for section in verdicts for part in section.parts):
-        if isinstance(part, Paragraph):
-            plain.print(printable(f"Training: {part.text}"))
+        table.add_row(name, *(Text(_with_interval(figures[name])) for figures in found))
+    return table
 
 
-def _told(figure: Figure) -> str:
+def _with_interval(figure: Figure) -> str:
     from learner.formatting import number
     from reports.judgment.told import bounds_of, interval_of
 

@@ -2,67 +2,68 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from commands.runs import open_run_folder
-from debate.types import TurnId
-from learner.formatting import fixed
-from transcripts import Record, read_records, shard_paths, shard_step
+from commands.arguments import JsonFile, Overrides, RunFolder, turn_named, two_numbers
+from commands.console import plain_console, write_json
 
 if TYPE_CHECKING:
     from learner.config import Config
     from learner.token_table import TokenRow
+    from transcripts import Record
 
 COLUMNS = ("place", "token", "stream", "advantage", "sampler", "trainer", "ratio")
 
 
-def run_tokens(name: str, debate: str, *, turn: str, json_path: str | None, overrides: Sequence[str]) -> None:
-    """Print the table of a turn, and say which weights the trainer's log-probabilities are of."""
+def tokens(
+    run: RunFolder,
+    debate: Annotated[
+        str, typer.Argument(metavar="DEBATE", help="STEP.PLACE, e.g. 12.3: the 4th debate of the 13th step.")
+    ],
+    turn: Annotated[
+        str,
+        typer.Option(metavar="AGENT.ROUND", help="Show this turn; both count from 0, the final ballot last."),
+    ] = "0.0",
+    json: JsonFile = None,
+    overrides: Overrides = None,
+) -> None:
+    """Show one turn token by token: stream, advantage, log-probabilities of sampler and trainer, ratio."""
+    from commands.config import open_run_folder
+    from debate.json_numbers import json_number
     from learner.runs.kept_weights import load_kept
     from learner.token_table import token_table
 
-    run, config = open_run_folder(name, overrides)
-    turn_id = TurnId(*_pair(turn, "--turn", "AGENT.ROUND"))
-    record = find_debate(run, *_pair(debate, "DEBATE", "STEP.PLACE"))
+    path, config = open_run_folder(run, overrides or ())
+    turn_id = turn_named(turn)
+    record = find_debate(path, *two_numbers(debate, "DEBATE", "STEP.PLACE", "both from 0"))
     version = next((t.completion.policy_version for t in record.debate.turns if t.id == turn_id), 0)
-    path, held, note = _trainer(run, config, version)
-    model, tokenizer = load_kept(config, path)
+    weights, held, note = _trainer(path, config, version)
+    model, tokenizer = load_kept(config, weights)
     try:
         rows = token_table(record, turn_id, model, tokenizer)
     except ValueError as error:
-        raise ValueError(f"{name} {debate}: {error}") from error
-    title = f"debate {debate}, turn {turn}: {record.debate.problem.id}"
-    Console().print(_table(title, rows))
-    Console(markup=False, highlight=False, soft_wrap=True).print(note)
-    if json_path is not None:
+        raise ValueError(f"{run} {debate}: {error}") from error
+    Console().print(_table(f"debate {debate}, turn {turn}: {record.debate.problem.id}", rows))
+    plain_console().print(note)
+    if json is not None:
         facts = {"debate": debate, "turn": turn, "policy_version": version, "trainer_version": held}
-        tokens = [asdict(row) for row in rows]
-        Path(json_path).write_text(json.dumps(facts | {"tokens": tokens}, indent=1) + "\n", encoding="utf-8")
-
-
-def _pair(text: str, name: str, form: str) -> tuple[int, int]:
-    """Return the two numbers of a place.
-
-    >>> _pair("12.3", "DEBATE", "STEP.PLACE")
-    (12, 3)
-    """
-    first, _, second = text.partition(".")
-    if not (first.isdecimal() and second.isdecimal()):
-        raise ValueError(f"{name} {text!r}: write {form}, counted from 0 as in the transcripts")
-    return int(first), int(second)
+        cells = [{name: json_number(value) for name, value in asdict(row).items()} for row in rows]
+        write_json(json, facts | {"tokens": cells})
 
 
 def find_debate(run: Path, step: int, place: int) -> Record:
     """Return the debate at a place of a step's transcript; ValueError says which there are."""
+    from transcripts import read_records, shard_paths, shard_step
+
     folder = run / "transcripts"
     shards = {shard_step(path) or 0: path for path in (shard_paths(run) if folder.is_dir() else ())}
     if step not in shards:
@@ -95,6 +96,8 @@ def _trainer(run: Path, config: Config, version: int) -> tuple[Path | None, int,
 
 
 def _table(title: str, rows: Sequence[TokenRow]) -> Table:
+    from learner.formatting import fixed
+
     table = Table(
         title=Text(title), caption="sampler, trainer: log-probability; ratio: exp(trainer - sampler)"
     )

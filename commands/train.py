@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from shlex import quote
+from typing import Annotated
 
-from rich.console import Console
+import typer
 
-from commands.config import load_config
+from commands.arguments import Overrides
+from commands.console import plain_console
 from commands.errors import stops_told
 
 
-def run_train(name: str, overrides: Sequence[str]) -> None:
-    """Train, or go on with the run in the configured folder, and say where everything is."""
+def train(
+    config: Annotated[str, typer.Argument(help="A TOML recipe, e.g. configs/gsm8k_smoke.toml.")],
+    overrides: Overrides = None,
+) -> None:
+    """Train; the same command again goes on where the run stopped."""
+    from shlex import quote
+
+    from commands.config import load_config
     from learner.config import Config
     from learner.estimate import estimate
     from learner.session import open_session
     from learner.train import train_steps
 
-    config = load_config(Config, name, overrides)
-    say = Console(markup=False, highlight=False, soft_wrap=True).print
-    with stops_told(), open_session(config) as session:
-        if session.step < config.train.steps and config.logging.progress != "none":
-            told = estimate(config, session.model, session.policy, session.data.train[0])
-            Console(stderr=True, markup=False, highlight=False, soft_wrap=True).print(*told, sep="\n")
+    settings = load_config(Config, config, overrides or ())
+    with stops_told(), open_session(settings) as session:
+        if session.step < settings.train.steps and settings.logging.progress != "none":
+            lines = estimate(settings, session.model, session.policy, session.data.train[0])
+            plain_console(stderr=True).print(*lines, sep="\n")
         train_steps(session)
+    say = plain_console().print
     say(f"done: {session.step} steps in {session.folder.path}")
     say(f"  metrics      {session.folder.metrics}")
     say(f"  transcripts  {session.folder.transcripts}")

@@ -157,8 +157,11 @@ def test_where_everything_is_told_in_paths_that_can_be_copied(
 
 def test_our_warnings_are_one_line(tmp_path):
     code = (
-        "import sys, warnings, commands.main, commands.train\n"
-        "commands.train.run_train = lambda *_: warnings.warn('Only truth\\n trains')\n"
+        "import sys, warnings, commands.config, commands.main\n"
+        "def load_config(*_):\n"
+        "    warnings.warn('Only truth\\n trains')\n"
+        "    raise SystemExit(0)\n"
+        "commands.config.load_config = load_config\n"
         "sys.argv = ['debate', 'train', 'any']\n"
         "commands.main.run()"
     )

@@ -16,8 +16,7 @@ import torch
 from safetensors.torch import load_file
 
 import learner.export
-from commands.config import load_config
-from commands.runs import open_run_folder
+from commands.config import load_config, open_run_folder
 from learner.config import Config
 from learner.runs.kept_weights import load_kept, newest_weights
 from learner.tracking.step_lines import read_metrics

@@ -97,7 +97,10 @@ def test_replays_are_listed_and_read(inspect, debate_command, folder):
     ("arguments", "said"),
     [
         (["why"], "why: name one debate by step and place, and a turn, as in why 12.3 --turn 0.1"),
-        (["why", "0.0", "--turn", "x"], "--turn 'x': write AGENT.ROUND, both from 0, the final ballot last"),
+        (
+            ["why", "0.0", "--turn", "x"],
+            "--turn 'x': write AGENT.ROUND, both from 0, the final ballot last",
+        ),
         (["why", "0.0", "--turn", "9.9"], "debate 0.0: no turn 9.9; there are 0.0, "),
         (["why", "9.0"], "no debate 9.0; there are steps 0 to 1"),
         (["same", "nothing"], "no debate of problem 'nothing'"),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import commands
-from commands.replay import Asked, run_replay
+from commands.replay import replay as replay_command
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_what_was_found_is_kept_where_the_reader_of_the_tables_goes_away(folder,
     monkeypatch.setattr("commands.replay.show", closed)
     kept = folder / "kept"
     with pytest.raises(BrokenPipeError):
-        run_replay(str(folder / "run"), Asked(out=str(kept)), ["rewards.truth_weight=0.9"])
+        replay_command(str(folder / "run"), out=str(kept), overrides=["rewards.truth_weight=0.9"])
     assert json.loads((kept / "replay.json").read_text())["debates"] == 8
 
 
@@ -109,8 +109,8 @@ def test_what_is_no_run_is_said(replay):
 def test_no_torch_is_loaded(folder):
     script = (
         "import sys\n"
-        "from commands.replay import Asked, run_replay\n"
-        "run_replay('run', Asked(), [])\n"
+        "from commands.replay import replay\n"
+        "replay('run')\n"
         "print([m for m in ('torch', 'transformers', 'peft', 'vllm') if m in sys.modules])"
     )
     home = Path(commands.__file__).parents[1]

@@ -204,8 +204,8 @@ def test_what_is_loaded_when(home, example):
         "import sys\n"
         "import reports, reports.whole, reports.rendering\n"
         "print([m for m in ('matplotlib', 'jinja2') if m in sys.modules])\n"
-        "from commands.report import Asked, run_report\n"
-        "run_report(['debate-example'], Asked(out='again'))\n"
+        "from commands.report import report\n"
+        "report(['debate-example'], out='again')\n"
         "print([m for m in ('torch', 'transformers', 'peft', 'vllm') if m in sys.modules])"
     )
     done = subprocess.run(

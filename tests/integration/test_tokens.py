@@ -9,8 +9,7 @@ from math import exp
 import pytest
 import torch
 
-from commands.config import load_config
-from commands.runs import open_run_folder
+from commands.config import load_config, open_run_folder
 from debate.types import TurnId
 from learner.config import Config
 from learner.runs.kept_weights import load_kept
@@ -111,10 +110,10 @@ def test_a_turn_without_signal_and_forced_tokens_have_blanks(folder):
     [
         (("run", "7.0"), "run: no transcript of step 7; there are steps 0 to 2"),
         (("run", "0.9"), "run: step 0 has debates 0 to 3, and no 9"),
-        (("run", "3"), "DEBATE '3': write STEP.PLACE, counted from 0 as in the transcripts"),
+        (("run", "3"), "DEBATE '3': write STEP.PLACE, both from 0"),
         (
             ("run", "0.0", "--turn", "K7"),
-            "--turn 'K7': write AGENT.ROUND, counted from 0 as in the transcripts",
+            "--turn 'K7': write AGENT.ROUND, both from 0, the final ballot last",
         ),
         (
             ("run", "0.0", "--turn", "0.5"),

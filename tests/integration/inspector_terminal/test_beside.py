@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from commands.errors import Ended
-from commands.replay import Asked, run_replay
+from commands.replay import replay
 from inspector.terminal.debate import DebateScreen
 from inspector.terminal.screen import Pager
 from inspector.terminal.widgets import Lines
@@ -53,7 +53,7 @@ def replayed(run):
     """The run with two replays: one under another weight of truth, and one that is damaged."""
     (run / "config.toml").write_text('[run]\ndir = "run"\n[model]\nname_or_path = "none"\n', encoding="utf-8")
     with pytest.raises(Ended):  # the advantages of these debates are made up, and it says so
-        run_replay(str(run), Asked("", "", None, None), ["rewards.truth_weight=0.3"])
+        replay(str(run), overrides=["rewards.truth_weight=0.3"])
     (run / "replays" / "torn").mkdir()
     (run / "replays" / "torn" / "replay.json").write_text('{"schema": 1,', encoding="utf-8")
     return run

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from commands.config import load_config
-from commands.keys import run_keys
+from commands.keys import keys
 from learner.config import Config
 from learner.keys import all_keys
 
 
 def printed(capsys, part):
-    run_keys(part)
+    keys(part)
     return capsys.readouterr().out
 
 
@@ -32,7 +32,7 @@ def test_a_word_finds_keys_by_their_meaning(capsys):
 
 def test_what_no_key_has_is_refused():
     with pytest.raises(ValueError, match=r"no key has 'learner\.lrr' .* did you mean 'learner\.lr'"):
-        run_keys("learner.lrr")
+        keys("learner.lrr")
 
 
 def test_every_key_says_what_it_means(capsys):

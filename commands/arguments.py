@@ -1,0 +1,64 @@
+"""Arguments and options that several commands take, and how their values are read and checked."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from debate.types import TurnId
+
+
+def writable(option: typer.CallbackParam, name: str | None) -> str | None:
+    """Return the name of a file that an option is to write.
+
+    ValueError where it cannot be written, before the minutes of work whose figures it would hold.
+    """
+    if name is None:
+        return None
+    file = Path(name)
+    fits = "\0" not in name and file.parent.is_dir() and not file.is_dir()
+    if not fits or not os.access(file if file.exists() else file.parent, os.W_OK):
+        raise ValueError(f"{option.opts[0]} {name}: cannot be written; name a file in a folder that exists")
+    return name
+
+
+RunFolder = Annotated[str, typer.Argument(help="The folder of a run.")]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="KEY=VALUE",
+        help="Set a key of the recipe, e.g. learner.lr=1e-5; KEY=none goes back to the key's default. "
+        "`debate keys` lists all keys.",
+    ),
+]
+JsonFile = Annotated[
+    str | None,
+    typer.Option("--json", metavar="FILE", callback=writable, help="Also write the figures to this file."),
+]
+
+
+def turn_named(text: str) -> TurnId:
+    """Return the turn that --turn names.
+
+    >>> turn_named("2.1")
+    TurnId(agent=2, round=1)
+    """
+    from debate.types import TurnId
+
+    return TurnId(*two_numbers(text, "--turn", "AGENT.ROUND", "both from 0, the final ballot last"))
+
+
+def two_numbers(text: str, name: str, form: str, meaning: str) -> tuple[int, int]:
+    """Return the numbers of a text as 12.3; ValueError says how an argument of that name is written.
+
+    >>> two_numbers("12.3", "DEBATE", "STEP.PLACE", "both from 0")
+    (12, 3)
+    """
+    first, _, second = text.partition(".")
+    if not all(part.isdecimal() and len(part) < 10 for part in (first, second)):
+        raise ValueError(f"{name} {text!r}: write {form}, {meaning}")
+    return int(first), int(second)
