@@ -14,7 +14,7 @@ _LABEL = re.compile(r"[^\W_]+(?:[ _-][^\W_]+)*")
 
 
 class SummaryConfig(Settings):
-    """An auxiliary model's summary in the place of the history."""
+    """An auxiliary model's summary instead of the history."""
 
     enabled: bool = False
     """Whether agents are shown one summary of the others' turns, the same for all, instead of the turns."""

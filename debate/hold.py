@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from debate.concurrency import run_async, stops_released, together
 from debate.config import DebateConfig
-from debate.optional import opens_thinking, seat_at
 from debate.parsing import parse_turn
+from debate.policy import opens_thinking, seat_at
 from debate.prompting.fitting import context_budget
 from debate.prompting.prompt import Past, Prompt, agent_prompt, summary_prompt
 from debate.prompting.rendering import Entry, render_entry
@@ -179,7 +179,7 @@ def read_reply(
 
 
 def _without_missing_solution(parsed: ParsedTurn) -> ParsedTurn:
-    """Return the parsed ballot without the report that it has no solution: none was asked for."""
+    """Return the parsed ballot without the failure for a missing solution: none was due."""
     kept = tuple(f for f in parsed.failures if (f.reason, f.detail) != (FailureReason.MISSING, "solution"))
     return parsed if len(kept) == len(parsed.failures) else replace(parsed, failures=kept)
 
@@ -209,12 +209,12 @@ def run_debates(
 ) -> list[Debate]:
     """Hold one debate for each problem of the list, at the same time, and return them in the list's order.
 
-    For K debates of one problem, list it K times: each debate's seed comes from ``seed``, its place in the
+    For K debates of one problem, list it K times: each debate's seed comes from ``seed``, its index in the
     list and the problem's id. Every debate goes on as soon as its own round is complete; ``max_live`` bounds
     how many are open at a time, and ``summarizer`` is as in ``hold_debate``, one for all. Works where an
     event loop already runs, as in notebooks, by using a thread.
-    ``held``: debates by their places in the list that were held before and are not held again;
-    ``on_debate`` is told place and debate as each ends, in the order in which they do.
+    ``held``: debates that were held before, by their index in the list; they are not held again.
+    ``on_debate`` is called with index and debate as each ends, in the order in which they do.
     The first exception of the policy cancels the other debates and is raised here.
     """
     if max_live is not None and max_live < 1:
@@ -246,30 +246,30 @@ async def hold_debates(
     on_debate: Callable[[int, Debate], None] | None = None,
 ) -> list[Debate]:
     """Do what ``run_debates`` does, inside an event loop."""
-    found = dict(held or {})
-    places = [place for place in range(len(problems)) if place not in found]
-    waiting = iter(places)
+    debates = dict(held or {})
+    missing = [index for index in range(len(problems)) if index not in debates]
+    waiting = iter(missing)
 
     async def keep_seat(seat: ExitStack) -> None:
         """Hold debates from one seat until none is waiting."""
         with seat:
-            for place in waiting:
-                problem = problems[place]
-                own_seed, name = place_seed(seed, place, problem), debate_name(place, problem.id)
-                found[place] = await _debate(problem, policy, config, own_seed, name, summarizer or policy)
+            for index in waiting:
+                problem = problems[index]
+                own_seed, name = debate_seed(seed, index, problem), debate_name(index, problem.id)
+                debates[index] = await _debate(problem, policy, config, own_seed, name, summarizer or policy)
                 if on_debate is not None:
-                    on_debate(place, found[place])
+                    on_debate(index, debates[index])
 
     with stops_released(), ExitStack() as all_seats:  # every seat is taken before the first request
-        count = min(len(places), max_live or len(places))
+        count = min(len(missing), max_live or len(missing))
         seats = [all_seats.enter_context(_taken(policy)) for _ in range(count)]
         await together([keep_seat(seat) for seat in seats])
-    return [found[place] for place in range(len(problems))]
+    return [debates[index] for index in range(len(problems))]
 
 
-def place_seed(seed: int, place: int, problem: Problem) -> int:
-    """Return the seed of the debate at a place of the list that ``run_debates`` was given."""
-    return derive_seed(seed, "debate", place, problem.id)
+def debate_seed(seed: int, index: int, problem: Problem) -> int:
+    """Return the seed of the debate at an index of the list that ``run_debates`` was given."""
+    return derive_seed(seed, "debate", index, problem.id)
 
 
 def debate_name(number: int, problem_id: str) -> str:

@@ -6,7 +6,7 @@ from math import isfinite
 
 
 def json_number(value: object) -> object:
-    """Return a number as it is, None where it is infinite or none; whatever is no float stays.
+    """Return None for a float that is NaN or infinite, and every other value as it is.
 
     >>> json_number(float("nan")), json_number(0.5), json_number("inf")
     (None, 0.5, 'inf')

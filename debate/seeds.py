@@ -1,4 +1,4 @@
-"""Seeds: one integer per purpose, derived by name, so that no draw depends on scheduling (lesson 3)."""
+"""Seeds: one integer per purpose, derived by name, so that no draw depends on scheduling."""
 
 from hashlib import blake2b
 

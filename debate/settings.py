@@ -75,8 +75,10 @@ def load_dotted(path: str, *, key: str) -> object:
     return getattr(module, name)
 
 
-def require_call(function: Callable[..., object], place: str, *args: object, **settings: object) -> None:
-    """ValueError where a function could not be called with these arguments; it is not called.
+def require_call(function: Callable[..., object], name: str, *args: object, **settings: object) -> None:
+    """Raise ValueError if the function cannot be called with these arguments. It is not called.
+
+    ``name`` is what the message calls it.
 
     >>> require_call(sorted, "rule", [2, 1], reverse=True)
     >>> require_call(sorted, "rule", [2, 1], alpha=0.1)
@@ -87,4 +89,4 @@ def require_call(function: Callable[..., object], place: str, *args: object, **s
     try:
         inspect.signature(function).bind(*args, **settings)
     except TypeError as error:
-        raise ValueError(f"{place} does not take what it is called with: {error}") from error
+        raise ValueError(f"{name} does not take what it is called with: {error}") from error

@@ -85,7 +85,7 @@ class Completion:
     first character each token touches (``len(text)`` for tokens that add no text, such as the end token).
     ``forced``: places in ``tokens`` that were written and not sampled, as where a thinking budget ran out;
     their log-probability is 0 and nobody learns from them. ``prompt_count`` and ``token_count``: how many
-    tokens the engine told of, where it told numbers; see ``debate.optional.token_counts``.
+    tokens the engine told of, where it told numbers; see ``debate.policy.token_counts``.
     """
 
     prompt_tokens: tuple[int, ...]

@@ -39,7 +39,7 @@ def refuse_training(config: Config) -> None:
 def make_policy(config: Config) -> tuple[Any, Any, Policy]:
     """Return the model in this process, its tokenizer, and the policy that speaks with it."""
     from debate.policies.local import LocalPolicy
-    from debate.policies.own import own_policy
+    from debate.policy import own_policy
     from learner.models import load_model
     from learner.warm_start.vocabulary import tiny_vocabulary
 

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from debate.optional import context_limit
 from debate.policies.local import LocalPolicy
 from debate.policies.steps import steps_for
+from debate.policy import context_limit
 from debate.prompting.fitting import ContextBudget
 from debate.prompting.prompt import agent_prompt
 from debate.prompting.seating import seat_debate

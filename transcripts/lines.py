@@ -11,7 +11,7 @@ from typing import Any, NoReturn, TypeAlias, cast
 
 import orjson
 
-from debate.optional import token_counts
+from debate.policy import token_counts
 from debate.types import Completion, Debate
 from transcripts.codec import Json, decode
 from transcripts.encoding import ARRAYS, encode

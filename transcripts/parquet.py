@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from debate.optional import token_counts
+from debate.policy import token_counts
 from transcripts.index.facts import WINNERS, facts_of, text
 from transcripts.lines import record_json
 from transcripts.record import Record, TurnAdvantages

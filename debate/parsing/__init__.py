@@ -41,7 +41,7 @@ def parse_turn(
         labels = (*labels, own)
     ballots, line_failures = _votes(text, sections, handles=labels, own=own, due=due)
     solution = sections.inside("solution")
-    comparison = sections.found.get("comparison")
+    comparison = sections.by_name.get("comparison")
     return ParsedTurn(
         solution=solution,
         evaluation=sections.inside("evaluation"),
@@ -58,7 +58,7 @@ def _section_failures(sections: Sections, due: bool) -> Iterator[ParseFailure]:
     if not sections.thinking_closed:
         yield ParseFailure(FailureReason.TRUNCATED, "thinking", sections.thinking)
     for name in NAMES:
-        section = sections.found.get(name)
+        section = sections.by_name.get(name)
         if section is None and (due or name == "solution"):
             yield ParseFailure(FailureReason.MISSING, name)
         elif section is not None and not section.closed:
@@ -68,7 +68,7 @@ def _section_failures(sections: Sections, due: bool) -> Iterator[ParseFailure]:
 def _votes(
     text: str, sections: Sections, *, handles: tuple[str, ...], own: str | None, due: bool
 ) -> tuple[tuple[Ballot, ...], tuple[ParseFailure, ...]]:
-    section = sections.found.get("comparison")
+    section = sections.by_name.get("comparison")
     if section is None:
         return (), ()
     ballots, failures = read_ballots(text, section.inside, handles=handles, own=own, finished=not section.cut)

@@ -6,9 +6,9 @@ A wins, always. Everything behind the last handle of the chain is the reason and
 handles and operators it names. A line without any reason may list comparisons with ``;``, ``,`` or "and".
 
 Chains: ``A > B = C`` implies each of its pairs once, adjacent ones first. A chain that points both ways
-(``A > B < C``), names a handle twice or holds a label that is nobody's implies its adjacent pairs only.
+(``A > B < C``), names a handle twice or holds an unknown label implies its adjacent pairs only.
 
-``>=``, ``!=``, arrows and a comparison that is asked ("A > B?") are malformed. A line of plain prose,
+``>=``, ``!=``, arrows and a comparison put as a question ("A > B?") are malformed. A line of plain prose,
 without a handle and without an operator between words, is passed over.
 """
 
@@ -83,7 +83,7 @@ def read_ballots(
 
 
 def _lines(text: str, span: Span, finished: bool) -> Iterator[Span]:
-    """Yield the place of each line that is not blank, without the blanks around it."""
+    """Yield the span of each line that is not blank, without the blanks around it."""
     start = span.start
     raw_lines = span.of(text).splitlines(keepends=True)
     if raw_lines and not finished and raw_lines[-1][-1:].splitlines() != [""]:
@@ -228,7 +228,7 @@ def _pair(left: str | None, right: str | None, outcome: Outcome) -> Iterator[_Pa
 
 
 def _running_count(outcomes: Sequence[Outcome]) -> list[int]:
-    """Return how many of the first n outcomes are no ties, for n = 0 .. len(outcomes)."""
+    """Return how many of the first n outcomes are not ties, for n = 0 .. len(outcomes)."""
     counts = [0]
     for outcome in outcomes:
         counts.append(counts[-1] + (outcome != "tie"))

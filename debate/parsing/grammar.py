@@ -51,7 +51,7 @@ _FOLDING = _Folding()
 def clean(text: str) -> str:
     r"""Return the text as the grammar reads it; line breaks stay where they are.
 
-    >>> clean("**K\u200b7** &gt; q2"), clean("\u212a7") == "k7"  # the Kelvin sign is no k
+    >>> clean("**K\u200b7** &gt; q2"), clean("\u212a7") == "k7"  # the Kelvin sign is not a k
     ('**k7** > q2', False)
     """
     return _SPELLED.sub(_character, text).translate(_FOLDING)
@@ -93,7 +93,7 @@ SYMBOLS: dict[str, Outcome] = {
     **dict.fromkeys(("<", "<<", "<<<", "≪", "≺", "＜"), "right"),
     **dict.fromkeys(("=", "==", "===", "＝", "≈", "≃", "≅", "≡", "~", "~~", "∼", "~=", "≈≈"), "tie"),
 }
-"""Operators. ``>=`` and its like do not say whether one is better, so they are malformed."""
+"""Operators. ``>=`` and its like leave open whether one is better, so they are malformed."""
 PHRASE = re.compile(
     rf"{_D}*+(?:(?:is|was|seems|looks|ranks)\s++)?{_VERY}(?:"
     r"(?P<left>(?:better|stronger|superior|preferable|preferred|more\s++(?:correct|accurate|convincing|rigorous))\s++"
@@ -172,7 +172,7 @@ class Grammar:
         return None
 
     def is_attempt(self, line: str) -> bool:
-        """Tell whether a line wanted to be a comparison: it has a handle, or an operator between words."""
+        """Return whether a line was meant as a comparison: it has a handle, or an operator between words."""
         if any(_mentions(line, name) for name in self.names):
             return True
         word = _WORD.search(line)
@@ -204,7 +204,7 @@ def _end_of(name: str, line: str, at: int) -> int | None:
 
 
 def _mentions(line: str, name: str) -> bool:
-    """Tell whether the name stands anywhere in the line as a whole."""
+    """Return whether the name stands anywhere in the line as a whole."""
     first = name.split(" ")[0]
     at = line.find(first)
     while at >= 0:

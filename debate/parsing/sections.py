@@ -59,13 +59,13 @@ class Section:
 class Sections:
     """What a reply holds: at most one section of each name, and the thinking before them."""
 
-    found: Mapping[str, Section]
+    by_name: Mapping[str, Section]
     thinking: Span | None = None
     thinking_closed: bool = True
 
     def inside(self, name: str) -> Span | None:
         """Return the inner span of a section, None when it is not there."""
-        return self.found[name].inside if name in self.found else None
+        return self.by_name[name].inside if name in self.by_name else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +100,8 @@ def find_sections(text: str, *, in_thinking: bool = False) -> Sections:
     ``in_thinking``: the prompt opened a think block, so nothing is read before a ``</think>``.
 
     >>> text = "I open <comparison>.<Solution>2 < 3</ solution>"
-    >>> found = find_sections(text).found
-    >>> list(found), found["solution"].inside.of(text)
+    >>> sections = find_sections(text).by_name
+    >>> list(sections), sections["solution"].inside.of(text)
     (['solution'], '2 < 3')
     """
     tags = _tags(_PLAIN, text)
@@ -184,10 +184,10 @@ def _sections(text: str, tags: Sequence[_Tag]) -> dict[str, Section]:
     unfinished = _unfinished(text, [tag for tag in strays if not tag.closing], complete)
     bounds = [block.start for block in blocks if block.name in _RANK]
     bounds += [tag.start for tag in unfinished.values()] + [tag.start for tag in strays if tag.closing]
-    found = {name: _whole(block) for name, block in complete.items()}
+    sections = {name: _whole(block) for name, block in complete.items()}
     for name, tag in unfinished.items():
-        found[name] = _partial(tag, min((at for at in bounds if at > tag.start), default=None), len(text))
-    return found
+        sections[name] = _partial(tag, min((at for at in bounds if at > tag.start), default=None), len(text))
+    return sections
 
 
 def _whole(block: _Block) -> Section:
@@ -225,6 +225,6 @@ def _later_kind_precedes(tag: _Tag, anchors: Iterable[_Block | _Tag]) -> bool:
 
 
 def _starts_line(text: str, at: int) -> bool:
-    """Tell whether only markup stands between the line's start (or another tag) and this place."""
+    """Return whether only markup stands between the line's start (or another tag) and this index."""
     before = text[max(0, at - 64) : at].rstrip(" \t*_`#-")
     return before.endswith(("\n", "\r", ">", "&gt;")) or (not before and at <= 64)

@@ -2,7 +2,7 @@
 
 Works on bytes: every token has a piece of bytes, the pieces are joined, and byte positions are mapped to
 characters. Tokens that cut a character (emoji in a byte-level vocabulary) all point at that character;
-bytes that are no UTF-8 become U+FFFD exactly as the tokenizer itself decodes them. Linear in the length.
+bytes that are not UTF-8 become U+FFFD exactly as the tokenizer itself decodes them. Linear in the length.
 """
 
 # pyright: standard, reportMissingTypeStubs=false
@@ -53,8 +53,8 @@ class TokenText:
         A token that adds no character points at the next one (``len(text)`` at the end).
         """
         text = self.decode(ids)
-        found, offsets = characters(self._joined_pieces(ids))
-        if found == text:
+        joined, offsets = characters(self._joined_pieces(ids))
+        if joined == text:
             return text, tuple(offsets)
         return text, tuple(min(offset, len(text)) for offset in self._windowed(ids))
 
@@ -75,7 +75,7 @@ class TokenText:
         return match[1] if match else None
 
     def _ordinary_token(self) -> int | None:
-        """Return an id whose text does not depend on its place, to put before others."""
+        """Return an id whose text is the same wherever it stands, to put before others."""
         size = self._backend.get_vocab_size(with_added_tokens=False)
         for index in range(min(size, 5000)):
             text = self.decode([index])

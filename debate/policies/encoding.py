@@ -37,7 +37,7 @@ class EncodingError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Text of the template, or (``message`` >= 0) the place of one message's content."""
+    """Text of the template, or (``message`` >= 0) where one message's content stands."""
 
     text: str = ""
     message: int = -1

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from debate.policies.batcher import Batcher
 from debate.policies.encoding import EncodingError
-from debate.policies.rendezvous import Rendezvous
 from debate.policies.sampler import Draw, Drawn, sample_batch
 from debate.policies.speech import Speech, ids_of_ends, refuse_impossible
 from debate.policies.stopping import StopWatch
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 
 class LocalPolicy:
-    """A policy over a model that lives in this process, on whatever device it was put.
+    """A policy over a model in this process, on whatever device it was put.
 
     ``chat`` None means: a chat model if its tokenizer has a chat template. With ``thinking`` every reply
     begins within a think block, which the prompt opens if the template does not. Where a request sets
     ``thinking_tokens``, thinking that has spent them is ended by force, and the answer is sampled behind it.
     ``context_tokens`` (prompt plus completion) defaults to the model's own limit; a completion is cut to
-    fit (stop_reason "length"), and a prompt that leaves no room raises ValueError.
+    fit (stop_reason "length"), and a prompt that leaves no token for the reply raises ValueError.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class LocalPolicy:
             context_tokens=context_tokens or limit,
         )
         self._watch = StopWatch(self._speech.text, model.config.get_text_config().vocab_size)
-        self._queue: Rendezvous[SampleRequest, Completion] = Rendezvous(self.sample_all, _place)
+        self._batcher: Batcher[SampleRequest, Completion] = Batcher(self.sample_all, _batch_key)
 
     @property
     def context_tokens(self) -> int | None:
@@ -72,11 +72,11 @@ class LocalPolicy:
 
     async def sample(self, request: SampleRequest) -> Completion:
         """Answer one request, together with those of every other live debate."""
-        return await self._queue.ask(request)
+        return await self._batcher.submit(request)
 
     def seat(self) -> AbstractContextManager[None]:
-        """Count one debate as live: nothing is sampled until it, too, waits for an answer or has ended."""
-        return self._queue.seat()
+        """Count one debate as live: nothing is sampled until it, too, waits for a completion or has ended."""
+        return self._batcher.seat()
 
     async def update(self, weights: object, version: int) -> None:
         """Take a state dict (of the adapter, for a LoRA model), or None if the model was trained in place."""
@@ -100,15 +100,17 @@ class LocalPolicy:
         """Answer many requests in chunks of ``batch_size``, in the given order; no event loop needed."""
         for request in requests:
             refuse_impossible(request)
-        speech, asked = self._speech, [(request, self.encode(request.messages)) for request in requests]
-        thoughts = [
-            speech.thought(drawn) for drawn in self._sampled([speech.thinking_draw(*a) for a in asked])
-        ]
-        thinkers = zip(asked, thoughts, strict=True)
-        answers = self._sampled([speech.answer_draw(*a, thought) for a, thought in thinkers])
+        speech = self._speech
+        prompts = [self.encode(request.messages) for request in requests]
+        pairs = list(zip(requests, prompts, strict=True))
+        drawn = self._sampled([speech.thinking_draw(*pair) for pair in pairs])
+        thoughts = [speech.thought(one) for one in drawn]
+        answers = self._sampled(
+            [speech.answer_draw(*pair, thought) for pair, thought in zip(pairs, thoughts, strict=True)]
+        )
         return [
-            speech.completion(prompt, thought, drawn, version=self.version)
-            for (_, prompt), thought, drawn in zip(asked, thoughts, answers, strict=True)
+            speech.completion(prompt, thought, answer, version=self.version)
+            for prompt, thought, answer in zip(prompts, thoughts, answers, strict=True)
         ]
 
     def _sampled(self, draws: Sequence[Draw | None]) -> list[Drawn | None]:
@@ -144,7 +146,7 @@ def load_weights(model: PreTrainedModel, weights: object) -> None:
         raise ValueError(f"weights do not fit the model: unknown {list(unknown)[:3]}, missing {missing[:3]}")
 
 
-def _place(request: SampleRequest) -> tuple[str, int, int]:
+def _batch_key(request: SampleRequest) -> tuple[str, int, int]:
     return request.debate, request.turn.round, request.turn.agent
 
 

@@ -1,7 +1,7 @@
-"""A policy that speaks through a server: any that answers chats or completions as OpenAI's does.
+"""A policy over an OpenAI-compatible server, by its chat or its completions endpoint.
 
-Nothing of the model is in this process: it has no prompt encoding of ours, so the server's own chat
-template decides what becomes of control tokens that a text spells, and no adapter can be sent to it.
+Nothing of the model is in this process. Prompts are not encoded here, so the server's own chat template
+decides what becomes of control tokens that a text spells, and no adapter can be sent to it.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ VLLM: Mapping[str, object] = {
     "min_p": 0.0,
     "repetition_penalty": 1.0,
 }
-"""What makes vLLM sample from the model itself, and tell the tokens. Others ignore it or refuse it."""
+"""What makes vLLM sample from the model itself, and report the tokens. Others ignore it or refuse it."""
 
 
 class OpenAIPolicy:
     """A policy over ``model`` at ``base_url`` (with its path, as in ``http://localhost:8000/v1``).
 
-    ``chat`` False asks for a plain completion of ``raw_prompt``. ``thinking`` is handed to the server's chat
+    ``chat`` False asks for a plain completion of ``raw_prompt``. ``thinking`` goes to the server's chat
     template. The key is ``api_key`` or $OPENAI_API_KEY. A server that does not understand vLLM's extras is
-    asked without them from then on; then there are no token ids, and the completions tell their numbers.
+    asked without them from then on; then there are no token ids, and the completions have their counts.
     Stop strings are not sent where a request has ``thinking_tokens``, since a server would find them in the
     thinking; the reply is cut behind it.
     """
@@ -78,7 +78,7 @@ class OpenAIPolicy:
         dialect = self._dialect
         while True:
             try:
-                reply = await self._server.post(self._path, self._question(request, dialect))
+                reply = await self._server.post(self._path, self._body(request, dialect))
             except ServerError as error:
                 if error.status not in NOT_UNDERSTOOD or dialect + 1 == len(LIMITS):
                     raise
@@ -88,7 +88,7 @@ class OpenAIPolicy:
             return self._completion(reply, request)
 
     async def update(self, weights: object, version: int) -> None:
-        """Raise ValueError: nobody can send weights to a server by this way."""
+        """Raise ValueError: a server of this kind takes no weights."""
         raise ValueError(
             f"the model {self._model!r} at {self._server.base_url} cannot be trained from here; "
             "train a local model, or let the server play and be evaluated"
@@ -104,9 +104,9 @@ class OpenAIPolicy:
         except ReplyError as error:
             raise ServerError(f"{self._server.base_url}{self._path}: HTTP 200, but {error}", 200) from error
 
-    def _question(self, request: SampleRequest, dialect: int) -> dict[str, object]:
+    def _body(self, request: SampleRequest, dialect: int) -> dict[str, object]:
         """Return the body of the request; the seed is folded to the 31 bits that every server can hold."""
-        found: dict[str, object] = {
+        body: dict[str, object] = {
             "model": self._model,
             LIMITS[dialect]: request.max_tokens + request.thinking_tokens,
             "temperature": request.temperature,
@@ -114,8 +114,8 @@ class OpenAIPolicy:
             **self._prompt(request),
         }
         if request.stop and not request.thinking_tokens:
-            found["stop"] = list(request.stop)
-        return found | (self._extras() if dialect == 0 else {})
+            body["stop"] = list(request.stop)
+        return body | (self._extras() if dialect == 0 else {})
 
     def _prompt(self, request: SampleRequest) -> dict[str, object]:
         if not self._chat:

@@ -75,19 +75,19 @@ class Qwen3Steps:
         self._visible = self._cos = self._sin = self._position = torch.empty(0)
         self._length = 0
 
-    def prefill(self, ids: torch.Tensor, pad: torch.Tensor, room: int) -> torch.Tensor:
+    def prefill(self, ids: torch.Tensor, pad: torch.Tensor, more: int) -> torch.Tensor:
         """See Steps."""
         rows, length = ids.shape
-        shape = (rows, self._kv, length + room, self._size)
+        shape = (rows, self._kv, length + more, self._size)
         self._keys = [torch.empty(shape) for _ in self._layers]
         self._values = [torch.empty(shape) for _ in self._layers]
-        columns = torch.arange(length + room)
+        columns = torch.arange(length + more)
         self._visible = columns >= pad[:, None]
         angles = columns[:, None] * self._frequencies.repeat(2)
         self._cos, self._sin = angles.cos(), angles.sin()
         self._length, self._position = 0, length - pad
         causal = columns[:length, None] >= columns[:length]
-        # A padding position sees itself alone: it needs some value, and nobody sees it.
+        # A padding position sees itself alone: it needs some value, and no other position sees it.
         mask = (causal & self._visible[:, None, :length]) | torch.eye(length, dtype=torch.bool)
         return self._forward(ids, (columns[:length] - pad[:, None]).clamp(min=0), mask[:, None])
 
@@ -111,7 +111,7 @@ class Qwen3Steps:
         for index, layer in enumerate(self._layers):
             normed = self._normed(hidden)
             self._remember(index, normed @ layer.keys_values, layer.key_norm, turn)
-            if index == len(self._layers) - 1:  # nobody reads the earlier positions of the last layer
+            if index == len(self._layers) - 1:  # the earlier positions of the last layer are not read
                 hidden, normed, mask = hidden[:, -1:], normed[:, -1:], mask[:, :, -1:]
                 turn = turn[0][:, -1:], turn[1][:, -1:]
             queries = self._heads_of(normed @ layer.queries, layer.query_norm, turn)
@@ -136,9 +136,9 @@ class Qwen3Steps:
     ) -> None:
         """Put the new keys and values (B, L, 2 K D) into the layer's cache."""
         keys, values = new.chunk(2, dim=-1)
-        place = slice(self._length, self._length + new.shape[1])
-        self._keys[index][:, :, place] = self._heads_of(keys, norm, turn)
-        self._values[index][:, :, place] = values.view(*values.shape[:2], -1, self._size).transpose(1, 2)
+        columns = slice(self._length, self._length + new.shape[1])
+        self._keys[index][:, :, columns] = self._heads_of(keys, norm, turn)
+        self._values[index][:, :, columns] = values.view(*values.shape[:2], -1, self._size).transpose(1, 2)
 
     def _attend(self, index: int, queries: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """Return the attention's output (B, L, H D) for queries (B, H, L, D)."""

@@ -1,7 +1,7 @@
-"""The JSON of an OpenAI-compatible server -> a completion. What is odd in it becomes an empty field.
+"""From the JSON of an OpenAI-compatible server to a completion. What is odd in it becomes an empty field.
 
 Servers differ: some keep the stop string, some cut it off; some give token ids; some put the thinking into
-a field of its own. ``text`` is what ``LocalPolicy`` would have: the stop string and the thinking are in it.
+a field of its own. ``text`` is as with ``LocalPolicy``: the stop string and the thinking are in it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Tokens:
     offsets: tuple[int, ...] = ()
 
     def until(self, end: int) -> _Tokens:
-        """Return the tokens that begin before this character; none where their places are not known."""
+        """Return the tokens that begin before this character; none where the offsets are not known."""
         kept = sum(offset < end for offset in self.offsets)
         return _Tokens(self.ids[:kept], self.logprobs[:kept], self.offsets[:kept])
 
@@ -85,25 +85,25 @@ def _first_choice(reply: Object) -> Object:
 def _text(choice: Object) -> tuple[str, str]:
     """Return the reply and, where the server keeps it apart, its thinking."""
     message = _object(choice.get("message"))
-    said = message.get("content", "" if message else choice.get("text"))
+    text = message.get("content", "" if message else choice.get("text"))
     thinking = message.get("reasoning") or message.get("reasoning_content")
-    if said is None and message:
-        said = ""  # all of it was thinking, or refused
-    if not isinstance(said, str):
+    if text is None and message:
+        text = ""  # all of it was thinking, or refused
+    if not isinstance(text, str):
         raise ReplyError("the answer has no text in its first choice")
-    return said, thinking if isinstance(thinking, str) else ""
+    return text, thinking if isinstance(thinking, str) else ""
 
 
 def _ended(text: str, choice: Object, request: SampleRequest) -> tuple[str, StopReason]:
     """Return the text with the stop string that ended it, and how it ended.
 
-    vLLM tells the string in ``stop_reason``; elsewhere a closing tag that is due is taken to be it.
+    vLLM reports the string in ``stop_reason``; elsewhere a closing tag that is due is taken to be it.
     """
     if choice.get("finish_reason") in ("length", "content_filter"):
         return text, "length"
-    told = choice.get("stop_reason")
-    if isinstance(told, str) and told in request.stop:
-        return text if text.endswith(told) else text + told, "stop"
+    string = choice.get("stop_reason")
+    if isinstance(string, str) and string in request.stop:
+        return text if text.endswith(string) else text + string, "stop"
     if "stop_reason" in choice or any(text.endswith(string) for string in request.stop):
         return text, "stop"
     return restored(text, request.stop), "stop"
@@ -128,7 +128,7 @@ def _thought(
 
 
 def _tokens(choice: Object, text: str, request: SampleRequest) -> _Tokens:
-    """Return what the server tells of the tokens, as vLLM does if asked for ids.
+    """Return what the server reports of the tokens, as vLLM does if the request wants ids.
 
     A server's log-probabilities are of temperature 1 unless it was started otherwise, so at any other
     temperature they are not those of what was sampled, and are left out.
@@ -168,8 +168,8 @@ def _logprobs(values: Sequence[object]) -> tuple[float, ...]:
     >>> _logprobs([-0.5, -0.0]), _logprobs([-0.5, None]), _logprobs([float("-inf")])
     ((-0.5, -0.0), (), ())
     """
-    found = [float(v) for v in values if isinstance(v, float | int) and -1e6 < v <= 0 and isfinite(v)]
-    return tuple(found) if len(found) == len(values) else ()
+    valid = [float(v) for v in values if isinstance(v, float | int) and -1e6 < v <= 0 and isfinite(v)]
+    return tuple(valid) if len(valid) == len(values) else ()
 
 
 def _ids(value: object) -> tuple[int, ...]:
@@ -179,8 +179,8 @@ def _ids(value: object) -> tuple[int, ...]:
     ((3, 4), (), (), ())
     """
     listed = _list(value)
-    found = tuple(v for v in listed if type(v) is int and 0 <= v < 2**31)
-    return found if len(found) == len(listed) else ()
+    valid = tuple(v for v in listed if type(v) is int and 0 <= v < 2**31)
+    return valid if len(valid) == len(listed) else ()
 
 
 def _count(value: object) -> int | None:

@@ -1,7 +1,7 @@
 """Batched, KV-cached sampling with one random stream for each request and exact log-probabilities.
 
 A request's draws come from uniforms drawn beforehand with its own seed, by inversion of the distribution
-function, so what it says depends on its own seed and prompt and never on who shares the batch. (Logits
+function, so its reply depends on its own seed and prompt and never on who shares the batch. (Logits
 still differ in their last bits with the batch's shape; a caller that wants equal bits keeps the shapes.)
 Prompts are padded on the left; finished rows are dropped when a fifth of the batch is done.
 """
@@ -99,12 +99,12 @@ def sample_batch(
 def _read_prompts(steps: Steps, batch: _Batch) -> torch.Tensor:
     """Return the first logits (B, V). Equal prompts (debates of one problem begin alike) are read once."""
     ids, pad = batch.prompts()
-    different, places = torch.unique(torch.cat([pad[:, None], ids], dim=1), dim=0, return_inverse=True)
+    different, rows = torch.unique(torch.cat([pad[:, None], ids], dim=1), dim=0, return_inverse=True)
     if len(different) > _COMPACT_BELOW * len(ids):
-        return steps.prefill(ids, pad, batch.room)
-    logits = steps.prefill(different[:, 1:], different[:, 0], batch.room)
-    steps.keep(places)
-    return logits[places]
+        return steps.prefill(ids, pad, batch.longest)
+    logits = steps.prefill(different[:, 1:], different[:, 0], batch.longest)
+    steps.keep(rows)
+    return logits[rows]
 
 
 class _Batch:
@@ -131,7 +131,7 @@ class _Batch:
         self._time = 0
 
     @property
-    def room(self) -> int:
+    def longest(self) -> int:
         """The most tokens any row may still draw."""
         return self._tokens.shape[1]
 
@@ -182,14 +182,14 @@ class _Batch:
 
     def _completes_stop(self, tokens: torch.Tensor) -> torch.Tensor:
         """Return (b,) whether each current row's token completes one of its stop strings."""
-        found = torch.zeros_like(self._alive)
+        completes = torch.zeros_like(self._alive)
         if self._tables is None:
-            return found
+            return completes
         suspects = (self._tables[self._table_of[self._rows], tokens] & self._alive).nonzero()[:, 0]
-        for place, row in zip(suspects.tolist(), self._rows[suspects].tolist(), strict=True):
+        for index, row in zip(suspects.tolist(), self._rows[suspects].tolist(), strict=True):
             recent = self._tokens[row, : self._time + 1]
-            found[place] = self._watch.ends(self._stops[row], recent)
-        return found
+            completes[index] = self._watch.ends(self._stops[row], recent)
+        return completes
 
 
 def _uniforms(draws: Sequence[Draw]) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""A policy that says what a script tells it: for tests, demonstrations and replays, without a model."""
+"""A policy that replies by a script: for tests, demonstrations and replays, without a model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Script: TypeAlias = (
 """A function of the request, or a table by (agent, round) or by (debate, agent, round)."""
 
 Chance: TypeAlias = float | Sequence[float] | Callable[[TurnId], float]
-"""A probability: for everybody, for each seat (cycling), or as a function of the turn."""
+"""A probability: for all seats, for each seat (cycling), or as a function of the turn."""
 
 END_TOKEN = 0x110000
 """The end token of character-level tokens: one above the last code point."""
@@ -33,7 +33,7 @@ class ScriptedPolicy:
     A table that lacks the turn falls back on ``default``; without one that is a KeyError. With
     ``tokens=True`` every character is a token (its code point) of log-probability 0, ``max_tokens`` holds
     (with ``thinking_tokens``, their sum), and a reply that no stop string ended has the end token.
-    ``requests`` keeps what was asked, in order.
+    ``requests`` keeps the requests, in order.
 
     >>> import asyncio
     >>> policy = ScriptedPolicy({(0, 0): "<solution>4</solution> and so on"}, tokens=True)
@@ -48,13 +48,13 @@ class ScriptedPolicy:
         self.version = version
         self.weights: object = None
         self.requests: list[SampleRequest] = []
-        self._say = script if callable(script) else partial(_look_up, script, default)
+        self._reply = script if callable(script) else partial(_look_up, script, default)
         self._tokens = tokens
 
     async def sample(self, request: SampleRequest) -> Completion:
         """Answer one request from the script."""
         self.requests.append(request)
-        text, stopped = _until_stop(self._say(request), request)
+        text, stopped = _until_stop(self._reply(request), request)
         if not self._tokens:
             return Completion((), (), (), text, "stop", self.version)
         return _by_character(request, text, stopped, self.version)
@@ -71,10 +71,10 @@ def _look_up(
 ) -> str:
     entries = cast("Mapping[tuple[str | int, ...], str]", table)
     seat = (request.turn.agent, request.turn.round)
-    found = entries.get((request.debate, *seat), entries.get(seat, default))
-    if found is None:
+    reply = entries.get((request.debate, *seat), entries.get(seat, default))
+    if reply is None:
         raise KeyError(f"the script has no reply for agent {seat[0]} in round {seat[1]} and no default")
-    return found
+    return reply
 
 
 def _until_stop(text: str, request: SampleRequest) -> tuple[str, bool]:

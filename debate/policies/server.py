@@ -1,4 +1,4 @@
-"""JSON over HTTP: one question to a server, asked again while it is busy, and one line when it fails."""
+"""JSON over HTTP: one request to a server, sent again while it is busy; one line says why it failed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ServerError(ConnectionError):
 
 
 class _Passing(Exception):
-    """A failure that may be over the next time; ``wait_s`` is how long the server asked to wait."""
+    """A failure that may be over the next time; ``wait_s`` is the wait that the server wants."""
 
     def __init__(self, message: str, status: int = 0, wait_s: float = 0.0) -> None:
         super().__init__(message)
@@ -48,10 +48,10 @@ class _Reply:
 
 
 class Server:
-    """What answers below ``base_url``. At most ``concurrency`` questions are under way in an event loop.
+    """What answers below ``base_url``. At most ``concurrency`` requests are under way in an event loop.
 
-    ``api_key`` is sent as a bearer token and nowhere else: no message holds it. A question has ``timeout_s``
-    seconds in all, and is asked at most ``retries`` times again, after waits that double.
+    ``api_key`` is sent as a bearer token and nowhere else: no message holds it. A request has ``timeout_s``
+    seconds in all, and is sent again at most ``retries`` times, after waits that double.
     """
 
     def __init__(
@@ -81,10 +81,10 @@ class Server:
         )
         self._gates: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
-    async def post(self, path: str, question: Mapping[str, object]) -> Mapping[str, object]:
-        """Return the JSON object that the server answers with; ServerError where there is none."""
+    async def post(self, path: str, body: Mapping[str, object]) -> Mapping[str, object]:
+        """Return the JSON object of the reply; ServerError where there is none."""
         url = self.base_url + path
-        data = json.dumps(question).encode()  # ASCII: half a character of hostile text cannot break it
+        data = json.dumps(body).encode()  # ASCII: half a character of hostile text cannot break it
         gate = self._gates.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(self._concurrency))
         async with gate:
             for attempt in range(self._retries):
@@ -120,29 +120,29 @@ class Server:
         except TimeoutError as error:
             raise _Passing(f"{url}: no answer in {self._timeout_s:g} s") from error
         except httpx.RequestError as error:
-            raise _Passing(f"{url}: {self._told(str(error) or type(error).__name__)}") from error
+            raise _Passing(f"{url}: {self._clean(str(error) or type(error).__name__)}") from error
 
     def _read(self, url: str, reply: _Reply) -> Mapping[str, object]:
         if reply.status == 200:
-            found = _object(url, reply.data)
-            if found.get("error"):  # as some relays tell of a failure behind them
-                raise ServerError(f"{url}: HTTP 200, but: {self._told(_complaint(reply.data))}", 200)
-            return found
+            answer = _object(url, reply.data)
+            if answer.get("error"):  # as some relays report a failure behind them
+                raise ServerError(f"{url}: HTTP 200, but: {self._clean(_complaint(reply.data))}", 200)
+            return answer
         line = f"{url}: HTTP {reply.status} {reply.reason}".rstrip()
-        if said := self._told(_complaint(reply.data)):
-            line = f"{line}: {said}"
+        if complaint := self._clean(_complaint(reply.data)):
+            line = f"{line}: {complaint}"
         if reply.status in BUSY or reply.status >= 500:
             raise _Passing(line, reply.status, _seconds(reply.headers.get("retry-after", "")))
         raise ServerError(line, reply.status)
 
-    def _told(self, text: str) -> str:
+    def _clean(self, text: str) -> str:
         """Return the text on one line, without the key."""
         text = text.replace(self._key, "***") if self._key else text
         return " ".join("".join(c if c.isprintable() else " " for c in text[:2000]).split())[:300]
 
 
 def checked_url(base_url: str) -> str:
-    """Return the URL without a slash at its end; ValueError where it is none, or holds a secret.
+    """Return the URL without a slash at its end; ValueError where it is not one, or holds a secret.
 
     >>> checked_url("http://localhost:8000/v1/")
     'http://localhost:8000/v1'
@@ -155,7 +155,7 @@ def checked_url(base_url: str) -> str:
         parts = urlsplit(base_url)
         whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        raise ValueError("base_url: this is no URL; write it as http://host:port/v1") from None
+        raise ValueError("base_url: this is not a URL; write it as http://host:port/v1") from None
     if "@" in parts.netloc:
         raise ValueError("base_url: holds a user or password; the key comes from OPENAI_API_KEY")
     if not whole or not base_url.isprintable() or " " in base_url:
@@ -168,8 +168,8 @@ def checked_url(base_url: str) -> str:
 def _headers(key: str) -> dict[str, str]:
     if key and not (key.isascii() and key.isprintable() and " " not in key):
         raise ValueError("OPENAI_API_KEY: holds a character that no key has, such as a space or a line's end")
-    found = {"content-type": "application/json", "accept": "application/json"}
-    return found | ({"authorization": f"Bearer {key}"} if key else {})
+    headers = {"content-type": "application/json", "accept": "application/json"}
+    return headers | ({"authorization": f"Bearer {key}"} if key else {})
 
 
 async def _body(url: str, response: httpx.Response) -> bytes:
@@ -183,33 +183,33 @@ async def _body(url: str, response: httpx.Response) -> bytes:
 
 def _object(url: str, data: bytes) -> Mapping[str, object]:
     try:
-        found: object = json.loads(data)
+        answer: object = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise ServerError(f"{url}: HTTP 200, but the answer is not JSON", 200) from error
-    if not isinstance(found, dict):
-        raise ServerError(f"{url}: HTTP 200, but the answer is no JSON object", 200)
-    return cast("dict[str, object]", found)
+    if not isinstance(answer, dict):
+        raise ServerError(f"{url}: HTTP 200, but the answer is not a JSON object", 200)
+    return cast("dict[str, object]", answer)
 
 
 def _complaint(data: bytes) -> str:
-    """Return what an error's body says: the usual field of its JSON, or its beginning.
+    """Return the message in an error's body: the usual field of its JSON, or the body's beginning.
 
     >>> _complaint(b'{"error": {"message": "no such model"}}'), _complaint(b"<h1>Bad gateway</h1>")
     ('no such model', '<h1>Bad gateway</h1>')
     """
     text = data[:20_000].decode("utf-8", "replace")
     try:
-        found: object = json.loads(text)
+        message: object = json.loads(text)
         for key in ("error", "message"):
-            if isinstance(found, dict):
-                found = cast("dict[str, object]", found).get(key, cast(object, found))
+            if isinstance(message, dict):
+                message = cast("dict[str, object]", message).get(key, cast(object, message))
     except (ValueError, RecursionError):
         return text
-    return found if isinstance(found, str) else text
+    return message if isinstance(message, str) else text
 
 
 def _seconds(header: str) -> float:
-    """Return the seconds of a Retry-After header; 0 where it is a date or no number.
+    """Return the seconds of a Retry-After header; 0 where it is not a positive number.
 
     >>> _seconds("3"), _seconds("Wed, 21 Oct 2026 07:28:00 GMT"), _seconds("-1"), _seconds("nan")
     (3.0, 0.0, 0.0, 0.0)

@@ -1,4 +1,9 @@
-"""Between messages and tokens, whoever samples the tokens: prompts, thinking, room, and the completion."""
+"""Between messages and tokens, for every engine: prompts, thinking, token budgets, and the completion.
+
+Thinking has a budget of its own: it is sampled first, and ended by force when the budget is spent. The tokens
+that end it by force were not sampled: ``Completion.forced`` names them, and nobody learns from them. No stop
+string of the answer is looked for before ``</think>``.
+"""
 
 # pyright: standard, reportMissingTypeStubs=false
 # torch, transformers and tokenizers are only partly typed: strict rules stop at their borders.
@@ -6,23 +11,48 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING
 
 from debate.policies.decoding import TokenText
 from debate.policies.encoding import EncodingError, PromptEncoder
 from debate.policies.sampler import Draw, Drawn
-from debate.policies.thinking import CLOSING, OPENING, THINK_END, Thought, thinking_draw, thought_of
+from debate.seeds import derive_seed
 from debate.types import Completion, Message, SampleRequest
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
+THINK_END = "</think>"
+OPENING, CLOSING = "<think>\n", f"\n{THINK_END}\n\n"
 _NOTHING = Drawn((), (), "stop")
 
 
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """The thinking of one reply: tokens and log-probabilities (T,); the last ``forced`` were not sampled.
+
+    ``over``: the reply ended within its thinking.
+    """
+
+    tokens: tuple[int, ...] = ()
+    logprobs: tuple[float, ...] = ()
+    forced: int = 0
+    over: bool = False
+
+    @property
+    def forced_indices(self) -> tuple[int, ...]:
+        """The indices of the forced tokens.
+
+        >>> Thought((7, 8, 9), (-1.0, 0.0, 0.0), forced=2).forced_indices
+        (1, 2)
+        """
+        return tuple(range(len(self.tokens) - self.forced, len(self.tokens)))
+
+
 class Speech:
-    """How one model is spoken to and read; see ``LocalPolicy`` for the settings. ``ends`` end a reply.
+    """How one model is prompted and read; see ``LocalPolicy`` for the settings. ``ends`` end a reply.
 
     A request is answered by up to two draws: ``thinking_draw`` where it has a budget for thinking, and then
     ``answer_draw`` behind it. Either is None where there is nothing to sample.
@@ -60,11 +90,12 @@ class Speech:
         """Return what is to be sampled for the thinking; None where the request has no budget for it."""
         if not (request.thinking_tokens and self.opens_thinking(request.messages)):
             return None
-        return thinking_draw(request, prompt, room=self._room(request, prompt) - 1, closing=self._closing)
+        limit = self._tokens_left(request, prompt) - 1
+        return _thinking_draw(request, prompt, limit=limit, closing=self._closing)
 
     def thought(self, drawn: Drawn | None) -> Thought:
         """Return the thinking that was drawn, with its end."""
-        return Thought() if drawn is None else thought_of(drawn, closing=self._closing, ends=self.ends)
+        return Thought() if drawn is None else _end_thought(drawn, closing=self._closing, ends=self.ends)
 
     def answer_draw(self, request: SampleRequest, prompt: tuple[int, ...], thought: Thought) -> Draw | None:
         """Return what is to be sampled behind the thinking; None where the reply has ended in it."""
@@ -73,7 +104,7 @@ class Speech:
         before = prompt + thought.tokens
         return Draw(
             prompt=before,
-            max_tokens=min(request.max_tokens, self._room(request, before)),
+            max_tokens=min(request.max_tokens, self._tokens_left(request, before)),
             temperature=request.temperature,
             seed=request.seed,
             stop=request.stop,
@@ -96,43 +127,70 @@ class Speech:
             stop_reason=answer.stop_reason,
             policy_version=version,
             offsets=(*offsets, len(text)) if ended else offsets,
-            forced=thought.forced_places,
+            forced=thought.forced_indices,
         )
 
-    def _room(self, request: SampleRequest, prompt: tuple[int, ...]) -> int:
-        """Return how many tokens fit behind the prompt; ValueError when there is no room."""
-        asked = request.thinking_tokens + request.max_tokens
-        room = asked if self.context_tokens is None else self.context_tokens - len(prompt)
-        if not prompt or room < 1:
+    def _tokens_left(self, request: SampleRequest, prompt: tuple[int, ...]) -> int:
+        """Return how many tokens fit behind the prompt; ValueError where there are none."""
+        wanted = request.thinking_tokens + request.max_tokens
+        left = wanted if self.context_tokens is None else self.context_tokens - len(prompt)
+        if not prompt or left < 1:
             raise ValueError(
                 f"debate {request.debate}, turn {request.turn}: a prompt of {len(prompt)} tokens "
                 f"does not fit a context of {self.context_tokens}; shorten it or raise context_tokens"
             )
-        return room
+        return left
+
+
+def _thinking_draw(
+    request: SampleRequest, prompt: tuple[int, ...], *, limit: int, closing: tuple[int, ...]
+) -> Draw:
+    """Return what to sample for the thinking; its budget and ``limit`` include its forced end."""
+    budget = min(request.thinking_tokens, limit)
+    if budget <= len(closing):
+        raise ValueError(
+            f"debate {request.debate}, turn {request.turn}: {budget} tokens are too few to think, since "
+            f"ending it takes {len(closing)}; raise debate.thinking_tokens or context_tokens"
+        )
+    return Draw(
+        prompt=prompt,
+        max_tokens=budget - len(closing),
+        temperature=request.temperature,
+        seed=derive_seed(request.seed, "thinking"),
+        stop=(THINK_END,),
+        thinking=False,
+    )
+
+
+def _end_thought(drawn: Drawn, *, closing: tuple[int, ...], ends: frozenset[int]) -> Thought:
+    """Return the thinking with its end: its own, that of the whole reply, or a forced one."""
+    if drawn.stop_reason == "stop":
+        return Thought(drawn.tokens, drawn.logprobs, over=drawn.tokens[-1] in ends)
+    return Thought(drawn.tokens + closing, drawn.logprobs + (0.0,) * len(closing), forced=len(closing))
 
 
 def refuse_impossible(request: SampleRequest) -> None:
-    """Raise ValueError for a request that nothing could be sampled for as asked."""
+    """Raise ValueError for a request that cannot be sampled."""
     needs = {
         "max_tokens": (request.max_tokens >= 1, "1 or more"),
         "temperature": (isfinite(request.temperature) and request.temperature >= 0, "finite, and 0 or more"),
         "seed": (request.seed >= 0, "0 or more"),
     }
-    for name, (fits, told) in needs.items():
+    for name, (fits, range_) in needs.items():
         if not fits:
-            place = f"debate {request.debate}, turn {request.turn}"
-            raise ValueError(f"{place}: {name} {getattr(request, name)} must be {told}")
+            turn = f"debate {request.debate}, turn {request.turn}"
+            raise ValueError(f"{turn}: {name} {getattr(request, name)} must be {range_}")
 
 
 def ids_of_ends(*sources: object) -> frozenset[int]:
-    """Return every id that ends a reply, by what these configurations and tokenizers say.
+    """Return every id that ends a reply according to these configurations and tokenizers.
 
-    >>> from types import SimpleNamespace as Said
-    >>> sorted(ids_of_ends(Said(eos_token_id=3), Said(eos_token_id=[7, 3]), Said(eos_token_id=None), None))
+    >>> from types import SimpleNamespace as Config
+    >>> sorted(ids_of_ends(Config(eos_token_id=3), Config(eos_token_id=[7, 3]), Config(eos_token_id=None)))
     [3, 7]
     """
-    found: set[int] = set()
+    ends: set[int] = set()
     for source in sources:
         ids = getattr(source, "eos_token_id", None)
-        found.update([ids] if isinstance(ids, int) else ids or [])
-    return frozenset(found)
+        ends.update([ids] if isinstance(ids, int) else ids or [])
+    return frozenset(ends)

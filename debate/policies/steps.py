@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class Steps(Protocol):
     """A causal model with its cache, one batch at a time; logits are (B, V) float32 of the last position."""
 
-    def prefill(self, ids: torch.Tensor, pad: torch.Tensor, room: int) -> torch.Tensor:
-        """Read prompts (B, P), of which the first ``pad`` (B,) are padding; ``room`` more tokens may come."""
+    def prefill(self, ids: torch.Tensor, pad: torch.Tensor, more: int) -> torch.Tensor:
+        """Read prompts (B, P), of which the first ``pad`` (B,) are padding; ``more`` tokens may follow."""
         ...
 
     def step(self, tokens: torch.Tensor) -> torch.Tensor:
@@ -46,7 +46,7 @@ class ModelSteps:
         self._mask = torch.empty(0)
         self._position = torch.empty(0)
 
-    def prefill(self, ids: torch.Tensor, pad: torch.Tensor, room: int) -> torch.Tensor:
+    def prefill(self, ids: torch.Tensor, pad: torch.Tensor, more: int) -> torch.Tensor:
         """See Steps."""
         columns = torch.arange(ids.shape[1], device=ids.device)
         self._mask = (columns >= pad[:, None]).long()

@@ -1,6 +1,6 @@
 """Stop strings over token ids: found at the token that completes them, never inside a leading think block.
 
-Whole texts are not decoded at each step. A table over the vocabulary says which tokens could complete a
+Whole texts are not decoded at each step. A table over the vocabulary holds which tokens could complete a
 stop string at all (for a vocabulary with ``</solution>`` as one token: that token alone); only rows that drew
 such a token are looked at, through a window as long as the longest stop string.
 """

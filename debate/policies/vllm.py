@@ -1,7 +1,7 @@
 """A policy over vLLM in this process: prompts, stop strings, thinking and token ids as LocalPolicy has them.
 
-vLLM batches what is asked at the same time and goes on with each request as soon as it can, so equal bits
-are not promised; each request has its own seed. Weights are vLLM's own: ``update`` loads new ones.
+vLLM batches the requests of a moment and goes on with each as soon as it can, so equal bits are not
+promised; each request has its own seed. Weights are vLLM's own: ``update`` loads new ones.
 """
 
 # pyright: standard, reportMissingTypeStubs=false, reportMissingImports=false, reportAttributeAccessIssue=false
@@ -9,21 +9,21 @@ are not promised; each request has its own seed. Weights are vLLM's own: ``updat
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from debate.policies.sampler import Draw, Drawn
-from debate.policies.speech import Speech, ids_of_ends, refuse_impossible
-from debate.policies.thinking import THINK_END
-from debate.policies.vllm_pump import Pump
+from debate.policies.speech import THINK_END, Speech, ids_of_ends, refuse_impossible
 from debate.seeds import derive_seed
 from debate.types import Completion, Message, SampleRequest, StopReason
 
 COLDEST = 0.01
-"""vLLM raises a temperature between 0 and this one to this one, unasked."""
+"""vLLM silently raises a temperature between 0 and this one to this one."""
 THINK_START = "<think>"
 ADAPTER = "adapter_config.json"
 
@@ -70,14 +70,14 @@ class VLLMPolicy:
             raw_prompt=raw_prompt,
             context_tokens=self.context_tokens,
         )
-        self._pump = Pump(self._llm.llm_engine)
+        self._loop = EngineLoop(self._llm.llm_engine)
         self._takes_adapters, self._adapters = max_lora_rank > 0, 0
         self._lora: Any = None
         if adapter is not None:
             self._load_adapter(Path(adapter))
 
     async def sample(self, request: SampleRequest) -> Completion:
-        """Answer one request, with the weights and the version of the moment it was asked."""
+        """Answer one request, with the weights and the version of the moment it came in."""
         refuse_impossible(request)
         if 0 < request.temperature < COLDEST:
             raise ValueError(f"temperature {request.temperature}: vLLM has 0, or {COLDEST} and more")
@@ -119,7 +119,7 @@ class VLLMPolicy:
         self._lora = request(f"adapter-{self._adapters}", self._adapters, str(path.resolve()))
 
     def _load_weights(self, path: Path) -> None:
-        if self._pump.busy:
+        if self._loop.busy:
             raise RuntimeError("whole weights cannot be replaced while requests are under way")
         self._llm.collective_rpc("reload_weights", kwargs={"weights_path": str(path.resolve())})
         self._llm.collective_rpc("refresh_head")
@@ -132,7 +132,7 @@ class VLLMPolicy:
         logprobs: list[float] = []
         reason: StopReason = "length"
         while len(tokens) < draw.max_tokens:
-            output = await self._pump.ask([*draw.prompt, *tokens], self._params(draw, len(tokens)), lora)
+            output = await self._loop.complete([*draw.prompt, *tokens], self._params(draw, len(tokens)), lora)
             tokens += output.token_ids
             logprobs += _logprobs(output)
             if output.finish_reason != "stop":
@@ -150,7 +150,7 @@ class VLLMPolicy:
         return THINK_END not in text and (bool(draw.thinking) or text.lstrip().startswith(THINK_START))
 
     def _params(self, draw: Draw, done: int) -> Any:
-        """Return what makes vLLM sample from the model itself, stop where we would, and tell the tokens."""
+        """Return what makes vLLM sample from the model itself, stop where we would, and report the tokens."""
         sampling = import_module("vllm.sampling_params")
         return sampling.SamplingParams(
             temperature=draw.temperature,
@@ -168,8 +168,62 @@ class VLLMPolicy:
         )
 
 
+class EngineLoop:
+    """Steps vLLM's ``LLMEngine`` within an event loop while anybody waits for it, so every debate goes on.
+
+    A step blocks the event loop, as sampling does in ``LocalPolicy``; between two steps everybody else runs.
+    Requests of a cancelled caller are dropped. All at a time belong to one event loop.
+    """
+
+    def __init__(self, engine: Any) -> None:
+        self._engine = engine
+        self._waiting: dict[str, asyncio.Future[Any]] = {}
+        self._numbers = count()
+        self._stepping: asyncio.Task[None] | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether any request is under way."""
+        return bool(self._waiting)
+
+    async def complete(self, prompt: Sequence[int], params: Any, lora: Any) -> Any:
+        """Return the finished ``CompletionOutput`` of a prompt (P,)."""
+        loop = asyncio.get_running_loop()
+        if any(future.get_loop() is not loop for future in self._waiting.values()):
+            raise RuntimeError(
+                "this policy answers debates of another event loop or thread: wait for them to end, "
+                "or give each its own policy"
+            )
+        name, future = str(next(self._numbers)), loop.create_future()
+        self._engine.add_request(name, {"prompt_token_ids": list(prompt)}, params, lora_request=lora)
+        self._waiting[name] = future
+        if self._stepping is None or self._stepping.done():
+            self._stepping = loop.create_task(self._step_until_done())
+        try:
+            return await future
+        except asyncio.CancelledError:
+            self._engine.abort_request([name])
+            raise
+        finally:
+            self._waiting.pop(name, None)
+
+    async def _step_until_done(self) -> None:
+        """Step while a request waits; what the engine raises goes to every one that does."""
+        try:
+            while self._waiting:
+                for output in self._engine.step():
+                    future = self._waiting.get(output.request_id)
+                    if output.finished and future is not None and not future.done():
+                        future.set_result(output.outputs[0])
+                await asyncio.sleep(0)
+        except Exception as error:
+            for future in self._waiting.values():
+                if not future.done():
+                    future.set_exception(error)
+
+
 def _engine(model_path: str, **settings: Any) -> Any:
-    """Return vLLM's engine, quiet unless $VLLM_LOGGING_LEVEL says otherwise."""
+    """Return vLLM's engine, quiet unless $VLLM_LOGGING_LEVEL is set."""
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
     vllm = import_module("vllm")

@@ -1,6 +1,6 @@
-r"""What others wrote, made harmless before it enters a prompt (D9).
+r"""What others wrote, made harmless before it enters a prompt.
 
-A shown text can not open or close a tag, carry a chat control token, or hide characters:
+A shown text cannot open or close a tag, carry a chat control token, or hide characters:
 
 - line breaks of every kind become ``\n``; control, zero-width, bidi and other invisible characters go,
 - ``<`` (also ``＜`` and ``﹤``) becomes ``&lt;`` where a tag could begin: before a letter, ``/``, ``|``,
@@ -9,7 +9,7 @@ A shown text can not open or close a tag, carry a chat control token, or hide ch
 
 Mathematics stays as it is: ``x < 5``, ``x < y``, ``0<x<1``, ``a & b`` and ``[ABC]``. Only a letter right
 after ``<`` with a space or more letters behind it, as in ``n<m holds``, is taken for a possible tag and
-becomes ``n&lt;m``. The prompt files see to it that escaped text can not look like a new entry of the history
+becomes ``n&lt;m``. The prompt files see to it that escaped text cannot look like a new entry of the history
 either: an entry opens with a tag, or a shown text never starts a line (``line_break``).
 """
 
@@ -51,7 +51,7 @@ def clean(text: str) -> str:
 
 
 def without_private(text: str) -> str:
-    """Return ``text`` without comparison and thinking blocks that a reply has nested in a section (D13).
+    """Return ``text`` without comparison and thinking blocks that a reply has nested in a section.
 
     >>> without_private("2+2=4 <comparison>K7 > Q2</comparison>so 4")
     '2+2=4 so 4'

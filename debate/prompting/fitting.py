@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from debate.config import DebateConfig
-from debate.optional import context_limit, token_counter
+from debate.policy import context_limit, token_counter
 from debate.prompting.rendering import Entry, Frame, history_text, render_entry, summary_text
 from debate.prompting.seating import Seating
 from debate.prompting.texts import PromptTexts

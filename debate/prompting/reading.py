@@ -1,6 +1,6 @@
 """The way back: what a rendered prompt shows, read with the very templates that rendered it.
 
-For scripted agents, which have only their prompt to go by, and for tests. Escaped text can not contain what
+For scripted agents, which have only their prompt to go by, and for tests. Escaped text cannot contain what
 an entry begins or ends with, so an entry is read exactly as it was meant.
 """
 
@@ -61,15 +61,15 @@ def read_prompt(texts: PromptTexts, messages: Sequence[Message]) -> SeenPrompt:
 def _entries(texts: PromptTexts, text: str) -> tuple[SeenEntry, ...]:
     """Return the entries in order; where both kinds of entry match, the one that ends first is meant."""
     patterns = [_entry_pattern(texts.templates[key]) for key in ("entry", "entry_evaluated")]
-    found: list[SeenEntry] = []
+    entries: list[SeenEntry] = []
     at = 0
     while matches := [match for pattern in patterns if (match := pattern.search(text, at))]:
         match = min(matches, key=lambda match: (match.start(), match.end()))
         groups, at = match.groupdict(), match.end()
         number: str | None = groups.get("round")
         round_ = int(number) if number else None
-        found.append(SeenEntry(groups["handle"], round_, groups["solution"], groups.get("evaluation")))
-    return tuple(found)
+        entries.append(SeenEntry(groups["handle"], round_, groups["solution"], groups.get("evaluation")))
+    return tuple(entries)
 
 
 def _last_words(template: str) -> str:
@@ -84,7 +84,7 @@ def _entry_pattern(template: str) -> re.Pattern[str]:
 
 @lru_cache(maxsize=64)
 def _task_pattern(template: str) -> re.Pattern[str]:
-    """Return a pattern for the end of a message: the last place where a line starts the task."""
+    """Return a pattern for the end of a message: the last line that starts the task."""
     return re.compile(f".*^(?P<task>{_pattern(template)})\\Z", re.MULTILINE | re.DOTALL)
 
 

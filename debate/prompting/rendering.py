@@ -32,7 +32,7 @@ _OWN_LABEL = re.compile(r"\s*\(?([A-Za-z])\s*[).:]\s*")
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A prompt without its history: what stands before and behind it, and what is asked for.
+    """A prompt without its history: what stands before and behind it, and the task.
 
     ``compared`` are the turns that may be compared, ``stop`` the closing tag of the last section that is due.
     """

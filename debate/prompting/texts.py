@@ -1,4 +1,4 @@
-"""The texts of a prompt set: one TOML file holds them all, and what is wrong with it is said at load."""
+"""Prompt sets: one TOML file holds all texts of one, and is checked as it is read."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def _check_keys(name: str, texts: Mapping[str, object]) -> None:
 
 
 def _check_forging(name: str, texts: Mapping[str, str | bool]) -> None:
-    """Refuse a set in which a shown text could write a line that looks like an entry or a role (D9)."""
+    """Refuse a set in which a shown text could write a line that looks like an entry or a role."""
     line_break = str(texts["line_break"])
     if "\n" not in line_break or line_break.rpartition("\n")[2]:
         return  # no shown text ever starts a line
@@ -166,13 +166,13 @@ def _check_forging(name: str, texts: Mapping[str, str | bool]) -> None:
 def _piece(name: str, key: str, text: str) -> str | Fill:
     """Return the text as it is used: a string, or a function of its placeholders."""
     required, optional = _PLACEHOLDERS.get(key, (set[str](), set[str]()))
-    found = _placeholders(name, key, text)
+    used = _placeholders(name, key, text)
     allowed = ", ".join(f"${p}" for p in sorted(required | optional)) or "none"
-    for placeholder in sorted(found - required - optional):
+    for placeholder in sorted(used - required - optional):
         raise PromptFileError(
             f"{name}: {key} has an unknown placeholder ${placeholder}; it may have: {allowed}"
         )
-    for placeholder in sorted(required - found):
+    for placeholder in sorted(required - used):
         raise PromptFileError(f"{name}: {key} lacks the placeholder ${placeholder}")
     compiled = _format_string(text)
     return compiled.format if required or optional else compiled.format()
@@ -182,7 +182,7 @@ def _placeholders(name: str, key: str, text: str) -> set[str]:
     """Return the names of the placeholders in the text."""
     template = Template(text)
     if not template.is_valid():
-        raise PromptFileError(f"{name}: {key} has a $ that is no placeholder; write $$ for a dollar sign")
+        raise PromptFileError(f"{name}: {key} has a $ that is not a placeholder; write $$ for a dollar sign")
     return set(template.get_identifiers())
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from debate.optional import token_counts
 from debate.personas import Persona
 from debate.types import (
     Completion,

@@ -13,8 +13,8 @@ from pathlib import Path
 from statistics import fmean
 
 from debate import Debate, DebateConfig, Policy, Problem, run_debates
-from debate.hold import place_seed
-from debate.optional import token_counts
+from debate.hold import debate_seed
+from debate.policy import token_counts
 from debate.prompting.shown import rounds_held
 from debate.seeds import derive_seed
 from debate.types import TurnId
@@ -148,7 +148,7 @@ def _kept(shard: Path, problems: Sequence[Problem], seed: int, protocol: DebateC
     """Return the debates that a shard holds by their places; others of its debates are left alone."""
     if not shard.exists():
         return {}
-    places = {place_seed(seed, place, problem): place for place, problem in enumerate(problems)}
+    places = {debate_seed(seed, place, problem): place for place, problem in enumerate(problems)}
     turns = sorted(TurnId(a, r) for a in range(protocol.num_agents) for r in range(rounds_held(protocol)))
     found: dict[int, Debate] = {}
     try:

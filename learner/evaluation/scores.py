@@ -13,8 +13,8 @@ from statistics import fmean
 from typing import Literal
 
 from debate import Completion, Debate, Problem, Turn
-from debate.optional import token_counts
 from debate.parsing.wellformed import is_well_formed
+from debate.policy import token_counts
 from debate.seeds import derive_seed
 from debate.types import TurnId
 from envs.answers.keys import AnswerKey

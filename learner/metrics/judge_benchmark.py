@@ -16,7 +16,7 @@ from typing import Any
 from debate import Completion, DebateConfig, Policy, Problem, SampleRequest
 from debate.concurrency import run_async, stops_released, together
 from debate.hold import read_turn
-from debate.optional import opens_thinking
+from debate.policy import opens_thinking
 from debate.prompting.fitting import ContextBudget
 from debate.prompting.prompt import Prompt, agent_prompt
 from debate.prompting.rendering import render_entry

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 
 from debate import Debate, DebateConfig, run_debates
-from debate.hold import place_seed
+from debate.hold import debate_seed
 from debate.policies.scripted import ScriptedPolicy
 from debate.prompting.rendering import SECTIONS, Task
 from debate.prompting.seating import seat_debate
@@ -67,7 +67,7 @@ def replay_solutions(
     dealt: dict[str, Dealt] = {}
     for place, one in enumerate(solved):
         right = [environment.grade(one.problem, answer_of(text)).verdict is True for text in one.texts]
-        own = place_seed(seed, place, one.problem)
+        own = debate_seed(seed, place, one.problem)
         dealt[f"{place:06d}"] = deal(one, right, config, own)
     policy = ScriptedPolicy(lambda request: _reply(dealt, judges, config, request))
     yield from run_debates(problems, policy, config, seed=seed)

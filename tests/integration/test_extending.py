@@ -11,7 +11,7 @@ import pytest
 
 from commands.config import load_config
 from debate import DebateConfig
-from debate.policies.own import own_policy
+from debate.policy import own_policy
 from envs import load_environment
 from learner.config import Config
 from learner.session import open_session
@@ -87,7 +87,7 @@ def write(folder: Path, text: str) -> None:
     [
         ("def make(", "model.policy: cannot import 'my_policy' of 'my_policy:make': SyntaxError: "),
         ("made = 1", "model.policy: the module 'my_policy' has no 'make'"),
-        ("make = 1", "model.policy: 'my_policy:make' names a int, which is no class or function"),
+        ("make = 1", "model.policy: 'my_policy:make' names a int, which is not a class or function"),
         ("def make(model): ...", "model.policy: 'my_policy:make' does not take what it is called with: "),
         (
             "def make(*a, **k): ...",

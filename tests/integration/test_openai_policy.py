@@ -20,9 +20,9 @@ from pathlib import Path
 import pytest
 
 from debate import DebateConfig, Problem, run_debates
-from debate.optional import token_counts
 from debate.policies.openai import OpenAIPolicy
 from debate.policies.server import LARGEST_REPLY, ServerError
+from debate.policy import token_counts
 from debate.types import Message, SampleRequest, TurnId
 from transcripts import Record, read_records, write_step
 
@@ -327,7 +327,7 @@ def test_failures_are_one_line_with_url_and_status(monkeypatch):
         (b"\xff\xfe", "HTTP 200, but the answer is not JSON"),
         (b"[" * 100_000, "HTTP 200, but the answer is not JSON"),
         (b"9" * 10_000, "HTTP 200, but the answer is not JSON"),
-        ([], "HTTP 200, but the answer is no JSON object"),
+        ([], "HTTP 200, but the answer is not a JSON object"),
         ({"error": {"message": "upstream\nis down", "code": 502}}, "HTTP 200, but: upstream is down"),
         ({}, "HTTP 200, but the answer has no choices"),
         ({"choices": []}, "HTTP 200, but the answer has no choices"),

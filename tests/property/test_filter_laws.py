@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from debate.config import DebateConfig
-from debate.optional import token_counts
 from debate.personas import PERSONAS
+from debate.policy import token_counts
 from debate.types import (
     Completion,
     Debate,

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 import torch
 
+from debate.policies.batcher import Batcher
 from debate.policies.local import LocalPolicy, end_tokens
-from debate.policies.rendezvous import Rendezvous
 from debate.types import Message, SampleRequest, TurnId
 
 
@@ -165,7 +165,7 @@ class Counting:
 
     def __init__(self, fail_at=None):
         self.batches, self.fail_at = [], fail_at
-        self.queue = Rendezvous(self.answer, lambda ask: ask)
+        self.queue = Batcher(self.answer, lambda ask: ask)
 
     def answer(self, asks):
         self.batches.append(list(asks))
@@ -182,7 +182,7 @@ def hold(log, name, *, rounds, pause=0, agents=2):
             for number in range(rounds):
                 for _ in range(pause):
                     await asyncio.sleep(0)
-                answers = await asyncio.gather(*(log.queue.ask((name, number, a)) for a in range(agents)))
+                answers = await asyncio.gather(*(log.queue.submit((name, number, a)) for a in range(agents)))
                 assert answers == [f"{name}.{number}.{a}" for a in range(agents)]
 
     return run
@@ -232,14 +232,14 @@ def test_two_calls_with_equal_names_do_not_block_each_other():
 
 def test_a_request_outside_any_seat_is_answered():
     log = Counting()
-    assert asyncio.run(asyncio.wait_for(log.queue.ask(("a", 0, 0)), 5)) == "a.0.0"
+    assert asyncio.run(asyncio.wait_for(log.queue.submit(("a", 0, 0)), 5)) == "a.0.0"
 
 
 def test_siblings_of_one_gather_share_a_batch():
     log = Counting()
 
     async def gathered():
-        return await asyncio.gather(*(log.queue.ask(("a", 0, agent)) for agent in (2, 0, 1)))
+        return await asyncio.gather(*(log.queue.submit(("a", 0, agent)) for agent in (2, 0, 1)))
 
     assert asyncio.run(gathered()) == ["a.0.2", "a.0.0", "a.0.1"]
     assert log.batches == [[("a", 0, 0), ("a", 0, 1), ("a", 0, 2)]]
@@ -249,7 +249,9 @@ def test_an_error_reaches_everybody_and_the_next_batch_works():
     log = Counting(fail_at=1)
 
     async def gathered():
-        return await asyncio.gather(*(log.queue.ask(("a", 0, a)) for a in range(3)), return_exceptions=True)
+        return await asyncio.gather(
+            *(log.queue.submit(("a", 0, a)) for a in range(3)), return_exceptions=True
+        )
 
     assert [str(error) for error in asyncio.run(gathered())] == ["out of memory"] * 3
     assert asyncio.run(gathered()) == ["a.0.0", "a.0.1", "a.0.2"]
@@ -262,8 +264,8 @@ def test_a_cancelled_debate_holds_nobody_up():
         first, second = log.queue.seat(), log.queue.seat()
         with first:
             with second:
-                lost = asyncio.create_task(log.queue.ask(("b", 0, 0)))
-                waiting = asyncio.create_task(log.queue.ask(("a", 0, 0)))
+                lost = asyncio.create_task(log.queue.submit(("b", 0, 0)))
+                waiting = asyncio.create_task(log.queue.submit(("a", 0, 0)))
                 lost.cancel()
                 await asyncio.sleep(0)
             return await asyncio.wait_for(waiting, 5)

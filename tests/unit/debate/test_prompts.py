@@ -228,7 +228,7 @@ def test_a_copied_file_with_own_words_is_used(tmp_path):
         ),
         (
             lambda t: t.replace("Problem:", "Costs $ 5:"),
-            r"problem has a \$ that is no placeholder; write \$\$",
+            r"problem has a \$ that is not a placeholder; write \$\$",
         ),
         (
             lambda t: t.replace("\nopening =", "\nopenning ="),

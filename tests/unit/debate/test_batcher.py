@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from debate.policies.rendezvous import Rendezvous
+from debate.policies.batcher import Batcher
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -24,9 +24,9 @@ def test_a_request_cancelled_during_its_batch_disturbs_nobody(fails):
                 raise ValueError("no answer")
             return [10 * one for one in asked]
 
-        meeting: Rendezvous[int, int] = Rendezvous(answer_all, lambda one: ("d", 0, one))
-        with meeting.seat():
-            tasks = [asyncio.create_task(meeting.ask(one)) for one in (1, 2)]
+        batcher: Batcher[int, int] = Batcher(answer_all, lambda one: ("d", 0, one))
+        with batcher.seat():
+            tasks = [asyncio.create_task(batcher.submit(one)) for one in (1, 2)]
             return await asyncio.gather(*tasks, return_exceptions=True)
 
     first, second = asyncio.run(scene())
@@ -35,37 +35,37 @@ def test_a_request_cancelled_during_its_batch_disturbs_nobody(fails):
     assert told == []
 
 
-def test_a_second_event_loop_is_refused_while_the_first_one_meets_and_served_after_it():
-    meeting: Rendezvous[int, int] = Rendezvous(lambda asked: asked, lambda one: ("d", 0, one))
+def test_a_second_event_loop_is_refused_while_the_first_one_uses_it_and_served_after_it():
+    batcher: Batcher[int, int] = Batcher(lambda asked: asked, lambda one: ("d", 0, one))
     refused: list[BaseException] = []
 
     def elsewhere() -> None:
         try:
-            asyncio.run(meeting.ask(2))
+            asyncio.run(batcher.submit(2))
         except RuntimeError as error:
             refused.append(error)
 
     async def scene() -> int:
-        with meeting.seat():
+        with batcher.seat():
             thread = threading.Thread(target=elsewhere, daemon=True)
             thread.start()
             thread.join(10)
-            return await asyncio.wait_for(meeting.ask(1), 10)
+            return await asyncio.wait_for(batcher.submit(1), 10)
 
     assert asyncio.run(scene()) == 1
     assert "of another event loop or thread" in str(refused[0])
-    assert asyncio.run(asyncio.wait_for(meeting.ask(3), 10)) == 3
+    assert asyncio.run(asyncio.wait_for(batcher.submit(3), 10)) == 3
 
 
 def test_what_a_closed_loop_left_behind_stops_nobody():
-    meeting: Rendezvous[int, int] = Rendezvous(lambda asked: asked, lambda one: ("d", 0, one))
+    batcher: Batcher[int, int] = Batcher(lambda asked: asked, lambda one: ("d", 0, one))
     loop = asyncio.new_event_loop()
 
     async def leave() -> None:
-        left.append(asyncio.ensure_future(meeting.ask(1)))
+        left.append(asyncio.ensure_future(batcher.submit(1)))
         await asyncio.sleep(0)
 
     left: list[asyncio.Future[int]] = []
     loop.run_until_complete(leave())
     loop.close()
-    assert asyncio.run(asyncio.wait_for(meeting.ask(2), 10)) == 2
+    assert asyncio.run(asyncio.wait_for(batcher.submit(2), 10)) == 2

@@ -1,4 +1,4 @@
-"""Waiting until everybody waits: requests of concurrent debates become batches that timing cannot change."""
+"""Batches of concurrent debates' requests that timing cannot change: it waits until everybody waits."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Generic, TypeVar
 
-Ask = TypeVar("Ask")
-Answer = TypeVar("Answer")
+Request = TypeVar("Request")
+Result = TypeVar("Result")
 
 
-class Rendezvous(Generic[Ask, Answer]):
+class Batcher(Generic[Request, Result]):
     """Collects requests and answers them together once every live seat has one pending.
 
-    ``place`` gives a request its (debate, round, agent): the batch's order, and what tells debates apart.
+    ``key`` gives a request's (debate, round, agent): the order in a batch, and what tells debates apart.
     Requests from outside any seat count like one more debate; without any seat they are answered at once.
-    All who meet at a time belong to one event loop: another one is refused, since it might wait for ever.
+    All who use it at a time belong to one event loop: another one is refused, since it might wait for ever.
     """
 
     def __init__(
         self,
-        answer_all: Callable[[Sequence[Ask]], Sequence[Answer]],
-        place: Callable[[Ask], tuple[str, int, int]],
+        answer_all: Callable[[Sequence[Request]], Sequence[Result]],
+        key: Callable[[Request], tuple[str, int, int]],
     ) -> None:
-        self._answer_all, self._place = answer_all, place
+        self._answer_all, self._key = answer_all, key
         self._seats = 0
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._pending: list[tuple[Ask, asyncio.Future[Answer]]] = []
+        self._pending: list[tuple[Request, asyncio.Future[Result]]] = []
         self._scheduled = False
 
     @contextmanager
     def seat(self) -> Generator[None]:
         """Count one debate as live until the block ends."""
-        self._meet()
+        self._enter_loop()
         self._seats += 1
         try:
             yield
@@ -42,22 +42,22 @@ class Rendezvous(Generic[Ask, Answer]):
             self._seats -= 1
             self._check()
 
-    async def ask(self, request: Ask) -> Answer:
-        """Return the answer to this request; an exception of the batch goes to everybody in it."""
-        self._meet()
-        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+    async def submit(self, request: Request) -> Result:
+        """Return the result of this request; an exception of the batch goes to everybody in it."""
+        self._enter_loop()
+        future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self._pending.append((request, future))
         self._check()
         return await future
 
-    def _meet(self) -> None:
-        """Let the running event loop be the one that meets here; RuntimeError while another one does."""
+    def _enter_loop(self) -> None:
+        """Serve the running event loop from now on; RuntimeError while another one is served."""
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
             return  # a seat taken before the loop runs
-        meets = self._seats > 0 or any(not future.done() for _, future in self._pending)
-        if meets and self._loop is not None and self._loop is not loop and not self._loop.is_closed():
+        in_use = self._seats > 0 or any(not future.done() for _, future in self._pending)
+        if in_use and self._loop is not None and self._loop is not loop and not self._loop.is_closed():
             raise RuntimeError(
                 "this policy answers debates of another event loop or thread: wait for them to end, "
                 "or give each its own policy"
@@ -73,31 +73,32 @@ class Rendezvous(Generic[Ask, Answer]):
             self._scheduled = True
             self._pending[0][1].get_loop().call_soon(self._flush)
 
-    def _waiting(self) -> int:
-        """Return how many debates wait. A debate is in one round at a time and asks once for each agent,
+    def _count_waiting(self) -> int:
+        """Return how many debates wait.
 
-        so equal names (two calls running at once) show as one place taken twice.
+        A debate is in one round at a time and asks once for each agent, so two debates of one name (two
+        calls running at once) show as one key that comes twice.
         """
-        places = Counter(self._place(request) for request, _ in self._pending)
+        counts = Counter(self._key(request) for request, _ in self._pending)
         debates: dict[tuple[str, int], int] = {}
-        for (name, number, _), count in places.items():
+        for (name, number, _), count in counts.items():
             debates[name, number] = max(count, debates.get((name, number), 0))
         return sum(debates.values())
 
     def _flush(self) -> None:
         self._scheduled = False
         self._pending = [(request, future) for request, future in self._pending if not future.done()]
-        if not self._pending or self._waiting() < self._seats:
+        if not self._pending or self._count_waiting() < self._seats:
             return  # the next request, or the next seat left, looks again
-        batch = sorted(self._pending, key=lambda pair: self._place(pair[0]))
+        batch = sorted(self._pending, key=lambda pair: self._key(pair[0]))
         self._pending = []
         try:
-            answers = self._answer_all([request for request, _ in batch])
+            results = self._answer_all([request for request, _ in batch])
         except Exception as error:
             for _, future in batch:
                 if not future.done():
                     future.set_exception(error)
             return
-        for (_, future), answer in zip(batch, answers, strict=True):
+        for (_, future), result in zip(batch, results, strict=True):
             if not future.done():  # a caller may have been cancelled meanwhile, by Ctrl-C for one
-                future.set_result(answer)
+                future.set_result(result)

@@ -1,4 +1,4 @@
-"""The pump of vLLM's engine, with an engine that answers a prompt of n tokens in n steps."""
+"""The loop of vLLM's engine, with an engine that answers a prompt of n tokens in n steps."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from debate.policies.vllm_pump import Pump
+from debate.policies.vllm import EngineLoop
 
 
 class Engine:
@@ -39,11 +39,11 @@ class Engine:
 
 def test_requests_share_the_steps_and_each_goes_on_when_it_can():
     engine = Engine()
-    pump, order = Pump(engine), []
+    loop, order = EngineLoop(engine), []
 
     async def speaker(sizes):
         for size in sizes:
-            order.append((size, await pump.ask([1] * size, None, None)))
+            order.append((size, await loop.complete([1] * size, None, None)))
 
     async def both():
         await asyncio.gather(speaker([2, 2]), speaker([5]))
@@ -51,19 +51,19 @@ def test_requests_share_the_steps_and_each_goes_on_when_it_can():
     asyncio.run(both())
     assert [size for size, _ in order] == [2, 2, 5]
     assert engine.steps <= 6  # and not 9
-    assert not pump.busy
-    assert asyncio.run(pump.ask([1], None, None)) == "answer 3"  # another event loop, later
+    assert not loop.busy
+    assert asyncio.run(loop.complete([1], None, None)) == "answer 3"  # another event loop, later
 
 
 def test_a_cancelled_request_is_dropped():
     engine = Engine()
-    pump = Pump(engine)
+    loop = EngineLoop(engine)
 
     async def given_up():
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.02):
-                await pump.ask([1] * 10**6, None, None)
-        return await pump.ask([1], None, None)
+                await loop.complete([1] * 10**6, None, None)
+        return await loop.complete([1], None, None)
 
     assert asyncio.run(given_up()) == "answer 1"
     assert engine.aborted == ["0"]
@@ -71,22 +71,24 @@ def test_a_cancelled_request_is_dropped():
 
 def test_what_the_engine_raises_goes_to_everybody():
     engine = Engine()
-    pump = Pump(engine)
+    loop = EngineLoop(engine)
     engine.broken = True
 
     async def two():
-        return await asyncio.gather(*(pump.ask([1], None, None) for _ in range(2)), return_exceptions=True)
+        return await asyncio.gather(
+            *(loop.complete([1], None, None) for _ in range(2)), return_exceptions=True
+        )
 
     assert [str(error) for error in asyncio.run(two())] == ["the engine died"] * 2
-    assert not pump.busy
+    assert not loop.busy
 
 
 def test_a_request_that_is_refused_is_nobody_elses_affair():
-    pump = Pump(Engine())
+    loop = EngineLoop(Engine())
 
     async def two():
         return await asyncio.gather(
-            pump.ask([], None, None), pump.ask([1], None, None), return_exceptions=True
+            loop.complete([], None, None), loop.complete([1], None, None), return_exceptions=True
         )
 
     refused, answer = asyncio.run(two())
@@ -101,13 +103,13 @@ def test_another_event_loop_is_refused_meanwhile():
             return super().step() if self.released else []
 
     engine = Held()
-    pump = Pump(engine)
+    loop = EngineLoop(engine)
 
     async def here():
-        first = asyncio.create_task(pump.ask([1], None, None))
+        first = asyncio.create_task(loop.complete([1], None, None))
         await asyncio.sleep(0)
         with pytest.raises(RuntimeError, match="another event loop"):
-            await asyncio.to_thread(asyncio.run, pump.ask([1], None, None))
+            await asyncio.to_thread(asyncio.run, loop.complete([1], None, None))
         engine.released = True
         return await first
 

@@ -1,18 +1,27 @@
-"""What a policy may have beside the protocol, and what is assumed of one that has not.
+"""What a policy may have beside the protocol, what is assumed of one that lacks it, and policies of your own.
+
+A policy may have:
 
 ``seat()``, a context manager: a policy that batches counts the live debates by it;
 ``opens_thinking(messages)``: whether the prompt ends with ``<think>``;
 ``context_tokens`` (int | None): the most tokens of prompt and completion together;
 ``count_tokens(messages)``: the length of a prompt.
-Where it knows how many tokens there were and not which, ``Completion`` has places for the numbers.
+Where it knows how many tokens there were and not which, ``Completion`` has fields for the counts.
+
+One of your own is named in a configuration as "package.module:factory".
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from typing import cast
 
+from debate.settings import load_dotted, require_call
 from debate.types import Completion, Message, Policy
+
+KEY = "model.policy"
 
 
 def seat_at(policy: Policy) -> AbstractContextManager[object]:
@@ -43,16 +52,47 @@ def token_counter(policy: Policy) -> Callable[[tuple[Message, ...]], int]:
 
 
 def token_counts(completion: Completion) -> tuple[int, int]:
-    """Return how many tokens prompt and reply had: as many as there are ids, or what the engine told.
+    """Return how many tokens prompt and reply had: as many as there are ids, or what the engine reported.
 
     >>> token_counts(Completion((5, 6), (7,), (0.0,), "4", "stop", 0))
     (2, 1)
     >>> token_counts(Completion((), (), (), "4", "stop", 0, prompt_count=30, token_count=2))
     (30, 2)
     """
-    told = completion.prompt_count or 0, completion.token_count or 0
-    return len(completion.prompt_tokens) or told[0], len(completion.tokens) or told[1]
+    prompt = len(completion.prompt_tokens) or completion.prompt_count or 0
+    return prompt, len(completion.tokens) or completion.token_count or 0
 
 
 def _a_third_of_the_characters(messages: tuple[Message, ...]) -> int:
     return -(-sum(len(message.content) for message in messages) // 3)
+
+
+def own_policy(path: str) -> Callable[..., Policy]:
+    """Return the factory of that path; what it makes is checked against ``Policy``.
+
+    ValueError where there is no such factory, where it does not take what it is called with, and where what
+    it makes is not a policy.
+    """
+    factory = load_dotted(path, key=KEY)
+    if not callable(factory):
+        raise ValueError(
+            f"{KEY}: {path!r} names a {type(factory).__name__}, which is not a class or function"
+        )
+
+    def make(*args: object, **settings: object) -> Policy:
+        require_call(factory, f"{KEY}: {path!r}", *args, **settings)
+        return _checked(path, factory(*args, **settings))
+
+    return make
+
+
+def _checked(path: str, policy: object) -> Policy:
+    """Return the object as a policy, or say which part of the protocol it lacks."""
+    if type(getattr(policy, "version", None)) is not int:
+        raise ValueError(f"{KEY}: what {path!r} makes has no number 'version'; see debate.Policy")
+    for name, arguments in (("sample", (None,)), ("update", (None, 0))):
+        method: object = getattr(policy, name, None)
+        if not inspect.iscoroutinefunction(method):
+            raise ValueError(f"{KEY}: what {path!r} makes has no async method {name!r}; see debate.Policy")
+        require_call(method, f"{KEY}: {f'{path}, {name}'!r}", *arguments)
+    return cast(Policy, policy)
