@@ -1,19 +1,21 @@
 """Read a reply: thinking, sections, answer, ballots. Whatever the text: no exception, linear time.
 
-``sections`` says which blocks count, ``grammar`` and ``ballots`` which lines vote, ``boxed`` what the
+``sections`` says which blocks count, ``grammar`` and ``ballots`` which lines vote, ``last_boxed`` what the
 answer is.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from debate.parsing.ballots import read_ballots
-from debate.parsing.boxed import last_boxed
 from debate.parsing.sections import NAMES, Sections, find_sections
 from debate.types import Ballot, FailureReason, ParsedTurn, ParseFailure
 
-__all__ = ["parse_turn"]
+__all__ = ["last_boxed", "parse_turn"]
+
+_BOX_OR_BRACE = re.compile(r"(\\{1,2}boxed[ \t\r\n]{0,4}\{)|\\.|[{}]", re.DOTALL)
 
 
 def parse_turn(
@@ -52,6 +54,31 @@ def parse_turn(
         thinking=sections.thinking,
         comparison_block=comparison.block if comparison else None,
     )
+
+
+def last_boxed(text: str) -> str | None:
+    r"""Return what the last balanced ``\boxed{}`` holds, exactly as written, or None.
+
+    "Last" goes by where the box starts, so the inner of two nested boxes wins; a box that never closes
+    is passed over. Escaped braces do not count as braces. One pass, linear in the length.
+
+    >>> last_boxed(r"\boxed{1} so \boxed{\frac{1}{2}} and \boxed{cut")
+    '\\frac{1}{2}'
+    >>> last_boxed(r"\boxed{\{1, 2\}}")
+    '\\{1, 2\\}'
+    """
+    open_braces: list[int | None] = []  # index behind the brace for a box, None for a plain brace
+    best: tuple[int, int] | None = None
+    for token in _BOX_OR_BRACE.finditer(text):
+        if token[1]:
+            open_braces.append(token.end())
+        elif token[0] == "{":
+            open_braces.append(None)
+        elif token[0] == "}" and open_braces:
+            start = open_braces.pop()
+            if start is not None and (best is None or start > best[0]):
+                best = (start, token.start())
+    return None if best is None else text[best[0] : best[1]]
 
 
 def _section_failures(sections: Sections, due: bool) -> Iterator[ParseFailure]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from debate.config import DebateConfig
-from debate.parsing.boxed import last_boxed
+from debate.parsing import last_boxed
 from debate.parsing.sections import find_sections
 from debate.prompting.escape import clean, without_private
 from debate.types import FailureReason, ParsedTurn, Span, Turn, TurnId

@@ -146,7 +146,7 @@ def test_escaping_is_idempotent_and_leaves_text_without_brackets_alone(text):
 
 
 def test_pasting_peer_text_as_it_is_would_be_forged_by_many(calm, monkeypatch):
-    """The predecessor's rule (D9) as a foil: without the escape most of the corpus gets through."""
+    """Peer text as it is, as a foil: without the escape most of the corpus gets through."""
     monkeypatch.setitem(render_entry.__globals__, "escape", lambda text: text)
     calm_tags = tag_counts(of_others(calm["default"][1])[-1].messages)
     forged = 0

@@ -1,4 +1,4 @@
-"""Every text of a debate carries its own mark; which marks may stand in which prompt (D10, D13)."""
+"""Every text of a debate carries its own mark; which marks may stand in which prompt."""
 
 import itertools
 import re
@@ -134,7 +134,7 @@ def test_handles_and_order_tell_nothing_about_the_seat():
 
 
 def test_showing_the_raw_reply_would_leak():
-    """The predecessor's rule (D13) as a foil: whole replies in the history carry votes to the others."""
+    """Whole replies as a foil: whole replies in the history carry votes to the others."""
     marks = {kind: mark(kind, "000000", TurnId(0, 0)) for kind in ("sol", "eva", "com", "thk", "pre")}
     leaks = [form for form in FORMS if marks["com"] in write(form, marks)]
     assert len(leaks) == len(FORMS)

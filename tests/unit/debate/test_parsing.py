@@ -1,4 +1,4 @@
-"""The parser's rules one by one, by hand; foils of the predecessor's D8, D9 and D11; the 1 MB inputs."""
+"""The parser's rules one by one, by hand; rules that look as good and fail, as foils; the 1 MB inputs."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import time
 
 import pytest
 
-from debate.parsing import parse_turn
-from debate.parsing.boxed import last_boxed
+from debate.parsing import last_boxed, parse_turn
 from debate.types import FailureReason, ParsedTurn, Span
 
 HANDLES = ("K7", "Q2", "M4", "X5")
@@ -146,7 +145,7 @@ def test_no_handles_no_votes() -> None:
     assert _votes("K7 > Q2", handles=("", "*"), own=None) == []
 
 
-# --- Foils: the predecessor's rules, beside ours --------------------------------------------------------
+# --- Foils: rules that look as good, beside ours --------------------------------------------------------
 
 
 def _substring_votes(line: str, handles: tuple[str, ...]) -> list[str]:

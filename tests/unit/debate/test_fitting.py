@@ -275,7 +275,7 @@ def test_what_check_fits_passes_can_be_held_whatever_is_said():
 
 
 def test_seat_numbers_have_no_influence_on_the_text():
-    """Seating the same agents in another order gives each the same prompt (D10)."""
+    """Seating the same agents in another order gives each the same prompt."""
     config = DebateConfig(
         num_agents=5,
         num_rounds=2,
