@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from debate.personas import Persona
+from debate.policy import token_counts
 from debate.types import (
     Completion,
     Debate,
