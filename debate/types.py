@@ -62,7 +62,7 @@ class SampleRequest:
     """Everything a policy needs for one completion.
 
     ``seed`` alone decides the randomness; ``debate`` (any unique name of the debate within the call)
-    and ``turn`` give the request its place in a timing-independent order. A thinking model gets
+    and ``turn`` sort requests in an order that does not depend on timing. A thinking model gets
     ``thinking_tokens`` for its thinking; ``max_tokens`` and ``stop`` are about what follows ``</think>``.
     """
 
@@ -83,9 +83,9 @@ class Completion:
     ``prompt_tokens`` (P,), ``tokens`` (T,) with the end token, ``logprobs`` (T,) in nats of the
     distribution that was sampled (temperature applied), ``offsets`` (T,): the index in ``text`` of the
     first character each token touches (``len(text)`` for tokens that add no text, such as the end token).
-    ``forced``: places in ``tokens`` that were written and not sampled, as where a thinking budget ran out;
-    their log-probability is 0 and nobody learns from them. ``prompt_count`` and ``token_count``: how many
-    tokens the engine told of, where it told numbers; see ``debate.policy.token_counts``.
+    ``forced``: indices of ``tokens`` that were written and not sampled, as where a thinking budget ran out;
+    their log-probability is 0 and they are not trained on. ``prompt_count`` and ``token_count``: how many
+    tokens the engine reported, where it reported counts; see ``debate.policy.token_counts``.
     """
 
     prompt_tokens: tuple[int, ...]
@@ -136,7 +136,7 @@ class FailureReason(StrEnum):
     MISSING = "missing"  # the section is not there at all
     TRUNCATED = "truncated"  # the section was opened and never closed
     MALFORMED = "malformed"  # a comparison line that is not a comparison
-    UNKNOWN_HANDLE = "unknown_handle"  # a label that is nobody's here
+    UNKNOWN_HANDLE = "unknown_handle"  # a label that no agent has
     OWN_WORK = "own_work"  # the author compared its own work
     SAME_HANDLE = "same_handle"  # a label compared with itself
     NOT_DUE = "not_due"  # a vote cast when nothing was shown
@@ -183,9 +183,9 @@ class ParsedTurn:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One reply in its place. ``shown`` lists every turn its prompt showed, own ones included, in order.
+    """One reply in a debate. ``shown`` lists every turn its prompt showed, own ones included, in order.
 
-    ``compared`` lists the turns that the author could be asked to compare: the newest shown solution of
+    ``compared`` lists the turns that the author could compare: the newest shown solution of
     each agent (own work only with ``judge_own``). Fewer than two means that no comparison was due.
     ``cut`` counts the history texts that were shortened or left out to fit the context. ``ballot`` is
     True in the vote-only round: every token of the turn is then the judge's.
@@ -203,10 +203,10 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What the prompts of a round showed in the place of its history, if the debate has a summariser.
+    """What the prompts of a round showed instead of its history, if the debate has a summariser.
 
     ``text`` is the summary, not yet escaped ("" when nothing could be read); ``completion`` the whole reply.
-    ``shown`` and ``cut`` are about the summariser's prompt, as in ``Turn``. Nobody learns from it.
+    ``shown`` and ``cut`` are about the summariser's prompt, as in ``Turn``. It is not trained on.
     """
 
     round: int

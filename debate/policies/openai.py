@@ -8,17 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 from debate.policies.replies import ReplyError, read_reply
 from debate.policies.server import Server, ServerError
 from debate.prompting.rendering import raw_prompt as default_raw_prompt
 from debate.types import Completion, Message, SampleRequest
-
-if TYPE_CHECKING:
-    from typing import TypeAlias
-
-    Extra: TypeAlias = Mapping[str, object]
 
 KEY = "OPENAI_API_KEY"
 LIMITS = ("max_tokens", "max_tokens", "max_completion_tokens")

@@ -90,12 +90,29 @@ class Speech:
         """Return what is to be sampled for the thinking; None where the request has no budget for it."""
         if not (request.thinking_tokens and self.opens_thinking(request.messages)):
             return None
-        limit = self._tokens_left(request, prompt) - 1
-        return _thinking_draw(request, prompt, limit=limit, closing=self._closing)
+        budget = min(request.thinking_tokens, self._tokens_left(request, prompt) - 1)
+        if budget <= len(self._closing):
+            raise ValueError(
+                f"debate {request.debate}, turn {request.turn}: {budget} tokens are too few to think, since "
+                f"ending it takes {len(self._closing)}; raise debate.thinking_tokens or context_tokens"
+            )
+        return Draw(
+            prompt=prompt,
+            max_tokens=budget - len(self._closing),
+            temperature=request.temperature,
+            seed=derive_seed(request.seed, "thinking"),
+            stop=(THINK_END,),
+            thinking=False,
+        )
 
     def thought(self, drawn: Drawn | None) -> Thought:
-        """Return the thinking that was drawn, with its end."""
-        return Thought() if drawn is None else _end_thought(drawn, closing=self._closing, ends=self.ends)
+        """Return the thinking with its end: its own, that of the whole reply, or a forced one."""
+        if drawn is None:
+            return Thought()
+        if drawn.stop_reason == "stop":
+            return Thought(drawn.tokens, drawn.logprobs, over=drawn.tokens[-1] in self.ends)
+        closing = self._closing
+        return Thought(drawn.tokens + closing, drawn.logprobs + (0.0,) * len(closing), forced=len(closing))
 
     def answer_draw(self, request: SampleRequest, prompt: tuple[int, ...], thought: Thought) -> Draw | None:
         """Return what is to be sampled behind the thinking; None where the reply has ended in it."""
@@ -140,33 +157,6 @@ class Speech:
                 f"does not fit a context of {self.context_tokens}; shorten it or raise context_tokens"
             )
         return left
-
-
-def _thinking_draw(
-    request: SampleRequest, prompt: tuple[int, ...], *, limit: int, closing: tuple[int, ...]
-) -> Draw:
-    """Return what to sample for the thinking; its budget and ``limit`` include its forced end."""
-    budget = min(request.thinking_tokens, limit)
-    if budget <= len(closing):
-        raise ValueError(
-            f"debate {request.debate}, turn {request.turn}: {budget} tokens are too few to think, since "
-            f"ending it takes {len(closing)}; raise debate.thinking_tokens or context_tokens"
-        )
-    return Draw(
-        prompt=prompt,
-        max_tokens=budget - len(closing),
-        temperature=request.temperature,
-        seed=derive_seed(request.seed, "thinking"),
-        stop=(THINK_END,),
-        thinking=False,
-    )
-
-
-def _end_thought(drawn: Drawn, *, closing: tuple[int, ...], ends: frozenset[int]) -> Thought:
-    """Return the thinking with its end: its own, that of the whole reply, or a forced one."""
-    if drawn.stop_reason == "stop":
-        return Thought(drawn.tokens, drawn.logprobs, over=drawn.tokens[-1] in ends)
-    return Thought(drawn.tokens + closing, drawn.logprobs + (0.0,) * len(closing), forced=len(closing))
 
 
 def refuse_impossible(request: SampleRequest) -> None:
