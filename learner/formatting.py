@@ -69,6 +69,15 @@ def figure(value: float | None) -> str:
     return "none" if value is None or not isfinite(value) else f"{value:.4g}"
 
 
+def json_number(value: object) -> object:
+    """Return None for a float that is NaN or infinite, and every other value as it is.
+
+    >>> json_number(float("nan")), json_number(0.5), json_number("inf")
+    (None, 0.5, 'inf')
+    """
+    return None if isinstance(value, float) and not isfinite(value) else value
+
+
 def share(value: float | None) -> str:
     """Return a share of 1 in hundredths.
 

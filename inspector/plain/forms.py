@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from debate.json_numbers import json_number
 from debate.types import Span, TurnId
 from inspector.views import DebateView, adoption_view, parse_forensics, vote_graphs
+from learner.formatting import json_number
 from transcripts import DebateRow, Record, StepRow
 
 RENAMED = {

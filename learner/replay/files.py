@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from debate.json_numbers import json_number
+from learner.formatting import json_number
 from learner.replay.comparing import Columns, DebateChange
 from learner.runs.folder import write_whole
 

@@ -6,8 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 
-from debate.json_numbers import json_number
-from learner.formatting import printable
+from learner.formatting import json_number, printable
 from reports.document import Cell, Chart, Document, Paragraph, Part
 from reports.figures.figure import Figure
 from reports.judgment import Judged
