@@ -180,7 +180,8 @@ def _comparison(truth: Answers, seen: SeenPrompt, rng: Random, judge: float) -> 
     lines: list[str] = []
     for (left, a), (right, b) in combinations(_newest(seen).items(), 2):
         left_is_right, right_is_right = _is_right(truth, a), _is_right(truth, b)
-        sees_it = rng.random() < (judge if left_is_right != right_is_right else 0.5)
-        prefers_left = sees_it == left_is_right if left_is_right != right_is_right else sees_it
+        decidable = left_is_right != right_is_right
+        sees_it = rng.random() < (judge if decidable else 0.5)
+        prefers_left = sees_it == left_is_right if decidable else sees_it
         lines.append(f"{left} {'>' if prefers_left else '<'} {right}: checked")
     return "\n" + "\n".join(lines) + "\n"
