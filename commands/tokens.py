@@ -38,7 +38,7 @@ def tokens(
 ) -> None:
     """Show one turn token by token: stream, advantage, log-probabilities of sampler and trainer, ratio."""
     from commands.config import open_run_folder
-    from debate.json_numbers import json_number
+    from learner.formatting import json_number
     from learner.runs.kept_weights import load_kept
     from learner.token_table import token_table
 
