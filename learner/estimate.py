@@ -1,8 +1,8 @@
-"""About how much memory and time a step takes, told before the first one.
+"""About how much memory and time a step takes, printed before the first one.
 
 Everything is counted as if every reply spent its limit of tokens, and was shown whole to the others: a run
-takes less when replies stop early. What is counted are the tensors that grow with the settings, and not what
-a framework holds beside them. benchmarks/estimate.py compares with what was measured.
+takes less when replies stop early. Counted are the tensors that grow with the settings, and not what a
+framework holds beside them. benchmarks/estimate.py compares with what was measured.
 """
 
 from __future__ import annotations
@@ -276,17 +276,17 @@ def memory_there(device: torch.device) -> int:
 
 
 def estimate(config: Config, model: Any, policy: Any, problem: Problem) -> list[str]:
-    """Return what to tell before the first step, in lines; nothing where another engine samples."""
+    """Return the lines to print before the first step; none where another engine samples."""
     if not isinstance(policy, LocalPolicy):
         return []
     shape, load = shape_of(model), load_of(config, policy, problem)
     memory = memory_of(shape, load, config)
     took = seconds_of(load, probe(model, load), config, adapter=shape.adapter)
-    return told(memory, took, load, memory_there(model.device))
+    return in_words(memory, took, load, memory_there(model.device))
 
 
-def told(memory: Memory, took: Seconds, load: Load, there: int) -> list[str]:
-    """Return the estimate in words."""
+def in_words(memory: Memory, took: Seconds, load: Load, there: int) -> list[str]:
+    """Return the estimate as lines to print."""
     phase = "sampling" if memory.sampling > memory.learning else "learning"
     names = ("weights", "reference", "optimizer", "gradients", "activations", "logits", "cache", "prompts")
     parts = ", ".join(f"{name} {size(getattr(memory, name))}" for name in names if getattr(memory, name))

@@ -103,7 +103,7 @@ class Session:
         return better
 
     def _best_of(self) -> str:
-        """Return what the best is the best of: another figure, or other problems, begin anew."""
+        """Return the figure and the problems that the best checkpoint is chosen by; others choose anew."""
         return f"{self.config.train.keep_best} on {problems_checksum(self.data.held_out)}"
 
     def evaluate(self, step: int) -> dict[str, float]:

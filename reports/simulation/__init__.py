@@ -5,9 +5,8 @@ tags, the parser, the grader, rewards, records, shards.
 """
 
 from reports.simulation.judges import Judges
-from reports.simulation.made import made_solutions
-from reports.simulation.solutions import Solved, read_solutions
-from reports.simulation.writing import FACTS, Setting, read_setting, simulate_run
+from reports.simulation.runs import FACTS, Setting, read_setting, simulate_run
+from reports.simulation.solutions import Solved, made_solutions, read_solutions
 
 __all__ = [
     "FACTS",

@@ -1,4 +1,4 @@
-"""Solutions to the same problems, right and wrong, from a file of JSON lines."""
+"""Right and wrong solutions to the same problems: from a file of JSON lines, or made up from a seed."""
 
 from __future__ import annotations
 
@@ -6,22 +6,34 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 
 from debate.parsing import parse_turn
+from debate.seeds import derive_seed
 from debate.types import Problem
 from envs import DataError, extract
 from envs.errors import row_error
 
 NEEDED = ("question", "gold", "output")
+SOLUTIONS = 6
+"""Made up for each problem."""
+RIGHT = (0.8, 0.5, 0.3)
+"""The chance of a right solution, by level."""
+LARGEST = (9, 30, 90)
+ASIDES = (
+    "Let me take it in two steps.",
+    "First the bracket, then the product, as the order of operations wants.",
+    "I check each step by doing it backwards before I go on.",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """A problem and texts that solve it, or fail to; ``told``: which are right by the file, None unknown."""
+    """A problem and solutions of it; ``expected``: which are right by the file, None if unknown."""
 
     problem: Problem
     texts: tuple[str, ...]
-    told: tuple[bool | None, ...]
+    expected: tuple[bool | None, ...]
 
 
 def read_solutions(path: Path) -> list[Solved]:
@@ -39,7 +51,7 @@ def read_solutions(path: Path) -> list[Solved]:
             problems[question] = _problem(f"{path.stem}/{len(problems)}", place, row)
         elif _text(place, row, "gold") != problems[question].answer:
             raise row_error(place, "gold", "differs from that of a line before", value=row["gold"])
-        solution = boxed(_text(place, row, "output")), _told(place, row)
+        solution = boxed(_text(place, row, "output")), _expected(place, row)
         found.setdefault(question, []).append(solution)
     several = [question for question, solutions in found.items() if len(solutions) > 1]
     if not several:
@@ -85,7 +97,7 @@ def _row(place: str, line: str) -> dict[str, object]:
     except (ValueError, RecursionError) as error:
         raise DataError(f"{place}: not a line of JSON: {error}") from error
     if not isinstance(row, dict):
-        raise DataError(f"{place}: is no JSON object, and a line holds one with {', '.join(NEEDED)}")
+        raise DataError(f"{place}: is not a JSON object, and a line holds one with {', '.join(NEEDED)}")
     return row
 
 
@@ -96,7 +108,7 @@ def _text(place: str, row: dict[str, object], field: str) -> str:
     return value
 
 
-def _told(place: str, row: dict[str, object]) -> bool | None:
+def _expected(place: str, row: dict[str, object]) -> bool | None:
     value = row.get("expected")
     if value is not None and not isinstance(value, bool):
         raise row_error(place, "expected", "must be true or false", value=value, keys=row)
@@ -106,3 +118,38 @@ def _told(place: str, row: dict[str, object]) -> bool | None:
 def _problem(id: str, place: str, row: dict[str, object]) -> Problem:
     level, source = row.get("level") or "", row.get("source") or ""
     return Problem(id, _text(place, row, "question"), _text(place, row, "gold"), str(source), str(level))
+
+
+def made_solutions(problems: int, *, seed: int) -> list[Solved]:
+    """Return problems of three levels with six solutions each.
+
+    >>> [one.problem.question for one in made_solutions(2, seed=0)]
+    ['What is (4 + 9) * 6?', 'What is (15 + 10) * 11?']
+    """
+    return [_made(number, Random(derive_seed(seed, "made", number))) for number in range(problems)]
+
+
+def _made(number: int, rng: Random) -> Solved:
+    level = number % len(RIGHT)
+    a, b, c = (rng.randint(2, LARGEST[level]) for _ in range(3))
+    problem = Problem(
+        f"made/{number}",
+        f"What is ({a} + {b}) * {c}?",
+        str((a + b) * c),
+        "made/arithmetic",
+        f"Level {level + 1}",
+        "number",
+    )
+    right = [rng.random() < RIGHT[level] for _ in range(SOLUTIONS)]
+    texts = tuple(_solution(a, b, c, one, rng) for one in right)
+    return Solved(problem, texts, tuple(right))
+
+
+def _solution(a: int, b: int, c: int, right: bool, rng: Random) -> str:
+    """Return two steps with, unless ``right``, a slip in one of them, and up to three asides."""
+    slip = 0 if right else rng.choice((-10, -2, -1, 1, 2, 10))
+    early = rng.random() < 0.5
+    total = a + b + (slip if early else 0)
+    product = total * c + (0 if early else slip)
+    steps = f"{a} + {b} = {total}. {total} * {c} = {product}. So it is \\boxed{{{product}}}."
+    return " ".join((*rng.sample(ASIDES, rng.randint(0, 2)), steps))

@@ -16,7 +16,7 @@ from reports.document import Chart, Document, Section, Series
 from reports.reading import judge_run
 from reports.rendering import Links, as_html
 from reports.simulation import Judges, made_solutions
-from reports.simulation.replaying import replay_solutions
+from reports.simulation.runs import replay_solutions
 from reports.whole import whole_report
 from rewards import RewardConfig, score_debate
 from transcripts import Record, RewardNumbers, write_step

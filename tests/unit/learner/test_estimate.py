@@ -19,12 +19,12 @@ from learner.estimate import (
     Seconds,
     Shape,
     Speed,
+    in_words,
     load_of,
     memory_of,
     probe,
     seconds_of,
     shape_of,
-    told,
 )
 
 HOME = Path(learner.estimate.__file__).parents[1]
@@ -152,14 +152,14 @@ def test_the_probe_measures_and_changes_nothing(played):
 
 def test_what_does_not_fit_is_said_with_its_cure():
     memory = Memory(2**30, 0, 0, 0, 2**31, 0, 0, 0)
-    lines = told(memory, Seconds(2.0, 3.0), LOAD, 2**31)
+    lines = in_words(memory, Seconds(2.0, 3.0), LOAD, 2**31)
     assert lines[0] == "estimate, if every reply spends its 10 tokens and prompts have up to 60:"
     assert (
         "about 3.0 GiB of 2.0 GiB, most of it in learning: weights 1.0 GiB, activations 2.0 GiB" in lines[1]
     )
     assert "about 5 s a step: sampling 2 s, learning 3 s" in lines[2]
     assert "more than there is: lower learner.micro_batch_tokens" in lines[3]
-    assert len(told(memory, Seconds(2.0, 3.0), LOAD, 2**33)) == 3
+    assert len(in_words(memory, Seconds(2.0, 3.0), LOAD, 2**33)) == 3
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from reports.simulation import (
     read_solutions,
     simulate_run,
 )
-from reports.simulation.replaying import deal, replay_solutions
+from reports.simulation.runs import deal, replay_solutions
 from reports.simulation.solutions import answer_of, boxed
 from transcripts import read_records
 
@@ -98,7 +98,7 @@ def test_lines_of_one_question_are_one_problem(tmp_path):
     [solved] = read_solutions(path)
     assert (solved.problem.id, solved.problem.answer, solved.problem.level) == ("solutions/0", "4", "Level 1")
     assert solved.texts == (r"So \boxed{5}.", "2 + 2 = 4\nA: 4\n\\boxed{4}")
-    assert solved.told == (False, True)
+    assert solved.expected == (False, True)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_lines_of_one_question_are_one_problem(tmp_path):
         ([row(), row(gold="5")], "line 2, field 'gold': differs"),
         ([row(), row(expected="yes")], "line 2, field 'expected': must be true or false"),
         ([row(), "{"], "line 2: not a line of JSON"),
-        (["[1]\n"], "line 1: is no JSON object"),
+        (["[1]\n"], "line 1: is not a JSON object"),
         ([row(), row("other")], "no question has two solutions or more"),
         ([], "no question has two solutions or more"),
     ],
