@@ -49,7 +49,7 @@ def replay(
     """
     from commands.config import open_run_folder
     from learner.replay import scheme_of
-    from learner.replay.files import SCHEMA, facts_json, refuse_another, replay_name, write_facts
+    from learner.replay.files import SCHEMA, refuse_another, replay_name
     from learner.runs.reading import refuse_own_rule
     from transcripts import compile_filter
 
@@ -61,23 +61,28 @@ def replay(
     own, other = scheme_of(config), scheme_of(open_run_folder(run, changes)[1])
     first, last = steps_of(steps)
     question = {"own": _plain(own), "scheme": _plain(other), "filter": filter, "steps": [first, last]}
-    folder = Path(out or path / "replays" / replay_name(changes, question))
-    keep = own != other or out is not None
-    if keep:
+    folder = None
+    if own != other or out is not None:
+        folder = Path(out or path / "replays" / replay_name(changes, question))
         refuse_another(folder, question)
-    summary, damage = _replay(path, (own, other), filter, (first, last), folder if keep else None)
-    facts = {"schema": SCHEMA, "overrides": changes, "asked": question}
-    facts |= {"damaged_lines": damage, **summary.facts()}
-    if keep:
-        write_facts(folder, facts)  # before a reader that goes away can end the command
+    summary, damage = _replay(path, (own, other), filter, (first, last), folder)
+    facts = {"schema": SCHEMA, "overrides": changes, "asked": question, "damaged_lines": damage}
+    _write(facts | summary.facts(), folder, json)  # before a reader that goes away can end the command
+    show(str(path), summary, damage=damage, only_check=own == other)
+    if folder is not None:
+        print(f"Every debate: {folder / 'debates.jsonl'}")
+    if summary.differ:
+        count = f"{summary.differ} of {summary.checked} debates"
+        raise Ended(f"{path}: what is stored is not what its own scheme gives in {count}", DIFFERS)
+
+
+def _write(facts: dict[str, object], folder: Path | None, json: str | None) -> None:
+    from learner.replay.files import facts_json, write_facts
+
+    if folder is not None:
+        write_facts(folder, facts)
     if json is not None:
         Path(json).write_text(facts_json(facts), encoding="utf-8")
-    show(str(path), summary, damage=damage, only_check=own == other)
-    if keep:
-        print(f"Every debate: {folder / 'debates.jsonl'}")
-    if facts["differ"]:
-        count = f"{facts['differ']} of {facts['checked']} debates"
-        raise Ended(f"{path}: what is stored is not what its own scheme gives in {count}", DIFFERS)
 
 
 def refuse_other_keys(overrides: Iterable[str]) -> None:
