@@ -1,4 +1,4 @@
-"""What the columns of the faces mean, in one place."""
+"""What the columns of the screens mean, in one place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the inspector shows of a debate, as values that any face can draw: no markup, no colours, no files.
+"""What the inspector shows of a debate, as values that any screen can draw: no markup, no colours, no files.
 
 Everything is read from a ``transcripts.Record`` and nothing is changed. A record that no debate can have, as
 files from elsewhere may hold, is refused with the field and the value (``checked.check_record``).
