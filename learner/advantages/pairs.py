@@ -1,7 +1,7 @@
 """Judge turns by where the right solutions stood, so that both places count alike.
 
 A judge that always names the first is right whenever the first is right. Where such pairs are more frequent
-in a batch, plain advantages pay for the habit of naming the first; weighed so that pairs with the right
+in a batch, plain advantages reward the habit of naming the first; weighted so that pairs with the right
 solution first and pairs with it second count alike, no habit that does not look at the solutions earns
 anything (the reweighting of classes in cost-sensitive learning, as in balanced accuracy). A baseline may
 depend on what the judge was shown, so each class has its own [Williams 1992].
@@ -44,15 +44,17 @@ def right_side(compared: Sequence[TurnId], right: Mapping[TurnId, bool]) -> int:
     return (firsts > 0) - (firsts < 0)
 
 
-def balanced(advantages: Sequence[float | None], sides: Sequence[int]) -> list[float | None]:
-    """Return the advantages, those of side 1 and of side -1 weighed to count alike; side 0 and None stay.
+def balanced(
+    advantages: Sequence[float | None], sides: Sequence[int], counts: Mapping[int, int]
+) -> list[float | None]:
+    """Return the advantages, those of side 1 and of side -1 weighted to count alike; side 0 and None stay.
 
-    A side with n of the m turns of both gets the weight m / (2 n).
+    A side with n of the m turns of both gets the weight m / (2 n); ``counts`` are the ``side_counts``.
 
-    >>> balanced([1.0, -1.0, 0.5, 2.0, None, 3.0], [1, 1, 1, -1, -1, 0])
+    >>> values, sides = [1.0, -1.0, 0.5, 2.0, None, 3.0], [1, 1, 1, -1, -1, 0]
+    >>> balanced(values, sides, side_counts(values, sides))
     [0.6666666666666666, -0.6666666666666666, 0.3333333333333333, 4.0, None, 3.0]
     """
-    counts = side_counts(advantages, sides)
     total = sum(counts.values())
     weights = {side: total / (2 * count) for side, count in counts.items() if count} | {0: 1.0}
     return [

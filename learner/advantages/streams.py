@@ -8,6 +8,7 @@ division; role-conditioned estimation (SPIRAL, arXiv 2506.24119) subtracts a run
 from __future__ import annotations
 
 from collections.abc import Hashable, MutableMapping, Sequence
+from dataclasses import dataclass
 from math import isfinite
 from typing import Literal, TypeAlias
 
@@ -43,24 +44,63 @@ def stream_advantages(
     >>> stream_advantages([1.0, 0.0, 0.5], "ppp", baseline="rloo", scale="none")
     [0.75, -0.75, 0.0]
     """
+    return stream_parts(values, groups, baseline=baseline, scale=scale, ema=ema, decay=decay)[0]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupParts:
+    """What made the advantages of one group of n values.
+
+    ``members``: the indices of the values. ``centre`` (n,) is taken off the values; None under "none".
+    ``std`` is the standard deviation of the group or of the batch, and ``divisor`` what it makes; None under
+    "none". ``advantages`` (n,): None without contrast.
+    """
+
+    members: list[int]
+    values: Values
+    centre: Values | None
+    std: float | None
+    divisor: float | None
+    advantages: Values | None
+
+    @property
+    def mean(self) -> float:
+        """The mean of the values."""
+        return float(self.values.mean())
+
+
+def stream_parts(
+    values: Sequence[float | None],
+    groups: Sequence[Hashable],
+    *,
+    baseline: Baseline,
+    scale: Scale,
+    ema: MutableMapping[str, float] | None = None,
+    decay: float = 0.95,
+) -> tuple[list[float | None], dict[Hashable, GroupParts]]:
+    """Return ``stream_advantages`` and what made those of each group.
+
+    There are no parts where values are taken as they are: baseline and scale "none".
+    """
     members = group_members(values, groups)
     if baseline == "none" and scale == "none":
-        return [None if value is None else float(value) for value in values]
+        return [None if value is None else float(value) for value in values], {}
     batch_std = _std([value for value in values if value is not None]) if scale == "batch" else 0.0
     means = {} if ema is None else ema
     result: list[float | None] = [None] * len(values)
-    for key, places in members.items():
-        present = [value for place in places if (value := values[place]) is not None]
-        silent = (baseline in ("group", "rloo") or scale == "group") and not has_contrast(present)
-        if silent and baseline != "rae":
-            continue
-        group = np.array(present, np.float64)
-        centred = _centre(group, baseline, key=str(key), ema=means, decay=decay)
-        if silent:
-            continue
-        for place, advantage in zip(places, centred / _divisor(group, scale, batch_std), strict=True):
-            result[place] = float(advantage)
-    return result
+    parts: dict[Hashable, GroupParts] = {}
+    for key, indices in members.items():
+        group = np.array([values[index] for index in indices], np.float64)
+        centre = _centre(group, baseline, key=str(key), ema=means, decay=decay)
+        std, divisor = _divisor(group, scale, batch_std)
+        advantages = None
+        if has_contrast(group) or (baseline in ("rae", "none") and scale != "group"):
+            centred = group if centre is None else group - centre
+            advantages = centred if divisor is None else centred / divisor
+            for index, advantage in zip(indices, advantages.tolist(), strict=True):
+                result[index] = advantage
+        parts[key] = GroupParts(indices, group, centre, std, divisor, advantages)
+    return result, parts
 
 
 def group_members(values: Sequence[float | None], groups: Sequence[Hashable]) -> dict[Hashable, list[int]]:
@@ -90,15 +130,15 @@ def has_contrast(group: Sequence[float] | Values) -> bool:
 
 def _centre(
     group: Values, baseline: Baseline, *, key: str, ema: MutableMapping[str, float], decay: float
-) -> Values:
+) -> Values | None:
     if baseline == "group":
-        return group - group.mean()
+        return np.full_like(group, group.mean())
     if baseline == "rloo":
-        return group - (group.sum() - group) / max(len(group) - 1, 1)
+        return (group.sum() - group) / max(len(group) - 1, 1)
     if baseline == "rae":
-        return group - _running_means(group, key, ema, decay)
+        return _running_means(group, key, ema, decay)
     if baseline == "none":
-        return group
+        return None
     raise ValueError(f"baseline must be group, rloo, rae or none, got {baseline!r}")
 
 
@@ -113,13 +153,14 @@ def _running_means(group: Values, key: str, ema: MutableMapping[str, float], dec
     return before
 
 
-def _divisor(group: Values, scale: Scale, batch_std: float) -> float:
+def _divisor(group: Values, scale: Scale, batch_std: float) -> tuple[float | None, float | None]:
+    """Return the standard deviation of a scale, and what divides."""
     if scale == "group":
-        return _std(group) + GROUP_STD_EPS
+        return (std := _std(group)), std + GROUP_STD_EPS
     if scale == "batch":
-        return max(batch_std, BATCH_STD_FLOOR)
+        return batch_std, max(batch_std, BATCH_STD_FLOOR)
     if scale == "none":
-        return 1.0
+        return None, None
     raise ValueError(f"scale must be group, batch or none, got {scale!r}")
 
 

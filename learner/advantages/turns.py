@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from learner.advantages.config import AdvantageConfig, StreamSettings
 from learner.advantages.pairs import balanced, side_counts, sides_of
-from learner.advantages.streams import group_members, has_contrast, stream_advantages
+from learner.advantages.streams import GroupParts, group_members, has_contrast, stream_parts
 from learner.types import Transition
 
 if TYPE_CHECKING:
@@ -33,14 +33,16 @@ class TurnAdvantage:
 
 @dataclass(frozen=True, slots=True)
 class StreamOf:
-    """One stream over all turns: values, the names of their baseline groups, and advantages.
+    """One stream over all turns: values, the keys of their baseline groups, and advantages.
 
-    ``centred``: the advantages before the sides of ``key = "pair"`` are weighted, else the same.
+    ``groups`` has the parts of the advantages by key: ``stream_parts``. ``sides`` counts the advantages by
+    side, for the weights of ``key = "pair"``.
     """
 
     values: list[float | None]
     keys: list[Hashable]
-    centred: list[float | None]
+    groups: dict[Hashable, GroupParts]
+    sides: dict[int, int]
     advantages: list[float | None]
 
 
@@ -78,7 +80,7 @@ def turn_advantages(
         name: _stream(name, transitions, sides, rewards, config, ema) for name in names
     }
     turns = [_combined(streams, index, one, rewards, config) for index, one in enumerate(transitions)]
-    metrics = _statistics(transitions, streams["judge"].advantages, sides, turns) if counted else {}
+    metrics = _statistics(transitions, streams["judge"], turns) if counted else {}
     return Advantages(turns, streams, sides, metrics)
 
 
@@ -98,11 +100,12 @@ def _stream(
     settings: StreamSettings = getattr(config, name)
     values = [_value(one, name, rewards.truth_weight) for one in transitions]
     keys = [_group_key(one, side, name, settings) for one, side in zip(transitions, sides, strict=True)]
-    centred = stream_advantages(
+    centred, groups = stream_parts(
         values, keys, baseline=settings.baseline, scale=settings.scale, ema=ema, decay=config.ema_decay
     )
-    weighted = balanced(centred, sides) if settings.key == "pair" else centred
-    return StreamOf(values, keys, centred, weighted)
+    counts = side_counts(centred, sides)
+    weighted = balanced(centred, sides, counts) if settings.key == "pair" else centred
+    return StreamOf(values, keys, groups, counts, weighted)
 
 
 def _value(transition: Transition, name: StreamName, truth_weight: float) -> float | None:
@@ -135,15 +138,19 @@ def _combined(
     judge, penalty = scaled(of["judge"], config.lambda_judge), transition.format or None
     if generator is None and judge is None and penalty is None:
         return None
-    shares = scaled(scaled(peer, 1 - weight), scale), scaled(scaled(truth, weight), scale)
-    return TurnAdvantage(generator, judge, penalty, *shares)
+    of_peer, of_truth = shares(peer, truth, weight)
+    return TurnAdvantage(generator, judge, penalty, scaled(of_peer, scale), scaled(of_truth, scale))
 
 
 def mixed(peer: float | None, truth: float | None, truth_weight: float) -> float | None:
     """Return (1 - w) peer + w truth, a missing part counting as 0; None without either, or any of weight."""
-    parts = [scaled(peer, 1 - truth_weight), scaled(truth, truth_weight)]
-    present = [part for part in parts if part is not None]
+    present = [part for part in shares(peer, truth, truth_weight) if part is not None]
     return sum(present) if present else None
+
+
+def shares(peer: float | None, truth: float | None, truth_weight: float) -> tuple[float | None, float | None]:
+    """Return (1 - w) peer and w truth."""
+    return scaled(peer, 1 - truth_weight), scaled(truth, truth_weight)
 
 
 def scaled(value: float | None, weight: float) -> float | None:
@@ -153,8 +160,7 @@ def scaled(value: float | None, weight: float) -> float | None:
 
 def _statistics(
     transitions: Sequence[Transition],
-    judge: Sequence[float | None],
-    sides: Sequence[int],
+    judge: StreamOf,
     turns: Sequence[TurnAdvantage | None],
 ) -> dict[str, float]:
     """Return the counts; a share of nothing is left out rather than written as 0."""
@@ -163,10 +169,11 @@ def _statistics(
     if due:
         rewarded = sum(transitions[index].judge is not None for index in due)
         metrics["advantage/judge_reward_share"] = rewarded / len(due)
-        metrics["advantage/judge_signal_share"] = sum(judge[index] is not None for index in due) / len(due)
-    counts = side_counts(judge, sides)
-    if any(counts.values()):
-        metrics["advantage/judge_right_first"] = counts[1] / sum(counts.values())
+        metrics["advantage/judge_signal_share"] = sum(
+            judge.advantages[index] is not None for index in due
+        ) / len(due)
+    if any(judge.sides.values()):
+        metrics["advantage/judge_right_first"] = judge.sides[1] / sum(judge.sides.values())
     for stream in ("peer", "truth", "judge"):
         metrics |= _zero_variance(transitions, stream)
     return metrics
