@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import networkx as nx
@@ -59,6 +60,15 @@ def results_by_opponent(votes: Sequence[Vote]) -> dict[TurnId, dict[TurnId, Resu
 def _add(row: dict[TurnId, Results], opponent: TurnId, result: Results) -> None:
     before = row.get(opponent)
     row[opponent] = result if before is None else before.plus(result)
+
+
+def total(row: Mapping[TurnId, Results]) -> Results:
+    """Return how all votes on a turn went, from its row of ``results_by_opponent``.
+
+    >>> total({TurnId(1, 0): Results(won=1), TurnId(2, 0): Results(lost=2)})
+    Results(won=1, lost=2, tied=0)
+    """
+    return reduce(Results.plus, row.values(), _NONE)
 
 
 def win_matrix(turns: Sequence[TurnId], votes: Sequence[Vote]) -> tuple[tuple[float, ...], ...]:

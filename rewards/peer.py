@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from functools import lru_cache, reduce
+from functools import lru_cache
 from importlib import import_module
+from math import exp
 from typing import Protocol, cast
 
 from debate.seeds import derive_seed
 from debate.settings import require_call
 from debate.types import TurnId, Vote
-from rewards.graph import Results, components, results_by_opponent, vote_graph, win_matrix
+from rewards.graph import components, results_by_opponent, total, vote_graph, win_matrix
 from rewards.types import Stream, stream_of
 from rewards.votes import Pair, pair_of, sign
 
@@ -41,8 +42,8 @@ def margin(votes: Sequence[Vote], *, alpha: float = 0.0) -> dict[TurnId, float]:
     >>> scores[a], scores[b], scores[c]
     (1.0, -0.5, 0.0)
     """
-    totals = {turn: reduce(Results.plus, row.values()) for turn, row in results_by_opponent(votes).items()}
-    return {turn: total.net / sum(total) for turn, total in totals.items()}
+    totals = {turn: total(row) for turn, row in results_by_opponent(votes).items()}
+    return {turn: results.net / sum(results) for turn, results in totals.items()}
 
 
 def copeland(votes: Sequence[Vote], *, alpha: float = 0.0) -> dict[TurnId, float]:
@@ -63,7 +64,7 @@ def copeland(votes: Sequence[Vote], *, alpha: float = 0.0) -> dict[TurnId, float
 def bradley_terry(votes: Sequence[Vote], *, alpha: float = 0.1) -> dict[TurnId, float]:
     """Return log-strengths, centred to mean 0 within each connected part of the vote graph; ``alpha`` > 0.
 
-    P(a beats b) = e^a / (e^a + e^b) [Bradley and Terry 1952], a tie being half a win each way. Fitted by
+    P(a beats b) is ``preference(a, b)`` [Bradley and Terry 1952], a tie being half a win each way. Fitted by
     iterative Luce spectral ranking [Maystre and Grossglauser 2015, choix] with regularisation ``alpha``,
     because the plain maximum does not exist on a transitive graph: who wins every vote would be infinite.
     It fails quietly where the graph is thin: two or three votes give large strengths with no sign of doubt.
@@ -75,10 +76,24 @@ def bradley_terry(votes: Sequence[Vote], *, alpha: float = 0.1) -> dict[TurnId, 
     0.0
     """
     scores: dict[TurnId, float] = {}
-    for part in _parts(frozenset(map(pair_of, votes))):
+    for part in fitted_together(votes):
         fitted = _strengths(win_matrix(part, votes), alpha)
         scores.update(zip(part, fitted, strict=True))
     return scores
+
+
+def preference(strength: float, other: float) -> float:
+    """Return the Bradley-Terry probability e^a / (e^a + e^b) that a turn of strength a beats one of b.
+
+    >>> preference(0.5, 0.5)
+    0.5
+    """
+    return 1 / (1 + exp(other - strength))
+
+
+def fitted_together(votes: Sequence[Vote]) -> tuple[tuple[TurnId, ...], ...]:
+    """Return the connected parts of the votes, within which strengths are centred."""
+    return _parts(frozenset(map(pair_of, votes)))
 
 
 @lru_cache(maxsize=4096)

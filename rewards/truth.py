@@ -69,17 +69,23 @@ def flips(correct: Correct) -> dict[str, int]:
     return {name: seen[name] for name in FLIPS}
 
 
+TRUTH_SETTINGS: dict[Truth, str] = {
+    True: "truth_correct",
+    False: "truth_wrong",
+    "missing": "truth_missing",
+    None: "",
+}
+"""The setting of the reward scheme that holds the reward of a grade; "" for a turn that was not graded."""
+
+
 def truth_reward(grade: Truth, config: RewardConfig) -> float | None:
     """Return the reward of a grade; None when the turn was not graded, which is never "wrong".
 
     >>> [truth_reward(grade, RewardConfig()) for grade in (True, False, "missing", None)]
     [1.0, 0.0, 0.0, None]
     """
-    if grade is None:
-        return None
-    if grade == "missing":
-        return config.truth_missing
-    return config.truth_correct if grade else config.truth_wrong
+    setting = TRUTH_SETTINGS[grade]
+    return getattr(config, setting) if setting else None
 
 
 def truth_rewards(box: BallotBox, correct: Correct, config: RewardConfig) -> dict[TurnId, float | None]:

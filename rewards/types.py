@@ -67,3 +67,13 @@ def known_values(stream: Sequence[Sequence[float | None]]) -> list[float]:
     [0.5, -1.0]
     """
     return [value for row in stream for value in row if value is not None]
+
+
+def value_of(stream: Sequence[Sequence[float | None]], turn: TurnId) -> float | None:
+    """Return ``stream[agent][round]``, None beyond its ends.
+
+    >>> value_of(((0.5,),), TurnId(0, 0)), value_of(((0.5,),), TurnId(0, 1))
+    (0.5, None)
+    """
+    row = stream[turn.agent] if 0 <= turn.agent < len(stream) else ()
+    return row[turn.round] if 0 <= turn.round < len(row) else None

@@ -10,8 +10,8 @@ from typing import Literal, TypeAlias
 
 from debate.types import Debate, TurnId
 from inspector.views.checked import check_record, named
-from inspector.views.reward_votes import grade_of, votes_of
-from rewards.votes import Pair, pair_of, verdict
+from rewards.truth import grade_of
+from rewards.votes import Pair, ballot_box, pair_of, valid_votes, verdict
 from transcripts import Correct, Record
 
 MOST_CHARACTERS, MOST_WORDS = 40_000, 4000
@@ -128,7 +128,7 @@ def _turn(before: Record, after: Record, turn: TurnId) -> TurnDifference:
         cut=cut,
         alike=_alike(pieces),
         answers=(answers[0], answers[1]),
-        grades=(grade_of(before, turn), grade_of(after, turn)),
+        grades=(grade_of(turn, before.correct), grade_of(turn, after.correct)),
     )
 
 
@@ -203,7 +203,7 @@ def _votes(before: Record, after: Record) -> tuple[tuple[VoteDifference, ...], i
 
 
 def _outcomes(record: Record) -> dict[tuple[TurnId, Pair], str]:
-    votes = votes_of(record.debate, None).counted
+    votes = valid_votes(ballot_box(record.debate))
     return {(vote.judge, pair_of(vote)): _SIDES[verdict(vote)] for vote in votes}
 
 

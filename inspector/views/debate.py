@@ -22,7 +22,7 @@ from inspector.views.checked import check_record, is_ballot
 from rewards import STREAMS, ballot_box, valid_votes, voted_winner
 from rewards.peer import last_judged_round, margins
 from rewards.truth import grade_of as grade_of_turn
-from rewards.types import Stream
+from rewards.types import Stream, value_of
 from transcripts import Correct, Record
 
 PieceKind: TypeAlias = Literal["thinking", "solution", "evaluation", "comparison", "other"]
@@ -244,11 +244,7 @@ def pieces_of(parsed: ParsedTurn, length: int) -> tuple[Piece, ...]:
 
 
 def _rewards(record: Record, turn: TurnId) -> dict[str, float | None]:
-    return {name: _cell(getattr(record.rewards, name, ()), turn) for name in STREAMS}
-
-
-def _cell(table: tuple[tuple[float | None, ...], ...], turn: TurnId) -> float | None:
-    return table[turn.agent][turn.round] if table and turn.round < len(table[turn.agent]) else None
+    return {name: value_of(getattr(record.rewards, name, ()), turn) for name in STREAMS}
 
 
 def _advantages(record: Record, turn: TurnId) -> dict[str, float | None]:

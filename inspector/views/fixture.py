@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 from debate.types import TurnId
 from inspector.views.checked import check_record, named
 from inspector.views.parsing import reparsed
-from inspector.views.reward_numbers import cell
-from inspector.views.reward_types import figure
+from learner.formatting import figure
 from learner.replay.comparing import close
-from learner.replay.reading import STREAMS
-from rewards import RewardConfig, Rewards, score_debate
+from rewards import STREAMS, RewardConfig, Rewards, score_debate
+from rewards.types import value_of
 from transcripts import Record, RewardNumbers
 from transcripts.codec import Json, decode
 from transcripts.errors import FieldError
@@ -141,4 +140,4 @@ def _paid(record: Record, found: Rewards) -> Iterator[str]:
 
 
 def _reward(rewards: Any, stream: str, turn: TurnId) -> float | None:
-    return None if rewards is None else cell(getattr(rewards, stream), turn)
+    return None if rewards is None else value_of(getattr(rewards, stream), turn)

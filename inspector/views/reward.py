@@ -7,19 +7,27 @@ formulas only explain what these gave.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from debate.types import TurnId
 from inspector.views.checked import is_ballot, named, open_debate
-from inspector.views.reward_judging import judge_why
-from inspector.views.reward_lines import outline
-from inspector.views.reward_numbers import Sources
-from inspector.views.reward_step import Step, pay_again
-from inspector.views.reward_streams import stream_names, stream_why, total_why
-from inspector.views.reward_types import Line, Number, StreamWhy, Why
-from inspector.views.reward_votes import format_why, peer_why, truth_why, votes_of
+from inspector.views.debate import grade_name
+from inspector.views.reward_step import Numbers, Step, recompute, streams_why, total_why
+from inspector.views.reward_types import (
+    FormatWhy,
+    JudgeWhy,
+    Line,
+    Number,
+    PeerWhy,
+    StreamWhy,
+    TotalWhy,
+    TruthWhy,
+    Why,
+)
+from inspector.views.reward_votes import format_why, judge_why, peer_why, truth_why, votes_of
+from learner.formatting import counted, figure
 from learner.recipes import ConfigError
 from learner.replay.scheme import scheme_of
 from learner.runs.reading import read_run_config, refuse_own_rule
@@ -28,7 +36,8 @@ from transcripts import Record, RunStore, TranscriptError
 if TYPE_CHECKING:
     from learner.config import Config
 
-__all__ = ["Line", "Number", "Why", "config_of", "outline", "why"]
+LONGEST = 160
+"""Characters of a formula in full; of longer ones the outline has the value alone."""
 
 
 def config_of(run: Path) -> tuple[Config | None, str]:
@@ -52,19 +61,11 @@ def why(store: RunStore, config: Config | None, id: str, turn: TurnId, *, note: 
     record = open_debate(store, id)
     id = _plain(id)
     _require(record, id, turn)
-    notes = (
-        [note] if note else [] if config is not None else ["no configuration: only what is stored is shown"]
-    )
-    step, problem = _step(store, config, record.step)
+    step, problem = _step(store, config, id, turn)
+    notes = [note or "no configuration: only what is stored is shown"] if note or config is None else []
     notes += [problem] if problem else []
-    replayed = step.replayed.get(id) if step is not None else None
-    numbers = Sources(
-        record,
-        replayed.rewards if replayed is not None else None,
-        replayed.advantages if replayed is not None else None,
-    )
     notes += _notes(store, record, config, step)
-    return _explained(record, config, id, turn, numbers, step, notes)
+    return _explained(id, Numbers(record, turn, step), notes)
 
 
 def _plain(id: str) -> str:
@@ -80,19 +81,20 @@ def _plain(id: str) -> str:
 def _require(record: Record, id: str, turn: TurnId) -> None:
     known = [one.id for one in record.debate.turns]
     if turn not in known:
-        told = ", ".join(f"{named(one)}" for one in known) or "none"
-        raise TranscriptError(f"debate {id}: no turn {named(turn)}; there are {told}")
+        ids = ", ".join(f"{named(one)}" for one in known) or "none"
+        raise TranscriptError(f"debate {id}: no turn {named(turn)}; there are {ids}")
 
 
-def _step(store: RunStore, config: Config | None, step: int) -> tuple[Step | None, str]:
-    """Return the step paid again, or why it cannot be."""
+def _step(store: RunStore, config: Config | None, id: str, turn: TurnId) -> tuple[Step | None, str]:
+    """Return the step recomputed, or why it cannot be."""
     if config is None:
         return None, ""
     try:
-        return pay_again(store, scheme_of(config), step), ""
+        return recompute(store, scheme_of(config), id, turn), ""
     except Exception as error:  # a rule of one's own may raise anything, and so may what is not ours
-        told = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-        return None, f"step {step} cannot be paid again, so only what is stored is shown: {told}"
+        said = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        step = id.partition(".")[0]
+        return None, f"step {step} cannot be paid again, so only what is stored is shown: {said}"
 
 
 def _notes(store: RunStore, record: Record, config: Config | None, step: Step | None) -> Iterator[str]:
@@ -105,49 +107,25 @@ def _notes(store: RunStore, record: Record, config: Config | None, step: Step | 
         yield f"lines of this step that cannot be read: {len(damaged)}; baseline groups lack their debates"
 
 
-def _explained(
-    record: Record,
-    config: Config | None,
-    id: str,
-    turn: TurnId,
-    numbers: Sources,
-    step: Step | None,
-    notes: Sequence[str],
-) -> Why:
-    rewards = None if config is None or step is None else config.rewards
-    votes, ballot = votes_of(record.debate, rewards), is_ballot(record, record.debate.turn(turn))
-    streams = _streams(step, id, turn, numbers)
-    parts = (
-        peer_why(votes, turn, rewards, numbers) if not ballot else None,
-        truth_why(record, turn, rewards, numbers) if not ballot else None,
-        judge_why(record, votes, turn, rewards, numbers),
-        format_why(record, votes, turn, numbers),
-    )
-    total = total_why(step, streams, turn, numbers)
-    streams = tuple(one for one in streams if one.name == "judge" or not ballot)
-    badges = [one.matches for one in numbers_in((parts, streams, total)) if one.matches is not None]
-    return Why(
+def _explained(id: str, numbers: Numbers, notes: Sequence[str]) -> Why:
+    record, turn, votes = numbers.record, numbers.turn, votes_of(numbers)
+    ballot = is_ballot(record, record.debate.turn(turn))
+    found = Why(
         id=id,
         turn=turn,
         persona=record.debate.personas[turn.agent].name,
         problem=record.debate.problem.id,
         ballot=ballot,
-        peer=parts[0],
-        truth=parts[1],
-        judge=parts[2],
-        format=parts[3],
-        streams=streams,
-        total=total,
+        peer=None if ballot else peer_why(numbers, votes),
+        truth=None if ballot else truth_why(numbers),
+        judge=judge_why(numbers, votes),
+        format=format_why(numbers, votes),
+        streams=tuple(one for one in streams_why(numbers) if one.name == "judge" or not ballot),
+        total=total_why(numbers),
         notes=tuple(notes),
-        matches=all(badges) if badges else None,
     )
-
-
-def _streams(step: Step | None, id: str, turn: TurnId, numbers: Sources) -> tuple[StreamWhy, ...]:
-    if step is None:
-        return ()
-    found = [stream_why(step, name, id, turn, numbers) for name in stream_names(step)]
-    return tuple(one for one in found if one is not None)
+    badges = [one.matches for one in numbers_in(found) if one.matches is not None]
+    return replace(found, matches=all(badges) if badges else None)
 
 
 def numbers_in(part: object) -> Iterator[Number]:
@@ -160,3 +138,108 @@ def numbers_in(part: object) -> Iterator[Number]:
     elif is_dataclass(part):
         for field in fields(part):
             yield from numbers_in(getattr(part, field.name))
+
+
+def outline(found: Why) -> tuple[Line, ...]:
+    """Return the explanation as lines; ids and turns count from 0, as in filters."""
+    return tuple(_lines(found))
+
+
+def _lines(found: Why) -> Iterator[Line]:
+    for note in found.notes:
+        yield Line(0, f"note: {note}")
+    if found.peer is not None:
+        yield from _peer(found.id, found.peer)
+    if found.truth is not None:
+        yield from _truth(found.truth)
+    yield from _judge(found.id, found.judge)
+    yield from _format(found.format)
+    for stream in found.streams:
+        yield from _stream(found.id, stream)
+    yield from _total(found.total)
+
+
+def _number(depth: int, name: str, number: Number) -> Line:
+    source = f"  ({number.source})" if number.source else ""
+    told = number.told if len(number.formula) <= LONGEST else figure(number.value)
+    stored = f"; stored: {figure(number.stored)}" if number.matches is False else ""
+    return Line(depth, f"{name}: {told}{stored}{source}", matches=number.matches)
+
+
+def _peer(id: str, peer: PeerWhy) -> Iterator[Line]:
+    rule = f", rewards.peer = {peer.rule}" if peer.rule else ""
+    yield Line(0, f"peer: {peer.won} won, {peer.lost} lost, {peer.ties} ties{rule}")
+    for vote in peer.votes:
+        against = (
+            f"{vote.result} against {named(vote.other)}"
+            if vote.result != "tie"
+            else (f"tie with {named(vote.other)}")
+        )
+        dropped = "" if vote.counts else f"; does not count: {vote.why_not}"
+        text = f"judge {named(vote.judge)} ({vote.persona}): {against}{dropped}"
+        yield Line(1, text, quote=vote.line, opens=(id, vote.judge))
+    for other in peer.opponents:
+        score = "" if other.score is None else f", its score {figure(other.score)}"
+        beats = "" if other.beats is None else f", preferred to it with p = {figure(other.beats)}"
+        counts = f"{other.won} won, {other.lost} lost, {other.ties} ties"
+        yield Line(1, f"against {named(other.turn)}: {counts}{score}{beats}", opens=(id, other.turn))
+    yield _number(1, "peer reward", peer.reward)
+
+
+def _truth(truth: TruthWhy) -> Iterator[Line]:
+    gold = "" if truth.gold is None else " against gold"
+    yield Line(0, f"truth: {grade_name(truth.grade)}{gold}")
+    if truth.answer is not None:
+        yield Line(1, "answer", quote=truth.answer)
+    if truth.gold is not None:
+        yield Line(1, "gold", quote=truth.gold)
+    yield _number(1, "truth reward", truth.reward)
+
+
+def _judge(id: str, judge: JudgeWhy) -> Iterator[Line]:
+    share = "" if judge.truth_weight is None else f", truth weighs {figure(judge.truth_weight)}"
+    yield Line(0, f"judge: {counted(len(judge.votes), 'vote')} given{share}")
+    for vote in judge.votes:
+        sign = {"left": ">", "right": "<", "tie": "="}.get(vote.outcome, "?")
+        left, right = (grade_name(grade) for grade in vote.left_right)
+        sides = f"{named(vote.left)} ({left}) {sign} {named(vote.right)} ({right})"
+        yield Line(1, sides, quote=vote.line, opens=(id, vote.left))
+        if vote.truth is not None:
+            yield Line(2, f"truth value: {vote.truth:+d}")
+        if vote.others is not None:
+            told = "none" if vote.consensus is None else f"{vote.consensus:+d}"
+            yield Line(
+                2, f"the other judges' net vote for the first: {vote.others:+d}; consensus value: {told}"
+            )
+        yield _number(2, "value of the vote", vote.value)
+    yield _number(1, "judge reward", judge.reward)
+
+
+def _format(found: FormatWhy) -> Iterator[Line]:
+    due = f"due on {len(found.comparable)} solutions" if found.due else "not due"
+    yield Line(0, f"format: comparisons {due}, votes that count: {found.counted}")
+    for reason, detail in found.failures:
+        yield Line(1, f"could not be read: {reason}", quote=detail)
+    yield _number(1, "fine", found.reward)
+
+
+def _stream(id: str, stream: StreamWhy) -> Iterator[Line]:
+    how = f"baseline {stream.baseline}, scale {stream.scale}, group by {stream.key}"
+    yield Line(0, f"advantage of {stream.name}: {how}")
+    yield _number(1, "value", stream.reward)
+    for member in stream.members:
+        mark = ", this turn" if member.this else ""
+        text = f"{member.id} turn {named(member.turn)} ({member.persona}): {figure(member.value)}{mark}"
+        yield Line(2, text, opens=(member.id, member.turn))
+    if stream.centre is not None:
+        yield _number(1, "baseline", stream.centre)
+    if stream.spread is not None:
+        yield _number(1, "spread", stream.spread)
+    yield _number(1, f"A_{stream.name}", stream.advantage)
+
+
+def _total(total: TotalWhy) -> Iterator[Line]:
+    yield Line(0, "what the tokens get")
+    for name in ("generator", "peer", "truth", "judge", "format"):
+        depth = 2 if name in ("peer", "truth") else 1
+        yield _number(depth, f"part of {name}" if depth == 2 else name, getattr(total, name))

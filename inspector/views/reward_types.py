@@ -1,12 +1,14 @@
-"""The parts of "Why this reward?": numbers with where they come from, from the votes to the advantage."""
+"""What "Why this reward?" is made of: numbers with where they come from, from the votes to the advantage."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from debate.types import TurnId
+from learner.formatting import figure
 from transcripts import Correct
 
 _FIGURE = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
@@ -17,10 +19,9 @@ Result: TypeAlias = Literal["won", "lost", "tie"]
 class Number:
     """One number of the chain.
 
-    ``value``: as recomputed, None without signal or where nothing can be recomputed. ``formula``: arithmetic
-    with its figures in full, whose value it is; "" where there is none to show. ``stored``: what the
-    transcript has. ``matches``: stored and recomputed are the same but for rounding; None where nothing is
-    stored, or nothing recomputed. ``source``: where it comes from, or why there is none.
+    ``value``: as recomputed; None without signal, or where nothing was recomputed. ``formula``: arithmetic
+    with its figures in full, whose value it is, or "". ``stored``: what the transcript has. ``matches``:
+    both are the same but for rounding; None without both. ``source``: where it comes from, or why not.
     """
 
     value: float | None = None
@@ -43,13 +44,24 @@ class Number:
         return f"{formula} = {shown}" if formula.strip("()") not in ("", shown) else shown
 
 
-def figure(value: float | None) -> str:
-    """Return a number to four digits, "none" for None.
+def written(value: float | None) -> str:
+    """Return a number in full, in parentheses where it is negative; "" for None.
 
-    >>> figure(0.25), figure(-1 / 3), figure(1.0), figure(None)
-    ('0.25', '-0.3333', '1', 'none')
+    >>> written(0.1), written(-1), written(None)
+    ('0.1', '(-1)', '')
     """
-    return "none" if value is None else f"{value:.4g}"
+    if value is None:
+        return ""
+    return repr(value) if value >= 0 else f"({value!r})"
+
+
+def added(values: Sequence[float]) -> str:
+    """Return a sum in full, "0" of nothing.
+
+    >>> added([1, -1, 0.5])
+    '1 + (-1) + 0.5'
+    """
+    return " + ".join(map(written, values)) or "0"
 
 
 def rounded(formula: str) -> str:
@@ -63,11 +75,7 @@ def rounded(formula: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NamingVote:
-    """A vote that named the turn. ``line``: the judge's words, as the model wrote them.
-
-    ``counts`` is whether the reward rules take it; ``why_not`` the reason otherwise, as in the metrics
-    (own, not_shown, same_handle, duplicate, contradictory).
-    """
+    """A vote that named the turn, in the judge's words (``line``), and why it does not count."""
 
     judge: TurnId
     persona: str
@@ -80,12 +88,10 @@ class NamingVote:
 
 @dataclass(frozen=True, slots=True)
 class Opponent:
-    """Another turn that the peer rule set this one against.
+    """Another turn that the peer rule set this one against, and how the votes on the two went for this one.
 
-    ``won``, ``lost``, ``ties``: this turn's, over the votes that count on the two. ``sign`` is that of won
-    less lost, as Copeland counts; ``score`` the other's own score, and ``beats`` the Bradley-Terry
-    probability that this turn is preferred; None under other rules. Opponents that share no vote with the
-    turn are there under Bradley-Terry only, where all of a connected part are fitted together.
+    ``sign`` is that of won less lost; ``score`` the other's own. ``beats``: the Bradley-Terry probability
+    that this turn is preferred; that rule alone has opponents that share no vote with the turn.
     """
 
     turn: TurnId
@@ -99,7 +105,7 @@ class Opponent:
 
 @dataclass(frozen=True, slots=True)
 class PeerWhy:
-    """The peer reward: the votes on the turn, what they come to, and the rule's formula."""
+    """The peer reward: the votes on the turn, what they come to, and the rule."""
 
     rule: str
     votes: tuple[NamingVote, ...]
@@ -112,7 +118,7 @@ class PeerWhy:
 
 @dataclass(frozen=True, slots=True)
 class TruthWhy:
-    """The truth reward: the answer as written, its grade, and the setting that pays the grade."""
+    """The truth reward: the answer as written, its grade, and the setting that rewards the grade."""
 
     answer: str | None
     gold: str | None
@@ -123,12 +129,7 @@ class TruthWhy:
 
 @dataclass(frozen=True, slots=True)
 class GivenVote:
-    """A vote that the turn gave.
-
-    ``truth``: +1, -1, or 0 for a tie, where exactly one side is right; ``others``: the net votes of the other
-    judges for the left side, and ``consensus`` +1 with them, -1 against them; None where there is none, or
-    where it has no weight. ``value`` is what the vote is worth, None for nothing.
-    """
+    """A vote that the turn gave, the grades of its sides, and what it is worth: see ``VoteValue``."""
 
     left: TurnId
     right: TurnId
@@ -154,7 +155,7 @@ class JudgeWhy:
 
 @dataclass(frozen=True, slots=True)
 class FormatWhy:
-    """The fine: whether comparisons were due, how many votes count, and what could not be read."""
+    """The format penalty: whether comparisons were due, how many votes count, and what could not be read."""
 
     due: bool
     comparable: tuple[TurnId, ...]
@@ -165,7 +166,7 @@ class FormatWhy:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A turn of a baseline group: open it as debate ``id``, turn ``turn``. ``this``: the one explained."""
+    """A turn of a baseline group, of debate ``id``; ``this``: the one explained."""
 
     id: str
     turn: TurnId
@@ -178,8 +179,8 @@ class Member:
 class StreamWhy:
     """One stream's advantage before its weights.
 
-    ``members``: the turns that matter for each other, those without a value left out. ``centre`` is taken off
-    (a mean, the mean of the others, the running mean), ``spread`` what divides; None where nothing does.
+    ``members``: the turns with a value that matter for each other. ``centre`` is taken off the value, and
+    ``spread`` is the standard deviation that divides; None where nothing does.
     """
 
     name: str
@@ -206,11 +207,11 @@ class TotalWhy:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """Why a turn was paid what it was paid: votes, rewards, streams, advantages.
+    """Why a turn was rewarded as it was.
 
-    ``peer`` and ``truth`` are None for a final ballot, which has no solution. ``streams`` is empty without
-    a configuration, and ``notes`` say what is not shown and why. ``matches``: every number that can be
-    compared is as stored; None where there is none to compare.
+    ``peer`` and ``truth`` are None for a final ballot, which has no solution; ``streams`` is empty where
+    nothing was recomputed, and ``notes`` say why. ``matches``: every number that can be compared is as
+    stored; None where there is none.
     """
 
     id: str
@@ -230,10 +231,9 @@ class Why:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of the explanation, for faces that show it as an outline.
+    """A line of the explanation; ``text`` and ``quote`` may hold a model's words: escape them.
 
-    ``depth``: 0 for a heading. ``text`` and ``quote`` may hold a model's words: escape them. ``matches`` is
-    the badge of the line's number. ``opens``: a debate and a turn to go to.
+    ``depth``: 0 for a heading. ``matches``: the badge of its number. ``opens``: a debate and turn to go to.
     """
 
     depth: int

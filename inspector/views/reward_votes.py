@@ -1,105 +1,93 @@
-"""The rewards of one turn explained: votes received, the grade, the fine."""
+"""The rewards of one turn explained: votes received, the grade, votes given, the format penalty."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from math import exp
 
 from debate.types import Debate, TurnId, Vote
-from inspector.views.reward_numbers import Sources, added, arithmetic, written
+from inspector.views.reward_step import Numbers
 from inspector.views.reward_types import (
     FormatWhy,
+    GivenVote,
+    JudgeWhy,
     NamingVote,
+    Number,
     Opponent,
     PeerWhy,
     Result,
     TruthWhy,
+    added,
+    written,
 )
-from rewards import RewardConfig, ballot_box, drop_reasons
-from rewards.graph import components, vote_graph
-from rewards.peer import peer_rule
+from rewards import ballot_box, drop_reasons
+from rewards.graph import Results, results_by_opponent, total
+from rewards.judging import VoteValue, vote_values
+from rewards.peer import fitted_together, preference
+from rewards.truth import TRUTH_SETTINGS, grade_of
+from rewards.types import value_of
 from rewards.votes import sign
-from transcripts import Correct, Record
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Votes:
-    """The votes of a debate as cast, and of each why it does not count ("": it counts)."""
+    """The votes of a debate, each with why it does not count, those that count, and who had to compare."""
 
     debate: Debate
-    reasons: tuple[str, ...]
+    cast: tuple[tuple[Vote, str], ...]
+    counted: tuple[Vote, ...]
     due: frozenset[TurnId]
-
-    @cached_property
-    def counted(self) -> tuple[Vote, ...]:
-        """The votes that count."""
-        return tuple(vote for vote, reason in self.cast if not reason)
-
-    @property
-    def cast(self) -> list[tuple[Vote, str]]:
-        """All votes with their reasons."""
-        return list(zip(self.debate.votes, self.reasons, strict=True))
 
     def line(self, vote: Vote) -> str:
         """Return the words from which a vote was read, "" where they are not known."""
         return "" if vote.span is None else vote.span.of(self.debate.turn(vote.judge).completion.text)
 
 
-def votes_of(debate: Debate, config: RewardConfig | None) -> Votes:
-    """Return a debate's votes under a scheme; without one, own work counts where it was asked for."""
-    box = ballot_box(debate, judge_own=config is None or config.judge_own)
-    return Votes(debate, tuple(drop_reasons(box)), frozenset(box.due()))
+def votes_of(numbers: Numbers) -> Votes:
+    """Return a debate's votes; where its scheme is not known, own work counts if it was asked for."""
+    debate, scheme = numbers.record.debate, numbers.scheme
+    box = ballot_box(debate, judge_own=scheme is None or scheme.judge_own)
+    cast = tuple(zip(debate.votes, drop_reasons(box), strict=True))
+    return Votes(debate, cast, tuple(vote for vote, reason in cast if not reason), frozenset(box.due()))
 
 
-def peer_why(votes: Votes, turn: TurnId, config: RewardConfig | None, numbers: Sources) -> PeerWhy:
+def peer_why(numbers: Numbers, votes: Votes) -> PeerWhy:
     """Return why a turn has its peer reward."""
-    named = tuple(
-        _naming(votes, vote, why, turn) for vote, why in votes.cast if turn in (vote.left, vote.right)
-    )
-    results = [one.result for one in named if one.counts]
-    won, lost, ties = (results.count(result) for result in ("won", "lost", "tie"))
-    scores = {} if config is None else _scores(votes.counted, config)
-    opponents = _opponents(votes.counted, turn, "" if config is None else config.peer, scores)
-    formula = "" if config is None else _peer_formula(config.peer, (won, lost, ties), opponents)
-    source = _peer_source(config, bool(results))
+    rule = "" if numbers.scheme is None else numbers.scheme.peer
+    row = results_by_opponent(votes.counted).get(numbers.turn, {})
+    opponents = tuple(_opponents(numbers, votes, row, rule))
+    results = total(row)
+    source = _RULES.get(rule, f"{rule} gives the value itself") if row else _NOT_NAMED
     return PeerWhy(
-        rule="" if config is None else config.peer,
-        votes=named,
-        won=won,
-        lost=lost,
-        ties=ties,
+        rule=rule,
+        votes=tuple(_naming(votes, numbers.turn)),
+        won=results.won,
+        lost=results.lost,
+        ties=results.tied,
         opponents=opponents,
-        reward=numbers.reward("peer", turn, formula if results else "", source),
+        reward=numbers.reward("peer", source, _peer_formula(rule, results, opponents) if row else ""),
     )
 
 
-def _scores(votes: Sequence[Vote], config: RewardConfig) -> Mapping[TurnId, float]:
-    return peer_rule(config.peer)(votes, alpha=config.bradley_terry_alpha)
+_NOT_NAMED = "no vote that counts names this turn"
+_RULES = {
+    "": "",
+    "margin": "(won - lost) / (won + lost + ties)",
+    "copeland": "mean over opponents of the sign of won less lost",
+    "bradley_terry": "log-strengths of a connected part are centred: less the sum of the others'",
+}
 
 
-def _peer_source(config: RewardConfig | None, any_votes: bool) -> str:
-    if not any_votes:
-        return "no vote that counts names this turn"
-    told = {
-        "": "",
-        "margin": "(won - lost) / (won + lost + ties)",
-        "copeland": "mean over opponents of the sign of won less lost",
-        "bradley_terry": "log-strengths of a connected part are centred: less the sum of the others'",
-    }
-    rule = "" if config is None else config.peer
-    return told.get(rule, f"{rule} gives the value itself")
+def _naming(votes: Votes, turn: TurnId) -> Iterator[NamingVote]:
+    for vote, reason in votes.cast:
+        if turn in (vote.left, vote.right):
+            other = vote.right if vote.left == turn else vote.left
+            persona = votes.debate.personas[vote.judge.agent].name
+            result = _result(vote, turn)
+            yield NamingVote(vote.judge, persona, other, result, votes.line(vote), not reason, reason)
 
 
-def _naming(votes: Votes, vote: Vote, reason: str, turn: TurnId) -> NamingVote:
-    other = vote.right if vote.left == turn else vote.left
-    persona = votes.debate.personas[vote.judge.agent].name
-    result = result_for(turn, vote)
-    return NamingVote(vote.judge, persona, other, result, votes.line(vote), not reason, reason)
-
-
-def result_for(turn: TurnId, vote: Vote) -> Result:
+def _result(vote: Vote, turn: TurnId) -> Result:
     """Return how a vote went for one of its sides."""
     if vote.outcome == "tie":
         return "tie"
@@ -107,28 +95,23 @@ def result_for(turn: TurnId, vote: Vote) -> Result:
 
 
 def _opponents(
-    votes: Sequence[Vote], turn: TurnId, rule: str, scores: Mapping[TurnId, float]
-) -> tuple[Opponent, ...]:
-    met = sorted(
-        {side for vote in votes for side in (vote.left, vote.right) if turn in (vote.left, vote.right)}
-    )
-    if rule == "bradley_terry" and turn in scores:
-        met = next(part for part in components(vote_graph(votes)) if turn in part)
-    return tuple(_opponent(votes, turn, other, rule, scores) for other in met if other != turn)
+    numbers: Numbers, votes: Votes, row: Mapping[TurnId, Results], rule: str
+) -> Iterator[Opponent]:
+    """Yield the turns that the rule set a turn against; Bradley-Terry fits all of a connected part."""
+    together = fitted_together(votes.counted) if rule == "bradley_terry" and row else ()
+    met = next((part for part in together if numbers.turn in part), sorted(row))
+    scores = numbers.step.rewards.peer if numbers.step is not None else ()
+    own = value_of(scores, numbers.turn)
+    for other in met:
+        if other != numbers.turn:
+            results, score = row.get(other, Results()), value_of(scores, other)
+            beats = preference(own or 0.0, score or 0.0) if together else None
+            yield Opponent(other, *results, sign(results.net), score, beats)
 
 
-def _opponent(
-    votes: Sequence[Vote], turn: TurnId, other: TurnId, rule: str, scores: Mapping[TurnId, float]
-) -> Opponent:
-    results = [result_for(turn, vote) for vote in votes if {vote.left, vote.right} == {turn, other}]
-    won, lost, ties = (results.count(result) for result in ("won", "lost", "tie"))
-    beats = 1 / (1 + exp(scores[other] - scores[turn])) if rule == "bradley_terry" else None
-    return Opponent(other, won, lost, ties, sign(won - lost), scores.get(other), beats)
-
-
-def _peer_formula(rule: str, counts: tuple[int, int, int], opponents: Sequence[Opponent]) -> str:
+def _peer_formula(rule: str, results: Results, opponents: Sequence[Opponent]) -> str:
     """Return the arithmetic of a rule; "" for a rule of one's own."""
-    won, lost, ties = counts
+    won, lost, ties = results
     if rule == "margin":
         return f"({won} - {lost}) / ({won} + {lost} + {ties})"
     if rule == "copeland":
@@ -138,52 +121,84 @@ def _peer_formula(rule: str, counts: tuple[int, int, int], opponents: Sequence[O
     return ""
 
 
-SETTINGS: dict[Correct, str] = {
-    True: "truth_correct",
-    False: "truth_wrong",
-    "missing": "truth_missing",
-    None: "",
-}
-"""Which key of ``rewards`` pays which grade."""
-
-
-def truth_why(record: Record, turn: TurnId, config: RewardConfig | None, numbers: Sources) -> TruthWhy:
+def truth_why(numbers: Numbers) -> TruthWhy:
     """Return why a turn has its truth reward."""
-    debate = record.debate
-    grade = grade_of(record, turn)
-    setting = SETTINGS[grade]
+    record = numbers.record
+    grade = grade_of(numbers.turn, record.correct)
+    setting = TRUTH_SETTINGS[grade]
     source = f"rewards.{setting}" if setting else "the problem has no answer"
     if not setting and record.correct is not None:
         source = "the answer was not graded, which is not wrong"
-    formula = written(getattr(config, setting)) if config is not None and setting else ""
-    return TruthWhy(
-        answer=debate.turn(turn).parsed.answer,
-        gold=debate.problem.answer,
-        grade=grade,
-        setting=setting,
-        reward=numbers.reward("truth", turn, formula, source),
+    answer = record.debate.turn(numbers.turn).parsed.answer
+    return TruthWhy(answer, record.debate.problem.answer, grade, setting, numbers.reward("truth", source))
+
+
+def judge_why(numbers: Numbers, votes: Votes) -> JudgeWhy:
+    """Return why a turn has its judge reward."""
+    correct, scheme = numbers.record.correct, numbers.scheme
+    weight = None if scheme is None else scheme.judge_weight_of_truth(verifiable=correct is not None)
+    worth: dict[int, VoteValue] = {}
+    if weight is not None:
+        values = vote_values(votes.counted, correct, truth_weight=weight)
+        worth = dict(zip(map(id, votes.counted), values, strict=True))
+    given = tuple(
+        _given(numbers, votes, vote, reason, weight, None if reason else worth.get(id(vote)))
+        for vote, reason in votes.cast
+        if vote.judge == numbers.turn
+    )
+    rewarded = [one.value.value for one in given if one.value.value is not None]
+    formula = f"({added(rewarded)}) / {len(rewarded)}" if rewarded else ""
+    return JudgeWhy(weight, given, numbers.reward("judge", _judge_source(given, weight), formula))
+
+
+def _judge_source(given: Sequence[GivenVote], weight: float | None) -> str:
+    if not any(one.counts for one in given):
+        return "the turn gave no vote that counts"
+    if weight is not None and all(one.value.value is None for one in given):
+        return "no vote has a value: see each vote"
+    return "mean value of the votes that have one"
+
+
+def _given(
+    numbers: Numbers, votes: Votes, vote: Vote, reason: str, weight: float | None, worth: VoteValue | None
+) -> GivenVote:
+    correct, line = numbers.record.correct, votes.line(vote)
+    grades = grade_of(vote.left, correct), grade_of(vote.right, correct)
+    parts = (None, None, None) if worth is None else worth[:3]
+    value = _worth(weight, worth, reason)
+    return GivenVote(
+        vote.left, vote.right, vote.outcome, line, not reason, reason, grades, *parts, value=value
     )
 
 
-def grade_of(record: Record, turn: TurnId) -> Correct:
-    """Return the grade of a turn, None where it has none."""
-    table = record.correct or ()
-    row = table[turn.agent] if 0 <= turn.agent < len(table) else ()
-    return row[turn.round] if 0 <= turn.round < len(row) else None
+def _worth(weight: float | None, worth: VoteValue | None, reason: str) -> Number:
+    if reason:
+        return Number(source=f"does not count: {reason}")
+    if weight is None or worth is None:
+        return Number(source="not known without a configuration")
+    if worth.value is None:
+        return Number(source=_why_worthless(weight))
+    truth, consensus, value = worth.truth, worth.consensus, float(worth.value)
+    if truth is not None and consensus is not None:
+        formula = f"{written(weight)} * {written(truth)} + (1 - {written(weight)}) * {written(consensus)}"
+        return Number(value, formula, source="truth and the consensus of the others, weighed")
+    source = "truth" if truth is not None else "the others' consensus"
+    return Number(value, written(worth.value), source=source)
 
 
-def format_why(record: Record, votes: Votes, turn: TurnId, numbers: Sources) -> FormatWhy:
-    """Return why a turn was fined, or not."""
-    said = record.debate.turn(turn)
-    counted = sum(vote.judge == turn for vote in votes.counted)
-    due = turn in votes.due
-    told = "comparisons were due and no vote counts: rewards.format_penalty"
+def _why_worthless(weight: float) -> str:
+    truth = "not exactly one side is right"
+    consensus = "the other judges of the pair balance, or there are none"
+    return truth if weight == 1 else consensus if weight == 0 else f"{truth}, and {consensus}"
+
+
+def format_why(numbers: Numbers, votes: Votes) -> FormatWhy:
+    """Return why a turn has a format penalty, or has none."""
+    said = numbers.record.debate.turn(numbers.turn)
+    counted = sum(vote.judge == numbers.turn for vote in votes.counted)
+    due = numbers.turn in votes.due
+    source = "comparisons were due and no vote counts: rewards.format_penalty"
     if not due or counted:
-        told = f"votes that count: {counted}, so no fine" if due else "no comparison was due"
-    return FormatWhy(
-        due=due,
-        comparable=said.compared,
-        counted=counted,
-        failures=tuple((failure.reason.value, failure.detail) for failure in said.parsed.failures),
-        reward=numbers.reward("format", turn, arithmetic, told),
-    )
+        source = f"votes that count: {counted}, so no fine" if due else "no comparison was due"
+    failures = tuple((failure.reason.value, failure.detail) for failure in said.parsed.failures)
+    return FormatWhy(due, said.compared, counted, failures, numbers.reward("format", source))

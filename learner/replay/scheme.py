@@ -6,7 +6,7 @@ from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from learner.advantages import AdvantageConfig, Advantages, turn_advantages
+from learner.advantages import AdvantageConfig, turn_advantages
 from learner.advantages.turns import generator_streams
 from learner.records import advantages_by_debate
 from learner.replay.reading import StoredDebate
@@ -74,14 +74,8 @@ def replay_step(paid: Paid, scheme: Scheme, ema: MutableMapping[str, float]) -> 
 
     ``ema`` holds the running means of the steps before, and is left with those after.
     """
-    return replayed(
-        paid, turn_advantages(paid.transitions, scheme.rewards, scheme.advantages, ema, counted=False)
-    )
-
-
-def replayed(paid: Paid, advantages: Advantages) -> list[Replayed]:
-    """Return a step's rewards and advantages debate by debate."""
-    parts = advantages_by_debate([one.debate for one in paid.debates], advantages.turns)
+    found = turn_advantages(paid.transitions, scheme.rewards, scheme.advantages, ema, counted=False)
+    parts = advantages_by_debate([one.debate for one in paid.debates], found.turns)
     return [Replayed(reward, part) for reward, part in zip(paid.rewards, parts, strict=True)]
 
 
