@@ -1,4 +1,4 @@
-"""What a step plays: its problems' debates with their truth and rewards, and those of further problems."""
+"""The debates of a step with their truth and rewards, those in the place of silent ones included."""
 
 from __future__ import annotations
 
@@ -80,14 +80,14 @@ def silent(session: Session, rollout: Rollout) -> int:
 
 
 def play(session: Session, problems: Sequence[Problem], name: tuple[str | int, ...], clock: Clock) -> Rollout:
-    """Hold the debates of some problems, grade and score them; ``name`` tells their seeds from others'."""
+    """Hold the debates of some problems, grade and score them; ``name`` makes their seeds their own."""
     config, size = session.config, session.config.train.debates_per_problem
     repeated = [problem for problem in problems for _ in range(size)]
     with session.stops.at_once():
         seed, live = derive_seed(config.seed, *name), config.train.max_live
-        timings, tell = _timings(len(repeated))
+        timings, ended = _timings(len(repeated))
         debates = run_debates(
-            repeated, session.policy, config.debate, seed=seed, max_live=live, on_debate=tell
+            repeated, session.policy, config.debate, seed=seed, max_live=live, on_debate=ended
         )
     clock.lap("rollout")
     key: AnswerKey = key_of(session.data.environment)
@@ -104,15 +104,15 @@ def play(session: Session, problems: Sequence[Problem], name: tuple[str | int, .
 
 
 def _timings(count: int) -> tuple[list[Timing], Callable[[int, Debate], None]]:
-    """Return the times of ``count`` debates that begin now, and what is to be told as each ends."""
+    """Return the times of ``count`` debates that begin now, and what to call as each ends."""
     began, clock = time.time(), time.monotonic()
     timings = [Timing(began, 0.0)] * count
 
-    def tell(place: int, debate: Debate) -> None:
+    def ended(index: int, debate: Debate) -> None:
         seconds = time.monotonic() - clock
-        timings[place] = Timing(began + seconds, seconds)
+        timings[index] = Timing(began + seconds, seconds)
 
-    return timings, tell
+    return timings, ended
 
 
 def finite(rewards: Rewards) -> tuple[Rewards, int]:
