@@ -1,4 +1,4 @@
-"""What can be wrong with data and environments: always a ValueError, always one line that says what to do."""
+"""Errors in data and environments: always a ValueError, always one line that says what to do."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TypeVar
 T = TypeVar("T")
 
 HALF_CHARACTER = re.compile("[\ud800-\udfff]")
-"""What no file and no tokenizer can hold."""
+"""A lone surrogate: no file and no tokenizer can hold it."""
 
 
 def one_line(text: str) -> str:
-    r"""Return text with what cannot be printed in one line written out.
+    r"""Return text in one line, with what cannot be printed escaped.
 
     >>> one_line("a\nb\x1b[31m")
     'a\\nb\\x1b[31m'
@@ -29,11 +29,11 @@ class _OneLineError(ValueError):
 
 
 class DataError(_OneLineError):
-    """A data set, a file or a row that cannot be used; the message names the place and the way out."""
+    """A data set, a file or a row that cannot be used; the message names it and says what to do."""
 
 
 class EnvironmentSpecError(_OneLineError):
-    """An environment that is not known, cannot be imported, or does not keep the protocol."""
+    """An environment that is not known, cannot be imported, or does not fit the protocol."""
 
 
 class MissingPackageError(DataError, ImportError):
@@ -45,15 +45,17 @@ class DataWarning(UserWarning):
 
 
 def row_error(
-    place: str, field: str, problem: str, *, value: object = None, keys: Iterable[str] = ()
+    location: str, field: str, problem: str, *, value: object = None, keys: Iterable[str] = ()
 ) -> DataError:
-    """Return the one error of a bad row: file and line, field, what is wrong, the value, the keys present.
+    """Return the error of a bad row: file and line, field, what is wrong, the value, the keys present.
 
     >>> print(row_error("a.jsonl, line 3", "answer", "is empty", value="", keys=("question", "answer")))
     a.jsonl, line 3, field 'answer': is empty (value ''; keys present: question, answer)
     """
     present = ", ".join(keys) or "none"
-    return DataError(f"{place}, field {field!r}: {problem} (value {shorten(value)}; keys present: {present})")
+    return DataError(
+        f"{location}, field {field!r}: {problem} (value {shorten(value)}; keys present: {present})"
+    )
 
 
 def shorten(value: object, limit: int = 80) -> str:
@@ -67,7 +69,7 @@ def shorten(value: object, limit: int = 80) -> str:
 
 
 def listed(name: str, values: Iterable[T], *other: type) -> tuple[T, ...]:
-    """Return what a user lists as a tuple; DataError for what is no list of texts (or of another type).
+    """Return a user's list as a tuple; DataError for anything but a list of texts (or of the other types).
 
     >>> listed("levels", [1, "2"], int)
     (1, '2')

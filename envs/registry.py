@@ -1,4 +1,4 @@
-"""Environments by name or by dotted path, checked against the protocol before anything is trained on them."""
+"""Load environments by name or by dotted path; check them against the protocol before training."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from envs.types import GRADE_KINDS, Grade, GradeKind, GradeStatus, Mode
 
 
 class Environment(Protocol):
-    """Problems and their truth: all that training and evaluation need to know about a task.
+    """Problems and their truth: all that training and evaluation need from a task.
 
-    It may also have ``answer_key(problem, answer) -> str``, equal for answers that are the same; without one
-    wrong answers are told apart by ``envs.answers.keys.plain_key``.
+    It may also have ``answer_key(problem, answer) -> str``, equal for answers that are the same; without one,
+    ``envs.answers.keys.plain_key`` tells wrong answers apart.
     """
 
     @property
@@ -142,7 +142,7 @@ def _import(path: str) -> object:
 def _build(kind: str, factory: object, given: dict[str, object]) -> object:
     if not callable(factory):
         raise EnvironmentSpecError(
-            f"env.kind: {kind!r} names {shorten(factory)}, which is no class or function"
+            f"env.kind: {kind!r} names {shorten(factory)}, which is not a class or function"
         )
     try:
         inspect.signature(factory).bind(**given)
@@ -152,7 +152,7 @@ def _build(kind: str, factory: object, given: dict[str, object]) -> object:
 
 
 def _checked(kind: str, environment: object) -> Environment:
-    """Return the object as an Environment, or say which part of the protocol it lacks."""
+    """Return the object as an Environment; EnvironmentSpecError names the part of the protocol it lacks."""
     problem = Problem(id="", question="")
     calls: dict[str, tuple[tuple[object, ...], dict[str, object]]] = {
         "problems": ((), {"split": "train", "limit": 1, "seed": 0}),

@@ -1,4 +1,4 @@
-"""The nouns of grading: what was found in a reply and what it was worth."""
+"""The types of grading: the answer found in a reply, and its grade."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Mode: TypeAlias = Literal[
     "hendrycks",
     "prm800k",
 ]
-"""How an answer is found and compared: the first four are ours, the others those of other harnesses."""
+"""How an answer is found and compared: four modes of our own, then those of other harnesses."""
 GradeKind: TypeAlias = Literal["auto", "number", "expression", "choice", "text", "verbatim", "instructions"]
 Verdict: TypeAlias = bool | Literal["missing"] | None
 
@@ -32,7 +32,7 @@ TEXT_KINDS: tuple[GradeKind, ...] = ("text", "verbatim")
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """The answer found in a reply, as written; None when the mode found none.
+    """The answer found in a reply, as written; None if the mode found none.
 
     ``method`` is the rule that found it ("boxed", "####", "answer_is", "bare", "last_number", "last_letter",
     "none", or a rule of ``harness``); ``span`` is where it stands in the whole reply. An empty box is
@@ -45,7 +45,7 @@ class Extraction:
 
 
 class GradeStatus(StrEnum):
-    """What a grader can say. Only the first two are statements about the answer's truth."""
+    """What a grader can say. Only the first two say whether the answer is true."""
 
     CORRECT = "correct"
     WRONG = "wrong"
@@ -58,7 +58,7 @@ class GradeStatus(StrEnum):
 class Grade:
     """A graded answer: ``method`` is the rule that decided, ``seconds`` the wall time of the whole call.
 
-    ``parts``: the instructions of a response by id, and whether each is followed; right means all of them.
+    ``parts``: the instructions of a response by id, and whether each is followed; all of them make it right.
     """
 
     status: GradeStatus
@@ -83,7 +83,7 @@ class Grade:
 
     @property
     def verdict(self) -> Verdict:
-        """The grade as rewards take it: True, False, "missing", or None where nothing was graded.
+        """The grade as rewards use it: True, False, "missing", or None where nothing was graded.
 
         >>> [Grade(status, "").verdict for status in GradeStatus]
         [True, False, 'missing', None, None]

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from debate import Problem
 from debate.seeds import derive_seed
 from envs import DataError, Environment, load_environment
-from envs.data.decontamination import WORDS, Overlap, overlaps, told, without_overlaps
+from envs.data.decontamination import WORDS, Overlap, overlap_line, overlaps, without_overlaps
 from envs.families import FAMILIES
 from learner.config import Config, EnvConfig
 from learner.data_checksums import file_checksums, is_split_off, problems_checksums
@@ -61,7 +61,7 @@ def load_run_problems(config: Config) -> Problems:
     _refuse_overlap(loaded.train, loaded.held_out)
     shared = () if _generated(config) else overlaps(loaded.train, loaded.held_out)
     if shared:
-        warnings.warn(told(shared, len(loaded.held_out)), OverlapWarning, stacklevel=2)
+        warnings.warn(overlap_line(shared, len(loaded.held_out)), OverlapWarning, stacklevel=2)
     checksums = {**loaded.checksums, **problems_checksums(config, loaded.train, loaded.held_out)}
     return replace(loaded, checksums=checksums, overlaps=shared)
 

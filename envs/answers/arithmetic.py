@@ -18,7 +18,7 @@ MAX_BINOMIAL = 9_999
 
 
 class Unknown(Exception):
-    """The text is not of the grammar, or has no value at this point."""
+    """The text is not in the grammar, or has no value at this point."""
 
 
 class TooLarge(Unknown):
@@ -36,7 +36,7 @@ def context() -> Any:
 
 
 def bounded(value: Any) -> Any:
-    """Return the value; raise where it is too large, or no number."""
+    """Return the value; raise if it is too large or not a number."""
     mp = context()
     if not mp.isfinite(value):
         raise Unknown("not finite")
@@ -131,7 +131,7 @@ def _binomial(n: Any, k: Any) -> Any:
 def _remainder(left: Any, right: Any) -> Any:
     mp = context()
     if not (mp.isint(left) and mp.isint(right) and right) or mp.mag(left) > 150:
-        raise Unknown("a remainder of what is no integer")
+        raise Unknown("a remainder of non-integers")
     return mp.mpf(int(left.real) % int(right.real))
 
 

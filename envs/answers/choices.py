@@ -1,11 +1,10 @@
 r"""Multiple choice: which letter an answer means.
 
-A letter of the item that stands alone is that letter, as prompts ask for one and data sets give one: also
-where it is the text of another option. Else the text of exactly one option, with or without an article, maps
-to that option's letter, and a letter counts when it opens the answer (``B) 12``): a capital one, or a small
-one before a bracket, a point or a colon. "A" before a word is the article, and what goes on as a formula, a
-refusal ("D is false") or with another option ("B or C") is no letter. Letters beyond the item's options are
-no answers.
+A letter of the item that stands alone is that letter, as prompts ask for one and data sets give one, even if
+it is the text of another option. Otherwise the text of exactly one option, with or without an article, means
+that option, and a letter counts when it opens the answer (``B) 12``): a capital one, or a small one before a
+bracket, a point or a colon. "A" before a word is the article. A letter that goes on as a formula, as a
+refusal ("D is false") or with another option ("B or C") does not count, nor do letters beyond the options.
 """
 
 from __future__ import annotations
@@ -107,12 +106,12 @@ def _texts_of(plain: str, texts: Sequence[str]) -> list[str]:
 
 
 def _bare(plain: str) -> str:
-    """Return the text without an article before it."""
+    """Return the text without an article at its start."""
     return plain[match.end() :] if (match := _ARTICLE.match(plain)) else plain
 
 
 def _names_another(rest: str, letter: str, letters: str) -> bool:
-    """Whether what follows a letter names another option: "B or C" is a hedge, "B) A rectangle" is none."""
+    """Whether the text after a letter names another option: "B or C" is a hedge, "B) A rectangle" is not."""
     found = [(m[1] or m[2]).upper() for pattern in (_OTHER, _CAPITAL) for m in pattern.finditer(rest)]
     if alone := _ALONE.fullmatch(rest.strip(" ().:,")):
         found.append(alone[1].upper())

@@ -46,5 +46,5 @@ def key_of_kind(problem: Problem, answer: str) -> str:
 
 
 def key_of(environment: object) -> AnswerKey:
-    """Return how an environment tells wrong answers apart: its ``answer_key``, else ``plain_key``."""
+    """Return the environment's ``answer_key``, else ``plain_key``."""
     return getattr(environment, "answer_key", plain_key)

@@ -39,14 +39,7 @@ _SHORT_UNITS = frozenset(
     for power in ("", "^2", "^3")
 )
 _NAMED_BRACKET = re.compile(r"\\(lbrace|rbrace|lbrack|rbrack|lparen|rparen)(?![A-Za-z])\s?")
-_BRACKET_OF = {
-    "lbrace": r"\{",
-    "rbrace": r"\}",
-    "lbrack": "[",
-    "rbrack": "]",
-    "lparen": "(",
-    "rparen": ")",
-}
+_BRACKET_OF = {"lbrace": r"\{", "rbrace": r"\}", "lbrack": "[", "rbrack": "]", "lparen": "(", "rparen": ")"}
 _DROPPED = str.maketrans("", "", "$°")
 MAX_CHARS = 4000
 RELATION = re.compile(r"(?<![<>!\\:])=(?!=)")
@@ -91,8 +84,7 @@ _SIGNS = str.maketrans(
 )
 _INFINITY_WORD = re.compile(r"(?<![A-Za-z\\])inf(?:inity)?(?![A-Za-z])", re.IGNORECASE)
 _POWER_OF_TEN = re.compile(
-    r"(?<=[\d.])\s?[*×·⋅x]\s?10\s?(?:\^|\*\*)\s?(?:([-−]?\d{1,3})(?![\d.])|[{(]([-−]?\d{1,3})[)}])",
-    re.ASCII,
+    r"(?<=[\d.])\s?[*×·⋅x]\s?10\s?(?:\^|\*\*)\s?(?:([-−]?\d{1,3})(?![\d.])|[{(]([-−]?\d{1,3})[)}])", re.ASCII
 )
 _APOSTROPHES = re.compile(r"(?<![\w.'’])\d{1,3}(?:['’]\d{3})+(?![\w'’])", re.ASCII)
 _MONEY_BEFORE = re.compile(r"^(\s*[-−]?\s?)[₹¥₩](?=\s?[\d.])", re.ASCII)

@@ -118,10 +118,10 @@ def _bracketed(text: str) -> Parts | None:
 
 def _end_of(pieces: Sequence[str]) -> int:
     depth = 0
-    for place, piece in enumerate(pieces):
+    for index, piece in enumerate(pieces):
         depth += (piece in _OPENING) - (piece in _CLOSING)
         if depth == 0:
-            return place
+            return index
     return -1
 
 

@@ -27,7 +27,7 @@ _NAMED_SET = re.compile(
 
 
 def same_structure(answer: str, gold: str) -> bool | None:
-    r"""Return whether two answers (in the form of ``clean``) are equal; None where this path cannot tell.
+    r"""Return whether two answers (in the form of ``clean``) are equal; None where these rules cannot decide.
 
     >>> same_structure("(1, 2)", "(1,2)"), same_structure("(2,1)", "(1,2)"), same_structure("2,1", "1, 2")
     (True, False, True)
@@ -53,7 +53,7 @@ def same_structure(answer: str, gold: str) -> bool | None:
 
 
 def out_of_order(answer: str, gold: str) -> bool:
-    r"""Return whether two lists differ item by item; a union has no order, and other shapes are not asked.
+    r"""Return whether two lists differ item by item; False for unions, which have no order, and other shapes.
 
     >>> out_of_order(r"\sqrt{2}, 1", r"1, \sqrt{2}"), out_of_order(r"1, 2^{1/2}", r"1, \sqrt{2}")
     (True, False)

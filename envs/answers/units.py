@@ -84,7 +84,7 @@ _RATES = {"mph": "mi/h", "kph": "km/h", "kmh": "km/h"}
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What the words after a number do to it."""
+    """What the words after a number mean: a scale, a measure, or neither."""
 
     scale: int = 1
     measure: str = ""
@@ -131,7 +131,7 @@ def unit_of(rest: str) -> Unit | None:
 
 
 def _measure(words: list[str], exponent: str) -> str:
-    """Return the canonical name, a rate's with a slash; "" for what is no common measure."""
+    """Return the canonical name, a rate's with a slash; "" for a measure that is not a common one."""
     if len(words) > 1 and (square := _POWERS.get(words[0].rstrip("."))):
         return _measure(words[1:], square)
     over = next((k for k, word in enumerate(words) if word == "per"), None)

@@ -1,7 +1,7 @@
 r"""Decide whether two formulas are equal from their values at a few points, to a hundred digits.
 
 Different values at a point where both have one prove two formulas different. Equal ones at three points, to
-ninety digits, are taken for a proof of equality: an answer is short, and who builds a near miss knows the
+ninety digits, are taken as a proof of equality: an answer is short, and whoever builds a near miss knows the
 answer. What is equal at positive points alone (``|x|`` and ``x``), or only nearly, is left to the library.
 """
 
@@ -20,7 +20,7 @@ _LOCK = threading.Lock()  # parts of mpmath change the precision of their contex
 
 
 def same_value(answer: str, gold: str) -> bool | None:
-    r"""Return whether both formulas (in the form of ``notation.clean``) are equal; None: cannot tell.
+    r"""Return whether both formulas (in the form of ``notation.clean``) are equal; None if unknown.
 
     >>> same_value(r"\frac{\sqrt{2}}{2}", r"\frac{1}{\sqrt{2}}"), same_value("x^2+2x+1", "(x+1)^2")
     (True, True)
@@ -63,5 +63,5 @@ def _close(left: Any, right: Any) -> bool | None:
     if difference <= scale * mp.mpf(10) ** -90:
         return True
     if scale < mp.mpf(10) ** -70:
-        return None  # a zero that a hundred digits cannot tell from a small number
+        return None  # a hundred digits do not separate zero from a small number
     return False if difference > scale * mp.mpf(10) ** -80 else None

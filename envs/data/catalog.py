@@ -1,4 +1,4 @@
-"""The data sets by name: one table entry each, with where it lives and where its fields are."""
+"""The data sets by name: one entry each, with where it is and where its fields are."""
 
 from __future__ import annotations
 
@@ -32,52 +32,6 @@ TEST_CALLED_TRAIN = MappingProxyType({"test": "train"})
 """Benchmarks whose one split the hub calls "train"; nobody should train on them."""
 
 
-def _mathematics() -> tuple[DataSet, ...]:
-    return (
-        DataSet("gsm8k", "openai/gsm8k", TRAIN_TEST, golds.gsm8k, ("main",), "number"),
-        DataSet(
-            "math",
-            "EleutherAI/hendrycks_math",
-            TRAIN_TEST,
-            golds.math,
-            MATH_SUBJECTS,
-            ids=("unique_id", "index"),
-            subject=("type", "subject"),
-        ),
-        DataSet(
-            "math500",
-            "HuggingFaceH4/MATH-500",
-            ONLY_TEST,
-            golds.math,
-            ids=("unique_id",),
-            subject=("subject", "type"),
-        ),
-        DataSet(
-            "svamp",
-            "ChilleD/SVAMP",
-            TRAIN_TEST,
-            golds.number,
-            kind="number",
-            question=body_and_question,
-            ids=("ID",),
-            subject=("Type",),
-        ),
-        DataSet("minerva", "math-ai/minervamath", ONLY_TEST, golds.minerva, ids=("idx",), subject=("type",)),
-    )
-
-
-def _competitions() -> tuple[DataSet, ...]:
-    aime25 = ("AIME2025-I", "AIME2025-II")
-    return (
-        _aime("aime24", "HuggingFaceH4/aime_2024", TEST_CALLED_TRAIN),
-        _aime("aime25", "opencompass/AIME2025", ONLY_TEST, aime25),
-        _aime("aime22_24", "AI-MO/aimo-validation-aime", TEST_CALLED_TRAIN),
-        DataSet("amc23", "math-ai/amc23", ONLY_TEST, golds.number, kind="number", ids=("id",)),
-        _olympiadbench("olympiadbench"),
-        _olympiadbench("olympiadbench_numerical", numerical=True),
-    )
-
-
 def _aime(
     name: str, hub_id: str, splits: Mapping[str, str], configs: tuple[str | None, ...] = (None,)
 ) -> DataSet:
@@ -95,35 +49,6 @@ def _olympiadbench(name: str, *, numerical: bool = False) -> DataSet:
         ids=("id",),
         subject=("subfield",),
         keep=numerical_only if numerical else None,
-    )
-
-
-def _choices() -> tuple[DataSet, ...]:
-    return (
-        DataSet(
-            "aqua",
-            "deepmind/aqua_rat",
-            THREE_SPLITS,
-            options.letter,
-            ("raw",),
-            "choice",
-            choices=options.listed_choices,
-        ),
-        # allenai/math_qa is a script, which `datasets` no longer runs; this copy has the same rows.
-        DataSet(
-            "mathqa",
-            "regisss/math_qa",
-            THREE_SPLITS,
-            options.letter,
-            kind="choice",
-            choices=options.spelled_choices,
-            loose=True,
-        ),
-        _arc("arc", "ARC-Challenge", "ARC-Easy"),
-        _arc("arc_challenge", "ARC-Challenge"),
-        _arc("arc_easy", "ARC-Easy"),
-        _mmlu("mmlu", "all"),
-        _mmlu("mmlu_math", *MMLU_MATH_SUBJECTS),
     )
 
 
@@ -155,54 +80,105 @@ def _mmlu(name: str, *configs: str) -> DataSet:
     )
 
 
-def _instructions() -> tuple[DataSet, ...]:
-    return (
-        DataSet(
-            "ifeval",
-            "google/IFEval",
-            TEST_CALLED_TRAIN,
-            kinds.instructions,
-            kind="instructions",
-            question=prompt,
-            ids=("key",),
-        ),
-    )
-
-
-def _large() -> tuple[DataSet, ...]:
-    return (
-        DataSet(
-            "numinamath_cot",
-            "AI-MO/NuminaMath-CoT",
-            TRAIN_TEST,
-            golds.boxed,
-            subject=("source",),
-            loose=True,
-            streamed=True,
-        ),
-        DataSet(
-            "openmathreasoning",
-            "nvidia/OpenMathReasoning",
-            MappingProxyType({"train": "cot", "cot": "cot", "tir": "tir"}),
-            golds.expected,
-            subject=("problem_source",),
-            loose=True,
-            streamed=True,
-        ),
-    )
-
-
-DATA_SETS: Mapping[str, DataSet] = MappingProxyType(
-    {
-        entry.name: entry
-        for entry in (*_mathematics(), *_competitions(), *_choices(), *_instructions(), *_large())
-    }
+_ENTRIES = (
+    # Mathematics
+    DataSet("gsm8k", "openai/gsm8k", TRAIN_TEST, golds.gsm8k, ("main",), "number"),
+    DataSet(
+        "math",
+        "EleutherAI/hendrycks_math",
+        TRAIN_TEST,
+        golds.math,
+        MATH_SUBJECTS,
+        ids=("unique_id", "index"),
+        subject=("type", "subject"),
+    ),
+    DataSet(
+        "math500",
+        "HuggingFaceH4/MATH-500",
+        ONLY_TEST,
+        golds.math,
+        ids=("unique_id",),
+        subject=("subject", "type"),
+    ),
+    DataSet(
+        "svamp",
+        "ChilleD/SVAMP",
+        TRAIN_TEST,
+        golds.number,
+        kind="number",
+        question=body_and_question,
+        ids=("ID",),
+        subject=("Type",),
+    ),
+    DataSet("minerva", "math-ai/minervamath", ONLY_TEST, golds.minerva, ids=("idx",), subject=("type",)),
+    # Competitions
+    _aime("aime24", "HuggingFaceH4/aime_2024", TEST_CALLED_TRAIN),
+    _aime("aime25", "opencompass/AIME2025", ONLY_TEST, ("AIME2025-I", "AIME2025-II")),
+    _aime("aime22_24", "AI-MO/aimo-validation-aime", TEST_CALLED_TRAIN),
+    DataSet("amc23", "math-ai/amc23", ONLY_TEST, golds.number, kind="number", ids=("id",)),
+    _olympiadbench("olympiadbench"),
+    _olympiadbench("olympiadbench_numerical", numerical=True),
+    # Multiple choice
+    DataSet(
+        "aqua",
+        "deepmind/aqua_rat",
+        THREE_SPLITS,
+        options.letter,
+        ("raw",),
+        "choice",
+        choices=options.listed_choices,
+    ),
+    # allenai/math_qa is a script, which `datasets` no longer runs; this copy has the same rows.
+    DataSet(
+        "mathqa",
+        "regisss/math_qa",
+        THREE_SPLITS,
+        options.letter,
+        kind="choice",
+        choices=options.spelled_choices,
+        loose=True,
+    ),
+    _arc("arc", "ARC-Challenge", "ARC-Easy"),
+    _arc("arc_challenge", "ARC-Challenge"),
+    _arc("arc_easy", "ARC-Easy"),
+    _mmlu("mmlu", "all"),
+    _mmlu("mmlu_math", *MMLU_MATH_SUBJECTS),
+    # Instructions
+    DataSet(
+        "ifeval",
+        "google/IFEval",
+        TEST_CALLED_TRAIN,
+        kinds.instructions,
+        kind="instructions",
+        question=prompt,
+        ids=("key",),
+    ),
+    # Large, read as streams
+    DataSet(
+        "numinamath_cot",
+        "AI-MO/NuminaMath-CoT",
+        TRAIN_TEST,
+        golds.boxed,
+        subject=("source",),
+        loose=True,
+        streamed=True,
+    ),
+    DataSet(
+        "openmathreasoning",
+        "nvidia/OpenMathReasoning",
+        MappingProxyType({"train": "cot", "cot": "cot", "tir": "tir"}),
+        golds.expected,
+        subject=("problem_source",),
+        loose=True,
+        streamed=True,
+    ),
 )
-"""Data sets whose fields and homes are known."""
+DATA_SETS: Mapping[str, DataSet] = MappingProxyType({entry.name: entry for entry in _ENTRIES})
+"""Data sets whose fields and homes are known, by name."""
 
 
 def find_data_set(name: str) -> DataSet | None:
-    """Return the data set of this name, however it is spelled, or of this hub id; None when none is known.
+    """Return the data set of this name, however it is spelled, or of this hub id; None if none is known.
 
     >>> [find_data_set(name).name for name in ("MATH-500", "NuminaMath-CoT", "openai/gsm8k")]
     ['math500', 'numinamath_cot', 'gsm8k']

@@ -1,4 +1,4 @@
-"""What a data set is: where it lives, where its fields are, and how its question is put together."""
+"""The type of a data set: where it is, where its fields are, and how its question is put together."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def with_context(row: Record) -> str:
 
 
 def numerical_only(row: Record) -> bool:
-    """OlympiadBench's benchmark of 572 is its numerical problems, those with several answers among them."""
+    """OlympiadBench's benchmark of 572 has its numerical problems, also those with several answers."""
     return row.text("answer_type", "answer_type") == "Numerical"
 
 
@@ -66,11 +66,11 @@ class DataSet:
     ids: tuple[str, ...] = ()
     subject: tuple[str, ...] = ()
     split_field: str | None = None
-    """A local file may hold several splits and name each row's in this field."""
+    """The field that names each row's split where a local file holds several."""
     keep: Callable[[Record], bool] | None = None
-    """Which rows belong to it; None takes all."""
+    """Which rows belong to it; None: all."""
     loose: bool = False
-    """Some published rows cannot be used (a proof has no answer): they are left out, and told."""
+    """Some published rows cannot be used (a proof has no answer): they are left out with a warning."""
     streamed: bool = False
     """Too large to hold: read until ``limit`` is reached, each question once, its id from its text."""
     own: bool = False
@@ -87,7 +87,7 @@ OWN_FILE = DataSet(
     split_field="split",
     own=True,
 )
-"""Rows of a user's own; each may name its split."""
+"""A user's own rows; each may name its split."""
 
 
 def hub_data_set(name: str) -> DataSet | None:

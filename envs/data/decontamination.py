@@ -1,10 +1,10 @@
-"""Held-out questions that training also sees: the same question, or a share of its 13-word runs.
+"""Find held-out questions that training also has: the same question, or a share of its 13-word runs.
 
 The 13 words are those of Brown et al. (2020), "Language Models are Few-Shot Learners", appendix C. Only the
 held-out runs are kept, as 64-bit hashes, and the training set is read once: time is linear in all text,
 memory in the held-out text alone, however large the training set is. A multiple-choice question is the same
-only with the same options, in any order: "Which statement is true?" is asked of many. Where one side has no
-options the question alone tells.
+only with the same options, in any order: many ask "Which statement is true?". Where one side has no options,
+the question alone decides.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Literal, TypeAlias
 from debate.types import Problem
 
 WORDS = 13
-"""Words of a run. A shorter question has none, and can only be the same."""
+"""Words of a run. A shorter question has no run, and can only be the same."""
 
 Kind: TypeAlias = Literal["exact", "ngram"]
 
@@ -29,14 +29,14 @@ _IGNORED = re.compile(r"[\s$]+")
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """A held-out problem that the training set has, wholly or in part."""
+    """A held-out problem that the training set has, whole or in part."""
 
     held_out: str
     """The held-out problem's id."""
     train: str
-    """The training problem that is the same; else the one that has the most of the shared runs first."""
+    """The training problem that is the same; else the one in which most of the shared runs come first."""
     kind: Kind
-    """The same, options too, but for case, blanks and dollar signs; or with runs of words in common."""
+    """"exact": the same with its options, except for case, blanks and dollar signs; "ngram": shared runs."""
     share: float
     """How much of the held-out question's runs the training set has, in (0, 1]; 1 where it is the same."""
 
@@ -44,7 +44,7 @@ class Overlap:
 def overlaps(
     train: Iterable[Problem], held_out: Sequence[Problem], *, words: int = WORDS
 ) -> tuple[Overlap, ...]:
-    """Return the held-out problems that overlap with training, in their order; both sides in one pass.
+    """Return the held-out problems that overlap with training, in order; each side is read once.
 
     >>> seen = [Problem("t", "Tom has 3 cats and 4 dogs. How many animals does Tom have in all?")]
     >>> asked = [Problem("h", "Tom has 3 cats and 4 dogs. How many animals does Tom have in the house?")]
@@ -92,7 +92,7 @@ def without_overlaps(
 
 
 def runs(text: str, words: int = WORDS) -> set[int]:
-    """Return a 64-bit hash of each distinct run of ``words`` words; case and all but words are left out.
+    """Return a 64-bit hash of each distinct run of ``words`` words; case and punctuation are ignored.
 
     >>> len(runs("one two three one two three", words=2)), runs("too short")
     (3, set())
@@ -101,10 +101,10 @@ def runs(text: str, words: int = WORDS) -> set[int]:
     return {_hash(b" ".join(found[i : i + words])) for i in range(len(found) - words + 1)}
 
 
-def told(found: Sequence[Overlap], held_out: int, *, shown: int = 5) -> str:
+def overlap_line(found: Sequence[Overlap], held_out: int, *, shown: int = 5) -> str:
     """Return one line about overlaps: how many of the held-out problems, of what kind, the largest by id.
 
-    >>> told([Overlap("h1", "t", "ngram", 0.25), Overlap("h2", "t", "exact", 1.0)], 8)
+    >>> overlap_line([Overlap("h1", "t", "ngram", 0.25), Overlap("h2", "t", "exact", 1.0)], 8)
     '2 of 8 held-out problems overlap with training (1 the same, 1 by 13-word runs): h2 (1.00), h1 (0.25)'
     """
     same = sum(overlap.kind == "exact" for overlap in found)
@@ -117,7 +117,7 @@ def told(found: Sequence[Overlap], held_out: int, *, shown: int = 5) -> str:
 
 
 def _note(known: dict[int, str | None], keys: Iterable[int], name: str) -> None:
-    """Write down who had each key first."""
+    """Record which problem has each key first."""
     for key in keys:
         if known.get(key, "") is None:
             known[key] = name
@@ -137,7 +137,7 @@ def _overlap(
 
 
 def _asked(problem: Problem) -> tuple[int, ...]:
-    """Return the keys of which a training problem that is the same has one."""
+    """Return keys; a training problem that is the same has one of them."""
     return (
         (_key(problem), _key(problem, "no options")) if problem.choices else (_key(problem, "any options"),)
     )

@@ -1,7 +1,7 @@
-r"""Where each data set keeps its gold answer: functions from a row to the answer's text.
+r"""Read gold answers: one function for each place where data sets keep them, from a row to the answer's text.
 
-Each raises the row's error when there is none, or one that no reply could ever equal: a bad gold is named at
-load, not at reward time.
+Each raises the row's error if there is none, or one that no reply could ever equal: a bad gold is reported
+when it is loaded, not when a reply is rewarded.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ EMPTY_BOXES = {
 }
 
 NO_VALUES = frozenset(("nan", "inf", "+inf", "-inf"))
-"""What a number that is none leaves behind when it is written as text."""
+"""Values that are not numbers, written as text."""
 
 # One published box of Minerva leaves mathematics and comes back.
 _INNER_DOLLARS = re.compile(r"(?<=\S)\$\s+\$(?=\S)")
@@ -46,23 +46,23 @@ def plain(row: Record, choices: tuple[str, ...]) -> str:
 
 
 def usable(row: Record, field: str, answer: str) -> str:
-    """Return the answer, or raise the row's error where nothing could ever be equal to it."""
+    """Return the answer; raise the row's error if nothing could ever equal it."""
     if fault := fault_of(answer):
         raise row.error(field, fault, answer)
     return answer
 
 
 def fault_of(answer: str) -> str | None:
-    r"""Return what makes a gold unusable, as the end of a sentence; None where it is sound.
+    r"""Return what makes a gold answer unusable, as the end of a sentence; None if it is sound.
 
     >>> [fault_of(gold) for gold in (r"\frac{1}{2}", "[0, 1)", "nan", r"\boxed{}", "$$")]
-    [None, None, 'is no finite number', 'is an empty box', 'holds no answer']
+    [None, None, 'is not a finite number', 'is an empty box', 'holds no answer']
     >>> fault_of(r"\frac{1}{2"), fault_of("9^9^9^9")
     ('does not parse: its braces are not balanced', "does not parse: it breaks the grader's bound on tower")
     """
     box = last_box(answer)
     if answer.strip().lower() in NO_VALUES:
-        return "is no finite number"
+        return "is not a finite number"
     if box and not box.of(answer).strip():
         return "is an empty box"
     if not spelling(clean(answer)):
@@ -120,7 +120,7 @@ def minerva(row: Record, choices: tuple[str, ...]) -> str:
 
 
 def expected(row: Record, choices: tuple[str, ...]) -> str:
-    """The expected answer; "n/a" stands where nobody found one."""
+    """The expected answer; "n/a" means that nobody found one."""
     text = row.text("answer", "expected_answer")
     field = row.field("answer", "expected_answer")
     if text.lower() == "n/a":
@@ -147,7 +147,7 @@ def aime(row: Record, choices: tuple[str, ...]) -> str:
     digits = re.fullmatch(r"\$?(\d{1,3})(?:\^\{?\\circ\}?|°)?\$?", text, re.ASCII)
     if digits is None:
         field = row.field("answer", "answer", "expected_answer")
-        raise row.error(field, "is no AIME answer, an integer in 0..999", text)
+        raise row.error(field, "is not an AIME answer, an integer in 0..999", text)
     return str(int(digits[1]))
 
 

@@ -1,4 +1,4 @@
-"""The kind of a row: what it says itself, and where the gold answer of each kind is."""
+"""The kind that a user's row names, and its gold answer."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def own_kind(row: Record) -> Kind | None:
         return "instructions" if row.values.get(FIELDS[0]) is not None else None
     if found[1] not in KINDS:
         valid = f"valid: {', '.join(KINDS)}; or read it as something else, fields={{'subject': 'kind'}}"
-        raise row.error(found[0], f"is no kind of problem; {valid}", found[1])
+        raise row.error(found[0], f"is not a kind of problem; {valid}", found[1])
     return cast(Kind, found[1])
 
 
@@ -55,29 +55,29 @@ def expression(row: Record, choices: tuple[str, ...]) -> str:
 
 
 def text(row: Record, choices: tuple[str, ...]) -> str:
-    """The accepted texts, one a line, from a text or a list of texts."""
+    """The accepted texts, one on each line, from a text or a list of texts."""
     texts = [" ".join(text.split()) for text in _texts(row)]
-    for one in texts:
-        if not normal_text(one):
+    for item in texts:
+        if not normal_text(item):
             fault = "is nothing but articles and punctuation; kind 'verbatim' compares these as well"
-            raise row.error(row.field("answer", *_ANSWER), fault, one)
-        if parse_number(clean(one)) and not _LETTER.search(_COMMAND.sub("", one)):
+            raise row.error(row.field("answer", *_ANSWER), fault, item)
+        if parse_number(clean(item)) and not _LETTER.search(_COMMAND.sub("", item)):
             fault = "is a number: kind 'number' compares its value, kind 'verbatim' its every character"
-            raise row.error(row.field("answer", *_ANSWER), fault, one)
+            raise row.error(row.field("answer", *_ANSWER), fault, item)
     return "\n".join(texts)
 
 
 def verbatim(row: Record, choices: tuple[str, ...]) -> str:
-    """The accepted texts as they are, one a line, from a text or a list of texts."""
+    """The accepted texts as they are, one on each line, from a text or a list of texts."""
     texts = _texts(row)
-    for one in texts:
-        if "\n" in one:
-            raise row.error(row.field("answer", *_ANSWER), "holds a line break, which no box can", one)
+    for item in texts:
+        if "\n" in item:
+            raise row.error(row.field("answer", *_ANSWER), "holds a line break, which no box can", item)
     return "\n".join(texts)
 
 
 def instructions(row: Record, choices: tuple[str, ...]) -> str:
-    """IFEval's two fields as one text, each instruction known and each of its arguments checked."""
+    """IFEval's two fields as one text; each instruction and each of its arguments is checked."""
     given = [row.value(field, field) for field in FIELDS]
     try:
         return write_constraints(*given)
@@ -89,8 +89,8 @@ def instructions(row: Record, choices: tuple[str, ...]) -> str:
 
 def _texts(row: Record) -> list[str]:
     field, value = row.field("answer", *_ANSWER), row.value("answer", *_ANSWER)
-    found = [as_text(one) for one in (value if isinstance(value, list | tuple) else [value])]
-    texts = [one for one in found if one]
+    found = [as_text(item) for item in (value if isinstance(value, list | tuple) else [value])]
+    texts = [item for item in found if item]
     if not found or len(texts) < len(found):
         raise row.error(field, "needs a text or a list of texts, none of them empty", value)
     if any(map(HALF_CHARACTER.search, texts)):
@@ -108,4 +108,4 @@ GOLDS: Mapping[Kind, Gold] = MappingProxyType(
         "instructions": instructions,
     }
 )
-"""Where a row that names its kind has its gold answer; an open one has none."""
+"""The gold answer of a row that names its kind; an open one has none."""

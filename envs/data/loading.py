@@ -1,4 +1,4 @@
-"""``load_problems``: any data set, file or synthetic family as a tuple of problems, or one clear error."""
+"""Load problems: any data set, file or synthetic family as a tuple of problems, or one clear error."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from envs.families import FAMILIES
 
 NOUNS = ("question", "answer", "id", "level", "subject", "choices", "solution", "split", "kind")
 OWN_FILE_NAMES = ("file", "jsonl", "json", "parquet", "open")
-"""Names for your own data; under "open" the problems have no answers and none is looked for."""
+"""Names for your own data; under "open" problems have no answers, and none is looked for."""
 
 
 def load_problems(
@@ -73,17 +73,13 @@ def _entry(name: str, path: str | PathLike[str] | None) -> DataSet:
     if entry is None:
         valid = ", ".join((*DATA_SETS, *FAMILIES, "file"))
         raise DataError(
-            f"name: {name!r} is no known data set; valid: {valid} (your own: 'file' with path=...)"
+            f"name: {name!r} is not a known data set; valid: {valid} (your own: 'file' with path=...)"
         )
     return entry
 
 
 def _rows(
-    entry: DataSet,
-    split: str,
-    path: str | PathLike[str] | None,
-    renamed: Mapping[str, str],
-    seed: int | None,
+    entry: DataSet, split: str, path: str | PathLike[str] | None, renamed: Mapping[str, str], seed: int | None
 ) -> Iterator[Record]:
     """Return the rows of a split that belong to the data set."""
     if path is None:
@@ -102,7 +98,7 @@ def _rows(
 
 
 def _of_split(rows: Iterable[Record], split: str, field: str, path: str | PathLike[str]) -> Iterator[Record]:
-    """Yield the rows of a split and those that name none; DataError when there is none of either."""
+    """Yield the rows of a split and those that name none; DataError if there are neither."""
     known: set[str] = set()
     found = False
     for row in rows:
@@ -121,7 +117,7 @@ def _checked_fields(fields: Mapping[str, str] | None) -> Mapping[str, str]:
         raise DataError(f"fields: needs a table from our names to yours, got {shorten(fields)}")
     for noun, name in (fields or {}).items():
         if noun not in NOUNS:
-            raise DataError(f"fields: {noun!r} is nothing that can be named; valid: {', '.join(NOUNS)}")
+            raise DataError(f"fields: {noun!r} cannot be named; valid: {', '.join(NOUNS)}")
         if not isinstance(name, str) or not name:
             raise DataError(f"fields: {noun!r} needs the name of a field, got {shorten(name)}")
     return fields or {}

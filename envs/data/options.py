@@ -1,4 +1,4 @@
-"""Multiple-choice rows: the options, and the letter of the right one, as each data set has them."""
+"""Read multiple-choice rows: the options and the letter of the right one, as each data set has them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OPTION = re.compile(r"(?:^|[,\s'\"\[])([a-j]) \)(?= )")
 def choice(row: Record, choices: tuple[str, ...]) -> str:
     """The letter of the right option, from a letter, an index from 0, or the option's text.
 
-    A letter that is also the text of another option says neither: the row's error.
+    The row's error for a letter that is also the text of another option: it may mean either.
     """
     text = row.text("answer", "answer", "correct", "answerKey")
     alone, others = letter_alone(text, choices), texts_of(text, choices)
@@ -31,11 +31,11 @@ def choice(row: Record, choices: tuple[str, ...]) -> str:
 
 
 def letter(row: Record, choices: tuple[str, ...]) -> str:
-    """The letter of the right option, and never an option's text: "b" may be one of those as well."""
+    """The letter of the right option; never an option's text, as "b" may be one too."""
     text = row.text("answer", "correct", "answer").upper()
     if len(text) != 1 or text not in LETTERS[: len(choices)]:
         raise row.error(
-            row.field("answer", "correct", "answer"), f"is no letter of {len(choices)} choices", text
+            row.field("answer", "correct", "answer"), f"is not a letter of {len(choices)} choices", text
         )
     return text
 
@@ -44,7 +44,9 @@ def choice_by_index(row: Record, choices: tuple[str, ...]) -> str:
     """The letter of the option whose index from 0 the row gives."""
     text = row.text("answer", "answer")
     if not re.fullmatch(r"\d", text) or int(text) >= len(choices):
-        raise row.error(row.field("answer", "answer"), f"is no index into the {len(choices)} choices", text)
+        raise row.error(
+            row.field("answer", "answer"), f"is not an index into the {len(choices)} choices", text
+        )
     return LETTERS[int(text)]
 
 
@@ -90,7 +92,7 @@ def arc_letter(row: Record, choices: tuple[str, ...]) -> str:
 
 
 def _arc_options(row: Record) -> list[tuple[str, str]]:
-    """The (label, text) pairs of a row."""
+    """Return the (label, text) pairs: the hub has columns, the original file nests them in the question."""
     nested = row.values.get("question")
     value = nested.get("choices") if isinstance(nested, Mapping) else row.value("choices", "choices")
     parts = _transposed(value) if isinstance(value, Mapping) else value
@@ -105,7 +107,7 @@ def _arc_options(row: Record) -> list[tuple[str, str]]:
 
 
 def _transposed(columns: Mapping[str, object]) -> list[dict[str, object]]:
-    """Rows of the columns "label" and "text"; none where they do not fit together."""
+    """Return the rows of the columns "label" and "text"; none if the lengths differ."""
     labels, texts = columns.get("label"), columns.get("text")
     if not (isinstance(labels, list) and isinstance(texts, list) and len(labels) == len(texts)):
         return []

@@ -1,4 +1,4 @@
-"""Read rows from JSONL, JSON and Parquet files or from the hub, each with the place it came from."""
+"""Read rows from JSONL, JSON and Parquet files or from the hub, each with its location."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from pathlib import Path
 from envs.errors import HALF_CHARACTER, DataError, MissingPackageError, row_error, shorten
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-"""Control characters, line breaks among them: no name and no option holds one."""
+"""Control characters and line breaks, which no name and no option may hold."""
 INSTALL = "pip install debate-rl[train]"
 SHUFFLE_BUFFER = 10_000
-"""Rows of a stream that are held to draw the next one from."""
+"""Rows of a stream that are held in memory to draw the next one from."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One row: its values by field name, and the place ("FILE, line N") that errors name.
+    """One row: its values by field name, and its location ("FILE, line N") for error messages.
 
     ``renamed`` maps our nouns (question, answer, id, level, subject, choices) to a user's field names.
     """
 
-    place: str
+    location: str
     index: int
     values: Mapping[str, object]
     renamed: Mapping[str, str]
@@ -57,7 +57,7 @@ class Record:
         return self.whole(self.field(noun, *names), text)
 
     def whole(self, field: str, text: str, *, one_line: bool = False) -> str:
-        """Return a field's text, or raise its error: half a character, or in one line a control character."""
+        """Return a field's text; its error for half a character or, in one line, a control character."""
         if HALF_CHARACTER.search(text):
             raise self.error(field, "holds half a character (a lone surrogate)", text)
         if one_line and (found := CONTROL.search(text)):
@@ -71,7 +71,7 @@ class Record:
 
     def error(self, field: str, problem: str, value: object = None) -> DataError:
         """Return the error that names this row."""
-        return row_error(self.place, field, problem, value=value, keys=tuple(self.values))
+        return row_error(self.location, field, problem, value=value, keys=tuple(self.values))
 
 
 def as_text(value: object) -> str | None:
@@ -100,14 +100,14 @@ def read_file(path: Path, renamed: Mapping[str, str]) -> Iterator[Record]:
     if not path.is_file():
         raise DataError(f"{path}: {what_it_is(path)}; give path= a JSONL, JSON or Parquet file")
     row = None
-    for i, (place, row) in enumerate(_rows(path)):
-        yield Record(place, i, _mapping(row, place), renamed)
+    for i, (location, row) in enumerate(_rows(path)):
+        yield Record(location, i, _mapping(row, location), renamed)
     if row is None:
         raise DataError(f"{path}: the data set is empty; it needs at least one row")
 
 
 def what_it_is(path: Path) -> str:
-    """Return what a path is that is no file, as the end of a sentence.
+    """Return what a path is instead of a file, as the end of a sentence.
 
     >>> what_it_is(Path("/")), what_it_is(Path("/dev/null")), what_it_is(Path("/nothing"))
     ('is a folder', 'is a device', 'no such file')
@@ -123,7 +123,7 @@ def what_it_is(path: Path) -> str:
 
 
 def _rows(path: Path) -> Iterator[tuple[str, object]]:
-    """Yield each row of a file with its place; DataError where the file cannot be read."""
+    """Yield each row of a file with its location; DataError where the file cannot be read."""
     readers = {".parquet": _parquet_rows, ".json": _json_rows}
     try:
         yield from readers.get(path.suffix.lower(), _jsonl_rows)(path)
@@ -142,20 +142,20 @@ def read_hub(
 ) -> Iterator[Record]:
     """Yield the rows of a hub data set's split, its configurations one after the other.
 
-    ``streamed`` downloads no more than is asked for; ``seed`` then also shuffles, in a buffer.
+    ``streamed`` downloads only what is read; ``seed`` then also shuffles, in a buffer.
     """
     count = 0
     for config in configs:
-        place = "/".join(part for part in (hub_id, config) if part) + f"[{split}]"
-        for i, row in enumerate(_hub_rows(place, hub_id, config, split, streamed=streamed, seed=seed)):
-            yield Record(f"{place}, row {i}", count, _mapping(row, place), renamed)
+        location = "/".join(part for part in (hub_id, config) if part) + f"[{split}]"
+        for i, row in enumerate(_hub_rows(location, hub_id, config, split, streamed=streamed, seed=seed)):
+            yield Record(f"{location}, row {i}", count, _mapping(row, location), renamed)
             count += 1
     if not count:
         raise DataError(f"{hub_id}[{split}]: the data set is empty")
 
 
 def _hub_rows(
-    place: str, hub_id: str, config: str | None, split: str, *, streamed: bool, seed: int | None
+    location: str, hub_id: str, config: str | None, split: str, *, streamed: bool, seed: int | None
 ) -> Iterator[object]:
     try:
         import datasets
@@ -171,17 +171,18 @@ def _hub_rows(
             yield from datasets.load_dataset(hub_id, config, split=split)
     except Exception as error:  # whatever the client raises, also in the middle of a stream: it is not here
         raise DataError(
-            f"{place}: could not be loaded ({shorten(str(error), 200)}); path= reads a local copy (env.path)"
+            f"{location}: could not be loaded ({shorten(str(error), 200)}); "
+            "path= reads a local copy (env.path)"
         ) from error
 
 
 def _jsonl_rows(path: Path) -> Iterator[tuple[str, object]]:
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
-            place = f"{path}, line {number}"
-            text = _decoded(line, place)
+            location = f"{path}, line {number}"
+            text = _decoded(line, location)
             if text.strip():
-                yield place, _parsed(text, place)
+                yield location, _parsed(text, location)
 
 
 def _json_rows(path: Path) -> Iterator[tuple[str, object]]:
@@ -213,35 +214,35 @@ def _parquet_rows(path: Path) -> Iterator[tuple[str, object]]:
             rows = (row for batch in file.iter_batches(batch_size=1024) for row in batch.to_pylist())
             yield from ((f"{path}, row {number}", row) for number, row in enumerate(rows, start=1))
     except (OSError, ValueError) as error:  # pyarrow's own errors inherit one of these
-        raise DataError(f"{path}: is no readable Parquet file ({shorten(str(error))})") from error
+        raise DataError(f"{path}: is not a readable Parquet file ({shorten(str(error))})") from error
 
 
-def _decoded(data: bytes, place: str) -> str:
+def _decoded(data: bytes, location: str) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         byte = data[error.start]
-        raise DataError(f"{place}: is not UTF-8 (byte 0x{byte:02x}); save the file as UTF-8") from error
+        raise DataError(f"{location}: is not UTF-8 (byte 0x{byte:02x}); save the file as UTF-8") from error
 
 
-def _parsed(text: str, place: str) -> object:
+def _parsed(text: str, location: str) -> object:
     try:
         return json.loads(text, object_pairs_hook=_object)
     except json.JSONDecodeError as error:
-        where = place if ", line " in place else f"{place}, line {error.lineno}"
+        where = location if ", line " in location else f"{location}, line {error.lineno}"
         raise DataError(
             f"{where}: is not valid JSON: {error.msg} at column {error.colno} (got {shorten(text.strip())})"
         ) from error
     except RecursionError as error:
-        raise DataError(f"{place}: is JSON nested too deeply to read") from error
+        raise DataError(f"{location}: is JSON nested too deeply to read") from error
     except _TwiceError as error:
-        raise DataError(f"{place}: has the key {shorten(error.args[0])} twice in one object") from error
+        raise DataError(f"{location}: has the key {shorten(error.args[0])} twice in one object") from error
     except ValueError as error:  # a whole number of thousands of digits
-        raise DataError(f"{place}: is JSON that cannot be read: {error}") from error
+        raise DataError(f"{location}: is JSON that cannot be read: {error}") from error
 
 
 class _TwiceError(ValueError):
-    """A key stands twice in an object; the last would win and nobody be told."""
+    """A key that an object has twice: the last would win silently."""
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -252,7 +253,7 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return found
 
 
-def _mapping(row: object, place: str) -> Mapping[str, object]:
+def _mapping(row: object, location: str) -> Mapping[str, object]:
     if not isinstance(row, Mapping):
-        raise DataError(f"{place}: needs an object with named fields, got {shorten(row)}")
+        raise DataError(f"{location}: needs an object with named fields, got {shorten(row)}")
     return row

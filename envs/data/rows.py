@@ -1,4 +1,4 @@
-"""From a row to a problem: each data set's fields are looked up as its table entry says."""
+"""Turn rows into problems: look up the data set's fields, refuse or leave out rows that cannot be used."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from envs.errors import DataError, DataWarning
 
 
 def problem_of(entry: DataSet, row: Record, split: str, *, is_open: bool) -> Problem:
-    """Return the row as a problem, or raise its error; an open one has no answer and none is looked for."""
+    """Return the row as a problem, or raise its error; of an open one no answer is looked for."""
     choices = _choices(entry, row)
     named = own_kind(row) if entry.own else None
     gold = entry.gold if named is None or named == "open" else GOLDS[named]
@@ -38,7 +38,7 @@ def problem_of(entry: DataSet, row: Record, split: str, *, is_open: bool) -> Pro
 
 
 def question_hash(question: str) -> str:
-    r"""Return 16 hexadecimal digits that stand for a question, blanks apart.
+    r"""Return 16 hexadecimal digits for a question; how many blanks are between words does not matter.
 
     >>> question_hash("What is  1 + 1?") == question_hash("What is\n1 + 1?")
     True
@@ -68,15 +68,15 @@ def _kind(entry: DataSet, answer: str, choices: tuple[str, ...]) -> Kind:
 
 
 def _id(entry: DataSet, row: Record, split: str, question: str) -> str:
-    """Return the row's own id, or its place, behind the data set's name: unique among data sets.
+    """Return the data set's name with the row's own id or its index: unique among data sets.
 
-    A row of a stream has no place that stays, so its question's hash stands for it.
+    A row of a stream has no fixed index, so it takes its question's hash.
     """
     found = row.find("id", *entry.ids)
     if "id" in row.renamed and found is None:
         raise row.error(row.renamed["id"], "is missing")
-    place = question_hash(question) if entry.streamed else f"{split}-{row.index}"
-    own = as_text(found[1]) if found else place
+    index = question_hash(question) if entry.streamed else f"{split}-{row.index}"
+    own = as_text(found[1]) if found else index
     if not own:
         raise row.error(found[0] if found else "id", "is empty", found[1] if found else None)
     row.whole(found[0] if found else "id", own, one_line=True)
@@ -96,9 +96,9 @@ class Reader:
     split: str
     is_open: bool = False
     seen: dict[str, str] = field(default_factory=dict)
-    """Where each id was first."""
+    """The location of each id's first row."""
     left_out: int = 0
-    """Rows that a loose data set has and nobody can use."""
+    """Rows of a loose data set that cannot be used."""
     first_left_out: DataError | None = None
 
     def read(self, rows: Iterable[Record], selection: Selection, *, enough: int | None) -> list[Problem]:
@@ -113,7 +113,7 @@ class Reader:
             kept += selection.keeps(problem)
             if kept == enough:
                 break
-        self._tell_left_out(len(problems))
+        self._report_left_out(len(problems))
         if kept == enough:
             return [problem for problem in problems if selection.keeps(problem)]
         return selection.of_all(self.entry.name, problems)
@@ -132,18 +132,18 @@ class Reader:
                 yield problem
 
     def _is_new(self, problem: Problem, row: Record) -> bool:
-        """Whether the id is new; in a stream the same question again is no error but another solution."""
-        known = self.seen.setdefault(problem.id, row.place)
-        if known is not row.place and not self.entry.streamed:
+        """Whether the id is new; a stream may have a question again, with another solution."""
+        known = self.seen.setdefault(problem.id, row.location)
+        if known is not row.location and not self.entry.streamed:
             raise row.error("id", f"is a duplicate of {known}", problem.id)
-        return known is row.place
+        return known is row.location
 
-    def _tell_left_out(self, read: int) -> None:
+    def _report_left_out(self, read: int) -> None:
         if not self.left_out:
             return
-        told = (
+        text = (
             f"{self.entry.name}: {self.left_out} rows left out, {read} read; the first: {self.first_left_out}"
         )
         if not read:
-            raise DataError(told)
-        warnings.warn(told, DataWarning, stacklevel=4)
+            raise DataError(text)
+        warnings.warn(text, DataWarning, stacklevel=4)

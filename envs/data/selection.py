@@ -1,4 +1,4 @@
-"""Which problems are kept: by level, subject and id; what matches nothing is an error."""
+"""Select problems by level, subject and id; a wanted one that matches nothing is an error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from debate.types import Problem
 from envs.errors import DataError, listed
 
 SHOWN = 12
-"""Valid keys that an error lists."""
+"""How many valid keys an error lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Selection:
         subjects: Iterable[str] | None = None,
         ids: Iterable[str] | None = None,
     ) -> Self:
-        """Return the selection of what a user asks for.
+        """Return the selection that a user wants.
 
         >>> Selection.of(levels=["Level 5"], subjects=["Number Theory"]).keeps(
         ...     Problem("1", "?", "2", source="math/number_theory", level="5"))
@@ -42,7 +42,7 @@ class Selection:
         )
 
     def keeps(self, problem: Problem) -> bool:
-        """Return whether the problem has a level, a subject and an id that are asked for."""
+        """Return whether the problem has a level, a subject and an id that are wanted."""
         return all(wanted is None or key(problem) in wanted for _, wanted, key in self._keys())
 
     def of_all(self, name: str, problems: Sequence[Problem]) -> list[Problem]:
@@ -64,7 +64,7 @@ class Selection:
 
 
 def normal_level(level: object) -> str:
-    """Return a level as the data sets' plain form.
+    """Return a level in plain form.
 
     >>> normal_level("Level 5"), normal_level(5)
     ('5', '5')
@@ -81,12 +81,12 @@ def plain_subject(subject: str) -> str:
     return subject.lower().replace("&", "and").replace(" ", "_")
 
 
-def _refuse_unmatched(place: str, wanted: frozenset[str], known: set[str]) -> None:
-    """A wanted key that no problem has is an error, never a silent skip (lesson 8)."""
+def _refuse_unmatched(name: str, wanted: frozenset[str], known: set[str]) -> None:
+    """Raise DataError for a wanted key that no problem has: it is never skipped silently."""
     if not wanted:
-        raise DataError(f"{place}: is empty; leave it out to keep everything")
+        raise DataError(f"{name}: is empty; leave it out to keep everything")
     if unmatched := sorted(wanted - known):
         valid = sorted(known - {""})
         more = f", ... ({len(valid)} in all)" if len(valid) > SHOWN else ""
         shown = ", ".join(valid[:SHOWN]) + more or "none"
-        raise DataError(f"{place}: {len(unmatched)} unmatched: {', '.join(unmatched[:5])}; valid: {shown}")
+        raise DataError(f"{name}: {len(unmatched)} unmatched: {', '.join(unmatched[:5])}; valid: {shown}")

@@ -1,4 +1,4 @@
-"""The files that a path means: one file, or the shards of a folder or a glob in the order of their names.
+"""Find the files that a path means: one file, or the shards of a folder or a glob, sorted by name.
 
 A snapshot of the hub names the split in the file: ``data/train-00000-of-00002.parquet``.
 """
@@ -16,20 +16,20 @@ from envs.errors import DataError, shorten
 
 SUFFIXES = (".parquet", ".jsonl", ".json")
 NO_DATA = ("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json")
-"""What the hub's libraries keep beside the data."""
+"""Files that the hub's libraries keep beside the data."""
 SPLITS = ("train", "training", "test", "validation", "valid", "val", "dev")
-"""Splits that name a file without a number."""
+"""Splits whose name alone can be a file's name."""
 
 _SHOWN = 200
-"""Characters of a path that an error shows where its length is what is wrong."""
+"""Characters that an error shows of a path that is too long."""
 _SHARD = re.compile(r"(\w[\w.-]*?)-\d+-of-\d+(?:-[0-9a-f]+)?", re.ASCII)
 
 
 def files_of(path: str | os.PathLike[str]) -> tuple[Path, ...]:
     """Return the files a path means, sorted; DataError for none, and for files of several kinds.
 
-    Of a folder these are its JSONL, JSON or Parquet files, or else those of the folder "data" in it; hidden
-    files and the hub's own notes are none.
+    Of a folder these are its JSONL, JSON or Parquet files, or else those of its folder "data", without hidden
+    files and the hub's own notes.
     """
     if not isinstance(path, str | os.PathLike):
         raise DataError(f"path: needs a file, folder or glob, got {shorten(path)}")
@@ -48,7 +48,7 @@ def files_of(path: str | os.PathLike[str]) -> tuple[Path, ...]:
 
 
 def of_split(path: str | os.PathLike[str], files: Sequence[Path], names: Sequence[str]) -> tuple[Path, ...]:
-    """Return the shards whose names say a split of ``names``, and those that name none.
+    """Return the shards whose file names name a split in ``names``, and those that name none.
 
     >>> shards = [Path("train-00000-of-00001.parquet"), Path("test.parquet"), Path("more.parquet")]
     >>> [file.name for file in of_split("data", shards, ["test"])]
@@ -63,7 +63,7 @@ def of_split(path: str | os.PathLike[str], files: Sequence[Path], names: Sequenc
 
 
 def split_named(file: Path) -> str | None:
-    """Return the split that a file's name says; None where it says none.
+    """Return the split that a file's name names; None if it names none.
 
     >>> [split_named(Path(name)) for name in ("train-00001-of-00002.parquet", "test.jsonl", "sums-2.jsonl")]
     ['train', 'test', None]
@@ -73,9 +73,9 @@ def split_named(file: Path) -> str | None:
 
 
 def _matching(pattern: Path) -> list[Path]:
-    """Return what matches a glob, sorted, one name for each file and split; folders only where named as data.
+    """Return what matches a glob, sorted, one name for each file and split; folders only if named like data.
 
-    ``**`` goes through no link to a folder, so none is walked twice and none without end.
+    ``**`` does not follow links to folders, so no folder is walked twice or for ever.
     """
     start, *parts = pattern.parts if pattern.is_absolute() else ("", *pattern.parts)
     found = [Path(start)]
@@ -91,7 +91,7 @@ def _matching(pattern: Path) -> list[Path]:
 
 
 def _expanded(folders: Sequence[Path], part: str, *, is_last: bool) -> Iterator[Path]:
-    """Yield what one part of a glob matches in each folder, hidden names only where asked for."""
+    """Yield what one part of a glob matches in each folder; hidden names only if it begins with a point."""
     for folder in folders:
         if part == "**":
             pending = [folder]

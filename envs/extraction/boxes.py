@@ -1,4 +1,4 @@
-r"""Balanced ``\boxed{...}`` in text, found in one pass: linear in the length whatever the text holds."""
+r"""Find balanced ``\boxed{...}`` in one pass: linear in the length, whatever the text holds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TOKEN = re.compile(r"\\boxed\s*\{|\\[{}]|[{}]")
 
 
 def last_box(text: str) -> Span | None:
-    r"""Return the inside of the balanced ``\boxed{}`` that opens last; None when no box is closed.
+    r"""Return the inside of the balanced ``\boxed{}`` that opens last; None if no box is closed.
 
     >>> text = r"\boxed{1} so \boxed{\frac{1}{2}} and \boxed{3"
     >>> last_box(text).of(text)
@@ -27,7 +27,7 @@ def last_box(text: str) -> Span | None:
 
 
 def last_group(text: str) -> Span | None:
-    r"""Return where the last run of boxes stands: only commas and "and" are between them.
+    r"""Return the span of the last run of boxes with only commas and "and" between them.
 
     >>> text = r"\boxed{9}, so \boxed{1} and \boxed{2}."
     >>> last_group(text).of(text), joined(last_group(text).of(text))
@@ -43,7 +43,7 @@ def last_group(text: str) -> Span | None:
 
 
 def joined(text: str) -> str:
-    """Return the insides of a run of boxes as a list; any other text as it is."""
+    """Return the insides of a run of boxes as a list, any other text unchanged."""
     group = last_group(text)
     if group is None or group != Span(0, len(text)):
         return text

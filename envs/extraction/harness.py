@@ -1,9 +1,9 @@
-r"""Where other harnesses look for an answer: rules by name, so that figures compare with published ones.
+r"""Find answers where other harnesses look: rules by name, so that figures compare with published ones.
 
 gsm8k_strict_match and gsm8k_flexible_extract are the two filters of lm-evaluation-harness's gsm8k task, the
 Minerva phrase is its minerva_math task's (version 0.4.13; ``UNTIL`` is where it stops generating); the rules
 of math_verify look for what math-verify does, in its order. first_letter is that of early multiple-choice
-graders: to it "Answer: B" is an A.
+graders, which read "Answer: B" as A.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Find the answer in a reply: named modes, every rule linear in the length of the text.
 
-The last balanced box counts and nothing beside it: a box that is empty or makes no sense is a wrong answer,
-never a reason to look elsewhere. Thinking text, and what a model goes on to invent after its answer, do not
-count.
+Only the last balanced box counts: an empty or senseless box is a wrong answer, never a reason to look
+elsewhere. Thinking text, and questions that a model invents after its answer, do not count.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ def extract(
 ) -> Extraction:
     r"""Return the answer of a reply under a named mode. Never raises on model text.
 
-    "boxed", "gsm8k_strict" (after ``####``) and "answer_is" (``statements``) take nothing but their own
+    "boxed", "gsm8k_strict" (after ``####``) and "answer_is" (``statements``) accept only their own
     form; "lenient" tries these three in order, then a reply that is bare mathematics, then the last number.
     With ``letters`` (multiple choice, e.g. "ABCD") the last rules are a reply that is nothing but a letter or
     the text of one of ``choices``, then the last isolated letter. The other modes look where other harnesses
@@ -108,7 +107,7 @@ def extract_response(text: str) -> Extraction:
 
 
 def counted(text: str, until: re.Pattern[str] | None = None) -> tuple[int, int]:
-    """Return where the part of the reply that counts starts and ends; ``until`` stands for our own stops.
+    """Return where the part of the reply that counts starts and ends; ``until`` replaces our own stops.
 
     >>> text = "<think>is it 4?</think>The answer is 5.<|im_end|>The answer is 6."
     >>> text[slice(*counted(text))]
@@ -191,7 +190,7 @@ def _one_line(text: str) -> Span | None:
 
 
 def _bare(text: str) -> Span | None:
-    """Return a reply that is nothing but one line of mathematics (not just one number)."""
+    """Return the span of a reply that is only one line of mathematics, and not just one number."""
     span = trimmed(text, Span(0, len(text)))
     reply = span.of(text)
     short = 0 < len(reply) <= _BARE_CHARS and "\n" not in reply

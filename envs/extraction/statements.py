@@ -62,7 +62,7 @@ _IN_WORDS = re.compile(r",?\s{1,3}or\s{1,3}([A-Za-z][A-Za-z -]{1,60}?)(?:\s{1,3}
 _PAIRS = (("\\(", "\\)"), ("\\[", "\\]"), ("$$", "$$"), ("$", "$"), ("**", "**"))
 _AROUND = ' \t\r\n*`"'
 
-# What takes back the answer that stands behind it: "not", "or", "and" and the words between.
+# What takes back the answer that follows: "not", "or", "and", and the words between.
 _WINDOW = 96
 _FONT = r"\\(?:math(?:bf|rm|it)|text(?:bf|it)?|boldsymbol|bm)(?![A-Za-z])"
 _MARKUP = rf"(?:{_FONT}|[\s*_`\"'~$(){{}}\[\],\\]){{0,12}}"

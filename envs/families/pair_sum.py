@@ -9,7 +9,7 @@ different listed numbers with the right sum are right, in either order.
 | 2     | 8       | 1..18 | 35         | 28              |
 | 3     | 10      | 1..24 | 47         | 45              |
 
-Every number in the texts stands behind one space, so a tokenizer with one token for each ``" 7"`` fits.
+Every number in the texts follows one space, so a tokenizer with one token for each ``" 7"`` fits.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class PairSum(SyntheticFamily):
         return Grade(status, "pair_sum", answer, time.perf_counter() - started)
 
     def answer_key(self, problem: Problem, answer: str) -> str:
-        """Return the pair in ascending order: its order is no part of an answer."""
+        """Return the pair in ascending order: an answer's order does not matter."""
         pair = read_pair(answer)
         return f"{min(pair)} {max(pair)}" if pair else plain_key(problem, answer)
 
@@ -96,7 +96,7 @@ def read_question(question: str) -> tuple[int, tuple[int, ...]]:
     """
     match = _QUESTION.fullmatch(question.strip())
     if match is None:
-        raise DataError(f"question: {question!r} is no pair-sum problem ('Target 19. Numbers 3 8 5.')")
+        raise DataError(f"question: {question!r} is not a pair-sum problem ('Target 19. Numbers 3 8 5.')")
     return int(match[1]), tuple(map(int, match[2].split()))
 
 

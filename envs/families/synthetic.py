@@ -1,7 +1,7 @@
-"""What the synthetic families share: seeded streams of distinct problems, and splits that cannot overlap.
+"""The base of synthetic families: seeded streams of distinct problems, and splits that cannot overlap.
 
-A problem's split is a function of its canonical form (what makes it the same problem: not the order of its
-numbers, not the names in its story), so train, validation and test are disjoint by construction, whatever
+A problem's split is a function of its canonical form (what makes it the same problem, whatever the order of
+its numbers or the names in its story), so train, validation and test are disjoint by construction, whatever
 the seeds. Problem i of a stream depends on the seed and i alone up to repeats, so a smaller limit is a prefix
 of a larger one.
 """
@@ -100,7 +100,7 @@ def _distinct(family: str, draw: Draw, level: str, split: str, seed: int) -> Ite
 
 
 def problem_id(family: str, level: str, question: str) -> str:
-    """Return an id that follows from the question, so that the same problem has the same id everywhere.
+    """Return an id made from the question, so that the same problem has the same id everywhere.
 
     >>> problem_id("words", "1", "How many?") == problem_id("words", "1", "How many?")
     True
@@ -109,7 +109,7 @@ def problem_id(family: str, level: str, question: str) -> str:
 
 
 def chosen_levels(family: str, levels: Iterable[str | int] | None, valid: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the levels asked for as text, in their own order; an unknown one is an error.
+    """Return the wanted levels as text, in the order given; DataError for an unknown one.
 
     >>> chosen_levels("words", [2, "1"], ("1", "2", "3"))
     ('2', '1')

@@ -1,8 +1,8 @@
 r"""Word problems: ``Tom has 8 apples. Tom gets 4 more. Tom loses 3. How many apples?``
 
 A story starts with 2..12 things and adds or takes away 1..6, once at level 1, twice at level 2, three times
-at level 3; every number on the way lies in 0..30. Names and things differ, and are no part of a problem's
-canonical form: the same arithmetic never stands in two splits.
+at level 3; every number on the way lies in 0..30. Names and things vary, and are not part of a problem's
+canonical form: the same arithmetic is never in two splits.
 
 The planted habit for demonstrations: to read "loses" as if it said "gets".
 """
@@ -61,7 +61,7 @@ class Words(SyntheticFamily):
         )
 
     def answer_key(self, problem: Problem, answer: str) -> str:
-        """Return the number, whatever unit stands behind it."""
+        """Return the number, whatever unit follows it."""
         number = read_answer(answer)
         return plain_key(problem, answer) if number is None else str(number)
 
@@ -105,7 +105,7 @@ def read_story(question: str) -> Reading:
     """
     match = _START.match(question)
     if match is None:
-        raise DataError(f"question: {question!r} is no story of this family ('Tom has 8 apples. ...')")
+        raise DataError(f"question: {question!r} is not a story of this family ('Tom has 8 apples. ...')")
     return (
         int(match["start"]),
         *(int(n) if verb == "gets" else -int(n) for verb, n in _CHANGE.findall(question)),
@@ -147,12 +147,12 @@ def write_solution(problem: Problem, reading: Reading) -> str:
 
 
 def invent(problem: Problem, rng: random.Random) -> Reading | None:
-    """Return None: this family has no answer that is made up to look right."""
+    """Return None: this family has no answers made up to look right."""
     return None
 
 
 def write_lie(problem: Problem, reading: Reading) -> str:
-    """Return the solution text as it is: there is no target in the question to state falsely."""
+    """Return the plain solution text: the question has no target to state falsely."""
     return write_solution(problem, reading)
 
 

@@ -1,4 +1,4 @@
-r"""The first two layers: what is refused or decided by rules alone, without a library.
+r"""The first two layers of the grader: what rules alone refuse or decide, without a library.
 
 An answer is compared as it is spelled, as a word, as a letter, as an exact number, and as a formula or a list
 of formulas (``structures``), in this order. What remains are relations and notations beyond the grammar.
@@ -40,7 +40,7 @@ _NUMERIC = re.compile(
 )
 _UNKNOWN = re.compile(
     r"(?<![\\A-Za-z])(?!sqrt|sin|cos|tan|log|ln|pi|exp|abs|e|i)[A-Za-z]"
-)  # a letter that is no number
+)  # a letter that is not a number
 _BASED = re.compile(r"([0-9A-Z]{1,60})_\{?(\d{1,2})\}?", re.ASCII)
 _UNKNOWNS = re.compile(r"[a-z]\s?(?:\^\{?\d\}?)?\s?[-+]|[-+\d]\s?[a-z](?![A-Za-z])")
 _NUMERAL = re.compile(r"\s?([-−]?)\$?([1-9]\d{0,2}(?:,\d{3})+|\d{1,60})(\.\d{1,60})?\.?\s?", re.ASCII)
@@ -52,7 +52,7 @@ _STRAY = re.compile(r"[&#?$@]|\\\\")
 
 
 def exact(answer: str, gold: str) -> Grade | None:
-    r"""Return the grade where the first two layers can tell; None where symbols must be compared.
+    r"""Return the grade if the first two layers decide it; None if symbols must be compared.
 
     >>> [exact(answer, "5").status.value for answer in ("x = 5", "5.0", r"\frac{10}{2}")]
     ['correct', 'correct', 'correct']
@@ -105,7 +105,7 @@ def _as_word(plain: str, truth: str) -> Grade | None:
 
 
 def _as_name(plain: str, truth: str, *, in_text: bool) -> Grade | None:
-    """Grade what is no product of letters: text in its command, "B12", "Mar 5", words of the same letters."""
+    """Grade names, which are not products of letters: text in its command, "B12", "Mar 5", anagrams."""
     if parse_number(truth) is not None:
         return None
     plain = plain if len(sides(plain)) > 1 else re.sub(r"^\((\w+)\)$", r"\1", sides(plain)[0])
@@ -121,7 +121,7 @@ def _as_name(plain: str, truth: str, *, in_text: bool) -> Grade | None:
 
 
 def _in_order(text: str) -> str:
-    """Return a name without blanks, the number of "5 Mar" behind the word."""
+    """Return a name without blanks, the number of "5 Mar" after the word."""
     match = _DATE.fullmatch(text)
     return f"{match[2] or match[3]}{match[1] or match[4]}" if match else re.sub(r"[^A-Za-z\d]", "", text)
 
@@ -131,7 +131,7 @@ def _same_letters(left: list[str], right: list[str]) -> bool:
 
 
 def _approximation(plain: str, truth: str) -> bool | None:
-    """Return whether a value said to be near is a gold decimal, as it never is an exact one; else None."""
+    """Return whether an approximate value equals a gold decimal; None if the answer is not approximate."""
     near = _NEAR.match(plain)
     if near is None:
         return None
@@ -141,7 +141,7 @@ def _approximation(plain: str, truth: str) -> bool | None:
 
 
 def _without_near(truth: str) -> str:
-    """Return a gold answer that is a number said to be near as that number."""
+    """Return an approximate gold number without the words or sign that say so."""
     near = _NEAR.match(truth)
     return truth[near.end() :] if near and parse_number(truth[near.end() :]) else truth
 

@@ -1,8 +1,8 @@
-r"""Say whether an answer is right, in three layers, each faster than the next.
+r"""Grade answers in three layers, each faster than the next.
 
-1. A pre-filter refuses what no sane answer contains (``envs.grading.limits``): wrong.
-2. An exact path decides equal spelling, words, letters and all plain numbers (``envs.answers.numbers``).
-3. math-verify, on the extracted answer alone, in a process that can be killed (``envs.grading.pool``).
+1. A pre-filter refuses what no sane answer contains (``limits``): wrong.
+2. Exact rules decide equal spelling, words, letters, plain numbers and most formulas (``exact``).
+3. math-verify compares the extracted answer alone, in a process that can be killed (``pool``).
 
 A time-out or a crash of the third is a status of its own: nothing was graded, and it is never read as wrong.
 """
@@ -185,14 +185,14 @@ def _find(text: str, kind: GradeKind, mode: Mode, letters: str, choices: Sequenc
 
 
 def _by_kind(answer: str, gold: str, kind: GradeKind) -> Grade | None:
-    """Return the grade of the kinds that are no mathematics; None for the others."""
+    """Return the grade of the kinds that are not mathematics; None for the others."""
     if kind in TEXT_KINDS:
         return decided(same_text(answer, gold, verbatim=kind == "verbatim"), kind)
     if kind != "instructions":
         return None
     constraints = constraints_of(gold)
     met = follows(answer, constraints)
-    parts = tuple((one.id, followed) for one, followed in zip(constraints, met, strict=True))
+    parts = tuple((constraint.id, followed) for constraint, followed in zip(constraints, met, strict=True))
     return replace(decided(all(met), kind), parts=parts)
 
 
@@ -231,12 +231,7 @@ def default_grader() -> Grader:
 
 
 def same_answer(
-    answer: str,
-    gold: str,
-    *,
-    kind: GradeKind = "auto",
-    mode: Mode = "lenient",
-    choices: Sequence[str] = (),
+    answer: str, gold: str, *, kind: GradeKind = "auto", mode: Mode = "lenient", choices: Sequence[str] = ()
 ) -> Grade:
     """Return whether an extracted answer means the same as the gold answer, by the shared grader.
 

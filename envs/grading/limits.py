@@ -1,4 +1,4 @@
-r"""The pre-filter: what no sane answer contains, refused before anything costly looks at it.
+r"""The pre-filter: refuse what no sane answer contains before anything costly reads it.
 
 A refusal means "wrong", not "timeout": writing ``9^{9^{9^9}}`` must not be worth more than a wrong number.
 All rules are linear in the length of the answer.
@@ -39,7 +39,7 @@ HEAVY = re.compile(
 
 
 def refusal(answer: str) -> str | None:
-    r"""Return the name of the bound that ``answer`` breaks; None when it may be looked at.
+    r"""Return the name of the bound that ``answer`` breaks; None if it may be read.
 
     >>> refusal(r"\frac{1}{2}"), refusal("9^9^9^9"), refusal("1000000!"), refusal("5\x00")
     (None, 'tower', 'factorial', 'characters')
@@ -71,8 +71,8 @@ def refusal(answer: str) -> str | None:
 def heavier(answer: str, gold: str) -> str | None:
     r"""Return the name of the bound by which an answer is far heavier than the gold answer, if it is.
 
-    For what the exact path cannot decide: a library that is asked to expand or solve it may not come back,
-    and an answer that is never graded would be worth more than a wrong one.
+    For answers that the exact rules cannot decide: a library may never finish expanding or solving them, and
+    an answer that is never graded would be worth more than a wrong one.
 
     >>> heavier("(a+b+c)^{30} < 1", "x < 1"), heavier("x < 2", "x < 1")
     ('power', None)
@@ -121,5 +121,5 @@ def _largest(pattern: re.Pattern[str], answer: str) -> int:
 
 
 def _plain_base(answer: str) -> bool:
-    """Whether no letter stands in the answer, so that every power is one of numbers."""
+    """Whether the answer has no letter, so that every power is one of numbers."""
     return not re.search(r"(?<![\\A-Za-z])[A-Za-z](?![A-Za-z])", answer)

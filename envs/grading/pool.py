@@ -1,4 +1,4 @@
-"""A small pool of grading processes: thread-safe, bounded in time, and gone when this process is.
+"""A small pool of grading processes: thread-safe, bounded in time, and ended with this process.
 
 Processes are started with ``subprocess`` as clean interpreters of the worker script, so it does not
 matter whether the caller is a script without a ``__main__`` guard, ``python -``, a notebook, a thread or a
@@ -31,7 +31,7 @@ _SCRIPT = Path(__file__).with_name("worker.py")
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a worker said: status "equal" | "different" | "timeout" | "crash"."""
+    """A worker's reply: status "equal" | "different" | "timeout" | "crash"."""
 
     status: str
     detail: str = ""
@@ -165,7 +165,7 @@ class _Worker:
 
 
 def _search_path() -> list[str]:
-    """Where this process finds packages, as absolute folders; the worker's own come first."""
+    """Return where this process finds packages, as absolute folders; the worker's own come first."""
     return [str(Path(entry).resolve()) for entry in sys.path if entry and Path(entry).is_dir()]
 
 

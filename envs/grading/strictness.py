@@ -225,7 +225,7 @@ def _slashed(text: str) -> str:
         above, below = map(int, parts)
         return rf"\frac{{{above}}}{{{below}}}" if text == f"{above}/{below}" else text
     except ValueError as error:
-        raise SpellingError("a slash between what is no integer") from error
+        raise SpellingError("a slash between non-integers") from error
 
 
 def _without_word(text: str, word: str) -> str:
@@ -241,7 +241,7 @@ def _first_formula(line: str) -> str:
 
 
 def _unwrapped(line: str, opening: str) -> str:
-    r"""Return a line without a command and the first brace behind it, as a pattern would find them.
+    r"""Return a line without a command and the first brace after it, as a pattern would find them.
 
     >>> _unwrapped(r"\text{a} \text{b \text{c}", r"\text{")
     'a b \\text{c'

@@ -103,7 +103,7 @@ class Child:
             if self._from in ready:
                 return read_frame(self._from) or {"status": "crash", "detail": "the grading process died"}
             if gone in ready:
-                return None  # a parent asks one thing at a time: this is its end
+                return None  # a parent sends one request at a time: this is its end
         return {"status": "timeout", "detail": ""}
 
     def kill(self) -> None:

@@ -141,7 +141,7 @@ def json_format(response: str) -> bool:
 
 
 def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def title(response: str) -> bool:
@@ -166,7 +166,7 @@ def repeat_prompt(response: str, *, prompt_to_repeat: str) -> bool:
 
 
 def end_checker(response: str, *, end_phrase: str) -> bool:
-    """It ends with the phrase, quotation marks behind it left out; case is ignored."""
+    """It ends with the phrase; quotation marks after it and case are ignored."""
     return response.strip().strip('"').lower().endswith(end_phrase.strip().lower())
 
 
@@ -202,10 +202,9 @@ def _folded(text: str) -> str:
 
 
 def _apart(text: str) -> str:
-    """Return text with a mark before and behind each character that is no part of a word, and each word.
+    """Return text with a mark around each word and around each character that is not part of one.
 
-    What stands in a text as a word of its own, and nothing else, is a part of it in this form: one quick
-    search instead of a look at every place.
+    In this form only a word of its own is found with its marks: one quick search finds it anywhere.
     """
     plain = text.replace("\0", "\2").replace("\1", "\2")  # the marks
     return _BOUNDARY.sub("\0", _NO_WORD.sub("\1", plain))

@@ -1,4 +1,4 @@
-"""Read constraints, every argument checked, and tell which of them a response meets."""
+"""Read constraints, check every argument, and find which of them a response meets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ConstraintError(DataError):
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """One instruction with its arguments; ``check`` tells whether a response follows it."""
+    """One instruction with its arguments; ``check`` returns whether a response follows it."""
 
     id: str
     check: Callable[[str], bool]
@@ -96,7 +96,7 @@ def _checked(ids: object, kwargs: object) -> Iterator[tuple[str, dict[str, objec
 def _unknown(id_: object) -> str:
     near = get_close_matches(str(id_)[:80], TYPES, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"valid: {', '.join(TYPES)}"
-    return f"{shorten(id_)} is no known instruction; {hint}"
+    return f"{shorten(id_)} is not a known instruction; {hint}"
 
 
 def _arguments(id_: str, given: Mapping[str, object]) -> dict[str, object]:

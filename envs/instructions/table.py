@@ -1,4 +1,4 @@
-"""The instructions by their published names: what checks each, and how its arguments are read."""
+"""The instructions by their published names: the check of each, and how its arguments are read."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def phrase(value: object) -> str:
 
 
 def keyword(value: object) -> str:
-    """Such a text that a response may hold many times: a short one."""
+    """A short text, as a response may hold it many times."""
     if len(phrase(value)) > _LONGEST_KEYWORD:
         raise Unfit(f"needs at most {_LONGEST_KEYWORD} characters")
     return phrase(value)
@@ -78,7 +78,7 @@ def keywords(value: object) -> list[str]:
 
 
 def letter(value: object) -> str:
-    """One character; the published set asks for "#" and "!" as well."""
+    """One character; the published set has "#" and "!" too."""
     if len(phrase(value)) != 1:
         raise Unfit("needs one character")
     return phrase(value)
@@ -141,9 +141,9 @@ TYPES: Mapping[str, tuple[Callable[..., bool], Mapping[str, Reader]]] = MappingP
         "startend:quotation": (checks.quotation, {}),
     }
 )
-"""What each takes is what it must be given: there are no defaults."""
+"""Every argument must be given: there are no defaults."""
 
 DETECTED = frozenset(
     ("language:response_language", "change_case:english_capital", "change_case:english_lowercase")
 )
-"""Those that need to tell languages."""
+"""Those that need to detect the language."""

@@ -1,4 +1,4 @@
-"""What a text is made of, by rules that need no data: words, sentences, words in capitals, stretches."""
+"""Count words, sentences, capitals and marked stretches of a text by fixed rules, and detect its language."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def language_of(text: str) -> str | None:
 
 
 def require_detector() -> None:
-    """Raise MissingPackageError, with what to install, unless languages can be told."""
+    """Raise MissingPackageError, with what to install, unless languages can be detected."""
     with _LOCK:
         _detector()
 
@@ -121,7 +121,7 @@ def _detector() -> Any:
         import py3langid
     except ImportError as error:
         raise MissingPackageError(
-            "the 'py3langid' package is needed to tell languages: pip install debate-rl[ifeval]"
+            "the 'py3langid' package is needed to detect languages: pip install debate-rl[ifeval]"
         ) from error
     py3langid.classify("")  # loads the model
     return py3langid

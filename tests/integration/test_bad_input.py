@@ -109,7 +109,7 @@ def test_a_configuration_that_is_not_there(refused):
         ("d.jsonl", b'{"question": "\xff"}\n', "d.jsonl, line 1: is not UTF-8 (byte 0xff); save the file"),
         ("d.jsonl", b"{\n", "d.jsonl, line 1: is not valid JSON"),
         ("d.json", b'[{"question": "a", "answer": " "}]', "d.json, row 1, field 'answer': "),
-        ("d.parquet", b"PAR1", "d.parquet: is no readable Parquet file"),
+        ("d.parquet", b"PAR1", "d.parquet: is not a readable Parquet file"),
         ("other", b"", "d.jsonl: No such file or directory; give an existing JSONL, JSON or Parquet file"),
     ],
 )

@@ -63,7 +63,7 @@ def test_own_environment_by_dotted_path():
         ("my_own_env:NoGrade", {}, "no method 'grade'"),
         ("my_own_env:OldGrade", {}, "grade has another signature"),
         ("my_own_env:Nameless", {}, "no text attribute 'name'"),
-        ("my_own_env:number", {}, "no class or function"),
+        ("my_own_env:number", {}, "not a class or function"),
         ("my_own_env:Parity", {"smallest": 1}, "does not take these options.*smallest"),
         ("pair_sums", {}, "did you mean 'pair_sum'"),
         ("words", {"path": "x"}, "takes 'levels' and no 'path'"),

@@ -126,7 +126,7 @@ def test_letters_are_letters_where_an_option_has_a_letters_text(tmp_path):
     row = {"Problem": "q", "options": "a ) c , b ) a , c ) b", "correct": "a"}
     assert load_problems("mathqa", split="test", path=write(tmp_path / "m.jsonl", [row]))[0].answer == "A"
     row = {"question": "q", "options": ["A)C", "B)A", "C)B"], "correct": "D"}
-    with pytest.raises(DataError, match="line 1, field 'correct': is no letter of 3 choices"):
+    with pytest.raises(DataError, match="line 1, field 'correct': is not a letter of 3 choices"):
         load_problems("aqua", split="test", path=write(tmp_path / "a.jsonl", [row]))
 
 

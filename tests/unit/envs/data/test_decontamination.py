@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from debate.types import Problem
-from envs.data.decontamination import Overlap, overlaps, runs, told, without_overlaps
+from envs.data.decontamination import Overlap, overlap_line, overlaps, runs, without_overlaps
 
 
 def problems(prefix, *questions):
@@ -65,7 +65,7 @@ def test_training_is_read_once_and_may_be_a_stream():
 def test_what_is_told():
     many = [Overlap(f"h{n}", "t", "ngram", n / 10) for n in range(1, 8)]
     counts = "7 of 9 held-out problems overlap with training (0 the same, 7 by 13-word runs)"
-    assert told(many, 9, shown=2) == f"{counts}: h7 (0.70), h6 (0.60), ..."
+    assert overlap_line(many, 9, shown=2) == f"{counts}: h7 (0.70), h6 (0.60), ..."
 
 
 @given(st.lists(st.text()), st.lists(st.text()))

@@ -74,7 +74,7 @@ def test_wrong_answers_are_told_apart_as_their_kind_compares_them(tmp_path):
     [
         (
             {"answer": "4", "kind": "txt"},
-            "field 'kind': is no kind of problem; valid: number, expression, choice",
+            "field 'kind': is not a kind of problem; valid: number, expression, choice",
         ),
         ({"answer": "x+1", "kind": "number"}, "field 'answer': is not a number (value 'x+1'"),
         ({"answer": "none of these", "kind": "choice", "choices": ["1", "2"]}, "is none of the 2 choices"),

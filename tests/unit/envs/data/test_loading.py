@@ -99,7 +99,7 @@ def test_aime_answers_are_integers(tmp_path, raw, answer):
 @pytest.mark.parametrize("raw", ["1000", "-1", "2.5", r"\frac12", "x", "²"])
 def test_aime_refuses_all_else(tmp_path, raw):
     path = write(tmp_path / "a.jsonl", [{"id": 1, "problem": "p", "answer": raw}])
-    with pytest.raises(DataError, match=r"a\.jsonl, line 1, field 'answer': is no AIME answer"):
+    with pytest.raises(DataError, match=r"a\.jsonl, line 1, field 'answer': is not an AIME answer"):
         load_problems("aime25", split="test", path=path)
 
 
@@ -131,7 +131,7 @@ def test_parquet(tmp_path):
     parquet.write_table(pa.table({"question": ["a", "b"], "answer": ["1", "2"]}), path)
     assert [p.answer for p in load_problems("file", path=path)] == ["1", "2"]
     path.write_bytes(b"no parquet")
-    with pytest.raises(DataError, match="no readable Parquet"):
+    with pytest.raises(DataError, match="not a readable Parquet"):
         load_problems("file", path=path)
 
 
@@ -208,7 +208,7 @@ def test_duplicate_and_unmatched_ids(tmp_path):
 
 
 def test_unknown_names(tmp_path):
-    with pytest.raises(DataError, match="no known data set; valid: gsm8k"):
+    with pytest.raises(DataError, match="not a known data set; valid: gsm8k"):
         load_problems("gsm9k")
     with pytest.raises(DataError, match="no such file"):
         load_problems("gsm8k", path=tmp_path / "nowhere.jsonl")
@@ -302,8 +302,8 @@ NAMED_ANSWERS = [
     ("NaN", "is neither text nor a finite number"),
     ("Infinity", "is neither text nor a finite number"),
     ("-Infinity", "is neither text nor a finite number"),
-    ('"NaN"', "is no finite number"),
-    ('" -inf"', "is no finite number"),
+    ('"NaN"', "is not a finite number"),
+    ('" -inf"', "is not a finite number"),
     (r'"\\boxed{}"', "is an empty box"),
     (r'"so \\boxed{ }."', "is an empty box"),
     ('"$$"', "holds no answer"),
@@ -324,7 +324,7 @@ def test_an_answer_that_nothing_can_equal_is_named_by_file_line_and_field(tmp_pa
 
 def test_a_renamed_field_is_named_as_the_file_names_it(tmp_path):
     fields = {"question": "prompt", "answer": "gold"}
-    for gold, told in (("nan", "is no finite number"), ("", "is empty"), (None, "is neither text nor")):
+    for gold, told in (("nan", "is not a finite number"), ("", "is empty"), (None, "is neither text nor")):
         path = write(tmp_path / "own.jsonl", [{"prompt": "q", "gold": gold}])
         with pytest.raises(DataError, match=f"line 1, field 'gold': {told}"):
             load_problems("file", path=path, fields=fields)
@@ -332,7 +332,7 @@ def test_a_renamed_field_is_named_as_the_file_names_it(tmp_path):
 
 def test_a_box_of_a_solution_that_is_no_number_is_refused(tmp_path):
     path = write(tmp_path / "own.jsonl", [{"problem": "q", "solution": r"It is \boxed{NaN}.", "idx": 1}])
-    with pytest.raises(DataError, match="line 1, field 'solution': is no finite number"):
+    with pytest.raises(DataError, match="line 1, field 'solution': is not a finite number"):
         load_problems("minerva", path=path)
 
 
@@ -391,7 +391,7 @@ def test_a_key_that_stands_twice_is_named(tmp_path, name):
     [
         ({"fields": {"question": ["a"]}}, "fields: 'question' needs the name of a field, got ['a']"),
         ({"fields": {"question": ""}}, "fields: 'question' needs the name of a field, got ''"),
-        ({"fields": {3: "a"}}, "fields: 3 is nothing that can be named"),
+        ({"fields": {3: "a"}}, "fields: 3 cannot be named"),
         ({"fields": ["question"]}, "fields: needs a table from our names to yours, got ['question']"),
         ({"levels": 5}, "levels: needs a list of texts or whole numbers, got 5"),
         ({"levels": "12"}, "levels: needs a list of texts or whole numbers, got '12'"),

@@ -128,9 +128,9 @@ def test_boxes_ignore_stray_braces():
 )
 def test_a_megabyte_of_anything_is_read_in_linear_time(piece):
     text = piece * (1_000_000 // len(piece))
-    started = time.perf_counter()
+    started = time.process_time()
     extract("answer is" + text)
-    assert time.perf_counter() - started < 2.0
+    assert time.process_time() - started < 2.0
 
 
 def test_counted_is_a_range_of_the_text():

@@ -218,10 +218,10 @@ def test_a_row_of_the_published_form(tmp_path):
         (
             ["count:word_count_range"],
             [{}],
-            "'count:word_count_range' is no known instruction; valid: keywords:",
+            "'count:word_count_range' is not a known instruction; valid: keywords:",
         ),
         (["punctuation:no_commas"], [{}], "did you mean 'punctuation:no_comma'?"),
-        ([3], [{}], "3 is no known instruction"),
+        ([3], [{}], "3 is not a known instruction"),
         ([], [], "needs a list of 1 to 64 instructions"),
         ("punctuation:no_comma", [{}], "needs a list of 1 to 64"),
         (["punctuation:no_comma"], [], "one object for each of 1"),
