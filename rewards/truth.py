@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from debate.types import TurnId
 from rewards.config import RewardConfig
-from rewards.types import Correct, Truth
+from rewards.types import Correct, Truth, value_of
 from rewards.votes import BallotBox
 
 FLIPS = ("cc", "cw", "wc", "ww")
@@ -21,10 +21,7 @@ def grade_of(turn: TurnId, correct: Correct) -> Truth:
     >>> grade_of(TurnId(0, 1), [[True, "missing"]]), grade_of(TurnId(0, 2), [[True, "missing"]])
     ('missing', None)
     """
-    if correct is None or not 0 <= turn.agent < len(correct):
-        return None
-    row = correct[turn.agent]
-    return row[turn.round] if 0 <= turn.round < len(row) else None
+    return None if correct is None else value_of(correct, turn)
 
 
 def is_right(turn: TurnId, correct: Correct) -> bool | None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, TypeVar
 
 from debate.types import TurnId
 
+T = TypeVar("T")
 Truth: TypeAlias = bool | Literal["missing"] | None
 """True or False as graded, None when it was not (or the grader failed), "missing" without an answer."""
 
@@ -69,11 +70,11 @@ def known_values(stream: Sequence[Sequence[float | None]]) -> list[float]:
     return [value for row in stream for value in row if value is not None]
 
 
-def value_of(stream: Sequence[Sequence[float | None]], turn: TurnId) -> float | None:
-    """Return ``stream[agent][round]``, None beyond its ends.
+def value_of(table: Sequence[Sequence[T]], turn: TurnId) -> T | None:
+    """Return ``table[agent][round]`` of a stream or of grades, None beyond its ends.
 
     >>> value_of(((0.5,),), TurnId(0, 0)), value_of(((0.5,),), TurnId(0, 1))
     (0.5, None)
     """
-    row = stream[turn.agent] if 0 <= turn.agent < len(stream) else ()
+    row = table[turn.agent] if 0 <= turn.agent < len(table) else ()
     return row[turn.round] if 0 <= turn.round < len(row) else None

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from random import Random
-from typing import Literal, TypedDict, TypeVar
+from typing import Literal, TypedDict
 
 from debate.seeds import derive_seed
 from debate.types import Turn
+from rewards.truth import grade_of
+from rewards.types import value_of
 from transcripts import Record, RewardNumbers, TurnAdvantages
-
-T = TypeVar("T")
 
 
 class Sample(TypedDict):
@@ -66,7 +66,7 @@ def samples_of(record: Record, place: int) -> Iterator[Sample]:
 
 
 def _sample(record: Record, place: int, turn: Turn, advantage: TurnAdvantages) -> Sample:
-    debate, (agent, round_) = record.debate, (turn.id.agent, turn.id.round)
+    debate, agent = record.debate, turn.id.agent
     rewards = record.rewards or RewardNumbers((), (), (), ())
     return Sample(
         step=record.step,
@@ -76,23 +76,18 @@ def _sample(record: Record, place: int, turn: Turn, advantage: TurnAdvantages) -
         answer=debate.problem.answer,
         agent=agent,
         persona=debate.personas[agent].name,
-        round=round_,
+        round=turn.id.round,
         ballot=turn.ballot,
         text=turn.completion.text,
         tokens=len(turn.completion.tokens),
         stop_reason=turn.completion.stop_reason,
         extracted=turn.parsed.answer,
-        correct=_at(record.correct or (), agent, round_),
-        reward_peer=_at(rewards.peer, agent, round_),
-        reward_truth=_at(rewards.truth, agent, round_),
-        reward_judge=_at(rewards.judge, agent, round_),
-        reward_format=_at(rewards.format, agent, round_),
+        correct=grade_of(turn.id, record.correct),
+        reward_peer=value_of(rewards.peer, turn.id),
+        reward_truth=value_of(rewards.truth, turn.id),
+        reward_judge=value_of(rewards.judge, turn.id),
+        reward_format=value_of(rewards.format, turn.id),
         advantage_generator=advantage.generator,
         advantage_judge=advantage.judge,
         advantage_format=advantage.format,
     )
-
-
-def _at(table: Sequence[Sequence[T]], agent: int, round_: int) -> T | None:
-    """Return a cell, None outside the table: a ballot has no solution to reward."""
-    return table[agent][round_] if agent < len(table) and round_ < len(table[agent]) else None
