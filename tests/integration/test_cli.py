@@ -155,6 +155,14 @@ def test_where_everything_is_told_in_paths_that_can_be_copied(
     assert line.startswith("step 1/1  correct ")
 
 
+@pytest.mark.parametrize("words", ["quickstart", "tokens run 0.0", "eval run", "replay run", "report run"])
+def test_a_file_that_cannot_be_written_is_refused_before_any_work(words, debate_command, tmp_path):
+    file = tmp_path / "nowhere" / "figures.json"
+    code, out, err = debate_command(*words.split(), "--json", file)
+    assert (code, out) == (2, "")
+    assert err == f"debate: --json {file}: cannot be written; name a file in a folder that exists\n"
+
+
 def test_our_warnings_are_one_line(tmp_path):
     code = (
         "import sys, warnings, commands.config, commands.main\n"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 import re
+from typing import get_args
 
 import pytest
 from rich.console import Console
 
-from commands.play import show_debate
+import debate.types
+from commands.play import Kind, show_debate
 from debate import DebateConfig, Problem, run_debates
 from debate.config import SummaryConfig
 from debate.policies.scripted import Answers, ScriptedPolicy, scripted_debaters
@@ -119,3 +121,7 @@ def test_a_summary_is_printed_before_the_round_that_was_shown_it():
     text = shown({(agent, 0): RIGHT for agent in range(3)} | {(-1, 1): "All say 4."}, None, config=config)
     assert text.count("summary shown to all") == text.count("All say 4.") == 1
     assert text.rindex("round 1 ·") < text.index("All say 4.") < text.index("final ballot ·")
+
+
+def test_every_kind_of_answer_can_be_named():
+    assert get_args(Kind) == get_args(debate.types.Kind)
