@@ -19,8 +19,8 @@ from debate.types import Ballot, FailureReason, ParsedTurn, ParseFailure, Span, 
 from learner.advantages import AdvantageConfig, turn_advantages
 from learner.records import advantages_by_debate
 from learner.types import group_indices, transitions_of
-from rewards import RewardConfig, Rewards, score_debate
-from transcripts import Correct, Record, RewardNumbers, write_step
+from rewards import RewardConfig, Rewards, Truth, score_debate
+from transcripts import Record, write_step
 from transcripts.record import Timing
 
 PROTOCOL = DebateConfig(num_agents=3, num_rounds=3)
@@ -118,7 +118,7 @@ def _debate(
 ) -> tuple[Record, Rewards]:
     skill = rng.random()
     personas = tuple(rng.sample(PERSONAS, 3))
-    table: list[list[Correct]] = [[_grade(rng, skill) for _ in range(3)] for _ in range(3)]
+    table: list[list[Truth]] = [[_grade(rng, skill) for _ in range(3)] for _ in range(3)]
     turns = [turn for r in range(4) for turn in _round(r, prose, rng, table, problem, words, step)]
     votes = tuple(
         Vote(turn.id, target(b.left, turn), target(b.right, turn), b.outcome, b.span)
@@ -129,7 +129,7 @@ def _debate(
     correct = tuple(tuple(row) for row in table)
     rewards = score_debate(debate, correct, REWARDS)
     timing = Timing(1.7e9 + 60 * step, rng.uniform(20, 50))
-    numbers = RewardNumbers.of(rewards)
+    numbers = rewards
     return Record(debate, step, problem.id, correct, numbers, timing=timing), rewards
 
 
@@ -138,7 +138,7 @@ def target(handle: str, turn: Turn) -> TurnId:
     return TurnId(HANDLES.index(handle), turn.id.round - 1)
 
 
-def _grade(rng: random.Random, skill: float) -> Correct:
+def _grade(rng: random.Random, skill: float) -> Truth:
     return "missing" if rng.random() < 0.02 else rng.random() < skill
 
 
@@ -146,7 +146,7 @@ def _round(
     round_: int,
     prose: Prose,
     rng: random.Random,
-    table: list[list[Correct]],
+    table: list[list[Truth]],
     problem: Problem,
     words: int,
     step: int,
@@ -171,7 +171,7 @@ def _round(
         yield Turn(TurnId(agent, round_), HANDLES[agent], shown, completion, parsed, compared, 0, round_ == 3)
 
 
-def _answer(grade: Correct, problem: Problem, rng: random.Random) -> str | None:
+def _answer(grade: Truth, problem: Problem, rng: random.Random) -> str | None:
     if grade is None or grade == "missing":
         return None
     return problem.answer if grade is True else str(rng.randrange(1000))

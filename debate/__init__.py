@@ -7,16 +7,7 @@ from debate.config import DebateConfig
 from debate.hold import hold_debate, run_debates
 from debate.parsing import parse_turn
 from debate.personas import Persona
-from debate.types import (
-    Completion,
-    Debate,
-    Message,
-    Policy,
-    Problem,
-    SampleRequest,
-    Turn,
-    Vote,
-)
+from debate.types import Completion, Debate, Message, Policy, Problem, SampleRequest, Turn, Vote
 
 __all__ = [
     "Completion",

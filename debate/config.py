@@ -7,7 +7,7 @@ from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from debate.personas import PERSONAS, PRESETS, Persona, check_temperatures, own_personas
+from debate.personas import PERSONAS, PRESETS, Persona, check_personas, own_personas
 from debate.settings import Settings
 
 _LABEL = re.compile(r"[^\W_]+(?:[ _-][^\W_]+)*")
@@ -68,8 +68,8 @@ class DebateConfig(Settings):
 
     @field_validator("personas")
     @classmethod
-    def _possible_temperatures(cls, value: tuple[Persona, ...] | str | None) -> object:
-        check_temperatures(value if isinstance(value, tuple) else ())
+    def _possible_personas(cls, value: tuple[Persona, ...] | str | None) -> object:
+        check_personas(value if isinstance(value, tuple) else ())
         return value
 
     @field_validator("stop")

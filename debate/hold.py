@@ -73,7 +73,7 @@ async def _debate(
             _request(seating, prompt, TurnId(agent, round_), seed, name)
             for agent, prompt in enumerate(prompts)
         ]
-        replies = await together([policy.sample(request) for request in requests])
+        replies = [reply.whole() for reply in await together([policy.sample(one) for one in requests])]
         spoken = [
             read_turn(seating, request, prompt, reply, in_thinking=opens_thinking(policy, request.messages))
             for request, prompt, reply in zip(requests, prompts, replies, strict=True)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import isfinite
-from typing import cast
+from typing import Any, cast
+
+import msgspec
+from pydantic import GetCoreSchemaHandler
+from pydantic_core import CoreSchema, core_schema
 
 from debate.settings import load_dotted
+from debate.values import HALVES, Value
 
 
-@dataclass(frozen=True, slots=True)
-class Persona:
+class Persona(Value, frozen=True):
     """A way of working, given to one seat.
 
     ``temperature`` applies to every request of the seat and to its log-probabilities.
@@ -20,6 +23,14 @@ class Persona:
     name: str
     instructions: str
     temperature: float = 1.0
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Say how settings read a persona: as one, or as a table of its fields."""
+        return core_schema.no_info_plain_validator_function(
+            lambda value: value if isinstance(value, cls) else msgspec.convert(value, cls),
+            serialization=core_schema.plain_serializer_function_ser_schema(msgspec.to_builtins),
+        )
 
 
 PERSONAS: tuple[Persona, ...] = (
@@ -65,9 +76,11 @@ WIDE_PERSONAS: tuple[Persona, ...] = tuple(
 PRESETS: dict[str, tuple[Persona, ...]] = {"default": PERSONAS, "wide": WIDE_PERSONAS}
 
 
-def check_temperatures(personas: Sequence[Persona]) -> None:
-    """Raise ValueError for a temperature that nothing can be sampled at."""
+def check_personas(personas: Sequence[Persona]) -> None:
+    """Raise ValueError for a temperature that nothing can be sampled at, and for half a character."""
     for persona in personas:
+        if HALVES.search(persona.name + persona.instructions):
+            raise ValueError(f"{persona.name!r}: holds half a character (a lone surrogate)")
         if not (isfinite(persona.temperature) and persona.temperature >= 0):
             raise ValueError(f"{persona.name}: temperature {persona.temperature} must be 0 or more")
 
@@ -83,7 +96,7 @@ def own_personas(path: str) -> tuple[Persona, ...]:
     personas = tuple(one for one in members if isinstance(one, Persona))
     if not personas or len(personas) < len(members):
         raise ValueError(f"debate.personas: {path!r} must be a list of one or more debate.Persona")
-    check_temperatures(personas)
+    check_personas(personas)
     return personas
 
 

@@ -1,17 +1,20 @@
 """The nouns of a debate: what goes in, what an agent says, what was read from it, and who voted for whom.
 
-Frozen dataclasses with slots and tuples only, so a finished debate is a value: it can be hashed by
-content, stored, replayed and compared. Nothing here imports a heavy package.
+Values and tuples only, so a finished debate is a value itself: it can be hashed by content, stored,
+replayed and compared. Nothing here imports a heavy package.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias
+
+from msgspec.structs import replace
 
 from debate.config import DebateConfig
 from debate.personas import Persona
+from debate.values import Value, whole_text
 
 Kind: TypeAlias = Literal["number", "expression", "choice", "text", "verbatim", "instructions", "open"]
 Outcome: TypeAlias = Literal["left", "right", "tie"]
@@ -21,8 +24,7 @@ Role: TypeAlias = Literal["system", "user", "assistant"]
 SUMMARIZER = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Value, frozen=True):
     """One question. ``answer`` is None when nothing can be checked (kind "open").
 
     Kinds "text" and "verbatim" have the accepted texts as ``answer``, one a line; kind "instructions" has
@@ -46,8 +48,7 @@ class Message:
     content: str
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class TurnId:
+class TurnId(NamedTuple):
     """Which turn: seat in [0, N) and round in [0, R]; round R is the final ballot.
 
     In a request, agent ``SUMMARIZER`` asks for the summary of what the round shows.
@@ -76,8 +77,7 @@ class SampleRequest:
     thinking_tokens: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Completion:
+class Completion(Value, frozen=True):
     """What the engine answered. Token fields are empty where an engine gives no tokens.
 
     ``prompt_tokens`` (P,), ``tokens`` (T,) with the end token, ``logprobs`` (T,) in nats of the
@@ -99,6 +99,11 @@ class Completion:
     prompt_count: int | None = None
     token_count: int | None = None
 
+    def whole(self) -> Completion:
+        """Return the completion with U+FFFD for each half of a character; no place in the text moves."""
+        text = whole_text(self.text)
+        return self if text == self.text else replace(self, text=text)
+
 
 class Policy(Protocol):
     """Anything that can speak in a debate."""
@@ -114,8 +119,7 @@ class Policy(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """Characters ``text[start:end]`` of a completion's text."""
 
     start: int
@@ -142,8 +146,7 @@ class FailureReason(StrEnum):
     NOT_DUE = "not_due"  # a vote cast when nothing was shown
 
 
-@dataclass(frozen=True, slots=True)
-class ParseFailure:
+class ParseFailure(Value, frozen=True):
     """Something a turn should have held and did not; ``detail`` names the section or the offending line."""
 
     reason: FailureReason
@@ -151,8 +154,7 @@ class ParseFailure:
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Ballot:
+class Ballot(Value, frozen=True):
     """One comparison as written: two handles in reading order. ``span`` is the line it was read from."""
 
     left: str
@@ -161,8 +163,7 @@ class Ballot:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedTurn:
+class ParsedTurn(Value, frozen=True):
     r"""What could be read from one reply.
 
     ``solution``, ``evaluation`` and ``comparison`` are the insides of the last complete block of each
@@ -181,8 +182,7 @@ class ParsedTurn:
     comparison_block: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Value, frozen=True):
     """One reply in a debate. ``shown`` lists every turn its prompt showed, own ones included, in order.
 
     ``compared`` lists the turns that the author could compare: the newest shown solution of
@@ -201,8 +201,7 @@ class Turn:
     ballot: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(Value, frozen=True):
     """What the prompts of a round showed instead of its history, if the debate has a summariser.
 
     ``text`` is the summary, not yet escaped ("" when nothing could be read); ``completion`` the whole reply.
@@ -216,8 +215,7 @@ class Summary:
     cut: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Vote:
+class Vote(Value, frozen=True):
     """One comparison with its provenance: the exact turns the judge was shown."""
 
     judge: TurnId
@@ -227,8 +225,7 @@ class Vote:
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Debate:
+class Debate(Value, frozen=True):
     """A finished debate: N personas, turns sorted by (round, agent), and every vote as it was cast.
 
     ``summaries`` has one for each round that showed any, in order, if the debate had a summariser.

@@ -10,7 +10,7 @@ from learner.advantages import TurnAdvantage
 from learner.grading import Table
 from learner.types import agent_order
 from rewards import Rewards
-from transcripts import Record, RewardNumbers, Timing, TurnAdvantages
+from transcripts import Record, Timing, TurnAdvantages
 
 
 def step_records(
@@ -24,7 +24,7 @@ def step_records(
     """Return a step's records; ``advantages``: of the turns in the order of ``transitions_of``."""
     of_debates = advantages_by_debate(debates, advantages)
     return [
-        Record(debate, step, debate.problem.id, table, RewardNumbers.of(reward), parts, timing)
+        Record(debate, step, debate.problem.id, table, reward, parts, timing)
         for debate, table, reward, parts, timing in zip(
             debates, correct, rewards, of_debates, timings or [None] * len(debates), strict=True
         )

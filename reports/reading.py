@@ -10,8 +10,8 @@ from reports.figures.study import Study
 from reports.judgment import Judged
 from transcripts import RunStore, TranscriptError, shard_paths
 
-BROKEN = (KeyError, TypeError, IndexError, AttributeError, ValueError, OverflowError)
-"""What a line of another shape makes of reading it without checks."""
+BROKEN = (LookupError, ValueError)
+"""What a record raises whose turns or tables do not fit its protocol."""
 
 
 def judge_run(name: str, filter: str = "", *, tell: Callable[[int], object] = lambda total: None) -> Judged:
@@ -23,11 +23,10 @@ def judge_run(name: str, filter: str = "", *, tell: Callable[[int], object] = la
     study = Study()
     with RunStore.open(name) as run:
         damage, total = run.damage, run.count(filter)
-        for id, line in run.raw(filter):
+        for id, record in run.records(filter):
             try:
-                study.add(line)
+                study.add(record)
             except BROKEN as error:
-                run.debate(id)  # reads with checks, and says which field is wrong
                 raise TranscriptError(f"{name}: debate {id} cannot be read: {error!r}") from error
             tell(total)
     if not total:

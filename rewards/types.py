@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, TypeVar
 
 from debate.types import TurnId
+from debate.values import Value
 
 T = TypeVar("T")
 Truth: TypeAlias = bool | Literal["missing"] | None
@@ -22,8 +22,7 @@ STREAMS: Final = ("peer", "truth", "judge", "format")
 """The fields of ``Rewards`` that hold a stream."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rewards:
+class Rewards(Value, frozen=True):
     """Rewards by turn; index them ``[agent][round]``.
 
     ``peer`` (N, R): votes received, in [-1, 1] for margin and copeland; None without votes.

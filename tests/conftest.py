@@ -128,7 +128,7 @@ def step_records():
     from debate import DebateConfig, Problem, run_debates
     from debate.policies.scripted import Answers, scripted_debaters
     from rewards import RewardConfig, score_debate
-    from transcripts import Record, RewardNumbers
+    from transcripts import Record
 
     config = DebateConfig(num_agents=3, num_rounds=2)
     made: dict[int, list[Record]] = {}
@@ -152,7 +152,7 @@ def step_records():
                 for a in range(3)
             )
             rewards = score_debate(debate, correct, RewardConfig())
-            yield Record(debate, step, debate.problem.id, correct, RewardNumbers.of(rewards))
+            yield Record(debate, step, debate.problem.id, correct, rewards)
 
     return make
 
@@ -199,13 +199,16 @@ def hostile_records():
     from debate import DebateConfig, Persona, Problem, run_debates
     from debate.policies.scripted import Answers, scripted_debaters
     from debate.types import FailureReason, ParseFailure, Span
+    from debate.values import whole_text
     from rewards import RewardConfig, score_debate
-    from transcripts import Record, RewardNumbers
+    from transcripts import Record
 
     def spoil(turn, number):
         text = turn.completion.text
-        bad = HOSTILE[number % len(HOSTILE)]
-        tail = f"\n{HOSTILE[(number + 5) % len(HOSTILE)]} {'x' * 1_000_000 if number == 1 else ''}"
+        bad = whole_text(HOSTILE[number % len(HOSTILE)])
+        tail = (
+            f"\n{whole_text(HOSTILE[(number + 5) % len(HOSTILE)])} {'x' * 1_000_000 if number == 1 else ''}"
+        )
         failure = ParseFailure(FailureReason.MALFORMED, bad, Span(len(text), len(text) + len(tail)))
         parsed = replace(turn.parsed, failures=(*turn.parsed.failures, failure))
         if parsed.answer is not None:
@@ -213,11 +216,11 @@ def hostile_records():
         return replace(turn, parsed=parsed, completion=replace(turn.completion, text=text + tail, offsets=()))
 
     def make(step: int) -> list[Record]:
-        name = HOSTILE[step % len(HOSTILE)]
+        name = whole_text(HOSTILE[step % len(HOSTILE)])
         personas = tuple(Persona(f"{name} {seat}", "speak") for seat in range(3))
         problems = [
             Problem(f"{bad} {place}", f"{bad} What is 1 + 1?", bad, bad[:20], bad[:20])
-            for place, bad in enumerate(HOSTILE[step % 3 :: 3])
+            for place, bad in enumerate(map(whole_text, HOSTILE[step % 3 :: 3]))
         ]
         answers = {problem.id: Answers("2", ("5", "6")) for problem in problems}
         policy = scripted_debaters(answers, solve=(0.7, 0.4, 0.5), judge=0.8)
@@ -230,11 +233,7 @@ def hostile_records():
             )
             rewards = score_debate(debate, correct, RewardConfig())
             turns = tuple(spoil(turn, number + len(found)) for number, turn in enumerate(debate.turns))
-            found.append(
-                Record(
-                    replace(debate, turns=turns), step, debate.problem.id, correct, RewardNumbers.of(rewards)
-                )
-            )
+            found.append(Record(replace(debate, turns=turns), step, debate.problem.id, correct, rewards))
         return found
 
     return make

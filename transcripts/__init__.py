@@ -1,25 +1,23 @@
 """Transcripts: every debate of a run with its votes, rewards and advantages, as JSON lines."""
 
+from transcripts.codec import SCHEMA_VERSION
 from transcripts.errors import TornTailWarning, TranscriptError, TranscriptWriteError
 from transcripts.filters.compile import compile_filter
 from transcripts.filters.syntax import FilterError
 from transcripts.index.rows import DebateRow
 from transcripts.index.steps import StepRow
-from transcripts.migrations import SCHEMA_VERSION
 from transcripts.names import shard_paths, shard_step
 from transcripts.parquet import export_parquet
-from transcripts.record import Correct, Record, RewardNumbers, Timing, TurnAdvantages
+from transcripts.record import Record, Timing, TurnAdvantages
 from transcripts.run_store import RunStore
 from transcripts.sealing import seal_before, seal_shard
 from transcripts.store import ShardWriter, read_records, set_aside_from, write_step
 
 __all__ = [
     "SCHEMA_VERSION",
-    "Correct",
     "DebateRow",
     "FilterError",
     "Record",
-    "RewardNumbers",
     "RunStore",
     "ShardWriter",
     "StepRow",

@@ -1,235 +1,261 @@
-"""Plain JSON values to our frozen dataclasses, exactly; ``encoding`` has the way there.
+"""One debate as one line of JSON, and back. The token arrays have a line of their own (``token_lines``).
 
-Every value is checked against the declared type, and a damaged line is refused with the path of the field.
-Numbers stay exact (repr of a float round-trips); NaN and infinity are refused, as JSON has no word for them.
+Strict in both directions: a field too many, another type or a number that JSON has not is refused with the
+path of the field, and nothing is written that would be read back as anything else.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
-import types
-from enum import StrEnum
-from functools import cache
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import lru_cache
 from math import isfinite
-from typing import Any, Literal, TypeAlias, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, TypeAlias, TypeVar, cast
 
+import msgspec
 from pydantic import BaseModel, ValidationError
 
-from debate.config import DebateConfig
-from debate.types import Span, TurnId
-from transcripts.errors import FieldError
+from debate.types import Debate
+from debate.values import HALVES, Value
+from rewards.types import Rewards, Truth
+from transcripts.errors import FieldError, field_error
+from transcripts.index.facts import facts_of
+from transcripts.record import Record, Timing, TurnAdvantages
+from transcripts.token_lines import joined, without_arrays
 
-Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
-
-PAIR = re.compile("(?<=[\ud800-\udbff])(?=[\udc00-\udfff])")
-"""The gap between two surrogates that JSON would read back as one character."""
-
-AS_LISTS = (TurnId, Span)
-"""Pairs of numbers that occur by the thousand: written as [a, b]."""
-
-
-@cache
-def fields_of(kind: type) -> dict[str, Any]:
-    """Return the resolved field types of a dataclass, in order."""
-    hints = get_type_hints(kind, localns={"DebateConfig": DebateConfig})
-    return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
+SCHEMA_VERSION = 1
+"""Of a line. Any change of a stored type raises it."""
+BEYOND = re.compile(r"[^\x00-\x7f]+")
+HEAD_ENDS = b',"debate":'
+"""No text can hold this: a quote within a text is written with a backslash."""
+TokensAt: TypeAlias = Callable[[int], bytes]
+"""Returns the token line that begins at a byte; b"" where there is none."""
+T = TypeVar("T")
 
 
-@cache
-def required_of(kind: type) -> frozenset[str]:
-    """Return the fields without a default."""
-    return frozenset(
-        f.name
-        for f in dataclasses.fields(kind)
-        if f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
+class Line(Value, frozen=True, kw_only=True):
+    """A line: ``tokens`` is where, in the shard of token arrays, the debate's line begins; ``facts`` what an
+    index holds of it, as JSON. They stand before the record, whose first field is the debate.
+    """
+
+    schema: int
+    tokens: int | None = None
+    facts: msgspec.Raw = msgspec.Raw(b"null")
+    debate: Debate
+    step: int
+    group: str
+    correct: tuple[tuple[Truth, ...], ...] | None = None
+    rewards: Rewards | None = None
+    advantages: tuple[TurnAdvantages, ...] = ()
+    timing: Timing | None = None
+
+    def record(self) -> Record:
+        """Return the record of the line."""
+        found = (self.debate, self.step, self.group, self.correct, self.rewards, self.advantages, self.timing)
+        return Record(*found)
+
+
+def _to_json(value: object) -> msgspec.Raw | float:
+    """Return what msgspec does not know as JSON: settings, and the floats of NumPy."""
+    if isinstance(value, BaseModel):
+        return _settings_json(cast(Any, value))
+    if isinstance(value, float):
+        return float(value)
+    raise TypeError(f"expected a value that JSON has, got {shown(value)}")
+
+
+@lru_cache(maxsize=64)
+def _settings_json(value: BaseModel) -> msgspec.Raw:
+    return msgspec.Raw(value.model_dump_json().encode())
+
+
+def _from_json(kind: type[BaseModel], value: object) -> BaseModel:
+    return _settings(kind, msgspec.json.encode(value))
+
+
+@lru_cache(maxsize=64)
+def _settings(kind: type[BaseModel], data: bytes) -> BaseModel:
+    """Return settings; the debates of a run share theirs. FieldError names the key."""
+    try:
+        return kind.model_validate(msgspec.json.decode(data))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise FieldError(where, first["msg"].removeprefix("Value error, ")) from error
+
+
+ENCODER = msgspec.json.Encoder(enc_hook=_to_json)
+DECODER = msgspec.json.Decoder(Line, dec_hook=_from_json)
+
+
+class _Schema(msgspec.Struct):
+    schema: Any = None
+
+
+def to_line(record: Record, tokens_at: int | None = None) -> bytes:
+    """Return all but the token arrays as one line of JSON in ASCII, without newline.
+
+    ``tokens_at``: where the arrays are. FieldError where a value would not be read back as it is.
+    """
+    record = without_tokens(record)
+    names = [field.name for field in dataclasses.fields(record)]
+    line = Line(
+        schema=SCHEMA_VERSION,
+        tokens=tokens_at,
+        facts=_facts(record),
+        **{name: getattr(record, name) for name in names},
     )
+    try:
+        data = in_ascii(ENCODER.encode(line))
+        read = DECODER.decode(data).record()
+    except msgspec.ValidationError as error:
+        raise field_error(error) from error
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _first_wrong(record) or FieldError("", str(error)) from error
+    if (read, read.timing) != (record, record.timing):
+        raise _first_wrong(record, read) or FieldError("", "is not read back as it is")
+    return data
 
 
-def decode(value: Json, declared: Any, where: str = "") -> Any:
-    """Return the value of the declared type; FieldError naming the field where the JSON does not fit.
+def _facts(record: Record) -> msgspec.Raw:
+    with suppress(LookupError, TypeError, ValueError):  # a debate like no other is not worth a loss
+        return msgspec.Raw(msgspec.json.encode(facts_of(record)))
+    return msgspec.Raw(b"null")
 
-    >>> decode([0, 2], TurnId)
-    TurnId(agent=0, round=2)
-    >>> decode([0, "2"], TurnId, "turn")
+
+def in_ascii(data: bytes) -> bytes:
+    r"""Return JSON with every character beyond ASCII as its escape.
+
+    >>> in_ascii('"2 × 2"'.encode())
+    b'"2 \\u00d7 2"'
+    """
+    if data.isascii():
+        return data
+    return BEYOND.sub(lambda run: json.dumps(run[0])[1:-1], data.decode()).encode("ascii")
+
+
+def from_line(line: bytes, tokens_at: TokensAt | None = None) -> Record:
+    """Return the record of a line, with its token arrays where ``tokens_at`` finds them.
+
+    FieldError where the line is not a record, with an empty field where it is not JSON at all.
+    """
+    found = _line(line)
+    arrays = tokens_at(found.tokens) if tokens_at is not None and found.tokens is not None else b""
+    if arrays:
+        found = msgspec.structs.replace(found, debate=joined(found.debate, arrays))
+    return found.record()
+
+
+def _line(line: bytes) -> Line:
+    try:
+        found = DECODER.decode(line)
+    except msgspec.ValidationError as error:
+        check_schema(line)
+        raise field_error(error) from error
+    except (ValueError, RecursionError) as error:
+        raise _not_json(error) from error
+    if found.schema != SCHEMA_VERSION:
+        check_schema(line)
+    return found
+
+
+def check_schema(line: bytes) -> None:
+    """Raise FieldError for a line that is not a debate, or not of the schema that this version reads."""
+    try:
+        version = msgspec.json.decode(line, type=_Schema).schema
+    except msgspec.ValidationError as error:
+        raise FieldError("schema", "not a debate transcript: the line is not a JSON object") from error
+    except (ValueError, RecursionError) as error:
+        raise _not_json(error) from error
+    if type(version) is not int:
+        raise FieldError("schema", "not a debate transcript: the line has no schema version")
+    if version != SCHEMA_VERSION:
+        raise FieldError(
+            "schema", f"version {version}; this version of debate-rl reads {SCHEMA_VERSION} alone"
+        )
+
+
+def decode(data: bytes, kind: type[T]) -> T:
+    """Return JSON as a type; FieldError with the field that does not fit, "" where it is not JSON.
+
+    >>> decode(b"[0, 2]", tuple[int, int])
+    (0, 2)
+    >>> decode(b"[0, true]", tuple[int, int])
     Traceback (most recent call last):
         ...
-    transcripts.errors.FieldError: turn.round: expected int, got '2'
+    transcripts.errors.FieldError: [1]: expected int, got bool
     """
-    origin, arguments = shape(declared)
-    if origin in (Union, types.UnionType):
-        return _first_fit(value, arguments, where)
-    if origin is tuple:
-        return _decode_tuple(value, arguments, where)
-    if declared is str and isinstance(value, list):
-        return _join(value, where)
-    if origin is Literal or declared in (str, int, float, bool, types.NoneType):
-        return _scalar(value, declared, where)
-    if issubclass(declared, StrEnum):
-        return _decode_enum(value, declared, where)
-    if issubclass(declared, BaseModel):
-        return _decode_model(value, declared, where)
-    return _decode_dataclass(value, declared, where)
+    try:
+        return msgspec.json.decode(data, type=kind, dec_hook=_from_json)
+    except msgspec.ValidationError as error:
+        raise field_error(error) from error
+    except (ValueError, RecursionError) as error:
+        raise _not_json(error) from error
 
 
-@cache
-def shape(declared: Any) -> tuple[Any, tuple[Any, ...]]:
-    """Return the origin and the arguments of a declared type."""
-    return get_origin(declared), get_args(declared)
+def convert(value: object, kind: type[T], where: str = "") -> T:
+    """Return a JSON value as a type; FieldError names the field within ``where`` that does not fit."""
+    try:
+        return msgspec.convert(value, kind, dec_hook=_from_json)
+    except msgspec.ValidationError as error:
+        raise field_error(error).within(where) from error
 
 
-@cache
-def plain_types(declared: Any) -> frozenset[type]:
-    """Return the types whose values are the same in JSON and in Python, whatever they are.
+def _not_json(error: Exception) -> FieldError:
+    if isinstance(error, UnicodeDecodeError):
+        return FieldError("", f"not UTF-8 text (byte {error.start})")
+    return FieldError("", f"not a whole line of JSON: {error}")
 
-    >>> sorted(kind.__name__ for kind in plain_types(int | None))
-    ['NoneType', 'int']
+
+def _leaves(value: Any, where: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the plain values of a value with their paths."""
+    parts: list[tuple[str, Any]] = []
+    if isinstance(value, tuple):
+        parts = [(f"{where}[{n}]", part) for n, part in enumerate(cast("tuple[Any, ...]", value))]
+    elif dataclasses.is_dataclass(cast(object, value)):
+        dot = "." if where else ""
+        parts = [(f"{where}{dot}{name}", getattr(value, name)) for name in value.__dataclass_fields__]
+    else:
+        yield where, value
+    for path, part in parts:
+        yield from _leaves(part, path)
+
+
+def _first_wrong(record: Record, read: Record | None = None) -> FieldError | None:
+    """Return what cannot be written, or what is read as something else, by its path."""
+    back = dict(_leaves(read)) if read is not None else {}
+    for where, value in _leaves(record):
+        if isinstance(value, float) and not isfinite(value):
+            return FieldError(where, f"{value} is not a finite number")
+        if isinstance(value, str) and HALVES.search(value):
+            return FieldError(where, "holds half a character (a lone surrogate)")
+        if not isinstance(value, BaseModel | str | int | float | None):
+            return FieldError(where, f"cannot be stored: {shown(cast(object, value))}")
+        if read is not None and back.get(where) != value:
+            return FieldError(where, f"{shown(value)} is read back as {shown(back.get(where))}")
+    return None
+
+
+def head_of(line: bytes) -> bytes | None:
+    """Return a line's fields before the debate as JSON of their own; None where the debate stands elsewhere.
+
+    >>> head_of(b'{"schema":1,"tokens":0,"debate":{"problem":{}}}')
+    b'{"schema":1,"tokens":0}'
     """
-    if get_origin(declared) in (Union, types.UnionType):
-        return frozenset[type]().union(*map(plain_types, get_args(declared)))
-    return frozenset([declared]) if declared in (int, bool, types.NoneType) else frozenset()
+    end = line.find(HEAD_ENDS)
+    return line[:end] + b"}" if end > 0 else None
 
 
-@cache
-def _ready_types(declared: Any) -> frozenset[type]:
-    """Return the types of JSON values that need no decoding: the plain ones, and text that is whole."""
-    if get_origin(declared) in (Union, types.UnionType):
-        return frozenset[type]().union(*map(_ready_types, get_args(declared)))
-    return frozenset([str]) if declared is str else plain_types(declared)
-
-
-def _at(where: str, name: str | int) -> str:
-    if isinstance(name, int):
-        return f"{where}[{name}]"
-    return f"{where}.{name}" if where else name
-
-
-def type_name(declared: Any) -> str:
-    """Return what messages call a type."""
-    return "null" if declared is types.NoneType else getattr(declared, "__name__", str(declared))
+def without_tokens(record: Record) -> Record:
+    """Return the record without token ids, log-probabilities and offsets; how many there were is kept."""
+    debate = without_arrays(record.debate)
+    return record if debate is record.debate else dataclasses.replace(record, debate=debate)
 
 
 def shown(value: object) -> str:
     """Return a value for a message, cut to 60 characters."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _scalar(value: object, declared: Any, where: str) -> Any:
-    if get_origin(declared) is Literal:
-        if isinstance(value, str) and value in get_args(declared):
-            return value
-        raise FieldError(where, f"expected one of {', '.join(get_args(declared))}, got {shown(value)}")
-    if declared is float:
-        return _number(value, where)
-    if type(value) is not declared:
-        raise FieldError(where, f"expected {type_name(declared)}, got {shown(value)}")
-    return value
-
-
-def _number(value: object, where: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise FieldError(where, f"expected a number, got {shown(value)}")
-    try:
-        number = float(value)
-    except OverflowError as error:
-        raise FieldError(where, f"{shown(value)} is too large") from error
-    if not isfinite(number):
-        raise FieldError(where, f"{value} is not a finite number")
-    return number
-
-
-def pieces_of(text: str) -> str | list[Json]:
-    r"""Return the text, in pieces where JSON would melt two surrogates into one character.
-
-    A lone surrogate survives as its escape; two in a row read back as one character, so they are parted.
-
-    >>> pieces_of("a\ud83d\ude00")
-    ['a\ud83d', '\ude00']
-    """
-    if text.isascii():
-        return text
-    pieces = PAIR.split(text)
-    return text if len(pieces) == 1 else list(pieces)
-
-
-def _join(pieces: list[Json], where: str) -> str:
-    if not all(isinstance(piece, str) for piece in pieces):
-        raise FieldError(where, f"expected str, got {shown(pieces)}")
-    return "".join(cast(list[str], pieces))
-
-
-def _first_fit(value: Json, options: tuple[Any, ...], where: str) -> Any:
-    """Try the members of a union; with one member beside None its own error is kept, deep path and all."""
-    if value is None and types.NoneType in options:
-        return None
-    others = [option for option in options if option is not types.NoneType]
-    if len(others) == 1:
-        return decode(value, others[0], where)
-    for option in others:
-        try:
-            return decode(value, option, where)
-        except FieldError:
-            continue
-    names = ", ".join(map(type_name, options))
-    raise FieldError(where, f"expected one of {names}, got {shown(value)}")
-
-
-def _members(value: list[Any] | tuple[Any, ...], arguments: tuple[Any, ...], where: str) -> list[Any]:
-    if arguments[-1] is Ellipsis:
-        return [arguments[0]] * len(value)
-    if len(value) != len(arguments):
-        raise FieldError(where, f"expected {len(arguments)} values, got {len(value)}")
-    return list(arguments)
-
-
-def _decode_tuple(value: Json, arguments: tuple[Any, ...], where: str) -> tuple[Any, ...]:
-    if not isinstance(value, list):
-        raise FieldError(where, f"expected a list, got {shown(value)}")
-    if arguments[-1] is Ellipsis and _ready_types(arguments[0]).issuperset(map(type, value)):
-        return tuple(value)
-    kinds = zip(value, _members(value, arguments, where), strict=True)
-    return tuple(decode(item, kind, _at(where, i)) for i, (item, kind) in enumerate(kinds))
-
-
-def _decode_enum(value: Json, declared: type[StrEnum], where: str) -> StrEnum:
-    try:
-        return declared(cast(str, value))
-    except ValueError as error:
-        raise FieldError(where, f"expected one of {', '.join(declared)}, got {shown(value)}") from error
-
-
-def _decode_dataclass(value: Json, declared: type, where: str) -> object:
-    kinds = fields_of(declared)
-    if declared in AS_LISTS and isinstance(value, list) and len(value) == len(kinds):
-        if {int}.issuperset(map(type, value)):
-            return cast(Any, declared)(*value)
-        value = dict(zip(kinds, value, strict=True))
-    if not isinstance(value, dict):
-        raise FieldError(where, f"expected {declared.__name__}, got {shown(value)}")
-    for name in value:
-        if name not in kinds:
-            raise FieldError(_at(where, name), f"no such field; {declared.__name__} has {', '.join(kinds)}")
-    for name in required_of(declared) - value.keys():
-        raise FieldError(_at(where, name), "missing")
-    ready, make = _ready_fields(declared), cast(Any, declared)
-    return make(
-        **{
-            name: item if type(item) in ready[name] else decode(item, kinds[name], _at(where, name))
-            for name, item in value.items()
-        }
-    )
-
-
-@cache
-def _ready_fields(declared: type) -> dict[str, frozenset[type]]:
-    return {name: _ready_types(kind) for name, kind in fields_of(declared).items()}
-
-
-def _decode_model(value: Json, declared: type[BaseModel], where: str) -> BaseModel:
-    try:
-        return declared.model_validate(value)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join([where, *(str(part) for part in first["loc"])])
-        raise FieldError(place, first["msg"].removeprefix("Value error, ")) from error

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import cast
+
+import msgspec
+
+PATH = re.compile(r"(.*?)(?: - at `\$\.?(.*)`)?", re.DOTALL)
+MISSING = re.compile("Object missing required field `(.*)`")
+UNKNOWN = re.compile("Object contains unknown field `(.*)`")
 
 
 class TranscriptError(ValueError):
@@ -24,6 +32,20 @@ class FieldError(ValueError):
         """
         dot = "." if outer and self.field and not self.field.startswith("[") else ""
         return FieldError(f"{outer}{dot}{self.field}", self.problem)
+
+
+def field_error(error: msgspec.ValidationError) -> FieldError:
+    """Return what msgspec refuses as the path of the field and what is wrong with it."""
+    found = cast("re.Match[str]", PATH.fullmatch(str(error)))
+    message, where = found[1], found[2] or ""
+    if isinstance(error.__cause__, FieldError):  # of settings
+        return error.__cause__.within(where)
+    if missing := MISSING.fullmatch(message):
+        return FieldError(missing[1], "missing").within(where)
+    if unknown := UNKNOWN.fullmatch(message):
+        return FieldError(unknown[1], "no such field").within(where)
+    plain = message.replace("`", "")
+    return FieldError(where, plain[:1].lower() + plain[1:])
 
 
 class TranscriptWriteError(OSError):

@@ -12,16 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from debate.policy import token_counts
-from transcripts.index.facts import WINNERS, facts_of, text
-from transcripts.lines import record_json
-from transcripts.record import Record, TurnAdvantages
+from rewards import STREAMS
+from transcripts.index.facts import WINNERS, facts_of
+from transcripts.record import PARTS, Record, TurnAdvantages
 
 if TYPE_CHECKING:
     from transcripts.run_store import RunStore
 
 ROWS = 2_000
 """Debates that are held in memory before they are written."""
-STREAMS = ("peer", "truth", "judge", "format")
 DEBATE: dict[str, str] = {
     **dict.fromkeys(("id", "problem", "source", "level", "kind", "question", "gold", "winner"), "string"),
     **dict.fromkeys(("step", "number", "seed", "version", "agents", "rounds", "winner_agent"), "int64"),
@@ -36,9 +35,7 @@ TURN: dict[str, str] = {
     **dict.fromkeys(("agent", "round", "prompt_tokens", "tokens", "failures", "cut"), "int64"),
     "ballot": "bool",
     **dict.fromkeys((f"reward_{stream}" for stream in STREAMS), "double"),
-    **dict.fromkeys(
-        (f"advantage_{part}" for part in ("generator", "judge", "format", "peer", "truth")), "double"
-    ),
+    **dict.fromkeys((f"advantage_{part}" for part in PARTS), "double"),
 }
 VOTE: dict[str, str] = {
     "debate": "string",
@@ -93,14 +90,14 @@ def _batches(store: RunStore, filter: str) -> Iterator[dict[str, list[dict[str, 
 
 def _debate_row(id: str, record: Record) -> dict[str, Any]:
     """Return the row of a debate: its facts, under the names of the filter language."""
-    found = facts_of(record_json(record))
+    found = facts_of(record)
     facts, problem = found.facts, found.problem
     row = {NAMES.get(name, name): value for name, value in facts._asdict().items()}
     row |= {name: None if row[name] is None else bool(row[name]) for name in ("cycle", "condorcet")}
     row |= {"id": id, "step": record.step, "number": int(id.partition(".")[2])}
     row |= {"problem": problem.id, "source": problem.source, "level": problem.level, "kind": problem.kind}
     row["winner"] = WINNERS[facts.winner]
-    return row | {"question": text(record.debate.problem.question), "gold": problem.gold}
+    return row | {"question": record.debate.problem.question, "gold": problem.gold}
 
 
 def _turn_rows(id: str, record: Record) -> Iterator[dict[str, Any]]:
@@ -115,10 +112,10 @@ def _turn_rows(id: str, record: Record) -> Iterator[dict[str, Any]]:
             "debate": id,
             "agent": agent,
             "round": round_,
-            "persona": text(names[agent]) if agent < len(names) else None,
-            "handle": text(turn.handle),
-            "text": text(turn.completion.text),
-            "answer": text(turn.parsed.answer),
+            "persona": names[agent] if agent < len(names) else None,
+            "handle": turn.handle,
+            "text": turn.completion.text,
+            "answer": turn.parsed.answer,
             "correct": GRADES.get(grade) if not turn.ballot else None,
             "stop_reason": turn.completion.stop_reason,
             "prompt_tokens": prompt,
@@ -127,11 +124,7 @@ def _turn_rows(id: str, record: Record) -> Iterator[dict[str, Any]]:
             "cut": turn.cut,
             "ballot": turn.ballot,
             **{f"reward_{s}": _at(getattr(record.rewards, s, None), agent, round_) for s in STREAMS},
-            "advantage_generator": part.generator,
-            "advantage_judge": part.judge,
-            "advantage_format": part.format,
-            "advantage_peer": part.peer,
-            "advantage_truth": part.truth,
+            **{f"advantage_{name}": getattr(part, name) for name in PARTS},
         }
 
 

@@ -14,9 +14,9 @@ from types import TracebackType
 from typing import Self
 
 from transcripts.append import LineFile
+from transcripts.codec import TokensAt, from_line, to_line
 from transcripts.errors import FieldError, TornTailWarning, TranscriptError, TranscriptWriteError
 from transcripts.files import PlainFile, open_file, reading
-from transcripts.lines import TokensAt, from_line, to_line
 from transcripts.names import ASIDE, TOKENS, sealed_name, shard_name, shard_paths, shard_step, tokens_name
 from transcripts.record import Record
 from transcripts.sealed import SealedFile

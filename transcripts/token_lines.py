@@ -7,52 +7,73 @@ the engine gave no tokens.
 
 from __future__ import annotations
 
-import json
 import sys
 from array import array
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from math import isfinite
+from operator import is_
 from typing import Any, cast
 
-from debate.types import Completion, Debate
-from transcripts.codec import Json
-from transcripts.encoding import ARRAYS
-from transcripts.errors import FieldError
+import msgspec
 
-TOLD = ("prompt_count", "token_count")
+from debate.policy import token_counts
+from debate.types import Completion, Debate
+from transcripts.errors import FieldError, field_error
+
+ARRAYS = ("prompt_tokens", "tokens", "logprobs", "offsets", "forced")
+"""The token arrays of a completion."""
 TYPES = {"u2": "H", "i4": "i", "i8": "q", "f8": "d"}
 SWAP = sys.byteorder == "big"
 
 
-def completions_of(debate: Debate) -> list[Completion]:
-    """Return the completions in the order of a token line: turns, then summaries."""
-    return [one.completion for one in (*debate.turns, *debate.summaries)]
+class Arrays(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
+    """The packed arrays of a completion, "" for an empty one, and the counts that the engine reported."""
+
+    prompt_tokens: str = ""
+    tokens: str = ""
+    logprobs: str = ""
+    offsets: str = ""
+    forced: str = ""
+    prompt_count: int | None = None
+    token_count: int | None = None
+
+
+class TokenLine(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+    """The arrays of a debate's turns, then of its summaries."""
+
+    seed: int
+    completions: tuple[Arrays | None, ...]
+
+
+DECODER = msgspec.json.Decoder(TokenLine)
 
 
 def token_line(debate: Debate) -> bytes | None:
     """Return the line of a debate, without newline; None where no completion has any token.
 
-    FieldError for what is no token id or no finite log-probability.
+    FieldError for what is not a token id or not a finite log-probability.
     """
-    found = [_arrays(one, f"tokens[{i}]") for i, one in enumerate(completions_of(debate))]
-    if all(one is None for one in found):
+    completions = [item.completion for item in (*debate.turns, *debate.summaries)]
+    packed = tuple(_packed(item, f"tokens[{index}]") for index, item in enumerate(completions))
+    if all(arrays is None for arrays in packed):
         return None
-    return json.dumps({"seed": debate.seed, "completions": found}, separators=(",", ":")).encode("ascii")
+    return msgspec.json.encode(TokenLine(debate.seed, packed))
 
 
-def _arrays(completion: Completion, where: str) -> dict[str, Json] | None:
-    arrays = {name: getattr(completion, name) for name in ARRAYS}
-    if not any(arrays.values()):
+def _packed(completion: Completion, where: str) -> Arrays | None:
+    if not _has_arrays(completion):
         return None
-    packed: dict[str, Json] = {
+    packed = {
         name: pack(values, real=name == "logprobs", where=f"{where}.{name}")
-        for name, values in arrays.items()
-        if values
+        for name in ARRAYS
+        if (values := getattr(completion, name))
     }
-    return packed | {
-        name: getattr(completion, name) for name in TOLD if getattr(completion, name) is not None
-    }
+    return Arrays(**packed, prompt_count=completion.prompt_count, token_count=completion.token_count)
+
+
+def _has_arrays(completion: Completion) -> bool:
+    return any(getattr(completion, name) for name in ARRAYS)
 
 
 def pack(values: Sequence[float], *, real: bool, where: str = "") -> str:
@@ -77,13 +98,13 @@ def pack(values: Sequence[float], *, real: bool, where: str = "") -> str:
     raise FieldError(where, f"{max(values, key=abs)} is too large")
 
 
-def unpack(text: Json, where: str = "") -> list[int] | list[float]:
-    """Return the numbers of a packed string; FieldError where it is none.
+def unpack(text: str, where: str = "") -> list[int] | list[float]:
+    """Return the numbers of a packed string; FieldError where it is not one.
 
     >>> unpack("u2:AQACAA==")
     [1, 2]
     """
-    name, _, packed = text.partition(":") if isinstance(text, str) else ("", "", "")
+    name, _, packed = text.partition(":")
     if name not in TYPES:
         raise FieldError(where, "not a packed array")
     values: array[Any] = array(TYPES[name])
@@ -98,15 +119,57 @@ def unpack(text: Json, where: str = "") -> list[int] | list[float]:
     return cast("list[int] | list[float]", values.tolist())
 
 
-def join_tokens(completions: Sequence[dict[str, Json]], line: Json, seed: Json) -> None:
-    """Put the arrays of a token line into the completions of a text line, in place; FieldError if foreign."""
-    if not isinstance(line, dict) or line.get("seed") != seed:
+def joined(debate: Debate, line: bytes) -> Debate:
+    """Return the debate with the arrays of its token line; FieldError where they are another debate's."""
+    try:
+        found = DECODER.decode(line)
+    except msgspec.ValidationError as error:
+        raise field_error(error).within("tokens") from error
+    except (ValueError, RecursionError) as error:
+        raise FieldError("tokens", f"not a line of token arrays: {error}") from error
+    if found.seed != debate.seed:
         raise FieldError("tokens", "are those of another debate")
-    parts = line.get("completions")
-    if not isinstance(parts, list) or len(parts) != len(completions):
-        raise FieldError("tokens", f"expected {len(completions)} completions")
-    for place, (completion, part) in enumerate(zip(completions, parts, strict=True)):
-        if isinstance(part, dict):
-            where = f"tokens[{place}]"
-            completion.update({n: cast(Json, unpack(part[n], f"{where}.{n}")) for n in ARRAYS if n in part})
-            completion.update({name: part.get(name) for name in TOLD})
+    count = len(debate.turns) + len(debate.summaries)
+    if len(found.completions) != count:
+        raise FieldError("tokens", f"expected {count} completions")
+    return _with_completions(debate, [
+        item.completion if arrays is None else _unpacked(item.completion, arrays, f"tokens[{index}]")
+        for index, (item, arrays) in enumerate(
+            zip((*debate.turns, *debate.summaries), found.completions, strict=True)
+        )
+    ])  # fmt: skip
+
+
+def _unpacked(completion: Completion, arrays: Arrays, where: str) -> Completion:
+    lists = {
+        name: tuple(unpack(packed, f"{where}.{name}")) for name in ARRAYS if (packed := getattr(arrays, name))
+    }
+    counts = {"prompt_count": arrays.prompt_count, "token_count": arrays.token_count}
+    return msgspec.structs.replace(completion, **lists, **counts)
+
+
+def without_arrays(debate: Debate) -> Debate:
+    """Return the debate without token ids, log-probabilities and offsets; how many there were is kept."""
+    before = [item.completion for item in (*debate.turns, *debate.summaries)]
+    after = [_text_only(completion) for completion in before]
+    return debate if all(map(is_, before, after)) else _with_completions(debate, after)
+
+
+def _text_only(completion: Completion) -> Completion:
+    empty: dict[str, Any] = dict.fromkeys(ARRAYS, ()) if _has_arrays(completion) else {}
+    prompt, generated = token_counts(completion)
+    counts = (prompt or completion.prompt_count, generated or completion.token_count)
+    if not empty and counts == (completion.prompt_count, completion.token_count):
+        return completion
+    return msgspec.structs.replace(completion, **empty, prompt_count=counts[0], token_count=counts[1])
+
+
+def _with_completions(debate: Debate, completions: Sequence[Completion]) -> Debate:
+    """Return the debate with other completions, of its turns and then of its summaries."""
+    turns, rest = completions[: len(debate.turns)], completions[len(debate.turns) :]
+    replace = msgspec.structs.replace
+    return replace(
+        debate,
+        turns=tuple(replace(turn, completion=c) for turn, c in zip(debate.turns, turns, strict=True)),
+        summaries=tuple(replace(item, completion=c) for item, c in zip(debate.summaries, rest, strict=True)),
+    )

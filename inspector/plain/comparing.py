@@ -12,8 +12,8 @@ from inspector.views.compared import told_vote
 from inspector.views.debate import grade_name
 from inspector.views.replays import DebateReplay, ReplayComparison, ReplayName, StreamChange
 from learner.formatting import fixed, percent, safe
-from learner.replay.reading import PARTS
-from transcripts import Correct
+from rewards import Truth
+from transcripts.record import PARTS
 
 AROUND = 40
 """Characters of a long common part that stand on each side."""
@@ -80,7 +80,7 @@ def _turn(turn: TurnDifference, printer: Printer) -> Iterator[str]:
     yield f"  {_words(turn.pieces, printer)}"
 
 
-def _change(answers: tuple[str | None, str | None], grades: tuple[Correct, Correct], printer: Printer) -> str:
+def _change(answers: tuple[str | None, str | None], grades: tuple[Truth, Truth], printer: Printer) -> str:
     told = [
         f"{safe(answer).strip() if answer is not None else 'none'} ({printer.grade(grade_name(grade))})"
         for answer, grade in zip(answers, grades, strict=True)

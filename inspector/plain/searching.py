@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 from debate.types import TurnId
 from inspector.plain.printer import Printer
@@ -70,22 +69,12 @@ def print_matches(
     """
     compile_filter(filter)  # points into what was typed
     found = 0
-    for id, body in islice(store.raw(search_filter(words, filter)), limit):
-        for turn, text in _texts(store, id, body):
-            for match in matches(words, turn, text):
+    for id, record in islice(store.records(search_filter(words, filter)), limit):
+        for turn in record.debate.turns:
+            for match in matches(words, turn.id, turn.completion.text):
                 found += 1
                 printer.json(_json(id, match)) if as_json else printer.line(_line(printer, id, match))
     return found
-
-
-def _texts(store: RunStore, id: str, body: Mapping[str, Any]) -> list[tuple[TurnId, str]]:
-    """Return the turns of a debate's line with their texts; TranscriptError where it is damaged."""
-    try:
-        turns = body["debate"]["turns"]
-        return [(TurnId(*turn["id"]), "".join(turn["completion"]["text"])) for turn in turns]
-    except (LookupError, TypeError):
-        record = store.debate(id)  # says what is wrong
-        return [(turn.id, turn.completion.text) for turn in record.debate.turns]
 
 
 def _line(printer: Printer, id: str, match: Match) -> str:

@@ -10,7 +10,8 @@ from inspector.views.checked import open_debate
 from inspector.views.compared import Comparison, TextPiece, TurnDifference, VoteDifference, compare
 from inspector.views.debate import debate_view
 from inspector.views.evaluated import Evaluated, evaluations, found_in, read_evaluated
-from transcripts import Correct, Record, RunStore, TranscriptError
+from rewards import Truth
+from transcripts import Record, RunStore, TranscriptError
 
 __all__ = [
     "Across",
@@ -40,7 +41,7 @@ class Held:
     step: int
     personas: tuple[str, ...]
     answers: tuple[tuple[str | None, ...], ...]
-    grades: tuple[tuple[Correct, ...], ...] | None
+    grades: tuple[tuple[Truth, ...], ...] | None
     winner: TurnId | None
 
 

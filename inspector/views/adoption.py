@@ -9,7 +9,6 @@ from debate.types import Turn, TurnId
 from inspector.views.checked import check_record, is_ballot
 from inspector.views.debate import Grade, grade_of
 from transcripts import Record
-from transcripts.lines import record_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,7 @@ def _numbers(record: Record, turns: Mapping[TurnId, Turn]) -> dict[TurnId, int |
     """Return the number of each answer, equal where the judgment measures take answers for the same."""
     from reports.figures.view import View  # loads scipy, which most views do without
 
-    same = View(record_json(record), 0, ())
+    same = View(record, 0, ())
     numbers: dict[str, int] = {}
     found: dict[TurnId, int | None] = {}
     for turn in sorted(turns, key=lambda turn: (turn.round, turn.agent)):

@@ -10,9 +10,10 @@ from typing import Literal, TypeAlias
 
 from debate.types import Debate, TurnId
 from inspector.views.checked import check_record, named
+from rewards import Truth
 from rewards.truth import grade_of
 from rewards.votes import Pair, ballot_box, pair_of, valid_votes, verdict
-from transcripts import Correct, Record
+from transcripts import Record
 
 MOST_CHARACTERS, MOST_WORDS = 40_000, 4000
 """Of a text no more is compared, beyond what both have in common at their ends."""
@@ -44,7 +45,7 @@ class TurnDifference:
     cut: bool
     alike: float
     answers: tuple[str | None, str | None]
-    grades: tuple[Correct, Correct]
+    grades: tuple[Truth, Truth]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,11 +19,11 @@ from debate.types import (
     TurnId,
 )
 from inspector.views.checked import check_record, is_ballot
-from rewards import STREAMS, ballot_box, valid_votes, voted_winner
+from rewards import STREAMS, Truth, ballot_box, valid_votes, voted_winner
 from rewards.peer import last_judged_round, margins
 from rewards.truth import grade_of as grade_of_turn
 from rewards.types import Stream, value_of
-from transcripts import Correct, Record
+from transcripts import Record
 
 PieceKind: TypeAlias = Literal["thinking", "solution", "evaluation", "comparison", "other"]
 Grade: TypeAlias = Literal["right", "wrong", "missing", "ungraded", ""]
@@ -199,7 +199,7 @@ def grade_of(record: Record, turn: Turn) -> Grade:
     return grade_name(grade_of_turn(turn.id, record.correct))
 
 
-def grade_name(grade: Correct) -> Grade:
+def grade_name(grade: Truth) -> Grade:
     """Return a grade's name.
 
     >>> grade_name(True), grade_name("missing"), grade_name(None)

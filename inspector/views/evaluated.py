@@ -14,8 +14,8 @@ from learner.runs.checkpoint_folder import step_of
 from learner.runs.kept_weights import WARM_START
 from learner.runs.provenance import checksum
 from transcripts import Record, TranscriptError, shard_paths, shard_step
+from transcripts.codec import from_line
 from transcripts.files import reading
-from transcripts.lines import from_line
 
 
 @dataclass(frozen=True, slots=True)

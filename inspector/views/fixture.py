@@ -6,7 +6,9 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from debate.types import TurnId
 from inspector.views.checked import check_record, named
@@ -15,17 +17,29 @@ from learner.formatting import figure
 from learner.replay.comparing import close
 from rewards import STREAMS, RewardConfig, Rewards, score_debate
 from rewards.types import value_of
-from transcripts import Record, RewardNumbers
-from transcripts.codec import Json, decode
+from transcripts import Record
+from transcripts.codec import decode, from_line, to_line
 from transcripts.errors import FieldError
-from transcripts.lines import from_line, parse_line, to_line
 from transcripts.token_lines import token_line
 
 if TYPE_CHECKING:
     from learner.config import Config
 
 SCHEMA = 1
-_FIELDS = {"fixture", "source", "rewards", "debate", "tokens"}
+
+
+class _Schema(msgspec.Struct):
+    fixture: Any = None
+
+
+class _File(msgspec.Struct):
+    """The file: ``debate`` is a line of a transcript, ``tokens`` its line of token arrays."""
+
+    fixture: int
+    source: str
+    rewards: RewardConfig
+    debate: msgspec.Raw
+    tokens: msgspec.Raw
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +75,7 @@ def fixture_text(
     check_record(record)
     scheme = RewardConfig() if config is None else config.rewards
     if record.rewards is None or config is None:
-        record = replace(
-            record, rewards=RewardNumbers.of(score_debate(record.debate, record.correct, scheme))
-        )
+        record = replace(record, rewards=score_debate(record.debate, record.correct, scheme))
     arrays = token_line(record.debate) if tokens else None
     content: dict[str, Any] = {
         "fixture": SCHEMA,
@@ -93,27 +105,24 @@ test_of.__test__ = False  # type: ignore[attr-defined]  # pytest is not to colle
 def load_fixture(path: Path | str) -> Fixture:
     """Return the debate of a file; ValueError names file and field of what is none."""
     try:
-        return _read(parse_line(Path(path).read_bytes()))
+        return _read(Path(path).read_bytes())
     except OSError as error:
         raise ValueError(f"{path}: {error.strerror}") from error
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
 
 
-def _read(data: Json) -> Fixture:
-    if not isinstance(data, dict) or type(data.get("fixture")) is not int:
+def _read(data: bytes) -> Fixture:
+    schema = decode(data, _Schema).fixture
+    if type(schema) is not int:
         raise FieldError("fixture", "expected a debate saved by debate inspect RUN fixture")
-    schema = cast(int, data["fixture"])
     if schema > SCHEMA:
         raise FieldError("fixture", f"{schema} is newer than {SCHEMA}, which this version reads")
-    if missing := sorted(_FIELDS - data.keys()):
-        raise FieldError(missing[0], "missing")
-    arrays = data["tokens"]
-    line = None if arrays is None else json.dumps(arrays).encode() + b"\n"
-    record = from_line(json.dumps(data["debate"]).encode(), None if line is None else lambda _: line)
+    file = decode(data, _File)
+    arrays = bytes(file.tokens)
+    record = from_line(bytes(file.debate), None if arrays == b"null" else lambda _: arrays)
     check_record(record)
-    scheme: RewardConfig = decode(data["rewards"], RewardConfig, "rewards")
-    return Fixture(record, scheme, str(data["source"]))
+    return Fixture(record, file.rewards, file.source)
 
 
 def differences(fixture: Fixture) -> list[str]:

@@ -6,17 +6,40 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias
+
+import msgspec
 
 from debate.types import TurnId
-from learner.replay.reading import PARTS, STREAMS
-from transcripts.codec import Json, decode
+from rewards import STREAMS
+from transcripts.codec import decode
 from transcripts.errors import FieldError
-from transcripts.lines import parse_line
+from transcripts.record import PARTS
 
 _ID = b'{"id":"'
 Pair: TypeAlias = tuple[float | None, float | None]
-_Column: TypeAlias = tuple[float | None, ...]
+Column: TypeAlias = tuple[float | None, ...]
+
+
+class _Columns(msgspec.Struct):
+    """Numbers by stream, one for each turn."""
+
+    rewards: dict[str, Column]
+    advantages: dict[str, Column]
+
+
+class _Line(msgspec.Struct):
+    """A line of debates.jsonl; ``new`` holds the streams that are not as in ``old``."""
+
+    id: str
+    step: int
+    problem: str
+    change: float
+    differs: bool
+    personas: tuple[str, ...]
+    turns: tuple[TurnId, ...]
+    old: _Columns
+    new: _Columns
 
 
 class ReplayError(ValueError):
@@ -59,10 +82,11 @@ def debate_of(path: Path, id: str) -> DebateReplay | None:
     except OSError as error:
         raise ReplayError(f"{path}: {error.strerror}; the replay was cut off, run it again") from error
     try:
-        return _read(cast("Mapping[str, Json]", parse_line(line)))
-    except (FieldError, LookupError, TypeError, AttributeError) as error:
-        told = error if isinstance(error, FieldError) else f"{type(error).__name__}: {error}"
-        raise ReplayError(f"{path}: debate {id}: {told}") from error
+        return _debate(decode(line, _Line))
+    except FieldError as error:
+        raise ReplayError(f"{path}: debate {id}: {error}") from error
+    except IndexError as error:
+        raise ReplayError(f"{path}: debate {id}: personas: fewer than agents") from error
 
 
 def refuse_no_file(path: Path) -> None:
@@ -84,56 +108,36 @@ def _places(path: Path, changed: int, size: int) -> dict[bytes, int]:
     return places
 
 
-def _read(data: Mapping[str, Json]) -> DebateReplay:
-    personas: tuple[str, ...] = field_of(data, "personas", tuple[str, ...])
-    turns: tuple[TurnId, ...] = field_of(data, "turns", tuple[TurnId, ...])
+def _debate(line: _Line) -> DebateReplay:
     rewards, advantages = (
-        _pairs(data, kind, names, len(turns)) for kind, names in (("rewards", STREAMS), ("advantages", PARTS))
+        _pairs(line, kind, names) for kind, names in (("rewards", STREAMS), ("advantages", PARTS))
     )
-    return DebateReplay(
-        id=field_of(data, "id", str),
-        step=field_of(data, "step", int),
-        problem=field_of(data, "problem", str),
-        change=field_of(data, "change", float),
-        differs=field_of(data, "differs", bool),
-        turns=tuple(
-            TurnChange(
-                turn,
-                personas[turn.agent],
-                {name: column[place] for name, column in rewards.items()},
-                {name: column[place] for name, column in advantages.items()},
-            )
-            for place, turn in enumerate(turns)
-        ),
+    turns = tuple(
+        TurnChange(
+            turn,
+            line.personas[turn.agent],
+            {name: column[index] for name, column in rewards.items()},
+            {name: column[index] for name, column in advantages.items()},
+        )
+        for index, turn in enumerate(line.turns)
     )
+    return DebateReplay(line.id, line.step, line.problem, line.change, line.differs, turns)
 
 
-def _pairs(data: Mapping[str, Json], kind: str, names: Iterable[str], turns: int) -> dict[str, list[Pair]]:
+def _pairs(line: _Line, kind: str, names: Iterable[str]) -> dict[str, list[Pair]]:
     """Return for each stream the numbers of the turns, old and new; what is not in ``new`` is as before."""
-    old, new = (table_of(table_of(data, when), kind, f"{when}.") for when in ("old", "new"))
+    old, new = getattr(line.old, kind), getattr(line.new, kind)
     found: dict[str, list[Pair]] = {}
     for name in names:
-        before: tuple[float | None, ...] = field_of(old, name, tuple[float | None, ...])
-        after: tuple[float | None, ...] = (
-            field_of(new, name, tuple[float | None, ...]) if name in new else before
-        )
-        for when, column in (("old", before), ("new", after)):
-            if len(column) != turns:
-                raise FieldError(f"{when}.{kind}.{name}", f"{len(column)} numbers for {turns} turns")
+        before = _column(line, old, f"old.{kind}", name)
+        after = _column(line, new, f"new.{kind}", name) if name in new else before
         found[name] = list(zip(before, after, strict=True))
     return found
 
 
-def field_of(fields: Mapping[str, Json], name: str, declared: Any) -> Any:
-    """Return a field as its declared type; FieldError where it is missing or something else."""
-    if name not in fields:
-        raise FieldError(name, "missing")
-    return decode(fields[name], declared, name)
-
-
-def table_of(fields: Mapping[str, Json], name: str, within: str = "") -> Mapping[str, Json]:
-    """Return a field that is a table of fields; ``within`` is where it stands."""
-    value = fields.get(name)
-    if not isinstance(value, dict):
-        raise FieldError(within + name, f"expected a table, got {value!r:.60}")
-    return value
+def _column(line: _Line, columns: Mapping[str, Column], where: str, name: str) -> Column:
+    if name not in columns:
+        raise FieldError(f"{where}.{name}", "missing")
+    if len(columns[name]) != len(line.turns):
+        raise FieldError(f"{where}.{name}", f"{len(columns[name])} numbers for {len(line.turns)} turns")
+    return columns[name]

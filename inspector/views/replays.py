@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from debate.values import Value
 from inspector.views.replay_debates import (
     DebateReplay,
     ReplayError,
     TurnChange,
     debate_of,
-    field_of,
     refuse_no_file,
-    table_of,
 )
 from learner.replay.files import DEBATES, FACTS, SCHEMA
-from transcripts.codec import Json
+from transcripts.codec import decode
 from transcripts.errors import FieldError
-from transcripts.lines import parse_line
 
 __all__ = [
     "DebateReplay",
@@ -45,8 +45,7 @@ class ReplayName:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class StreamChange:
+class StreamChange(Value, frozen=True):
     """Advantages of one stream, of one persona and round or of all; shares and means as in replay.json."""
 
     stream: str
@@ -61,12 +60,37 @@ class StreamChange:
     round: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class MostChanged:
+class MostChanged(Value, frozen=True):
     """A debate, and the sum of |new - old| over its advantages."""
 
     id: str
     change: float
+
+
+class _Schema(msgspec.Struct):
+    schema: Any = None
+
+
+class _Asked(msgspec.Struct):
+    own: dict[str, Any]
+    scheme: dict[str, Any]
+    filter: str
+    steps: tuple[int, int | None]
+
+
+class _Facts(msgspec.Struct):
+    """replay.json, as far as it is shown."""
+
+    overrides: tuple[str, ...]
+    asked: _Asked
+    damaged_lines: int
+    debates: int
+    changed: int
+    checked: int
+    differ: int
+    most_changed: tuple[MostChanged, ...]
+    streams: tuple[StreamChange, ...]
+    cells: tuple[StreamChange, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,26 +149,24 @@ def read_replay(run: Path, name: str) -> ReplayComparison:
     ReplayError, in one line, where it is not there, damaged or of a newer schema.
     """
     folder = _folder(run, name)
-    path = folder / FACTS
-    facts = _facts(path)
-    try:
-        asked = table_of(facts, "asked")
-        return ReplayComparison(
-            name=folder.name,
-            folder=folder,
-            overrides=field_of(facts, "overrides", tuple[str, ...]),
-            own=table_of(asked, "own", "asked."),
-            scheme=table_of(asked, "scheme", "asked."),
-            filter=field_of(asked, "filter", str),
-            steps=field_of(asked, "steps", tuple[int, int | None]),
-            damaged_lines=field_of(facts, "damaged_lines", int),
-            streams=field_of(facts, "streams", tuple[StreamChange, ...]),
-            cells=field_of(facts, "cells", tuple[StreamChange, ...]),
-            most_changed=field_of(facts, "most_changed", tuple[MostChanged, ...]),
-            **{name: field_of(facts, name, int) for name in ("debates", "changed", "checked", "differ")},
-        )
-    except FieldError as error:
-        raise ReplayError(f"{path}: {error}") from error
+    facts = _facts(folder / FACTS)
+    return ReplayComparison(
+        name=folder.name,
+        folder=folder,
+        overrides=facts.overrides,
+        own=facts.asked.own,
+        scheme=facts.asked.scheme,
+        filter=facts.asked.filter,
+        steps=facts.asked.steps,
+        debates=facts.debates,
+        changed=facts.changed,
+        checked=facts.checked,
+        differ=facts.differ,
+        damaged_lines=facts.damaged_lines,
+        streams=facts.streams,
+        cells=facts.cells,
+        most_changed=facts.most_changed,
+    )
 
 
 def _folder(run: Path, name: str) -> Path:
@@ -158,18 +180,21 @@ def _folder(run: Path, name: str) -> Path:
     raise ReplayError(f"{run}: no replay {name!r}; there are {told}")
 
 
-def _facts(path: Path) -> Mapping[str, Json]:
-    """Return the figures of a replay; ReplayError for what is none, and for a newer schema."""
+def _facts(path: Path) -> _Facts:
+    """Return the figures of a replay; ReplayError for what is not one, and for a newer schema."""
     try:
         refuse_no_file(path)
-        facts = parse_line(path.read_bytes())
+        data = path.read_bytes()
+        schema = decode(data, _Schema).schema
     except OSError as error:
         raise ReplayError(f"{path}: {error.strerror}; the replay was cut off, run it again") from error
     except FieldError as error:
-        raise ReplayError(f"{path}: is no replay: {error}") from error
-    schema = facts.get("schema") if isinstance(facts, dict) else None
-    if not isinstance(facts, dict) or type(schema) is not int or schema < 1:
-        raise ReplayError(f"{path}: is no replay: schema: expected {SCHEMA}, got {schema!r:.60}")
+        raise ReplayError(f"{path}: is not a replay: {error}") from error
+    if type(schema) is not int or schema < 1:
+        raise ReplayError(f"{path}: is not a replay: schema: expected {SCHEMA}, got {schema!r:.60}")
     if schema > SCHEMA:
         raise ReplayError(f"{path}: schema: {schema} is newer than {SCHEMA}, which this version reads")
-    return facts
+    try:
+        return decode(data, _Facts)
+    except FieldError as error:
+        raise ReplayError(f"{path}: {error}") from error

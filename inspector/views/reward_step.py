@@ -17,7 +17,6 @@ from learner.advantages import Advantages, StreamSettings, turn_advantages
 from learner.advantages.streams import BATCH_STD_FLOOR, GROUP_STD_EPS, GroupParts
 from learner.advantages.turns import StreamName, StreamOf, generator_streams, shares
 from learner.replay.comparing import close
-from learner.replay.reading import StoredDebate, stored_debate
 from learner.replay.running import steps_filter
 from learner.replay.scheme import Paid, Scheme, pay_step
 from learner.types import Transition
@@ -102,11 +101,12 @@ def _compared(
 def recompute(store: RunStore, scheme: Scheme, id: str, turn: TurnId) -> Step:
     """Return the step of a turn recomputed; an error where its debates do not allow that."""
     number = int(id.partition(".")[0])
-    paid = pay_step(list(_read(store, number, number)), scheme)
+    held = dict(store.records(steps_filter(number, number)))
+    paid = pay_step(list(held.values()), scheme)
     before = _before(store, scheme, number) if scheme.remembers else _Before({}, Counter(), 0, 0)
     found = _advantages(paid, scheme, before.means)
     forgotten = all(scheme.advantages.ema_decay ** before.moves[key] <= FORGOTTEN for key in _moves(found))
-    ids = tuple(one.id for one in paid.debates)
+    ids = tuple(held)
     index = [(ids[one.debate], one.turn.id) for one in paid.transitions].index((id, turn))
     rewards = paid.rewards[paid.transitions[index].debate]
     known, source = _means_source(number, before, forgotten=forgotten)
@@ -125,15 +125,10 @@ class _Before(NamedTuple):
 def _before(store: RunStore, scheme: Scheme, step: int) -> _Before:
     first, count = _reach(store, step)
     before = _Before({}, Counter(), first, count)
-    debates = _read(store, first, step - 1) if first < step else ()
-    for _, of_step in groupby(debates, key=lambda one: one.step):
+    records = store.records(steps_filter(first, step - 1)) if first < step else ()
+    for _, of_step in groupby((record for _, record in records), key=lambda record: record.step):
         before.moves.update(_moves(_advantages(pay_step(list(of_step), scheme), scheme, before.means)))
     return before
-
-
-def _read(store: RunStore, first: int, last: int) -> Iterator[StoredDebate]:
-    for id, data in store.raw(steps_filter(first, last)):
-        yield stored_debate(id, data)
 
 
 def _advantages(step: Paid, scheme: Scheme, means: dict[str, float]) -> Advantages:

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from debate.types import TurnId
 from learner.formatting import figure
-from transcripts import Correct
+from rewards import Truth
 
 _FIGURE = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 Result: TypeAlias = Literal["won", "lost", "tie"]
@@ -122,7 +122,7 @@ class TruthWhy:
 
     answer: str | None
     gold: str | None
-    grade: Correct
+    grade: Truth
     setting: str
     reward: Number
 
@@ -137,7 +137,7 @@ class GivenVote:
     line: str
     counts: bool
     why_not: str
-    left_right: tuple[Correct, Correct]
+    left_right: tuple[Truth, Truth]
     truth: int | None
     others: int | None
     consensus: int | None

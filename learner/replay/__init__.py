@@ -1,18 +1,15 @@
 """The debates of a run paid again under another reward scheme; needs no GPU and loads no torch."""
 
 from learner.replay.comparing import DebateChange, compare_steps
-from learner.replay.reading import StoredDebate, stored_debate
 from learner.replay.scheme import Scheme, pay_step, replay_step, scheme_of
 from learner.replay.summary import Summary
 
 __all__ = [
     "DebateChange",
     "Scheme",
-    "StoredDebate",
     "Summary",
     "compare_steps",
     "pay_step",
     "replay_step",
     "scheme_of",
-    "stored_debate",
 ]

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import groupby
 from math import isclose
 from typing import TypeAlias
 
 from debate.types import TurnId
-from learner.replay.reading import PARTS, STREAMS, StoredDebate
 from learner.replay.scheme import Replayed, Scheme, pay_step, replay_step
-from rewards import Rewards
-from transcripts import RewardNumbers, TurnAdvantages
+from rewards import STREAMS, Rewards
+from transcripts import Record, TurnAdvantages
+from transcripts.record import PARTS
 
 Column: TypeAlias = list[float | None]
 CLOSE = 1e-9
@@ -48,31 +48,34 @@ class DebateChange:
     differs: bool
 
 
-def compare_steps(debates: Iterable[StoredDebate], own: Scheme, other: Scheme) -> Iterator[DebateChange]:
-    """Yield what changes in each debate; ``debates`` are whole steps in order, from the first that matters.
+def compare_steps(
+    records: Iterable[tuple[str, Record]], own: Scheme, other: Scheme
+) -> Iterator[DebateChange]:
+    """Yield what changes in each debate.
 
-    One step is held in memory at a time; running means are carried from step to step.
+    ``records``, with their ids, are whole steps in order, from the first that matters. One step is held in
+    memory at a time; running means are carried from step to step.
     """
     own_means: dict[str, float] = {}
     other_means: dict[str, float] = {}
-    for _, of_step in groupby(debates, key=lambda one: one.step):
-        step = list(of_step)
+    for _, of_step in groupby(records, key=lambda item: item[1].step):
+        ids, step = zip(*of_step, strict=True)
         paid = pay_step(step, own)
         old = new = replay_step(paid, own, own_means)
         if other != own:
             paid = paid if other.scores_as(own) else pay_step(step, other)
             new = replay_step(paid, other, other_means)
-        for one, before, after in zip(step, old, new, strict=True):
-            yield change_of(one, before, after)
+        for id, one, before, after in zip(ids, step, old, new, strict=True):
+            yield change_of(id, one, before, after)
 
 
-def change_of(one: StoredDebate, before: Replayed, after: Replayed) -> DebateChange:
+def change_of(id: str, one: Record, before: Replayed, after: Replayed) -> DebateChange:
     """Return what changes in a debate, and whether it had been stored as its own scheme has it."""
     turns = tuple(turn.id for turn in one.debate.turns)
     old = columns_of(turns, before)
     new = old if after is before else columns_of(turns, after)
     return DebateChange(
-        id=one.id,
+        id=id,
         step=one.step,
         problem=one.debate.problem.id,
         personas=tuple(persona.name for persona in one.debate.personas),
@@ -125,11 +128,11 @@ def _distance(old: Column, new: Column) -> float:
     return sum(abs((b or 0.0) - (a or 0.0)) for a, b in zip(old, new, strict=True))
 
 
-def _as_stored(one: StoredDebate, stored: RewardNumbers, replayed: Replayed) -> bool:
+def _as_stored(one: Record, stored: Rewards, replayed: Replayed) -> bool:
     return _same_rewards(stored, replayed.rewards) and same_advantages(one.advantages, replayed.advantages)
 
 
-def _same_rewards(stored: RewardNumbers, found: Rewards) -> bool:
+def _same_rewards(stored: Rewards, found: Rewards) -> bool:
     pairs = [(getattr(stored, name), getattr(found, name)) for name in STREAMS]
     return all(a == b or _close_tables(a, b) for a, b in pairs)
 
@@ -142,7 +145,7 @@ def _close_tables(a: Sequence[Sequence[float | None]], b: Sequence[Sequence[floa
 
 
 def same_advantages(stored: Sequence[TurnAdvantages], found: Sequence[TurnAdvantages]) -> bool:
-    """Return whether advantages are the same but for rounding; parts that older schemas lack do not count.
+    """Return whether advantages are the same but for rounding; peer and truth count where stored.
 
     >>> a, b = (TurnAdvantages(TurnId(0, 0), 0.5, peer=peer) for peer in (None, 0.5))
     >>> same_advantages([a], [b]), same_advantages([b], [a]), same_advantages([a], [])
@@ -156,9 +159,9 @@ def same_advantages(stored: Sequence[TurnAdvantages], found: Sequence[TurnAdvant
 
 
 def _same_turn(stored: TurnAdvantages, found: TurnAdvantages) -> bool:
-    names = [field.name for field in fields(found)][1:]
+    names = PARTS
     if stored.peer is None and stored.truth is None:
-        names = ["generator", "judge", "format"]
+        names = PARTS[:3]
     return all(close(getattr(stored, name), getattr(found, name)) for name in names)
 
 

@@ -97,10 +97,10 @@ def line_of(change: DebateChange) -> dict[str, object]:
     return {
         "id": change.id,
         "step": change.step,
-        "problem": _plain(change.problem),
+        "problem": change.problem,
         "change": change.change,
         "differs": change.differs,
-        "personas": [_plain(name) for name in change.personas],
+        "personas": change.personas,
         "turns": [[turn.agent, turn.round] for turn in change.turns],
         "old": {"rewards": change.old.rewards, "advantages": change.old.advantages},
         "new": _news(change.old, change.new),
@@ -114,8 +114,3 @@ def _news(old: Columns, new: Columns) -> dict[str, object]:
             name: column for name, column in new.advantages.items() if column != old.advantages[name]
         },
     }
-
-
-def _plain(text: str) -> str:
-    """Return a text that UTF-8 has: half characters become question marks."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()

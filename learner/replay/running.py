@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from learner.replay.comparing import DebateChange, compare_steps
-from learner.replay.reading import StoredDebate, stored_debate
 from learner.replay.scheme import Scheme
-from transcripts import RunStore
+from transcripts import Record, RunStore
 
 
 def replay_run(
@@ -57,10 +56,12 @@ def _ids(store: RunStore, filter: str) -> set[str]:
     return found
 
 
-def _read(store: RunStore, first: int, last: int | None, tell: Callable[[], None]) -> Iterator[StoredDebate]:
-    for id, data in store.raw(steps_filter(first, last)):
+def _read(
+    store: RunStore, first: int, last: int | None, tell: Callable[[], None]
+) -> Iterator[tuple[str, Record]]:
+    for item in store.records(steps_filter(first, last)):
         tell()
-        yield stored_debate(id, data)
+        yield item
 
 
 def steps_filter(first: int, last: int | None) -> str:

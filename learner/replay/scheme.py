@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 from learner.advantages import AdvantageConfig, turn_advantages
 from learner.advantages.turns import generator_streams
 from learner.records import advantages_by_debate
-from learner.replay.reading import StoredDebate
 from learner.rollouts import finite
 from learner.types import Transition, group_indices, transitions_of
 from rewards import RewardConfig, Rewards, score_debate
-from transcripts import TurnAdvantages
+from transcripts import Record, TurnAdvantages
 
 if TYPE_CHECKING:
     from learner.config import Config
@@ -49,7 +48,7 @@ def scheme_of(config: Config) -> Scheme:
 class Paid:
     """A step's debates with their rewards, and their turns for the advantages."""
 
-    debates: Sequence[StoredDebate]
+    records: Sequence[Record]
     rewards: Sequence[Rewards]
     transitions: Sequence[Transition]
 
@@ -62,11 +61,11 @@ class Replayed:
     advantages: tuple[TurnAdvantages, ...]
 
 
-def pay_step(debates: Sequence[StoredDebate], scheme: Scheme) -> Paid:
-    """Return the rewards of a step; ``debates`` are all of it, in order."""
-    rewards = [score(one, scheme.rewards) for one in debates]
-    groups = group_indices([one.group for one in debates], scheme.group_size)
-    return Paid(debates, rewards, transitions_of([one.debate for one in debates], rewards, groups))
+def pay_step(records: Sequence[Record], scheme: Scheme) -> Paid:
+    """Return the rewards of a step; ``records`` are all of it, in order."""
+    rewards = [score(record, scheme.rewards) for record in records]
+    groups = group_indices([record.group for record in records], scheme.group_size)
+    return Paid(records, rewards, transitions_of([record.debate for record in records], rewards, groups))
 
 
 def replay_step(paid: Paid, scheme: Scheme, ema: MutableMapping[str, float]) -> list[Replayed]:
@@ -75,10 +74,10 @@ def replay_step(paid: Paid, scheme: Scheme, ema: MutableMapping[str, float]) -> 
     ``ema`` holds the running means of the steps before, and is left with those after.
     """
     found = turn_advantages(paid.transitions, scheme.rewards, scheme.advantages, ema, counted=False)
-    parts = advantages_by_debate([one.debate for one in paid.debates], found.turns)
+    parts = advantages_by_debate([record.debate for record in paid.records], found.turns)
     return [Replayed(reward, part) for reward, part in zip(paid.rewards, parts, strict=True)]
 
 
-def score(one: StoredDebate, config: RewardConfig) -> Rewards:
+def score(one: Record, config: RewardConfig) -> Rewards:
     """Return the rewards of a debate, None for what is no finite number, as in training."""
     return finite(score_debate(one.debate, one.correct, config))[0]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from learner.replay.comparing import CLOSE, DebateChange
-from learner.replay.reading import PARTS
+from transcripts.record import PARTS
 
 MOST = 10
 """Debates to open that are named."""

@@ -17,10 +17,12 @@ import shutil
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec import to_builtins
+
+from debate.values import Value
 from learner.runs.checkpoint_folder import HIDDEN, checkpoints, clear_unfinished, link_best, prune, publish
 from learner.runs.provenance import checksum
 from learner.runs.trainer_state import (
@@ -31,8 +33,7 @@ from learner.runs.trainer_state import (
     write_trainer,
 )
 from transcripts.append import sync_folder
-from transcripts.codec import decode
-from transcripts.encoding import encode
+from transcripts.codec import convert
 
 FORMAT = 1
 NOTHING: Mapping[str, Stateful] = {}
@@ -40,8 +41,7 @@ FOREIGN = (ArithmeticError, AttributeError)
 """Raised beside the usual by values of another size or kind than ours in files that are as written."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrainState:
+class TrainState(Value, frozen=True):
     """The plain values of a run after ``step`` finished steps.
 
     ``data_position``: problems drawn so far. ``baselines``: running means by name. ``seed``: the run's.
@@ -94,7 +94,7 @@ def save_checkpoint(
         fresh.mkdir()
         write_model(fresh / "model", model)
         write_trainer(fresh / "trainer.pt", parts)
-        _write_json(fresh / "state.json", {"state": encode(state, TrainState), "rng": plain_generators()})
+        _write_json(fresh / "state.json", {"state": to_builtins(state), "rng": plain_generators()})
         _write_json(fresh / "manifest.json", {"format": FORMAT, "files": _inventory(fresh)})
         _sync_all(fresh)
         publish(fresh, final)
@@ -125,7 +125,7 @@ def load_checkpoint(
 
     try:
         stored = json.loads((path / "state.json").read_text(encoding="utf-8"))
-        state: TrainState = decode(stored["state"], TrainState)
+        state = convert(stored["state"], TrainState)
         load_weights(model, path / "model")
         load_trainer(path / "trainer.pt", parts, restore_rng=restore_rng)
         if restore_rng:

@@ -8,9 +8,10 @@ from typing import Literal, TypedDict
 
 from debate.seeds import derive_seed
 from debate.types import Turn
+from rewards import Rewards
 from rewards.truth import grade_of
 from rewards.types import value_of
-from transcripts import Record, RewardNumbers, TurnAdvantages
+from transcripts import Record, TurnAdvantages
 
 
 class Sample(TypedDict):
@@ -67,7 +68,7 @@ def samples_of(record: Record, place: int) -> Iterator[Sample]:
 
 def _sample(record: Record, place: int, turn: Turn, advantage: TurnAdvantages) -> Sample:
     debate, agent = record.debate, turn.id.agent
-    rewards = record.rewards or RewardNumbers((), (), (), ())
+    rewards = record.rewards or Rewards((), (), (), ())
     return Sample(
         step=record.step,
         debate=place,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from reports.figures.bias import bias_figures
 from reports.figures.cascade import cascade_figures
@@ -19,12 +18,9 @@ from transcripts import Record
 __all__ = ["MEANINGS", "Figure", "Meaning", "Study", "figures_of", "gather", "judgment_figures"]
 
 
-def judgment_figures(debates: Iterable[Record | Mapping[str, Any]]) -> list[Figure]:
-    """Return every figure of docs/judging.md, in its order, from debates that are read once.
-
-    ``debates``: records, or the JSON of lines as ``RunStore.raw`` yields it beside the ids.
-    """
-    return figures_of(gather(debates))
+def judgment_figures(records: Iterable[Record]) -> list[Figure]:
+    """Return every figure of docs/judging.md, in its order, from records that are read once."""
+    return figures_of(gather(records))
 
 
 def figures_of(rows: Study) -> list[Figure]:

@@ -48,7 +48,7 @@ def add_pairs(table: Columns, view: View) -> None:
             view.personas[seat],
             view.grade(pair.first),
             view.grade(pair.second),
-            better_side(pair.first, pair.second, view.record["correct"]),
+            better_side(pair.first, pair.second, view.record.correct),
             (pair.first.agent == seat) - (pair.second.agent == seat),
             NO_VOTE if pair.verdict is None else pair.verdict,
             log(view.size(pair.first) / view.size(pair.second)),
@@ -114,7 +114,7 @@ def flip_table() -> Columns:
 
 def add_flips(table: Columns, view: View) -> None:
     """A row for a debate in which some agent was graded in two rounds in a row."""
-    counts = flips(view.record["correct"])
+    counts = flips(view.record.correct)
     if any(counts.values()):
         table.add(view.debate, *counts.values())
 

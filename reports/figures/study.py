@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,6 @@ from reports.figures import rows
 from reports.figures.columns import Codes, Columns, Labels
 from reports.figures.view import View
 from transcripts import Record
-from transcripts.index.facts import text
-from transcripts.lines import record_json, without_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +43,8 @@ class Study:
         self.rounds = rows.round_table()
         self.talk = rows.talk_table()
 
-    def add(self, debate: Record | Mapping[str, Any]) -> None:
-        """Add a record, or the JSON of a line as ``RunStore.raw`` yields it."""
-        record = cast("Mapping[str, Any]", _as_json(debate))
+    def add(self, record: Record) -> None:
+        """Add a record."""
         view = self._view(record)
         rows.add_pairs(self.pairs, view)
         rows.add_swaps(self.swaps, view)
@@ -58,17 +55,15 @@ class Study:
         rows.add_rounds(self.rounds, view)
         rows.add_talk(self.talk, view)
 
-    def _view(self, record: Mapping[str, Any]) -> View:
-        body, names = record["debate"], self.names
-        number = len(self.debates)
-        personas = tuple(names.personas.code(text(p["name"]) or "") for p in body["personas"])
-        view = View(record, number, personas)
-        problem = body["problem"]
+    def _view(self, record: Record) -> View:
+        debate, names = record.debate, self.names
+        personas = tuple(names.personas.code(persona.name) for persona in debate.personas)
+        view = View(record, len(self.debates), personas)
         self.debates.add(
-            names.problems.code(text(problem["id"]) or ""),
-            record["step"],
-            names.levels.code(text(problem["level"]) or ""),
-            names.sources.code(text(problem["source"]) or ""),
+            names.problems.code(debate.problem.id),
+            record.step,
+            names.levels.code(debate.problem.level),
+            names.sources.code(debate.problem.source),
             view.winner is not None and view.winner.round == view.rounds - 1,
         )
         return view
@@ -82,14 +77,9 @@ class Study:
         return self.debates[name][table["debate"]]
 
 
-def gather(debates: Iterable[Record | Mapping[str, Any]]) -> Study:
-    """Return the rows of the debates, read once; problems without answers serve where no truth is needed."""
+def gather(records: Iterable[Record]) -> Study:
+    """Return the rows of the records, read once; problems without answers serve where no truth is needed."""
     result = Study()
-    for debate in debates:
-        result.add(debate)
+    for record in records:
+        result.add(record)
     return result
-
-
-def _as_json(debate: Record | Mapping[str, Any]) -> object:
-    """Return a record as its line has it: tuples are lists there, and enumerations texts."""
-    return record_json(without_tokens(debate)) if isinstance(debate, Record) else debate

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
 
-from debate.types import Problem, TurnId, Vote
+from debate.types import Problem, Turn, TurnId, Vote
 from envs.answers.keys import plain_key
-from rewards import valid_votes, voted_winner
+from rewards import ballot_box, valid_votes, voted_winner
 from rewards.graph import Edge, majorities
 from rewards.peer import margins
 from rewards.truth import is_right
+from rewards.types import Stream
 from rewards.votes import BallotBox, DuePair, due_pairs
-from transcripts.index.facts import text
-from transcripts.index.graph import comparable
+from transcripts import Record
 
 RIGHT = "\0right"
 """The key of every right answer, however it is written."""
@@ -23,36 +21,26 @@ RIGHT = "\0right"
 
 @dataclass(frozen=True)
 class View:
-    """A debate; ``record`` is the JSON of its line."""
+    """A debate, with the codes of its personas."""
 
-    record: Mapping[str, Any]
+    record: Record
     debate: int
     personas: tuple[int, ...]
 
     @cached_property
     def agents(self) -> int:
         """N."""
-        return self.record["debate"]["protocol"]["num_agents"]
+        return self.record.debate.protocol.num_agents
 
     @cached_property
     def rounds(self) -> int:
         """R, the final ballot not counted."""
-        return self.record["debate"]["protocol"]["num_rounds"]
+        return self.record.debate.protocol.num_rounds
 
     @cached_property
     def box(self) -> BallotBox:
         """Who could compare what, and the votes as cast."""
-        body = self.record["debate"]
-        own, protocol = bool(body["protocol"]["judge_own"]), body["protocol"]
-        shown = {
-            TurnId(*turn["id"]): tuple(TurnId(*one) for one in comparable(turn, own, protocol).items())
-            for turn in body["turns"]
-        }
-        votes = tuple(
-            Vote(TurnId(*vote["judge"]), TurnId(*vote["left"]), TurnId(*vote["right"]), vote["outcome"])
-            for vote in body["votes"]
-        )
-        return BallotBox(self.agents, self.rounds, own, shown, votes, {})
+        return ballot_box(self.record.debate)
 
     @cached_property
     def votes(self) -> tuple[Vote, ...]:
@@ -71,21 +59,20 @@ class View:
 
     def grade(self, turn: TurnId) -> int:
         """Return 1 for a right solution, 0 for a wrong or missing one, -1 for one that was not graded."""
-        right = is_right(turn, self.record["correct"])
+        right = is_right(turn, self.record.correct)
         return -1 if right is None else int(right)
 
     @cached_property
-    def solutions(self) -> dict[TurnId, Mapping[str, Any]]:
+    def solutions(self) -> dict[TurnId, Turn]:
         """The turns that hold a solution."""
-        turns = self.record["debate"]["turns"]
-        return {TurnId(*turn["id"]): turn for turn in turns if not turn.get("ballot", False)}
+        return {turn.id: turn for turn in self.record.debate.turns if not turn.ballot}
 
     def answer(self, turn: TurnId) -> str | None:
         """Return a text that is equal for equal answers; None where there is none."""
         solution = self.solutions.get(turn)
-        written = text(solution["parsed"]["answer"]) if solution else None
         if self.grade(turn) == 1:
             return RIGHT
+        written = solution.parsed.answer if solution else None
         return None if written is None else _key(written)
 
     def size(self, turn: TurnId) -> int:
@@ -93,21 +80,19 @@ class View:
         solution = self.solutions.get(turn)
         if solution is None:
             return 1
-        span = solution["parsed"]["solution"]
-        whole = solution["completion"]["text"]
-        length = sum(map(len, whole)) if isinstance(whole, list) else len(whole)
-        return max(1, span[1] - span[0] if span else length)
+        span = solution.parsed.solution
+        return max(1, span.end - span.start if span else len(solution.completion.text))
 
     @cached_property
-    def peer(self) -> Sequence[Sequence[float | None]]:
+    def peer(self) -> Stream:
         """(N, R): peer rewards; the margins where the debate was not scored."""
-        rewards = self.record["rewards"]
-        return rewards["peer"] if rewards else margins(self.votes, self.agents, self.rounds)
+        rewards = self.record.rewards
+        return rewards.peer if rewards else margins(self.votes, self.agents, self.rounds)
 
     @cached_property
     def winner(self) -> TurnId | None:
         """The voted winner of the last judged round; None without votes."""
-        return voted_winner(self.peer, seed=self.record["debate"]["seed"])
+        return voted_winner(self.peer, seed=self.record.debate.seed)
 
 
 _PLAIN = Problem("", "")

@@ -24,7 +24,7 @@ from learner.runs.folder import write_whole
 from reports.simulation.judges import Judges
 from reports.simulation.solutions import Solved, answer_of
 from rewards import RewardConfig, score_debate
-from transcripts import Record, RewardNumbers, write_step
+from transcripts import Record, write_step
 
 KEEPS = 0.5
 """The chance that an agent's next solution is the one it gave before."""
@@ -71,7 +71,7 @@ def _records(part: Sequence[Solved], setting: Setting, config: DebateConfig, ste
     seed = derive_seed(setting.seed, "step", step)
     for debate in replay_solutions(part, setting.judges, config, environment, seed=seed):
         correct = grade_debate(environment, debate)
-        numbers = RewardNumbers.of(score_debate(debate, correct, rewards))
+        numbers = score_debate(debate, correct, rewards)
         found.append(Record(debate, step, debate.problem.id, correct, numbers))
     return found
 

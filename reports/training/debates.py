@@ -7,18 +7,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from math import isfinite
-from typing import Any
 
 import numpy as np
 
+from debate import Debate
 from reports.figures.study import Study
 from reports.figures.view import View
 from reports.training.curves import Curves, Numbers, Steps
 from reports.training.reading import STREAMS
 from reports.training.texts import is_empty, is_repeated
+from rewards import Rewards
 from rewards.truth import is_right, round_accuracy
-from transcripts import DebateRow, RunStore, TranscriptError
-from transcripts.index.facts import text
+from transcripts import DebateRow, Record, RunStore, TranscriptError
 
 PAGE = 2000
 MOST_DEBATES, MOST_STEPS, MOST_WITH_TOKENS = 2000, 100, 100
@@ -110,9 +110,9 @@ def read_sample(store: RunStore, steps: Steps) -> Sample:
     looked = evenly(steps)
     each = max(1, MOST_DEBATES // max(1, len(looked)))
     for step in looked:
-        for raw in _debates_of(store, int(step), each, sample):
+        for record in _debates_of(store, int(step), each, sample):
             try:
-                _add_debate(means, sample, int(step), raw)
+                _add_debate(means, sample, int(step), record)
             except WORST:
                 sample.skipped += 1
     _add_logprobs(means, store, looked, sample)
@@ -132,22 +132,22 @@ def evenly(steps: Steps, most: int = MOST_STEPS) -> Steps:
     return steps[np.unique(np.linspace(0, len(steps) - 1, most).round().astype(int))]
 
 
-def _debates_of(store: RunStore, step: int, most: int, sample: Sample) -> Iterator[dict[str, Any]]:
-    found = store.raw(f"step:{step}")
+def _debates_of(store: RunStore, step: int, most: int, sample: Sample) -> Iterator[Record]:
+    found = store.records(f"step:{step}")
     try:
-        for _, raw in islice(found, most):
-            yield raw
+        for _, record in islice(found, most):
+            yield record
     except (TranscriptError, OSError, *WORST):
         sample.skipped += 1
 
 
-def _add_debate(means: _Means, sample: Sample, step: int, raw: dict[str, Any]) -> None:
-    view = View(raw, sample.debates, tuple(range(len(raw["debate"]["personas"]))))
+def _add_debate(means: _Means, sample: Sample, step: int, record: Record) -> None:
+    view = View(record, sample.debates, tuple(range(len(record.debate.personas))))
     _add_votes(means, view, step)
     _add_winner(means, view, step)
-    _add_texts(means, sample, view, step)
-    _add_rewards(means, sample, raw, step)
-    sample.study.add(raw)
+    _add_texts(means, sample, record.debate, step)
+    _add_rewards(means, sample, record.rewards, step)
+    sample.study.add(record)
     sample.debates += 1
 
 
@@ -162,7 +162,7 @@ def _add_votes(means: _Means, view: View, step: int) -> None:
 
 
 def _add_winner(means: _Means, view: View, step: int) -> None:
-    winner, correct = view.winner, view.record["correct"]
+    winner, correct = view.winner, view.record.correct
     right = None if winner is None else is_right(winner, correct)
     if winner is None or right is None:
         return
@@ -174,21 +174,20 @@ def _add_winner(means: _Means, view: View, step: int) -> None:
         means.add("sample/winner_right", step, float(right))
 
 
-def _add_texts(means: _Means, sample: Sample, view: View, step: int) -> None:
-    problem = str(view.record["debate"]["problem"]["id"])
-    for turn in view.record["debate"]["turns"]:
-        said = text(turn["completion"]["text"]) or ""
+def _add_texts(means: _Means, sample: Sample, debate: Debate, step: int) -> None:
+    for turn in debate.turns:
+        said = turn.completion.text
         means.add("sample/repeated", step, float(is_repeated(said)))
-        span = turn["parsed"]["solution"]
-        if span:
-            means.add("sample/empty", step, float(is_empty(said[span[0] : span[1]])))
-        if turn["id"][1] == 0 and len(sample.texts.setdefault(problem, [])) < 20:
-            sample.texts[problem].append((step, said[:1000]))
+        if turn.parsed.solution:
+            means.add("sample/empty", step, float(is_empty(turn.parsed.solution.of(said))))
+        texts = sample.texts.setdefault(debate.problem.id, []) if turn.id.round == 0 else None
+        if texts is not None and len(texts) < 20:
+            texts.append((step, said[:1000]))
 
 
-def _add_rewards(means: _Means, sample: Sample, raw: dict[str, Any], step: int) -> None:
-    for stream in STREAMS if raw["rewards"] else ():
-        for row in raw["rewards"][stream]:
+def _add_rewards(means: _Means, sample: Sample, rewards: Rewards | None, step: int) -> None:
+    for stream in STREAMS if rewards else ():
+        for row in getattr(rewards, stream):
             for value in row:
                 if value is not None and isfinite(value):
                     sample.rewards.setdefault(stream, []).append((step, float(value)))

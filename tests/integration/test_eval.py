@@ -16,7 +16,7 @@ from commands.config import load_config
 from learner.config import Config
 from learner.train import train
 from transcripts import read_records
-from transcripts.lines import from_line
+from transcripts.codec import from_line
 
 HOME = Path(commands.__file__).parents[1]
 FIGURES = {

@@ -141,7 +141,7 @@ def test_what_is_not_ours_is_refused_and_left_alone(inspect, tmp_path):
     said = [inspect(where, "ls") for where in (foreign, newer)]
     assert all((code, out, err.count("\n")) == (2, "", 1) for code, out, err in said)
     assert "step_000000.jsonl:1: schema: not a debate transcript" in said[0][2]
-    assert "schema: version 99 is newer than" in said[1][2]
+    assert "schema: version 99; this version of" in said[1][2]
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["step_000000.jsonl"] * 2
 
 

@@ -135,9 +135,9 @@ def test_nothing_of_others_is_written_over(report, example, home):
         (["--example", "--judge-accuracy", "0.6"], "debate-example: holds another simulation"),
         (["--example", "--agents", "0", "--out", "new"], "agents"),
         (["--solutions", "nowhere.jsonl"], "nowhere.jsonl: No such file or directory"),
-        (["newer"], "schema: version 99 is newer than 5"),
+        (["newer"], "schema: version 99; this version of debate-rl reads 1 alone"),
         (["broken"], "broken: holds no debates; what cannot be read: step 0"),
-        (["odd"], "odd: debate 0.0: debate.turns[0].parsed.solution: expected Span"),
+        (["odd"], "line 1: debate.turns[0].parsed.solution: expected array"),
     ],
 )
 def test_what_cannot_be_is_one_line(report, example, home, arguments, said):

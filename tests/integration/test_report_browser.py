@@ -19,7 +19,7 @@ from reports.simulation import Judges, made_solutions
 from reports.simulation.runs import replay_solutions
 from reports.whole import whole_report
 from rewards import RewardConfig, score_debate
-from transcripts import Record, RewardNumbers, write_step
+from transcripts import Record, write_step
 
 playwright = pytest.importorskip("playwright.sync_api")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -46,7 +46,7 @@ def hostile_run(folder: Path) -> str:
         records = []
         for debate in replay_solutions(solved, Judges(0.8), config, environment, seed=step):
             correct = grade_debate(environment, debate)
-            numbers = RewardNumbers.of(score_debate(debate, correct, RewardConfig()))
+            numbers = score_debate(debate, correct, RewardConfig())
             records.append(Record(debate, step, debate.problem.id, correct, numbers))
         write_step(folder / "transcripts", step, records, tokens=False)
     return str(folder)

@@ -25,7 +25,7 @@ from learner.types import group_indices, transitions_of
 from learner.update.config import LOSS_NAMES
 from rewards import score_debate
 from rewards.peer import margin
-from transcripts import RewardNumbers, read_records
+from transcripts import read_records
 
 HANDLES = ("K7", "Q2", "M4")
 REPLIES = [f"<solution>\\boxed{{{answer}}}</solution>" for answer in (1, 2)]
@@ -198,7 +198,7 @@ def test_transcripts_replay_to_the_same_rewards_and_advantages(straight):
         records = list(read_records(shard))
         assert [r.group for r in records] == [r.debate.problem.id for r in records]
         rewards = [score_debate(r.debate, r.correct, config.rewards) for r in records]
-        assert [RewardNumbers.of(reward) for reward in rewards] == [r.rewards for r in records]
+        assert list(rewards) == [r.rewards for r in records]
         debates = [r.debate for r in records]
         transitions = transitions_of(debates, rewards, group_indices([r.group for r in records], 2))
         again = turn_advantages(transitions, config.rewards, config.advantages, ema)

@@ -27,7 +27,7 @@ from debate.types import (
     Vote,
 )
 from rewards import RewardConfig, Rewards, ballot_box, score_debate, valid_votes, voted_winner
-from transcripts import FilterError, Record, RewardNumbers, RunStore, compile_filter, write_step
+from transcripts import FilterError, Record, RunStore, compile_filter, write_step
 from transcripts.filters.fields import FIELDS
 from transcripts.filters.parse import parse
 from transcripts.filters.syntax import All, Any, Not
@@ -55,7 +55,7 @@ def record(rng: Random, step: int) -> Record:
     grades = [True, False, "missing", None]
     correct = tuple(tuple(rng.choice(grades) for _ in range(rounds)) for _ in range(agents))
     table = correct if rng.random() < 0.8 else None
-    rewards = RewardNumbers.of(score_debate(debate, table, RewardConfig(judge_own=own)))
+    rewards = score_debate(debate, table, RewardConfig(judge_own=own))
     timing = Timing(1.0, rng.random()) if rng.random() < 0.5 else None
     return Record(debate, step, problem.id, table, rewards if rng.random() < 0.8 else None, (), timing)
 
@@ -172,7 +172,7 @@ def share(grades) -> float | None:
     return sum(graded) / len(graded) if graded else None
 
 
-def mean(rewards: RewardNumbers | None, stream: str) -> float | None:
+def mean(rewards: Rewards | None, stream: str) -> float | None:
     values = [v for row in getattr(rewards, stream) for v in row if v is not None] if rewards else []
     return sum(values) / len(values) if values else None
 

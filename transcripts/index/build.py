@@ -14,7 +14,7 @@ import orjson
 
 from transcripts.errors import FieldError, TranscriptError
 from transcripts.files import PlainFile, reading
-from transcripts.index.facts import Facts, Found, ProblemFacts
+from transcripts.index.facts import Facts, IndexEntry, ProblemFacts
 from transcripts.index.reading import read_facts
 from transcripts.index.schema import PLACES, key_of
 from transcripts.names import shard_paths, shard_step
@@ -63,13 +63,13 @@ class Indexer:
         for key, names in self.connection.execute("SELECT key, names FROM casts"):
             self._casts[tuple(orjson.loads(names))] = key
 
-    def add(self, key: int, place: int, found: Found) -> None:
+    def add(self, key: int, place: int, entry: IndexEntry) -> None:
         """Add one debate."""
-        keys = (key, place, self._problem(found.problem), self._cast(found.personas))
-        self.connection.execute(INSERT, (*keys, *found.facts))
-        if found.answers:
+        keys = (key, place, self._problem(entry.problem), self._cast(entry.personas))
+        self.connection.execute(INSERT, (*keys, *entry.facts))
+        if entry.answers:
             self.connection.executemany(
-                "INSERT INTO answers VALUES (?, ?)", [(a, key) for a in found.answers]
+                "INSERT INTO answers VALUES (?, ?)", [(a, key) for a in entry.answers]
             )
         self.added += 1
 

@@ -1,23 +1,30 @@
-"""What the index holds of a debate, read from its line without building the whole record."""
+"""What the index holds of a debate."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, cast, get_type_hints
+from collections.abc import Sequence
+from typing import Annotated, NamedTuple, TypeAlias
 
-from rewards import voted_winner
+import msgspec
+
+from debate.policy import token_counts
+from debate.types import Problem, Turn, Vote
+from rewards import Correct, ballot_box, valid_votes, voted_winner
+from rewards.graph import condorcet_winner, cycles, last_voted_round, majorities
+from rewards.judging import judge_counts
+from rewards.peer import margins
 from rewards.truth import flips, is_right, right_share, round_accuracy
-from transcripts.index.graph import PlainVote, beats, has_condorcet, has_cycle, valid_votes
+from rewards.types import Stream
+from rewards.votes import due_pairs
+from transcripts.record import Record
 
-MOST = 64
-"""Agents and rounds that a protocol can have, as ``debate.DebateConfig`` says."""
 WINNERS = ("none", "right", "wrong", "ungraded")
 """What the winner of a debate can be, by the number that the index holds."""
-
-
 FACTS_VERSION = 1
 """Of the meaning of what follows. Lines keep their facts; those of another version are read again."""
+Whole: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+"""A whole number that SQLite has room for."""
 
 
 class ProblemFacts(NamedTuple):
@@ -34,30 +41,30 @@ class ProblemFacts(NamedTuple):
 class Facts(NamedTuple):
     """The numbers of one debate; docs/transcripts.md says what each is. None: there is no such value."""
 
-    seed: int
-    version: int
-    agents: int
-    rounds: int
-    winner: int
-    winner_agent: int | None
+    seed: Whole
+    version: Whole
+    agents: Whole
+    rounds: Whole
+    winner: Annotated[int, msgspec.Meta(ge=0, lt=len(WINNERS))]
+    winner_agent: Whole | None
     correct: float | None
     correct_first: float | None
     correct_last: float | None
-    missing: int
-    ungraded: int
+    missing: Whole
+    ungraded: Whole
     agreement: float | None
-    votes: int
-    ties: int
-    cycle: int
-    condorcet: int | None
+    votes: Whole
+    ties: Whole
+    cycle: Whole
+    condorcet: Whole | None
     judge: float | None
-    malformed: int
-    truncated: int
-    tokens: int
-    cc: int
-    cw: int
-    wc: int
-    ww: int
+    malformed: Whole
+    truncated: Whole
+    tokens: Whole
+    cc: Whole
+    cw: Whole
+    wc: Whole
+    ww: Whole
     peer: float | None
     truth: float | None
     judging: float | None
@@ -65,117 +72,67 @@ class Facts(NamedTuple):
     seconds: float | None
 
 
-ALWAYS = tuple(name for name, kind in get_type_hints(Facts).items() if kind is int)
-"""The facts that every debate has, all of them whole numbers."""
+class IndexEntry(NamedTuple):
+    """All that the index holds of one debate; ``version`` is FACTS_VERSION."""
 
-
-class Found(NamedTuple):
-    """All that the index holds of one line."""
-
+    version: int
     facts: Facts
     problem: ProblemFacts
     personas: tuple[str, ...]
-    answers: frozenset[str]
+    answers: tuple[str, ...]
 
 
-def facts_of(record: Mapping[str, Any]) -> Found:
-    """Return the facts of a line of any schema; LookupError, TypeError or ValueError where it is damaged."""
-    debate, rewards = record["debate"], record["rewards"]
-    protocol, turns, correct = debate["protocol"], debate["turns"], record["correct"]
-    agents, rounds = protocol["num_agents"], protocol["num_rounds"]
-    if not (1 <= agents <= MOST and 1 <= rounds <= MOST):
-        raise ValueError(f"{agents} agents and {rounds} rounds are more than a debate can have")
-    solved = [turn for turn in turns if not turn.get("ballot", False)]
-    final = [text(turn["parsed"]["answer"]) for turn in solved if turn["id"][1] == rounds - 1]
-    votes = valid_votes(turns, debate["votes"], protocol)
-    edges = beats(votes)
-    peer = rewards["peer"] if rewards else margins(votes, agents, rounds)
-    winner = _winner(peer, correct, debate["seed"])
-    timing = record.get("timing")
+def facts_of(record: Record) -> IndexEntry:
+    """Return what the index holds of a record; LookupError or ValueError for one unlike its protocol."""
+    debate, rewards, correct = record.debate, record.rewards, record.correct
+    agents, rounds = debate.protocol.num_agents, debate.protocol.num_rounds
+    solutions = [turn for turn in debate.turns if not turn.ballot]
+    last = [turn.parsed.answer for turn in solutions if turn.id.round == rounds - 1]
+    box = ballot_box(debate)
+    votes = valid_votes(box)
+    cycle, condorcet = _graph(votes, agents)
+    peer = rewards.peer if rewards else margins(votes, agents, rounds)
+    winner, winner_agent = _winner(peer, correct, debate.seed)
     facts = Facts(
-        seed=debate["seed"],
-        version=debate["policy_version"],
+        seed=debate.seed,
+        version=debate.policy_version,
         agents=agents,
         rounds=rounds,
-        winner=winner[0],
-        winner_agent=winner[1],
+        winner=winner,
+        winner_agent=winner_agent,
         correct=right_share(cell for row in correct or () for cell in row),
         correct_first=round_accuracy(correct, 0),
         correct_last=round_accuracy(correct, -1),
-        missing=_missing(solved, correct),
-        ungraded=_ungraded(solved, correct),
-        agreement=_agreement(final),
+        missing=_missing(solutions, correct),
+        ungraded=_ungraded(solutions, correct),
+        agreement=_agreement(last),
         votes=len(votes),
-        ties=sum(vote.verdict == 0 for vote in votes),
-        cycle=has_cycle(edges),
-        condorcet=_condorcet(votes, edges, agents),
-        judge=_judge_share(votes, correct),
-        malformed=sum(len(turn["parsed"]["failures"]) for turn in turns),
-        truncated=sum(turn["completion"]["stop_reason"] == "length" for turn in turns),
-        tokens=sum(_count(one["completion"]) for one in (*turns, *debate.get("summaries", ()))),
+        ties=sum(vote.outcome == "tie" for vote in votes),
+        cycle=cycle,
+        condorcet=condorcet,
+        judge=judge_counts(due_pairs(box, votes), correct).accuracy,
+        malformed=sum(len(turn.parsed.failures) for turn in debate.turns),
+        truncated=sum(turn.completion.stop_reason == "length" for turn in debate.turns),
+        tokens=sum(token_counts(item.completion)[1] for item in (*debate.turns, *debate.summaries)),
         **flips(correct),
-        peer=_mean(rewards, "peer"),
-        truth=_mean(rewards, "truth"),
-        judging=_mean(rewards, "judge"),
-        format=_mean(rewards, "format"),
-        seconds=timing["seconds"] if timing else None,
+        peer=_mean(rewards and rewards.peer),
+        truth=_mean(rewards and rewards.truth),
+        judging=_mean(rewards and rewards.judge),
+        format=_mean(rewards and rewards.format),
+        seconds=record.timing.seconds if record.timing else None,
     )
-    personas = tuple(text(persona["name"]) or "" for persona in debate["personas"])
-    answers = frozenset(answer for answer in final if answer is not None)
-    return Found(facts, _problem(debate["problem"]), personas, answers)
+    personas = tuple(persona.name for persona in debate.personas)
+    answers = sorted({answer for answer in last if answer is not None})
+    return IndexEntry(FACTS_VERSION, facts, _problem(debate.problem), personas, tuple(answers))
 
 
-def to_json(found: Found) -> list[Any]:
-    """Return the facts as a line keeps them, so that an index is built without reading the texts."""
-    return [FACTS_VERSION, [*found.facts], [*found.problem], [*found.personas], sorted(found.answers)]
+def _problem(problem: Problem) -> ProblemFacts:
+    question = problem.question[:200]
+    return ProblemFacts(problem.id, problem.source, problem.level, problem.kind, problem.answer, question)
 
 
-def from_json(kept: Any) -> Found | None:
-    """Return the facts that a line kept; None where there are none, or of another version."""
-    if not isinstance(kept, list) or len(kept) != 5 or kept[0] != FACTS_VERSION:  # type: ignore[reportUnknownArgumentType]
-        return None
-    try:
-        _, facts, problem, personas, answers = cast("list[Any]", kept)
-        found = Found(Facts(*facts), ProblemFacts(*problem), tuple(personas), frozenset(answers))
-        return found if isinstance(personas, list) and is_ours(found) else None
-    except TypeError:
-        return None
-
-
-def is_ours(found: Found) -> bool:
-    """Return whether facts are such as we write: a line or an index may be of anybody's making."""
-    gold = found.problem.gold
-    texts = (*found.problem._replace(gold="" if gold is None else gold), *found.personas, *found.answers)
-    whole = all(isinstance(value, str) and value == text(value) for value in texts)
-    counted = all(isinstance(getattr(found.facts, name), int) for name in ALWAYS)
-    others = all(
-        value is None or isinstance(value, int | float) for value in cast("tuple[Any, ...]", found.facts)
-    )
-    return whole and counted and others and 0 <= found.facts.winner < len(WINNERS)
-
-
-def text(value: str | list[str] | None) -> str | None:
-    r"""Return a stored text as SQLite can hold it: pieces joined, half characters replaced.
-
-    >>> text(["a\ud83d", "\ude00"])
-    'a??'
-    """
-    if isinstance(value, list):
-        value = "".join(value)
-    if value is None or value.isascii():
-        return value
-    return value.encode("utf-8", "replace").decode("utf-8")
-
-
-def _problem(problem: Mapping[str, Any]) -> ProblemFacts:
-    names = ("id", "source", "level", "kind")
-    id, source, level, kind = (text(problem[name]) or "" for name in names)
-    question = (text(problem["question"]) or "")[:200]
-    return ProblemFacts(id, source, level, kind, text(problem["answer"]), question)
-
-
-def _winner(peer: Sequence[Sequence[float | None]], correct: Any, seed: int) -> tuple[int, int | None]:
-    """Return what the voted winner is (a place in WINNERS) and who."""
+def _winner(peer: Stream, correct: Correct, seed: int) -> tuple[int, int | None]:
+    """Return what the voted winner is (an index of WINNERS) and who."""
     winner = voted_winner(peer, seed=seed)
     if winner is None:
         return 0, None
@@ -183,58 +140,31 @@ def _winner(peer: Sequence[Sequence[float | None]], correct: Any, seed: int) -> 
     return WINNERS.index("ungraded" if right is None else "right" if right else "wrong"), winner.agent
 
 
-def margins(votes: Sequence[PlainVote], agents: int, rounds: int) -> list[list[float | None]]:
-    """Return (N, R): wins minus losses over votes received, for debates that were not scored."""
-    net: Counter[tuple[int, int]] = Counter()
-    received: Counter[tuple[int, int]] = Counter()
-    for vote in votes:
-        net[vote.first] += vote.verdict
-        net[vote.second] -= vote.verdict
-        received.update((vote.first, vote.second))
-    table = range(rounds)
-    return [[net[a, r] / received[a, r] if received[a, r] else None for r in table] for a in range(agents)]
-
-
-def _missing(solved: Sequence[Mapping[str, Any]], correct: Any) -> int:
+def _missing(solutions: Sequence[Turn], correct: Correct) -> int:
     if correct is None:
-        return sum(turn["parsed"]["answer"] is None for turn in solved)
+        return sum(turn.parsed.answer is None for turn in solutions)
     return sum(cell == "missing" for row in correct for cell in row)
 
 
-def _ungraded(solved: Sequence[Mapping[str, Any]], correct: Any) -> int:
+def _ungraded(solutions: Sequence[Turn], correct: Correct) -> int:
     if correct is None:
-        return len(solved)
+        return len(solutions)
     return sum(cell is None for row in correct for cell in row)
 
 
-def _agreement(final: Sequence[str | None]) -> float | None:
-    """Return the share of the agents that gave the commonest final answer; None where none gave any."""
-    given = Counter(answer for answer in final if answer is not None)
-    return max(given.values()) / len(final) if given else None
+def _agreement(answers: Sequence[str | None]) -> float | None:
+    """Return the share of the agents that gave the commonest last answer; None where none gave any."""
+    given = Counter(answer for answer in answers if answer is not None)
+    return max(given.values()) / len(answers) if given else None
 
 
-def _condorcet(votes: Sequence[PlainVote], edges: set[Any], agents: int) -> int | None:
-    rounds = [vote.first[1] for vote in votes]
-    return has_condorcet(edges, max(rounds), agents) if rounds else None
+def _graph(votes: Sequence[Vote], agents: int) -> tuple[int, int | None]:
+    """Return whether the majorities have a cycle, and the last round a Condorcet winner (None: no votes)."""
+    edges, last = majorities(votes), last_voted_round(votes)
+    best = None if last is None else int(condorcet_winner(edges, last, agents) is not None)
+    return int(bool(cycles(edges))), best
 
 
-def _judge_share(votes: Sequence[PlainVote], correct: Any) -> float | None:
-    """Return the share of right votes among those on pairs of which exactly one side is right."""
-    right: list[bool] = []
-    table: Any = correct
-    for vote in votes if correct is not None else ():
-        grades: list[Any] = [table[agent][round_] for agent, round_ in (vote.first, vote.second)]
-        better = (grades[0] is True) - (grades[1] is True)
-        if better and None not in grades:
-            right.append(vote.verdict == better)
-    return sum(right) / len(right) if right else None
-
-
-def _mean(rewards: Mapping[str, Any] | None, stream: str) -> float | None:
-    values = [value for row in rewards[stream] for value in row if value is not None] if rewards else []
+def _mean(stream: Stream | None) -> float | None:
+    values = [value for row in stream or () for value in row if value is not None]
     return sum(values) / len(values) if values else None
-
-
-def _count(completion: Mapping[str, Any]) -> int:
-    """Return the generated tokens of a completion: as many as there are ids, or what was told."""
-    return len(completion.get("tokens", ())) or completion.get("token_count") or 0

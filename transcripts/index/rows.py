@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
-import orjson
-
-from transcripts.index.facts import WINNERS, Facts, Found, ProblemFacts, is_ours
+from transcripts.codec import convert, decode
+from transcripts.errors import FieldError
+from transcripts.index.facts import WINNERS, Facts, ProblemFacts
 from transcripts.index.schema import PLACES, id_of
 
 COLUMNS = ", ".join(
@@ -44,10 +44,8 @@ def row_of(values: tuple[Any, ...]) -> DebateRow:
     width = len(ProblemFacts._fields)
     key, problem, names, facts = values[0], values[1 : width + 1], values[width + 1], values[width + 2 :]
     try:
-        personas = tuple(cast("list[str]", orjson.loads(names)))
-    except (TypeError, ValueError) as error:
-        raise sqlite3.DatabaseError(f"debate {id_of(key)}: personas: {error}") from error
-    found = Found(Facts(*facts), ProblemFacts(*problem), personas, frozenset())
-    if not is_ours(found):
-        raise sqlite3.DatabaseError(f"debate {id_of(key)}: an index that we did not write")
-    return DebateRow(id_of(key), key // PLACES, key % PLACES, found.problem, personas, found.facts)
+        personas = decode(names, tuple[str, ...])
+        about, numbers = convert(problem, ProblemFacts), convert(facts, Facts)
+    except (TypeError, FieldError) as error:
+        raise sqlite3.DatabaseError(f"debate {id_of(key)}: not as we write it: {error}") from error
+    return DebateRow(id_of(key), key // PLACES, key % PLACES, about, personas, numbers)

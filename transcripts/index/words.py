@@ -12,11 +12,10 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 
+from transcripts.codec import from_line
 from transcripts.errors import FieldError
 from transcripts.files import reading
 from transcripts.index.build import Known, mark_of, whole_lines
-from transcripts.index.facts import text
-from transcripts.index.reading import read_json
 from transcripts.index.schema import begin, connect, key_of
 from transcripts.names import shard_name
 
@@ -159,9 +158,8 @@ def _add_shard(
 
 
 def body_of(line: bytes) -> str | None:
-    """Return what was said in a debate, None where the line is none."""
+    """Return what was said in a debate, None where the line is not one."""
     try:
-        turns = read_json(line)["debate"]["turns"]
-        return PART.join(text(turn["completion"]["text"]) or "" for turn in turns)
-    except (FieldError, LookupError, TypeError, AttributeError):
+        return PART.join(turn.completion.text for turn in from_line(line).debate.turns)
+    except FieldError:
         return None

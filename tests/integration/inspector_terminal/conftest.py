@@ -15,7 +15,7 @@ from debate import DebateConfig, Problem, run_debates
 from debate.policies.scripted import Answers, scripted_debaters
 from inspector.terminal.app import Inspector
 from rewards import RewardConfig, score_debate
-from transcripts import Record, RewardNumbers, TurnAdvantages, write_step
+from transcripts import Record, TurnAdvantages, write_step
 
 GOLDEN = Path(__file__).parents[2] / "data" / "terminal"
 REWRITE = "REWRITE_TERMINAL_SCREENS"
@@ -105,7 +105,7 @@ def records(step: int, problems: list[Problem], **protocol: Any):
             tuple(solved[a, r] == debate.problem.answer if solved[a, r] else "missing" for r in range(2))
             for a in range(3)
         )
-        rewards = RewardNumbers.of(score_debate(debate, correct, RewardConfig()))
+        rewards = score_debate(debate, correct, RewardConfig())
         parts = tuple(TurnAdvantages(turn.id, generator=0.25, judge=-0.5) for turn in debate.turns)
         yield Record(debate, step, debate.problem.id, correct, rewards, parts)
 

@@ -15,7 +15,7 @@ from transcripts import write_step
 
 HOSTILE = (
     "\x1b]0;owned\x07\x1b[2J\x9b31m \u202eabc\u2066 [red]x[/] [@click=app.quit]y[/] "
-    "\x00\r\x08 \ud800 \u200b [bold $primary]z[/] {x} \\[b] end"
+    "\x00\r\x08 \ufffd \u200b [bold $primary]z[/] {x} \\[b] end"
 )
 SHOWN = "<U+001B>]0;owned<U+0007><U+001B>[2J<U+009B>31m <U+202E>abc<U+2066> [red]x[/] [@click=app.quit]y[/]"
 

@@ -10,7 +10,7 @@ from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn
 from debate.hold import read_reply, votes_of
 from debate.types import TurnId
 from rewards import RewardConfig, score_debate
-from transcripts import Record, RewardNumbers
+from transcripts import Record
 
 HANDLES = ("K7", "Q2", "M4")
 PROBLEM = Problem("p/1", "What is 2 + 2?", "4", "sums", "Level 1", "number")
@@ -46,7 +46,7 @@ def make(replies, *, own=False, scored=True, problem=PROBLEM, reason="stop", **c
         tuple(grade(debate.turn(TurnId(agent, round_)), problem) for round_ in range(rounds))
         for agent in range(3)
     )
-    rewards = RewardNumbers.of(score_debate(debate, correct, RewardConfig(judge_own=own)))
+    rewards = score_debate(debate, correct, RewardConfig(judge_own=own))
     return Record(debate, 5, problem.id, correct, rewards if scored else None)
 
 

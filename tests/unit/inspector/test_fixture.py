@@ -14,7 +14,7 @@ from debate.policies.scripted import Answers, scripted_debaters
 from inspector.views.fixture import differences, load_fixture, save_fixture
 from learner.config import Config
 from rewards import RewardConfig, score_debate
-from transcripts import Record, RewardNumbers
+from transcripts import Record
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def record():
     policy = scripted_debaters({"sum": Answers("4", ("5",))}, solve=(1.0, 0.0, 0.0), judge=1.0)
     [debate] = run_debates([problem], policy, DebateConfig(num_agents=3, num_rounds=2), seed=0)
     correct = ((True, True), (False, False), (False, False))
-    rewards = RewardNumbers.of(score_debate(debate, correct, RewardConfig()))
+    rewards = score_debate(debate, correct, RewardConfig())
     return Record(debate, 3, "sum", correct, rewards)
 
 
@@ -101,7 +101,7 @@ def test_a_file_is_never_written_over(tmp_path, record, config):
         (lambda c: c.update(fixture=2), "fixture: 2 is newer than 1, which this version reads"),
         (lambda c: c.pop("rewards"), "rewards: missing"),
         (lambda c: c["rewards"].update(peer="none"), "rewards.peer: unknown peer rule 'none'"),
-        (lambda c: c["debate"].update(step="3"), "step: expected int, got '3'"),
+        (lambda c: c["debate"].update(step="3"), "step: expected int, got str"),
         (lambda c: c["debate"].update(schema=99), "99"),
         (lambda c: c.clear(), "fixture: expected a debate saved by"),
     ],

@@ -7,7 +7,7 @@ from learner.advantages import AdvantageConfig, turn_advantages
 from learner.records import step_records
 from learner.types import group_indices, transitions_of
 from rewards import RewardConfig, score_debate
-from transcripts import RewardNumbers, read_records, write_step
+from transcripts import read_records, write_step
 
 PROBLEMS = [Problem(f"p{n}", f"{n}?", answer="1", kind="number") for n in range(2)]
 CONFIG = DebateConfig(num_rounds=2, max_tokens=500)
@@ -40,7 +40,7 @@ def test_a_step_is_read_back_as_it_was(tmp_path):
     records = list(read_records(tmp_path))
     assert [record.debate for record in records] == debates
     assert [record.correct for record in records] == correct
-    assert [record.rewards for record in records] == [RewardNumbers.of(reward) for reward in rewards]
+    assert [record.rewards for record in records] == list(rewards)
     assert Counter(record.group for record in records) == {"p0": 2, "p1": 2}
     assert {record.step for record in records} == {3}
 

@@ -1,4 +1,4 @@
-"""Debates paid again: the fast reading against whole records, and what changes worked out by hand."""
+"""Debates whose rewards are computed again: as they were stored, and what changes worked out by hand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn, Vot
 from debate.types import FailureReason, ParsedTurn, ParseFailure, TurnId
 from learner.advantages import AdvantageConfig, StreamSettings, turn_advantages
 from learner.records import step_records
-from learner.replay import Scheme, Summary, compare_steps, pay_step, replay_step, stored_debate
+from learner.replay import Scheme, Summary, compare_steps, pay_step, replay_step
 from learner.replay.comparing import same_advantages
 from learner.replay.files import line_of, refuse_another, replay_name, write_debates, write_facts
 from learner.replay.running import replay_run
@@ -22,13 +22,11 @@ from learner.replay.summary import Tally
 from learner.types import group_indices, transitions_of
 from rewards import RewardConfig, score_debate
 from rewards.peer import PEER_RULES
-from transcripts import RunStore, TurnAdvantages, write_step
-from transcripts.index.reading import read_json
-from transcripts.lines import from_line, to_line
-from transcripts.migrations import migrate
+from transcripts import RunStore, TranscriptError, TurnAdvantages, write_step
+from transcripts.codec import from_line, to_line
 
 SAID = Completion((), (), (), "text", "stop", 0)
-NAMES = ("Solver", "\ud83d\ude00", "Checker")  # a name that JSON keeps in pieces
+NAMES = ("Solver", "\U0001f600", "Checker")
 SCHEMES = st.builds(
     RewardConfig,
     peer=st.sampled_from(sorted(PEER_RULES)),
@@ -83,21 +81,22 @@ def debates(draw, problem="p"):
 
 @settings(deadline=None)
 @given(st.lists(debates(), min_size=1, max_size=4), SCHEMES, CENTRED)
-def test_what_is_read_fast_is_paid_as_the_whole_record(held, rewards, advantages):
+def test_what_is_read_is_paid_as_it_was(held, rewards, advantages):
     scheme = Scheme(rewards, advantages, len(held))
     paid = [score_debate(debate, correct, rewards) for debate, correct in held]
     transitions = transitions_of([debate for debate, _ in held], paid, [0] * len(held))
     found = turn_advantages(transitions, rewards, advantages, {}).turns
     records = step_records(0, [d for d, _ in held], [c for _, c in held], paid, found)
     lines = [to_line(record) for record in records]
-    read = [stored_debate(f"0.{n}", migrate(read_json(line))) for n, line in enumerate(lines)]
+    read = [from_line(line) for line in lines]
+    assert read == records
 
     again = pay_step(read, scheme)
     assert list(again.rewards) == paid  # counters and all
     replayed = replay_step(again, scheme, {})
     assert [one.advantages for one in replayed] == [record.advantages for record in records]
-    assert [one.advantages for one in read] == [from_line(line).advantages for line in lines]
-    assert not any(change.differs for change in compare_steps(read, scheme, scheme))
+    named = [(f"0.{index}", record) for index, record in enumerate(read)]
+    assert not any(change.differs for change in compare_steps(named, scheme, scheme))
 
 
 # Five agents, one round, a final ballot, an open problem. A lost to B before three judges, and beat C and D
@@ -198,10 +197,9 @@ def test_steps_and_filters_choose_what_is_shown_not_what_is_computed(tmp_path):
 
 def test_debates_of_a_problem_are_cut_into_its_groups():
     [record] = records(0, [ballot()], OWN, {})
-    data = migrate(read_json(to_line(record)))
-    one = stored_debate("0.0", data)
     stored = [
-        replace(one, group=name, debate=replace(one.debate, problem=Problem(name, "?"))) for name in "aaaab"
+        replace(record, group=name, debate=replace(record.debate, problem=Problem(name, "?")))
+        for name in "aaaab"
     ]
     paid = pay_step(stored, replace(OWN, group_size=2))
     of_debates = {transition.debate: transition.group for transition in paid.transitions}
@@ -226,9 +224,11 @@ def test_signs_are_those_beyond_rounding():
     assert (tally.turns, tally.flipped, tally.gained, tally.lost) == (4, 1, 1, 1)
 
 
-def test_a_debate_that_cannot_be_paid_is_named():
-    with pytest.raises(ValueError, match=r"debate 3\.1: cannot be replayed: KeyError: 'group'"):
-        stored_debate("3.1", {"step": 3})
+def test_a_debate_that_cannot_be_read_is_named(run):
+    [shard] = (run / "transcripts").glob("step_000001.jsonl")
+    shard.write_bytes(shard.read_bytes().replace(b'"group":"open",', b"", 1))
+    with pytest.raises(TranscriptError, match=r"debate 1\.0: group: missing"):
+        replayed(run)
 
 
 def test_parts_count_where_they_were_stored():

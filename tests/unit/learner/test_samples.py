@@ -9,7 +9,7 @@ from learner.tracking.config import LoggingConfig
 from learner.tracking.samples import draw_samples, samples_of
 from learner.tracking.trackers import open_trackers
 from rewards import RewardConfig, score_debate
-from transcripts import Record, RewardNumbers, TurnAdvantages
+from transcripts import Record, TurnAdvantages
 
 PROBLEM = Problem("p0", "2 - 1?", answer="1", kind="number")
 
@@ -20,7 +20,7 @@ def record():
     policy = scripted_debaters({"p0": Answers("1", ("2",))}, solve=1.0, judge=1.0, tokens=True)
     [debate] = run_debates([PROBLEM], policy, DebateConfig(num_rounds=2, max_tokens=500), seed=2)
     correct = ((True, True),) * 3
-    rewards = RewardNumbers.of(score_debate(debate, correct, RewardConfig()))
+    rewards = score_debate(debate, correct, RewardConfig())
     last = debate.turns[-1].id
     parts = (TurnAdvantages(debate.turns[0].id, 0.5, None, -0.5), TurnAdvantages(last, None, 0.25))
     return Record(debate, 7, "p0", correct, rewards, parts)

@@ -1,8 +1,12 @@
-"""Debates as the JSON of their lines, written by hand: three agents, two rounds, a final ballot."""
+"""Debates written by hand: three agents, two rounds, a final ballot."""
 
 from __future__ import annotations
 
 import pytest
+
+from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn, Vote
+from debate.types import ParsedTurn, Span, TurnId
+from transcripts import Record
 
 WHO = ("Analyst", "Advocate", "Solver", "Fourth")
 
@@ -13,38 +17,25 @@ def make(votes, correct, answers, *, problem="p", step=0, own=False, order=None,
 
     def turn(agent, round_):
         seats = order(agent) if order else range(agents)
-        shown = [[a, round_ - 1] for a in seats if round_ and (own or a != agent)]
+        shown = tuple(TurnId(a, round_ - 1) for a in seats if round_ and (own or a != agent))
         size = sizes[agent] if sizes else 10
         ballot = round_ == rounds
-        parsed = {
-            "answer": None if ballot else answers[agent][round_],
-            "solution": None if ballot else [0, size],
-        }
-        return {
-            "id": [agent, round_],
-            "shown": shown,
-            "compared": shown,
-            "completion": {"text": "x" * size},
-            "parsed": parsed,
-            "ballot": ballot,
-        }
+        parsed = ParsedTurn() if ballot else ParsedTurn(Span(0, size), answer=answers[agent][round_])
+        said = Completion((), (), (), "x" * size, "stop", 0)
+        return Turn(TurnId(agent, round_), "K7", shown, said, parsed, shown, ballot=ballot)
 
-    return {
-        "step": step,
-        "correct": correct,
-        "rewards": None,
-        "debate": {
-            "problem": {"id": problem, "level": "", "source": ""} | about,
-            "personas": [{"name": name} for name in WHO[:agents]],
-            "protocol": {"num_agents": agents, "num_rounds": rounds, "judge_own": own},
-            "turns": [turn(a, r) for r in range(rounds + 1) for a in range(agents)],
-            "votes": [
-                {"judge": [j, r], "left": [a, r - 1], "right": [b, r - 1], "outcome": outcome}
-                for j, r, a, b, outcome in votes
-            ],
-            "seed": 3,
-        },
-    }
+    debate = Debate(
+        Problem(problem, "?", **about),
+        tuple(Persona(name, "") for name in WHO[:agents]),
+        tuple(turn(a, r) for r in range(rounds + 1) for a in range(agents)),
+        tuple(
+            Vote(TurnId(j, r), TurnId(a, r - 1), TurnId(b, r - 1), outcome) for j, r, a, b, outcome in votes
+        ),
+        3,
+        0,
+        DebateConfig(num_agents=agents, num_rounds=rounds, judge_own=own),
+    )
+    return Record(debate, step, problem, tuple(map(tuple, correct)))
 
 
 @pytest.fixture(scope="session")

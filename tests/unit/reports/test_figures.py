@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf, log
 
 import pytest
 
 from learner.metrics.statistics import wilson
 from reports import figures_of, gather, judgment_figures
+from rewards import Rewards
 
 ENTROPY = (2 / 3 * log(3 / 2) + 1 / 3 * log(3)) / log(3)
 BY_HAND = {
@@ -104,30 +106,32 @@ def test_no_debates_have_no_figures_and_no_error():
 
 
 def test_debates_without_answers_have_what_needs_no_truth(circular):
-    circular["correct"] = None
-    found = {figure.name: figure for figure in judgment_figures([circular])}
+    found = {figure.name: figure for figure in judgment_figures([replace(circular, correct=None)])}
     assert found["judge/accuracy"].estimate is None
     assert found["winner/correct"].estimate is None
     assert found["graph/cycles"].estimate.value == 1.0
 
 
 def test_an_ungraded_answer_makes_no_pair_decidable(ordered):
-    ordered["correct"][0][0] = None  # the right side of both votes of round 1
+    first, *others = ordered.correct  # the right side of both votes of round 1
+    ordered = replace(ordered, correct=((None, *first[1:]), *others))
     found = {figure.name: figure for figure in judgment_figures([ordered])}
     assert found["judge/strict_accuracy"].estimate.n == 2
     assert found["judge/accuracy"].estimate.value == 0.0
 
 
 def test_missing_is_wrong(ordered):
-    ordered["correct"][1][0] = ordered["correct"][2][1] = "missing"
+    first, second, third = ordered.correct
+    ordered = replace(ordered, correct=(first, ("missing", second[1]), (third[0], "missing")))
     found = {figure.name: figure for figure in judgment_figures([ordered])}
     assert found["judge/accuracy"].estimate.value == pytest.approx(1 / 3)
 
 
 def test_the_winner_below_the_line_is_flagged(ordered):
-    ordered["debate"]["votes"][-1]["outcome"] = "tie"
-    ordered["debate"]["votes"][-2]["outcome"] = "right"  # the wrong one wins
-    [figure] = [f for f in judgment_figures([ordered]) if f.name == "winner/correlation"]
+    *votes, last_but_one, last = ordered.debate.votes
+    votes += [replace(last_but_one, outcome="right"), replace(last, outcome="tie")]  # the wrong one wins
+    turned = replace(ordered, debate=replace(ordered.debate, votes=tuple(votes)))
+    [figure] = [f for f in judgment_figures([turned]) if f.name == "winner/correlation"]
     assert figure.estimate.value == pytest.approx(-1.0)
     assert figure.flag == "below 0.3"
 
@@ -174,8 +178,8 @@ def test_the_longer_solution(make_debate):
 
 
 def test_rewards_of_the_record_decide_the_winner(ordered):
-    ordered["rewards"] = {"peer": [[None, -1.0], [None, 0.0], [None, 0.25]]}
-    rows = gather([ordered])
+    rewards = Rewards(((None, -1.0), (None, 0.0), (None, 0.25)), (), (), ())
+    rows = gather([replace(ordered, rewards=rewards)])
     assert rows.winners["right"].tolist() == [0]
     assert rows.winners["score"].tolist() == [0.25]
     [lift] = [f for f in figures_of(rows) if f.name == "winner/lift"]

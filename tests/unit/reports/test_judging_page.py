@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,8 @@ def test_every_figure_has_a_row_and_its_filter(rows, ordered, circular):
 
 
 def test_the_filter_language_knows_every_filter(ordered, circular):
-    ordered["debate"]["problem"]["source"] = 'MATH/"odd" names'
+    problem = replace(ordered.debate.problem, source='MATH/"odd" names')
+    ordered = replace(ordered, debate=replace(ordered.debate, problem=problem))
     for figure in judgment_figures([ordered, circular]):
         if figure.filter is not None:
             compile_filter(figure.filter)

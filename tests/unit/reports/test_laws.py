@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
+from dataclasses import replace
 from itertools import permutations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from debate.types import TurnId
 from reports import judgment_figures
+from rewards import Rewards
 
 OUTCOMES = ("left", "right", "tie")
 SEATED = ("judge/accuracy/seat", "judge/strict_accuracy/seat", "judge/coverage/seat")
@@ -49,24 +51,34 @@ def same(one, other):
             assert other[name] == pytest.approx(value, abs=1e-6), name
 
 
-def reseated(debate, seats):
+def reseated(record, seats):
     """The same debate with agent a in seat ``seats[a]``; what was shown keeps its order."""
-    moved = deepcopy(debate)
-    body = moved["debate"]
+    debate = record.debate
 
-    def place(turn):
-        return [seats[turn[0]], turn[1]]
+    def moved(turn):
+        return TurnId(seats[turn.agent], turn.round)
 
-    for turn in body["turns"]:
-        turn["id"], turn["shown"] = place(turn["id"]), [place(t) for t in turn["shown"]]
-        turn["compared"] = turn["shown"]
-    for vote in body["votes"]:
-        vote |= {name: place(vote[name]) for name in ("judge", "left", "right")}
-    for table, whole in (("correct", moved), ("personas", body)):
-        old = list(whole[table])
-        for agent, seat in enumerate(seats):
-            whole[table][seat] = old[agent]
-    return moved
+    turns = []
+    for turn in debate.turns:
+        shown = tuple(map(moved, turn.shown))
+        turns.append(replace(turn, id=moved(turn.id), shown=shown, compared=shown))
+    votes = (
+        replace(vote, judge=moved(vote.judge), left=moved(vote.left), right=moved(vote.right))
+        for vote in debate.votes
+    )
+    personas, correct = (by_seat(values, seats) for values in (debate.personas, record.correct))
+    debate = replace(debate, personas=personas, turns=tuple(turns), votes=tuple(votes))
+    return replace(record, debate=debate, correct=correct)
+
+
+def by_seat(values, seats):
+    """What agent a had, in seat ``seats[a]``."""
+    return tuple(values[seats.index(seat)] for seat in range(len(seats)))
+
+
+def with_votes(record, change):
+    """The record with each of its votes changed."""
+    return replace(record, debate=replace(record.debate, votes=tuple(map(change, record.debate.votes))))
 
 
 DRAWN = ("winner/", "collusion/peer", "collusion/truth", "collusion/gap")
@@ -86,11 +98,10 @@ def test_seats_change_nothing(make_debate, data):
 @given(data=st.data())
 def test_seats_change_nothing_for_a_clear_winner(make_debate, data):
     played = data.draw(debates(make_debate))
-    scores = [[None, -0.5], [None, 0.25], [None, 1.0]]
+    scores = ((None, -0.5), (None, 0.25), (None, 1.0))
     seats = data.draw(st.sampled_from(list(permutations(range(3)))))
-    moved = reseated(played, seats)
-    played["rewards"] = {"peer": scores}
-    moved["rewards"] = {"peer": [scores[seats.index(seat)] for seat in range(3)]}
+    moved = replace(reseated(played, seats), rewards=Rewards(by_seat(scores, seats), (), (), ()))
+    played = replace(played, rewards=Rewards(scores, (), (), ()))
     here, there = judgment_figures([played]), judgment_figures([moved])
     same(values(here, leave=SEATED), values(there, leave=SEATED))
 
@@ -98,19 +109,20 @@ def test_seats_change_nothing_for_a_clear_winner(make_debate, data):
 @given(data=st.data())
 def test_the_order_of_debates_and_names_of_problems_change_nothing(make_debate, data):
     played = data.draw(st.lists(debates(make_debate), min_size=1, max_size=4))
-    other = deepcopy(played[::-1])
-    for debate in other:
-        debate["debate"]["problem"]["id"] += "!"
+    other = []
+    for record in played[::-1]:
+        problem = replace(record.debate.problem, id=record.debate.problem.id + "!")
+        other.append(replace(record, debate=replace(record.debate, problem=problem)))
     same(values(judgment_figures(played)), values(judgment_figures(other)))
 
 
 @given(data=st.data())
 def test_the_opposite_votes_are_right_where_these_are_wrong(make_debate, data):
     played = data.draw(st.lists(debates(make_debate, ties=False), min_size=1, max_size=4))
-    turned = deepcopy(played)
-    for debate in turned:
-        for vote in debate["debate"]["votes"]:
-            vote["outcome"] = {"left": "right", "right": "left"}[vote["outcome"]]
+    opposite = {"left": "right", "right": "left"}
+    turned = [
+        with_votes(record, lambda vote: replace(vote, outcome=opposite[vote.outcome])) for record in played
+    ]
     here, there = (
         {f.name: f.estimate for f in judgment_figures(each) if f.estimate} for each in (played, turned)
     )
@@ -126,10 +138,11 @@ def test_the_opposite_votes_are_right_where_these_are_wrong(make_debate, data):
 @given(data=st.data())
 def test_a_line_written_the_other_way_round_is_the_same_vote(make_debate, data):
     played = data.draw(debates(make_debate))
-    turned = deepcopy(played)
-    for vote in turned["debate"]["votes"]:
-        vote["left"], vote["right"] = vote["right"], vote["left"]
-        vote["outcome"] = {"left": "right", "right": "left", "tie": "tie"}[vote["outcome"]]
+    opposite = {"left": "right", "right": "left", "tie": "tie"}
+    turned = with_votes(
+        played,
+        lambda vote: replace(vote, left=vote.right, right=vote.left, outcome=opposite[vote.outcome]),
+    )
     same(values(judgment_figures([played])), values(judgment_figures([turned])))
 
 

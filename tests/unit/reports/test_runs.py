@@ -13,7 +13,7 @@ from learner.metrics.answers import winner_metrics
 from learner.metrics.debates import judge_metrics
 from reports import gather, judgment_figures
 from rewards import RewardConfig, score_debate
-from transcripts import Record, RewardNumbers, RunStore, write_step
+from transcripts import Record, RunStore, write_step
 
 
 def played(agents, **protocol):
@@ -29,7 +29,7 @@ def played(agents, **protocol):
             grades = {(turn.agent, turn.round): grade for turn, grade in right.items()}
             correct = tuple(tuple(grades[a, r] for r in range(2)) for a in range(agents))
             rewards = score_debate(debate, correct, RewardConfig())
-            yield Record(debate, step, debate.problem.id, correct, RewardNumbers.of(rewards))
+            yield Record(debate, step, debate.problem.id, correct, rewards)
 
 
 @pytest.mark.parametrize("agents", [3, 4])
@@ -58,20 +58,20 @@ def test_an_order_for_each_viewer_makes_swapped_pairs(order, swapped):
     assert not swapped or sum(share.value for share in shares) == pytest.approx(1.0)
 
 
-def test_a_stored_run_is_read_raw_and_its_filters_find_the_debates(tmp_path):
+def test_a_stored_run_is_read_and_its_filters_find_the_debates(tmp_path):
     records = list(played(3))
     for step in range(3):
         write_step(tmp_path / "transcripts", step, [r for r in records if r.step == step])
     with RunStore.open(tmp_path) as run:
-        raw = judgment_figures(debate for _, debate in run.raw())
-        assert raw == judgment_figures(record for _, record in run.records()) == judgment_figures(records)
-        found = {figure.name: figure for figure in raw}
+        read = judgment_figures(record for _, record in run.records())
+        assert read == judgment_figures(records)
+        found = {figure.name: figure for figure in read}
         for name in ("winner/correct", "winner/mixed", "graph/cycles", "graph/condorcet"):
             assert run.count(found[name].filter) == found[name].estimate.n, name
         step = found["judge/accuracy/step/1"]
-        again = judgment_figures(debate for _, debate in run.raw(step.filter))
+        again = judgment_figures(debate for _, debate in run.records(step.filter))
         assert next(f for f in again if f.name == "judge/accuracy").estimate == step.estimate
-        flips = judgment_figures(debate for _, debate in run.raw(found["cascade/vulnerability"].filter))
+        flips = judgment_figures(debate for _, debate in run.records(found["cascade/vulnerability"].filter))
         [same] = [f for f in flips if f.name == "cascade/vulnerability"]
         assert same.estimate == found["cascade/vulnerability"].estimate
         rates = (found["graph/cycles"].estimate.value, found["graph/condorcet"].estimate.value)

@@ -12,8 +12,8 @@ import pytest
 
 from transcripts import TornTailWarning, TranscriptError, read_records, seal_before, seal_shard, write_step
 from transcripts.append import LineFile
+from transcripts.codec import without_tokens
 from transcripts.errors import TranscriptWriteError
-from transcripts.lines import without_tokens
 from transcripts.names import sealed_name
 from transcripts.sealed import FRAME, SealedFile, write_sealed
 from transcripts.store import ShardWriter

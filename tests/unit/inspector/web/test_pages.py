@@ -14,6 +14,7 @@ from inspector.web.access import AccessPolicy
 from inspector.web.app import make_app
 from inspector.web.site import Site
 from transcripts import RunStore, write_step
+from transcripts.codec import to_line
 
 starlette = pytest.importorskip("starlette.testclient")
 
@@ -112,7 +113,7 @@ def test_a_hostile_text_can_be_read_on_its_page(hostile, hostile_run, hostile_te
     for text in hostile_texts:
         if text.isprintable():
             assert " ".join(text.split()) in shown
-    for code in ("U+001B", "U+0000", "U+009B", "U+000D", "U+202E", "U+200B", "U+D800"):
+    for code in ("U+001B", "U+0000", "U+009B", "U+000D", "U+202E", "U+200B", "\ufffd lone \ufffd"):
         assert code in shown
 
 
@@ -210,18 +211,18 @@ def test_the_address_of_a_run_without_its_slash_leads_to_the_run(run, tmp_path, 
     site.close()
 
 
-def test_a_debate_that_could_not_be_stored_is_an_error_of_its_own(run):
+def test_a_debate_that_cannot_be_read_is_an_error_of_its_own(run):
     [shard, *_] = sorted((run / "transcripts").glob("step_000000.jsonl*"))
     with RunStore.open(run) as store:
-        line = next(store.raw("step:0"))[1]
-    line["debate"]["protocol"]["stop"] = ["\ud83d"]
+        line = to_line(store.debate("0.0"))
     shard.unlink()
-    (run / "transcripts" / "step_000000.jsonl").write_text(json.dumps({"schema": 5, **line}) + "\n")
+    damaged = line.replace(b'"judge_own":false', b'"judge_own":7')
+    (run / "transcripts" / "step_000000.jsonl").write_bytes(damaged + b"\n")
     client, site = client_of(run)
     for view in ("adoption", "fixture"):
         answer = client.get(f"/run/run/debate/0.0/{view}")
         assert answer.status_code == 422
-        assert "debate.protocol: cannot be stored" in Reader(answer.text).text
+        assert "debate.protocol.judge_own: " in Reader(answer.text).text
     site.close()
 
 

@@ -11,7 +11,7 @@ from debate import DebateConfig, Problem, run_debates
 from debate.policies.scripted import Answers, scripted_debaters
 from reports.training.curves import Curves
 from rewards import RewardConfig, score_debate
-from transcripts import Record, RewardNumbers, write_step
+from transcripts import Record, write_step
 
 
 def curves_of(group=None, broken=None, **columns):
@@ -48,7 +48,7 @@ def records_of(step):
         }
         correct = tuple(tuple(grades[a, r] for r in range(2)) for a in range(3))
         rewards = score_debate(debate, correct, RewardConfig())
-        yield Record(debate, step, debate.problem.id, correct, RewardNumbers.of(rewards))
+        yield Record(debate, step, debate.problem.id, correct, rewards)
 
 
 @pytest.fixture(scope="session")

@@ -22,7 +22,7 @@ from reports.training.outputs import changed_outputs
 from reports.training.phases import status, verdict
 from reports.training.settings import risky, settings_section
 from rewards import RewardConfig, score_debate
-from transcripts import Record, RewardNumbers, compile_filter, write_step
+from transcripts import Record, compile_filter, write_step
 
 
 def parts(sections, kind):
@@ -172,7 +172,7 @@ def test_the_lift_without_metrics_is_that_of_the_winners_own_round(tmp_path):
     for debate in run_debates([problem] * 20, policy, protocol, seed=0):
         correct = tuple((debate.turn(TurnId(agent, 0)).parsed.answer == "4", True) for agent in range(3))
         rewards = score_debate(debate, correct, RewardConfig())
-        records.append(Record(debate, 0, "p", correct, RewardNumbers.of(rewards)))
+        records.append(Record(debate, 0, "p", correct, rewards))
     write_step(tmp_path / "transcripts", 0, records)
     [found] = [one for one in judgment_figures(records) if one.name == "winner/lift"]
     assert found.estimate.value > 0
@@ -184,7 +184,7 @@ def test_damaged_debates_are_left_out_and_told(whole, traced):
     shutil.copytree(traced / "transcripts", whole / "transcripts")
     shard = whole / "transcripts/step_000013.jsonl"
     lines = shard.read_bytes().splitlines(keepends=True)
-    shard.write_bytes(b"".join([b'{"schema": 5}\n', *lines[1:]]))
+    shard.write_bytes(b"".join([b'{"schema": 1}\n', *lines[1:]]))
     run = load_run(whole)
     assert run.debates == 14 * 8 - 1
     assert "1 damaged places in the transcripts: step 13" in run.notes[0]
