@@ -6,7 +6,8 @@
 Times are medians with the lowest and the highest in low and high; of several filters the slowest one's. The
 memory is the peak of this process, building both indices and the replay included; ``recording_share`` is the
 share of the steps' time that a quick-start's run spent on recording, ``replay_100k_s`` is for a change of
-``rewards.truth_weight``, ``page_ms`` and ``page_kb`` are of ``inspector_pages.py``.
+``rewards.truth_weight``, ``page_ms`` and ``page_kb`` are of ``inspector_pages.py``. ``read_vs_orjson`` is the
+time of reading whole records over that of ``orjson.loads`` on their lines: 300 debates of 3 x 3 and a ballot.
 """
 
 from __future__ import annotations
@@ -17,10 +18,13 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
+from typing import Any
 
+import orjson
 from inspector_pages import measured
 from report import Figure, parser, report
 
@@ -30,7 +34,8 @@ from learner.replay.files import write_debates
 from learner.replay.running import no_collections, replay_run
 from learner.replay.summary import counted
 from rewards import RewardConfig
-from transcripts import RunStore
+from transcripts import RunStore, read_records
+from transcripts.codec import from_line, to_line
 
 FILTERS = (
     "winner:wrong",
@@ -68,7 +73,7 @@ def main() -> None:
         make_run(args.folder, args.make, tell=lambda step: print(f"step {step}", file=sys.stderr, flush=True))
         return
     found, pages = of_run(args.folder), measured(args.folder.resolve(), PAGES)[:2]
-    figures = [*found, *pages, *of_recording(args.quickstart)]
+    figures = [*found, *pages, *of_codec(), *of_recording(args.quickstart)]
     report(f"transcripts: {args.folder}", figures, args.json)
 
 
@@ -101,6 +106,31 @@ def of_replay(store: RunStore) -> Figure:
         write_debates(Path(folder), counted(replay_run(store, own, other), summary))
     seconds = time.perf_counter() - started
     return Figure("replay_100k_s", 100_000 * seconds / summary.debates, "s", summary.debates)
+
+
+def of_codec(debates: int = 300, words: int = 10) -> list[Figure]:
+    """Return what a record takes to write and to read; ``words`` in a solution make lines of 12 kB."""
+    from synthetic_run import make_run
+
+    with TemporaryDirectory() as folder:
+        make_run(Path(folder), debates, words=words, tell=lambda step: None)
+        records = list(read_records(folder))
+    lines = [to_line(record) for record in records]
+
+    works = {
+        "write_ms": (to_line, records),
+        "read_ms": (from_line, lines),
+        "orjson_ms": (orjson.loads, lines),
+    }
+    found = {name: _for_one(name, work, items) for name, (work, items) in works.items()}
+    ratio = found["read_ms"].value / found["orjson_ms"].value
+    return [*found.values(), Figure("read_vs_orjson", ratio, "times", debates)]
+
+
+def _for_one(name: str, work: Callable[[Any], object], items: Sequence[Any]) -> Figure:
+    """Return the median time of some work on one of the items, in milliseconds."""
+    whole = of_times(name, lambda: [work(item) for item in items])
+    return replace(whole, value=whole.value / len(items), n=len(items), low=None, high=None)
 
 
 def first_page(folder: Path) -> None:

@@ -70,11 +70,12 @@ def _truth(
     ['expression', 'open']
     """
     from debate import Problem
+    from debate.values import whole_text
     from envs import DataError, load_environment
     from envs.families import FAMILIES
     from envs.instructions import constraints_of
 
-    problem = Problem("play", question, answer=answer, source="play")
+    problem = Problem("play", whole_text(question), answer=answer, source="play")
     if kind is None and name in FAMILIES and _is_of_family(name, question):
         return load_environment(name), problem
     environment = load_environment(name if ":" in name else "gsm8k")  # any data set compares answers alike

@@ -144,7 +144,7 @@ def graph_of(votes) -> nx.DiGraph:
 def condorcet(votes, majority: nx.DiGraph, agents: int) -> set[str]:
     if not votes:
         return set()
-    last = max(side.round for vote in votes for side in sorted((vote.left, vote.right))[:1])
+    last = max(side.round for vote in votes for side in (vote.left, vote.right))
     turns = [TurnId(agent, last) for agent in range(agents)]
     beaten = [all(majority.has_edge(one, other) for other in turns if other != one) for one in turns]
     return {"yes" if agents > 1 and any(beaten) else "no"}

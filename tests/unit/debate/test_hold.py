@@ -3,6 +3,7 @@
 import asyncio
 import gc
 from contextlib import contextmanager
+from dataclasses import asdict, fields, replace
 from random import Random
 
 import pytest
@@ -404,3 +405,24 @@ def test_settings_that_would_spoil_every_reply_are_refused():
         DebateConfig(stop=("\n\n", ""))
     with pytest.raises(ValueError, match="'A>B' must be made of letters and digits"):
         DebateConfig(handles=("A>B", "C", "D"))
+
+
+def test_half_a_character_in_a_reply_becomes_one_of_its_own():
+    debate = hold(ScriptedPolicy({}, default="\ud83d<solution>\\boxed{\udc00}</solution>"))
+    turn = debate.turns[0]
+    assert turn.completion.text == "\ufffd<solution>\\boxed{\ufffd}</solution>"
+    assert turn.parsed.answer == "\ufffd"
+
+
+def test_half_a_character_in_a_persona_is_refused():
+    with pytest.raises(ValueError, match=r"holds half a character \(a lone surrogate\)"):
+        DebateConfig(personas=(Persona("a\ud800", "b"),))
+
+
+def test_what_dataclasses_do_with_values():
+    problem = Problem("p", "2 + 2?", "4")
+    assert replace(problem, answer=None) == Problem("p", "2 + 2?")
+    assert asdict(problem)["answer"] == "4"
+    assert [field.name for field in fields(Vote)] == ["judge", "left", "right", "outcome", "span"]
+    with pytest.raises(AttributeError):
+        problem.answer = "5"
