@@ -21,7 +21,7 @@ check: .venv/installed
 	.venv/bin/ruff format --check .
 	.venv/bin/pyright
 	.venv/bin/lint-imports
-	.venv/bin/python -m pytest -n 2 --doctest-modules debate envs rewards learner reports transcripts inspector commands
+	.venv/bin/python -m pytest -n 2 --doctest-modules debate envs rewards transcripts learner debate_rl
 
 .venv/installed: pyproject.toml constraints.txt
 	test -d .venv || $(PYTHON) -m venv .venv

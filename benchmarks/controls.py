@@ -18,17 +18,17 @@ from statistics import fmean
 import torch
 from report import Figure, parser, report
 
-from commands.config import load_config
 from debate import DebateConfig, run_debates
 from debate.seeds import derive_seed
-from learner.config import Config
-from learner.evaluation.play import solutions_of_a_debate
-from learner.evaluation.scores import winner_is_right
-from learner.grading import grade_debate
-from learner.metrics.judge_benchmark import judge_accuracy
-from learner.metrics.statistics import clustered_mean
-from learner.session import Session, open_session
-from learner.train import train_step
+from debate_rl.commands.config import load_config
+from debate_rl.config import Config
+from debate_rl.evaluation.play import solutions_of_a_debate
+from debate_rl.evaluation.scores import winner_is_right
+from debate_rl.grading import grade_debate
+from debate_rl.metrics.judge_benchmark import judge_accuracy
+from debate_rl.statistics import clustered_mean
+from debate_rl.training.session import Session, open_session
+from debate_rl.training.train import train_step
 from rewards import RewardConfig, score_debate
 
 RECIPES = {"pair_sum": "quickstart", "words": "quickstart_words"}

@@ -82,10 +82,10 @@ def measure(shape: dict[str, Any]) -> dict[str, list[float]]:
     import torch
 
     from debate import Problem, run_debates
-    from learner.config import Config
-    from learner.engines import make_policy
-    from learner.estimate import load_of, memory_of, probe, seconds_of, shape_of
-    from learner.models import build_tokenizer
+    from debate_rl.config import Config
+    from debate_rl.engines import make_policy
+    from debate_rl.models import build_tokenizer
+    from debate_rl.training.estimate import load_of, memory_of, probe, seconds_of, shape_of
     from learner.update.learner import Learner
 
     config = _config(shape, Config)

@@ -16,16 +16,16 @@ from pathlib import Path
 
 from report import Figure, parser, report
 
-from commands.config import load_config
 from debate import Completion, SampleRequest
 from debate.policies.local import LocalPolicy
 from debate.policies.scripted import Answers, scripted_debaters
+from debate_rl.commands.config import load_config
+from debate_rl.config import Config
+from debate_rl.engines import make_policy
+from debate_rl.evaluation.play import Examination, Played, play
+from debate_rl.evaluation.scores import scores
+from debate_rl.problems import load_held_out
 from envs.answers.keys import key_of
-from learner.config import Config
-from learner.engines import make_policy
-from learner.evaluation.play import Examination, Played, play
-from learner.evaluation.scores import scores
-from learner.problems import load_held_out
 
 
 def main() -> None:

@@ -23,10 +23,10 @@ from report import Figure, parser, report
 from starlette.testclient import TestClient
 from synthetic_run import make_run
 
-from inspector.web.access import AccessPolicy
-from inspector.web.app import make_app
-from inspector.web.serving import warm
-from inspector.web.site import Site
+from debate_rl.inspector.web.access import AccessPolicy
+from debate_rl.inspector.web.app import make_app
+from debate_rl.inspector.web.serving import warm
+from debate_rl.inspector.web.site import Site
 from transcripts import RunStore
 
 SMALL = 2_000

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from report import Figure, parser, report
 
-from learner.metrics.statistics import Estimate, wilson
-from reports.figures import robust
-from reports.figures.logistic import NotEstimable, logistic
+from debate_rl.reports.figures import robust
+from debate_rl.reports.figures.logistic import NotEstimable, logistic
+from debate_rl.statistics import Estimate, wilson
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from report import Figure, parser, report
 from rich.console import Console
 from rich.table import Table
 
-from learner.metrics.statistics import clustered_mean
+from debate_rl.statistics import clustered_mean
 
 PEER_ONLY = ("rewards.truth_weight=0", "advantages.lambda_judge=0")
 MISJUDGING = ("warm_start.misjudge=0.8",)
@@ -112,7 +112,7 @@ def run_once(arm: str, seed: int, args: argparse.Namespace) -> None:
     command = [
         sys.executable,
         "-m",
-        "commands.main",
+        "debate_rl.commands.main",
         "quickstart",
         "--family",
         args.family,

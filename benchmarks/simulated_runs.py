@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.signal import lfilter
 
-from reports.training.curves import Curves, Numbers, trailing_mean
+from debate_rl.reports.training.curves import Curves, Numbers, trailing_mean
 
 SIZES = ((8, 4, 3), (12, 4, 3), (16, 4, 3), (8, 8, 5), (32, 4, 3), (64, 8, 3))
 """P, K, N of a step."""

@@ -12,13 +12,13 @@ from statistics import median
 
 from report import Figure, parser, report
 
-from commands.config import load_config
 from debate import Debate, parse_turn, run_debates
 from debate.types import Outcome
+from debate_rl.commands.config import load_config
+from debate_rl.config import Config
+from debate_rl.engines import make_policy
+from debate_rl.problems import load_run_problems
 from learner.advantages import AdvantageConfig, turn_advantages
-from learner.config import Config
-from learner.engines import make_policy
-from learner.problems import load_run_problems
 from learner.rows import make_rows
 from learner.types import transitions_of
 from learner.update.learner import Learner

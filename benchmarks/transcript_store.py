@@ -28,11 +28,11 @@ import orjson
 from inspector_pages import measured
 from report import Figure, parser, report
 
+from debate_rl.replay import Scheme, Summary
+from debate_rl.replay.files import write_debates
+from debate_rl.replay.running import no_collections, replay_run
+from debate_rl.replay.summary import counted
 from learner.advantages import AdvantageConfig
-from learner.replay import Scheme, Summary
-from learner.replay.files import write_debates
-from learner.replay.running import no_collections, replay_run
-from learner.replay.summary import counted
 from rewards import RewardConfig
 from transcripts import RunStore, read_records
 from transcripts.codec import from_line, to_line

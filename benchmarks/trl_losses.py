@@ -28,9 +28,10 @@ from report import Figure, parser, report
 from torch import Tensor
 
 from debate.types import TurnId
+from debate_rl.config.models import ModelConfig, TinyConfig
+from debate_rl.models import load_model
 from learner.losses import LOSSES, LossConfig, LossInputs, Totals
 from learner.losses.corrections import entropy_bonus, truncated_importance
-from learner.models import ModelConfig, TinyConfig, load_model
 from learner.types import Row
 from learner.update.batches import MicroBatch, collate
 from learner.update.forward import action_logprobs

@@ -30,7 +30,8 @@ def corpus() -> list[str]:
 @pytest.fixture(scope="session")
 def make_tiny():
     """Return make(pieces=(), fallback="bytes", lora_rank=0, seed=0, **sizes) -> (model, tokenizer)."""
-    from learner.models import ModelConfig, TinyConfig, load_model
+    from debate_rl.config.models import ModelConfig, TinyConfig
+    from debate_rl.models import load_model
 
     def make(pieces=(), *, fallback="bytes", lora_rank=0, seed=0, **sizes):
         small = {"hidden_size": 32, "layers": 2, "heads": 4, "kv_heads": 2, "intermediate_size": 48}

@@ -19,11 +19,11 @@ from urllib.parse import quote
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
-from inspector.terminal.app import Inspector
-from inspector.web.access import AccessPolicy
-from inspector.web.app import make_app
-from inspector.web.serving import listen, server_for
-from inspector.web.site import Site
+from debate_rl.inspector.terminal.app import Inspector
+from debate_rl.inspector.web.access import AccessPolicy
+from debate_rl.inspector.web.app import make_app
+from debate_rl.inspector.web.serving import listen, server_for
+from debate_rl.inspector.web.site import Site
 from transcripts import RunStore
 
 HERE = Path(__file__).parent
@@ -56,7 +56,7 @@ def main() -> None:
             path.write_text(f"<body style='margin:0'>{svg}</body>", encoding="utf-8")
             page.goto(path.as_uri())
             keep(page.locator("svg").first.screenshot(), f"terminal_{name}.png")
-        report = [sys.executable, "-m", "commands.main", "report", run.name, "--out", folder]
+        report = [sys.executable, "-m", "debate_rl.commands.main", "report", run.name, "--out", folder]
         subprocess.run(report, check=True, stdout=subprocess.DEVNULL, cwd=run.parent)
         take(page, Path(folder, "report.html").as_uri(), "report.png", height=1400)
 

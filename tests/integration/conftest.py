@@ -62,9 +62,9 @@ def tiny_recipe(tmp_path_factory) -> str:
 @pytest.fixture(scope="module")
 def folder(tiny_recipe, tmp_path_factory):
     """A run of two steps of four debates; peer rewards have running means, fines are there from the start."""
-    from commands.config import load_config
-    from learner.config import Config
-    from learner.train import train
+    from debate_rl.commands.config import load_config
+    from debate_rl.config import Config
+    from debate_rl.training.train import train
 
     where = tmp_path_factory.mktemp("runs")
     quiet = ["logging.progress=none", 'advantages.peer.baseline="rae"']
@@ -75,7 +75,7 @@ def folder(tiny_recipe, tmp_path_factory):
 @pytest.fixture
 def debate_command(monkeypatch, capsys):
     """Return call(*arguments) -> (exit code, stdout, stderr) of ``debate``, run in this process."""
-    from commands.main import run
+    from debate_rl.commands.main import run
 
     monkeypatch.setattr(warnings, "formatwarning", warnings.formatwarning)  # ``run`` sets its own
     monkeypatch.setenv("COLUMNS", "200")

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-import commands
+import debate_rl
 from debate.prompting.texts import SHIPPED
-from learner.runs.checkpoint import latest_good
+from debate_rl.runs.checkpoint import latest_good
 from transcripts import read_records
 
-HOME = Path(commands.__file__).parents[1]
+HOME = Path(debate_rl.__file__).parents[1]
 GOOD_ROW = '{"question": "What is 2 + 2?", "answer": "#### 4"}\n'
 
 
@@ -257,7 +257,7 @@ def refused_on_disk(options: str, *arguments: str) -> str:
         "sh",
         sys.executable,
         "-m",
-        "commands.main",
+        "debate_rl.commands.main",
     ]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(HOME)}
     try:

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-import commands
-from learner.runs.checkpoint import latest_good
-from learner.tracking.step_lines import read_metrics
+import debate_rl
+from debate_rl.runs.checkpoint import latest_good
+from debate_rl.tracking.step_lines import read_metrics
 
-HOME = Path(commands.__file__).parents[1]
+HOME = Path(debate_rl.__file__).parents[1]
 HEAVY = ("torch", "transformers", "peft", "vllm", "datasets")
 ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(HOME), "COLUMNS": "120"}
 SNIPPETS = re.findall(r"```python\n(.*?)```", (HOME / "README.md").read_text(encoding="utf-8"), re.DOTALL)
@@ -46,7 +46,7 @@ def test_the_light_packages_load_no_heavy_one(tmp_path):
 def test_help_names_the_commands_and_loads_no_heavy_package(tmp_path):
     code = (
         "import sys\n"
-        "from commands.main import run\n"
+        "from debate_rl.commands.main import run\n"
         "sys.argv = ['debate', '--help']\n"
         "try: run()\n"
         "finally:\n"
@@ -60,8 +60,8 @@ def test_help_names_the_commands_and_loads_no_heavy_package(tmp_path):
 
 
 def test_on_windows_the_command_and_the_import_end_in_one_line(tmp_path):
-    ready = "import sys, debate, typer, commands.main; sys.platform = 'win32'\n"
-    done = python(f"{ready}commands.main.run()", cwd=tmp_path)
+    ready = "import sys, debate, typer, debate_rl.commands.main; sys.platform = 'win32'\n"
+    done = python(f"{ready}debate_rl.commands.main.run()", cwd=tmp_path)
     line = "debate: debate-rl runs on Linux and macOS; on Windows, use it inside WSL 2\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", line)
     done = python(f"{ready}import envs", cwd=tmp_path)
@@ -74,7 +74,7 @@ def test_on_windows_the_command_and_the_import_end_in_one_line(tmp_path):
 def test_a_package_of_ones_own_in_the_way_is_named(tmp_path, shadow):
     (tmp_path / shadow).parent.mkdir(exist_ok=True)
     (tmp_path / shadow).write_text("my_own = True\n")
-    code = "from commands.main import run; run()"
+    code = "from debate_rl.commands.main import run; run()"
     done = python(code, cwd=tmp_path, PYTHONPATH=f"{tmp_path}{os.pathsep}{HOME}")
     place = tmp_path / shadow.removesuffix("/__init__.py")
     name = shadow.partition("/")[0].removesuffix(".py")
@@ -88,9 +88,9 @@ def test_a_package_of_ones_own_in_the_way_is_named(tmp_path, shadow):
 @pytest.fixture(scope="module")
 def trained(tiny_recipe, tmp_path_factory):
     """A folder in which the README's run was trained, very briefly."""
-    from commands.config import load_config
-    from learner.config import Config
-    from learner.train import train
+    from debate_rl.commands.config import load_config
+    from debate_rl.config import Config
+    from debate_rl.training.train import train
 
     folder = tmp_path_factory.mktemp("work")
     overrides = [f"run.dir={folder / RUN}", "logging.progress=none", *(f"warm_start.{one}" for one in WARM)]
@@ -165,13 +165,13 @@ def test_a_file_that_cannot_be_written_is_refused_before_any_work(words, debate_
 
 def test_our_warnings_are_one_line(tmp_path):
     code = (
-        "import sys, warnings, commands.config, commands.main\n"
+        "import sys, warnings, debate_rl.commands.config, debate_rl.commands.main\n"
         "def load_config(*_):\n"
         "    warnings.warn('Only truth\\n trains')\n"
         "    raise SystemExit(0)\n"
-        "commands.config.load_config = load_config\n"
+        "debate_rl.commands.config.load_config = load_config\n"
         "sys.argv = ['debate', 'train', 'any']\n"
-        "commands.main.run()"
+        "debate_rl.commands.main.run()"
     )
     done = python(code, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "debate: note: Only truth trains\n")
@@ -179,7 +179,7 @@ def test_our_warnings_are_one_line(tmp_path):
 
 @pytest.mark.parametrize(("told", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_a_run_with_all_its_finished_steps_saved(tiny_recipe, tmp_path, told, code):
-    command = [sys.executable, "-m", "commands.main", "train", tiny_recipe]
+    command = [sys.executable, "-m", "debate_rl.commands.main", "train", tiny_recipe]
     with subprocess.Popen(
         [*command, "train.steps=9999", "train.save_every=0"],
         cwd=tmp_path,

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-import commands
-from commands.config import load_config
-from learner.config import Config
-from learner.train import train
+import debate_rl
+from debate_rl.commands.config import load_config
+from debate_rl.config import Config
+from debate_rl.training.train import train
 from transcripts import read_records
 from transcripts.codec import from_line
 
-HOME = Path(commands.__file__).parents[1]
+HOME = Path(debate_rl.__file__).parents[1]
 FIGURES = {
     "direct/greedy",
     "direct/sample",
@@ -292,7 +292,7 @@ def test_prompts_and_the_seed_of_a_model_that_is_built_make_another_evaluation(
 @pytest.mark.parametrize("lines", [1, 5, 12, 30])
 def test_an_evaluation_that_was_killed_goes_on_and_asks_nothing_twice(home, tmp_path, lines):
     """kill -9 once so many debates are kept, then the same command."""
-    command = [sys.executable, "-m", "commands.main", "eval", str(home / "run"), "held_out.limit=8"]
+    command = [sys.executable, "-m", "debate_rl.commands.main", "eval", str(home / "run"), "held_out.limit=8"]
     environment = os.environ | {"PYTHONPATH": str(HOME), "OMP_NUM_THREADS": "1"}
     options = {
         "cwd": tmp_path,

@@ -15,12 +15,12 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-import learner.export
-from commands.config import load_config, open_run_folder
-from learner.config import Config
-from learner.runs.kept_weights import load_kept, newest_weights
-from learner.tracking.step_lines import read_metrics
-from learner.train import train
+import debate_rl
+from debate_rl.commands.config import load_config, open_run_folder
+from debate_rl.config import Config
+from debate_rl.runs.kept_weights import load_kept, newest_weights
+from debate_rl.tracking.step_lines import read_metrics
+from debate_rl.training.train import train
 from transcripts import read_records, shard_paths
 
 IDS = [[7, 9, 30, 41, 52, 60, 8, 7], [5, 80, 81, 6, 90, 12, 100, 33]]
@@ -164,7 +164,7 @@ def first_prompt_of(ids, runs, tokenizer):
     first, *others = record.debate.turns
     turn = replace(first, completion=replace(first.completion, prompt_tokens=ids))
     changed = replace(record, debate=replace(record.debate, turns=(turn, *others)))
-    return learner.export.first_prompt(changed, tokenizer)
+    return debate_rl.runs.export.first_prompt(changed, tokenizer)
 
 
 def test_an_export_is_replaced_and_nothing_else_is(export, runs):
@@ -193,7 +193,7 @@ def test_a_full_disk_leaves_the_earlier_export(export, runs, monkeypatch):
     def full(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device", "README.md")
 
-    monkeypatch.setattr(learner.export, "model_card", full)
+    monkeypatch.setattr(debate_rl.runs.export, "model_card", full)
     code, _, err = export("full", "--out", "whole")
     assert (code, err) == (2, "debate: --out whole: cannot write README.md: No space left on device\n")
     assert {path.name: path.read_bytes() for path in (runs / "whole").iterdir()} == before
@@ -213,7 +213,7 @@ def test_what_is_no_run_or_has_no_weights_is_refused(export, runs):
     assert not (runs / "empty/export").exists()
 
 
-BENCH = Path(learner.export.__file__).parents[1] / ".venv-bench"
+BENCH = Path(debate_rl.__file__).parents[1] / ".venv-bench"
 
 
 @pytest.mark.slow

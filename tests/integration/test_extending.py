@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from commands.config import load_config
 from debate import DebateConfig
 from debate.policy import own_policy
+from debate_rl.commands.config import load_config
+from debate_rl.config import Config
+from debate_rl.tracking.step_lines import read_metrics
+from debate_rl.training.session import open_session
+from debate_rl.training.train import train_step
 from envs import load_environment
-from learner.config import Config
-from learner.session import open_session
-from learner.tracking.step_lines import read_metrics
-from learner.train import train_step
 from rewards import RewardConfig, score_votes
 
 PAGE = Path(__file__).parents[2] / "docs" / "extending.md"

@@ -13,15 +13,15 @@ from pathlib import Path
 import pytest
 import torch
 
-import learner.rollouts
-import learner.session
-import learner.train
+import debate_rl.training.rollouts
+import debate_rl.training.session
+import debate_rl.training.train
 from debate.policies.local import LocalPolicy
-from learner.curriculum import problems_from
-from learner.runs.checkpoint_folder import checkpoints, step_of
-from learner.session import open_session
-from learner.tracking.step_lines import read_metrics
-from learner.train import train
+from debate_rl.runs.checkpoint_folder import checkpoints, step_of
+from debate_rl.tracking.step_lines import read_metrics
+from debate_rl.training.curriculum import problems_from
+from debate_rl.training.session import open_session
+from debate_rl.training.train import train
 from transcripts import read_records
 
 TIMED = ("seconds/", "tokens_per_second", "time")
@@ -36,8 +36,8 @@ def _own_folder(tmp_path, monkeypatch):
 @pytest.fixture
 def config(tiny_recipe):
     """Return make(folder, *overrides) -> the configuration of a tiny run of three steps."""
-    from commands.config import load_config
-    from learner.config import Config
+    from debate_rl.commands.config import load_config
+    from debate_rl.config import Config
 
     def make(folder: str, *overrides: str):
         return load_config(Config, tiny_recipe, [f"run.dir={folder}", *QUIET, *overrides])
@@ -59,10 +59,10 @@ def left_by(run: Path):
 
 
 PLACES = {
-    "rollout": (learner.rollouts, "run_debates", 1),
+    "rollout": (debate_rl.training.rollouts, "run_debates", 1),
     "learning": (torch.optim.AdamW, "step", 2),
-    "transcripts": (learner.train, "write_step", 2),
-    "saving": (learner.session, "save_checkpoint", 3),
+    "transcripts": (debate_rl.training.train, "write_step", 2),
+    "saving": (debate_rl.training.session, "save_checkpoint", 3),
 }
 """Where a signal comes in the second step, and how many steps are then kept; saving comes after the third."""
 
@@ -126,7 +126,7 @@ def test_a_signal_before_the_first_step_is_done_says_so(tiny_recipe, debate_comm
     def at_once(*_, **__):
         signal.raise_signal(signal.SIGTERM)
 
-    monkeypatch.setattr(learner.rollouts, "run_debates", at_once)
+    monkeypatch.setattr(debate_rl.training.rollouts, "run_debates", at_once)
     code, _, err = debate_command("train", tiny_recipe, *QUIET)
     assert (code, err) == (
         143,
@@ -227,12 +227,12 @@ def test_a_resumed_run_publishes_its_weights_before_it_samples(config, monkeypat
 
 def test_the_best_held_out_figure_keeps_its_checkpoint(config, monkeypatch):
     figures = iter([0.5, 0.75, 0.25])
-    real = learner.session.Session.evaluate
+    real = debate_rl.training.session.Session.evaluate
 
     def known(self, step):
         return real(self, step) | {"eval/debate/winner": next(figures)}
 
-    monkeypatch.setattr(learner.session.Session, "evaluate", known)
+    monkeypatch.setattr(debate_rl.training.session.Session, "evaluate", known)
     kept = ("train.keep_best=eval/debate/winner", "train.keep_last=1", "held_out.every=1")
     train(config("run", *kept))
     folder = Path("run/checkpoints")
@@ -255,7 +255,7 @@ def test_a_best_figure_that_there_is_not_is_refused(config):
 def test_a_step_without_the_best_figure_is_no_better(config, monkeypatch):
     figures = iter([{"eval/judge/accuracy": 0.5}, {}, {"eval/judge/accuracy": 0.25}])
     monkeypatch.setattr(
-        learner.session.Session, "evaluate", lambda self, step: {"eval/x": 0.0} | next(figures)
+        debate_rl.training.session.Session, "evaluate", lambda self, step: {"eval/x": 0.0} | next(figures)
     )
     kept = ("train.keep_best=eval/judge/accuracy", "train.keep_last=1", "held_out.every=1")
     train(config("run", *kept))

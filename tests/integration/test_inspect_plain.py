@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-import commands
-from commands.config import load_config
-from learner.config import Config
-from learner.train import train
+import debate_rl
+from debate_rl.commands.config import load_config
+from debate_rl.config import Config
+from debate_rl.training.train import train
 from transcripts import RunStore
 
-HOME = Path(commands.__file__).parents[1]
+HOME = Path(debate_rl.__file__).parents[1]
 ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(HOME), "TERM": "xterm"}
 ENVIRONMENT.pop("NO_COLOR", None)
-RUN = "from commands.main import run; run()"
+RUN = "from debate_rl.commands.main import run; run()"
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import commands
+import debate_rl
 from transcripts import RunStore
 
 
@@ -33,7 +33,7 @@ def test_why_tells_every_number_of_a_turn_as_stored(inspect):
 
 
 def test_every_turn_of_a_run_is_explained_as_it_was_stored(folder):
-    from inspector.views.reward import config_of, why
+    from debate_rl.inspector.views.reward import config_of, why
 
     with RunStore.open(folder / "run") as store:
         config, _ = config_of(store.run)
@@ -123,15 +123,16 @@ def test_what_cannot_be_is_one_line(inspect, arguments, said):
 def test_no_torch_is_loaded(folder):
     script = (
         "import sys\n"
-        "import inspector.views.across, inspector.views.fixture, inspector.views.replays\n"
+        "import debate_rl.inspector.views.across, debate_rl.inspector.views.fixture\n"
+        "import debate_rl.inspector.views.replays\n"
         "from debate.types import TurnId\n"
-        "from inspector.views.reward import config_of, why\n"
+        "from debate_rl.inspector.views.reward import config_of, why\n"
         "from transcripts import RunStore\n"
         "with RunStore.open('run') as store:\n"
         "    assert why(store, config_of(store.run)[0], '0.0', TurnId(0, 0)).matches\n"
         "print([m for m in ('torch', 'transformers', 'peft', 'vllm', 'starlette') if m in sys.modules])"
     )
-    home = Path(commands.__file__).parents[1]
+    home = Path(debate_rl.__file__).parents[1]
     done = subprocess.run(
         [sys.executable, "-c", script],
         cwd=folder,

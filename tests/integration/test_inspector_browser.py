@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import pytest
 
-from learner.runs.folder import locked
+from debate_rl.runs.folder import locked
 from transcripts import RunStore, write_step
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -27,10 +27,10 @@ class Served:
     """A server of one folder in a thread: ``base`` is the address of its only run."""
 
     def __init__(self, path: Path) -> None:
-        from inspector.web.access import AccessPolicy
-        from inspector.web.app import make_app
-        from inspector.web.serving import listen, server_for
-        from inspector.web.site import Site
+        from debate_rl.inspector.web.access import AccessPolicy
+        from debate_rl.inspector.web.app import make_app
+        from debate_rl.inspector.web.serving import listen, server_for
+        from debate_rl.inspector.web.site import Site
 
         self.site, self._socket = Site(path), listen("127.0.0.1", 0)
         self._server = server_for(make_app(self.site, AccessPolicy.of("127.0.0.1")))
@@ -259,7 +259,7 @@ def test_a_narrow_screen_needs_no_sideways_scrolling(served, hostile, watched):
 
 
 def test_an_exported_file_works_alone(hostile_run, watched, tmp_path):
-    from inspector.web.export import export_html
+    from debate_rl.inspector.web.export import export_html
 
     path = tmp_path / "debates.html"
     with RunStore.open(hostile_run) as store:

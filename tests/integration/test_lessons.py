@@ -19,13 +19,13 @@ from debate.policies.encoding import EncodingError, PromptEncoder
 from debate.policies.local import LocalPolicy
 from debate.policies.scripted import ScriptedPolicy
 from debate.types import Completion, Message, ParsedTurn, SampleRequest, Turn, TurnId
+from debate_rl.evaluation.held_out import evaluate, metrics
+from debate_rl.metrics.answers import answer_metrics
+from debate_rl.metrics.debates import format_metrics
 from envs import Grade, GradeStatus, extract
 from learner import AdvantageConfig, LearnerConfig, Row, Transition
 from learner.advantages import turn_advantages
-from learner.evaluation.held_out import evaluate, metrics
 from learner.losses import LOSSES, LossConfig, LossInputs
-from learner.metrics.answers import answer_metrics
-from learner.metrics.debates import format_metrics
 from learner.rows import make_rows
 from learner.update.batches import collate
 from learner.update.forward import action_logprobs

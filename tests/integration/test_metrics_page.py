@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 import torch
 
-import learner.train
+import debate_rl
 from debate import Problem
+from debate_rl.config import Config
+from debate_rl.tracking.progress import HEADLINES
+from debate_rl.tracking.step_lines import read_metrics
+from debate_rl.training.train import train
 from envs import Grade, GradeStatus
-from learner.config import Config
 from learner.losses import LOSSES, LossConfig, LossInputs
-from learner.tracking.progress import HEADLINES
-from learner.tracking.step_lines import read_metrics
-from learner.train import train
 
-PAGE = Path(learner.train.__file__).parents[1] / "docs/metrics.md"
+PAGE = Path(debate_rl.__file__).parents[1] / "docs/metrics.md"
 HANDLES = ("K7", "Q2", "M4")
 PIECES = [
     *(f"<solution>\\boxed{{{answer}}}</solution>" for answer in (1, 2)),

@@ -488,7 +488,7 @@ def recipe(tmp_path):
 def test_no_torch_is_needed(recipe, words, seen, requests):
     with serving(lambda _: Answer(chat("<solution>2 + 2 = 4. \\boxed{4}"))) as server:
         arguments = ["debate", *words, f"model.server.base_url={server.url}"]
-        code = f"{WITHOUT}\nsys.argv = {arguments!r}; from commands.main import run; run()"
+        code = f"{WITHOUT}\nsys.argv = {arguments!r}; from debate_rl.commands.main import run; run()"
         done = subprocess.run(
             [sys.executable, "-c", code],
             cwd=recipe.parent,

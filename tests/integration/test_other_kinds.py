@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from debate_rl.grading import grade_debate
 from envs import load_environment
-from learner.grading import grade_debate
 from transcripts import read_records
 
 GOLD = '{"instruction_id_list": ["punctuation:no_comma", "startend:quotation"], "kwargs": [{}, {}]}'

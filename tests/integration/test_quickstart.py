@@ -44,7 +44,7 @@ def test_a_finished_one_is_only_measured_again_and_says_so(debate_command, tmp_p
 
 
 def quick_start(tmp_path, family, *options):
-    command = [sys.executable, "-m", "commands.main", "quickstart", "--family", family, *options]
+    command = [sys.executable, "-m", "debate_rl.commands.main", "quickstart", "--family", family, *options]
     command += ["--json", str(tmp_path / "figures.json"), f"run.dir={tmp_path / 'run'}"]
     done = subprocess.run(
         command, capture_output=True, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"}, check=False

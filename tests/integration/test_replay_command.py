@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-import commands
-from commands.replay import replay as replay_command
+import debate_rl
+from debate_rl.commands.replay import replay as replay_command
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_what_was_found_is_kept_where_the_reader_of_the_tables_goes_away(folder,
     def closed(*_, **__):
         raise BrokenPipeError
 
-    monkeypatch.setattr("commands.replay.show", closed)
+    monkeypatch.setattr("debate_rl.commands.replay.show", closed)
     kept = folder / "kept"
     with pytest.raises(BrokenPipeError):
         replay_command(str(folder / "run"), out=str(kept), overrides=["rewards.truth_weight=0.9"])
@@ -109,11 +109,11 @@ def test_what_is_no_run_is_said(replay):
 def test_no_torch_is_loaded(folder):
     script = (
         "import sys\n"
-        "from commands.replay import replay\n"
+        "from debate_rl.commands.replay import replay\n"
         "replay('run')\n"
         "print([m for m in ('torch', 'transformers', 'peft', 'vllm') if m in sys.modules])"
     )
-    home = Path(commands.__file__).parents[1]
+    home = Path(debate_rl.__file__).parents[1]
     done = subprocess.run(
         [sys.executable, "-c", script],
         cwd=folder,

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-import commands
-from reports.reading import judge_run
-from reports.simulation import Judges, Setting, read_solutions, simulate_run
+import debate_rl
+from debate_rl.reports.reading import judge_run
+from debate_rl.reports.simulation import Judges, Setting, read_solutions, simulate_run
 
 DATA = os.environ.get("DEBATE_TEST_DATA")
 needs_data = pytest.mark.skipif(not DATA, reason="set DEBATE_TEST_DATA to the folder of the data files")
@@ -202,16 +202,16 @@ def test_the_command_reports_on_a_file_of_solutions(report, home):
 def test_what_is_loaded_when(home, example):
     script = (
         "import sys\n"
-        "import reports, reports.whole, reports.rendering\n"
+        "import debate_rl.reports, debate_rl.reports.whole, debate_rl.reports.rendering\n"
         "print([m for m in ('matplotlib', 'jinja2') if m in sys.modules])\n"
-        "from commands.report import report\n"
+        "from debate_rl.commands.report import report\n"
         "report(['debate-example'], out='again')\n"
         "print([m for m in ('torch', 'transformers', 'peft', 'vllm') if m in sys.modules])"
     )
     done = subprocess.run(
         [sys.executable, "-c", script],
         cwd=home,
-        env={"PYTHONPATH": str(Path(commands.__file__).parents[1])},
+        env={"PYTHONPATH": str(Path(debate_rl.__file__).parents[1])},
         capture_output=True,
         text=True,
     )

@@ -7,11 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import commands
-from learner.tracking.step_lines import read_metrics
+import debate_rl
+from debate_rl.tracking.step_lines import read_metrics
 from transcripts import read_records
 
-HOME = Path(commands.__file__).parents[1]
+HOME = Path(debate_rl.__file__).parents[1]
 BROKEN = """\
 from learner.losses import LossOutputs
 
@@ -24,7 +24,7 @@ def loss(inputs, config):
 def debate(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     path = os.pathsep.join([str(HOME), str(cwd)])
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": path}
-    command = [sys.executable, "-m", "commands.main", *arguments]
+    command = [sys.executable, "-m", "debate_rl.commands.main", *arguments]
     return subprocess.run(command, env=environment, cwd=cwd, capture_output=True, text=True, check=False)
 
 

@@ -9,13 +9,13 @@ from math import exp
 import pytest
 import torch
 
-from commands.config import load_config, open_run_folder
 from debate.types import TurnId
-from learner.config import Config
-from learner.runs.kept_weights import load_kept
-from learner.token_table import token_table
+from debate_rl.commands.config import load_config, open_run_folder
+from debate_rl.config import Config
+from debate_rl.runs.kept_weights import load_kept
+from debate_rl.training.token_table import token_table
+from debate_rl.training.train import train
 from learner.tokens import token_streams
-from learner.train import train
 from transcripts import read_records
 
 

@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 import torch
 
-import learner.train
+import debate_rl.training.train
 from debate import Problem
+from debate_rl.config import Config
+from debate_rl.runs.folder import RunFolderError
+from debate_rl.tracking.step_lines import read_metrics
+from debate_rl.training.session import open_session
+from debate_rl.training.start_checks import SchemeWarning
+from debate_rl.training.train import StuckError, train, train_step
 from envs import Grade, GradeStatus
 from learner.advantages import turn_advantages
-from learner.config import Config
 from learner.losses import LossOutputs
-from learner.runs.folder import RunFolderError
-from learner.runs.start_checks import SchemeWarning
-from learner.session import open_session
-from learner.tracking.step_lines import read_metrics
-from learner.train import StuckError, train, train_step
 from learner.types import group_indices, transitions_of
 from learner.update.config import LOSS_NAMES
 from rewards import score_debate
@@ -234,7 +234,7 @@ def test_stopping_in_the_third_step_and_going_on_equals_the_straight_run(
             raise KeyboardInterrupt  # not by a signal: as a kill would end it
         return train_step(session, step)
 
-    monkeypatch.setattr(learner.train, "train_step", stopped)
+    monkeypatch.setattr(debate_rl.training.train, "train_step", stopped)
     with pytest.raises(KeyboardInterrupt):
         train(config)
     monkeypatch.undo()
@@ -436,7 +436,7 @@ def test_one_step_without_numbers_is_left_out_and_the_run_goes_on(tmp_path, monk
     assert [row["reward/not_finite"] > 0 for row in rows] == [True, False, False]
 
 
-@pytest.mark.filterwarnings("ignore::learner.runs.start_checks.SchemeWarning")
+@pytest.mark.filterwarnings("ignore::debate_rl.training.start_checks.SchemeWarning")
 @pytest.mark.parametrize("debate", [RLVR["debate"], {"num_agents": 2}, {"history_rounds": 0}])
 def test_a_warm_start_fits_a_protocol_without_comparisons(debate, tmp_path):
     config = config_of(tmp_path / "run", **merged(PAIR_SUM, {"debate": debate, "train": {"steps": 1}}))

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-import commands
+import debate_rl
 
-HOME = Path(commands.__file__).parents[1]
+HOME = Path(debate_rl.__file__).parents[1]
 BENCH = HOME / ".venv-bench"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from debate.policies.vllm import _lora_settings
-from learner.engines import _places
+from debate_rl.engines import _places
 
 HERE = Path(__file__)
 BENCH = HERE.parents[2] / ".venv-bench"
@@ -84,7 +84,7 @@ def test_play_speaks_through_vllm(tmp_path, make_tiny):
     for one in (model, tokenizer):
         one.save_pretrained(tmp_path / "model")
     (tmp_path / "served.toml").write_text(RECIPE)
-    play = ["-m", "commands.main", "play", "served.toml", "What is 2 + 2?"]
+    play = ["-m", "debate_rl.commands.main", "play", "served.toml", "What is 2 + 2?"]
     done = run([*play, "model.name_or_path=model"], tmp_path, **ON_A_CPU)
     assert (done.returncode, done.stdout.count("round 1 ·")) == (0, 3), done.stderr
     assert "INFO" not in done.stdout

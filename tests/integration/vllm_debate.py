@@ -28,7 +28,8 @@ from debate import DebateConfig, Message, Problem, SampleRequest, run_debates
 from debate.policies.local import LocalPolicy
 from debate.policies.vllm import VLLMPolicy
 from debate.types import TurnId
-from learner.models import ModelConfig, TinyConfig, load_model
+from debate_rl.config.models import ModelConfig, TinyConfig
+from debate_rl.models import load_model
 
 TINY = TinyConfig(hidden_size=64, heads=2, intermediate_size=48, init_std=0.3, context_tokens=1024)
 CONFIG = DebateConfig(num_agents=3, num_rounds=2, max_tokens=40, prompts="tiny")

@@ -9,7 +9,13 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-PRELOADED = ["mortal_run", "learner.train", "transformers.models.qwen3.modeling_qwen3", "peft", "pytest"]
+PRELOADED = [
+    "mortal_run",
+    "debate_rl.training.train",
+    "transformers.models.qwen3.modeling_qwen3",
+    "peft",
+    "pytest",
+]
 
 
 @pytest.fixture(scope="session")

@@ -22,15 +22,15 @@ from pathlib import Path
 import torch
 
 import debate.policies.local
-import learner.runs.checkpoint
-import learner.session
-import learner.train
+import debate_rl.runs.checkpoint
+import debate_rl.training.session
+import debate_rl.training.train
 import transcripts.append
 from debate import Problem
 from debate.policies.local import LocalPolicy
+from debate_rl.config import Config
+from debate_rl.training.stops import Stopped
 from envs import Grade, GradeStatus
-from learner.config import Config
-from learner.stops import Stopped
 
 HANDLES = ("K7", "Q2", "M4")
 REPLIES = [f"<solution>\\boxed{{{answer}}}</solution>" for answer in (1, 2)]
@@ -117,11 +117,11 @@ class Fault:
 WRITES = {"transcript": "transcripts/step_", "metrics": "metrics.jsonl", "samples": "samples.jsonl"}
 CALLS = {
     "sample": (debate.policies.local, "sample_batch"),
-    "evaluate": (learner.session, "evaluate"),
+    "evaluate": (debate_rl.training.session, "evaluate"),
     "learn": (torch.optim.AdamW, "step"),
-    "save_weights": (learner.runs.checkpoint, "write_model"),
+    "save_weights": (debate_rl.runs.checkpoint, "write_model"),
     "save_trainer": (torch, "save"),
-    "publish": (learner.runs.checkpoint, "publish"),
+    "publish": (debate_rl.runs.checkpoint, "publish"),
     "rename": (os, "rename"),
     "replace": (os, "replace"),
     "delete": (os, "unlink"),
@@ -142,7 +142,7 @@ def run(folder: str, log: str, fault: Fault | None = None) -> None:
         _arm(point, counts, fault if fault and fault.point == point else None)
     started = time.monotonic()
     try:
-        learner.train.train(Config.model_validate(RECIPE | {"run": {"dir": folder}}))
+        debate_rl.training.train.train(Config.model_validate(RECIPE | {"run": {"dir": folder}}))
     except Stopped as stop:
         print(stop, flush=True)
         sys.exit(stop.exit_code)

@@ -16,8 +16,8 @@ import pytest
 import tomli_w
 import torch
 
-from learner.runs.checkpoint import damage
-from learner.tracking.step_lines import read_metrics
+from debate_rl.runs.checkpoint import damage
+from debate_rl.tracking.step_lines import read_metrics
 from transcripts import read_records
 
 pytestmark = pytest.mark.slow
@@ -171,7 +171,7 @@ def command(*, cwd: Path, recipe: Path) -> list[str]:
     import mortal_run
 
     recipe.write_text(tomli_w.dumps(mortal_run.RECIPE | {"run": {"dir": str(cwd / "run")}}))
-    return [sys.executable, "-m", "commands.main", "train", str(recipe)]
+    return [sys.executable, "-m", "debate_rl.commands.main", "train", str(recipe)]
 
 
 def test_the_command_line_killed_at_drawn_times_ends_as_the_one_left_alone(straight, tmp_path):

@@ -132,7 +132,7 @@ def test_filters():
 
 @applied
 def test_columns_of_parquet_and_python():
-    from learner.tracking.samples import Sample
+    from debate_rl.tracking.samples import Sample
     from transcripts import StepRow
     from transcripts.index.facts import Facts
     from transcripts.parquet import DEBATE, TURN, VOTE
@@ -149,7 +149,7 @@ def test_columns_of_parquet_and_python():
 
 @applied
 def test_figures_of_reports():
-    from reports import MEANINGS
+    from debate_rl.reports import MEANINGS
 
     names = {name.replace("<group>", "persona").replace("<label>", "Skeptic") for name in MEANINGS}
     assert unknown(names, "report") == []
@@ -158,10 +158,10 @@ def test_figures_of_reports():
 
 @applied
 def test_titles_of_lists_and_tables():
-    from inspector.plain import figures, listing
-    from inspector.terminal import debates, steps
+    from debate_rl.inspector.plain import figures, listing
+    from debate_rl.inspector.terminal import debates, steps
 
-    templates = HOME / "inspector/web/templates"
+    templates = HOME / "debate_rl/inspector/web/templates"
     pages = "".join((templates / name).read_text() for name in ("steps.html", "_list.html"))
     titles = {
         *(column.name for column in (*debates.COLUMNS, *steps.COLUMNS) if column.name),
@@ -175,9 +175,9 @@ def test_titles_of_lists_and_tables():
 
 @applied
 def test_labels_of_figures_have_the_words_of_their_names():
+    from debate_rl.reports.training import charts, finals, phases
+    from debate_rl.tracking import progress
     from learner import model_card
-    from learner.tracking import progress
-    from reports.training import charts, finals, phases
 
     lines = ((line.figure, line.label) for spec in charts.SPECS for line in spec.lines)
     tables = (progress.HEADLINES, progress.HELD_OUT, model_card.TRAINING, model_card.HELD_OUT)

@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 
 from debate import DebateConfig, Problem, run_debates
 from debate.policies.scripted import Answers, scripted_debaters
-from inspector.terminal.app import Inspector
+from debate_rl.inspector.terminal.app import Inspector
 from rewards import RewardConfig, score_debate
 from transcripts import Record, TurnAdvantages, write_step
 

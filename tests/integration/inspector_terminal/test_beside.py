@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from commands.errors import Ended
-from commands.replay import replay
-from inspector.terminal.debate import DebateScreen
-from inspector.terminal.screen import Pager
-from inspector.terminal.widgets import Lines
-from inspector.views.fixture import differences, load_fixture
+from debate_rl.commands.errors import Ended
+from debate_rl.commands.replay import replay
+from debate_rl.inspector.terminal.debate import DebateScreen
+from debate_rl.inspector.terminal.screen import Pager
+from debate_rl.inspector.terminal.widgets import Lines
+from debate_rl.inspector.views.fixture import differences, load_fixture
 
 
 def test_the_same_problem_in_other_steps(run, drive):

@@ -9,8 +9,8 @@ import pytest
 from debate import Problem
 from debate.personas import Persona
 from debate.types import ParsedTurn, Span
-from inspector.terminal.screen import Pager
-from inspector.terminal.widgets import Lines
+from debate_rl.inspector.terminal.screen import Pager
+from debate_rl.inspector.terminal.widgets import Lines
 from transcripts import write_step
 
 HOSTILE = (

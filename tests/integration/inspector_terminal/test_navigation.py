@@ -7,12 +7,12 @@ import threading
 
 import pytest
 
-from inspector.terminal.debate import DebateScreen
-from inspector.terminal.debates import PAGE, DebateList, Debates
-from inspector.terminal.grid import Grid
-from inspector.terminal.panels.reading import PANELS
-from inspector.terminal.runs import Runs, StepList, Steps
-from inspector.terminal.widgets import Lines
+from debate_rl.inspector.terminal.debate import DebateScreen
+from debate_rl.inspector.terminal.debates import PAGE, DebateList, Debates
+from debate_rl.inspector.terminal.grid import Grid
+from debate_rl.inspector.terminal.panels.reading import PANELS
+from debate_rl.inspector.terminal.runs import Runs, StepList, Steps
+from debate_rl.inspector.terminal.widgets import Lines
 from transcripts import RunStore, TranscriptError
 
 
@@ -235,7 +235,7 @@ def test_help_lists_every_key_that_does_something(run, drive, tmp_path, kind):
 
 
 def test_what_is_no_run_is_refused_before_anything_is_drawn(tmp_path):
-    from inspector.terminal.app import Inspector
+    from debate_rl.inspector.terminal.app import Inspector
 
     with pytest.raises(TranscriptError, match="neither a run"):
         Inspector(tmp_path)
@@ -246,7 +246,7 @@ def test_a_panel_that_takes_long_does_not_leave_the_one_before_under_its_name(ru
     panel = PANELS["p"]
     slow = panel._replace(read=lambda *asked: panel.read(*asked) if go_on.wait(60) else [])
     monkeypatch.setitem(PANELS, "p", slow)
-    monkeypatch.setattr("inspector.terminal.debate.LATE_S", 0.001)
+    monkeypatch.setattr("debate_rl.inspector.terminal.debate.LATE_S", 0.001)
 
     async def script(session):
         assert "solution" in await session.press("enter", "enter")

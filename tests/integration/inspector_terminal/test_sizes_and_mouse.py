@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.terminal.debate import DebateScreen
-from inspector.terminal.debates import DebateList
-from inspector.terminal.grid import Grid
-from inspector.terminal.widgets import Lines
+from debate_rl.inspector.terminal.debate import DebateScreen
+from debate_rl.inspector.terminal.debates import DebateList
+from debate_rl.inspector.terminal.grid import Grid
+from debate_rl.inspector.terminal.widgets import Lines
 
 
 @pytest.mark.parametrize("size", [(80, 24), (40, 10), (160, 50), (20, 6)])

@@ -12,10 +12,10 @@ import time
 
 import pytest
 
-from inspector.terminal import run_terminal, why_not
+from debate_rl.inspector.terminal import run_terminal, why_not
 
 COLOUR = re.compile(rb"\x1b\[(?:[0-9]+;)*(?:3[0-7]|4[0-7]|9[0-7]|10[0-7]|[34]8;[0-9;]+)(?:;[0-9]+)*m")
-PROGRAM = "import sys; from inspector.terminal import run_terminal; run_terminal(sys.argv[1])"
+PROGRAM = "import sys; from debate_rl.inspector.terminal import run_terminal; run_terminal(sys.argv[1])"
 PATIENCE_S = 60
 STEPS = ((b"18 debates in 3 steps", b"d"), (b"C right", b"q"))
 
@@ -79,7 +79,9 @@ def test_without_a_terminal_one_line_names_ls(run):
 
 
 def test_without_the_package_one_line_names_the_extra(run, monkeypatch):
-    for name in [name for name in sys.modules if name.startswith(("textual", "inspector.terminal."))]:
+    for name in [
+        name for name in sys.modules if name.startswith(("textual", "debate_rl.inspector.terminal."))
+    ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "textual", None)
     monkeypatch.setenv("TERM", "xterm")

@@ -14,8 +14,9 @@ from debate.parsing import parse_turn
 from debate.policies.local import EncodingError, LocalPolicy
 from debate.policies.scripted import ScriptedPolicy
 from debate.types import FailureReason, TurnId
+from debate_rl.config.models import TinyConfig
+from debate_rl.models import build_tiny
 from learner import TurnAdvantage, make_rows, transitions_of
-from learner.models import TinyConfig, build_tiny
 from rewards import RewardConfig, score_debate
 
 CLOSING = "\n</think>\n\n"

@@ -1,0 +1,1 @@
+"""The application: training, evaluation, reports and the inspector, behind the `debate` command."""

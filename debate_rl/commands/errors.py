@@ -1,0 +1,83 @@
+"""What the command line says when something is wrong: one line that names the place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+WRONG, INTERRUPTED, TERMINATED = 2, 130, 143
+"""Exit codes: a user's mistake; 128 and the number of SIGINT or SIGTERM."""
+HOME = Path(__file__).parents[2]
+"""The folder that holds our packages."""
+PACKAGES = ("debate", "envs", "rewards", "learner", "transcripts")
+EXTRAS: dict[str, str] = dict.fromkeys(("torch", "transformers", "peft", "safetensors"), "train")
+EXTRAS |= {"pyarrow": "train", "httpx": "openai", "vllm": "vllm"}
+EXTRAS |= dict.fromkeys(("jinja2", "starlette", "textual", "uvicorn"), "inspect") | {"matplotlib": "report"}
+
+
+class Ended(SystemExit):
+    """A command that was told to stop; ``line`` is its last word, ``code`` its exit code."""
+
+    def __init__(self, line: str, code: int) -> None:
+        super().__init__(code)
+        self.line = line
+
+
+@contextmanager
+def stops_told() -> Iterator[None]:
+    """Let a run that was stopped by a signal end the command with what it says."""
+    from debate_rl.training.stops import Stopped
+
+    try:
+        yield
+    except Stopped as stop:
+        raise Ended(str(stop), stop.exit_code) from stop
+
+
+def one_line(error: BaseException | str) -> str:
+    r"""Return an error or a warning as one line of printable text.
+
+    >>> one_line(ValueError("lr: must be positive,\n  got \x1b[2J-1"))
+    'lr: must be positive, got �[2J-1'
+    >>> one_line(FileNotFoundError(2, "No such file or directory", "train.jsonl"))
+    'train.jsonl: No such file or directory'
+    """
+    text = " ".join(_told(error).split()) or type(error).__name__
+    return "".join(c if c.isprintable() else "�" for c in text)  # imports nothing: a package may be missing
+
+
+def _told(error: BaseException | str) -> str:
+    if isinstance(error, ModuleNotFoundError) and error.name and error.name.partition(".")[0] in EXTRAS:
+        package = error.name.partition(".")[0]
+        return f'the package {package!r} is not installed: pip install "debate-rl[{EXTRAS[package]}]"'
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
+
+
+def refuse_windows(platform: str) -> None:
+    """ImportError on Windows: run folders are locked and answers graded by what POSIX systems have.
+
+    >>> refuse_windows("linux")
+    """
+    if platform == "win32":
+        raise ImportError("debate-rl runs on Linux and macOS; on Windows, use it inside WSL 2")
+
+
+def refuse_shadows(home: Path = HOME) -> None:
+    """ImportError when a folder or file of the user's own stands in the way of one of our packages."""
+    for name in PACKAGES:
+        spec = find_spec(name)
+        found = Path(spec.origin).resolve() if spec and spec.origin else None
+        if found is None:
+            raise ImportError(
+                f"the package {name!r} is missing beside {home / 'debate_rl'}; install debate-rl again"
+            )
+        if found != (home / name / "__init__.py").resolve():
+            place = found.parent if found.name == "__init__.py" else found
+            raise ImportError(
+                f"{place} stands in the way of debate-rl's own package {name!r}; rename it, "
+                "or take its folder out of PYTHONPATH and run from elsewhere"
+            )

@@ -1,0 +1,122 @@
+"""What ``debate eval`` shows: tables that fit the terminal, notes, and files for a paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+
+from rich.table import Table
+from rich.text import Text
+
+from debate_rl.commands.console import plain_console, wide_console, write_json
+from debate_rl.commands.errors import one_line
+from debate_rl.evaluation.report import SMALL, as_text, comparison, figures_table, plain_rows
+
+if TYPE_CHECKING:
+    from debate_rl.evaluation.scores import Scores
+
+Evaluated: TypeAlias = "dict[str, dict[str, Scores]]"
+"""Figures by data set and evaluation."""
+Lines: TypeAlias = Sequence[Sequence[str]]
+"""The rows of a table, its heads first."""
+
+
+def show(evaluated: Evaluated, *, json_file: str | None, table_file: str | None) -> None:
+    """Print a table for each data set, and one of all where there are several; write the files asked for."""
+    tables = {data: figures_table(by_name) for data, by_name in evaluated.items()}
+    whole = comparison(evaluated)
+    say = plain_console().print
+    for data, by_name in evaluated.items():
+        title, table = _titled(data, tables[data], list(by_name))
+        _print(table, title, fixed=1)
+        for note in notes(by_name):
+            say(f"{one_line(data)}: {note}")
+    if len(evaluated) > 1:
+        _print(whole, "all", fixed=2)
+    if json_file is not None:
+        found = [{"data": data, **row} for data, by_name in evaluated.items() for row in plain_rows(by_name)]
+        write_json(json_file, found)
+    if table_file is not None:
+        kind = cast(Literal["md", "tex"], Path(table_file).suffix[1:])
+        Path(table_file).write_text(as_text({"": whole, **tables}, kind), encoding="utf-8")
+
+
+def notes(by_name: Mapping[str, Scores]) -> Iterator[str]:
+    """Yield what to know beside the figures of a data set: each note once, with its evaluations."""
+    yield "95% intervals are clustered by problem, differences paired by problem."
+    base = next(iter(by_name.values()))
+    names_of: dict[str, list[str]] = {}
+    for name, scores in by_name.items():
+        for note in _notes(scores, base):
+            names_of.setdefault(note, []).append(name)
+    for note, names in names_of.items():
+        yield note if len(names) == len(by_name) else f"{', '.join(names)}: {note}"
+
+
+def _notes(scores: Scores, base: Scores) -> Iterator[str]:
+    yield (
+        f"{len(scores.problems)} problems; self-consistency is the majority of {scores.samples} first-round "
+        "solutions, which spend the generated tokens of a debate."
+    )
+    others = sum(base.problems[one] != scores.problems[one] for one in base.problems.keys() & scores.problems)
+    if others:
+        yield f"{others} problems have the id of another problem of the first evaluation, and no gain."
+    if scores.ungraded:
+        yield f"{scores.ungraded} problems are left out: the grader gave no verdict on an answer."
+    if len(scores.problems) < SMALL:
+        yield f"fewer than {SMALL} problems: read the intervals before any difference."
+
+
+def _titled(data: str, lines: Lines, names: Sequence[str]) -> tuple[str, Lines]:
+    """Return title and table; where all evaluations are of one run, it stands in the title alone.
+
+    >>> _titled("gsm8k", [["", "runs/a@start", "runs/a@7", "gain"]], ["runs/a@start", "runs/a@7"])
+    ('gsm8k, runs/a', [['', 'start', 'step 7', 'gain']])
+    """
+    runs = {name.rpartition("@")[0] for name in names}
+    if len(runs) > 1 or runs == {""}:
+        return data, lines
+    weights = {name: name.rpartition("@")[2] for name in names}
+    short = {name: f"step {step}" if step.isdigit() else step for name, step in weights.items()}
+    return f"{data}, {runs.pop()}", [[short.get(head, head) for head in lines[0]], *lines[1:]]
+
+
+def _print(lines: Lines, title: str, *, fixed: int) -> None:
+    """Print a table, in parts one below the other where the terminal is narrower; a pipe takes any width."""
+    console = wide_console(max(len(title), sum(map(max, _widths(lines))) + 1))
+    for part in _parts(lines, console.width, fixed):
+        table = Table(title=Text(one_line(title)), title_justify="left")
+        for place, head in enumerate(part[0]):
+            justify: Literal["left", "right"] = "left" if place < fixed else "right"
+            table.add_column(Text(_printable(head)), justify=justify, no_wrap=True)
+        for line in part[1:]:
+            table.add_row(*(Text(_printable(cell)) for cell in line))
+        console.print(table)
+
+
+def _printable(cell: str) -> str:
+    return one_line(cell) if cell else ""
+
+
+def _widths(lines: Lines) -> list[list[int]]:
+    """Return the width of every cell with its frame, by column."""
+    return [[len(cell) + 3 for cell in column] for column in zip(*lines, strict=True)]
+
+
+def _parts(lines: Lines, width: int, fixed: int) -> Iterator[Lines]:
+    """Yield the table in parts of that width, the first ``fixed`` columns in each.
+
+    >>> [part[0] for part in _parts([["", "one", "two"], ["a", "1", "2"]], 14, fixed=1)]
+    [['', 'one'], ['', 'two']]
+    """
+    widths = [max(column) for column in _widths(lines)]
+    first = list(range(fixed))
+    columns, used = list(first), sum(widths[:fixed]) + 1
+    for place in range(fixed, len(widths)):
+        if len(columns) > fixed and used + widths[place] > width:
+            yield [[line[one] for one in columns] for line in lines]
+            columns, used = list(first), sum(widths[:fixed]) + 1
+        columns.append(place)
+        used += widths[place]
+    yield [[line[one] for one in columns] for line in lines]

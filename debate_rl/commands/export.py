@@ -1,0 +1,38 @@
+"""``debate export RUN``: the weights of a run as a folder that transformers, peft and vLLM load."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, cast, get_args
+
+import typer
+
+from debate_rl.commands.arguments import Overrides, RunFolder
+from debate_rl.commands.console import plain_console
+
+
+def export(
+    run: RunFolder,
+    merge: Annotated[bool, typer.Option("--merge", help="Merge a LoRA adapter into its base model.")] = False,
+    out: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="Write to this folder; default RUN/export.")
+    ] = None,
+    dtype: Annotated[
+        str | None,
+        typer.Option(help="Store weights as float32, bfloat16 or float16; default: as they were trained."),
+    ] = None,
+    overrides: Overrides = None,
+) -> None:
+    """Export a run's newest weights, with a model card, as a folder that transformers, peft and vLLM load."""
+    from debate_rl.commands.config import open_run_folder
+    from debate_rl.runs.export import DType, export_run
+    from debate_rl.runs.model_card import loading_code
+
+    if dtype is not None and dtype not in get_args(DType):
+        raise ValueError(f"--dtype {dtype}: unknown; valid: {', '.join(get_args(DType))}")
+    path, config = open_run_folder(run, overrides or ())
+    folder = Path(out) if out else path / "export"
+    done = export_run(path, config, folder, merge=merge, dtype=cast("DType | None", dtype))
+    say = plain_console().print
+    say(f"done: {done.kind} weights of {done.checkpoint} in {done.folder}\n")
+    say(loading_code(done.folder))

@@ -1,0 +1,142 @@
+"""``debate inspect RUN``: a run's debates in the terminal, in lines, in a browser or as one HTML file."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Annotated
+
+import typer
+
+from debate_rl.commands.arguments import writable
+
+PIPE_CLOSED = 141
+"""What a shell says of a command whose reader went away: 128 and SIGPIPE."""
+
+
+def inspect(
+    run: Annotated[str, typer.Argument(help="The folder of a run, or a folder of runs.")],
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[ACTION] [ARGS]",
+            help="ls [FILTER], show ID..., grep WORDS [FILTER], stats [FILTER], why ID, "
+            "same PROBLEM [ID ID], fixture ID FILE, or replays [NAME [ID]]. Without an action: the terminal "
+            "application, or ls where there is no terminal.",
+        ),
+    ] = None,
+    filter: Annotated[
+        str,
+        typer.Option(metavar="FILTER", help="Show these debates, e.g. winner:wrong (docs/transcripts.md)."),
+    ] = "",
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Show at most so many debates; default: ls 50, grep all.")
+    ] = None,
+    after: Annotated[
+        str | None, typer.Option(metavar="ID", help="ls: start after this debate, for the next page.")
+    ] = None,
+    newest: Annotated[bool, typer.Option("--newest", help="ls: show the newest debates first.")] = False,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="show: print replies as written, with thinking.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON (docs/inspector.md).")] = False,
+    turn: Annotated[
+        str | None,
+        typer.Option(metavar="AGENT.ROUND", help="why: explain this turn; both count from 0; default: 0.0."),
+    ] = None,
+    web: Annotated[bool, typer.Option("--web", help="Show the debates in a browser.")] = False,
+    host: Annotated[
+        str | None,
+        typer.Option(help="--web: listen here; default: 127.0.0.1. Any other address needs a token."),
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="--web: use this port; default: 8123; 0: a free one.")
+    ] = None,
+    open: Annotated[bool, typer.Option("--open", help="--web: open the browser.")] = False,
+    export: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            callback=writable,
+            help="Write debates as one HTML file: 200, or as many as --limit says.",
+        ),
+    ] = None,
+) -> None:
+    """Look at a run's debates: in the terminal, in lines (ls, show, ...), or with --web in a browser."""
+    from debate_rl.commands.inspect_lines import ACTIONS, LineOptions, print_lines
+
+    action, rest = (words[0], words[1:]) if words else ("", [])
+    if action and action not in ACTIONS:
+        raise ValueError(f"ACTION is one of {', '.join(ACTIONS)}; got {action!r}")
+    _refuse_web_options(web, {"--host": host is not None, "--port": port is not None, "--open": open}, export)
+    as_pages = web or export is not None
+    if as_pages and (words or json or raw or after is not None or turn is not None):
+        raise ValueError("--web and --export take --filter, and --export --limit and --newest; no ACTION")
+    with _quiet_pipe():
+        if export is not None:
+            _write_page(run, filter, export, limit, newest=newest)
+        elif web:
+            _serve(run, filter, host or "127.0.0.1", 8123 if port is None else port, open_browser=open)
+        elif not action and not json and sys.stdin.isatty() and sys.stdout.isatty():
+            _open_terminal(run, filter)
+        else:
+            options = LineOptions(run, filter, limit, after, newest, raw, json, turn)
+            print_lines(action, rest, options)
+
+
+def _refuse_web_options(web: bool, given: dict[str, bool], export: str | None) -> None:
+    """Raise ValueError for options of --web without it, and for a file to write beside it."""
+    for name in (name for name, there in given.items() if there and not web):
+        raise ValueError(f"{name}: says how --web serves; give --web as well")
+    if web and export is not None:
+        raise ValueError("--web and --export: give one of them")
+
+
+def _open_terminal(run: str, filter: str) -> None:
+    from debate_rl.inspector.terminal import run_terminal
+    from transcripts import compile_filter
+
+    compile_filter(filter)  # says what is wrong before the screen is taken
+    run_terminal(run, filter)
+
+
+def _serve(run: str, filter: str, host: str, port: int, *, open_browser: bool) -> None:
+    """Serve a run, or a folder of runs, until the command is interrupted."""
+    from debate_rl.inspector.web import serve
+    from transcripts import compile_filter
+
+    compile_filter(filter)  # says what is wrong before a port is taken
+    with suppress(KeyboardInterrupt):  # how it is ended
+        serve(run, host=host, port=port, filter=filter, open_browser=open_browser)
+
+
+def _write_page(run: str, filter: str, file: str, limit: int | None, *, newest: bool) -> None:
+    """Write the debates of a filter to one file and print how many it holds."""
+    from debate_rl.commands.inspect_lines import index_text, one_run, opened
+    from debate_rl.inspector.web.serving import need_packages
+    from transcripts import compile_filter
+
+    compile_filter(filter)
+    need_packages()
+    from debate_rl.inspector.web.export import LIMIT, export_html
+
+    with opened(one_run(run)) as store:
+        if "text:" in filter.lower():
+            index_text(store)
+        done = export_html(store, filter, file, limit=limit or LIMIT, newest=newest)
+    left = done.found - done.written
+    rest = f"; {left} more match, and --limit {done.found} would take them all" if left else ""
+    print(f"{file}: {done.written} debates{rest}")
+
+
+@contextmanager
+def _quiet_pipe() -> Iterator[None]:
+    """End the command without a word where the reader of its output went away, as `| head` does."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(PIPE_CLOSED) from None

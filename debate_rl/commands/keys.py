@@ -1,0 +1,102 @@
+"""``debate keys``: every key that a recipe or the command line can set."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Literal, Union, get_args, get_origin
+
+import typer
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from debate_rl.config.keys import Key
+
+
+def keys(
+    part: Annotated[
+        str | None, typer.Argument(help="A key, a table such as learner, or a word to search for.")
+    ] = None,
+) -> None:
+    """List the keys of a recipe with type, default and meaning."""
+    from debate_rl.config import Config
+    from debate_rl.config.keys import all_keys
+
+    console = Console(highlight=False)
+    for name, key in _chosen(all_keys(Config), part).items():
+        if not _is_table(key):
+            console.print(_head(name, key), soft_wrap=True)
+            console.print(Padding(_meaning(key), (0, 0, 0, 4)))
+
+
+def _chosen(keys: dict[str, Key], part: str | None) -> dict[str, Key]:
+    """Return the keys of a table, or those whose name or meaning has a word in it; ValueError for none."""
+    if part is None:
+        return keys
+    named = {name: key for name, key in keys.items() if f"{name}.".startswith(f"{part}.")}
+    word = part.lower()
+    found = named or {name: key for name, key in keys.items() if word in f"{name} {_meaning(key)}".lower()}
+    if not found:
+        near = get_close_matches(part, keys, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else "debate keys alone lists them all"
+        raise ValueError(f"no key has {part!r} in its name or meaning; {hint}")
+    return found
+
+
+def _is_table(key: Key) -> bool:
+    from debate.settings import Settings
+
+    kinds = (key.field.annotation, *get_args(key.field.annotation))
+    return any(isinstance(kind, type) and issubclass(kind, Settings) for kind in kinds)
+
+
+def _meaning(key: Key) -> str:
+    return " ".join((key.field.description or "").replace("``", "").split())
+
+
+def _head(name: str, key: Key) -> Text:
+    from pydantic_core import PydanticUndefined
+
+    default = "required" if key.default is PydanticUndefined else f"= {_value(key.default)}"
+    facts = ", ".join((_kind(key.field.annotation), *_bounds(key)))
+    return Text.assemble((name, "bold"), f" {default}  ", (f"({facts})", "dim"))
+
+
+def _value(default: object) -> str:
+    """Return a default as the command line takes it.
+
+    >>> _value(None), _value(True), _value("k3"), _value((1, 2))
+    ('none', 'true', 'k3', '[1, 2]')
+    """
+    if default is None or isinstance(default, bool):
+        return str(default).lower()
+    if isinstance(default, tuple):
+        return str(list(default))
+    return str(default)
+
+
+def _bounds(key: Key) -> list[str]:
+    signs = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
+    rules = [(rule, name) for rule in key.field.metadata for name in signs if hasattr(rule, name)]
+    return [f"{signs[name]} {getattr(rule, name):g}" for rule, name in rules]
+
+
+def _kind(annotation: object) -> str:
+    """Return a type in the words of a recipe.
+
+    >>> _kind(int | None), _kind(Literal["k1", "k2"]), _kind(tuple[float, ...])
+    ('int or none', 'k1 | k2', 'list of float')
+    """
+    parts = get_args(annotation)
+    if get_origin(annotation) is Literal:
+        return " | ".join(str(part) for part in parts)
+    if get_origin(annotation) in (Union, UnionType):
+        return " or ".join(_kind(part) for part in parts)
+    if get_origin(annotation) is tuple:
+        inner = dict.fromkeys(_kind(part) for part in parts if part is not ...)
+        return f"list of {' and '.join(inner)}"
+    if annotation is type(None):
+        return "none"
+    return getattr(annotation, "__name__", str(annotation))

@@ -1,0 +1,182 @@
+"""``debate play CONFIG "problem"``: one debate, in colour, with its votes and rewards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+
+import typer
+from rich.console import Console
+from rich.panel import Panel
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from debate_rl.commands.arguments import Overrides
+
+if TYPE_CHECKING:
+    from debate import Debate, Problem, Turn
+    from envs import Environment
+    from rewards import Rewards, Truth
+
+Kind: TypeAlias = Literal["number", "expression", "choice", "text", "verbatim", "instructions", "open"]
+MARKS: dict[Truth, str] = {True: " ✓", False: " ✗", "missing": " (no answer)", None: ""}
+"""What stands behind a solution's title; nothing where the grader gave no verdict."""
+COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red", "white")
+Verdicts: TypeAlias = "Sequence[Sequence[Truth]] | None"
+
+
+def play(
+    config: Annotated[str, typer.Argument(help="A TOML recipe, or the folder of a run.")],
+    problem: Annotated[str, typer.Argument(help="The problem to debate.")],
+    answer: Annotated[str | None, typer.Option(help="Grade solutions by this right answer.")] = None,
+    kind: Annotated[
+        Kind | None, typer.Option(help="Compare answers as this kind; default: as mathematics.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the debate.")] = 0,
+    overrides: Overrides = None,
+) -> None:
+    """Play one debate and show its votes and rewards. Rounds count from 1 here, from 0 in transcripts."""
+    from debate import run_debates
+    from debate_rl.commands.config import open_run_or_recipe
+    from debate_rl.engines import open_policy
+    from debate_rl.grading import grade_debate
+    from rewards import score_debate
+
+    run, settings = open_run_or_recipe(config, overrides or ())
+    environment, posed = _truth(settings.env.kind, problem, answer, kind)
+    weights = _newest(run) if run else None
+    policy = open_policy(settings, weights)
+    [debate] = run_debates([posed], policy, settings.debate, seed=seed)
+    correct = grade_debate(environment, debate)
+    show_debate(debate, correct, score_debate(debate, correct, settings.rewards), Console())
+
+
+def _newest(run: Path) -> Path:
+    from debate_rl.runs.kept_weights import (
+        newest_weights,  # loads torch, which a server's model does not need
+    )
+
+    return newest_weights(run)
+
+
+def _truth(
+    name: str, question: str, answer: str | None, kind: Kind | None = None
+) -> tuple[Environment, Problem]:
+    """Return what grades the debate, and the problem: of kind "open" where nobody knows the truth.
+
+    A synthetic family knows it of its own problems; any other needs the answer, in the form of its kind.
+
+    >>> [_truth("pair_sum", text, None)[1].kind for text in ("Target 9. Numbers 4 5 1.", "What is 2 + 2?")]
+    ['expression', 'open']
+    """
+    from debate import Problem
+    from debate.values import whole_text
+    from envs import DataError, load_environment
+    from envs.families import FAMILIES
+    from envs.instructions import constraints_of
+
+    problem = Problem("play", whole_text(question), answer=answer, source="play")
+    if kind is None and name in FAMILIES and _is_of_family(name, question):
+        return load_environment(name), problem
+    environment = load_environment(name if ":" in name else "gsm8k")  # any data set compares answers alike
+    known: Kind = "open" if answer is None else kind or "expression"
+    if known != (kind or known):
+        raise DataError(f"--kind {kind}: needs --answer, the right answer")
+    if known == "instructions":
+        constraints_of(answer or "")  # raises where they cannot be checked
+    return environment, replace(problem, kind=known)
+
+
+def _is_of_family(kind: str, question: str) -> bool:
+    from debate import Problem
+    from envs import DataError
+    from envs.families import FAMILIES
+
+    try:
+        FAMILIES[kind].grade(Problem("play", question), "1 2")  # a trial: raises where it cannot be read
+    except DataError:
+        return False
+    return True
+
+
+def show_debate(debate: Debate, correct: Verdicts, rewards: Rewards, console: Console) -> None:
+    """Print the turns round by round, then the votes and the rewards of every turn.
+
+    Rounds are counted from 1 on the screen, and from 0 in transcripts, metrics and Python. Model text is
+    printed as plain text: no markup and no terminal control sequence of it takes effect.
+    """
+    console.print(Panel(_plain(debate.problem.question), title="problem"))
+    summaries = {one.round: one for one in debate.summaries}
+    for turn in debate.turns:
+        if turn.id.round in summaries:
+            text = _plain(summaries.pop(turn.id.round).text)
+            console.print(Panel(text, title="summary shown to all", title_align="left"))
+        console.print(_turn_panel(debate, turn, correct))
+    console.print(_votes(debate, rewards))
+    console.print(_rewards(debate, rewards))
+
+
+def _turn_panel(debate: Debate, turn: Turn, correct: Verdicts) -> Panel:
+    agent, round_ = turn.id.agent, turn.id.round
+    where = "final ballot" if turn.ballot else f"round {round_ + 1}"
+    mark = "" if turn.ballot or correct is None else MARKS[correct[agent][round_]]
+    persona = debate.personas[agent]
+    title = _plain(f"{where} · {turn.handle} · {persona.name} · T {persona.temperature:g}{mark}")
+    colour = COLOURS[agent % len(COLOURS)]
+    return Panel(_plain(_folded(turn)), title=title, title_align="left", border_style=colour)
+
+
+def _folded(turn: Turn) -> str:
+    """Return what was said, with one line in the place of the thinking."""
+    text, thinking = turn.completion.text, turn.parsed.thinking
+    if thinking is None:
+        return text
+    count = thinking.end - thinking.start
+    return f"{text[: thinking.start]}(thinking, {count} characters)\n{text[thinking.end :].lstrip()}"
+
+
+def _votes(debate: Debate, rewards: Rewards) -> RichTable | str:
+    from rewards import voted_winner
+
+    if not debate.votes:
+        return "no votes could be read"
+    table = RichTable(title="votes", show_header=True)
+    for column in ("judge", "on round", "vote"):
+        table.add_column(column)
+    sign = {"left": ">", "right": "<", "tie": "="}
+    handle = {turn.id.agent: turn.handle for turn in debate.turns}
+    for vote in debate.votes:
+        text = f"{handle[vote.left.agent]} {sign[vote.outcome]} {handle[vote.right.agent]}"
+        table.add_row(_plain(handle[vote.judge.agent]), str(vote.left.round + 1), _plain(text))
+    winner = voted_winner(rewards.peer, seed=debate.seed)
+    table.caption = None if winner is None else _plain(f"voted winner: {handle[winner.agent]}")
+    return table
+
+
+def _rewards(debate: Debate, rewards: Rewards) -> RichTable:
+    from debate_rl.formatting import fixed
+    from rewards import STREAMS
+
+    table = RichTable(title="rewards (blank: no signal)")
+    for column in ("turn", *STREAMS):
+        table.add_column(column, justify="left" if column == "turn" else "right")
+    for turn in debate.turns:
+        agent, round_ = turn.id.agent, turn.id.round
+        solved = () if turn.ballot else (rewards.peer[agent][round_], rewards.truth[agent][round_])
+        cells = (*(solved or (None, None)), rewards.judge[agent][round_], rewards.format[agent][round_])
+        where = "ballot" if turn.ballot else f"round {round_ + 1}"
+        table.add_row(_plain(f"{turn.handle} {where}"), *(fixed(c, "+.2f", none="") for c in cells))
+    return table
+
+
+def _plain(text: str) -> Text:
+    r"""Return the text without control characters, so that a model cannot drive the terminal.
+
+    >>> _plain("a\tb [red]\x1b[2J\u202e").plain
+    'a b [red]�[2J�'
+    """
+    from debate_rl.formatting import printable
+
+    return Text("\n".join(map(printable, text.split("\n"))))

@@ -1,0 +1,265 @@
+"""``debate quickstart``: from nothing to a tiny model that learned by debate, with its figures."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from debate_rl.commands.arguments import JsonFile, Overrides
+from debate_rl.commands.console import write_json
+from debate_rl.commands.errors import stops_told
+
+if TYPE_CHECKING:
+    from debate_rl.config import Config
+    from debate_rl.evaluation.scores import Scores
+    from debate_rl.statistics import Estimate
+    from debate_rl.training.session import Session
+
+FIRST, WINNER, MAJORITY = "debate/round_0", "debate/winner", "direct/self_consistency"
+RECIPES = {"pair_sum": "quickstart", "words": "quickstart_words"}
+
+
+def quickstart(
+    family: Annotated[str, typer.Option(help="Synthetic problems: pair_sum or words.")] = "pair_sum",
+    seed: Annotated[int, typer.Option(help="Seed of the run.")] = 0,
+    json: JsonFile = None,
+    overrides: Overrides = None,
+) -> None:
+    """Train a tiny model by debate from nothing, on a CPU, in minutes; show what it learned."""
+    console = Console()
+    with stops_told():
+        figures, before, after, folder = _measured_run(family, seed, overrides or (), console)
+    console.print(_table(before, after))
+    console.print(_in_words(figures, before, after), soft_wrap=True)
+    console.print(_next_commands(family, folder), soft_wrap=True, markup=False)
+    if json is not None:
+        write_json(json, [{"name": name, **values} for name, values in figures.items()])
+
+
+def _measured_run(
+    family: str, seed: int, overrides: Sequence[str], console: Console
+) -> tuple[dict[str, dict[str, object]], Snapshot, Snapshot, Path]:
+    """Warm-start, evaluate, train, evaluate again; return figures, both snapshots and the run folder.
+
+    ValueError for an unknown family. A finished run in the same folder is only evaluated anew.
+    """
+    from debate_rl.commands.config import load_config
+    from debate_rl.config import Config
+    from debate_rl.training.session import open_session
+    from debate_rl.training.train import train_steps
+
+    if family not in RECIPES:
+        raise ValueError(f"--family {family}: unknown; valid: {', '.join(RECIPES)}")
+    folder = f"run.dir=runs/quickstart-{family}-{seed}"
+    config = load_config(Config, RECIPES[family], [folder, f"seed={seed}", *overrides])
+    _refuse_unmeasured(config)
+    started = time.process_time()
+    with open_session(config) as session:
+        parameters = sum(p.numel() for p in session.model.parameters())
+        console.print(f"{family}, seed {seed}: a Qwen3 model of {parameters:,} parameters, warm-started")
+        before = _snapshot_before(session)
+        spent = time.process_time() - started
+        console.print(f"after the warm start ({spent:.0f} CPU s): {_brief(before)}", soft_wrap=True)
+        if session.step == config.train.steps:
+            console.print(_already_trained(session.folder.path), soft_wrap=True, markup=False)
+        train_steps(session)
+        after = snapshot(session)
+    spent = time.process_time() - started
+    return figures_of(before, after, spent), before, after, session.folder.path
+
+
+class Snapshot(NamedTuple):
+    """Held-out figures of one set of weights."""
+
+    scores: Scores
+    judge_greedy: Estimate
+    judge_sampled: Estimate
+
+    def of(self, name: str, minus: str | None = None) -> Estimate:
+        """Return a figure over all problems, or what it is above another."""
+        from debate_rl.evaluation.scores import difference
+
+        one = self.scores
+        found = one.estimate(name) if minus is None else difference(one, name, one, minus)
+        assert found is not None, name  # every problem that was graded has a value of it
+        return found
+
+    @property
+    def rounds(self) -> list[Estimate]:
+        """Accuracy of all agents by round, (R,)."""
+        count = sum(name.startswith("debate/round_") for name in self.scores.values)
+        return [self.of(f"debate/round_{r}") for r in range(count)]
+
+
+def _already_trained(folder: Path) -> str:
+    return f"{folder} holds this run, finished: it is only measured again; another --seed trains another"
+
+
+def _refuse_unmeasured(config: Config) -> None:
+    """Raise ValueError before minutes of work whose figures could not be had."""
+    from debate_rl.metrics.judge_benchmark import check_judged
+    from envs.families import FAMILIES
+
+    check_judged(config.debate)
+    if not config.held_out.limit:
+        raise ValueError("held_out.limit=0: the quick-start measures on held-out problems; use 1 or more")
+    if _family(config) not in FAMILIES:
+        raise ValueError(
+            f"the judge's pairs are made of held-out problems of {' or '.join(FAMILIES)}; "
+            f"these are of {_family(config)!r}"
+        )
+
+
+def _family(config: Config) -> str:
+    return config.held_out.kind or config.env.kind
+
+
+def snapshot(session: Session) -> Snapshot:
+    """Evaluate the session's weights on its held-out problems."""
+    from debate.seeds import derive_seed
+    from debate_rl.metrics.judge_benchmark import judge_accuracy
+
+    config = session.config
+    if session.step not in session.evaluations:
+        session.evaluate(session.step)
+    greedy, sampled = (
+        judge_accuracy(
+            session.policy,
+            _family(config),
+            session.data.held_out,
+            config=config.debate,
+            greedy=greedy,
+            seed=derive_seed(config.held_out.seed, "judge"),
+        )
+        for greedy in (True, False)
+    )
+    return Snapshot(session.evaluations[session.step], greedy, sampled)
+
+
+def _snapshot_before(session: Session) -> Snapshot:
+    """Evaluate the warm-started weights, also when the session goes on from a later checkpoint."""
+    if session.step == 0:
+        return snapshot(session)
+    step, session.step = session.step, 0
+    with session.warm_started_weights():
+        before = snapshot(session)
+    session.step = step
+    return before
+
+
+def figures_of(before: Snapshot, after: Snapshot, cpu_seconds: float) -> dict[str, dict[str, object]]:
+    """Return name -> {"value", "unit", "n", "low", "high"}; accuracies at T = 1 but for judges."""
+    shots = {"before": before, "after": after}
+    estimates = {f"solve_{when}": shot.rounds[0] for when, shot in shots.items()}
+    estimates |= {f"winner_{when}": shot.of(WINNER) for when, shot in shots.items()}
+    estimates |= {f"judge_{when}": shot.judge_greedy for when, shot in shots.items()}
+    estimates |= {f"judge_{when}_sampled": shot.judge_sampled for when, shot in shots.items()}
+    estimates |= {f"self_consistency_{when}": shot.of(MAJORITY) for when, shot in shots.items()}
+    for suffix, shot in (("_before", before), ("", after)):
+        second = f"debate/round_{min(1, len(shot.rounds) - 1)}"
+        estimates |= {
+            f"winner_minus_self_consistency{suffix}": shot.of(WINNER, MAJORITY),
+            f"winner_minus_round1{suffix}": shot.of(WINNER, FIRST),
+            f"round2_minus_round1{suffix}": shot.of(second, FIRST),
+        }
+    rows = {name: _row(e.value, "share", e.n, e.low, e.high) for name, e in estimates.items()}
+    valid = [shot.of("debate/valid_xml") for shot in (before, after)]
+    rows["valid_xml"] = _row(min(one.value for one in valid), "share", valid[1].n)
+    for when, shot in shots.items():
+        for name, mode, n in (("debate", "debate", 1), ("self_consistency", "direct", shot.scores.samples)):
+            for kind in ("generated", "prompt"):
+                spent = shot.of(f"{mode}/{kind}_tokens").value
+                rows[f"{name}_{kind}_tokens_{when}"] = _row(spent, "tokens", n)
+    rows["cpu_seconds"] = _row(cpu_seconds, "s", 1)
+    return rows
+
+
+def _row(
+    value: float, unit: str, n: int, low: float | None = None, high: float | None = None
+) -> dict[str, object]:
+    """Return one figure; a bound that is unknown or infinite is None."""
+    known = [bound if bound is not None and isfinite(bound) else None for bound in (low, high)]
+    return {"value": value, "unit": unit, "n": n, "low": known[0], "high": known[1]}
+
+
+def _brief(shot: Snapshot) -> str:
+    rounds = " -> ".join(f"{e.value:.2f}" for e in shot.rounds)
+    judged = f"{shot.judge_greedy.value:.2f} greedy, {shot.judge_sampled.value:.2f} sampled"
+    return f"right by round {rounds}, voted winner {shot.of(WINNER).value:.2f}, judge {judged}"
+
+
+def _table(before: Snapshot, after: Snapshot) -> Table:
+    """Return the figures before and after, with 95% intervals clustered by problem."""
+    table = Table(title=f"held-out problems, sampled at T = 1 (n = {before.of(WINNER).clusters})")
+    for column in ("", "after warm start", "after debate RL"):
+        table.add_column(column, justify="left" if not column else "right")
+    shots = before, after
+    for number, pair in enumerate(zip(before.rounds, after.rounds, strict=True), start=1):
+        table.add_row(f"right in round {number}", *map(_cell, pair))
+    table.add_row("voted winner", *(_cell(shot.of(WINNER)) for shot in shots))
+    samples = " / ".join(str(shot.scores.samples) for shot in shots)
+    table.add_row(f"self-consistency, {samples} samples", *(_cell(shot.of(MAJORITY)) for shot in shots))
+    leads = (shot.of(WINNER, MAJORITY) for shot in shots)
+    table.add_row("winner minus self-consistency", *(_cell(lead, sign="+") for lead in leads))
+    table.add_row("judge on fixed pairs, greedy", *(_cell(shot.judge_greedy) for shot in shots))
+    table.add_row("judge on fixed pairs, T = 1", *(_cell(shot.judge_sampled) for shot in shots))
+    table.add_row("valid XML", *(f"{shot.of('debate/valid_xml').value:.2f}" for shot in shots))
+    table.add_row("tokens of a debate: generated + read", *(_tokens(shot, "debate") for shot in shots))
+    table.add_row("tokens of self-consistency", *(_tokens(shot, "direct") for shot in shots))
+    return table
+
+
+def _cell(estimate: Estimate, *, sign: str = "") -> str:
+    from debate_rl.statistics import spread
+
+    return f"{estimate.value:{sign}.2f}{spread(estimate, 2, (-1.0 if sign else 0.0, 1.0))}"
+
+
+def _tokens(shot: Snapshot, mode: str) -> str:
+    return " + ".join(f"{shot.of(f'{mode}/{kind}_tokens').value:.0f}" for kind in ("generated", "prompt"))
+
+
+def _in_words(figures: dict[str, dict[str, object]], before: Snapshot, after: Snapshot) -> str:
+    """Return what the figures say, gain or no gain."""
+    planted, learnt = before.of(FIRST).value, after.of(FIRST).value
+    winner, lead = after.of(WINNER, FIRST).value, after.of(WINNER, MAJORITY).value
+    return (
+        f"The warm start planted a first-round accuracy of {planted:.2f}; debate RL moved it by "
+        f"{learnt - planted:+.2f}. "
+        f"Now the voted winner of a debate is right more often than one agent's first answer by "
+        f"{winner:+.2f}, and than a majority at equal generated tokens by {lead:+.2f}. "
+        f"{figures['cpu_seconds']['value']:.0f} CPU seconds."
+    )
+
+
+def _next_commands(family: str, folder: Path) -> str:
+    problem = {
+        "pair_sum": "Target 19. Numbers 3 8 5 11 10 9.",
+        "words": "Tom has 8 apples. Tom gets 4 more. Tom loses 3. How many apples?",
+    }[family]
+    other = "words" if family == "pair_sum" else "pair_sum"
+    debate = _program(sys.argv[0])
+    return "\n".join(
+        (
+            "Try next:",
+            f"  {debate} inspect {folder}",
+            f"  {debate} report {folder}",
+            f'  {debate} play {folder} "{problem}"',
+            f"  {debate} quickstart --family {other}",
+            f"  {debate} quickstart rewards.truth_weight=0 advantages.lambda_judge=0 run.dir=runs/peer-only",
+        )
+    )
+
+
+def _program(called: str) -> str:
+    """Return how to call the command line again: as it was called, where its name alone is not found."""
+    return called if Path(called).name == "debate" and shutil.which("debate") is None else "debate"

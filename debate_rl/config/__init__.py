@@ -1,0 +1,176 @@
+"""One configuration for a whole run. Every default stands in its own model; this page joins them."""
+
+from __future__ import annotations
+
+from typing import Literal, Self, TypeAlias
+
+from pydantic import Field, model_validator
+
+from debate.config import DebateConfig
+from debate.seeds import derive_seed
+from debate.settings import Settings
+from debate_rl.config.keys import check_key
+from debate_rl.config.logging import LoggingConfig
+from debate_rl.config.models import ModelConfig
+from debate_rl.config.warm_start import KINDS, WarmStartConfig, kinds_of_turns
+from envs.families import FAMILIES
+from learner.advantages import AdvantageConfig
+from learner.update.config import LearnerConfig
+from rewards import RewardConfig, check_scheme
+
+Control: TypeAlias = Literal["none", "random_judge", "shuffled_votes", "own_answer"]
+DATA = "data"
+"""Not a key: the name by which ``run.allow_changes`` allows problems, golds or files to be others."""
+
+
+class RunConfig(Settings):
+    """Where the run lives."""
+
+    dir: str = Field(default="runs/debate", min_length=1)
+    """The run folder; made when missing. Nothing in it is ever overwritten by another configuration."""
+    allow_changes: tuple[str, ...] = ()
+    """Keys or tables, as in ("learner.lr", "held_out"), in which a run may go on with other values than it
+    began with; what is done stays as it was. "data" allows other problems or golds under the same names.
+    ``train.steps`` may grow unasked while ``learner.schedule`` is constant: only then is the longer run the
+    same as one of that length from its start."""
+
+
+class EnvConfig(Settings):
+    """Which problems, and the truth about them."""
+
+    kind: str = "gsm8k"
+    """A data set or synthetic family by name, or your own environment as "package.module:Class"."""
+    path: str | None = None
+    """A local JSONL, JSON or Parquet file instead of the data hub; or a folder or glob of such files, whose
+    names may say their split as in train-00000-of-00002.parquet."""
+    split: str = "train"
+    """Split to train on; a local file whose rows name no split is read whole."""
+    limit: int | None = Field(default=None, ge=1)
+    """At most so many training problems, drawn with the run's seed."""
+    levels: tuple[str | int, ...] | None = None
+    """Keep these levels only."""
+    subjects: tuple[str, ...] | None = None
+    """Keep these subjects only."""
+    fields: dict[str, str] | None = None
+    """Names of the fields in a file of your own, e.g. {question = "problem", answer = "solution"}."""
+    decontaminate: Literal["exact", "ngram"] | None = None
+    """Leave out training problems that are the same as held-out ones but for case, blanks and dollar signs
+    ("exact"), or that also share a run of 13 words with one ("ngram"); None trains on all, and tells."""
+
+
+class HeldOutConfig(Settings):
+    """The problems that are never trained on."""
+
+    kind: str | None = None
+    """Another data set or family than the trained one; None is the same."""
+    split: str = "test"
+    """Split to evaluate on."""
+    path: str | None = None
+    """A local file, folder or glob, also that of ``env.path`` where it holds several splits; None takes the
+    data set's own split, or a part of ``env.path`` where that is given."""
+    levels: tuple[str | int, ...] | None = None
+    """Keep these levels only; None takes ``env.levels`` unless ``kind`` names another data set."""
+    subjects: tuple[str, ...] | None = None
+    """Keep these subjects only; None takes ``env.subjects`` unless ``kind`` names another data set."""
+    fields: dict[str, str] | None = None
+    """Names of the fields in the held-out file, e.g. {question = "problem", answer = "solution"}; None takes
+    ``env.fields`` unless ``kind`` names another data set."""
+    limit: int = Field(default=100, ge=0)
+    """How many problems; 0 turns held-out evaluation off."""
+    every: int = Field(default=50, ge=0)
+    """Steps between evaluations during training; 0 never evaluates."""
+    seed: int = 0
+    """Which problems are drawn; apart from the run's seed, so that runs are compared on the same ones."""
+
+
+class TrainConfig(Settings):
+    """The size of a step and of the run."""
+
+    steps: int = Field(default=100, ge=0)
+    """Optimisation steps."""
+    problems_per_step: int = Field(default=8, ge=1)
+    """Problems P of a step."""
+    debates_per_problem: int = Field(default=4, ge=1)
+    """Debates K of each problem: the baseline group."""
+    dynamic_sampling: int = Field(default=0, ge=0)
+    """At most so many further problems in a step, in the place of those that teach nothing [DAPO]."""
+    batch_size: int = Field(default=128, ge=1)
+    """Requests sampled at a time by the local policy."""
+    max_live: int | None = Field(default=None, ge=1)
+    """Debates open at a time; None opens all of a step."""
+    save_every: int = Field(default=50, ge=0)
+    """Steps between checkpoints; 0 saves at the end only."""
+    keep_last: int = Field(default=3, ge=1)
+    """Newest checkpoints to keep."""
+    keep_best: str = "eval/debate/winner"
+    """A held-out figure of metrics.jsonl whose highest value so far also keeps its checkpoint, to which
+    ``checkpoints/best`` leads; "" keeps the newest only."""
+    control: Control = "none"
+    """A control to compare with, in place of the votes' outcomes: "random_judge" a coin for each pair,
+    "shuffled_votes" the step's own outcomes dealt anew, "own_answer" whose answer is the judge's own."""
+
+
+class Config(Settings):
+    """Everything a run needs, as written in a TOML recipe."""
+
+    seed: int = 0
+    """Every draw of a run comes from it."""
+    run: RunConfig = RunConfig()
+    env: EnvConfig = EnvConfig()
+    held_out: HeldOutConfig = HeldOutConfig()
+    debate: DebateConfig = DebateConfig()
+    rewards: RewardConfig = RewardConfig()
+    advantages: AdvantageConfig = AdvantageConfig()
+    model: ModelConfig
+    warm_start: WarmStartConfig = WarmStartConfig()
+    learner: LearnerConfig = LearnerConfig()
+    train: TrainConfig = TrainConfig()
+    logging: LoggingConfig = LoggingConfig()
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        for key in self.run.allow_changes:
+            if key == DATA:
+                continue
+            try:
+                check_key(type(self), key)
+            except ValueError as error:
+                raise ValueError(f"run.allow_changes: {error}") from error
+        if self.rewards.judge_own != self.debate.judge_own:
+            raise ValueError("rewards.judge_own and debate.judge_own must be equal")
+        check_scheme(self.debate, self.rewards, verifiable=True)  # what open problems need more: open_session
+        self._refuse_warm_start()
+        return self
+
+    def _refuse_warm_start(self) -> None:
+        if not self.warm_start.steps:
+            return
+        if self.env.kind not in FAMILIES:
+            raise ValueError(
+                f"warm_start: there are demonstrations of {', '.join(FAMILIES)} and not of env.kind = "
+                f"{self.env.kind!r}; leave out warm_start, or choose one of these"
+            )
+        if self.model.lora_rank:
+            raise ValueError(
+                f"warm_start changes all weights, and model.lora_rank = {self.model.lora_rank} trains an "
+                "adapter; set model.lora_rank = 0, or leave out warm_start"
+            )
+
+        held = kinds_of_turns(self.debate)
+        if self.warm_start.debate_steps and not any(
+            size for kind, size in zip(KINDS, self.warm_start.batch, strict=True) if kind in held
+        ):
+            raise ValueError(
+                f"warm_start.batch: counts {', '.join(KINDS)}, and has none of what this debate can use "
+                f"({', '.join(sorted(held))}); got {list(self.warm_start.batch)}"
+            )
+
+    def resolved_learner(self) -> LearnerConfig:
+        """Return the learner's settings with its seed and dr_grpo's constant filled in."""
+        whole = self.debate.max_tokens + self.debate.thinking_tokens
+        return self.learner.model_copy(
+            update={
+                "seed": derive_seed(self.seed, "learner", self.learner.seed),
+                "max_tokens": self.learner.max_tokens or whole,
+            }
+        )

@@ -1,0 +1,108 @@
+"""Which model plays and learns, and the engines that may serve it: this process, a server, or vLLM."""
+
+from __future__ import annotations
+
+from typing import Literal, Self, TypeAlias
+
+from pydantic import Field, model_validator
+
+from debate.settings import Settings
+
+Fallback: TypeAlias = Literal["bytes", "ascii", "none"]
+"""What becomes of text outside a tiny model's vocabulary."""
+
+
+class ServerConfig(Settings):
+    """A server that answers as OpenAI's does; its key is $OPENAI_API_KEY and stands in no file."""
+
+    base_url: str | None = None
+    """Where it answers, with its path, as in "http://localhost:8000/v1"."""
+    concurrency: int = Field(default=64, ge=1)
+    """Requests under way at a time."""
+    timeout_s: float = Field(default=600.0, gt=0)
+    """Seconds for one request."""
+    retries: int = Field(default=4, ge=0)
+    """How often a request is sent again after a time-out, 429 or 5xx, after waits that double."""
+
+
+class VLLMConfig(Settings):
+    """vLLM within this process."""
+
+    gpu_memory_utilization: float = Field(default=0.9, gt=0, le=1)
+    """Share of the GPU's memory that it takes."""
+    max_model_len: int | None = Field(default=None, ge=1)
+    """Prompt plus completion; None is the model's own limit."""
+    enforce_eager: bool = False
+    """Whether to leave out CUDA graphs: starts sooner, samples slower."""
+    tensor_parallel_size: int = Field(default=1, ge=1)
+    """GPUs that share the model."""
+
+
+class TinyConfig(Settings):
+    """A small Qwen3 model, built with random weights."""
+
+    hidden_size: int = Field(default=128, ge=8, le=65_536)
+    """Width of the model."""
+    layers: int = Field(default=2, ge=1, le=1024)
+    """Transformer blocks."""
+    heads: int = Field(default=4, ge=1)
+    """Query heads; a divisor of hidden_size."""
+    kv_heads: int = Field(default=2, ge=1)
+    """Key and value heads; a divisor of heads."""
+    intermediate_size: int = Field(default=256, ge=8, le=262_144)
+    """Width inside the MLPs."""
+    init_std: float = Field(default=0.06, gt=0)
+    """Standard deviation of the matrices; 0.02 learns too slowly at this width."""
+    context_tokens: int = Field(default=4096, ge=16)
+    """Longest prompt plus completion."""
+    pieces: tuple[str, ...] = ()
+    """Texts that get a token of their own, beside section tags, handles and the synthetic family's words."""
+    fallback: Fallback = "bytes"
+    """What becomes of text outside the vocabulary: bytes, ASCII characters, or the unknown token."""
+
+    @model_validator(mode="after")
+    def _divisible(self) -> Self:
+        if self.hidden_size % self.heads or (self.hidden_size // self.heads) % 2:
+            raise ValueError(
+                f"heads: {self.heads} must divide hidden_size {self.hidden_size} into even parts"
+            )
+        if self.heads % self.kv_heads:
+            raise ValueError(f"kv_heads: {self.kv_heads} must divide heads {self.heads}")
+        return self
+
+
+class ModelConfig(Settings):
+    """Which model plays and learns. Exactly one of ``name_or_path`` and ``tiny``."""
+
+    name_or_path: str | None = None
+    """A hub id such as "Qwen/Qwen3-8B", or a folder with config.json; of a server's model, its name there."""
+    tiny: TinyConfig | None = None
+    """Build a small model instead of loading one."""
+    policy: str | None = None
+    """Who speaks: None is LocalPolicy, "openai" a server (see ``server``), "vllm" vLLM (see ``vllm``), and
+    "package.module:factory" your own policy, called as LocalPolicy is."""
+    server: ServerConfig = ServerConfig()
+    vllm: VLLMConfig = VLLMConfig()
+    chat: bool | None = None
+    """Whether prompts go through the chat template; None: yes if the tokenizer has one."""
+    device: str = "auto"
+    """"auto" (a GPU if there is one), "cpu", "cuda", "cuda:1", "mps" (a Mac's GPU)."""
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    """Of the weights; "auto" is bfloat16 on a GPU under an adapter, and float32 otherwise: full weights of
+    half precision lose small updates in rounding. An adapter itself is float32 always."""
+    attn_implementation: Literal["sdpa", "eager", "flash_attention_2"] = "sdpa"
+    """How transformers computes attention."""
+    lora_rank: int = Field(default=0, ge=0, le=65_536)
+    """Rank of the LoRA adapter; 0 trains the full weights."""
+    lora_alpha: float = Field(default=32.0, gt=0)
+    """The adapter's output is scaled by alpha / rank."""
+    lora_targets: tuple[str, ...] | Literal["all-linear"] = "all-linear"
+    """Names of the modules that get an adapter."""
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if (self.name_or_path is None) == (self.tiny is None):
+            raise ValueError(
+                "set exactly one of name_or_path (a checkpoint) and tiny (a small model built here)"
+            )
+        return self

@@ -1,0 +1,135 @@
+"""TOML tables, ``key=value`` overrides, and one line on what is wrong with them."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar, cast
+
+from pydantic import ValidationError
+
+from debate.settings import Settings
+from debate_rl.config.keys import key_type, takes_none_as_a_word
+
+S = TypeVar("S", bound=Settings)
+DEEPEST = 32
+"""Parts of a dotted key, free tables within included."""
+
+
+class ConfigError(ValueError):
+    """A configuration that cannot be used; the message names file, key and value."""
+
+
+def read_config(model: type[S], path: Path, overrides: Iterable[str] = ()) -> S:
+    """Return the validated configuration of a TOML file; ConfigError with one clear line otherwise."""
+    given = list(overrides)
+    tables = apply_overrides(read_toml(path), given, model)
+    try:
+        return model.model_validate(tables)
+    except ValidationError as error:
+        raise ConfigError(explain(error, str(path), model, given)) from error
+
+
+def read_toml(path: Path) -> dict[str, object]:
+    """Return the tables of a TOML file."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}") from error
+    except (RecursionError, ValueError) as error:  # nested too deeply, or a number of thousands of digits
+        raise ConfigError(f"{path}: cannot be read as TOML: {error}") from error
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from error
+
+
+def parse_override(text: str) -> tuple[list[str], object]:
+    """Return the key path and the value of ``a.b=value``; the value is TOML, or else a plain string.
+
+    ``a.b=none`` has the value None: the recipe's own value is taken away, and the default counts.
+
+    >>> parse_override("learner.lr=1e-5")
+    (['learner', 'lr'], 1e-05)
+    >>> parse_override("env.path=data/train.jsonl"), parse_override("env.path=none")
+    ((['env', 'path'], 'data/train.jsonl'), (['env', 'path'], None))
+    """
+    key, equals, raw = text.partition("=")
+    if not equals or not key.strip():
+        raise ConfigError(f"{text!r}: an override is written key=value, for instance learner.lr=1e-5")
+    try:
+        value: object = tomllib.loads(f"value = {raw}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = None if raw.strip() == "none" else raw
+    except (RecursionError, ValueError) as error:
+        raise ConfigError(f"{key}: {raw[:40]!r}... cannot be read as TOML: {error}") from error
+    if key.count(".") >= DEEPEST:
+        raise ConfigError(f"{key[:40]!r}...: no key has so many parts")
+    return [part.strip() for part in key.split(".")], value
+
+
+def apply_overrides(
+    tables: Mapping[str, object], overrides: Iterable[str], model: type[Settings] | None = None
+) -> dict[str, object]:
+    """Return the tables with every override put in, left to right; ``none`` takes a key or a table out.
+
+    Where the model has "none" as a named value (``logging.progress``), or knows no such key, it is a word.
+
+    >>> apply_overrides({"debate": {"num_agents": 3}}, ["debate.num_agents=5", "seed=2"])
+    {'debate': {'num_agents': 5}, 'seed': 2}
+    >>> apply_overrides({"learner": {"eps_hi": 0.28, "lr": 1e-4}}, ["learner.eps_hi=none"])
+    {'learner': {'lr': 0.0001}}
+    """
+    result = dict(tables)
+    for text in overrides:
+        path, value = parse_override(text)
+        if value is None and model is not None and _is_a_word(model, path):
+            value = "none"
+        result = _with(result, path, value, text)
+    return result
+
+
+def _is_a_word(model: type[Settings], path: list[str]) -> bool:
+    kind = key_type(model, path)
+    return kind is None or takes_none_as_a_word(kind)
+
+
+def _with(table: Mapping[str, object], path: list[str], value: object, text: str) -> dict[str, object]:
+    """Return the table with the value at the key path, without the key where the value is None.
+
+    Neither table nor value is changed in place.
+    """
+    first, *rest = path
+    if not rest:
+        others = {key: old for key, old in table.items() if key != first}
+        return others if value is None else {**table, first: value}
+    inner = table.get(first, {})
+    if not isinstance(inner, dict):
+        raise ConfigError(f"{text!r}: {first} is a value, not a table")
+    return {**table, first: _with(cast("dict[str, object]", inner), rest, value, text)}
+
+
+def explain(error: ValidationError, place: str, model: type[Settings], overrides: Sequence[str]) -> str:
+    """Return one line: file and overrides of this key, which key, what was wrong, what was given."""
+    first = error.errors()[0]
+    key = ".".join(str(part) for part in first["loc"])
+    message = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "missing":
+        message = _missing(model, key)
+    elif first["type"] in ("model_type", "dict_type"):
+        message = f"is a table of settings, written {key}.<name>=<value> or [{key}]"
+    given = first["input"]
+    shown = "" if isinstance(given, dict | Settings) or "unknown key" in message else f" (got {given!r})"
+    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+    where = " ".join((place, *(text for text in overrides if text.startswith(key))))
+    return f"{where}: {key + ': ' if key else ''}{message}{shown}{more}"
+
+
+def _missing(model: type[Settings], key: str) -> str:
+    """Return what to do about a key that must be there."""
+    field = model.model_fields.get(key)
+    inner = field.annotation if field else None
+    if isinstance(inner, type) and issubclass(inner, Settings):
+        return f"is missing; add a table [{key}] with some of {', '.join(inner.model_fields)}"
+    return f"is missing and has no default; set it in the file, or as {key}=<value>"

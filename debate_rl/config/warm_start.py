@@ -1,0 +1,96 @@
+"""Settings of the warm start, and which kinds of demonstrations a protocol has a use for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, Self, TypeAlias
+
+from pydantic import Field, field_validator, model_validator
+
+from debate.settings import Settings
+
+if TYPE_CHECKING:
+    from debate import DebateConfig
+
+Kind: TypeAlias = Literal["solve", "debate", "ballot", "drill"]
+KINDS: tuple[Kind, ...] = ("solve", "debate", "drill", "ballot")
+
+
+class WarmStartConfig(Settings):
+    """The warm start of a tiny model; off unless it has steps."""
+
+    from_run: str | None = None
+    """Take the warm-started weights of another run instead of training anew, to compare on equal terms."""
+    solve_steps: int = Field(default=0, ge=0)
+    """First steps, on right first-round solutions alone: checking is learnt faster once solving is."""
+    debate_steps: int = Field(default=0, ge=0)
+    """Steps on all kinds of turns that follow."""
+    solve_batch: int = Field(default=96, ge=1)
+    """Demonstrations in each of the first steps."""
+    batch: tuple[int, int, int, int] = (32, 40, 24, 8)
+    """First-round turns, later turns, drills and ballots in each step that follows."""
+    lr: float = Field(default=3e-3, gt=0)
+    """AdamW's peak learning rate (embeddings and norms)."""
+    muon_lr: float = Field(default=0.02, gt=0)
+    """Muon's peak learning rate (the matrices)."""
+    right: tuple[float, ...] = (0.6, 0.4, 0.5)
+    """How often each persona's demonstrations solve the problem."""
+    lure: tuple[float, ...] = (0.3, 0.5, 0.4)
+    """How often they fall for the family's lure: the habit that is planted for RL to unlearn."""
+    adopt: float = Field(default=0.9, ge=0, le=1)
+    """How often a later turn takes over a right solution it sees."""
+    lie: float = Field(default=0.15, ge=0, le=1)
+    """How often a wrong solution shown states the target as its result."""
+    invent: float = Field(default=0.15, ge=0, le=1)
+    """How often a wrong solution shown gives numbers that the problem does not have."""
+    misjudge: float = Field(default=0.0, ge=0, le=1)
+    """How often a demonstrated check, drills aside, falls for the lure itself and finds it right."""
+    decidable: float = Field(default=0.6, ge=0, le=1)
+    """How often exactly one of the compared solutions is right."""
+
+    @field_validator("batch")
+    @classmethod
+    def _some_demonstrations(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+        if min(value) < 0 or not any(value):
+            raise ValueError("needs four counts of 0 or more, and one of them above 0")
+        return value
+
+    @field_validator("right", "lure")
+    @classmethod
+    def _probabilities(cls, value: tuple[float, ...]) -> tuple[float, ...]:
+        if not value or not all(0 <= share <= 1 for share in value):
+            raise ValueError("needs a probability in 0..1 for each persona, at least one")
+        return value
+
+    @model_validator(mode="after")
+    def _one_or_the_other(self) -> Self:
+        for seat in range(len(self.right) * len(self.lure)):
+            right, lure = self.right[seat % len(self.right)], self.lure[seat % len(self.lure)]
+            if right + lure > 1 + 1e-9:
+                raise ValueError(
+                    f"right and lure are shares of the same demonstrations, and those of one persona are "
+                    f"{right:g} + {lure:g} > 1: lower one of them"
+                )
+        return self
+
+    @property
+    def steps(self) -> int:
+        """All steps."""
+        return self.solve_steps + self.debate_steps
+
+
+def kinds_of_turns(config: DebateConfig) -> frozenset[Kind]:
+    """Return the kinds of demonstrations that a protocol has a use for: no checks where nobody compares.
+
+    >>> from debate import DebateConfig
+    >>> sorted(kinds_of_turns(DebateConfig(num_agents=1, num_rounds=1)))
+    ['solve']
+    """
+    compares = config.history_rounds != 0 and config.num_agents - (not config.judge_own) >= 2
+    found: set[Kind] = {"solve"}
+    if config.num_rounds > 1:
+        found.add("debate")
+    if compares and (config.num_rounds > 1 or config.final_ballot):
+        found.add("drill")
+    if compares and config.final_ballot:
+        found.add("ballot")
+    return frozenset(found)

@@ -1,0 +1,103 @@
+"""The folder of one evaluation: what it is of, and a lock; it is never used for anything else."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from hashlib import sha256
+from pathlib import Path
+
+from debate import Problem
+from debate.prompting.texts import load_prompts, prompt_path
+from debate_rl.config import Config
+from debate_rl.runs.folder import locked, plain_config, write_whole
+from debate_rl.runs.provenance import checksum, source_commit, versions
+
+IDENTITY = "evaluation.json"
+
+
+class EvaluationError(ValueError):
+    """An evaluation that cannot be made or gone on with; the message says why and what to do."""
+
+
+def identity(
+    config: Config, problems: Sequence[Problem], weights: Path | None, seeds: Sequence[int]
+) -> dict[str, object]:
+    """Return what decides what is said in an evaluation: protocol, prompts, model, weights, problems, seeds.
+
+    A model's own folder is known by the names, sizes and times of its files; one that is built anew, by all
+    that it is built from. The code of a policy of one's own is not looked at.
+    """
+    load_prompts(config.debate.prompts)  # tells best what is wrong with the file
+    plain = plain_config(config)
+    asked = json.dumps([asdict(problem) for problem in problems])
+    home = Path(config.model.name_or_path or "").expanduser()
+    built = weights is None and config.model.name_or_path is None
+    return {
+        "debate": plain.get("debate", {}),
+        "prompts": checksum(prompt_path(config.debate.prompts)),
+        "model": plain.get("model", {}),
+        "files": _files(home) if config.model.name_or_path is not None and home.is_dir() else [],
+        "built": {"seed": config.seed, "env": plain.get("env", {})} if built else {},
+        "weights": None if weights is None else checksum(weights / "manifest.json"),
+        "problems": {"count": len(problems), "sha256": sha256(asked.encode()).hexdigest()},
+        "seeds": list(seeds),
+    }
+
+
+def _files(folder: Path) -> list[list[object]]:
+    found = sorted(path for path in folder.iterdir() if path.is_file())
+    return [[path.name, path.stat().st_size, path.stat().st_mtime_ns] for path in found]
+
+
+def default_folder(home: Path, weights: Path | None, what: Mapping[str, object]) -> Path:
+    """Return the folder of an evaluation: named by the weights, and by all else that decides its figures."""
+    digest = sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:8]
+    return home / f"{'model' if weights is None else weights.name}-{digest}"
+
+
+@contextmanager
+def open_folder(folder: Path, what: Mapping[str, object]) -> Iterator[Path]:
+    """Hold the folder of an evaluation; EvaluationError where it is of another one, or of something else."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _refuse_foreign(folder)
+        _refuse_another(folder, what)
+        with locked(folder):
+            if not (folder / IDENTITY).exists():
+                facts = {"of": what, "versions": versions(), "commit": source_commit()}
+                write_whole(folder / IDENTITY, json.dumps(facts, indent=1).encode())
+            yield folder
+    except OSError as error:
+        place = f"{error.filename or folder}: {error.strerror}" if error.strerror else str(error)
+        raise EvaluationError(f"{place}; choose another --out, or make room") from error
+
+
+def _refuse_foreign(folder: Path) -> None:
+    """Refuse what is no evaluation, links, which would be written through, and pipes, which never end."""
+    entries = sorted(entry.name for entry in folder.iterdir() if entry.name != ".lock")
+    if entries and IDENTITY not in entries:
+        raise EvaluationError(f"{folder}: holds {entries[0]} and no evaluation; choose another --out")
+    for home, folders, files in os.walk(folder):
+        for path in (Path(home) / name for name in (*folders, *files)):
+            if path.is_symlink() or not (path.is_file() or path.is_dir()):
+                raise EvaluationError(f"{path}: is no file of an evaluation; choose another --out")
+
+
+def _refuse_another(folder: Path, what: Mapping[str, object]) -> None:
+    path = folder / IDENTITY
+    if not path.exists():
+        return
+    try:
+        before = json.loads(path.read_text(encoding="utf-8"))["of"]
+        different = sorted(key for key in {*before, *what} if before.get(key) != what.get(key))
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise EvaluationError(f"{path}: is damaged; choose another --out") from error
+    if different:
+        raise EvaluationError(
+            f"{folder}: holds an evaluation with other {', '.join(different)}; nothing was changed in it: "
+            "choose another --out, or none"
+        )

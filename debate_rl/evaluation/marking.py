@@ -1,0 +1,81 @@
+"""Grade debates as they end, beside the policy that goes on speaking, and keep each with its verdicts."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from debate import Debate
+from debate_rl.grading import Table, grade_debate
+from envs import Environment, EnvironmentSpecError
+from envs.registry import DataSetEnvironment
+
+Keep = Callable[[Debate, Table | None], None]
+"""Keeps a debate; None where nothing has graded it yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """A debate and the verdicts on its solutions, (N, R)."""
+
+    debate: Debate
+    correct: Table
+
+
+def graded(examiner: Environment, debate: Debate) -> Graded:
+    """Return the debate with its verdicts; EnvironmentSpecError for an open problem, which has no truth."""
+    table = grade_debate(examiner, debate)
+    if table is None:
+        raise EnvironmentSpecError(f"problem {debate.problem.id}: an open problem cannot be evaluated")
+    return Graded(debate, table)
+
+
+class Marking:
+    """Takes debates by their places and grades them, ``done[place]``; ``told()`` after each.
+
+    Our grader may take seconds over an answer, so it works in a thread. An environment of one's own, which
+    may not be made for threads, grades at once. Left by an error, it keeps what still waits, ungraded.
+    """
+
+    def __init__(
+        self, examiner: Environment, keep: Keep, done: dict[int, Graded], told: Callable[[], None]
+    ) -> None:
+        self.done = done
+        self._examiner, self._keep, self._told = examiner, keep, told
+        self._beside = isinstance(examiner, DataSetEnvironment)
+        self._thread = ThreadPoolExecutor(max_workers=1)
+        self._waiting: deque[tuple[Future[None], Debate]] = deque()
+
+    def take(self, place: int, debate: Debate) -> None:
+        """Grade a debate, now or soon; an error of an earlier one is raised here, before more is asked."""
+        if not self._beside:
+            self._mark(place, debate)
+            return
+        self._waiting.append((self._thread.submit(self._mark, place, debate), debate))
+        while self._waiting and self._waiting[0][0].done():
+            self._waiting.popleft()[0].result()
+
+    def _mark(self, place: int, debate: Debate) -> None:
+        self.done[place] = graded(self._examiner, debate)
+        self._keep(debate, self.done[place].correct)
+        self._told()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if error is None:
+                for future, _ in self._waiting:
+                    future.result()
+        finally:
+            self._thread.shutdown(cancel_futures=True)
+            for future, debate in self._waiting:
+                if future.cancelled():
+                    self._keep(debate, None)

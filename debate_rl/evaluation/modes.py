@@ -1,0 +1,70 @@
+"""Single answers under other graders' modes, from the replies as they were kept: nothing is asked again."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
+from debate import Problem
+from debate_rl.evaluation.marking import Graded
+from debate_rl.evaluation.play import Played
+from debate_rl.evaluation.scores import Scores
+from envs import Environment
+from envs.registry import DataSetEnvironment
+from envs.types import MODES, Mode
+
+
+def modes_of(names: Sequence[str], examiner: Environment, problems: Sequence[Problem]) -> tuple[Mode, ...]:
+    """Return the modes of these names; ValueError where one is unknown, or is none for these problems."""
+    modes: tuple[Mode, ...] = tuple(mode for mode in MODES if mode in names)
+    for name in names:
+        if name not in modes:
+            raise ValueError(f"--modes {name}: unknown; valid: {', '.join(MODES)}")
+    if modes and not isinstance(examiner, DataSetEnvironment):
+        raise ValueError(f"--modes: {examiner.name} grades in its own way; modes are for data sets")
+    if "first_letter" in modes and any(problem.kind != "choice" for problem in problems):
+        raise ValueError("--modes first_letter: is for multiple choice, and not all of these problems are")
+    return modes
+
+
+def with_modes(found: Scores, played: Played, examiner: Environment, modes: Sequence[Mode]) -> Scores:
+    """Return the scores with ``direct/sample [mode]``, ``direct/missing [mode]`` (and greedy) beside them.
+
+    What is graded is the whole reply, as other harnesses do, on the problems of the scores; one of which a
+    mode gives no verdict on some reply is left out under that mode.
+    """
+    if not modes or not isinstance(examiner, DataSetEnvironment):
+        return found
+    values = {name: dict(by_problem) for name, by_problem in found.values.items()}
+    for mode in modes:
+        samples = zip(played.opening, played.further, strict=True)
+        groups = [_replies((*opening, *further))[: played.solutions] for opening, further in samples]
+        greedy = [_replies([one]) for one in played.greedy]
+        for name, replies in (("direct/sample", groups), ("direct/greedy", greedy)):
+            _put(values, name, mode, [g for g in replies if g[0][0].id in found.problems], examiner)
+    return replace(found, values=values)
+
+
+def _replies(debates: Sequence[Graded]) -> list[tuple[Problem, str]]:
+    return [(one.debate.problem, turn.completion.text) for one in debates for turn in one.debate.turns]
+
+
+def _put(
+    values: dict[str, dict[str, Sequence[float]]],
+    name: str,
+    mode: Mode,
+    groups: Sequence[Sequence[tuple[Problem, str]]],
+    examiner: DataSetEnvironment,
+) -> None:
+    right: dict[str, list[float]] = defaultdict(list)
+    missing: dict[str, list[float]] = defaultdict(list)
+    for group in groups:
+        verdicts = [examiner.grade_reply(problem, text, mode=mode).verdict for problem, text in group]
+        if None not in verdicts:
+            right[group[0][0].id] += [float(verdict is True) for verdict in verdicts]
+            missing[group[0][0].id] += [float(verdict == "missing") for verdict in verdicts]
+    if groups:
+        values[f"{name} [{mode}]"] = dict(right)
+    if groups and name == "direct/sample":
+        values[f"direct/missing [{mode}]"] = dict(missing)

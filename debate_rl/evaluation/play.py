@@ -1,0 +1,167 @@
+"""What a policy says to held-out problems: debates, and first-round solutions that spend as many tokens.
+
+Every debate is kept as it ends, so that an evaluation which was cut off goes on where it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from math import ceil
+from pathlib import Path
+from statistics import fmean
+
+from debate import Debate, DebateConfig, Policy, Problem, run_debates
+from debate.hold import debate_seed
+from debate.policy import token_counts
+from debate.prompting.shown import rounds_held
+from debate.seeds import derive_seed
+from debate.types import TurnId
+from debate_rl.evaluation.folder import EvaluationError
+from debate_rl.evaluation.marking import Graded, Marking, graded
+from debate_rl.grading import Table
+from envs import Environment
+from transcripts import Record, ShardWriter, TranscriptError, read_records
+from transcripts.names import shard_name
+
+Tell = Callable[[str, int, int], None]
+"""Told what is played, how much of it is done, and how much there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """One debate for each problem and seed, and of each as many first-round solutions as it spends tokens.
+
+    ``opening[i]`` belongs to the problem of ``debates[i]`` and holds ``samples`` solutions, perhaps a few
+    more: its debates have one round and N solutions each. ``further[i]``: more of them, so that there are
+    ``solutions`` in all. ``greedy``: one solution of each problem at temperature 0, if asked for.
+    """
+
+    debates: tuple[Graded, ...]
+    opening: tuple[tuple[Graded, ...], ...]
+    samples: int
+    solutions: int
+    greedy: tuple[Graded, ...] = ()
+    further: tuple[tuple[Graded, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """What is asked of a policy: problems, their grader, the protocol, and the seeds of the repetitions.
+
+    ``samples``: at least so many first-round solutions of each problem and seed; ``greedy``: one more of each
+    problem at temperature 0.
+    """
+
+    problems: Sequence[Problem]
+    examiner: Environment
+    protocol: DebateConfig
+    seeds: Sequence[int]
+    max_live: int | None = None
+    samples: int = 0
+    greedy: bool = False
+
+
+def play(
+    exam: Examination, policy: Policy, folder: Path | None = None, *, tell: Tell = lambda *_: None
+) -> Played:
+    """Return what the policy says to the problems; what ``folder`` holds of it already is not asked again.
+
+    EnvironmentSpecError for an open problem: there is no truth to evaluate it by.
+    """
+    debates = [
+        one
+        for seed in exam.seeds
+        for one in _part(exam, policy, "debates", seed, exam.problems, folder, tell)
+    ]
+    samples = max(1, round(solutions_of_a_debate([one.debate for one in debates])))
+    alone = exam.protocol.model_copy(update={"num_rounds": 1, "final_ballot": False})
+    single, agents = replace(exam, protocol=alone), exam.protocol.num_agents
+    copies = ceil(samples / agents)
+    more = max(0, ceil(exam.samples / agents) - copies)
+    opening: list[tuple[Graded, ...]] = []
+    further: list[tuple[Graded, ...]] = []
+    for seed in exam.seeds:
+        each = [problem for problem in exam.problems for _ in range(copies)]
+        found = _part(single, policy, "self-consistency", seed, each, folder, tell)
+        opening += [tuple(found[start : start + copies]) for start in range(0, len(each), copies)]
+        # in turn, so that still more can be asked another time
+        again = [problem for _ in range(more) for problem in exam.problems]
+        found = _part(single, policy, "further samples", seed, again, folder, tell) if more else []
+        further += [tuple(found[start :: len(exam.problems)]) for start in range(len(exam.problems))]
+    greedy = _part(_greedy(exam), policy, "greedy", 0, exam.problems, folder, tell) if exam.greedy else ()
+    count = max(samples, exam.samples)
+    return Played(tuple(debates), tuple(opening), samples, count, tuple(greedy), tuple(further))
+
+
+def _greedy(exam: Examination) -> Examination:
+    """Return the examination of one agent, the first persona, at temperature 0."""
+    persona = replace(exam.protocol.persona_pool[0], temperature=0.0)
+    changes = {"num_agents": 1, "num_rounds": 1, "final_ballot": False, "personas": (persona,)}
+    return replace(exam, protocol=exam.protocol.model_copy(update=changes))
+
+
+def solutions_of_a_debate(debates: Sequence[Debate]) -> float:
+    """Return how many first-round solutions spend the generated tokens of one debate; 1.0 without tokens."""
+    spent = [(turn.id.round, token_counts(turn.completion)[1]) for debate in debates for turn in debate.turns]
+    summaries = sum(token_counts(one.completion)[1] for debate in debates for one in debate.summaries)
+    opening = [tokens for round_, tokens in spent if round_ == 0]
+    whole = (sum(tokens for _, tokens in spent) + summaries) / len(debates)
+    return whole / fmean(opening) if sum(opening) else 1.0
+
+
+def _part(
+    exam: Examination,
+    policy: Policy,
+    name: str,
+    seed: int,
+    problems: Sequence[Problem],
+    folder: Path | None,
+    tell: Tell,
+) -> list[Graded]:
+    """Return a debate of each entry of ``problems``, kept as it ends; what was kept before is graded anew."""
+    drawn = derive_seed(seed, name)
+    held = {} if folder is None else _kept(folder / name / shard_name(seed), problems, drawn, exam.protocol)
+    done = {place: graded(exam.examiner, debate) for place, debate in held.items()}
+    agents = exam.protocol.num_agents
+    part = name if name == "debates" else f"{name}, {agents} at a time" if agents > 1 else name
+    part = f"{part}, seed {seed}" if len(exam.seeds) > 1 else part
+    tell(part, len(done), len(problems))
+    with ExitStack() as stack:
+        writer = None if folder is None else stack.enter_context(ShardWriter(folder / name, seed))
+
+        def keep(debate: Debate, correct: Table | None) -> None:
+            if writer is not None:
+                writer.write(Record(debate, seed, debate.problem.id, correct))
+
+        def told() -> None:
+            tell(part, len(done), len(problems))
+
+        marking = stack.enter_context(Marking(exam.examiner, keep, done, told))
+        protocol, live = exam.protocol, exam.max_live
+        run_debates(problems, policy, protocol, seed=drawn, max_live=live, held=held, on_debate=marking.take)
+    return [done[place] for place in range(len(problems))]
+
+
+def _kept(shard: Path, problems: Sequence[Problem], seed: int, protocol: DebateConfig) -> dict[int, Debate]:
+    """Return the debates that a shard holds by their places; others of its debates are left alone."""
+    if not shard.exists():
+        return {}
+    places = {debate_seed(seed, place, problem): place for place, problem in enumerate(problems)}
+    turns = sorted(TurnId(a, r) for a in range(protocol.num_agents) for r in range(rounds_held(protocol)))
+    found: dict[int, Debate] = {}
+    try:
+        for debate in (record.debate for record in read_records(shard, on_torn=lambda _: None)):
+            place = places.get(debate.seed)
+            if place is None:
+                continue
+            found[place] = debate
+            whole = sorted(turn.id for turn in debate.turns) == turns
+            if not whole or debate.problem != problems[place] or debate.protocol != protocol:
+                raise TranscriptError(
+                    f"{shard}: the debate with seed {debate.seed} is not of this evaluation"
+                )
+    except TranscriptError as error:
+        raise EvaluationError(f"{error}; move the file away, or choose another --out") from error
+    return found

@@ -1,0 +1,175 @@
+"""Figures of one or several evaluations as rows, and as Markdown or LaTeX."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, isfinite
+from typing import Literal
+
+from debate_rl.evaluation.scores import Scores, difference
+from debate_rl.statistics import Estimate, spread
+
+LEADS = {
+    "debate/winner_minus_sample": ("debate/winner", "direct/sample"),
+    "debate/winner_minus_self_consistency": ("debate/winner", "direct/self_consistency"),
+    "debate/majority_minus_self_consistency": ("debate/majority", "direct/self_consistency"),
+}
+"""Differences between modes, paired by problem."""
+MAIN = (
+    "direct/greedy",
+    "direct/sample",
+    "direct/self_consistency",
+    "debate/round_0",
+    "debate/winner",
+    "debate/majority",
+)
+"""The figures that are also told by level and subject, and compared between evaluations."""
+WITHIN = {"share": (0.0, 1.0), "difference": (-1.0, 1.0), "tokens": (0.0, inf)}
+"""What figures of a unit can be."""
+SMALL = 100
+"""With fewer problems an interval is wide, and a difference between models mostly noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One figure: ``unit`` "share" (of 1) or "tokens"; of some problems where ``group`` names them."""
+
+    name: str
+    estimate: Estimate
+    unit: Literal["share", "tokens", "difference"] = "share"
+    group: str = ""
+
+    @property
+    def label(self) -> str:
+        """The name, with the problems that it is of."""
+        return f"{self.name} [{self.group}]" if self.group else self.name
+
+    def plain(self) -> dict[str, object]:
+        """Return the figure for a JSON file; a bound that is not finite is None."""
+        low, high = (x if isfinite(x) else None for x in (self.estimate.low, self.estimate.high))
+        value, n = self.estimate.value, self.estimate.n
+        p: dict[str, object] = {} if self.estimate.p is None else {"p": self.estimate.p}
+        return {"name": self.label, "value": value, "unit": self.unit, "n": n, "low": low, "high": high, **p}
+
+
+def rows(scores: Scores) -> list[Row]:
+    """Return all figures of an evaluation: by mode, their differences, then levels and subjects."""
+    found = [
+        Row(name, estimate, "tokens" if name.endswith("_tokens") else "share")
+        for name in sorted(scores.values, key=_mode)
+        if (estimate := scores.estimate(name)) is not None
+    ]
+    leads = ((name, difference(scores, one, scores, other)) for name, (one, other) in LEADS.items())
+    found += [Row(name, estimate, "difference") for name, estimate in leads if estimate is not None]
+    return found + list(_by_group(scores))
+
+
+def _mode(name: str) -> tuple[int, int]:
+    """Return where a figure stands: by mode, and accuracies before what they cost."""
+    mode, _, figure = name.partition("/")
+    costs = figure.endswith("_tokens") or figure.startswith(("missing", "truncated", "valid_xml"))
+    return ("direct", "debate", "judge").index(mode), int(costs)
+
+
+def _by_group(scores: Scores) -> Iterator[Row]:
+    for kind in ("level", "subject"):
+        groups = scores.groups(kind)
+        for label, problems in groups.items() if len(groups) > 1 else ():
+            for name in MAIN:
+                if (estimate := scores.estimate(name, problems)) is not None:
+                    yield Row(name, estimate, group=f"{kind} {label}")
+
+
+def cell(row: Row) -> str:
+    """Return value and interval.
+
+    >>> cell(Row("direct/sample", Estimate(0.5, 0.4, 0.6, n=10, clusters=10)))
+    '0.500 ± 0.100'
+    """
+    sign, digits = ("+" if row.unit == "difference" else ""), 1 if row.unit == "tokens" else 3
+    return f"{row.estimate.value:{sign}.{digits}f}{spread(row.estimate, digits, WITHIN[row.unit])}"
+
+
+def plain_rows(evaluated: Mapping[str, Scores]) -> list[dict[str, object]]:
+    """Return every figure for a JSON file, and the gains over the first evaluation, paired by problem."""
+    (first, base), *others = evaluated.items()
+    figures = [{"evaluation": name, **row.plain()} for name, one in evaluated.items() for row in rows(one)]
+    gains = (
+        {"evaluation": name, "minus": first, **Row(figure, gain, "difference").plain()}
+        for name, scores in others
+        for figure in scores.values
+        if (gain := _gain(figure, scores, base)) is not None
+    )
+    return [*figures, *gains]
+
+
+def comparison(evaluated: Mapping[str, Mapping[str, Scores]]) -> list[list[str]]:
+    """Return a table, heads first: a line for each data set and evaluation, with its gains over the first."""
+    every = [scores for by_name in evaluated.values() for scores in by_name.values()]
+    names = [name for name in MAIN if any(name in scores.values for scores in every)]
+    gained = MAIN[-2:] if len(every) > len(evaluated) else ()
+    table = [["", "", "problems", *map(shown, names), *(f"{name} gain" for name in gained)]]
+    for data, by_name in evaluated.items():
+        base = next(iter(by_name.values()))
+        for name, scores in by_name.items():
+            values = [cell(Row(figure, e)) if (e := scores.estimate(figure)) else "" for figure in names]
+            gains = ["" if scores is base else _gain_cell(figure, scores, base) for figure in gained]
+            table.append([data, name, str(len(scores.problems)), *values, *gains])
+    return table
+
+
+def figures_table(evaluated: Mapping[str, Scores]) -> list[list[str]]:
+    """Return a table of every figure, heads first: a column for each evaluation, gains over the first."""
+    columns = {name: {row.label: row for row in rows(scores)} for name, scores in evaluated.items()}
+    (_, base), *others = evaluated.items()
+    heads = ["gain" if len(others) == 1 else f"gain of {name}" for name, _ in others]
+    labels = dict.fromkeys(label for column in columns.values() for label in column)
+    lines = [
+        [
+            shown(label),
+            *(cell(column[label]) if label in column else "" for column in columns.values()),
+            *(_gain_cell(label, scores, base) for _, scores in others),
+        ]
+        for label in labels
+    ]
+    return [["", *columns, *heads], *lines]
+
+
+def _gain(figure: str, scores: Scores, base: Scores) -> Estimate | None:
+    """Return the gain of a share over all problems, paired by problem; None for any other figure."""
+    known = figure in scores.values and not figure.endswith("_tokens")
+    return difference(scores, figure, base, figure) if known else None
+
+
+def _gain_cell(figure: str, scores: Scores, base: Scores) -> str:
+    gain = _gain(figure, scores, base)
+    return "" if gain is None else cell(Row(figure, gain, "difference"))
+
+
+def shown(name: str) -> str:
+    """Return a figure's name as people read it: rounds are counted from 1.
+
+    >>> shown("debate/round_0 [level 2]"), shown("debate/winner_minus_sample")
+    ('debate/round 1 [level 2]', 'debate/winner - sample')
+    """
+    return re.sub(r"round_(\d+)", lambda found: f"round {int(found[1]) + 1}", name.replace("_minus_", " - "))
+
+
+def as_text(tables: Mapping[str, Sequence[Sequence[str]]], kind: Literal["md", "tex"]) -> str:
+    r"""Return tables by title, heads first, as Markdown or LaTeX (booktabs; the title is a comment).
+
+    >>> print(as_text({"sums": [["a", "b"], ["x_1", "2"]]}, "tex").splitlines()[6])
+     x\_1 & 2   \\
+    """
+    from tabulate import tabulate
+
+    style = {"md": "github", "tex": "latex_booktabs"}[kind]
+    mark = {"md": "## ", "tex": "% "}[kind]
+    texts = (
+        (f"{mark}{' '.join(title.split())}\n\n" if title else "")
+        + tabulate(lines[1:], headers=lines[0], tablefmt=style, disable_numparse=True)
+        for title, lines in tables.items()
+    )
+    return "\n\n".join(texts) + "\n"

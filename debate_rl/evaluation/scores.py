@@ -1,0 +1,220 @@
+"""What was played, as figures: values by problem, so that they can be compared in pairs and by groups.
+
+Intervals are clustered by problem: debate_rl.statistics has the sources.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from statistics import fmean
+from typing import Literal
+
+from debate import Completion, Debate, Problem, Turn
+from debate.parsing.wellformed import is_well_formed
+from debate.policy import token_counts
+from debate.seeds import derive_seed
+from debate.types import TurnId
+from debate_rl.evaluation.marking import Graded
+from debate_rl.evaluation.play import Played
+from debate_rl.grading import Table
+from debate_rl.metrics.answers import Answer, consensus, graded_answers, pass_at_k, powers_to
+from debate_rl.metrics.debates import due_pairs_of, is_valid
+from debate_rl.statistics import Estimate, clustered_mean
+from envs.answers.keys import AnswerKey
+from envs.instructions import ConstraintError, constraints_of, follows
+from rewards import RewardConfig, Rewards, score_debate, voted_winner
+from rewards.judging import decidable_votes
+from rewards.truth import is_right
+
+Values = Mapping[str, Sequence[float]]
+"""A figure's values by problem."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The figures of one policy: ``values[figure][problem]``, each value a rate in [0, 1] or a token count.
+
+    ``problems`` are those that the grader gave a verdict on, all of them by id; ``ungraded`` counts what was
+    left out, never as wrong. ``samples``: solutions of a problem that spend the tokens of a debate.
+    """
+
+    values: Mapping[str, Values]
+    problems: Mapping[str, Problem]
+    samples: int
+    ungraded: int = 0
+
+    def estimate(self, name: str, only: frozenset[str] | None = None) -> Estimate | None:
+        """Return the mean of a figure, over some of the problems; None where it has no value there."""
+        found = [
+            (value, problem)
+            for problem, values in self.values.get(name, {}).items()
+            if only is None or problem in only
+            for value in values
+        ]
+        return clustered_mean([v for v, _ in found], [p for _, p in found]) if found else None
+
+    def groups(self, kind: Literal["level", "subject"]) -> dict[str, frozenset[str]]:
+        """Return the problems of each level or subject, by its name; nothing where none has one."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for name, problem in self.problems.items():
+            label = problem.level if kind == "level" else problem.source.partition("/")[2]
+            if label:
+                found[label].add(name)
+        return {label: frozenset(found[label]) for label in sorted(found)}
+
+
+def difference(one: Scores, name: str, other: Scores, minus: str) -> Estimate | None:
+    """Return figure ``name`` of one minus figure ``minus`` of the other, paired by the problems of both.
+
+    Two problems of the same id are one only where all else is the same too.
+    """
+    left, right = one.values.get(name, {}), other.values.get(minus, {})
+    shared = [
+        problem
+        for problem in left
+        if left[problem] and right.get(problem) and one.problems.get(problem) == other.problems.get(problem)
+    ]
+    if not shared:
+        return None
+    gaps = [fmean(left[problem]) - fmean(right[problem]) for problem in shared]
+    return clustered_mean(gaps, shared, signed=True)
+
+
+@dataclass(slots=True)
+class _Sheet:
+    """Collects values by figure and problem."""
+
+    found: dict[str, dict[str, list[float]]] = field(
+        default_factory=lambda: defaultdict(lambda: defaultdict(list))
+    )
+
+    def put(self, problem: str, name: str, *values: float | bool) -> None:
+        """Take values of one figure."""
+        self.found[name][problem] += [float(value) for value in values]
+
+
+def scores(played: Played, key: AnswerKey) -> Scores:
+    """Return the figures of what was played; ``key`` says which wrong answers a majority counts together."""
+    sheet, ungraded = _Sheet(), _ungraded(played)
+    problems = {
+        one.debate.problem.id: one.debate.problem
+        for one in played.debates
+        if one.debate.problem.id not in ungraded
+    }
+    for debated, opening, further in zip(played.debates, played.opening, played.further, strict=True):
+        problem = debated.debate.problem
+        if problem.id in ungraded:
+            continue
+        answers = _answers((*opening, *further), key)[: played.solutions]
+        _debate_figures(sheet, debated, key)
+        _judge_figures(sheet, debated)
+        _direct_figures(sheet, problem.id, answers)
+        sheet.put(problem.id, "direct/self_consistency", consensus(answers[: played.samples]))
+        if problem.kind == "instructions":
+            _instruction_figures(sheet, debated, (*opening, *further), played.solutions)
+        _cost(sheet, problem.id, "debate", _replies([debated]))
+        _cost(sheet, problem.id, "direct", _replies(opening)[: played.samples])
+    for one in played.greedy:
+        if one.debate.problem.id in problems:
+            sheet.put(one.debate.problem.id, "direct/greedy", one.correct[0][0] is True)
+    return Scores(sheet.found, problems, played.samples, len(ungraded))
+
+
+def _ungraded(played: Played) -> set[str]:
+    """Return the problems of which some answer, of whatever seed, has no verdict."""
+    parts = (played.debates, played.greedy, *played.opening, *played.further)
+    return {
+        one.debate.problem.id
+        for part in parts
+        for one in part
+        if any(grade is None for seat in one.correct for grade in seat)
+    }
+
+
+def _answers(opening: Sequence[Graded], key: AnswerKey) -> list[Answer]:
+    return [answer for one in opening for _, answer in graded_answers(one.debate, one.correct, key)]
+
+
+def _debate_figures(sheet: _Sheet, one: Graded, key: AnswerKey) -> None:
+    """Accuracy by round, of the voted winner, of the last round's majority; whether any agent was right."""
+    debate, problem = one.debate, one.debate.problem.id
+    by_round: dict[int, list[Answer]] = defaultdict(list)
+    for round_, answer in graded_answers(debate, one.correct, key):
+        by_round[round_].append(answer)
+    for round_, answers in sorted(by_round.items()):
+        sheet.put(problem, f"debate/round_{round_}", *(answer.right for answer in answers))
+        sheet.put(problem, "debate/missing", *(answer.key is None for answer in answers))
+    last = by_round[max(by_round)]
+    rewards = score_debate(debate, one.correct, RewardConfig(judge_own=debate.protocol.judge_own))
+    sheet.put(problem, "debate/winner", winner_is_right(debate, one.correct, rewards))
+    valid = (is_valid(turn, rewards) and is_well_formed(turn.completion.text) for turn in debate.turns)
+    sheet.put(problem, "debate/valid_xml", *valid)
+    sheet.put(problem, "debate/majority", consensus(last))
+    sheet.put(problem, f"debate/pass@{len(last)}", any(answer.right for answer in last))
+
+
+def _direct_figures(sheet: _Sheet, problem: str, answers: Sequence[Answer]) -> None:
+    """Accuracy of single samples; pass@k and cons@k for the powers of 2."""
+    count, right = len(answers), sum(answer.right for answer in answers)
+    sheet.put(problem, "direct/sample", *(answer.right for answer in answers))
+    sheet.put(problem, "direct/missing", *(answer.key is None for answer in answers))
+    for k in powers_to(count)[1:] or [count]:
+        sheet.put(problem, f"direct/pass@{k}", pass_at_k(count, right, k))
+        majorities = (consensus(answers[start : start + k]) for start in range(0, count - k + 1, k))
+        sheet.put(problem, f"direct/cons@{k}", fmean(majorities))
+
+
+def _instruction_figures(sheet: _Sheet, one: Graded, opening: Sequence[Graded], samples: int) -> None:
+    """Each instruction followed or not, in single samples and by all agents of the last round."""
+    debate = one.debate
+    last = [turn for turn in debate.turns if turn.id.round == debate.protocol.num_rounds - 1]
+    alone = [turn for each in opening for turn in each.debate.turns][:samples]
+    for name, turns in (("direct/instructions", alone), ("debate/instructions", last)):
+        met = [outcome for turn in turns for outcome in followed(debate.problem, turn)]
+        if met:
+            sheet.put(debate.problem.id, name, *met)
+
+
+def followed(problem: Problem, turn: Turn) -> tuple[bool, ...]:
+    """Return for each instruction of the problem whether the turn's response follows it; none if missing.
+
+    Nothing for a problem of another environment, which grades responses by something else than constraints.
+    """
+    try:
+        constraints = constraints_of(problem.answer or "")
+    except ConstraintError:
+        return ()
+    return follows(turn.parsed.answer or "", constraints)
+
+
+def winner_is_right(debate: Debate, table: Table, rewards: Rewards) -> float:
+    """Return 1.0 when the voted winner is right; without any vote an agent of the last round is drawn."""
+    winner = voted_winner(rewards.peer, seed=debate.seed)
+    if winner is None:
+        drawn = Random(derive_seed(debate.seed, "no votes")).randrange(len(table))
+        winner = TurnId(drawn, len(table[drawn]) - 1)
+    return float(is_right(winner, table) is True)
+
+
+def _judge_figures(sheet: _Sheet, one: Graded) -> None:
+    """Votes on pairs of which exactly one side is right, and how many of the due ones there are."""
+    for right in decidable_votes(due_pairs_of(one.debate), one.correct):
+        problem = one.debate.problem.id
+        sheet.put(problem, "judge/coverage", right is not None)
+        sheet.put(problem, "judge/strict_accuracy", right is True)
+        if right is not None:
+            sheet.put(problem, "judge/accuracy", right)
+
+
+def _replies(parts: Sequence[Graded]) -> list[Completion]:
+    return [one.completion for part in parts for one in (*part.debate.turns, *part.debate.summaries)]
+
+
+def _cost(sheet: _Sheet, problem: str, mode: str, replies: Sequence[Completion]) -> None:
+    sheet.put(problem, f"{mode}/truncated", *(one.stop_reason == "length" for one in replies))
+    prompt, generated = (sum(each) for each in zip(*map(token_counts, replies), strict=True))
+    sheet.put(problem, f"{mode}/generated_tokens", generated)
+    sheet.put(problem, f"{mode}/prompt_tokens", prompt)

@@ -1,0 +1,75 @@
+"""The JSON of the plain screen; docs/inspector.md names the fields, which stay."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from debate.types import Span, TurnId
+from debate_rl.formatting import json_number
+from debate_rl.inspector.views import DebateView, adoption_view, parse_forensics, vote_graphs
+from transcripts import DebateRow, Record, StepRow
+
+RENAMED = {
+    "peer": "reward_peer",
+    "truth": "reward_truth",
+    "judging": "reward_judge",
+    "format": "reward_format",
+}
+"""Names of figures that are not those of filters, with "_" for a dot."""
+FLIPS = ("cc", "cw", "wc", "ww")
+
+
+def row_json(row: DebateRow) -> dict[str, object]:
+    """Return a debate of a list; the fields are those of filters, with "_" for a dot."""
+    facts = row.facts._asdict()
+    flips = {name.upper(): facts.pop(name) for name in FLIPS}
+    facts["winner"], facts["cycle"] = row.winner, bool(row.facts.cycle)
+    facts["condorcet"] = None if row.facts.condorcet is None else bool(row.facts.condorcet)
+    problem = row.problem._asdict()
+    problem["problem"] = problem.pop("id")
+    figures = {RENAMED.get(name, name): value for name, value in facts.items()}
+    figures = {name: json_number(value) for name, value in figures.items()}
+    return {"id": row.id, "step": row.step, **problem, "personas": row.personas, **figures, "flip": flips}
+
+
+def step_json(row: StepRow) -> dict[str, object]:
+    """Return the figures of a step, or of all."""
+    return {
+        RENAMED.get(field.name, field.name): json_number(getattr(row, field.name)) for field in fields(row)
+    }
+
+
+def debate_json(view: DebateView, record: Record) -> dict[str, object]:
+    """Return all that is shown of a debate; turns stand in the order of the debate."""
+    body = as_json(view)
+    body["turns"] = [as_json(turn) for turn in view.spoken()]
+    adoption = adoption_view(record)
+    cells = [cell for row in adoption.cells for cell in row if cell is not None]
+    return {
+        "schema": 1,
+        **body,
+        "graphs": as_json(vote_graphs(record)),
+        "answers": as_json(cells),
+        "copies": as_json(adoption.copies),
+        "failures": as_json(parse_forensics(record)),
+    }
+
+
+def as_json(value: Any) -> Any:
+    """Return a value of the views as JSON has it: turns as [agent, round], spans as [start, end].
+
+    >>> as_json({"a": (TurnId(0, 1), Span(2, 3), None)})
+    {'a': [[0, 1], [2, 3], None]}
+    """
+    if isinstance(value, TurnId):
+        return [value.agent, value.round]
+    if isinstance(value, Span):
+        return [value.start, value.end]
+    if is_dataclass(value):
+        return {field.name: as_json(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, dict):
+        return {name: as_json(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_json(item) for item in value]
+    return value

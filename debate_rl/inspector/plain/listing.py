@@ -1,0 +1,146 @@
+"""A line for each debate of a filter, for each step with its figures, and for each run of a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from debate_rl.formatting import fixed, safe
+from debate_rl.inspector.plain.forms import as_json as json_of
+from debate_rl.inspector.plain.forms import row_json, step_json
+from debate_rl.inspector.plain.printer import GRADES, Printer, fitted, fitting, table, widths_of
+from debate_rl.inspector.runs import FoundRun
+from transcripts import DebateRow, RunStore, StepRow
+
+COLUMNS = ("id", "step", "problem", "winner", "right", "judge", "votes", "bad", "flags")
+RIGHT_SIDE = (False, True, False, False, False, True, True, True, False)
+PROBLEM, WINNER = COLUMNS.index("problem"), COLUMNS.index("winner")
+LEAST = 8
+"""Columns that the problem has at least."""
+
+
+def print_list(
+    store: RunStore,
+    printer: Printer,
+    filter: str = "",
+    *,
+    limit: int = 50,
+    after: str | None = None,
+    newest: bool = False,
+    as_json: bool = False,
+) -> tuple[int, str | None]:
+    """Print a page; return how many debates the filter finds, and the id after which the next page begins.
+
+    The id is None on the last page. On a terminal there is a line of headings, and the lines fit.
+    """
+    page = store.debates(filter, newest=newest, after=after, limit=limit + 1)
+    rows, more = page[:limit], len(page) > limit
+    if as_json:
+        for row in rows:
+            printer.json(row_json(row))
+    elif rows:
+        _print_rows(printer, rows)
+    return store.count(filter), rows[-1].id if more and rows else None
+
+
+def _print_rows(printer: Printer, rows: Sequence[DebateRow]) -> None:
+    lines = [cells_of(row) for row in rows]
+    widths = widths_of([COLUMNS, *lines] if printer.width is not None else lines)
+    if printer.width is not None:
+        others = sum(widths) - widths[PROBLEM] + 2 * (len(widths) - 1)
+        widths[PROBLEM] = max(LEAST, min(widths[PROBLEM], printer.width - others))
+        widths = fitting(widths, printer.width)
+        printer.line(_line(printer, COLUMNS, widths, bold=True))
+    for cells in lines:
+        printer.line(_line(printer, cells, widths))
+
+
+def _line(printer: Printer, cells: Sequence[str], widths: Sequence[int], *, bold: bool = False) -> str:
+    columns = zip(cells, widths, RIGHT_SIDE, strict=False)
+    padded = [fitted(cell, width, right=right) for cell, width, right in columns]
+    padded[-1] = padded[-1].rstrip()
+    if bold:
+        return printer.paint("  ".join(padded), "bold")
+    if len(padded) > WINNER:
+        padded[WINNER] = printer.paint(padded[WINNER], GRADES.get(cells[WINNER]))
+    return "  ".join(padded).rstrip()
+
+
+def cells_of(row: DebateRow) -> tuple[str, ...]:
+    """Return the cells of one line: right shares go from the first round to the last."""
+    facts = row.facts
+    shares = f"{fixed(facts.correct_first, '.2f', none='-')}->{fixed(facts.correct_last, '.2f', none='-')}"
+    flags = {
+        "cycle": facts.cycle,
+        "CW": facts.cw,
+        "WC": facts.wc,
+        "missing": facts.missing,
+        "ungraded": facts.ungraded,
+        "truncated": facts.truncated,
+    }
+    return (
+        row.id,
+        str(row.step),
+        safe(row.problem.id),
+        row.winner,
+        shares,
+        fixed(facts.judge, ".2f", none="-"),
+        str(facts.votes),
+        str(facts.malformed),
+        " ".join(name if count == 1 else f"{name}:{count}" for name, count in flags.items() if count),
+    )
+
+
+HEADINGS = (
+    *("step", "debates", "first", "last", "winner", "judge", "votes", "cycles", "bad", "cut"),
+    *("peer", "truth", "judging", "format", "tokens"),
+)
+"""In the order of weight: a narrow terminal shows the first ones."""
+MEANINGS = (
+    "first, last: right shares of the first and the last round; winner: right ones; judge: right votes; "
+    "bad: things that could not be read; cut: turns at their token limit; then mean rewards"
+)
+
+
+def print_figures(store: RunStore, printer: Printer, filter: str = "", *, as_json: bool = False) -> None:
+    """Print a line for each step that has debates of the filter, then one of all together."""
+    steps, overall = store.steps(filter), store.overall(filter)
+    if as_json:
+        figures = {"overall": step_json(overall), "steps": [step_json(row) for row in steps]}
+        printer.json({"schema": 1, "filter": filter, **figures})
+        return
+    lines = [HEADINGS, *map(_figure_cells, steps), _figure_cells(overall)]
+    widths = fitting(widths_of(lines), printer.width)
+    for place, cells in enumerate(lines):
+        shown = zip(cells, widths, strict=False)
+        line = "  ".join(fitted(cell, width, right=True) for cell, width in shown)
+        printer.line(printer.paint(line, "bold" if place in (0, len(lines) - 1) else None))
+    printer.line(printer.paint(MEANINGS, "dim"))
+
+
+def _figure_cells(row: StepRow) -> Sequence[str]:
+    shares = (row.correct_first, row.correct_last, row.winner_right, row.judge)
+    rewards = (row.peer, row.truth, row.judging, row.format)
+    return (
+        "all" if row.step is None else str(row.step),
+        str(row.debates),
+        *(fixed(share, ".3f", none="-") for share in shares),
+        *map(str, (row.votes, row.cycles, row.malformed, row.truncated)),
+        *(fixed(reward, "+.3f", none="-") for reward in rewards),
+        str(row.tokens),
+    )
+
+
+def print_runs(runs: Sequence[FoundRun], printer: Printer, *, as_json: bool = False) -> None:
+    """Print the runs: name, steps with debates, debates as of the last look, and whether more may come."""
+    if as_json:
+        for run in runs:
+            printer.json(json_of(run) | {"path": str(run.path)})
+        return
+    lines = [_run_cells(run) for run in runs]
+    for line in table(lines, left=len(lines[0])) if lines else ():
+        printer.line(line)
+
+
+def _run_cells(run: FoundRun) -> tuple[str, ...]:
+    debates = "not counted yet" if run.debates is None else f"{run.debates} debates"
+    return safe(str(run.path)), f"{run.steps} steps", debates, "being written" if run.writing else ""

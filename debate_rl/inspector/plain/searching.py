@@ -1,0 +1,137 @@
+"""Where the words of a search stand: turn by turn, with what is around them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from debate.types import TurnId
+from debate_rl.formatting import safe
+from debate_rl.inspector.plain.printer import Printer
+from debate_rl.inspector.views.checked import named
+from transcripts import RunStore, compile_filter
+
+AROUND = 50
+"""Characters that are shown on each side of what was found."""
+_BLANKS = re.compile(r"[ \t\n]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Characters ``start`` to ``end`` of a turn's text."""
+
+    turn: TurnId
+    start: int
+    end: int
+    text: str
+
+    @property
+    def before(self) -> str:
+        """What stands before it."""
+        return self.text[max(0, self.start - AROUND) : self.start]
+
+    @property
+    def words(self) -> str:
+        """What was found."""
+        return self.text[self.start : self.end]
+
+    @property
+    def after(self) -> str:
+        """What stands behind it."""
+        return self.text[self.end : self.end + AROUND]
+
+
+def search_filter(words: str, filter: str = "") -> str:
+    """Return the filter of the debates in which words stand, among those of another filter.
+
+    >>> search_filter("two words", "winner:wrong OR step:3")
+    'text:"two words" (winner:wrong OR step:3)'
+    """
+    text = 'text:"' + words.replace('"', '""') + '"'
+    return f"{text} ({filter})" if filter.strip() else text
+
+
+def print_matches(
+    store: RunStore,
+    printer: Printer,
+    words: str,
+    filter: str = "",
+    *,
+    limit: int | None = None,
+    as_json: bool = False,
+) -> int:
+    """Print a line for each place where the words stand, as ``text:`` finds them; return how many.
+
+    ``limit``: the most debates. FilterError as ever.
+    """
+    compile_filter(filter)  # points into what was typed
+    found = 0
+    for id, record in islice(store.records(search_filter(words, filter)), limit):
+        for turn in record.debate.turns:
+            for match in matches(words, turn.id, turn.completion.text):
+                found += 1
+                printer.json(_json(id, match)) if as_json else printer.line(_line(printer, id, match))
+    return found
+
+
+def _line(printer: Printer, id: str, match: Match) -> str:
+    parts = (match.before, match.words, match.after)
+    before, words, after = (safe(_BLANKS.sub(" ", part)) for part in parts)
+    place = printer.paint(f"{id} {named(match.turn)}", "cyan")
+    return f"{place}: {before.lstrip()}{printer.paint(words, 'red')}{after.rstrip()}"
+
+
+def _json(id: str, match: Match) -> dict[str, object]:
+    return {
+        "id": id,
+        "turn": [match.turn.agent, match.turn.round],
+        "start": match.start,
+        "end": match.end,
+        "before": match.before,
+        "match": match.words,
+        "after": match.after,
+    }
+
+
+def matches(words: str, turn: TurnId, text: str) -> Iterator[Match]:
+    r"""Yield the places of a text where words stand as ``text:`` finds them.
+
+    >>> [match.words for match in matches("deriv*", TurnId(0, 0), "The dérivative. Derive it!")]
+    ['dérivative', 'Derive']
+    """
+    folded, places = _folded(text)
+    for found in _pattern(words).finditer(folded):
+        if found.end() > found.start():
+            end = places[found.end()] if found.end() < len(places) else len(text)
+            yield Match(turn, places[found.start()], end, text)
+
+
+def _pattern(words: str) -> re.Pattern[str]:
+    """Return how words look in a folded text; other characters than letters and digits stand as written."""
+    prefix = words.endswith("*")
+    wanted = _folded(" ".join(words.removesuffix("*").split()))[0]
+    if wanted.replace(" ", "").isalnum():
+        body = r"[\W_]++".join(map(re.escape, wanted.split()))
+    else:
+        body = r"\s++".join(map(re.escape, wanted.split()))
+    start = r"(?<![^\W_])" if wanted[:1].isalnum() else ""
+    end = r"(?![^\W_])" if wanted[-1:].isalnum() else ""
+    return re.compile(start + body + (r"[^\W_]*+" if prefix and end else end))
+
+
+def _folded(text: str) -> tuple[str, range | list[int]]:
+    """Return the text without case and accents, and where each of its characters stood."""
+    if text.isascii():
+        return text.lower(), range(len(text))
+    folded: list[str] = []
+    places: list[int] = []
+    for place, character in enumerate(text):
+        base = unicodedata.normalize("NFD", character)[0]
+        if not unicodedata.combining(base):
+            lower = base.lower()
+            folded.append(lower if len(lower) == 1 else base)
+            places.append(place)
+    return "".join(folded), places

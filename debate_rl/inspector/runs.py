@@ -1,0 +1,88 @@
+"""Which runs there are at a path: one, or all in a folder of runs. Nothing is written by looking."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from debate_rl.runs.folder import is_locked
+from transcripts import TranscriptError, shard_paths, shard_step
+from transcripts.index.folders import INDEX, index_folder, run_and_shards
+from transcripts.index.schema import APPLICATION, VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRun:
+    """One run. ``steps``: how many have debates, ``last``: the newest, from 0, None where there is none.
+
+    ``debates``: how many the index holds, as of when the run was last opened; None where it has none yet.
+    ``writing``: whether a process holds the run's lock, so that more may come.
+    """
+
+    path: Path
+    name: str
+    steps: int
+    last: int | None
+    debates: int | None
+    writing: bool
+
+
+def find_runs(path: Path | str) -> list[FoundRun]:
+    """Return the run at a path (its folder, or that of its shards), or the runs right below it, by name.
+
+    TranscriptError where there is none.
+    """
+    path = Path(path)
+    if _is_run(path):
+        return [_run(run_and_shards(path)[0])]
+    found = [_run(child) for child in _children(path) if _is_run(child)]
+    if not found:
+        run_and_shards(path)  # says it where the path is no folder
+        raise TranscriptError(
+            f"{path}: neither a run nor a folder of runs: no transcripts in it, or right below"
+        )
+    return found
+
+
+def _children(path: Path) -> Iterator[Path]:
+    try:
+        yield from sorted(child for child in path.iterdir() if child.is_dir())
+    except OSError:
+        return
+
+
+def _is_run(folder: Path) -> bool:
+    """Return whether a folder holds transcripts: a run that has just begun has a folder for them."""
+    try:
+        if (folder / "config.toml").is_file() and (folder / "transcripts").is_dir():
+            return True
+        return folder.is_dir() and bool(shard_paths(folder))
+    except OSError:
+        return False
+
+
+def _run(folder: Path) -> FoundRun:
+    try:
+        steps = [step for path in shard_paths(folder) if (step := shard_step(path)) is not None]
+    except OSError:
+        steps = []
+    name = folder.name or folder.resolve().name
+    return FoundRun(folder, name, len(steps), max(steps, default=None), _indexed(folder), is_locked(folder))
+
+
+def _indexed(run: Path) -> int | None:
+    """Return how many debates the index of a run holds; None where there is no index of ours to read."""
+    path = index_folder(run) / INDEX
+    if not path.is_file():
+        return None
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=0.2)) as index:
+            ours = [index.execute(f"PRAGMA {name}").fetchone() for name in ("application_id", "user_version")]
+            if ours != [(APPLICATION,), (VERSION,)]:
+                return None
+            return index.execute("SELECT coalesce(sum(debates), 0) FROM shards").fetchone()[0]
+    except sqlite3.Error:
+        return None

@@ -1,0 +1,53 @@
+"""The inspector in the terminal: ``run_terminal``. Needs the extra ``inspect`` and a terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+PLAIN_TERMINALS = ("vt100", "vt102", "vt220", "vt320", "linux-m")
+"""Terminals that have no colours."""
+
+
+def run_terminal(path: Path | str, filter: str = "") -> None:
+    """Look at a run, or at a folder of runs, until the user leaves.
+
+    ValueError, in one line, where there is no terminal to draw on; FilterError, TranscriptError.
+    """
+    from transcripts import compile_filter
+
+    compile_filter(filter)
+    drawn_on = (sys.stdin, sys.stdout, sys.stderr)  # Textual draws on the last
+    refusal = why_not(all(stream.isatty() for stream in drawn_on), os.environ.get("TERM", ""))
+    if refusal:
+        raise ValueError(f"{refusal}; debate inspect {path} ls prints the debates")
+    if os.environ.get("TERM", "") in PLAIN_TERMINALS:
+        os.environ.setdefault("NO_COLOR", "1")
+    try:
+        from debate_rl.inspector.terminal.app import Inspector
+    except ModuleNotFoundError as error:
+        if error.name and error.name.partition(".")[0] == "textual":
+            raise ValueError(
+                "the package 'textual' is not installed: pip install \"debate-rl[inspect]\"; "
+                f"debate inspect {path} ls prints the debates"
+            ) from error
+        raise
+    Inspector(path, filter=filter).run()
+
+
+def why_not(terminal: bool, term: str) -> str:
+    """Return why nothing can be drawn; "" where it can.
+
+    >>> why_not(False, "xterm")
+    'this is no terminal'
+    >>> why_not(True, "dumb")
+    "this terminal (TERM='dumb') cannot move its cursor"
+    >>> why_not(True, "vt100")
+    ''
+    """
+    if not terminal:
+        return "this is no terminal"
+    if term in ("", "dumb", "unknown"):
+        return f"this terminal (TERM={term!r}) cannot move its cursor"
+    return ""

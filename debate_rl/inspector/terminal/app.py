@@ -1,0 +1,111 @@
+"""The application: a stack of screens, from the runs of a folder to one debate."""
+
+from __future__ import annotations
+
+import asyncio
+from importlib import import_module
+from pathlib import Path
+from typing import ClassVar
+
+from textual.app import App
+from textual.binding import Binding, BindingType
+
+from debate_rl.inspector.runs import find_runs
+from debate_rl.inspector.terminal.debates import Debates
+from debate_rl.inspector.terminal.opened import Matches, Opened
+from debate_rl.inspector.terminal.runs import Runs, Steps
+from debate_rl.inspector.terminal.screen import READING_ERRORS, RunScreen
+
+KEYS = {"enter": "Enter", "escape": "Esc", "backspace": "Backspace", "tab": "Tab", "space": "Space"}
+KEYS |= {"pageup": "PgUp", "pagedown": "PgDn", "home": "Home", "end": "End"}
+"""Keys that Textual shows as signs, or in lower case."""
+EVERY_S = 3.0
+"""So often the run is looked at for debates that came."""
+
+
+def load_views() -> None:
+    """Import what a debate's screen needs, which takes a second, before it is asked for."""
+    import_module("debate_rl.inspector.terminal.debate")
+
+
+class Inspector(App[None]):
+    """Looks at the run at a path, or at the runs in a folder.
+
+    Colours are the terminal's own, so that they go with its background, and NO_COLOR leaves attributes.
+    ``every_s``: None looks again only when ``look_again`` is called.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,backspace,left", "screen.back", "back", tooltip="go out"),
+        Binding("question_mark,f1", "screen.help", "help", tooltip="this help"),
+        Binding("q", "quit", "quit"),
+    ]
+    ENABLE_COMMAND_PALETTE = False
+    TITLE = "debate inspect"
+    CSS = """
+    Screen { background: ansi_default; color: ansi_default; }
+    RunScreen > #title { height: 1; text-style: reverse; padding: 0 1; }
+    RunScreen > #said { height: auto; max-height: 4; padding: 0 1; display: none; }
+    Footer { background: ansi_default; color: ansi_default; padding: 0 1; }
+    Footer.-compact FooterKey { background: ansi_default; margin-right: 2; }
+    Footer.-compact KeyGroup FooterKey { margin: 0; }
+    Footer KeyGroup.-compact { padding-left: 0; }
+    Footer FooterLabel { margin-right: 2; }
+    Lines, Listing { scrollbar-size-vertical: 1; scrollbar-background: ansi_default; }
+    Lines { padding: 0 1; }
+    """
+
+    def __init__(self, path: Path | str, *, filter: str = "", every_s: float | None = EVERY_S) -> None:
+        super().__init__(ansi_color=True)
+        self.theme = "ansi-dark"
+        self._path, self._filter, self._every_s = Path(path), filter, every_s
+        self._found = find_runs(self._path)
+        self.opened: list[Opened] = []
+
+    def get_key_display(self, binding: Binding) -> str:
+        """Return a key as keyboards name it."""
+        return KEYS.get(binding.key) or super().get_key_display(binding)
+
+    def on_mount(self) -> None:
+        """Show the runs, or the steps of the only one; with a filter, its debates on top."""
+        if len(self._found) == 1:
+            self.enter(Opened.of(self._found[0].path, self._found[0].name))
+        else:
+            self.push_screen(Runs(self._path, self._found, self.enter))
+        if self._every_s is not None:
+            self.set_interval(self._every_s, self._look)
+        self.run_worker(asyncio.to_thread(load_views), group="views")
+
+    def enter(self, opened: Opened) -> None:
+        """Show a run that was opened, with a filter its debates; the one before is closed."""
+        for before in self.opened:
+            before.close()
+        self.opened = [opened]
+        self.push_screen(Steps(opened))
+        if self._filter:
+            self.push_screen(Debates(opened, Matches(self._filter)))
+
+    def _look(self) -> None:
+        self.run_worker(self.look_again(), group="look")
+
+    async def look_again(self) -> None:
+        """Take in what the run wrote since, and tell the screens."""
+        if not self.opened or self._looking:
+            return
+        self._looking = True
+        try:
+            added = await asyncio.to_thread(self.opened[0].refresh)
+        except READING_ERRORS:
+            return  # a shard that is being sealed, a disk that is away: the next look tells
+        finally:
+            self._looking = False
+        for screen in self.screen_stack:
+            if isinstance(screen, RunScreen) and added:
+                screen.look_again(added)
+
+    _looking = False
+
+    def on_unmount(self) -> None:
+        """Close what is open."""
+        for opened in self.opened:
+            opened.close()

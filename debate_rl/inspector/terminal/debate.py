@@ -1,0 +1,277 @@
+"""One debate: the grid of its turns, and under it what is asked of the chosen one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.screen import ModalScreen
+from textual.timer import Timer
+from textual.widget import Widget
+from textual.widgets import Input, Static
+
+from debate.types import TurnId
+from debate_rl.formatting import one_line
+from debate_rl.inspector.terminal.across import AcrossScreen
+from debate_rl.inspector.terminal.grid import Grid, round_name
+from debate_rl.inspector.terminal.opened import Matches, Opened
+from debate_rl.inspector.terminal.panels.reading import PANELS, Debate, Shown, read_debate
+from debate_rl.inspector.terminal.panels.turn import whole
+from debate_rl.inspector.terminal.panels.votes import chosen_votes, vote_lines
+from debate_rl.inspector.terminal.screen import Pager, RunScreen
+from debate_rl.inspector.terminal.style import FAINT, STRONG, WRONG, line
+from debate_rl.inspector.terminal.widgets import Lines
+from transcripts import DebateRow
+
+
+class Ask(ModalScreen[str | None]):
+    """Gives what was written, None where Escape was pressed."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave")]
+    CSS = """
+    Ask { align: center middle; background: transparent; }
+    #ask { width: 70; max-width: 95%; height: 5; border: round $foreground; padding: 0 1; }
+    #ask { background: $background; }
+    #ask Input, #ask Input:focus { border: none; height: 1; padding: 0; }
+    """
+
+    def __init__(self, question: str, suggested: str) -> None:
+        super().__init__()
+        self._question, self._suggested = question, suggested
+
+    def compose(self) -> ComposeResult:
+        """Lay out the question."""
+        with Vertical(id="ask"):
+            yield Static(self._question, markup=False)
+            yield Input(self._suggested, compact=True, select_on_focus=False)
+            yield Static("Enter saves, Esc leaves", markup=False)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Give what was written."""
+        self.dismiss(event.value.strip() or None)
+
+    def action_leave(self) -> None:
+        """Give nothing."""
+        self.dismiss(None)
+
+
+HOME, SHOWN = "m", "vwp"
+"""The panel that a debate opens with, and those that the footer has room for."""
+ACROSS = "the same problem in other steps, and what differs"
+WIDE = 120
+"""From so many columns on, the votes stand beside the text."""
+LATE_S = 0.3
+"""A panel that takes longer is said to be read, in the place of the one before."""
+
+
+class DebateScreen(RunScreen):
+    """A debate; ``n`` and ``N`` go to the next and the previous one of the list that it was opened from."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *(
+            Binding(key, f"panel({key!r})", one.title.partition(" ")[0], show=key in SHOWN, tooltip=one.about)
+            for key, one in PANELS.items()
+        ),
+        Binding("n", "match(True)", "next", tooltip="the next debate of the list"),
+        Binding("N", "match(False)", "previous", show=False, tooltip="the previous debate of the list"),
+        Binding("t", "thinking", "thinking", show=False, tooltip="unfold the thinking, or fold it"),
+        Binding("o", "whole", "whole", show=False, tooltip="the whole message, as it was written"),
+        Binding("x", "across", "same problem", show=False, tooltip=ACROSS),
+        Binding("f", "fixture", "fixture", show=False, tooltip="save the debate as a fixture for tests"),
+        Binding(
+            "enter,tab", "other_half", "text", show=False, tooltip="to the text under the grid, and back"
+        ),
+        Binding("pageup,b", "turn_page(-1)", "a page of the text up", show=False),
+        Binding("pagedown,space", "turn_page(1)", "a page of the text down", show=False),
+    ]
+    CSS = """
+    #problem { height: auto; max-height: 2; padding: 0 1; }
+    #panel_name { height: 1; padding: 0 1; }
+    #halves { height: 1fr; }
+    #side { display: none; width: 2fr; border-left: vkey $foreground; }
+    #main { width: 3fr; }
+    #halves.-wide #side { display: block; }
+    """
+
+    def __init__(self, opened: Opened, id: str, matches: Matches) -> None:
+        super().__init__()
+        self.opened, self.id_shown, self.matches = opened, id, matches
+        self.debate: Debate | None = None
+        self._panel, self._folded = HOME, True
+        self._late: Timer | None = None
+
+    def body(self) -> Iterable[Widget]:
+        """Return problem, grid, and the lower half."""
+        yield Static(id="problem", markup=False)
+        yield Grid(id="grid")
+        yield Static(id="panel_name", markup=False)
+        with Horizontal(id="halves"):
+            yield Lines(id="main")
+            yield Lines(id="side")
+
+    def place(self) -> str:
+        """Return the run and the debate."""
+        return f"{self.opened.name} › {self.matches.filter or 'all debates'} › {self.id_shown}"
+
+    def told(self) -> str:
+        """Return how the debate ended."""
+        if self.debate is None:
+            return ""
+        view = self.debate.view
+        if view.winner is None:
+            return "no voted winner"
+        turn = view.turn(view.winner)
+        return f"winner: {view.winner.agent + 1}, {turn.correct if turn else 'ungraded'}"
+
+    def result(self) -> str:
+        """Return the debate that was seen last."""
+        return self.id_shown
+
+    def on_mount(self) -> None:
+        """Read the debate."""
+        super().on_mount()
+        self.query_one(Grid).focus()
+        self._open(self.id_shown)
+
+    def _open(self, id: str) -> None:
+        self.load("debate", lambda: read_debate(self.opened, id), self._show)
+
+    def _show(self, debate: Debate) -> None:
+        self.debate, self.id_shown = debate, debate.id
+        grid = self.query_one(Grid)
+        grid.show(debate.view, grid.chosen)
+        problem = debate.view.problem
+        gold = "unknown" if problem.answer is None else one_line(problem.answer, 60)
+        told = line((f"right answer {gold}", STRONG), "  ", (one_line(problem.question, 600), ""))
+        told.no_wrap = False
+        self.query_one("#problem", Static).update(told)
+        self.retitle()
+        self._read()
+
+    def retitle(self) -> None:
+        """Fit title and halves to the width."""
+        super().retitle()
+        self.query_one("#halves").set_class(self.app.size.width >= WIDE, "-wide")
+
+    def on_grid_moved(self) -> None:
+        """Show the chosen turn in the lower half."""
+        self._read()
+
+    def _read(self) -> None:
+        debate, turn, folded = self.debate, self.query_one(Grid).chosen, self._folded
+        if debate is None:
+            return
+        panel = PANELS[self._panel]
+        where = round_name(debate.view, turn.round)
+        about = f"{panel.title}  agent {turn.agent + 1}, {where} (turn {turn.agent}.{turn.round})"
+        self.query_one("#panel_name", Static).update(line((f"── {about} ──", FAINT)))
+        self._stop_waiting()
+        self._late = self.set_timer(LATE_S, self._say_reading)
+        self.load("panel", lambda: panel.read(debate, turn, folded), self._filled, self._not_read)
+        self.query_one("#side", Lines).show(_side(debate, turn))
+
+    def _say_reading(self) -> None:
+        """Put something in the place of what another turn or panel had."""
+        self.query_one("#main", Lines).show([line(("reading…", FAINT))])
+
+    def _stop_waiting(self) -> None:
+        if self._late is not None:
+            self._late.stop()
+
+    def _filled(self, lines: Shown) -> None:
+        self._stop_waiting()
+        self.say("")
+        self.query_one("#main", Lines).show(lines)
+
+    def _not_read(self, error: str) -> None:
+        self._filled([line((one_line(error), WRONG))])
+
+    def action_panel(self, key: str) -> None:
+        """Ask something else of the turn; the same key again goes back to its message."""
+        self._panel = HOME if key == self._panel else key
+        self._read()
+
+    def action_back(self) -> None:
+        """Go back to the message, or out."""
+        if self._panel != HOME:
+            self.action_panel(HOME)
+        else:
+            super().action_back()
+
+    def action_thinking(self) -> None:
+        """Unfold the thinking, or fold it."""
+        self._folded, self._panel = not self._folded, HOME
+        self._read()
+
+    def action_other_half(self) -> None:
+        """Go from the grid to the text under it, or back."""
+        self.query_one("#main" if self.query_one(Grid).has_focus else Grid).focus()
+
+    def action_turn_page(self, by: int) -> None:
+        """Scroll the lower half."""
+        self.query_one("#main", Lines).action_turn(by)
+
+    def action_whole(self) -> None:
+        """Show all of what was said, as it was written."""
+        turn = self.debate.view.turn(self.query_one(Grid).chosen) if self.debate else None
+        if turn is not None:
+            name = f"{self.id_shown} › agent {turn.id.agent + 1}, round {turn.id.round + 1} as written"
+            self.app.push_screen(Pager(name, lambda: whole(turn.text)))
+
+    def action_match(self, forward: bool) -> None:
+        """Go to the next or the previous debate of the list."""
+        matches, store, after = self.matches, self.opened.store, self.id_shown
+
+        def read() -> list[DebateRow]:
+            newest = matches.newest == forward
+            return store.debates(matches.filter, newest=newest, after=after, limit=1)
+
+        def go(rows: list[DebateRow]) -> None:
+            if rows:
+                self._open(rows[0].id)
+            else:
+                self.say(f"this is the {'last' if forward else 'first'} one of the list")
+
+        self.load("debate", read, go)
+
+    def action_across(self) -> None:
+        """List the debates on the same problem."""
+        if self.debate is not None:
+            self.app.push_screen(AcrossScreen(self.debate, self._open_beside))
+
+    def _open_beside(self, id: str, matches: Matches) -> None:
+        self.app.push_screen(DebateScreen(self.opened, id, matches))
+
+    def action_fixture(self) -> None:
+        """Ask for a file, and save the debate as a test's fixture."""
+        suggested = f"debate_{self.id_shown.replace('.', '_')}.json"
+        self.app.push_screen(Ask("save as a fixture for tests; file:", suggested), self._save)
+
+    def _save(self, path: str | None) -> None:
+        if path and self.debate is not None:
+            debate = self.debate
+            self.load("fixture", lambda: save(debate, path), lambda test: self._saved(path, test))
+
+    def _saved(self, path: str, test: str) -> None:
+        self.app.push_screen(Pager(f"saved {path}; a test to put beside it:", lambda: whole(test)))
+
+
+def save(debate: Debate, path: str) -> str:
+    """Write a debate as a fixture and return a test of it; ValueError where the file exists."""
+    from pathlib import Path
+
+    from debate_rl.inspector.views.fixture import save_fixture
+    from debate_rl.inspector.views.reward import config_of
+
+    config, _ = config_of(debate.opened.store.run)
+    return save_fixture(Path(path), debate.record, config, source=f"{debate.opened.name} {debate.id}")
+
+
+def _side(debate: Debate, turn: TurnId) -> Shown:
+    return [
+        *chosen_votes(debate.graphs, debate.view, turn.agent, turn.round),
+        *vote_lines(debate.view, debate.graphs),
+    ]

@@ -1,0 +1,143 @@
+"""One turn token by token, why it was rewarded as it was, and what other schemes would have given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from rich.text import Text
+
+from debate_rl.formatting import fixed, one_line, safe, share
+from debate_rl.inspector.terminal.style import (
+    DOUBT,
+    FAINT,
+    RIGHT,
+    STRONG,
+    TITLE,
+    WRONG,
+    heading,
+    line,
+    padded,
+)
+from debate_rl.inspector.views.replays import DebateReplay, ReplayComparison, StreamChange
+from debate_rl.inspector.views.reward import outline
+from debate_rl.inspector.views.reward_types import Line, Why
+from debate_rl.inspector.views.tokens import TokenPiece, TokenView
+
+MOST = 20_000
+HEADS = f"{'place':>6}  {'section':<10}  {'stream':<9}  {'advantage':>9}  {'logprob':>8}  token"
+
+
+def token_lines(found: TokenView) -> list[Text | str]:
+    """Return the sums by section and stream, then every token."""
+    if not found.stored:
+        return [line((found.why, FAINT))]
+    lines: list[Text | str] = [
+        heading("by section", "the sum of the advantages, the mean log-probability in nats"),
+        line((f"{'section':<10}  {'stream':<9}  {'tokens':>7}  {'advantage':>10}  {'logprob':>8}", FAINT)),
+    ]
+    for total in found.totals:
+        sums = f"{fixed(total.advantage, '+.3f'):>10}  {fixed(total.logprob, '.3f'):>8}"
+        lines.append(f"{total.section:<10}  {total.stream:<9}  {total.tokens:>7,}  {sums}")
+    lines += ["", heading("tokens"), line((HEADS, FAINT)), *_rows(found.tokens[:MOST])]
+    if len(found.tokens) > MOST:
+        lines.append(line((f"… {len(found.tokens) - MOST:,} more", FAINT)))
+    return lines
+
+
+def _rows(tokens: tuple[TokenPiece, ...]) -> Iterator[str]:
+    for token in tokens:
+        weights = f"{fixed(token.advantage, '+.3f'):>9}  {fixed(token.logprob, '.3f'):>8}"
+        whose = f"{padded(token.section, 10)}  {token.stream:<9}"
+        yield f"{token.place:>6}  {whose}  {weights}  {_shown(token.text)}"
+
+
+def _shown(text: str) -> str:
+    r"""Return a token's text on one line, in quotes that show its blanks."""
+    return "'" + safe(text[:200].replace("\n", "\\n")) + "'"
+
+
+MATCHES = {True: ("  = stored", RIGHT), False: ("  ≠ stored", WRONG), None: ("", "")}
+
+
+def why_lines(found: Why) -> list[Text | str]:
+    """Return the chain from the votes to the advantage."""
+    lines: list[Text | str] = []
+    for one in outline(found):
+        if one.depth == 0 and lines:
+            lines.append("")
+        lines.append(_line(one))
+    return lines
+
+
+def _line(one: Line) -> Text:
+    quote = f"  “{one_line(one.quote, 200)}”" if one.quote else ""
+    indent = "  " * max(0, one.depth - 1)
+    return line(
+        indent, (one_line(one.text), TITLE if one.depth == 0 else ""), (quote, FAINT), MATCHES[one.matches]
+    )
+
+
+ADVANTAGES = ("generator", "judge", "format")
+CELL, NAME = 20, 22
+
+
+def replay_lines(found: Sequence[tuple[str, Sequence[str], DebateReplay | None]]) -> list[Text | str]:
+    """Return a debate under each replay: (name, overrides, the debate where it was shown)."""
+    if not found:
+        return [line(("no replay of this run: debate replay RUN rewards.truth_weight=0.3 makes one", FAINT))]
+    lines: list[Text | str] = []
+    for name, overrides, debate in found:
+        lines += [heading(one_line(name, 60), one_line(" ".join(overrides))), *_debate(debate), ""]
+    return lines
+
+
+def _debate(debate: DebateReplay | None) -> list[Text]:
+    if debate is None:
+        return [line(("this debate is not in it", FAINT))]
+    differs = (
+        [line(("what is stored is not what the run's own scheme gives", DOUBT))] if debate.differs else []
+    )
+    heads = "".join(padded(name, CELL) for name in ADVANTAGES)
+    rows = [line((padded("advantage: as paid → replayed", 30) + heads, FAINT))]
+    for turn in debate.turns:
+        name = f"round {turn.turn.round + 1}  {turn.turn.agent + 1} {one_line(turn.persona, 40)}"
+        row = line(padded(name, 29), " ")
+        for stream in ADVANTAGES:
+            row.append_text(_change(turn.advantages, stream))
+        rows.append(row)
+    return [*differs, *rows]
+
+
+def _change(values: Mapping[str, tuple[float | None, float | None]], stream: str) -> Text:
+    old, new = values.get(stream, (None, None))
+    turned = old is not None and new is not None and old * new < 0
+    told = f"{fixed(old, '+.2f')} → {fixed(new, '+.2f')}{' !' if turned else ''}"
+    return line((padded(told, CELL), STRONG if turned else FAINT if old == new else ""))
+
+
+def summary_lines(found: ReplayComparison) -> list[Text | str]:
+    """Return what a replay changed, by stream and by cell."""
+    lines: list[Text | str] = [
+        heading(one_line(found.name, 60), one_line(" ".join(found.overrides) or "the run's own scheme")),
+        line(
+            f"{found.changed:,} of {found.debates:,} debates change"
+            + (f", filter {one_line(found.filter)}" if found.filter else "")
+        ),
+    ]
+    if found.differ:
+        told = f"{found.differ:,} of {found.checked:,} debates: stored is not what the run's own scheme gives"
+        lines.append(line((told, DOUBT)))
+    if found.damaged_lines:
+        lines.append(line((f"{found.damaged_lines:,} damaged lines", DOUBT)))
+    shares = f"{'sign':>6} {'came':>6} {'went':>6}"
+    heads = f"{'':<{NAME}}{'turns':>7} {shares} {'before':>8} {'after':>8} {'moved':>8}"
+    lines += ["", heading("advantages"), line((heads, FAINT)), *map(_stream, found.streams), ""]
+    return [*lines, heading("by persona and round"), line((heads, FAINT)), *map(_stream, found.cells)]
+
+
+def _stream(one: StreamChange) -> str:
+    where = "" if one.persona is None else f" {one_line(one.persona, 20)}"
+    round_ = "" if one.round is None else f" r{one.round + 1}"
+    shares = f"{share(one.flipped):>6} {share(one.gained):>6} {share(one.lost):>6}"
+    means = f"{fixed(one.old, '+.3f'):>8} {fixed(one.new, '+.3f'):>8} {fixed(one.moved, '.3f'):>8}"
+    return f"{padded(one.stream + where + round_, NAME)}{one.turns:>7,} {shares} {means}"

@@ -1,0 +1,160 @@
+"""What one agent said in one round, section by section, and what of it could not be read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from rich.text import Text
+
+from debate_rl.formatting import fixed, one_line, safe_lines
+from debate_rl.inspector.terminal.grid import round_name
+from debate_rl.inspector.terminal.panels.votes import spelled
+from debate_rl.inspector.terminal.style import DOUBT, FAINT, JUDGE, STRONG, heading, letter, line
+from debate_rl.inspector.views.debate import DebateView, Numbers, TurnView
+from debate_rl.inspector.views.parsing import Excerpt, FailureView, FieldChange, TurnForensics
+from rewards import STREAMS
+
+MOST = 20_000
+"""So many characters of a turn are shown at once; ``whole`` has them all."""
+_TAGS = re.compile(r"\s*(?:</?[A-Za-z]{1,20}>\s*)*")
+STYLES = {"thinking": FAINT, "comparison": JUDGE, "other": FAINT}
+
+
+def turn_lines(view: DebateView, turn: TurnView | None, *, folded: bool = True) -> list[Text | str]:
+    """Return a turn's lines; ``folded``: thinking is one line."""
+    if turn is None:
+        return [line(("no turn was held here", FAINT))]
+    lines: list[Text | str] = [_who(view, turn), *_paid(turn), ""]
+    left = MOST
+    for piece in turn.pieces:
+        text = piece.of(turn.text)
+        if piece.kind == "other" and len(text) < 1000 and _TAGS.fullmatch(text):
+            continue
+        if piece.kind == "thinking" and folded:
+            lines.append(heading("thinking", f"{len(text):,} characters, t shows them"))
+            continue
+        if piece.kind != "other":
+            lines.append(heading(piece.kind))
+        lines += _section(text[:left], STYLES.get(piece.kind, ""))
+        left -= min(left, len(text))
+        if not left:
+            lines.append(line((f"… cut: {len(turn.text):,} characters in all, o shows them", DOUBT)))
+            break
+    return lines
+
+
+def _section(text: str, style: str) -> Iterator[Text]:
+    for shown in safe_lines(text.strip("\n")):
+        yield line((shown, style))
+
+
+def _who(view: DebateView, turn: TurnView) -> Text:
+    sign, style = letter(turn.correct)
+    grade = () if turn.ballot else ("  ", (f"{sign} {turn.correct}", style))
+    winner = ("  ★ voted winner",) if view.winner == turn.id else ()
+    answer = () if turn.answer is None else (f"  answer {one_line(turn.answer, 60)}",)
+    name = f"{turn.id.agent + 1} {one_line(turn.persona, 60)} ({one_line(turn.handle, 20)})"
+    return line((name, STRONG), f"  {round_name(view, turn.id.round)}", *grade, *answer, *winner)
+
+
+def _paid(turn: TurnView) -> list[Text]:
+    """Return what the turn earned, how long it was, and what went wrong."""
+    tokens = "" if turn.tokens is None else f"  {turn.tokens:,} tokens"
+    lines = [
+        line(("reward     " + _named(turn.rewards, STREAMS), FAINT)),
+        line(("advantage  " + _named(turn.advantages, ("generator", "judge", "format")) + tokens, FAINT)),
+    ]
+    wrong = ["cut off at its token limit"] if turn.stop_reason == "length" else []
+    wrong += [f"{len(turn.failures)} not read (p tells)"] if turn.failures else []
+    return [*lines, *([line(("!  " + ", ".join(wrong), DOUBT))] if wrong else [])]
+
+
+def _named(numbers: Numbers, names: Sequence[str]) -> str:
+    return "  ".join(f"{name} {fixed(numbers[name], '+.2f')}" for name in names)
+
+
+def whole(text: str) -> Sequence[str]:
+    """Return all lines of a text as it was written, escaped."""
+    return safe_lines(text)
+
+
+def problem_lines(view: DebateView) -> list[Text | str]:
+    """Return the problem in full, who took part, and what was shown in the place of the history."""
+    problem = view.problem
+    facts = (("source", problem.source), ("level", problem.level), ("kind", problem.kind))
+    named = "  ".join(f"{name} {one_line(value, 60)}" for name, value in facts if value)
+    lines: list[Text | str] = [heading("problem", one_line(problem.id, 60)), *_section(problem.question, "")]
+    lines += [
+        line(f"  {chr(65 + place % 26)} {one_line(choice)}") for place, choice in enumerate(problem.choices)
+    ]
+    gold = "nobody knows" if problem.answer is None else one_line(problem.answer)
+    lines += [line(("right answer ", FAINT), gold), line((named, FAINT)), "", heading("agents")]
+    for agent, persona in enumerate(view.personas):
+        lines.append(
+            line((f"{agent + 1} {one_line(persona.name)}", STRONG), (f"  T {persona.temperature:g}", FAINT))
+        )
+        lines += _section(persona.instructions, FAINT)
+    seconds = "" if view.seconds is None else f", {view.seconds:.1f} s"
+    lines += [
+        "",
+        line((f"step {view.step}, policy version {view.policy_version}, seed {view.seed}{seconds}", FAINT)),
+    ]
+    for summary in view.summaries:
+        lines += [
+            "",
+            heading(f"summary shown in round {summary.round + 1}"),
+            *_section(summary.text[:MOST], ""),
+        ]
+    return lines
+
+
+def parse_lines(
+    found: TurnForensics | None, changes: Sequence[FieldChange], others: Sequence[TurnForensics]
+) -> list[Text | str]:
+    """Return the failures of the chosen turn, what parsing it again changes, and where else there are any."""
+    lines: list[Text | str] = [
+        heading("what could not be read", "" if found else "all of this turn was read")
+    ]
+    for failure in found.failures if found else ():
+        lines += _failure(failure)
+    note = f"{len(changes)} fields change" if changes else "the same as is stored"
+    lines += ["", heading("parsed again today", note)]
+    for change in changes:
+        lines.append(line((change.field, STRONG)))
+        lines += [
+            line(f"  {name} {one_line(value)}")
+            for name, value in (("stored", change.stored), ("now   ", change.now))
+        ]
+    lines += ["", heading("other turns", "" if others else "every other turn was read in full")]
+    for one in others:
+        reasons = ", ".join(failure.reason.value.replace("_", " ") for failure in one.failures)
+        lines.append(line(f"{spelled(one.id)}: {reasons}"))
+    return lines
+
+
+def _failure(failure: FailureView) -> list[Text | str]:
+    place = (
+        ""
+        if failure.line is None
+        else f"line {failure.line}, column {failure.column}, character {failure.offset}"
+    )
+    lines: list[Text | str] = [
+        line(
+            (failure.reason.value.replace("_", " "), DOUBT),
+            f"  {one_line(failure.detail, 200)}",
+            (f"  {place}", FAINT),
+        ),
+        line((failure.rule, FAINT)),
+    ]
+    return [*lines, *(_excerpt(failure.excerpt) if failure.excerpt else ()), ""]
+
+
+def _excerpt(excerpt: Excerpt) -> list[Text]:
+    left_out = f" … {excerpt.left_out:,} characters … " if excerpt.left_out else ""
+    marked = f"»{excerpt.piece}{left_out}{excerpt.rest}«"
+    parts = ((excerpt.before, FAINT), (marked, "bold underline"), (excerpt.after, FAINT))
+    whole = Text(end="")
+    for text, style in parts:
+        whole.append("\n".join(safe_lines(text)), style)
+    return [line("  ") + row for row in whole.split("\n", allow_blank=True)]

@@ -1,0 +1,92 @@
+"""Who gave which answer in which round, and who took it over from whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from debate.types import Turn, TurnId
+from debate_rl.inspector.views.checked import check_record, is_ballot
+from debate_rl.inspector.views.debate import Grade, grade_of
+from transcripts import Record
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptionCell:
+    """One answer as written. ``number`` is the same for equal answers, all right ones being one.
+
+    Numbers count from 0 in the order of the debate: by round, then by agent. None without
+    an answer.
+    """
+
+    id: TurnId
+    answer: str | None
+    number: int | None
+    correct: Grade
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A new answer of ``target``, other than its author's of the round before, that ``source`` had given.
+
+    The prompt of ``target`` showed ``source``, another agent's turn.
+    """
+
+    source: TurnId
+    target: TurnId
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptionView:
+    """``cells[agent][round]``, (N, R), None where no turn was held; ``numbers``: how many answers differ."""
+
+    cells: tuple[tuple[AdoptionCell | None, ...], ...]
+    copies: tuple[Copy, ...]
+    numbers: int
+
+
+def adoption_view(record: Record) -> AdoptionView:
+    """Return the answers of a debate; ValueError for a record that is none (``check_record``)."""
+    check_record(record)
+    protocol = record.debate.protocol
+    turns = {turn.id: turn for turn in record.debate.turns if not is_ballot(record, turn)}
+    numbers = _numbers(record, turns)
+    cells = tuple(
+        tuple(
+            _cell(record, turns.get(TurnId(agent, round_)), numbers) for round_ in range(protocol.num_rounds)
+        )
+        for agent in range(protocol.num_agents)
+    )
+    copies = tuple(_copies(turns, numbers))
+    return AdoptionView(cells, copies, len({number for number in numbers.values() if number is not None}))
+
+
+def _cell(record: Record, turn: Turn | None, numbers: Mapping[TurnId, int | None]) -> AdoptionCell | None:
+    if turn is None:
+        return None
+    return AdoptionCell(turn.id, turn.parsed.answer, numbers[turn.id], grade_of(record, turn))
+
+
+def _numbers(record: Record, turns: Mapping[TurnId, Turn]) -> dict[TurnId, int | None]:
+    """Return the number of each answer, equal where the judgment measures take answers for the same."""
+    from debate_rl.reports.figures.view import View  # loads scipy, which most views do without
+
+    same = View(record, 0, ())
+    numbers: dict[str, int] = {}
+    found: dict[TurnId, int | None] = {}
+    for turn in sorted(turns, key=lambda turn: (turn.round, turn.agent)):
+        answer = same.answer(turn)
+        found[turn] = None if answer is None else numbers.setdefault(answer, len(numbers))
+    return found
+
+
+def _copies(turns: Mapping[TurnId, Turn], numbers: Mapping[TurnId, int | None]) -> Iterator[Copy]:
+    for turn in sorted(turns, key=lambda turn: (turn.round, turn.agent)):
+        before = TurnId(turn.agent, turn.round - 1)
+        answer = numbers[turn]
+        if before not in turns or answer is None or answer == numbers[before]:
+            continue
+        for source in turns[turn].shown:
+            others = source.agent != turn.agent and source.round < turn.round
+            if others and source in numbers and numbers[source] == answer:
+                yield Copy(source, turn)

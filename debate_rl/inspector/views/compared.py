@@ -1,0 +1,220 @@
+"""Two debates of one problem side by side: texts word by word, answers, grades, votes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Literal, TypeAlias
+
+from debate.types import Debate, TurnId
+from debate_rl.inspector.views.checked import check_record, named
+from rewards import Truth
+from rewards.truth import grade_of
+from rewards.votes import Pair, ballot_box, pair_of, valid_votes, verdict
+from transcripts import Record
+
+MOST_CHARACTERS, MOST_WORDS = 40_000, 4000
+"""Of a text no more is compared, beyond what both have in common at their ends."""
+_WORD = re.compile(r"\S+\s*|\s+")
+Mark: TypeAlias = Literal[" ", "-", "+"]
+_SIDES = {1: "first", -1: "second", 0: "tie"}
+
+
+@dataclass(frozen=True, slots=True)
+class TextPiece:
+    """Words that both texts have (" "), that only the first has ("-") or only the second ("+")."""
+
+    mark: Mark
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnDifference:
+    """One turn in both debates. ``pieces``: the texts word by word, put together they are the texts.
+
+    ``cut``: the middle was too long to be compared, and stands as all different. ``alike``: the share of
+    words in common, from 0 to 1. ``answers`` and ``grades`` are before and after; what one debate lacks is
+    None there.
+    """
+
+    turn: TurnId
+    personas: tuple[str | None, str | None]
+    pieces: tuple[TextPiece, ...]
+    cut: bool
+    alike: float
+    answers: tuple[str | None, str | None]
+    grades: tuple[Truth, Truth]
+
+
+@dataclass(frozen=True, slots=True)
+class VoteDifference:
+    """A pair on which a judge's votes differ; an outcome is "first", "second", "tie", or None for no vote."""
+
+    judge: TurnId
+    first: TurnId
+    second: TurnId
+    before: str | None
+    after: str | None
+
+    @property
+    def kind(self) -> str:
+        """Whether the vote is new, gone, reversed, or changed to or from a tie."""
+        if self.before is None:
+            return "new"
+        if self.after is None:
+            return "gone"
+        return "changed" if "tie" in (self.before, self.after) else "reversed"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two debates, turn by turn in order, and the votes that differ; ``notes`` say what may mislead."""
+
+    before: str
+    after: str
+    turns: tuple[TurnDifference, ...]
+    votes: tuple[VoteDifference, ...]
+    same_votes: int
+    notes: tuple[str, ...] = ()
+
+
+def compare(before: Record, after: Record, names: tuple[str, str] = ("before", "after")) -> Comparison:
+    """Return what differs between two debates, seat by seat; only votes that count are compared.
+
+    ValueError for a record that is no debate (``check_record``).
+    """
+    check_record(before)
+    check_record(after)
+    turns = {turn.id for record in (before, after) for turn in record.debate.turns}
+    ordered = sorted(turns, key=lambda turn: (turn.round, turn.agent))
+    votes, same = _votes(before, after)
+    return Comparison(
+        before=names[0],
+        after=names[1],
+        turns=tuple(_turn(before, after, turn) for turn in ordered),
+        votes=votes,
+        same_votes=same,
+        notes=tuple(_notes(before.debate, after.debate)),
+    )
+
+
+def _notes(before: Debate, after: Debate) -> Iterator[str]:
+    if before.problem.id != after.problem.id:
+        yield "the debates are of different problems"
+    elif before.problem != after.problem:
+        yield "the problem is not the same in both: question, gold answer or kind was changed"
+    if before.protocol != after.protocol:
+        yield "the debates have different protocols"
+    seats = zip(before.personas, after.personas, strict=False)
+    other = [f"{seat}: {a.name}, then {b.name}" for seat, (a, b) in enumerate(seats) if a.name != b.name]
+    if other:
+        yield f"seats have other personas ({'; '.join(other)})"
+
+
+def _turn(before: Record, after: Record, turn: TurnId) -> TurnDifference:
+    said = [{one.id: one for one in record.debate.turns}.get(turn) for record in (before, after)]
+    texts = ["" if one is None else one.completion.text for one in said]
+    pieces, cut = differing(texts[0], texts[1])
+    seats = [record.debate.personas for record in (before, after)]
+    first, second = (
+        names[turn.agent].name if one is not None else None for one, names in zip(said, seats, strict=True)
+    )
+    answers = [None if one is None else one.parsed.answer for one in said]
+    return TurnDifference(
+        turn=turn,
+        personas=(first, second),
+        pieces=pieces,
+        cut=cut,
+        alike=_alike(pieces),
+        answers=(answers[0], answers[1]),
+        grades=(grade_of(turn, before.correct), grade_of(turn, after.correct)),
+    )
+
+
+def _alike(pieces: Sequence[TextPiece]) -> float:
+    """Return twice the words in common over the words of both; 1 for two empty texts."""
+    counts = dict.fromkeys(" -+", 0)
+    for piece in pieces:
+        counts[piece.mark] += len(_WORD.findall(piece.text))
+    both = 2 * counts[" "]
+    return both / (both + counts["-"] + counts["+"]) if pieces else 1.0
+
+
+def differing(before: str, after: str) -> tuple[tuple[TextPiece, ...], bool]:
+    """Return two texts as pieces, and whether the middle was too long to compare.
+
+    >>> [(one.mark, one.text) for one in differing("so it is 4", "so it was 4")[0]]
+    [(' ', 'so it '), ('-', 'is '), ('+', 'was '), (' ', '4')]
+    """
+    a, b = _WORD.findall(before), _WORD.findall(after)
+    start = _common(a, b)
+    end = _common(a[start:][::-1], b[start:][::-1])
+    middle = a[start : len(a) - end], b[start : len(b) - end]
+    cut = any(len(words) > MOST_WORDS or sum(map(len, words)) > MOST_CHARACTERS for words in middle)
+    changes: list[tuple[Mark, list[str]]] = [
+        (" ", a[:start]),
+        *_changes(*middle, whole=cut),
+        (" ", a[len(a) - end :]),
+    ]
+    return tuple(_joined(changes)), cut
+
+
+def _common(a: Sequence[str], b: Sequence[str]) -> int:
+    """Return how many words at the beginning are the same."""
+    pairs = enumerate(zip(a, b, strict=False))
+    return next((place for place, (one, other) in pairs if one != other), min(len(a), len(b)))
+
+
+def _changes(a: list[str], b: list[str], *, whole: bool) -> Iterator[tuple[Mark, list[str]]]:
+    if whole:
+        yield "-", a
+        yield "+", b
+        return
+    for kind, i, j, k, m in SequenceMatcher(None, a, b).get_opcodes():
+        if kind == "equal":
+            yield " ", a[i:j]
+        else:
+            yield "-", a[i:j]
+            yield "+", b[k:m]
+
+
+def _joined(changes: Sequence[tuple[Mark, list[str]]]) -> Iterator[TextPiece]:
+    """Yield pieces, neighbours of one kind as one, empty ones left out."""
+    mark: Mark = " "
+    words: list[str] = []
+    for kind, more in changes:
+        if kind != mark and more:
+            if words:
+                yield TextPiece(mark, "".join(words))
+            mark, words = kind, []
+        words.extend(more)
+    if words:
+        yield TextPiece(mark, "".join(words))
+
+
+def _votes(before: Record, after: Record) -> tuple[tuple[VoteDifference, ...], int]:
+    """Return the votes that differ, and how many are the same."""
+    old, new = _outcomes(before), _outcomes(after)
+    keys = sorted({*old, *new}, key=lambda key: (key[0].round, key))
+    found = [VoteDifference(key[0], *key[1], old.get(key), new.get(key)) for key in keys]
+    differ = tuple(one for one in found if one.before != one.after)
+    return differ, len(found) - len(differ)
+
+
+def _outcomes(record: Record) -> dict[tuple[TurnId, Pair], str]:
+    votes = valid_votes(ballot_box(record.debate))
+    return {(vote.judge, pair_of(vote)): _SIDES[verdict(vote)] for vote in votes}
+
+
+def told_vote(vote: VoteDifference) -> str:
+    """Return a vote that differs, in words.
+
+    >>> told_vote(VoteDifference(TurnId(2, 1), TurnId(0, 0), TurnId(1, 0), "first", "second"))
+    'judge 2.1 on 0.0 and 1.0: 0.0 won, then 1.0 won (reversed)'
+    """
+    sides = {"first": f"{named(vote.first)} won", "second": f"{named(vote.second)} won", "tie": "a tie"}
+    before, after = (sides.get(outcome or "", "no vote") for outcome in (vote.before, vote.after))
+    pair = f"{named(vote.first)} and {named(vote.second)}"
+    return f"judge {named(vote.judge)} on {pair}: {before}, then {after} ({vote.kind})"

@@ -1,0 +1,262 @@
+"""One debate as a grid of turns: who said what, what it was graded, and what it earned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from debate.personas import Persona
+from debate.policy import token_counts
+from debate.types import (
+    Completion,
+    Debate,
+    ParsedTurn,
+    ParseFailure,
+    Problem,
+    StopReason,
+    Turn,
+    TurnId,
+)
+from debate_rl.inspector.views.checked import check_record, is_ballot
+from rewards import STREAMS, Truth, ballot_box, valid_votes, voted_winner
+from rewards.peer import last_judged_round, margins
+from rewards.truth import grade_of as grade_of_turn
+from rewards.types import Stream, value_of
+from transcripts import Record
+
+PieceKind: TypeAlias = Literal["thinking", "solution", "evaluation", "comparison", "other"]
+Grade: TypeAlias = Literal["right", "wrong", "missing", "ungraded", ""]
+"""Of an answer; "" for a final ballot, which has none."""
+Numbers: TypeAlias = Mapping[str, float | None]
+"""By stream; None where the stream gave the turn no signal, which is not zero."""
+
+ADVANTAGES = ("generator", "judge", "format", "peer", "truth")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Characters ``start`` to ``end`` of a completion's text; the tags of sections are "other"."""
+
+    kind: PieceKind
+    start: int
+    end: int
+
+    def of(self, text: str) -> str:
+        """Return the characters of the piece."""
+        return text[self.start : self.end]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnView:
+    """One turn. ``answer`` is as written; ``pieces`` cover ``text`` exactly, in order.
+
+    ``shown``: the turns that its prompt showed, ``compared``: those it could be asked to compare. ``tokens``:
+    how many were generated, None where nobody told. ``rewards`` has peer, truth, judge and format,
+    ``advantages`` generator, judge, format, and the parts peer and truth of the generator's.
+    """
+
+    id: TurnId
+    persona: str
+    handle: str
+    ballot: bool
+    correct: Grade
+    answer: str | None
+    text: str
+    pieces: tuple[Piece, ...]
+    shown: tuple[TurnId, ...]
+    compared: tuple[TurnId, ...]
+    cut: int
+    rewards: Numbers
+    advantages: Numbers
+    stop_reason: StopReason
+    tokens: int | None
+    failures: tuple[ParseFailure, ...]
+
+    def section(self, kind: PieceKind) -> str | None:
+        """Return what the pieces of a kind hold; None where there is none."""
+        found = [piece.of(self.text) for piece in self.pieces if piece.kind == kind]
+        return "".join(found) if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryView:
+    """What the prompts of a round showed in the place of the turns ``shown``."""
+
+    round: int
+    text: str
+    shown: tuple[TurnId, ...]
+    completion: str
+    tokens: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class DebateView:
+    """One debate. ``turns[agent][round]``, (N, R) or (N, R + 1) with a ballot; None where no turn was held.
+
+    ``winner``: the voted winner's turn, None without votes; ``judged_round``: the last round that votes were
+    about. ``scored`` tells whether rewards were stored; without them the winner is that of the margins.
+    """
+
+    id: str
+    step: int
+    group: str
+    problem: Problem
+    personas: tuple[Persona, ...]
+    handles: tuple[str, ...]
+    agents: int
+    rounds: int
+    turns: tuple[tuple[TurnView | None, ...], ...]
+    winner: TurnId | None
+    judged_round: int | None
+    scored: bool
+    summaries: tuple[SummaryView, ...]
+    seed: int
+    policy_version: int
+    seconds: float | None
+
+    def turn(self, turn: TurnId) -> TurnView | None:
+        """Return a turn by its id; None where there is none."""
+        inside = 0 <= turn.agent < len(self.turns) and 0 <= turn.round < len(self.turns[turn.agent])
+        return self.turns[turn.agent][turn.round] if inside else None
+
+    def spoken(self) -> Iterator[TurnView]:
+        """Yield the turns in the order of the debate: by round, then by agent."""
+        for column in zip(*self.turns, strict=True):
+            yield from (turn for turn in column if turn is not None)
+
+
+def debate_view(id: str, record: Record) -> DebateView:
+    """Return the view of a debate; ValueError where it is none (``check_record``)."""
+    check_record(record)
+    debate, protocol = record.debate, record.debate.protocol
+    turns = {turn.id: turn for turn in debate.turns}
+    rounds = range(1 + max((turn.round for turn in turns), default=-1))
+    grid = tuple(
+        tuple(
+            turn_view(record, turns[TurnId(agent, round_)]) if TurnId(agent, round_) in turns else None
+            for round_ in rounds
+        )
+        for agent in range(protocol.num_agents)
+    )
+    judged, winner = _outcome(record)
+    return DebateView(
+        id=id,
+        step=record.step,
+        group=record.group,
+        problem=debate.problem,
+        personas=debate.personas,
+        handles=handles_of(record),
+        agents=protocol.num_agents,
+        rounds=protocol.num_rounds,
+        turns=grid,
+        winner=winner,
+        judged_round=judged,
+        scored=record.rewards is not None,
+        summaries=tuple(
+            SummaryView(one.round, one.text, one.shown, one.completion.text, generated(one.completion))
+            for one in debate.summaries
+        ),
+        seed=debate.seed,
+        policy_version=debate.policy_version,
+        seconds=record.timing.seconds if record.timing else None,
+    )
+
+
+def handles_of(record: Record) -> tuple[str, ...]:
+    """Return the label of each seat, (N,); "" for a seat that never spoke."""
+    handles = {turn.id.agent: turn.handle for turn in record.debate.turns}
+    return tuple(handles.get(agent, "") for agent in range(record.debate.protocol.num_agents))
+
+
+def turn_view(record: Record, turn: Turn) -> TurnView:
+    """Return the view of one turn of a checked record."""
+    text, ballot = turn.completion.text, is_ballot(record, turn)
+    return TurnView(
+        id=turn.id,
+        persona=record.debate.personas[turn.id.agent].name,
+        handle=turn.handle,
+        ballot=ballot,
+        correct=grade_of(record, turn),
+        answer=None if ballot else turn.parsed.answer,
+        text=text,
+        pieces=pieces_of(turn.parsed, len(text)),
+        shown=turn.shown,
+        compared=turn.compared,
+        cut=turn.cut,
+        rewards=_rewards(record, turn.id),
+        advantages=_advantages(record, turn.id),
+        stop_reason=turn.completion.stop_reason,
+        tokens=generated(turn.completion),
+        failures=turn.parsed.failures,
+    )
+
+
+def grade_of(record: Record, turn: Turn) -> Grade:
+    """Return what the answer of a turn is."""
+    if is_ballot(record, turn):
+        return ""
+    return grade_name(grade_of_turn(turn.id, record.correct))
+
+
+def grade_name(grade: Truth) -> Grade:
+    """Return a grade's name.
+
+    >>> grade_name(True), grade_name("missing"), grade_name(None)
+    ('right', 'missing', 'ungraded')
+    """
+    if grade is None:
+        return "ungraded"
+    return "missing" if grade == "missing" else "right" if grade else "wrong"
+
+
+def generated(completion: Completion) -> int | None:
+    """Return how many tokens were generated, None where nobody told."""
+    return token_counts(completion)[1] or completion.token_count
+
+
+def pieces_of(parsed: ParsedTurn, length: int) -> tuple[Piece, ...]:
+    """Return the pieces of a text of this length: its sections in order, and "other" between them.
+
+    What a stored span has beyond the text, or within an earlier section, is left out; so is what is empty.
+
+    >>> from debate.types import Span
+    >>> [(p.kind, p.start, p.end) for p in pieces_of(ParsedTurn(solution=Span(2, 5)), 6)]
+    [('other', 0, 2), ('solution', 2, 5), ('other', 5, 6)]
+    """
+    spans = {
+        "thinking": parsed.thinking,
+        "solution": parsed.solution,
+        "evaluation": parsed.evaluation,
+        "comparison": parsed.comparison,
+    }
+    found = sorted((span.start, span.end, kind) for kind, span in spans.items() if span is not None)
+    pieces: list[Piece] = []
+    at = 0
+    for start, end, kind in found:
+        start, end = max(at, start), min(length, end)
+        if start < end:
+            if at < start:
+                pieces.append(Piece("other", at, start))
+            pieces.append(Piece(kind, start, end))  # type: ignore[arg-type]  # the keys above
+            at = end
+    return tuple(pieces if at >= length else [*pieces, Piece("other", at, length)])
+
+
+def _rewards(record: Record, turn: TurnId) -> dict[str, float | None]:
+    return {name: value_of(getattr(record.rewards, name, ()), turn) for name in STREAMS}
+
+
+def _advantages(record: Record, turn: TurnId) -> dict[str, float | None]:
+    parts = next((parts for parts in record.advantages if parts.turn == turn), None)
+    return {name: getattr(parts, name, None) for name in ADVANTAGES}
+
+
+def _outcome(record: Record) -> tuple[int | None, TurnId | None]:
+    """Return the last judged round and the turn of the voted winner, as filters know them."""
+    peer = record.rewards.peer if record.rewards is not None else _margins(record.debate)
+    return last_judged_round(peer), voted_winner(peer, seed=record.debate.seed)
+
+
+def _margins(debate: Debate) -> Stream:
+    return margins(valid_votes(ballot_box(debate)), debate.protocol.num_agents, debate.protocol.num_rounds)

@@ -1,0 +1,110 @@
+"""The debates that the evaluations of a run keep: RUN/evaluations/NAME/debates, a shard for each seed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from debate_rl.evaluation.folder import IDENTITY
+from debate_rl.inspector.views.checked import check_record
+from debate_rl.runs.checkpoint_folder import step_of
+from debate_rl.runs.kept_weights import WARM_START
+from debate_rl.runs.provenance import checksum
+from transcripts import Record, TranscriptError, shard_paths, shard_step
+from transcripts.codec import from_line
+from transcripts.files import reading
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """One evaluation. ``step``: how many training steps its weights had learnt from, 0 for a warm start."""
+
+    name: str
+    step: int
+    folder: Path
+
+
+def evaluations(run: Path, notes: list[str]) -> list[Evaluated]:
+    """Return the evaluations of a run by the steps of their weights; ``notes`` gets what cannot be read."""
+    home = run / "evaluations"
+    try:
+        folders = sorted(child for child in home.iterdir() if (child / IDENTITY).is_file())
+    except OSError:
+        return []
+    return sorted((_evaluated(run, folder, notes) for folder in folders), key=lambda one: one.step)
+
+
+def _evaluated(run: Path, folder: Path, notes: list[str]) -> Evaluated:
+    weights, _, _ = folder.name.rpartition("-")
+    step = step_of(Path(weights)) or 0
+    if _identity(folder, notes).get("weights") in _warm_starts(run):
+        step = 0
+    return Evaluated(folder.name, step, folder)
+
+
+def _identity(folder: Path, notes: list[str]) -> dict[str, Any]:
+    try:
+        found = json.loads((folder / IDENTITY).read_text(encoding="utf-8"))["of"]
+        if isinstance(found, dict):
+            return found
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        pass
+    notes.append(f"{folder / IDENTITY}: is damaged; the weights are taken from the folder's name")
+    return {}
+
+
+def _warm_starts(run: Path) -> set[str]:
+    try:
+        found = [path / "manifest.json" for path in (run / WARM_START).iterdir()]
+        return {checksum(path) for path in found if path.is_file()}
+    except OSError:
+        return set()
+
+
+def found_in(one: Evaluated, problem: str, notes: list[str]) -> Iterator[tuple[str, Record]]:
+    """Yield the debates of a problem with their places, SEED.LINE from 0; damaged lines go to ``notes``."""
+    word = json.dumps(problem).encode("ascii")
+    for seed, place, line in _lines(one, notes):
+        if word in line:
+            try:
+                record = _record(line)
+            except ValueError as error:
+                notes.append(f"{one.folder}: debate {seed}.{place}: {error}")
+                continue
+            if record.debate.problem.id == problem:
+                yield f"{seed}.{place}", record
+
+
+def _lines(one: Evaluated, notes: list[str]) -> Iterator[tuple[int, int, bytes]]:
+    """Yield seed, place and line of every whole line; the last may still be written."""
+    try:
+        shards = shard_paths(one.folder / "debates")
+        for shard in shards:
+            with reading(shard) as file:
+                for place, (_, line) in enumerate(file.lines()):
+                    if line.endswith(b"\n"):
+                        yield shard_step(shard) or 0, place, line
+    except (OSError, TranscriptError) as error:
+        notes.append(f"{one.folder / 'debates'}: cannot be read: {error}")
+
+
+def read_evaluated(one: Evaluated, place: str) -> Record:
+    """Return the debate at SEED.LINE; TranscriptError where there is none that can be read."""
+    notes: list[str] = []
+    for seed, number, line in _lines(one, notes):
+        if f"{seed}.{number}" == place:
+            try:
+                return _record(line)
+            except ValueError as error:
+                raise TranscriptError(f"{one.folder}: debate {place}: {error}") from error
+    raise TranscriptError(notes[0] if notes else f"{one.folder}: no debate {place!r}")
+
+
+def _record(line: bytes) -> Record:
+    """Return the debate of a line; ValueError where it is none."""
+    record = from_line(line)
+    check_record(record)
+    return record

@@ -1,0 +1,168 @@
+"""The votes on each round's solutions: every arrow as it was cast, and the order or the circle they make."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from debate.types import Debate, Span, TurnId, Vote
+from debate_rl.inspector.views.checked import check_record, is_ballot
+from rewards import ballot_box, drop_reasons
+from rewards.graph import (
+    Edge,
+    Results,
+    condorcet_winner,
+    cycles,
+    majorities,
+    results_by_opponent,
+    win_matrix,
+)
+from rewards.judging import by_truth
+from rewards.votes import UNREAD
+from transcripts import Record
+
+Verdict: TypeAlias = Literal["right", "wrong", "undecidable"]
+_VERDICTS: dict[int | None, Verdict] = {1: "right", -1: "wrong", 0: "wrong", None: "undecidable"}
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """One vote as cast; of a tie, ``winner`` and ``loser`` are ``left`` and ``right``, in reading order.
+
+    ``truth``: whether it is for the right side of a pair of which exactly one side is right, a tie being
+    wrong; "undecidable" else. ``dropped``: why it does not count ("" where it does), as the reward rules
+    name it. ``in_cycle``: it counts and goes with a majority of a cycle. ``line``: the judge's words.
+    """
+
+    judge: TurnId
+    winner: TurnId
+    loser: TurnId
+    tie: bool
+    left: TurnId
+    right: TurnId
+    truth: Verdict
+    counts: bool
+    dropped: str
+    in_cycle: bool
+    line: str
+    span: Span | None
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadLine:
+    """A line of a comparison that never became a vote, and why, as the reward rules count it."""
+
+    judge: TurnId
+    reason: str
+    line: str
+    span: Span | None
+
+
+@dataclass(frozen=True, slots=True)
+class RoundGraph:
+    """The votes on the solutions of one round.
+
+    ``matrix[i][j]``: votes that count in which solution i beat j, (S, S) in the order of ``solutions``; a
+    tie adds 0.5 both ways and 1 to ``ties[i][j]`` and ``ties[j][i]``. ``edges``: (winner, loser) of each
+    strict majority. ``cycles``: strongly connected components of three or more. ``condorcet``: the solution
+    that beats those of all other agents.
+    """
+
+    round: int
+    solutions: tuple[TurnId, ...]
+    arrows: tuple[Arrow, ...]
+    matrix: tuple[tuple[float, ...], ...]
+    ties: tuple[tuple[int, ...], ...]
+    edges: tuple[Edge, ...]
+    cycles: tuple[tuple[TurnId, ...], ...]
+    condorcet: TurnId | None
+    unread: tuple[UnreadLine, ...]
+
+
+def vote_graphs(record: Record) -> tuple[RoundGraph, ...]:
+    """Return a graph for each round whose solutions were voted on, in order, whether or not a vote counts.
+
+    Own work counts where the protocol asked for it, as filters have it. ValueError for a record that is no
+    debate (``check_record``).
+    """
+    check_record(record)
+    debate = record.debate
+    reasons = drop_reasons(ballot_box(debate))
+    cast: defaultdict[int, list[tuple[Vote, str]]] = defaultdict(list)
+    unread: defaultdict[int, list[UnreadLine]] = defaultdict(list)
+    for vote, reason in zip(debate.votes, reasons, strict=True):
+        cast[max(vote.left.round, vote.right.round)].append((vote, reason))
+    for line in _unread(debate):
+        unread[line.judge.round - 1].append(line)
+    texts = {turn.id: turn.completion.text for turn in debate.turns}
+    return tuple(_graph(record, n, cast[n], unread[n], texts) for n in sorted({*cast, *unread}))
+
+
+def _unread(debate: Debate) -> Iterable[UnreadLine]:
+    for turn in debate.turns:
+        for failure in turn.parsed.failures:
+            if failure.reason in UNREAD:
+                line = failure.span.of(turn.completion.text) if failure.span else failure.detail
+                yield UnreadLine(turn.id, UNREAD[failure.reason], line, failure.span)
+
+
+def _graph(
+    record: Record,
+    round_: int,
+    cast: Sequence[tuple[Vote, str]],
+    unread: Sequence[UnreadLine],
+    texts: Mapping[TurnId, str],
+) -> RoundGraph:
+    named = {side for vote, _ in cast for side in (vote.left, vote.right)}
+    turns = (turn for turn in record.debate.turns if turn.id.round == round_)
+    held = {turn.id for turn in turns if not is_ballot(record, turn)}
+    solutions = tuple(sorted(named | held))
+    counted = [vote for vote, reason in cast if not reason]
+    edges = majorities(counted)
+    circles = cycles(edges)
+    circular = {edge for edge in edges for part in circles if edge[0] in part and edge[1] in part}
+    return RoundGraph(
+        round=round_,
+        solutions=solutions,
+        arrows=tuple(_arrow(record, vote, reason, circular, texts) for vote, reason in cast),
+        matrix=win_matrix(solutions, counted),
+        ties=_ties(solutions, counted),
+        edges=edges,
+        cycles=circles,
+        condorcet=condorcet_winner(edges, round_, record.debate.protocol.num_agents),
+        unread=tuple(unread),
+    )
+
+
+def _arrow(
+    record: Record,
+    vote: Vote,
+    reason: str,
+    circular: Collection[Edge],
+    texts: Mapping[TurnId, str],
+) -> Arrow:
+    winner, loser = (vote.right, vote.left) if vote.outcome == "right" else (vote.left, vote.right)
+    tie = vote.outcome == "tie"
+    return Arrow(
+        judge=vote.judge,
+        winner=winner,
+        loser=loser,
+        tie=tie,
+        left=vote.left,
+        right=vote.right,
+        truth=_VERDICTS[by_truth(vote, record.correct)],
+        counts=not reason,
+        dropped=reason,
+        in_cycle=not reason and not tie and (winner, loser) in circular,
+        line=vote.span.of(texts[vote.judge]) if vote.span else "",
+        span=vote.span,
+    )
+
+
+def _ties(solutions: Sequence[TurnId], votes: Sequence[Vote]) -> tuple[tuple[int, ...], ...]:
+    table, none = results_by_opponent(votes), Results()
+    return tuple(
+        tuple(table.get(turn, {}).get(other, none).tied for other in solutions) for turn in solutions
+    )

@@ -1,0 +1,195 @@
+"""What could not be read of a debate: where, by which rule, and what today's parser makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any
+
+from debate.hold import read_reply
+from debate.types import Ballot, FailureReason, ParsedTurn, ParseFailure, Span, StopReason, Turn, TurnId
+from debate_rl.inspector.views.checked import check_record, is_ballot
+from debate_rl.inspector.views.debate import handles_of
+from transcripts import Record
+
+CONTEXT, HALF = 60, 80
+"""Characters that an excerpt shows on each side of what it points at, and of each end of a long piece."""
+RULES: dict[FailureReason, str] = {
+    FailureReason.MISSING: "A reply must hold this section, between its tags.",
+    FailureReason.TRUNCATED: "A section that is opened must be closed by its own tag.",
+    FailureReason.MALFORMED: (
+        "A line of a comparison must begin with two labels and only >, < or = between them."
+    ),
+    FailureReason.UNKNOWN_HANDLE: "A comparison must name labels of agents of this debate.",
+    FailureReason.OWN_WORK: "A judge must not compare its own work unless the protocol asks for it.",
+    FailureReason.SAME_HANDLE: "A comparison must name two different labels.",
+    FailureReason.NOT_DUE: "Votes count only where the prompt showed at least two solutions to compare.",
+}
+"""The rule that each failure breaks, one sentence each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Text around a failure: what stands ``before``, the offending ``piece``, what stands ``after``.
+
+    Of a long piece the middle is left out: ``left_out`` characters, then ``rest``.
+    """
+
+    before: str
+    piece: str
+    left_out: int
+    rest: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class FailureView:
+    """One failure. ``offset`` counts the characters of the text from 0; ``line`` and ``column`` count from 1.
+
+    All three and the excerpt are None where a section is missing: there is no place to point at.
+    """
+
+    reason: FailureReason
+    detail: str
+    rule: str
+    offset: int | None
+    line: int | None
+    column: int | None
+    excerpt: Excerpt | None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnForensics:
+    """The failures of one turn; ``stop_reason`` "length" tells that its token limit cut it off."""
+
+    id: TurnId
+    handle: str
+    persona: str
+    stop_reason: StopReason
+    failures: tuple[FailureView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange:
+    """What a field of ``ParsedTurn`` holds in the transcript, and what it holds when parsed today."""
+
+    field: str
+    stored: str
+    now: str
+
+
+def parse_forensics(record: Record) -> tuple[TurnForensics, ...]:
+    """Return the turns that have failures, in the order of the debate.
+
+    ValueError for a record that is no debate (``check_record``).
+    """
+    check_record(record)
+    return tuple(
+        TurnForensics(
+            turn.id,
+            turn.handle,
+            record.debate.personas[turn.id.agent].name,
+            turn.completion.stop_reason,
+            tuple(failure_view(failure, turn.completion.text) for failure in turn.parsed.failures),
+        )
+        for turn in record.debate.turns
+        if turn.parsed.failures
+    )
+
+
+def failure_view(failure: ParseFailure, text: str) -> FailureView:
+    r"""Return where a failure is, and the rule.
+
+    >>> found = failure_view(ParseFailure(FailureReason.MALFORMED, "A ? B", Span(3, 8)), "x\n\nA ? B")
+    >>> found.line, found.column, found.excerpt.before, found.excerpt.piece
+    (3, 1, 'x\n\n', 'A ? B')
+    """
+    rule = RULES[failure.reason]
+    span = _within(failure.span, len(text))
+    if span is None:
+        return FailureView(failure.reason, failure.detail, rule, None, None, None, None)
+    line = text.count("\n", 0, span.start) + 1
+    column = span.start - text.rfind("\n", 0, span.start)
+    return FailureView(failure.reason, failure.detail, rule, span.start, line, column, _excerpt(text, span))
+
+
+def _within(span: Span | None, length: int) -> Span | None:
+    """Return the part of a stored span that lies in the text."""
+    if span is None:
+        return None
+    start = min(max(0, span.start), length)
+    return Span(start, min(max(start, span.end), length))
+
+
+def _excerpt(text: str, span: Span) -> Excerpt:
+    piece = span.of(text)
+    left_out = len(piece) - 2 * HALF
+    long = left_out > 0
+    return Excerpt(
+        text[max(0, span.start - CONTEXT) : span.start],
+        piece[:HALF] if long else piece,
+        left_out if long else 0,
+        piece[-HALF:] if long else "",
+        text[span.end : span.end + CONTEXT],
+    )
+
+
+def parse_again(record: Record, turn: Turn) -> ParsedTurn:
+    """Return what today's parser reads from a turn, with the labels and the rules of its debate.
+
+    Whether the prompt had opened a think block is not stored: it had where only so the stored thinking
+    comes out.
+    """
+    begun, plain = (_parse(record, turn, in_thinking=begun) for begun in (True, False))
+    stored = turn.parsed.thinking
+    return begun if plain.thinking != stored and begun.thinking == stored else plain
+
+
+def _parse(record: Record, turn: Turn, *, in_thinking: bool) -> ParsedTurn:
+    return read_reply(
+        turn.completion.text,
+        handles=[handle for handle in handles_of(record) if handle],
+        own=None if record.debate.protocol.judge_own else turn.handle,
+        due=len(turn.compared) >= 2,
+        in_thinking=in_thinking,
+        ballot=is_ballot(record, turn),
+        kind=record.debate.problem.kind,
+    )
+
+
+def reparsed(record: Record, turn: Turn) -> tuple[FieldChange, ...]:
+    """Return what changes in a turn, field by field, when its text is parsed again today.
+
+    ValueError for a record that is no debate (``check_record``).
+    """
+    check_record(record)
+    now = parse_again(record, turn)
+    text = turn.completion.text
+    names = [field.name for field in fields(ParsedTurn)]
+    pairs = ((name, getattr(turn.parsed, name), getattr(now, name)) for name in names)
+    return tuple(FieldChange(name, _told(a, text), _told(b, text)) for name, a, b in pairs if a != b)
+
+
+def _told(value: Any, text: str) -> str:
+    """Return a field of a parsed turn in words."""
+    if value is None:
+        return "none"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Span):
+        return f"characters {value.start} to {value.end}: {_short(value.of(text))}"
+    return "; ".join(_each(value)) or "none"
+
+
+def _each(values: tuple[Ballot | ParseFailure, ...]) -> Iterator[str]:
+    signs = {"left": ">", "right": "<", "tie": "="}
+    for one in values:
+        if isinstance(one, Ballot):
+            yield f"{one.left} {signs[one.outcome]} {one.right} at {one.span.start}"
+        else:
+            place = "" if one.span is None else f" at {one.span.start}"
+            yield f"{one.reason} {_short(one.detail)}{place}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 2 * CONTEXT else f"{text[:CONTEXT]} ... {text[-CONTEXT:]}"

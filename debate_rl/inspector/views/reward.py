@@ -1,0 +1,245 @@
+"""Why this reward? The chain votes, rewards, baselines, advantage of one turn, each number with its source.
+
+Whatever is computed is computed by the package's own rewards and advantages, over the whole step; the
+formulas only explain what these gave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from debate.types import TurnId
+from debate_rl.config.recipes import ConfigError
+from debate_rl.formatting import counted, figure
+from debate_rl.inspector.views.checked import is_ballot, named, open_debate
+from debate_rl.inspector.views.debate import grade_name
+from debate_rl.inspector.views.reward_step import Numbers, Step, recompute, streams_why, total_why
+from debate_rl.inspector.views.reward_types import (
+    FormatWhy,
+    JudgeWhy,
+    Line,
+    Number,
+    PeerWhy,
+    StreamWhy,
+    TotalWhy,
+    TruthWhy,
+    Why,
+)
+from debate_rl.inspector.views.reward_votes import format_why, judge_why, peer_why, truth_why, votes_of
+from debate_rl.replay.scheme import scheme_of
+from debate_rl.runs.reading import read_run_config, refuse_own_rule
+from transcripts import Record, RunStore, TranscriptError
+
+if TYPE_CHECKING:
+    from debate_rl.config import Config
+
+LONGEST = 160
+"""Characters of a formula in full; of longer ones the outline has the value alone."""
+
+
+def config_of(run: Path) -> tuple[Config | None, str]:
+    """Return a run's configuration; None, and why in one line, where there is none that can be read.
+
+    A peer rule of one's own is not loaded: ``refuse_own_rule``.
+    """
+    try:
+        refuse_own_rule(run)
+        return read_run_config(run), ""
+    except ConfigError as error:
+        return None, f"no configuration, so only what is stored is shown: {error}"
+
+
+def why(store: RunStore, config: Config | None, id: str, turn: TurnId, *, note: str = "") -> Why:
+    """Return the explanation of a turn; without a configuration it has stored numbers alone.
+
+    ``note``: why there is no configuration, if there is none. TranscriptError where there is no such debate
+    or turn, or where its turns are none that its protocol has.
+    """
+    record = open_debate(store, id)
+    id = _plain(id)
+    _require(record, id, turn)
+    step, problem = _step(store, config, id, turn)
+    notes = [note or "no configuration: only what is stored is shown"] if note or config is None else []
+    notes += [problem] if problem else []
+    notes += _notes(store, record, config, step)
+    return _explained(id, Numbers(record, turn, step), notes)
+
+
+def _plain(id: str) -> str:
+    """Return an id as the run writes it.
+
+    >>> _plain("012.03")
+    '12.3'
+    """
+    step, _, place = id.partition(".")
+    return f"{int(step)}.{int(place)}"
+
+
+def _require(record: Record, id: str, turn: TurnId) -> None:
+    known = [one.id for one in record.debate.turns]
+    if turn not in known:
+        ids = ", ".join(f"{named(one)}" for one in known) or "none"
+        raise TranscriptError(f"debate {id}: no turn {named(turn)}; there are {ids}")
+
+
+def _step(store: RunStore, config: Config | None, id: str, turn: TurnId) -> tuple[Step | None, str]:
+    """Return the step recomputed, or why it cannot be."""
+    if config is None:
+        return None, ""
+    try:
+        return recompute(store, scheme_of(config), id, turn), ""
+    except Exception as error:  # a rule of one's own may raise anything, and so may what is not ours
+        said = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        step = id.partition(".")[0]
+        return None, f"step {step} cannot be paid again, so only what is stored is shown: {said}"
+
+
+def _notes(store: RunStore, record: Record, config: Config | None, step: Step | None) -> Iterator[str]:
+    if config is not None and config.train.control != "none":
+        yield f"train.control = {config.train.control}: votes are not what the judges' lines say"
+    if record.rewards is None:
+        yield "no rewards are stored with this debate"
+    damaged = [line for line in store.damage if line.startswith(f"step {record.step},")]
+    if damaged and step is not None:
+        yield f"lines of this step that cannot be read: {len(damaged)}; baseline groups lack their debates"
+
+
+def _explained(id: str, numbers: Numbers, notes: Sequence[str]) -> Why:
+    record, turn, votes = numbers.record, numbers.turn, votes_of(numbers)
+    ballot = is_ballot(record, record.debate.turn(turn))
+    found = Why(
+        id=id,
+        turn=turn,
+        persona=record.debate.personas[turn.agent].name,
+        problem=record.debate.problem.id,
+        ballot=ballot,
+        peer=None if ballot else peer_why(numbers, votes),
+        truth=None if ballot else truth_why(numbers),
+        judge=judge_why(numbers, votes),
+        format=format_why(numbers, votes),
+        streams=tuple(one for one in streams_why(numbers) if one.name == "judge" or not ballot),
+        total=total_why(numbers),
+        notes=tuple(notes),
+    )
+    badges = [one.matches for one in numbers_in(found) if one.matches is not None]
+    return replace(found, matches=all(badges) if badges else None)
+
+
+def numbers_in(part: object) -> Iterator[Number]:
+    """Yield every number of an explanation, or of a part of one."""
+    if isinstance(part, Number):
+        yield part
+    elif isinstance(part, (tuple, list)):
+        for one in part:
+            yield from numbers_in(one)
+    elif is_dataclass(part):
+        for field in fields(part):
+            yield from numbers_in(getattr(part, field.name))
+
+
+def outline(found: Why) -> tuple[Line, ...]:
+    """Return the explanation as lines; ids and turns count from 0, as in filters."""
+    return tuple(_lines(found))
+
+
+def _lines(found: Why) -> Iterator[Line]:
+    for note in found.notes:
+        yield Line(0, f"note: {note}")
+    if found.peer is not None:
+        yield from _peer(found.id, found.peer)
+    if found.truth is not None:
+        yield from _truth(found.truth)
+    yield from _judge(found.id, found.judge)
+    yield from _format(found.format)
+    for stream in found.streams:
+        yield from _stream(found.id, stream)
+    yield from _total(found.total)
+
+
+def _number(depth: int, name: str, number: Number) -> Line:
+    source = f"  ({number.source})" if number.source else ""
+    told = number.told if len(number.formula) <= LONGEST else figure(number.value)
+    stored = f"; stored: {figure(number.stored)}" if number.matches is False else ""
+    return Line(depth, f"{name}: {told}{stored}{source}", matches=number.matches)
+
+
+def _peer(id: str, peer: PeerWhy) -> Iterator[Line]:
+    rule = f", rewards.peer = {peer.rule}" if peer.rule else ""
+    yield Line(0, f"peer: {peer.won} won, {peer.lost} lost, {peer.ties} ties{rule}")
+    for vote in peer.votes:
+        against = (
+            f"{vote.result} against {named(vote.other)}"
+            if vote.result != "tie"
+            else (f"tie with {named(vote.other)}")
+        )
+        dropped = "" if vote.counts else f"; does not count: {vote.why_not}"
+        text = f"judge {named(vote.judge)} ({vote.persona}): {against}{dropped}"
+        yield Line(1, text, quote=vote.line, opens=(id, vote.judge))
+    for other in peer.opponents:
+        score = "" if other.score is None else f", its score {figure(other.score)}"
+        beats = "" if other.beats is None else f", preferred to it with p = {figure(other.beats)}"
+        counts = f"{other.won} won, {other.lost} lost, {other.ties} ties"
+        yield Line(1, f"against {named(other.turn)}: {counts}{score}{beats}", opens=(id, other.turn))
+    yield _number(1, "peer reward", peer.reward)
+
+
+def _truth(truth: TruthWhy) -> Iterator[Line]:
+    gold = "" if truth.gold is None else " against gold"
+    yield Line(0, f"truth: {grade_name(truth.grade)}{gold}")
+    if truth.answer is not None:
+        yield Line(1, "answer", quote=truth.answer)
+    if truth.gold is not None:
+        yield Line(1, "gold", quote=truth.gold)
+    yield _number(1, "truth reward", truth.reward)
+
+
+def _judge(id: str, judge: JudgeWhy) -> Iterator[Line]:
+    share = "" if judge.truth_weight is None else f", truth weighs {figure(judge.truth_weight)}"
+    yield Line(0, f"judge: {counted(len(judge.votes), 'vote')} given{share}")
+    for vote in judge.votes:
+        sign = {"left": ">", "right": "<", "tie": "="}.get(vote.outcome, "?")
+        left, right = (grade_name(grade) for grade in vote.left_right)
+        sides = f"{named(vote.left)} ({left}) {sign} {named(vote.right)} ({right})"
+        yield Line(1, sides, quote=vote.line, opens=(id, vote.left))
+        if vote.truth is not None:
+            yield Line(2, f"truth value: {vote.truth:+d}")
+        if vote.others is not None:
+            told = "none" if vote.consensus is None else f"{vote.consensus:+d}"
+            yield Line(
+                2, f"the other judges' net vote for the first: {vote.others:+d}; consensus value: {told}"
+            )
+        yield _number(2, "value of the vote", vote.value)
+    yield _number(1, "judge reward", judge.reward)
+
+
+def _format(found: FormatWhy) -> Iterator[Line]:
+    due = f"due on {len(found.comparable)} solutions" if found.due else "not due"
+    yield Line(0, f"format: comparisons {due}, votes that count: {found.counted}")
+    for reason, detail in found.failures:
+        yield Line(1, f"could not be read: {reason}", quote=detail)
+    yield _number(1, "fine", found.reward)
+
+
+def _stream(id: str, stream: StreamWhy) -> Iterator[Line]:
+    how = f"baseline {stream.baseline}, scale {stream.scale}, group by {stream.key}"
+    yield Line(0, f"advantage of {stream.name}: {how}")
+    yield _number(1, "value", stream.reward)
+    for member in stream.members:
+        mark = ", this turn" if member.this else ""
+        text = f"{member.id} turn {named(member.turn)} ({member.persona}): {figure(member.value)}{mark}"
+        yield Line(2, text, opens=(member.id, member.turn))
+    if stream.centre is not None:
+        yield _number(1, "baseline", stream.centre)
+    if stream.spread is not None:
+        yield _number(1, "spread", stream.spread)
+    yield _number(1, f"A_{stream.name}", stream.advantage)
+
+
+def _total(total: TotalWhy) -> Iterator[Line]:
+    yield Line(0, "what the tokens get")
+    for name in ("generator", "peer", "truth", "judge", "format"):
+        depth = 2 if name in ("peer", "truth") else 1
+        yield _number(depth, f"part of {name}" if depth == 2 else name, getattr(total, name))

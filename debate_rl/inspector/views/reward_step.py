@@ -1,0 +1,318 @@
+"""The step of one turn recomputed, as training computes it, and from it how rewards become advantages.
+
+Every number comes from the functions that training calls; what is added here is how it is written.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import NamedTuple
+
+from debate.types import TurnId
+from debate_rl.inspector.views.reward_types import Member, Number, StreamWhy, TotalWhy, added, written
+from debate_rl.replay.comparing import close
+from debate_rl.replay.running import steps_filter
+from debate_rl.replay.scheme import Paid, Scheme, pay_step
+from learner.advantages import Advantages, StreamSettings, turn_advantages
+from learner.advantages.streams import BATCH_STD_FLOOR, GROUP_STD_EPS, GroupParts
+from learner.advantages.turns import StreamName, StreamOf, generator_streams, shares
+from learner.types import Transition
+from rewards import RewardConfig, Rewards
+from rewards.types import value_of
+from transcripts import Record, RunStore, TurnAdvantages
+
+MOST_BEFORE = 2000
+"""Debates before a step that are gone through for its running means: 1 to 2 seconds."""
+FORGOTTEN = 1e-12
+"""What a running mean's start may still count for where not all steps before were gone through."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step under a scheme: its debates' ids, its turns in order, their advantages and what made them.
+
+    ``index``: which of the turns is explained, and ``rewards`` those of its debate. ``means_known``: whether
+    the running means before the step are known; ``means_source`` says from which steps.
+    """
+
+    scheme: Scheme
+    ids: tuple[str, ...]
+    transitions: Sequence[Transition]
+    advantages: Advantages
+    index: int
+    rewards: Rewards
+    means_known: bool
+    means_source: str
+
+    def knows(self, stream: StreamName) -> bool:
+        """Return whether a stream's advantages are known, as far as they depend on running means."""
+        return self.means_known or getattr(self.scheme.advantages, stream).baseline != "rae"
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """The numbers of a turn: as stored in its record, and as recomputed with its step where it was."""
+
+    record: Record
+    turn: TurnId
+    step: Step | None
+
+    @property
+    def scheme(self) -> RewardConfig | None:
+        """What rewarded the turn, None where that is not known."""
+        return None if self.step is None else self.step.scheme.rewards
+
+    def reward(self, stream: str, source: str, formula: str | None = None) -> Number:
+        """Return a reward of the turn; without a formula it is what it is."""
+        stored, step = self.record.rewards, self.step
+        before = None if stored is None else value_of(getattr(stored, stream), self.turn)
+        if step is None:
+            return Number(stored=before, source=source)
+        value = value_of(getattr(step.rewards, stream), self.turn)
+        return _compared(value, before, formula, source, kept=stored is not None)
+
+    def total(self, part: str, source: str, formula: str | None = None, *, known: bool = True) -> Number:
+        """Return an advantage of the turn; ``known`` False: it could not be recomputed."""
+        stored = next((one for one in self.record.advantages if one.turn == self.turn), None)
+        before = getattr(stored, part, None)
+        if self.step is None or not known:
+            return Number(stored=before, source=source)
+        value = getattr(self.step.advantages.turns[self.step.index], part, None)
+        apart = part not in ("peer", "truth") or any(map(_has_parts, self.record.advantages))
+        return _compared(value, before, formula, source, kept=apart and self.record.rewards is not None)
+
+
+def _has_parts(one: TurnAdvantages) -> bool:
+    """Return whether peer and truth are stored apart."""
+    return one.peer is not None or one.truth is not None
+
+
+def _compared(
+    value: float | None, stored: float | None, formula: str | None, source: str, *, kept: bool
+) -> Number:
+    """Return a recomputed number beside the stored one; ``kept``: something is stored, None perhaps."""
+    text = "" if value is None else written(value) if formula is None else formula
+    return Number(value, text, stored, close(stored, value) if kept else None, source)
+
+
+def recompute(store: RunStore, scheme: Scheme, id: str, turn: TurnId) -> Step:
+    """Return the step of a turn recomputed; an error where its debates do not allow that."""
+    number = int(id.partition(".")[0])
+    held = dict(store.records(steps_filter(number, number)))
+    paid = pay_step(list(held.values()), scheme)
+    before = _before(store, scheme, number) if scheme.remembers else _Before({}, Counter(), 0, 0)
+    found = _advantages(paid, scheme, before.means)
+    forgotten = all(scheme.advantages.ema_decay ** before.moves[key] <= FORGOTTEN for key in _moves(found))
+    ids = tuple(held)
+    index = [(ids[one.debate], one.turn.id) for one in paid.transitions].index((id, turn))
+    rewards = paid.rewards[paid.transitions[index].debate]
+    known, source = _means_source(number, before, forgotten=forgotten)
+    return Step(scheme, ids, paid.transitions, found, index, rewards, known, source)
+
+
+class _Before(NamedTuple):
+    """Running means before a step, and how many values moved each, from step ``first`` on."""
+
+    means: dict[str, float]
+    moves: Counter[str]
+    first: int
+    debates: int
+
+
+def _before(store: RunStore, scheme: Scheme, step: int) -> _Before:
+    first, count = _reach(store, step)
+    before = _Before({}, Counter(), first, count)
+    records = store.records(steps_filter(first, step - 1)) if first < step else ()
+    for _, of_step in groupby((record for _, record in records), key=lambda record: record.step):
+        before.moves.update(_moves(_advantages(pay_step(list(of_step), scheme), scheme, before.means)))
+    return before
+
+
+def _advantages(step: Paid, scheme: Scheme, means: dict[str, float]) -> Advantages:
+    return turn_advantages(step.transitions, scheme.rewards, scheme.advantages, means, counted=False)
+
+
+def _moves(advantages: Advantages) -> Counter[str]:
+    """Return how many values moved each running mean."""
+    groups = (item for stream in advantages.streams.values() for item in stream.groups.items())
+    return Counter({key: len(group.members) for key, group in groups if isinstance(key, str)})
+
+
+def _reach(store: RunStore, step: int) -> tuple[int, int]:
+    """Return the first step to go through, all of whose debates are within reach, and how many debates."""
+    rows = store.debates(f"step:..{step - 1}", newest=True, limit=MOST_BEFORE + 1) if step else []
+    if len(rows) <= MOST_BEFORE:
+        return 0, len(rows)
+    first = rows[-1].step + 1
+    return first, sum(row.step >= first for row in rows)
+
+
+def _means_source(step: int, before: _Before, *, forgotten: bool) -> tuple[bool, str]:
+    """Return whether the running means before a step are known, and from which steps or why not.
+
+    Means forget: any start is the same after enough values, each of which leaves ``ema_decay`` of it.
+    """
+    if step == 0:
+        return True, "no step before: the running means begin at 0"
+    if before.first >= step:
+        return False, f"the step before has more than {MOST_BEFORE} debates"
+    if before.first > 0 and not forgotten:
+        return False, f"the running means reach back further than {MOST_BEFORE} debates"
+    return True, f"running means from the {before.debates} debates of steps {before.first} to {step - 1}"
+
+
+def streams_why(numbers: Numbers) -> Iterator[StreamWhy]:
+    """Yield how each stream's value becomes the turn's advantage; nothing where that is not known."""
+    if numbers.step is not None:
+        for name in (*generator_streams(numbers.step.scheme.rewards), "judge"):
+            yield _stream_why(numbers, numbers.step, name)
+
+
+def _stream_why(numbers: Numbers, step: Step, name: StreamName) -> StreamWhy:
+    settings: StreamSettings = getattr(step.scheme.advantages, name)
+    stream = step.advantages.streams[name]
+    group, value = stream.groups.get(stream.keys[step.index]), stream.values[step.index]
+    compares = settings.baseline in ("group", "rloo") or settings.scale == "group"
+    centre = spread = None
+    if group is not None and value is not None:
+        centre, spread = _centre(step, settings, group), _spread(settings, stream, group)
+    return StreamWhy(
+        name=name,
+        baseline=settings.baseline,
+        scale=settings.scale,
+        key="persona" if settings.baseline == "rae" else settings.key,
+        reward=_value(numbers, step, name),
+        members=tuple(_members(step, group)) if group is not None and compares else (),
+        centre=centre,
+        spread=spread,
+        advantage=_advantage(step, name, centre, spread),
+    )
+
+
+def _members(step: Step, group: GroupParts) -> Iterator[Member]:
+    for index, value in zip(group.members, group.values.tolist(), strict=True):
+        one = step.transitions[index]
+        yield Member(step.ids[one.debate], one.turn.id, one.persona.name, value, index == step.index)
+
+
+def _value(numbers: Numbers, step: Step, name: StreamName) -> Number:
+    """Return the reward, or what it is mixed to."""
+    if name != "mixed":
+        return numbers.reward(name, f"the {name} reward")
+    one, value = step.transitions[step.index], step.advantages.streams[name].values[step.index]
+    return Number(value, _mixed(step, one.peer, one.truth), source="peer and truth mixed before the baseline")
+
+
+def _mixed(step: Step, peer: float | None, truth: float | None) -> str:
+    """Return the weighted sum of peer and truth, with the parts that are there."""
+    weight = written(step.scheme.rewards.truth_weight)
+    texts = (f"(1 - {weight}) * {written(peer)}", f"{weight} * {written(truth)}")
+    parts = zip(texts, shares(peer, truth, step.scheme.rewards.truth_weight), strict=True)
+    return " + ".join(text for text, part in parts if part is not None)
+
+
+def _centre(step: Step, settings: StreamSettings, group: GroupParts) -> Number | None:
+    """Return what is taken off the value, None where nothing is."""
+    if group.centre is None:
+        return None
+    if settings.baseline == "rae" and not step.means_known:
+        return Number(source=f"the persona's running mean is not shown: {step.means_source}")
+    at, values = group.members.index(step.index), group.values.tolist()
+    centre = float(group.centre[at])
+    if settings.baseline == "rae":
+        decay = step.scheme.advantages.ema_decay
+        source = f"the persona's running mean before this turn, decay {decay:g}; {step.means_source}"
+        return Number(centre, written(centre), source=source)
+    if settings.baseline == "group":
+        return Number(centre, f"({added(values)}) / {len(values)}", source="mean of the group")
+    others = values[:at] + values[at + 1 :]
+    if not others:
+        return Number(source="no others in the group")
+    formula = f"({added(others)}) / {len(others)}"
+    return Number(centre, formula, source="mean of the others in the group")
+
+
+def _spread(settings: StreamSettings, stream: StreamOf, group: GroupParts) -> Number | None:
+    """Return the standard deviation that divides, None where nothing does."""
+    if settings.scale == "batch":
+        count = sum(value is not None for value in stream.values)
+        source = f"standard deviation of all {count} values of the step; divides, {BATCH_STD_FLOOR} at least"
+        return Number(group.std, source=source)
+    if settings.scale == "none":
+        return None
+    mean = written(group.mean)
+    squares = " + ".join(f"({written(value)} - {mean}) ** 2" for value in group.values.tolist())
+    formula = f"(({squares}) / {len(group.members)}) ** 0.5"
+    return Number(
+        group.std, formula, source=f"standard deviation of the group; divides, {GROUP_STD_EPS:g} added"
+    )
+
+
+def _advantage(step: Step, name: StreamName, centre: Number | None, spread: Number | None) -> Number:
+    """Return the stream's advantage, and its arithmetic with the centre and the spread put in."""
+    settings: StreamSettings = getattr(step.scheme.advantages, name)
+    stream = step.advantages.streams[name]
+    value, advantage = stream.values[step.index], stream.advantages[step.index]
+    if not step.knows(name):
+        return Number(source="not computed: see the running mean")
+    if value is None:
+        return Number(source="no value, no signal")
+    if advantage is None:
+        return Number(source=_why_silent(stream.groups[stream.keys[step.index]]))
+    formula = written(value) if centre is None else f"({written(value)} - {written(centre.value)})"
+    if spread is not None:
+        std = written(spread.value)
+        divisors = {"group": f"({std} + {GROUP_STD_EPS!r})", "batch": f"max({std}, {BATCH_STD_FLOOR!r})"}
+        formula += f" / {divisors[settings.scale]}"
+    side = step.advantages.sides[step.index]
+    if settings.key == "pair" and side:
+        formula = f"({sum(stream.sides.values())} / (2 * {stream.sides[side]})) * {formula}"
+    return Number(advantage, formula, source=f"baseline {settings.baseline}, scale {settings.scale}")
+
+
+def _why_silent(group: GroupParts) -> str:
+    count = len(group.members)
+    return (
+        f"no signal: {'alone in its group' if count == 1 else f'all {count} values of its group are equal'}"
+    )
+
+
+def total_why(numbers: Numbers) -> TotalWhy:
+    """Return what the tokens of a turn get, and the arithmetic that puts the streams together."""
+    step = numbers.step
+    if step is None:
+        parts = ("generator", "judge", "format", "peer", "truth")
+        return TotalWhy(*(numbers.total(part, "as stored") for part in parts))
+    streams = step.advantages.streams.items()
+    of: dict[StreamName, float | None] = {name: one.advantages[step.index] for name, one in streams}
+    weight = written(step.scheme.rewards.truth_weight)
+    judge = f"{written(step.scheme.advantages.lambda_judge)} * {written(of['judge'])}"
+    return TotalWhy(
+        generator=_generator(numbers, step, of),
+        judge=numbers.total("judge", "lambda_judge * A_judge", judge, known=step.knows("judge")),
+        format=numbers.total("format", "the fine itself, on every token of the turn"),
+        peer=_share(numbers, step, "peer", f"(1 - {weight})", of.get("peer")),
+        truth=_share(numbers, step, "truth", weight, of.get("truth")),
+    )
+
+
+def _generator(numbers: Numbers, step: Step, of: Mapping[StreamName, float | None]) -> Number:
+    scale = written(step.scheme.advantages.lambda_gen)
+    known = all(step.knows(name) for name in of if name != "judge")
+    if "mixed" in of:
+        formula = f"{scale} * {written(of['mixed'])}"
+        return numbers.total("generator", "lambda_gen * A_mixed", formula, known=known)
+    source = "lambda_gen * ((1 - truth_weight) * A_peer + truth_weight * A_truth); a missing part is left out"
+    formula = f"{scale} * ({_mixed(step, of['peer'], of['truth'])})"
+    return numbers.total("generator", source, formula, known=known)
+
+
+def _share(numbers: Numbers, step: Step, name: StreamName, share: str, value: float | None) -> Number:
+    formula = f"{written(step.scheme.advantages.lambda_gen)} * {share} * {written(value)}"
+    known = step.knows(name) or name not in step.advantages.streams
+    return numbers.total(
+        name, "lambda_gen times its share of the generator's advantage", formula, known=known
+    )

@@ -1,0 +1,204 @@
+"""The rewards of one turn explained: votes received, the grade, votes given, the format penalty."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from debate.types import Debate, TurnId, Vote
+from debate_rl.inspector.views.reward_step import Numbers
+from debate_rl.inspector.views.reward_types import (
+    FormatWhy,
+    GivenVote,
+    JudgeWhy,
+    NamingVote,
+    Number,
+    Opponent,
+    PeerWhy,
+    Result,
+    TruthWhy,
+    added,
+    written,
+)
+from rewards import ballot_box, drop_reasons
+from rewards.graph import Results, results_by_opponent, total
+from rewards.judging import VoteValue, vote_values
+from rewards.peer import fitted_together, preference
+from rewards.truth import TRUTH_SETTINGS, grade_of
+from rewards.types import value_of
+from rewards.votes import sign
+
+
+@dataclass(frozen=True, slots=True)
+class Votes:
+    """The votes of a debate, each with why it does not count, those that count, and who had to compare."""
+
+    debate: Debate
+    cast: tuple[tuple[Vote, str], ...]
+    counted: tuple[Vote, ...]
+    due: frozenset[TurnId]
+
+    def line(self, vote: Vote) -> str:
+        """Return the words from which a vote was read, "" where they are not known."""
+        return "" if vote.span is None else vote.span.of(self.debate.turn(vote.judge).completion.text)
+
+
+def votes_of(numbers: Numbers) -> Votes:
+    """Return a debate's votes; where its scheme is not known, own work counts if it was asked for."""
+    debate, scheme = numbers.record.debate, numbers.scheme
+    box = ballot_box(debate, judge_own=scheme is None or scheme.judge_own)
+    cast = tuple(zip(debate.votes, drop_reasons(box), strict=True))
+    return Votes(debate, cast, tuple(vote for vote, reason in cast if not reason), frozenset(box.due()))
+
+
+def peer_why(numbers: Numbers, votes: Votes) -> PeerWhy:
+    """Return why a turn has its peer reward."""
+    rule = "" if numbers.scheme is None else numbers.scheme.peer
+    row = results_by_opponent(votes.counted).get(numbers.turn, {})
+    opponents = tuple(_opponents(numbers, votes, row, rule))
+    results = total(row)
+    source = _RULES.get(rule, f"{rule} gives the value itself") if row else _NOT_NAMED
+    return PeerWhy(
+        rule=rule,
+        votes=tuple(_naming(votes, numbers.turn)),
+        won=results.won,
+        lost=results.lost,
+        ties=results.tied,
+        opponents=opponents,
+        reward=numbers.reward("peer", source, _peer_formula(rule, results, opponents) if row else ""),
+    )
+
+
+_NOT_NAMED = "no vote that counts names this turn"
+_RULES = {
+    "": "",
+    "margin": "(won - lost) / (won + lost + ties)",
+    "copeland": "mean over opponents of the sign of won less lost",
+    "bradley_terry": "log-strengths of a connected part are centred: less the sum of the others'",
+}
+
+
+def _naming(votes: Votes, turn: TurnId) -> Iterator[NamingVote]:
+    for vote, reason in votes.cast:
+        if turn in (vote.left, vote.right):
+            other = vote.right if vote.left == turn else vote.left
+            persona = votes.debate.personas[vote.judge.agent].name
+            result = _result(vote, turn)
+            yield NamingVote(vote.judge, persona, other, result, votes.line(vote), not reason, reason)
+
+
+def _result(vote: Vote, turn: TurnId) -> Result:
+    """Return how a vote went for one of its sides."""
+    if vote.outcome == "tie":
+        return "tie"
+    return "won" if (vote.outcome == "left") == (vote.left == turn) else "lost"
+
+
+def _opponents(
+    numbers: Numbers, votes: Votes, row: Mapping[TurnId, Results], rule: str
+) -> Iterator[Opponent]:
+    """Yield the turns that the rule set a turn against; Bradley-Terry fits all of a connected part."""
+    together = fitted_together(votes.counted) if rule == "bradley_terry" and row else ()
+    met = next((part for part in together if numbers.turn in part), sorted(row))
+    scores = numbers.step.rewards.peer if numbers.step is not None else ()
+    own = value_of(scores, numbers.turn)
+    for other in met:
+        if other != numbers.turn:
+            results, score = row.get(other, Results()), value_of(scores, other)
+            beats = preference(own or 0.0, score or 0.0) if together else None
+            yield Opponent(other, *results, sign(results.net), score, beats)
+
+
+def _peer_formula(rule: str, results: Results, opponents: Sequence[Opponent]) -> str:
+    """Return the arithmetic of a rule; "" for a rule of one's own."""
+    won, lost, ties = results
+    if rule == "margin":
+        return f"({won} - {lost}) / ({won} + {lost} + {ties})"
+    if rule == "copeland":
+        return f"({added([one.sign for one in opponents])}) / {len(opponents)}"
+    if rule == "bradley_terry":
+        return f"-({added([one.score or 0.0 for one in opponents])})"
+    return ""
+
+
+def truth_why(numbers: Numbers) -> TruthWhy:
+    """Return why a turn has its truth reward."""
+    record = numbers.record
+    grade = grade_of(numbers.turn, record.correct)
+    setting = TRUTH_SETTINGS[grade]
+    source = f"rewards.{setting}" if setting else "the problem has no answer"
+    if not setting and record.correct is not None:
+        source = "the answer was not graded, which is not wrong"
+    answer = record.debate.turn(numbers.turn).parsed.answer
+    return TruthWhy(answer, record.debate.problem.answer, grade, setting, numbers.reward("truth", source))
+
+
+def judge_why(numbers: Numbers, votes: Votes) -> JudgeWhy:
+    """Return why a turn has its judge reward."""
+    correct, scheme = numbers.record.correct, numbers.scheme
+    weight = None if scheme is None else scheme.judge_weight_of_truth(verifiable=correct is not None)
+    worth: dict[int, VoteValue] = {}
+    if weight is not None:
+        values = vote_values(votes.counted, correct, truth_weight=weight)
+        worth = dict(zip(map(id, votes.counted), values, strict=True))
+    given = tuple(
+        _given(numbers, votes, vote, reason, weight, None if reason else worth.get(id(vote)))
+        for vote, reason in votes.cast
+        if vote.judge == numbers.turn
+    )
+    rewarded = [one.value.value for one in given if one.value.value is not None]
+    formula = f"({added(rewarded)}) / {len(rewarded)}" if rewarded else ""
+    return JudgeWhy(weight, given, numbers.reward("judge", _judge_source(given, weight), formula))
+
+
+def _judge_source(given: Sequence[GivenVote], weight: float | None) -> str:
+    if not any(one.counts for one in given):
+        return "the turn gave no vote that counts"
+    if weight is not None and all(one.value.value is None for one in given):
+        return "no vote has a value: see each vote"
+    return "mean value of the votes that have one"
+
+
+def _given(
+    numbers: Numbers, votes: Votes, vote: Vote, reason: str, weight: float | None, worth: VoteValue | None
+) -> GivenVote:
+    correct, line = numbers.record.correct, votes.line(vote)
+    grades = grade_of(vote.left, correct), grade_of(vote.right, correct)
+    parts = (None, None, None) if worth is None else worth[:3]
+    value = _worth(weight, worth, reason)
+    return GivenVote(
+        vote.left, vote.right, vote.outcome, line, not reason, reason, grades, *parts, value=value
+    )
+
+
+def _worth(weight: float | None, worth: VoteValue | None, reason: str) -> Number:
+    if reason:
+        return Number(source=f"does not count: {reason}")
+    if weight is None or worth is None:
+        return Number(source="not known without a configuration")
+    if worth.value is None:
+        return Number(source=_why_worthless(weight))
+    truth, consensus, value = worth.truth, worth.consensus, float(worth.value)
+    if truth is not None and consensus is not None:
+        formula = f"{written(weight)} * {written(truth)} + (1 - {written(weight)}) * {written(consensus)}"
+        return Number(value, formula, source="truth and the consensus of the others, weighed")
+    source = "truth" if truth is not None else "the others' consensus"
+    return Number(value, written(worth.value), source=source)
+
+
+def _why_worthless(weight: float) -> str:
+    truth = "not exactly one side is right"
+    consensus = "the other judges of the pair balance, or there are none"
+    return truth if weight == 1 else consensus if weight == 0 else f"{truth}, and {consensus}"
+
+
+def format_why(numbers: Numbers, votes: Votes) -> FormatWhy:
+    """Return why a turn has a format penalty, or has none."""
+    said = numbers.record.debate.turn(numbers.turn)
+    counted = sum(vote.judge == numbers.turn for vote in votes.counted)
+    due = numbers.turn in votes.due
+    source = "comparisons were due and no vote counts: rewards.format_penalty"
+    if not due or counted:
+        source = f"votes that count: {counted}, so no fine" if due else "no comparison was due"
+    failures = tuple((failure.reason.value, failure.detail) for failure in said.parsed.failures)
+    return FormatWhy(due, said.compared, counted, failures, numbers.reward("format", source))

@@ -1,0 +1,153 @@
+"""One turn token by token: whose it is, what it was weighted with, and how likely its sampler held it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import fsum
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from debate.types import Completion, Turn, TurnId
+from debate_rl.inspector.views.checked import named
+from debate_rl.inspector.views.debate import Piece, PieceKind, pieces_of
+from learner.advantages import TurnAdvantage
+from learner.rows import token_advantages
+from learner.tokens import first_characters, token_streams
+from transcripts import Record
+
+Stream: TypeAlias = Literal["generator", "judge", "forced"]
+STREAMS: tuple[Stream, ...] = ("forced", "generator", "judge")
+"""Names of the streams 0, 1 and 2: what was forced is nobody's."""
+NONE_KEPT = "no token arrays are stored of this turn (logging.transcript_tokens = false, or not read)"
+
+
+@dataclass(frozen=True, slots=True)
+class TokenPiece:
+    """One token, at its ``place`` from 0, with the ``text`` from where it begins to where the next begins.
+
+    ``section`` is that of its first character. ``advantage``: what the loss weighted it with, the fine
+    included, None where its turn had no signal; ``logprob`` in nats at the persona's temperature. A forced
+    token has neither.
+    """
+
+    place: int
+    token: int
+    start: int
+    end: int
+    text: str
+    section: PieceKind
+    stream: Stream
+    advantage: float | None
+    logprob: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class TokenTotal:
+    """The tokens of one section and stream: how many, the sum of their advantages, their mean
+    log-probability; None where none has one.
+    """
+
+    section: PieceKind
+    stream: Stream
+    tokens: int
+    advantage: float | None
+    logprob: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class TokenView:
+    """The tokens of a turn. Where there are none to show, ``why`` says so, and else it is ""."""
+
+    turn: TurnId
+    tokens: tuple[TokenPiece, ...]
+    totals: tuple[TokenTotal, ...]
+    why: str = ""
+
+    @property
+    def stored(self) -> bool:
+        """Whether there are tokens to show."""
+        return not self.why
+
+
+def token_view(record: Record, turn_id: TurnId) -> TokenView:
+    """Return the tokens of a turn of a record that was read with ``tokens=True``.
+
+    ValueError where the debate has no such turn.
+    """
+    try:
+        turn = record.debate.turn(turn_id)
+    except KeyError as error:
+        raise ValueError(f"the debate has no turn {named(turn_id)}") from error
+    why = _why_not(turn.completion)
+    if why:
+        return TokenView(turn_id, (), (), why)
+    tokens = tuple(_tokens(record, turn))
+    return TokenView(turn_id, tokens, tuple(_totals(tokens)))
+
+
+def _why_not(completion: Completion) -> str:
+    """Return why the tokens cannot be shown: none are stored, or the arrays do not fit each other."""
+    count, length = len(completion.tokens), len(completion.text)
+    if not count:
+        return NONE_KEPT
+    if len(completion.logprobs) != count:
+        return f"{count} tokens but {len(completion.logprobs)} log-probabilities are stored"
+    if len(completion.offsets) != count and (completion.offsets or count not in (length, length + 1)):
+        return f"{count} tokens but {len(completion.offsets)} offsets are stored"
+    if wrong := [place for place in completion.forced if not 0 <= place < count]:
+        return f"forced: {wrong[0]} is no place of {count} tokens"
+    ends = (*completion.offsets, length)
+    if any(not 0 <= a <= b for a, b in pairwise(ends)):
+        return "the offsets do not go up within the text"
+    return ""
+
+
+def _tokens(record: Record, turn: Turn) -> Iterator[TokenPiece]:
+    completion = turn.completion
+    part = next((part for part in record.advantages if part.turn == turn.id), None)
+    streams = token_streams(turn)
+    weights = (
+        token_advantages(streams, TurnAdvantage(part.generator, part.judge, part.format)) if part else None
+    )
+    starts = [min(int(at), len(completion.text)) for at in first_characters(turn)]
+    ends = [*starts[1:], len(completion.text)]
+    kinds = _sections(pieces_of(turn.parsed, len(completion.text)), starts)
+    for place, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        sampled = streams[place] > 0
+        yield TokenPiece(
+            place,
+            completion.tokens[place],
+            start,
+            end,
+            completion.text[start:end],
+            kinds[place],
+            STREAMS[int(streams[place])],
+            float(weights[place]) if weights is not None and sampled else None,
+            completion.logprobs[place] if sampled else None,
+        )
+
+
+def _sections(pieces: Sequence[Piece], starts: Sequence[int]) -> list[PieceKind]:
+    """Return the section of each token; what adds no text at the end belongs to none."""
+    bounds = np.array([piece.end for piece in pieces], np.int64)
+    places = np.searchsorted(bounds, np.array(starts, np.int64), side="right")
+    return [pieces[place].kind if place < len(pieces) else "other" for place in places.tolist()]
+
+
+def _totals(tokens: Sequence[TokenPiece]) -> Iterator[TokenTotal]:
+    groups: dict[tuple[PieceKind, Stream], list[TokenPiece]] = {}
+    for token in tokens:
+        groups.setdefault((token.section, token.stream), []).append(token)
+    for (section, stream), members in groups.items():
+        weights = [one.advantage for one in members if one.advantage is not None]
+        logprobs = [one.logprob for one in members if one.logprob is not None]
+        yield TokenTotal(
+            section,
+            stream,
+            len(members),
+            fsum(weights) if weights else None,
+            fsum(logprobs) / len(logprobs) if logprobs else None,
+        )

@@ -1,0 +1,117 @@
+"""The pages as an ASGI application: addresses, errors as pages, and who may ask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from debate_rl.inspector.views.replays import ReplayError
+from debate_rl.inspector.web import debate_page, debate_views, run_pages
+from debate_rl.inspector.web.access import AccessControl, AccessPolicy
+from debate_rl.inspector.web.addresses import address
+from debate_rl.inspector.web.page import Asked, show
+from debate_rl.inspector.web.site import Busy, Site, Unknown
+from transcripts import FilterError, TranscriptError
+from transcripts.errors import FieldError
+
+STATIC = Path(__file__).parent / "static"
+KINDS = {"style.css": "text/css", "inspect.js": "text/javascript", "icon.svg": "image/svg+xml"}
+Page: TypeAlias = Callable[[Asked], Response]
+
+
+def make_app(site: Site, policy: AccessPolicy) -> ASGIApp:
+    """Return the application that shows a site's runs to those whom the policy lets in."""
+    pages: dict[str, Page] = {
+        "/": run_pages.front,
+        "/run/{name}/": run_pages.steps,
+        "/run/{name}/debates": run_pages.debate_list,
+        "/run/{name}/live/debates": run_pages.new_debates,
+        "/run/{name}/live/steps": run_pages.new_steps,
+        "/run/{name}/live/count": run_pages.count,
+        "/run/{name}/debate/{id}": debate_page.debate,
+        "/run/{name}/debate/{id}/graph": debate_views.graph,
+        "/run/{name}/debate/{id}/adoption": debate_views.adoption,
+        "/run/{name}/debate/{id}/parse": debate_views.parse,
+        "/run/{name}/debate/{id}/tokens": debate_views.tokens,
+        "/run/{name}/debate/{id}/why": debate_views.explained,
+        "/run/{name}/debate/{id}/fixture": debate_views.download,
+        "/run/{name}/across": run_pages.same_problem,
+        "/run/{name}/replays": run_pages.replay_list,
+        "/run/{name}/replays/{replay}": run_pages.replay,
+    }
+    routes = [Route(path, _answering(site, page), methods=["GET"]) for path, page in pages.items()]
+    routes += [
+        Route("/static/{file}", static, methods=["GET"]),
+        Route("/run/{name}", lambda request: _slash(request), methods=["GET"]),
+    ]
+    app = Starlette(routes=routes, exception_handlers={HTTPException: _not_found(site), 500: _failed(site)})
+    return AccessControl(app, policy)
+
+
+def _answering(site: Site, page: Page) -> Callable[[Request], Response]:
+    """Return an endpoint; it runs in a thread, and what is wrong becomes a page."""
+
+    def endpoint(request: Request) -> Response:
+        asked = Asked(site, request)
+        try:
+            return page(asked)
+        except Busy as busy:
+            return show(asked, "busy", status=202, progress=busy.progress)
+        except FilterError as error:
+            return _problem(asked, 400, "This filter cannot be read", error.problem, error.shown())
+        except Unknown as error:
+            return _problem(asked, 404, "Not here", str(error))
+        except ReplayError as error:
+            return _problem(asked, 422, "This cannot be shown", str(error))
+        except FieldError as error:  # read, and yet nothing that could be stored
+            return _problem(asked, 422, "This cannot be shown", str(error))
+        except TranscriptError as error:
+            status = 404 if ": no debate " in str(error) or " is no debate" in str(error) else 422
+            return _problem(asked, status, "This cannot be shown", str(error))
+        except OSError as error:
+            return _problem(asked, 503, "This cannot be read", error.strerror or str(error))
+
+    return endpoint
+
+
+def _problem(asked: Asked, status: int, title: str, problem: str, shown: str = "") -> Response:
+    return show(asked, "error", status=status, title=title, problem=problem, shown=shown)
+
+
+def _not_found(site: Site) -> Callable[[Request, Exception], Response]:
+    def page(request: Request, error: Exception) -> Response:
+        status = error.status_code if isinstance(error, HTTPException) else 500
+        return _problem(Asked(site, request), status, "Not here", "there is no such page")
+
+    return page
+
+
+def _failed(site: Site) -> Callable[[Request, Exception], Response]:
+    """Return the page of what should not happen; the server prints the trace."""
+
+    def page(request: Request, error: Exception) -> Response:
+        told = f"{type(error).__name__}: {error}"
+        return _problem(Asked(site, request), 500, "This page could not be made", told)
+
+    return page
+
+
+def _slash(request: Request) -> Response:
+    return Response(status_code=308, headers={"Location": address("run", request.path_params["name"], "")})
+
+
+def static(request: Request) -> Response:
+    """Return one of our own files."""
+    name = request.path_params["file"]
+    if name not in KINDS:
+        raise HTTPException(404)
+    content = (STATIC / name).read_bytes()
+    return Response(content, media_type=KINDS[name], headers={"Cache-Control": "max-age=86400"})

@@ -1,0 +1,170 @@
+"""One debate: its turns round by round, what each was graded and paid, and the way to the next one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.responses import Response
+
+from debate.types import TurnId
+from debate_rl.inspector.views import DebateView, Piece, TurnView, debate_view, open_debate
+from debate_rl.inspector.web.page import Asked, show
+from debate_rl.inspector.web.rendering import Clip, clip
+from debate_rl.inspector.web.site import Busy
+from transcripts import Record, RunStore
+
+PAGE_CHARACTERS, MOST_OF_A_PIECE, LEAST_OF_A_PIECE = 90_000, 4_000, 200
+SEARCHING = "…"
+MOST_TURNS = 60
+"""A page has so many turns; of longer debates it has some rounds."""
+_TAGS_ONLY = re.compile(r"\s*(?:</?(?:solution|evaluation|comparison|think(?:ing)?)>\s*)*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A piece of a turn's text."""
+
+    kind: str
+    clip: Clip
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A turn as the page shows it; ``is_whole``: nothing of its text is left out."""
+
+    turn: TurnView
+    sections: tuple[Section, ...]
+    is_winner: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """The turns of a round; ``name`` counts rounds from 1."""
+
+    number: int
+    name: str
+    cards: tuple[Card | None, ...]
+    summary: Clip | None
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """The debates before and after one in the list it was found in."""
+
+    previous: str | None
+    next: str | None
+
+
+def debate(asked: Asked) -> Response:
+    """Show a debate."""
+    view = debate_view(asked.id, opened(asked))
+    first = asked.whole_number("round") or 0
+    rounds = rounds_of(view, whole=asked.turn("full"), first=first)
+    last = rounds[-1].number if rounds else -1
+    return in_debate(
+        asked,
+        "debate",
+        view=view,
+        problem_id=view.problem.id,
+        rounds=rounds,
+        earlier=max(0, first - len(rounds)) if first > 0 else None,
+        later=last + 1 if any(len(row) > last + 1 for row in view.turns) else None,
+    )
+
+
+def opened(asked: Asked, *, tokens: bool = False) -> Record:
+    """Return the debate that was asked for; TranscriptError where it is not there, or damaged."""
+    return open_debate(asked.store, asked.id, tokens=tokens)
+
+
+def in_debate(asked: Asked, kind: str, **values: Any) -> Response:
+    """Show a page about a debate, with its neighbours and the ways to the other views of it."""
+    return show(asked, kind, near=neighbours(asked), id=asked.id, **values)
+
+
+def neighbours(asked: Asked) -> Neighbours:
+    """Return what comes before and after in the list of the filter; "…" while texts are looked through."""
+    newest = asked.links.newest
+    return Neighbours(_beside(asked, newest=not newest), _beside(asked, newest=newest))
+
+
+def _beside(asked: Asked, *, newest: bool) -> str | None:
+    def next_of(store: RunStore) -> str | None:
+        found = store.debates(asked.links.filter, newest=newest, after=asked.id, limit=1)
+        return found[0].id if found else None
+
+    try:
+        return asked.look(("beside", asked.id, newest), next_of)
+    except Busy:
+        return SEARCHING
+
+
+def rounds_of(
+    view: DebateView,
+    *,
+    whole: TurnId | None = None,
+    first: int = 0,
+    most_turns: int = MOST_TURNS,
+    limit: int | None = None,
+) -> list[Round]:
+    """Return rounds from ``first`` on, as many as a page holds; ``whole`` is the turn to show in full.
+
+    ``limit``: characters of a piece, what the page has room for if None.
+    """
+    held = len(view.turns[0]) if view.turns else 0
+    shown = range(first, min(held, first + max(1, most_turns // max(1, view.agents))))
+    turns = [view.turns[agent][number] for number in shown for agent in range(view.agents)]
+    if limit is None:
+        limit = piece_limit(sum(len(turn.pieces) for turn in turns if turn is not None))
+    texts = {one.round: clip(one.text, limit) for one in view.summaries}
+    return [
+        Round(
+            number,
+            round_name(number, view.rounds),
+            tuple(_card(view, row[number], limit, whole) for row in view.turns),
+            texts.get(number),
+        )
+        for number in shown
+    ]
+
+
+def piece_limit(pieces: int) -> int:
+    """Return how many characters of each piece a page with so many shows.
+
+    >>> piece_limit(2), piece_limit(45), piece_limit(9000)
+    (4000, 2000, 200)
+    """
+    return max(LEAST_OF_A_PIECE, min(MOST_OF_A_PIECE, PAGE_CHARACTERS // max(1, pieces)))
+
+
+def round_name(number: int, rounds: int) -> str:
+    """Return what a round is called.
+
+    >>> round_name(0, 3), round_name(3, 3)
+    ('Round 1', 'Final ballot')
+    """
+    return "Final ballot" if number >= rounds else f"Round {number + 1}"
+
+
+def _card(view: DebateView, turn: TurnView | None, limit: int, whole: TurnId | None) -> Card | None:
+    if turn is None:
+        return None
+    is_whole = turn.id == whole
+    kept = [piece for piece in turn.pieces if is_whole or not _is_only_tags(turn.text, piece)]
+    sections = tuple(sections_of(turn.text, kept, None if is_whole else limit))
+    return Card(turn, sections, turn.id == view.winner)
+
+
+def sections_of(text: str, pieces: Sequence[Piece], limit: int | None) -> list[Section]:
+    """Return the pieces as a page shows them, trimmed unless they are shown whole."""
+    return [
+        Section(piece.kind, clip(piece.of(text) if limit is None else piece.of(text).strip(), limit))
+        for piece in pieces
+    ]
+
+
+def _is_only_tags(text: str, piece: Piece) -> bool:
+    return piece.kind == "other" and _TAGS_ONLY.fullmatch(text, piece.start, piece.end) is not None

@@ -1,0 +1,176 @@
+"""The votes on a round's solutions as a drawing: an arrow goes from the preferred solution to the other.
+
+What a colour tells is told by a form and a sign as well: right votes are solid lines with a filled tip, wrong
+ones dashed with a hollow tip, undecidable ones dotted with an open tip; ties end in dots on both sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import cos, hypot, pi, sin
+
+from debate.types import TurnId
+from debate_rl.inspector.views.graph import Arrow, RoundGraph
+
+NODE, TIP, GAP, LABEL = 24.0, 11.0, 52.0, 16.0
+MOST_ARROWS = 60
+"""More than these cannot be told apart: then one arrow for each majority is drawn."""
+SIGNS = {"right": "✓", "wrong": "✗", "undecidable": "?"}
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A solution at (x, y)."""
+
+    turn: TurnId
+    x: float
+    y: float
+    in_cycle: bool
+    is_condorcet: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """One vote, by its place in the round's list, or one majority (``place`` -1).
+
+    ``path`` and ``tips`` are SVG path data; the label stands at (x, y). ``truth``: its colour and form.
+    """
+
+    place: int
+    truth: str
+    tie: bool
+    lit: bool
+    counts: bool
+    path: str
+    tips: str
+    x: float
+    y: float
+    sign: str
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A round's votes in a frame of ``width`` by ``height``. ``majorities``: an arrow is a majority."""
+
+    width: int
+    height: int
+    nodes: tuple[Node, ...]
+    curves: tuple[Curve, ...]
+    majorities: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """What a curve is drawn of: from the preferred solution to the other."""
+
+    place: int
+    start: TurnId
+    end: TurnId
+    truth: str
+    tie: bool = False
+    lit: bool = False
+    counts: bool = True
+
+
+def draw(graph: RoundGraph) -> Drawing:
+    """Return the drawing of a round."""
+    size = len(graph.solutions)
+    radius = max(105.0, 11.0 * size)
+    width, height = int(2 * radius + 150), int(2 * radius + 90)
+    circular = {turn for cycle in graph.cycles for turn in cycle}
+    nodes = tuple(
+        Node(turn, *_on_circle(place, size, radius, width, height), turn in circular, turn == graph.condorcet)
+        for place, turn in enumerate(graph.solutions)
+    )
+    many = len(graph.arrows) > MOST_ARROWS
+    lines = _majorities(graph) if many else [_of(arrow, place) for place, arrow in enumerate(graph.arrows)]
+    return Drawing(width, height, nodes, tuple(_curves(lines, nodes)), many)
+
+
+def _on_circle(place: int, size: int, radius: float, width: int, height: int) -> tuple[float, float]:
+    """Return where a solution stands: from the top around, two side by side."""
+    turn = 2 * pi * place / max(1, size) - (pi if size == 2 else pi / 2)
+    return round(width / 2 + radius * cos(turn), 1), round(height / 2 + radius * sin(turn), 1)
+
+
+def _of(arrow: Arrow, place: int) -> _Line:
+    return _Line(place, arrow.winner, arrow.loser, arrow.truth, arrow.tie, arrow.in_cycle, arrow.counts)
+
+
+def _majorities(graph: RoundGraph) -> list[_Line]:
+    truth = {(a.winner, a.loser): a.truth for a in graph.arrows if a.counts and not a.tie}
+    cycles = [set(cycle) for cycle in graph.cycles]
+    return [
+        _Line(-1, won, lost, truth.get((won, lost), "undecidable"), lit=any({won, lost} <= c for c in cycles))
+        for won, lost in graph.edges
+    ]
+
+
+def _curves(lines: Sequence[_Line], nodes: Sequence[Node]) -> list[Curve]:
+    at = {node.turn: (node.x, node.y) for node in nodes}
+    bundles: dict[frozenset[TurnId], list[_Line]] = {}
+    for line in lines:
+        if line.start != line.end and line.start in at and line.end in at:
+            bundles.setdefault(frozenset((line.start, line.end)), []).append(line)
+    return [
+        _curve(line, at[line.start], at[line.end], _offset(line, number, len(bundle)))
+        for bundle in bundles.values()
+        for number, line in enumerate(bundle)
+    ]
+
+
+def _offset(line: _Line, number: int, count: int) -> float:
+    """Return how far to the side a curve bends, so that those between two solutions lie side by side."""
+    side = GAP * (number - (count - 1) / 2)
+    return side if line.start < line.end else -side
+
+
+def _curve(line: _Line, start: tuple[float, float], end: tuple[float, float], bend: float) -> Curve:
+    (x0, y0), (x1, y1) = start, end
+    length = hypot(x1 - x0, y1 - y0) or 1.0
+    across = (-(y1 - y0) / length, (x1 - x0) / length)
+    cx, cy = (x0 + x1) / 2 + across[0] * bend, (y0 + y1) / 2 + across[1] * bend
+    sx, sy = _towards((x0, y0), (cx, cy), NODE + 2)
+    ex, ey = _towards((x1, y1), (cx, cy), NODE + 3)
+    bx, by = _towards((ex, ey), (cx, cy), 0 if line.tie else TIP)
+    beside = LABEL if bend >= 0 else -LABEL
+    middle = (sx + 2 * cx + bx) / 4 + across[0] * beside, (sy + 2 * cy + by) / 4 + across[1] * beside * 0.7
+    tips = (
+        _dots((sx, sy), (ex, ey))
+        if line.tie
+        else _tip((ex, ey), (bx, by), closed=line.truth != "undecidable")
+    )
+    sign = "=" + SIGNS[line.truth] if line.tie else SIGNS[line.truth]
+    path = f"M{sx:.1f} {sy:.1f}Q{cx:.1f} {cy:.1f} {bx:.1f} {by:.1f}"
+    return Curve(
+        line.place,
+        line.truth,
+        line.tie,
+        line.lit,
+        line.counts,
+        path,
+        tips,
+        round(middle[0], 1),
+        round(middle[1], 1),
+        sign,
+    )
+
+
+def _towards(start: tuple[float, float], end: tuple[float, float], distance: float) -> tuple[float, float]:
+    length = hypot(end[0] - start[0], end[1] - start[1]) or 1.0
+    return (
+        start[0] + (end[0] - start[0]) * distance / length,
+        start[1] + (end[1] - start[1]) * distance / length,
+    )
+
+
+def _tip(point: tuple[float, float], base: tuple[float, float], *, closed: bool) -> str:
+    across = ((point[1] - base[1]) * 0.5, -(point[0] - base[0]) * 0.5)
+    left, right = (base[0] + across[0], base[1] + across[1]), (base[0] - across[0], base[1] - across[1])
+    path = f"M{left[0]:.1f} {left[1]:.1f}L{point[0]:.1f} {point[1]:.1f}L{right[0]:.1f} {right[1]:.1f}"
+    return path + ("Z" if closed else "")
+
+
+def _dots(*places: tuple[float, float]) -> str:
+    return "".join(f"M{x - 4:.1f} {y:.1f}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0" for x, y in places)

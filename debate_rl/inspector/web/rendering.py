@@ -1,0 +1,147 @@
+"""The templates, and how they write numbers and words. Text is escaped, its unseen characters named."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from debate_rl.formatting import number, share, short, shorten, with_codes
+from debate_rl.inspector.web.addresses import address
+from transcripts import DebateRow
+
+HERE = Path(__file__).parent
+UNSEEN, MARKED = "⟨{}⟩", '<b class="unseen">{}</b>'
+"""How unseen characters are named in an attribute, and in a text."""
+ROUNDING = 1e-12
+"""What is smaller is shown as 0."""
+MARKS = {"right": "✓", "wrong": "✗", "missing": "∅", "ungraded": "?", "undecidable": "?", "none": "–", "": ""}
+"""A sign for each grade: colour is never the only one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """The beginning of a text as markup, and how many characters were left out."""
+
+    text: Markup
+    left: int
+
+
+def clip(text: str, limit: int | None) -> Clip:
+    """Return a text, or its beginning where it is longer than ``limit``."""
+    kept = text if limit is None else head(text, limit)
+    return Clip(seen(kept), len(text) - len(kept))
+
+
+def seen(text: str) -> Markup:
+    r"""Return a text as markup, escaped, with its unseen characters named and marked.
+
+    >>> seen("<b>\x00")
+    Markup('&lt;b&gt;<b class="unseen">U+0000</b>')
+    """
+    return Markup(with_codes(str(escape(text)), MARKED))
+
+
+def head(text: str, limit: int) -> str:
+    """Return a beginning of a text that is at most ``limit`` characters, and twice that as markup."""
+    cut = text[:limit]
+    while len(cut) > 1 and len(seen(cut)) > 2 * limit:
+        cut = cut[: len(cut) // 2]
+    return cut
+
+
+@cache
+def environment() -> Environment:
+    """Return the templates."""
+    made = Environment(
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {
+        "count": lambda value: f"{value:,}",
+        "flags": flags,
+        "mean": mean,
+        "mark": lambda word: MARKS.get(word, ""),
+        "number": trimmed,
+        "seen": seen,
+        "share": share,
+        "shorten": lambda text, most: shorten(text or "", most),
+        "signed": partial(trimmed, sign="+"),
+        "letter": letter,
+        "turn_id": lambda turn: f"{turn.agent}.{turn.round}",
+    }
+    made.globals |= {"address": address, "asset": asset, "clip": clip}
+    return made
+
+
+def render(template: str, **values: Any) -> str:
+    """Return a page."""
+    return environment().get_template(template).render(values)
+
+
+def _shown(value: object) -> object:
+    """Return what a template writes of a value: of a text that is no markup yet, nothing stays hidden."""
+    if value is None:
+        return ""
+    return with_codes(value, UNSEEN) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+@cache
+def asset(name: str) -> str:
+    """Return the address of one of our files, which changes with what is in it."""
+    mark = hashlib.sha256((HERE / "static" / name).read_bytes()).hexdigest()[:10]
+    return address("static", name, v=mark)
+
+
+def mean(value: float | None) -> str:
+    """Return a mean reward, in as many digits as those above and below it.
+
+    >>> mean(0.33), mean(-0.0026), mean(1e-17), mean(None)
+    ('+0.330', '−0.003', '0.000', '–')
+    """
+    return number(value, signed=True).replace("-", "−")
+
+
+def trimmed(value: float | None, *, sign: str = "") -> str:
+    """Return a number in a few digits, without zeros at its end.
+
+    >>> trimmed(1234.5), trimmed(1 / 3), trimmed(-2.0), trimmed(1e-17), trimmed(None), trimmed(0.5, sign="+")
+    ('1,234', '0.333', '−2', '0', '–', '+0.5')
+    """
+    if value is None or abs(value) < ROUNDING:
+        return "–" if value is None else "0"
+    text = short(value)
+    text = text if "." not in text or "e" in text else text.rstrip("0").rstrip(".")
+    return (sign if value > 0 else "") + text.replace("-", "−")
+
+
+def letter(number: int) -> str:
+    """Return the letter of an answer.
+
+    >>> letter(0), letter(25), letter(26)
+    ('A', 'Z', 'A2')
+    """
+    return chr(ord("A") + number % 26) + (str(1 + number // 26) if number >= 26 else "")
+
+
+def flags(row: DebateRow) -> list[tuple[str, str]]:
+    """Return what is remarkable of a debate, each with what it means."""
+    facts = row.facts
+    found = [
+        (facts.cw, "C→W", "an agent went from a right answer to a wrong one"),
+        (facts.wc, "W→C", "an agent went from a wrong answer to a right one"),
+        (facts.cycle, "cycle", "the majorities of a round go in a circle"),
+        (facts.malformed, f"{facts.malformed} malformed", "things that could not be read"),
+        (facts.truncated, f"{facts.truncated} cut off", "turns that ended at their token limit"),
+        (facts.missing, f"{facts.missing} no answer", "solutions without an answer"),
+    ]
+    return [(name, about) for holds, name, about in found if holds]

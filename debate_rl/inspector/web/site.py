@@ -1,0 +1,223 @@
+"""The runs that a server shows, opened when first asked for and brought up to date as they grow."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock, Thread
+from typing import Any, TypeVar
+
+from debate_rl.inspector.runs import FoundRun, find_runs
+from transcripts import RunStore, TranscriptError, compile_filter
+
+FRESH_S = 1.0
+"""A run is looked at for new debates, and a folder for new runs, at most so often."""
+PATIENCE_S = 0.5
+"""How long an answer waits for something that goes on in the background."""
+LOOK_S = 0.1
+KEPT_ANSWERS = 256
+SMALL_BYTES = 24 << 20
+"""So much text is indexed while the page waits; more is indexed in the background."""
+
+
+Found = TypeVar("Found")
+
+
+class Unknown(LookupError):
+    """There is no such run, replay, or turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Something that a page must wait for: what is done, and of how much."""
+
+    what: str
+    done: int
+    total: int
+
+    @property
+    def percent(self) -> int:
+        """How much is done, 0 to 100."""
+        return 100 * self.done // self.total if self.total else 0
+
+
+class Busy(Exception):
+    """The page cannot be made yet; ``progress`` says why."""
+
+    def __init__(self, progress: Progress) -> None:
+        super().__init__(progress.what)
+        self.progress = progress
+
+
+@dataclass(slots=True)
+class _Opening:
+    """A run that is being opened by a thread of its own, or is open, or could not be."""
+
+    path: Path
+    done: int = 0
+    total: int = 0
+    store: RunStore | None = None
+    error: Exception | None = None
+    refreshed: float = 0.0
+    thread: Thread | None = None
+    indexing: Thread | None = None
+    lock: Lock = field(default_factory=Lock)
+
+    def tell(self, done: int, total: int) -> None:
+        self.done, self.total = done, total
+
+    def open(self) -> None:
+        try:
+            self.store = RunStore.open(self.path, tell=self.tell)
+            self.refreshed = time.monotonic()
+        except Exception as error:  # told by the page that asked
+            self.error = error
+
+
+class Site:
+    """Finds runs by name among those under a path; nothing else on the disk can be named.
+
+    ``is_one_run``: the path is that of one run, and not of a folder of runs.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._lock = path, Lock()
+        self._found: tuple[FoundRun, ...] = ()
+        self._looked = -FRESH_S
+        self._seen: dict[str, tuple[float, FoundRun]] = {}
+        self._open: dict[str, _Opening] = {}
+        self._closed = False
+        self._asked: dict[tuple[object, ...], Future[Any]] = {}
+        self._workers = ThreadPoolExecutor(3, "search")
+        here, runs = path.resolve(), self.runs()  # which says now what is wrong with the path
+        self.is_one_run = len(runs) == 1 and runs[0].path.resolve() in (here, here.parent)
+
+    def runs(self) -> tuple[FoundRun, ...]:
+        """Return the runs there are; TranscriptError where the path has none."""
+        with self._lock:
+            if time.monotonic() - self._looked >= FRESH_S:
+                self._found = tuple(find_runs(self._path))
+                self._looked = time.monotonic()
+            return self._found
+
+    def run(self, name: str) -> FoundRun:
+        """Return a run by its name, as it is now; Unknown where none is called so."""
+        with self._lock:
+            known = self._seen.get(name)
+        if known is None or time.monotonic() - known[0] >= FRESH_S:
+            path = None if known is None else known[1].path
+            known = time.monotonic(), self._again(name, path)
+            with self._lock:
+                self._seen[name] = known
+        return known[1]
+
+    def _again(self, name: str, path: Path | None) -> FoundRun:
+        """Return a run, without a look at the others where its folder is known."""
+        if path is not None:
+            with suppress(TranscriptError):
+                return find_runs(path)[0]
+        for run in self.runs():
+            if run.name == name:
+                return run
+        raise Unknown(f"there is no run {name!r} here")
+
+    def store(self, name: str) -> RunStore:
+        """Return the store of a run, up to date; Busy while its index is built, Unknown, TranscriptError."""
+        path = self.run(name).path
+        with self._lock:
+            opening = self._open.get(name)
+            if opening is None or opening.path != path or opening.error is not None:
+                opening = self._open[name] = _Opening(path)
+                opening.thread = Thread(target=opening.open, name=f"open {name}", daemon=True)
+                opening.thread.start()
+        assert opening.thread is not None
+        opening.thread.join(PATIENCE_S)
+        if opening.error is not None:
+            raise opening.error
+        if opening.store is None:
+            raise Busy(Progress("reading the run", opening.done, opening.total))
+        self._refresh(opening, opening.store)
+        return opening.store
+
+    def _refresh(self, opening: _Opening, store: RunStore) -> None:
+        with opening.lock:
+            if time.monotonic() - opening.refreshed >= FRESH_S:
+                store.refresh()
+                opening.refreshed = time.monotonic()
+
+    def searchable(self, name: str, filter: str) -> RunStore:
+        """Return the store once it can answer a filter: Busy while the words of a large run are indexed.
+
+        FilterError where the filter cannot be read.
+        """
+        store = self.store(name)
+        if not compile_filter(filter).words:
+            return store
+        opening = self._open[name]
+        with opening.lock:
+            if opening.indexing is None or not opening.indexing.is_alive():
+                done, total = store.text_read()
+                if total - done <= SMALL_BYTES:
+                    return store
+                opening.indexing = Thread(
+                    target=self._index, args=(store,), name=f"index {name}", daemon=True
+                )
+                opening.indexing.start()
+            thread = opening.indexing
+        thread.join(PATIENCE_S)
+        if thread.is_alive():
+            raise Busy(Progress("indexing the words", *store.text_read()))
+        return store
+
+    def look(self, name: str, filter: str, key: object, work: Callable[[RunStore], Found]) -> Found:
+        """Return what some work with a store gives, for a filter; ``key`` tells it from other work.
+
+        A search for words may have to read many texts: it is done by a store of its own, so that other pages
+        are made meanwhile, and Busy until it is done.
+        """
+        store = self.searchable(name, filter)
+        if not compile_filter(filter).words:
+            return work(store)
+        known = (name, filter, key, store.count())
+        with self._lock:
+            if known not in self._asked:
+                while len(self._asked) >= KEPT_ANSWERS:
+                    self._asked.pop(next(iter(self._asked)))
+                self._asked[known] = self._workers.submit(_alone, store.run, work)
+            asked = self._asked[known]
+        try:
+            return asked.result(LOOK_S)
+        except TimeoutError:
+            raise Busy(Progress("looking through the texts", 0, 0)) from None
+
+    def _index(self, store: RunStore) -> None:
+        """Index the words bit by bit, so that a server that ends does not wait for it."""
+        before = -1
+        while not self._closed and not store.index_text(seconds=1.0):
+            done, _ = store.text_read()
+            if done == before:  # another process does it
+                time.sleep(PATIENCE_S)
+            before = done
+
+    def close(self) -> None:
+        """Close what is open."""
+        self._closed = True
+        self._workers.shutdown(wait=False, cancel_futures=True)
+        with self._lock:
+            for opening in self._open.values():
+                for thread in (opening.thread, opening.indexing):
+                    if thread is not None:
+                        thread.join(5)
+                if opening.store is not None:
+                    opening.store.close()
+            self._open.clear()
+
+
+def _alone(run: Path, work: Callable[[RunStore], Found]) -> Found:
+    """Return what some work gives with a store of this thread's own."""
+    with RunStore.open(run) as store:
+        return work(store)

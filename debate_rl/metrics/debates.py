@@ -1,0 +1,179 @@
+"""The figures of a batch of debates: rewards by stream, votes by kind, judging, format, lengths.
+
+Names never depend on the data, except the k of pass@k; a mean of nothing is left out, because no value
+is not zero. Counts are always there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import sqrt
+from statistics import fmean
+
+from debate.parsing.wellformed import is_well_formed
+from debate.types import Debate, FailureReason, Turn
+from debate_rl.metrics.answers import Table, answer_metrics, winner_metrics
+from envs import GradeStatus
+from envs.answers.keys import AnswerKey, plain_key
+from learner.tokens import GENERATOR, JUDGE, token_streams
+from rewards import STREAMS, Rewards, ballot_box, valid_votes
+from rewards.judging import JudgeCounts, judge_counts
+from rewards.types import known_values
+from rewards.votes import DuePair, due_pairs
+
+
+def debate_metrics(
+    debates: Sequence[Debate],
+    correct: Sequence[Table | None],
+    rewards: Sequence[Rewards],
+    *,
+    grader: Mapping[str, int] | None = None,
+    key: AnswerKey = plain_key,
+) -> dict[str, float]:
+    """Return the metrics of a batch: entry i of each argument is about debate i.
+
+    ``correct[i][agent][round]`` as for score_debate; ``grader`` is the tally of
+    debate_rl.grading.grade_debate; ``key`` as for answer_metrics.
+    """
+    return (
+        reward_metrics(rewards)
+        | counter_metrics(debates, rewards)
+        | judge_metrics(debates, correct)
+        | answer_metrics(debates, correct, key=key)
+        | winner_metrics(debates, correct, rewards)
+        | format_metrics(debates, rewards)
+        | length_metrics(debates)
+        | grader_metrics(grader or {})
+    )
+
+
+def grader_metrics(tally: Mapping[str, int]) -> dict[str, float]:
+    """Return answers without a verdict, the share that math-verify decided, and the grader's seconds.
+
+    >>> grader_metrics({"correct": 3, "timeout": 1, "symbolic": 2, "microseconds": 8000})
+    {'grader/timeout': 1.0, 'grader/crash': 0.0, 'grader/symbolic_share': 0.5, 'seconds/grade': 0.008}
+    """
+    graded = sum(tally.get(status, 0) for status in GradeStatus)
+    result = {f"grader/{status}": float(tally.get(status, 0)) for status in ("timeout", "crash")}
+    if graded:
+        result["grader/symbolic_share"] = tally.get("symbolic", 0) / graded
+        result["seconds/grade"] = tally.get("microseconds", 0) / 1e6
+    return result
+
+
+def mean_of(name: str, values: Iterable[float]) -> dict[str, float]:
+    """Return {name: mean}, or nothing where there is nothing to average.
+
+    >>> mean_of("a", [1, 2]), mean_of("a", [])
+    ({'a': 1.5}, {})
+    """
+    numbers = [float(value) for value in values]
+    return {name: fmean(numbers)} if numbers else {}
+
+
+def reward_metrics(rewards: Sequence[Rewards]) -> dict[str, float]:
+    """Return mean, population standard deviation and n of each stream over the turns that have a value."""
+    result: dict[str, float] = {}
+    for name in STREAMS:
+        values = [v for reward in rewards for v in known_values(getattr(reward, name))]
+        result |= mean_of(f"reward/{name}/mean", values) | {f"reward/{name}/n": float(len(values))}
+        if values:
+            mean = fmean(values)
+            result[f"reward/{name}/std"] = sqrt(fmean((v - mean) ** 2 for v in values))
+    return result
+
+
+def counter_metrics(debates: Sequence[Debate], rewards: Sequence[Rewards]) -> dict[str, float]:
+    """Return every counter summed over the batch, votes where none was due, and shares of the due turns.
+
+    ``judge/parsed_share``: due turns with at least one valid vote; ``judge/signal_share``: those with a
+    judge reward.
+    """
+    total: Counter[str] = Counter()
+    for reward in rewards:
+        total.update(dict(reward.counters))
+    failures = (f.reason for debate in debates for turn in debate.turns for f in turn.parsed.failures)
+    total["votes/not_due"] += sum(reason is FailureReason.NOT_DUE for reason in failures)
+    result = {name: float(count) for name, count in sorted(total.items())}
+    due = total["judge/due"]
+    if due:
+        result["judge/parsed_share"] = 1.0 - total["format/fined"] / due
+        result["judge/signal_share"] = total["judge/signal"] / due
+    return result
+
+
+def judge_metrics(debates: Sequence[Debate], correct: Sequence[Table | None]) -> dict[str, float]:
+    """Return how well decidable pairs (exactly one side right, both graded) were judged.
+
+    ``judge/decidable`` counts valid votes on them, ``judge/decidable_due`` the pairs that judges could
+    have compared. accuracy = right / votes, strict_accuracy = right / due, coverage = votes / due; a tie
+    is not right.
+    """
+    counts = JudgeCounts()
+    for debate, table in zip(debates, correct, strict=True):
+        if table is not None:
+            counts = counts.plus(judge_counts(due_pairs_of(debate), table))
+    result = {"judge/decidable": float(counts.votes), "judge/decidable_due": float(counts.due)}
+    shares = {
+        "judge/accuracy": counts.accuracy,
+        "judge/strict_accuracy": counts.strict_accuracy,
+        "judge/coverage": counts.coverage,
+    }
+    return result | {name: share for name, share in shares.items() if share is not None}
+
+
+def due_pairs_of(debate: Debate) -> list[DuePair]:
+    """Return the pairs that the judges of a debate could compare, with the votes that count."""
+    box = ballot_box(debate)
+    return due_pairs(box, valid_votes(box))
+
+
+def format_metrics(debates: Sequence[Debate], rewards: Sequence[Rewards]) -> dict[str, float]:
+    """Return shares of turns: valid, well-formed XML, with each kind of failure, cut off, answers missing."""
+    turns = [(turn, reward) for debate, reward in zip(debates, rewards, strict=True) for turn in debate.turns]
+    solved = [turn for turn, _ in turns if not turn.ballot]
+    result = mean_of("format/valid", (is_valid(turn, reward) for turn, reward in turns))
+    result |= mean_of("format/well_formed", (is_well_formed(turn.completion.text) for turn, _ in turns))
+    for reason in FailureReason:
+        has = (any(f.reason is reason for f in turn.parsed.failures) for turn, _ in turns)
+        result |= mean_of(f"format/failed/{reason}", has)
+    result |= mean_of("answers/missing", (turn.parsed.answer is None for turn in solved))
+    result |= mean_of("truncated", (turn.completion.stop_reason == "length" for turn, _ in turns))
+    return result
+
+
+def is_valid(turn: Turn, rewards: Rewards) -> bool:
+    """Return whether every due section was read, nothing else was wrong, and due comparisons gave a vote."""
+    penalty = rewards.format[turn.id.agent][turn.id.round]
+    return (turn.ballot or turn.parsed.solution is not None) and not turn.parsed.failures and not penalty
+
+
+def length_metrics(debates: Sequence[Debate]) -> dict[str, float]:
+    """Return tokens in a turn (prompt, completion, by stream), texts cut from prompts, and distinct openings.
+
+    Forced tokens are part of a completion and of no stream.
+    ``completions/distinct``: different first-round texts of a problem over all of them; near 1 / (K N) means
+    that every sample is the same (a fixed seed).
+    """
+    turns = [turn for debate in debates for turn in debate.turns]
+    sizes = [len(turn.completion.tokens) for turn in turns]
+    counted = [turn for turn in turns if len(turn.completion.offsets) == len(turn.completion.tokens)]
+    streams = [token_streams(turn) for turn in counted]
+    return (
+        mean_of("tokens/completion", sizes)
+        | {"tokens/completion_max": float(max(sizes, default=0)), "tokens/generated": float(sum(sizes))}
+        | mean_of("tokens/prompt", (len(turn.completion.prompt_tokens) for turn in turns))
+        | mean_of("tokens/generator", (int((stream == GENERATOR).sum()) for stream in streams))
+        | mean_of("tokens/judge", (int((stream == JUDGE).sum()) for stream in streams))
+        | {"prompt/cut": float(sum(turn.cut for turn in turns))}
+        | mean_of("completions/distinct", _distinct(debates))
+    )
+
+
+def _distinct(debates: Sequence[Debate]) -> Iterator[float]:
+    texts: dict[str, list[str]] = {}
+    for debate in debates:
+        opening = [turn.completion.text for turn in debate.turns if turn.id.round == 0]
+        texts.setdefault(debate.problem.id, []).extend(opening)
+    return (len(set(group)) / len(group) for group in texts.values() if group)

@@ -1,0 +1,177 @@
+"""Models and tokenizers from a configuration: a checkpoint by name, or a small one built on the spot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from pickle import UnpicklingError
+from typing import TYPE_CHECKING
+
+from debate_rl.config.models import ModelConfig, TinyConfig
+from debate_rl.warm_start.tokenizer import VocabularyError, build_tokenizer
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+
+class ModelError(ValueError):
+    """A model that cannot be loaded, or that does not fit its configuration."""
+
+
+def load_model(
+    config: ModelConfig, *, vocabulary: Sequence[str] | None = None, seed: int
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """Return the model, on its device, and its tokenizer. ``vocabulary``: the pieces of a tiny model.
+
+    ``seed`` decides the initial weights (of the adapter too) and leaves torch's own stream untouched.
+    """
+    import torch
+
+    device, dtype = resolve_device(config.device), resolve_dtype(config)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        if config.tiny is None:
+            model, tokenizer = _load_checkpoint(config, dtype)
+        else:
+            tokenizer = build_tokenizer(vocabulary or (), fallback=config.tiny.fallback)
+            model = build_tiny(config.tiny, tokenizer, attn_implementation=config.attn_implementation)
+        chat_flag(config, tokenizer)
+        model = model.to(device=device, dtype=dtype)  # pyright: ignore[reportCallIssue]
+        if config.lora_rank:
+            model = add_lora(model, config)
+    return model, tokenizer
+
+
+def chat_flag(config: ModelConfig, tokenizer: PreTrainedTokenizerBase) -> bool:
+    """Return whether prompts are chats. ModelError when a chat is asked of a tokenizer without a template."""
+    if config.chat and not tokenizer.chat_template:
+        raise ModelError(
+            f"model.chat: true, but the tokenizer of {config.name_or_path or 'the tiny model'} has no chat "
+            "template (a base model?); set model.chat = false"
+        )
+    return bool(tokenizer.chat_template) if config.chat is None else config.chat
+
+
+def resolve_device(name: str) -> torch.device:
+    """Return the device of this name; "auto" is the first GPU, or the CPU."""
+    import torch
+
+    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    if name == "auto":
+        name = next(kind for kind, found in there.items() if found)
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise ModelError(
+            f"model.device: unknown device {name!r}; use auto, cpu, cuda, cuda:N or mps"
+        ) from error
+    if not there.get(device.type, False):
+        kind = device.type.upper()
+        raise ModelError(f"model.device: {name!r}, but torch sees no {kind} device; use cpu or auto")
+    return device
+
+
+def resolve_dtype(config: ModelConfig) -> torch.dtype:
+    """Return the type of the weights; "auto" is bfloat16 on a GPU under an adapter, and float32 otherwise."""
+    import torch
+
+    if config.dtype != "auto":
+        return getattr(torch, config.dtype)
+    whole = not config.lora_rank or resolve_device(config.device).type == "cpu"
+    return torch.float32 if whole else torch.bfloat16
+
+
+def build_tiny(
+    config: TinyConfig, tokenizer: PreTrainedTokenizerBase, *, attn_implementation: str = "sdpa"
+) -> PreTrainedModel:
+    """Return a Qwen3 model with random weights (torch's global seed) for this tokenizer's vocabulary."""
+    from transformers import Qwen3Config, Qwen3ForCausalLM
+
+    return Qwen3ForCausalLM(
+        Qwen3Config(
+            vocab_size=len(tokenizer),
+            hidden_size=config.hidden_size,
+            num_hidden_layers=config.layers,
+            num_attention_heads=config.heads,
+            num_key_value_heads=config.kv_heads,
+            head_dim=config.hidden_size // config.heads,
+            intermediate_size=config.intermediate_size,
+            max_position_embeddings=config.context_tokens,
+            initializer_range=config.init_std,
+            tie_word_embeddings=True,
+            pad_token_id=tokenizer.pad_token_id,
+            eos_token_id=tokenizer.eos_token_id,
+            attn_implementation=attn_implementation,  # pyright: ignore[reportCallIssue]
+        )
+    )
+
+
+def add_lora(model: PreTrainedModel, config: ModelConfig) -> PreTrainedModel:
+    """Return the model with a fresh LoRA adapter; only the adapter is trained."""
+    from peft import LoraConfig, get_peft_model
+
+    targets = config.lora_targets if isinstance(config.lora_targets, str) else list(config.lora_targets)
+    lora = LoraConfig(
+        r=config.lora_rank,
+        lora_alpha=config.lora_alpha,  # pyright: ignore[reportArgumentType]
+        target_modules=targets,
+        task_type="CAUSAL_LM",
+    )
+    try:
+        return get_peft_model(model, lora)  # pyright: ignore[reportReturnType]
+    except ValueError as error:
+        raise ModelError(
+            f"model.lora_targets: {config.lora_targets!r} does not fit this model: {error}"
+        ) from error
+
+
+def _load_checkpoint(
+    config: ModelConfig, dtype: torch.dtype
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    name = str(config.name_or_path)
+    path = Path(name).expanduser()
+    if (path.is_dir() or name.startswith((".", "/", "~"))) and not (path / "config.json").is_file():
+        raise ModelError(
+            f"model.name_or_path: no model in {name!r} (no config.json there); give a folder or a hub id"
+        )
+    source = str(path) if path.is_dir() else name
+    try:  # unless told not to, transformers asks at the terminal whether to run the code in a model's folder
+        tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
+        model = AutoModelForCausalLM.from_pretrained(
+            source,
+            dtype=dtype,
+            attn_implementation=config.attn_implementation,
+            trust_remote_code=False,
+        )
+    except Exception as error:  # whatever its readers raise at a folder that is damaged
+        reason = _first_line(error)
+        raise ModelError(
+            f"model.name_or_path: cannot load {name!r}: {reason} Give a folder with the model, or check the "
+            "id and the connection to the hub"
+        ) from error
+    return model, tokenizer
+
+
+def _first_line(error: Exception) -> str:
+    """Return what an error of transformers says first; torch's advice to run a pickle is not passed on."""
+    if isinstance(error, UnpicklingError):
+        return "its weights are no plain tensors."
+    return next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+
+
+__all__ = [
+    "ModelConfig",
+    "ModelError",
+    "TinyConfig",
+    "VocabularyError",
+    "add_lora",
+    "build_tiny",
+    "build_tokenizer",
+    "chat_flag",
+    "load_model",
+    "resolve_device",
+    "resolve_dtype",
+]

@@ -1,0 +1,203 @@
+"""The problems of a run: what is trained on, and what is held out."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+
+from debate import Problem
+from debate.seeds import derive_seed
+from debate_rl.config import Config, EnvConfig
+from debate_rl.runs.data_checksums import file_checksums, is_split_off, problems_checksums
+from envs import DataError, Environment, load_environment
+from envs.data.decontamination import WORDS, Overlap, overlap_line, overlaps, without_overlaps
+from envs.families import FAMILIES
+
+NAMED_BY_BOTH = ("levels", "subjects", "fields")
+"""Keys of ``env`` that ``held_out`` has as well."""
+
+
+class OverlapWarning(UserWarning):
+    """Held-out problems of which training sees the whole or a part."""
+
+
+class OpenProblemWarning(UserWarning):
+    """Held-out problems without a truth."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problems:
+    """The run's problems, no question in both parts, and the checksums of files and of both parts.
+
+    ``environment`` grades the trained problems and ``examiner`` the held-out ones; it is the same one unless
+    ``held_out.kind`` or ``held_out.path`` names others. ``overlaps`` are held-out problems that share runs of
+    words with trained ones, ``left_out`` says how many training problems ``env.decontaminate`` took away.
+    """
+
+    environment: Environment
+    train: tuple[Problem, ...]
+    held_out: tuple[Problem, ...]
+    checksums: dict[str, str]
+    examiner: Environment
+    overlaps: tuple[Overlap, ...] = ()
+    left_out: Mapping[str, int] | None = None
+
+    def findings(self) -> dict[str, object]:
+        """Return what run.json tells about the problems beside their checksums."""
+        left_out = {} if self.left_out is None else {"left_out": dict(self.left_out)}
+        return {"overlaps": [asdict(overlap) for overlap in self.overlaps], **left_out}
+
+
+def load_run_problems(config: Config) -> Problems:
+    """Return the problems of a run; with one local file and no other, ``held_out.limit`` of it are held out.
+
+    Open problems are never held out: there is no truth to evaluate them by. DataError when nothing is left to
+    train on, or when a question would be both trained on and held out; a warning tells of those that are so
+    in part.
+    """
+    loaded = _decontaminated(config, _loaded(config, file_checksums(config)))
+    _refuse_overlap(loaded.train, loaded.held_out)
+    shared = () if _generated(config) else overlaps(loaded.train, loaded.held_out)
+    if shared:
+        warnings.warn(overlap_line(shared, len(loaded.held_out)), OverlapWarning, stacklevel=2)
+    checksums = {**loaded.checksums, **problems_checksums(config, loaded.train, loaded.held_out)}
+    return replace(loaded, checksums=checksums, overlaps=shared)
+
+
+def load_held_out(config: Config) -> tuple[Environment, tuple[Problem, ...]]:
+    """Return what grades the held-out problems, and them; trained ones are read only if one file has both."""
+    if is_split_off(config):
+        loaded = _loaded(config, {})
+        return loaded.examiner, loaded.held_out
+    environment = _environment(config.env, config.env.path)
+    return _held_out(config, environment) if config.held_out.limit else (environment, ())
+
+
+def _loaded(config: Config, files: dict[str, str]) -> Problems:
+    env, held = config.env, config.held_out
+    environment = _environment(env, env.path)
+    if is_split_off(config):
+        _refuse_unread(config)
+        everything = environment.problems(split=env.split, limit=None, seed=None)
+        train, held_out = _split_off(everything, held.limit, config)
+        return Problems(environment, train, held_out, files, environment)
+    _refuse_same_split(config)
+    train = environment.problems(split=env.split, limit=env.limit, seed=derive_seed(config.seed, "train"))
+    examiner, held_out = _held_out(config, environment) if held.limit else (environment, ())
+    if not train:
+        raise DataError(f"env.kind={env.kind}: split {env.split!r} holds no problems to train on")
+    return Problems(environment, train, held_out, files, examiner)
+
+
+def _decontaminated(config: Config, loaded: Problems) -> Problems:
+    """Return the problems but the trained ones that ``env.decontaminate`` takes away, and tell."""
+    kind = config.env.decontaminate
+    if kind is None or _generated(config):
+        return loaded
+    train, left_out = without_overlaps(loaded.train, loaded.held_out, kind)
+    count, before = sum(left_out.values()), len(loaded.train)
+    if not train:
+        raise DataError(
+            f"env.decontaminate={kind!r} leaves nothing to train on: all {before} training problems overlap "
+            "with held-out ones; choose another held-out split or file"
+        )
+    if count:
+        runs = f", {left_out['ngram']} by {WORDS}-word runs" if kind == "ngram" else ""
+        told = (
+            f"{count} of {before} training problems left out ({left_out['exact']} the same as held-out ones"
+        )
+        warnings.warn(f"env.decontaminate={kind!r}: {told}{runs})", OverlapWarning, stacklevel=3)
+    return replace(loaded, train=train, left_out=left_out)
+
+
+def _held_out(config: Config, environment: Environment) -> tuple[Environment, tuple[Problem, ...]]:
+    """Return the held-out problems and what grades them."""
+    held, environment = config.held_out, _examiner(config, environment)
+    drawn = environment.problems(split=held.split, limit=held.limit, seed=derive_seed(held.seed, "held out"))
+    graded = tuple(problem for problem in drawn if problem.kind != "open")
+    if drawn and not graded:
+        raise DataError(f"held_out: all {len(drawn)} problems are open: there is no truth to evaluate by")
+    if len(graded) < len(drawn):
+        told = f"held_out: {len(drawn) - len(graded)} of {len(drawn)} problems are open, and left out"
+        warnings.warn(told, OpenProblemWarning, stacklevel=4)
+    return environment, graded
+
+
+def _examiner(config: Config, environment: Environment) -> Environment:
+    """Return what the held-out problems come from: the trained environment where nothing else is named."""
+    env, held = config.env, config.held_out
+    own = {name: value for name in NAMED_BY_BOTH if (value := getattr(held, name)) is not None}
+    if held.kind is not None:
+        return load_environment(held.kind, path=held.path, **own)
+    if held.path is None and not own:
+        return environment
+    return load_environment(
+        env.kind, path=held.path, **{name: getattr(env, name) for name in NAMED_BY_BOTH} | own
+    )
+
+
+def _refuse_unread(config: Config) -> None:
+    """A part of the one file is read as the whole is: what the held-out part names has no meaning."""
+    for name in NAMED_BY_BOTH:
+        if getattr(config.held_out, name) is not None:
+            raise DataError(
+                f"held_out.{name}: the held-out problems are a part of env.path={config.env.path}, which is "
+                f"read by env.{name}; set held_out.path to another file, or leave out held_out.{name}"
+            )
+
+
+def _generated(config: Config) -> bool:
+    """Whether both parts come from one family: all its sentences are alike, and its splits are disjoint."""
+    return config.env.kind in FAMILIES and config.held_out.kind in (None, config.env.kind)
+
+
+def _environment(env: EnvConfig, path: str | None) -> Environment:
+    return load_environment(env.kind, path=path, levels=env.levels, subjects=env.subjects, fields=env.fields)
+
+
+def _split_off(
+    problems: tuple[Problem, ...], held_out: int, config: Config
+) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
+    """Return (train, held out) of one file: the held-out ones are drawn by ``held_out.seed`` alone.
+
+    A question that the file has twice is not trained on if it is held out.
+    """
+    order = [problem for problem in problems if problem.kind != "open"]
+    random.Random(derive_seed(config.held_out.seed, "held out")).shuffle(order)
+    kept_back = tuple(order[:held_out])
+    questions = {_plain(problem) for problem in kept_back}
+    train = [problem for problem in problems if _plain(problem) not in questions]
+    if not train:
+        raise DataError(
+            f"{config.env.path}: {len(problems)} problems, of which held_out.limit={held_out} are held out; "
+            "nothing is left to train on: lower held_out.limit"
+        )
+    random.Random(derive_seed(config.seed, "train")).shuffle(train)
+    return tuple(train[: config.env.limit]), kept_back
+
+
+def _refuse_same_split(config: Config) -> None:
+    """A family has the same problem in many spellings, which only its splits keep apart."""
+    env, held = config.env, config.held_out
+    same = held.kind in (None, env.kind) and env.kind in FAMILIES
+    if same and held.limit and held.split == env.split:
+        raise DataError(
+            f"held_out.split={held.split!r} is the split trained on; choose another, for instance 'test'"
+        )
+
+
+def _plain(problem: Problem) -> tuple[str, ...]:
+    """Return question and options with single blanks: line breaks and another order make no other one."""
+    options = sorted(" ".join(choice.split()) for choice in problem.choices)
+    return " ".join(problem.question.split()), *options
+
+
+def _refuse_overlap(train: tuple[Problem, ...], held_out: tuple[Problem, ...]) -> None:
+    shared = set(map(_plain, train)) & set(map(_plain, held_out))
+    if shared:
+        raise DataError(
+            f"held_out: {len(shared)} questions are also trained on, for instance {min(shared)[0][:60]!r}; "
+            "choose another split or file, or set env.decontaminate='exact' to leave them out of training"
+        )

@@ -1,0 +1,172 @@
+"""Debates under the run's own scheme and under another, step by step: what changed, turn by turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from math import isclose
+from typing import TypeAlias
+
+from debate.types import TurnId
+from debate_rl.replay.scheme import Replayed, Scheme, pay_step, replay_step
+from rewards import STREAMS, Rewards
+from transcripts import Record, TurnAdvantages
+from transcripts.record import PARTS
+
+Column: TypeAlias = list[float | None]
+CLOSE = 1e-9
+"""Numbers nearer than this are the same: other processors round the last digits otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The rewards and the advantages of a debate by stream, a number for each turn, None without signal."""
+
+    rewards: Mapping[str, Column]
+    advantages: Mapping[str, Column]
+
+
+@dataclass(frozen=True, slots=True)
+class DebateChange:
+    """A debate under both schemes.
+
+    ``personas``: by seat. ``change``: the sum of |new - old| over the advantages of generator and judge and
+    the fines, no signal being 0. ``differs``: what was stored is not what the run's own scheme gives;
+    ``checked`` is False where nothing was stored to compare with.
+    """
+
+    id: str
+    step: int
+    problem: str
+    personas: tuple[str, ...]
+    turns: tuple[TurnId, ...]
+    old: Columns
+    new: Columns
+    change: float
+    checked: bool
+    differs: bool
+
+
+def compare_steps(
+    records: Iterable[tuple[str, Record]], own: Scheme, other: Scheme
+) -> Iterator[DebateChange]:
+    """Yield what changes in each debate.
+
+    ``records``, with their ids, are whole steps in order, from the first that matters. One step is held in
+    memory at a time; running means are carried from step to step.
+    """
+    own_means: dict[str, float] = {}
+    other_means: dict[str, float] = {}
+    for _, of_step in groupby(records, key=lambda item: item[1].step):
+        ids, step = zip(*of_step, strict=True)
+        paid = pay_step(step, own)
+        old = new = replay_step(paid, own, own_means)
+        if other != own:
+            paid = paid if other.scores_as(own) else pay_step(step, other)
+            new = replay_step(paid, other, other_means)
+        for id, one, before, after in zip(ids, step, old, new, strict=True):
+            yield change_of(id, one, before, after)
+
+
+def change_of(id: str, one: Record, before: Replayed, after: Replayed) -> DebateChange:
+    """Return what changes in a debate, and whether it had been stored as its own scheme has it."""
+    turns = tuple(turn.id for turn in one.debate.turns)
+    old = columns_of(turns, before)
+    new = old if after is before else columns_of(turns, after)
+    return DebateChange(
+        id=id,
+        step=one.step,
+        problem=one.debate.problem.id,
+        personas=tuple(persona.name for persona in one.debate.personas),
+        turns=turns,
+        old=old,
+        new=new,
+        change=sum(_distance(old.advantages[name], new.advantages[name]) for name in PARTS[:3]),
+        checked=one.rewards is not None,
+        differs=one.rewards is not None and not _as_stored(one, one.rewards, before),
+    )
+
+
+def columns_of(turns: Sequence[TurnId], replayed: Replayed) -> Columns:
+    """Return the rewards and advantages of a debate's turns by stream."""
+    found = list(_by_turn(turns, replayed.advantages))
+    return Columns(
+        {name: _reward_column(turns, getattr(replayed.rewards, name)) for name in STREAMS},
+        {
+            "generator": [None if part is None else part.generator for part in found],
+            "judge": [None if part is None else part.judge for part in found],
+            "format": [None if part is None else part.format for part in found],
+            "peer": [None if part is None else part.peer for part in found],
+            "truth": [None if part is None else part.truth for part in found],
+        },
+    )
+
+
+def _by_turn(
+    turns: Sequence[TurnId], advantages: Sequence[TurnAdvantages]
+) -> Iterator[TurnAdvantages | None]:
+    """Yield the advantages of each turn, None where there are none; both are in the order of the turns."""
+    rest = iter(advantages)
+    part = next(rest, None)
+    for turn in turns:
+        if part is not None and (part.turn is turn or part.turn == turn):
+            yield part
+            part = next(rest, None)
+        else:
+            yield None
+
+
+def _reward_column(turns: Sequence[TurnId], table: Sequence[Sequence[float | None]]) -> Column:
+    rounds = len(table[0]) if table else 0
+    return [table[turn.agent][turn.round] if turn.round < rounds else None for turn in turns]
+
+
+def _distance(old: Column, new: Column) -> float:
+    if old == new:
+        return 0.0
+    return sum(abs((b or 0.0) - (a or 0.0)) for a, b in zip(old, new, strict=True))
+
+
+def _as_stored(one: Record, stored: Rewards, replayed: Replayed) -> bool:
+    return _same_rewards(stored, replayed.rewards) and same_advantages(one.advantages, replayed.advantages)
+
+
+def _same_rewards(stored: Rewards, found: Rewards) -> bool:
+    pairs = [(getattr(stored, name), getattr(found, name)) for name in STREAMS]
+    return all(a == b or _close_tables(a, b) for a, b in pairs)
+
+
+def _close_tables(a: Sequence[Sequence[float | None]], b: Sequence[Sequence[float | None]]) -> bool:
+    same_shape = [len(row) for row in a] == [len(row) for row in b]
+    return same_shape and all(
+        close(x, y) for left, right in zip(a, b, strict=True) for x, y in zip(left, right, strict=True)
+    )
+
+
+def same_advantages(stored: Sequence[TurnAdvantages], found: Sequence[TurnAdvantages]) -> bool:
+    """Return whether advantages are the same but for rounding; peer and truth count where stored.
+
+    >>> a, b = (TurnAdvantages(TurnId(0, 0), 0.5, peer=peer) for peer in (None, 0.5))
+    >>> same_advantages([a], [b]), same_advantages([b], [a]), same_advantages([a], [])
+    (True, False, False)
+    """
+    if stored == found:
+        return True
+    if [part.turn for part in stored] != [part.turn for part in found]:
+        return False
+    return all(_same_turn(a, b) for a, b in zip(stored, found, strict=True))
+
+
+def _same_turn(stored: TurnAdvantages, found: TurnAdvantages) -> bool:
+    names = PARTS
+    if stored.peer is None and stored.truth is None:
+        names = PARTS[:3]
+    return all(close(getattr(stored, name), getattr(found, name)) for name in names)
+
+
+def close(a: float | None, b: float | None) -> bool:
+    """Return whether two numbers are the same but for rounding; no number is only like no number."""
+    if a is None or b is None:
+        return a is b
+    return isclose(a, b, rel_tol=CLOSE, abs_tol=CLOSE)

@@ -1,0 +1,83 @@
+"""One step's rewards and advantages under a scheme, as training computes them."""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from debate_rl.training.records import advantages_by_debate
+from debate_rl.training.rollouts import finite
+from learner.advantages import AdvantageConfig, turn_advantages
+from learner.advantages.turns import generator_streams
+from learner.types import Transition, group_indices, transitions_of
+from rewards import RewardConfig, Rewards, score_debate
+from transcripts import Record, TurnAdvantages
+
+if TYPE_CHECKING:
+    from debate_rl.config import Config
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """What turns a step's debates into advantages; ``group_size`` is the debates K of each problem."""
+
+    rewards: RewardConfig
+    advantages: AdvantageConfig
+    group_size: int
+
+    @property
+    def remembers(self) -> bool:
+        """Whether a step's advantages depend on the steps before, by running means."""
+        names = (*generator_streams(self.rewards), "judge")
+        return any(getattr(self.advantages, name).baseline == "rae" for name in names)
+
+    def scores_as(self, other: Scheme) -> bool:
+        """Return whether the rewards are the same as another scheme's: these keys act on advantages only."""
+        same = {"truth_weight": 0.5, "mix": "advantages"}
+        alike = self.rewards.model_copy(update=same) == other.rewards.model_copy(update=same)
+        return alike and self.group_size == other.group_size
+
+
+def scheme_of(config: Config) -> Scheme:
+    """Return how a run's debates were, or are to be, paid."""
+    return Scheme(config.rewards, config.advantages, config.train.debates_per_problem)
+
+
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """A step's debates with their rewards, and their turns for the advantages."""
+
+    records: Sequence[Record]
+    rewards: Sequence[Rewards]
+    transitions: Sequence[Transition]
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """A debate's rewards and advantages under some scheme, the latter by turns in order."""
+
+    rewards: Rewards
+    advantages: tuple[TurnAdvantages, ...]
+
+
+def pay_step(records: Sequence[Record], scheme: Scheme) -> Paid:
+    """Return the rewards of a step; ``records`` are all of it, in order."""
+    rewards = [score(record, scheme.rewards) for record in records]
+    groups = group_indices([record.group for record in records], scheme.group_size)
+    return Paid(records, rewards, transitions_of([record.debate for record in records], rewards, groups))
+
+
+def replay_step(paid: Paid, scheme: Scheme, ema: MutableMapping[str, float]) -> list[Replayed]:
+    """Return what each debate of a step gets.
+
+    ``ema`` holds the running means of the steps before, and is left with those after.
+    """
+    found = turn_advantages(paid.transitions, scheme.rewards, scheme.advantages, ema, counted=False)
+    parts = advantages_by_debate([record.debate for record in paid.records], found.turns)
+    return [Replayed(reward, part) for reward, part in zip(paid.rewards, parts, strict=True)]
+
+
+def score(one: Record, config: RewardConfig) -> Rewards:
+    """Return the rewards of a debate, None for what is no finite number, as in training."""
+    return finite(score_debate(one.debate, one.correct, config))[0]

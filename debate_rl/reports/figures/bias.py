@@ -1,0 +1,128 @@
+"""What moves a vote beside truth: place, length, own work and persona; alone, and in one regression."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from debate_rl.reports.figures import robust
+from debate_rl.reports.figures.columns import Codes
+from debate_rl.reports.figures.figure import Figure, figure
+from debate_rl.reports.figures.logistic import NotEstimable, logistic
+from debate_rl.reports.figures.rows import NO_VOTE
+from debate_rl.reports.figures.study import Study
+from debate_rl.statistics import Estimate
+
+PERSONA = "persona/"
+MOST_PERSONAS = 20
+"""Personas that the regression tells apart; with more it tells none."""
+
+
+def bias_figures(study: Study) -> Iterator[Figure]:
+    """Yield the biases on pairs equal in truth, the swapped pairs, and the coefficients of the regression."""
+    table = study.pairs
+    outcome, first, second = table["outcome"], table["first"], table["second"]
+    decided = (outcome == 1) | (outcome == -1)
+    clusters = study.clusters(table)
+    equal = decided & (first == second) & (first >= 0)
+    won = outcome[equal] == 1
+    why = "no decided vote on two right or two wrong solutions"
+    yield figure("bias/position", _less_half(won, clusters[equal]), None, why)
+    length = table["length"][equal]
+    apart = length != 0
+    longer = won[apart] == (length[apart] > 0)
+    yield figure(
+        "bias/length", _less_half(longer, clusters[equal][apart]), None, f"{why} of different length"
+    )
+    yield _self_preference(study, clusters)
+    yield from _swaps(study)
+    yield from regression_figures(study)
+
+
+def _less_half(chosen: NDArray[np.bool_], clusters: Codes) -> Estimate | None:
+    """Return a rate's distance from a half, with the rate's own interval."""
+    rate, apart = robust.mean(chosen, clusters), robust.mean(chosen - 0.5, clusters, signed=True)
+    if rate is None or apart is None:
+        return None
+    return replace(apart, low=rate.low - 0.5, high=rate.high - 0.5)
+
+
+def _self_preference(study: Study, clusters: Codes) -> Figure:
+    """Own work that is wrong against the others' wrong work, by judges who were wrong in both cases."""
+    table = study.pairs
+    wrong, own = -table["better"], table["own"]
+    used = (table["outcome"] != NO_VOTE) & (wrong != 0)
+    used &= ((own != 0) & (own == wrong)) | ((own == 0) & (table["self"] == 0))
+    chosen, mine = (table["outcome"] == wrong)[used], (own != 0)[used]
+    found = robust.difference(chosen, mine, clusters[used])
+    return figure("bias/self_preference", found, None, "judges compared no own work that was wrong")
+
+
+def _swaps(study: Study) -> Iterator[Figure]:
+    kind, clusters = study.swaps["kind"], study.clusters(study.swaps)
+    why = 'no pair was shown to judges in both orders: see debate.order = "per_viewer"'
+    for name, value in (("consistency", 0), ("primacy", 1), ("recency", -1)):
+        yield figure(f"swaps/{name}", robust.mean(kind == value, clusters), None, why)
+
+
+def regression_figures(study: Study) -> Iterator[Figure]:
+    """Yield logit P(first wins) on place, truth, own work, length and persona, over decided votes."""
+    table = study.pairs
+    used = np.abs(table["outcome"]) == 1
+    used &= (table["first"] >= 0) & (table["second"] >= 0)
+    design, absent = _design(study, used)
+    won, clusters = table["outcome"][used] == 1, study.clusters(table)[used]
+    found, reasons, flag = _fitted(design, won, clusters)
+    for name in (*design, *absent):
+        reason = reasons.get(name, "not estimable: it does not vary")
+        yield figure(f"regression/{name}", found.get(name), None, reason, flag if name in found else "")
+
+
+def _fitted(
+    design: dict[str, NDArray[Any]], won: NDArray[np.bool_], clusters: Codes
+) -> tuple[dict[str, Estimate], dict[str, str], str]:
+    """Return coefficients, reasons of those that have none, and a flag where personas had to be left out.
+
+    One persona whose votes all went one way leaves no finite estimate of any coefficient: the others are then
+    fitted without the personas.
+    """
+    kept = {name: column for name, column in design.items() if not name.startswith(PERSONA)}
+    reasons: dict[str, str] = {}
+    for columns in (design, kept) if len(kept) < len(design) else (design,):
+        try:
+            found = logistic([*columns.values()], won, clusters)
+        except NotEstimable as error:
+            reasons = dict.fromkeys(columns, f"not estimable: {error}") | reasons
+        else:
+            flag = "without personas" if columns is not design else ""
+            return dict(zip(columns, found, strict=True)), reasons, flag
+    return {}, reasons, ""
+
+
+def _design(study: Study, used: NDArray[np.bool_]) -> tuple[dict[str, NDArray[Any]], list[str]]:
+    """Return the columns of the regression by name, and the names of those that do not vary."""
+    table = study.pairs
+    columns: dict[str, NDArray[Any]] = {
+        "correctness": table["first"][used] - table["second"][used],
+        "own": table["own"][used],
+        "length": table["length"][used],
+    }
+    absent = [name for name, column in columns.items() if not len(column) or np.ptp(column) == 0]
+    kept = {name: column for name, column in columns.items() if name not in absent}
+    place = {"position": np.ones(int(used.sum()), dtype=np.int8)}
+    return place | kept | _persona_columns(study, used), absent
+
+
+def _persona_columns(study: Study, used: NDArray[np.bool_]) -> dict[str, NDArray[np.int8]]:
+    """Return a column for each persona but the last, coded so that all personas' effects sum to 0."""
+    codes = study.pairs["persona"][used]
+    texts = study.names.personas.texts
+    present = sorted(np.unique(codes).tolist(), key=texts.__getitem__)
+    if not 2 <= len(present) <= MOST_PERSONAS:
+        return {}
+    last = (codes == present[-1]).astype(np.int8)
+    return {f"{PERSONA}{texts[code]}": (codes == code).astype(np.int8) - last for code in present[:-1]}

@@ -1,0 +1,126 @@
+"""How often a judge prefers the right solution, over all and by group, with coverage and strict accuracy.
+
+Pairs are decidable as rewards.judging says: ``better`` is not 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import log
+
+import numpy as np
+from numpy.typing import NDArray
+
+from debate_rl.reports.figures import robust
+from debate_rl.reports.figures.columns import Codes
+from debate_rl.reports.figures.figure import Figure, any_of, figure, quoted
+from debate_rl.reports.figures.rows import NO_VOTE
+from debate_rl.reports.figures.study import Study
+
+DECIDED = "judge:>=0"
+"""Finds the debates with a vote on a decidable pair."""
+MOST_LABELS = 40
+"""Groups of one kind that are told: those with the most pairs."""
+STEP_BINS = 10
+LENGTHS = ("less than half", "shorter", "about as long", "longer", "more than twice")
+"""The right solution's length against the wrong one's; edges at 1/2, 1/1.2, 1.2 and 2."""
+LENGTH_EDGES = (-log(2), -log(1.2), log(1.2), log(2))
+
+Group = tuple[str, str, "NDArray[np.bool_]", str | None]
+"""Kind, label, whose pairs, filter."""
+
+
+def accuracy_figures(study: Study) -> Iterator[Figure]:
+    """Yield accuracy, strict accuracy, coverage and ties, then the first three by group."""
+    table = study.pairs
+    better, outcome = table["better"], table["outcome"]
+    decidable = better != 0
+    right = (outcome == better)[decidable]
+    voted = (outcome != NO_VOTE)[decidable]
+    clusters = study.clusters(table)[decidable]
+    every = np.ones(len(right), dtype=bool)
+    yield from _three("judge", "", right, voted, clusters, every, DECIDED)
+    ties = (outcome == 0)[decidable]
+    yield figure("judge/ties", robust.ratio(ties, voted, clusters), DECIDED)
+    for kind, label, inside, where in _groups(study, decidable):
+        yield from _three("judge", f"/{kind}/{label}", right, voted, clusters, inside, where)
+
+
+def _three(
+    stem: str,
+    tail: str,
+    right: NDArray[np.bool_],
+    voted: NDArray[np.bool_],
+    clusters: Codes,
+    inside: NDArray[np.bool_],
+    where: str | None,
+) -> Iterator[Figure]:
+    """Yield the three figures of some pairs; ``where`` finds debates with votes, which coverage is not of."""
+    right, voted, clusters = right[inside], voted[inside], clusters[inside]
+    why = "no vote on a pair with exactly one right side"
+    due = "no pair with exactly one right side"
+    yield figure(f"{stem}/accuracy{tail}", robust.ratio(right, voted, clusters), where, why)
+    yield figure(f"{stem}/strict_accuracy{tail}", robust.mean(right, clusters), None, due)
+    yield figure(f"{stem}/coverage{tail}", robust.mean(voted, clusters), None, due)
+
+
+def _groups(study: Study, decidable: NDArray[np.bool_]) -> Iterator[Group]:
+    table, names = study.pairs, study.names
+    # "persona:" finds debates in which one took part, whether or not it was its vote
+    yield from _labelled("persona", names.personas.texts, table["persona"][decidable], None)
+    yield from _numbered("round", table["round"][decidable])
+    yield from _numbered("seat", table["seat"][decidable])
+    yield from _lengths((table["length"] * table["better"])[decidable])
+    yield from _steps(study.of_debate("step", table)[decidable])
+    levels = study.of_debate("level", table)[decidable]
+    yield from _labelled("level", names.levels.texts, levels, "level")
+    yield from _subjects(names.sources.texts, study.of_debate("source", table)[decidable])
+
+
+def _labelled(
+    kind: str, texts: list[str], codes: NDArray[np.signedinteger], field: str | None
+) -> Iterator[Group]:
+    counts = np.bincount(codes, minlength=len(texts))
+    for code in sorted(np.argsort(-counts, kind="stable")[:MOST_LABELS].tolist(), key=texts.__getitem__):
+        if counts[code] and texts[code]:
+            where = f"{field}:{quoted(texts[code])} {DECIDED}" if field else None
+            yield kind, texts[code], codes == code, where
+
+
+def _subjects(sources: list[str], codes: NDArray[np.signedinteger]) -> Iterator[Group]:
+    """Subjects are what follows the first slash of a source."""
+    found: dict[str, list[int]] = {}
+    for code, source in enumerate(sources):
+        found.setdefault(source.partition("/")[2], []).append(code)
+    for subject in sorted(found.keys() - {""})[:MOST_LABELS]:
+        inside = np.isin(codes, found[subject])
+        if inside.any():
+            where = any_of("source", [sources[code] for code in found[subject]])
+            yield "subject", subject, inside, f"{where} {DECIDED}"
+
+
+def _numbered(kind: str, numbers: NDArray[np.signedinteger]) -> Iterator[Group]:
+    for number in np.unique(numbers).tolist():
+        yield kind, str(number), numbers == number, None
+
+
+def _lengths(ratio: NDArray[np.floating]) -> Iterator[Group]:
+    """``ratio``: ln of the right solution's length over the wrong one's."""
+    bins = np.digitize(ratio, LENGTH_EDGES)
+    for index, label in enumerate(LENGTHS):
+        if (bins == index).any():
+            yield "length", label, bins == index, None
+
+
+def _steps(steps: NDArray[np.signedinteger]) -> Iterator[Group]:
+    """Equal ranges of steps, each one step or more wide."""
+    if not len(steps):
+        return
+    low, high = int(steps.min()), int(steps.max())
+    width = -(-(high - low + 1) // STEP_BINS)
+    for start in range(low, high + 1, width):
+        inside = (steps >= start) & (steps < start + width)
+        if inside.any():
+            end = min(start + width - 1, high)
+            label = f"{start}..{end}" if end > start else str(start)
+            yield "step", label, inside, f"step:{label} {DECIDED}"

@@ -1,0 +1,201 @@
+"""Reads the rows of one debate for each table. Grades are 1 right, 0 wrong or missing, -1 not graded."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from itertools import combinations, permutations
+from math import log, nan
+from statistics import fmean
+
+from debate.types import TurnId
+from debate_rl.metrics.answers import Answer, consensus
+from debate_rl.reports.figures.columns import Columns
+from debate_rl.reports.figures.ranking import auc, kendall_tau_b
+from debate_rl.reports.figures.tournaments import circular_triads, kendall_zeta, slater_distance
+from debate_rl.reports.figures.view import RIGHT, View
+from rewards.graph import condorcet_winner, cycles, last_voted_round
+from rewards.judging import better_side
+from rewards.truth import FLIPS, flips
+from rewards.votes import FOR_LEFT, DuePair
+
+NO_VOTE = 2
+"""The outcome of a pair that was due and got no valid vote."""
+SLATER_MOST = 8
+"""The most solutions for which the Slater distance is searched."""
+
+
+def pair_table() -> Columns:
+    """Return the table of due pairs.
+
+    ``better``: as rewards.judging.better_side; ``own``: +1 the first is the judge's own, -1 the second.
+    """
+    return Columns(
+        {"debate": "i", "round": "b", "seat": "b", "persona": "h", "first": "b", "second": "b"}
+        | {"better": "b", "own": "b", "outcome": "b", "length": "f", "self": "b"}
+    )
+
+
+def add_pairs(table: Columns, view: View) -> None:
+    """A row for each due pair; ``length`` is ln(first / second), ``self`` the grade of the judge's answer."""
+    for pair in view.due:
+        seat, round_ = pair.judge.agent, pair.judge.round
+        alone = view.grade(TurnId(seat, min(round_, view.rounds) - 1))
+        table.add(
+            view.debate,
+            round_,
+            seat,
+            view.personas[seat],
+            view.grade(pair.first),
+            view.grade(pair.second),
+            better_side(pair.first, pair.second, view.record.correct),
+            (pair.first.agent == seat) - (pair.second.agent == seat),
+            NO_VOTE if pair.verdict is None else pair.verdict,
+            log(view.size(pair.first) / view.size(pair.second)),
+            alone,
+        )
+
+
+def swap_table() -> Columns:
+    """Return the table of pairs judged in both orders; ``kind``: 0 consistent, 1 primacy, -1 recency."""
+    return Columns({"debate": "i", "kind": "b"})
+
+
+def add_swaps(table: Columns, view: View) -> None:
+    """A row for each two decided votes on one pair that was shown to one in each order."""
+    seen: dict[frozenset[TurnId], list[DuePair]] = defaultdict(list)
+    for pair in view.due:
+        if pair.verdict:
+            seen[frozenset((pair.first, pair.second))].append(pair)
+    for votes in seen.values():
+        for one, other in combinations(votes, 2):
+            if one.first != other.first:
+                table.add(view.debate, (one.verdict if one.verdict == other.verdict else 0) or 0)
+
+
+def winner_table() -> Columns:
+    """Return the table of debates with a graded winner, all about the last judged round."""
+    whole = {"debate": "i", "right": "b", "graded": "b", "rights": "b"}
+    return Columns(whole | dict.fromkeys(("majority", "auc", "tau", "score"), "f"))
+
+
+def add_winner(table: Columns, view: View) -> None:
+    """A row where the winner was graded; nan where scores cannot be compared with truth."""
+    winner = view.winner
+    if winner is None or view.grade(winner) < 0:
+        return
+    round_ = winner.round
+    grades = [view.grade(TurnId(agent, round_)) for agent in range(view.agents)]
+    score = view.peer[winner.agent][round_]
+    scored = [(view.peer[a][round_], grades[a]) for a in range(view.agents) if grades[a] >= 0]
+    known = [(value, grade) for value, grade in scored if value is not None]
+    table.add(
+        view.debate,
+        grades[winner.agent],
+        sum(grade >= 0 for grade in grades),
+        sum(grade == 1 for grade in grades),
+        _majority(view, round_),
+        auc(known),
+        kendall_tau_b(known),
+        nan if score is None else score,
+    )
+
+
+def _majority(view: View, round_: int) -> float:
+    """Return the chance that the commonest answer of a round is right, ties drawn."""
+    keys = [view.answer(TurnId(agent, round_)) for agent in range(view.agents)]
+    return consensus([Answer(key, key == RIGHT) for key in keys])
+
+
+def flip_table() -> Columns:
+    """Return the table of debates by how often an agent went from right or wrong to right or wrong."""
+    return Columns({"debate": "i", **dict.fromkeys(FLIPS, "h")})
+
+
+def add_flips(table: Columns, view: View) -> None:
+    """A row for a debate in which some agent was graded in two rounds in a row."""
+    counts = flips(view.record.correct)
+    if any(counts.values()):
+        table.add(view.debate, *counts.values())
+
+
+def adoption_table() -> Columns:
+    """Return the table of adopted answers; ``excess``: did the first shown give it, less the share of all."""
+    return Columns({"debate": "i", "excess": "f"})
+
+
+def add_adoptions(table: Columns, view: View) -> None:
+    """A row for each answer taken over from some, and not all, of the others that the prompt showed."""
+    for turn, shown in view.box.comparable.items():
+        agent, round_ = turn.agent, turn.round
+        others = [view.answer(other) for other in shown if other.agent != agent]
+        if not 0 < round_ < view.rounds or len(others) < 2:
+            continue
+        now, before = view.answer(turn), view.answer(TurnId(agent, round_ - 1))
+        share = fmean(other == now for other in others)
+        if now is not None and now != before and 0 < share < 1:
+            table.add(view.debate, (others[0] == now) - share)
+
+
+def graph_table() -> Columns:
+    """Return the table of debates with votes: has the majority graph a cycle, and a Condorcet winner."""
+    return Columns({"debate": "i", "cycle": "b", "condorcet": "b"})
+
+
+def add_graph(table: Columns, view: View) -> None:
+    """A row for a debate with a vote that counts."""
+    last = last_voted_round(view.votes)
+    if last is not None:
+        best = condorcet_winner(view.edges, last, view.agents)
+        table.add(view.debate, bool(cycles(view.edges)), best is not None)
+
+
+def round_table() -> Columns:
+    """Return the table of judged rounds: circular and decided triads, Kendall's zeta, Slater distance."""
+    return Columns({"debate": "i", "circular": "i", "triads": "i", "zeta": "f", "slater": "f"})
+
+
+def add_rounds(table: Columns, view: View) -> None:
+    """A row for each round with a strict majority on some pair of its solutions; nan where undefined."""
+    rounds: dict[int, set[tuple[int, int]]] = defaultdict(set)
+    for winner, loser in view.edges:
+        if winner.round == loser.round:
+            rounds[winner.round].add((winner.agent, loser.agent))
+    for edges in rounds.values():
+        circular, decided = circular_triads(edges)
+        small = view.agents <= SLATER_MOST
+        slater = slater_distance(frozenset(edges)) if small else nan
+        table.add(view.debate, circular, decided, kendall_zeta(edges, view.agents), slater)
+
+
+def talk_table() -> Columns:
+    """Return the table of debates: entropy of the last answers (of 1), and votes given for votes taken."""
+    return Columns({"debate": "i", "entropy": "f", "given": "f", "dyads": "h"})
+
+
+def add_talk(table: Columns, view: View) -> None:
+    """A row for each debate; ``given`` sums the products of favours over the ``dyads`` that have both."""
+    favours = _favours(view)
+    both = [favours[a, b] * favours[b, a] for a, b in favours if a < b and (b, a) in favours]
+    table.add(view.debate, _entropy(view), sum(both), len(both))
+
+
+def _favours(view: View) -> dict[tuple[int, int], float]:
+    """Return the mean of a judge's votes (+1, 0, -1) for an agent, on pairs equal in truth."""
+    found: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for vote in view.votes:
+        judge, left, right = vote.judge.agent, vote.left.agent, vote.right.agent
+        if judge not in (left, right) and view.grade(vote.left) == view.grade(vote.right):
+            found[judge, left].append(FOR_LEFT[vote.outcome])
+            found[judge, right].append(-FOR_LEFT[vote.outcome])
+    return {key: fmean(found[key]) for key in permutations(range(view.agents), 2) if key in found}
+
+
+def _entropy(view: View) -> float:
+    """Return the entropy of the answers of the last round over ln N; nan with fewer than two answers."""
+    keys: Sequence[str | None] = [view.answer(TurnId(agent, view.rounds - 1)) for agent in range(view.agents)]
+    given = [key for key in keys if key is not None]
+    if len(given) < 2:
+        return nan
+    shares = [count / len(given) for count in Counter(given).values()]
+    return -sum(share * log(share) for share in shares) / log(len(given))

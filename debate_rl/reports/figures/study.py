@@ -1,0 +1,85 @@
+"""What the figures are made of: compact tables of rows, filled from one debate after another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from debate_rl.reports.figures import rows
+from debate_rl.reports.figures.columns import Codes, Columns, Labels
+from debate_rl.reports.figures.view import View
+from transcripts import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The texts behind the numbers in the tables."""
+
+    problems: Labels
+    personas: Labels
+    levels: Labels
+    sources: Labels
+
+
+class Study:
+    """The rows of all debates added so far; each table has a column ``debate``, a place in ``debates``.
+
+    About 20 bytes for a vote and 100 for a debate: a hundred thousand debates need some tens of megabytes.
+    """
+
+    def __init__(self) -> None:
+        self.names = Names(Labels(), Labels(), Labels(), Labels())
+        self.debates = Columns({"problem": "i", "step": "i", "level": "i", "source": "i", "final": "b"})
+        self.pairs = rows.pair_table()
+        self.swaps = rows.swap_table()
+        self.winners = rows.winner_table()
+        self.flips = rows.flip_table()
+        self.adoptions = rows.adoption_table()
+        self.graphs = rows.graph_table()
+        self.rounds = rows.round_table()
+        self.talk = rows.talk_table()
+
+    def add(self, record: Record) -> None:
+        """Add a record."""
+        view = self._view(record)
+        rows.add_pairs(self.pairs, view)
+        rows.add_swaps(self.swaps, view)
+        rows.add_winner(self.winners, view)
+        rows.add_flips(self.flips, view)
+        rows.add_adoptions(self.adoptions, view)
+        rows.add_graph(self.graphs, view)
+        rows.add_rounds(self.rounds, view)
+        rows.add_talk(self.talk, view)
+
+    def _view(self, record: Record) -> View:
+        debate, names = record.debate, self.names
+        personas = tuple(names.personas.code(persona.name) for persona in debate.personas)
+        view = View(record, len(self.debates), personas)
+        self.debates.add(
+            names.problems.code(debate.problem.id),
+            record.step,
+            names.levels.code(debate.problem.level),
+            names.sources.code(debate.problem.source),
+            view.winner is not None and view.winner.round == view.rounds - 1,
+        )
+        return view
+
+    def clusters(self, table: Columns) -> Codes:
+        """Return the problem of each row of a table."""
+        return self.of_debate("problem", table).astype(np.int64)
+
+    def of_debate(self, name: str, table: Columns) -> NDArray[Any]:
+        """Return a column of ``debates`` for each row of a table."""
+        return self.debates[name][table["debate"]]
+
+
+def gather(records: Iterable[Record]) -> Study:
+    """Return the rows of the records, read once; problems without answers serve where no truth is needed."""
+    result = Study()
+    for record in records:
+        result.add(record)
+    return result

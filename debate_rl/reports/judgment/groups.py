@@ -1,0 +1,124 @@
+"""Accuracy, strict accuracy and coverage by persona, round, seat, length, step, level and subject."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import isfinite
+
+from debate_rl.reports.document import Behind, Cell, Chart, Part, Series, Table
+from debate_rl.reports.figures.figure import GROUPS, Figure
+from debate_rl.reports.figures.judging import DECIDED
+from debate_rl.reports.judgment.told import behind_of, both, estimate_cell, interval_of
+from debate_rl.statistics import Estimate
+
+COIN = (("a coin", 0.5),)
+NOTES = {
+    "round": "A judge's round counts from 1, and judges the solutions of the round before; the last is the "
+    "final ballot, where there is one.",
+    "seat": "Seats count from 1.",
+    "length": "The right solution against the wrong one, in characters; about as long: within 1.2 times.",
+    "step": "Up to ten equal ranges of steps, which count from 1 here and from 0 in ids and filters.",
+    "subject": "What follows the first slash of a problem's source.",
+}
+FROM_ONE = {"round": "round", "seat": "agent"}
+
+Found = dict[str, dict[str, Figure]]
+"""By label: the figure of each measure."""
+
+
+def group_parts(run: str, filter: str, figures: Iterable[Figure]) -> list[Part]:
+    """Return for each kind of group a chart of the accuracy, where there are two groups, and a table."""
+    kinds = _by_kind(figures)
+    parts: list[Part] = []
+    for kind in sorted(kinds, key=("step", *GROUPS).index):
+        found = kinds[kind]
+        if len(found) > 1:
+            parts.append(_chart(run, filter, kind, found))
+        parts.append(_table(run, filter, kind, found))
+    return parts
+
+
+def _by_kind(figures: Iterable[Figure]) -> dict[str, Found]:
+    kinds: dict[str, Found] = {}
+    for figure in figures:
+        head, _, rest = figure.name.partition("/")
+        measure, _, rest = rest.partition("/")
+        kind, _, label = rest.partition("/")
+        if head == "judge" and kind in GROUPS:
+            kinds.setdefault(kind, {}).setdefault(label, {})[measure] = figure
+    return kinds
+
+
+def label_of(kind: str, label: str) -> str:
+    """Return how a group is told to people, who count steps, rounds and agents from 1.
+
+    >>> label_of("round", "1"), label_of("seat", "0"), label_of("level", "Level 5"), label_of("step", "0..3")
+    ('round 2', 'agent 1', 'Level 5', '1 to 4')
+    """
+    if kind == "step":
+        return " to ".join(str(int(end) + 1) for end in label.split(".."))
+    return f"{FROM_ONE[kind]} {int(label) + 1}" if kind in FROM_ONE else label
+
+
+def _table(run: str, filter: str, kind: str, found: Found) -> Table:
+    columns = (kind, "accuracy", "95% interval", "votes", "strict", "coverage", "pairs due", "problems")
+    rows = tuple(_row(run, filter, kind, label, measures) for label, measures in found.items())
+    return Table(f"by-{kind}", f"By {kind}", columns, rows, NOTES.get(kind, ""), folded=len(found) > 1)
+
+
+def _row(run: str, filter: str, kind: str, label: str, of: dict[str, Figure]) -> tuple[Cell, ...]:
+    accuracy, strict, coverage = of["accuracy"], of["strict_accuracy"], of["coverage"]
+    votes, due = accuracy.estimate, coverage.estimate
+    return (
+        Cell(label_of(kind, label)),
+        estimate_cell(accuracy, behind_of(run, filter, accuracy)),
+        Cell(interval_of(accuracy.name, votes) if votes else accuracy.why),
+        Cell(f"{votes.n:,}" if votes else "0", votes.n if votes else 0),
+        estimate_cell(strict, None),
+        estimate_cell(coverage, None),
+        Cell(f"{due.n:,}" if due else "0", due.n if due else 0),
+        Cell(f"{due.clusters:,}" if due else "0", due.clusters if due else 0),
+    )
+
+
+def _chart(run: str, filter: str, kind: str, found: Found) -> Chart:
+    labels = list(found)
+    line = kind == "step"
+    places = tuple(map(_middle, labels)) if line else tuple(map(float, range(len(labels))))
+    estimates = [found[label]["accuracy"].estimate for label in labels]
+    return Chart(
+        f"accuracy-by-{kind}",
+        f"Accuracy by {kind}",
+        "step" if line else kind,
+        "right / valid votes",
+        (_series(places, estimates),),
+        "line" if line else "bars",
+        COIN,
+        "",
+        Behind(run, both(filter, DECIDED) or ""),
+        () if line else tuple(label_of(kind, label) for label in labels),
+        f"by-{kind}",
+    )
+
+
+def _series(places: tuple[float, ...], estimates: Sequence[Estimate | None]) -> Series:
+    def end(estimate: Estimate | None, value: float) -> float | None:
+        return min(1.0, max(0.0, value)) if estimate and isfinite(value) else None
+
+    return Series(
+        "accuracy",
+        places,
+        tuple(one.value if one else None for one in estimates),
+        tuple(end(one, one.low) if one else None for one in estimates),
+        tuple(end(one, one.high) if one else None for one in estimates),
+    )
+
+
+def _middle(label: str) -> float:
+    """Return the middle of a range of steps, counted from 1.
+
+    >>> _middle("4..7"), _middle("3")
+    (6.5, 4.0)
+    """
+    first, _, last = label.partition("..")
+    return (int(first) + int(last or first)) / 2 + 1

@@ -1,0 +1,129 @@
+"""The sections of one run: a table for each group of docs/judging.md, and charts of accuracy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from debate_rl.reports.document import Cell, Section, Table
+from debate_rl.reports.figures.figure import Figure
+from debate_rl.reports.figures.study import Study
+from debate_rl.reports.judgment.groups import group_parts
+from debate_rl.reports.judgment.told import behind_of, estimate_cell, interval_of
+
+PARTS: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
+    (
+        "accuracy",
+        "Accuracy of the judges",
+        (
+            (
+                "accuracy",
+                "On pairs with exactly one right side",
+                "Read the three together: a policy that votes only where it is sure gains accuracy and loses "
+                "coverage; strict accuracy sees both.",
+            ),
+        ),
+    ),
+    (
+        "biases",
+        "Biases",
+        (
+            (
+                "bias",
+                "On pairs that are equal in truth",
+                "0 is no bias, 0.1 is 60 votes in 100 for it.",
+            ),
+            (
+                "swaps",
+                "Pairs shown in both orders",
+                'They come with debate.order = "per_viewer" and four agents or more.',
+            ),
+            (
+                "regression",
+                "One regression for all of them",
+                "Log-odds: 0 is no effect, 1 makes the odds 2.7 times as large.",
+            ),
+        ),
+    ),
+    ("winner", "The winner", (("winner", "The voted winner of the last judged round", ""),)),
+    (
+        "answers",
+        "Flips and cascades",
+        (
+            ("flips", "An agent's steps from one round to the next", ""),
+            ("cascade", "Who is carried away", ""),
+        ),
+    ),
+    ("graph", "Cycles and orders", (("graph", "Strict majorities of the votes", ""),)),
+    ("collusion", "Collusion", (("collusion", "Praise without truth, favours returned, agreement", ""),)),
+)
+"""Anchor and title of each section, then name, title and note of its tables."""
+COLUMNS = ("figure", "estimate", "95% interval", "n", "problems", "what it is")
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The debates of one run under a filter, as rows and as figures; ``run`` is the folder as it was named.
+
+    ``damaged``: lines that could not be read.
+    """
+
+    run: str
+    study: Study
+    figures: Sequence[Figure]
+    filter: str = ""
+    damaged: int = 0
+
+
+def judgment_sections(judged: Judged, *, prefix: str = "") -> list[Section]:
+    """Return the sections of a run; ``prefix`` goes before the anchors, and the run's name before titles."""
+    named = f"{judged.run}: " if prefix else ""
+    found: list[Section] = []
+    for name, title, tables in PARTS:
+        parts = [figure_table(judged, stem, head, note) for stem, head, note in tables]
+        more = group_parts(judged.run, judged.filter, judged.figures) if name == "accuracy" else []
+        found.append(Section(f"{prefix}{name}", f"{named}{title}", (*parts, *more)))
+    return found
+
+
+def figure_table(judged: Judged, stem: str, title: str, note: str) -> Table:
+    """Return the figures of one group, those without a value with the reason."""
+    rows = tuple(_row(judged, figure) for figure in judged.figures if _is_of(figure.name, stem))
+    return Table(stem, title, COLUMNS, rows, note)
+
+
+def meaning(figure: Figure) -> str:
+    """Return what a figure is, with its source where it has one."""
+    text = figure.meaning.text.replace("`", "")
+    return text if figure.meaning.source == "-" else f"{text} [{figure.meaning.source}]"
+
+
+def _name(name: str) -> str:
+    """Return a figure's name within its table; a persona's is left as it is.
+
+    >>> _name("judge/strict_accuracy"), _name("regression/persona/a_b")
+    ('strict accuracy', 'persona a_b')
+    """
+    rest = name.partition("/")[2]
+    first, slash, label = rest.partition("/")
+    return f"{first} {label}" if slash else first.replace("_", " ")
+
+
+def _is_of(name: str, stem: str) -> bool:
+    head, _, rest = name.partition("/")
+    return head == stem or (stem == "accuracy" and head == "judge" and "/" not in rest)
+
+
+def _row(judged: Judged, figure: Figure) -> tuple[Cell, ...]:
+    name, found, text = _name(figure.name), figure.estimate, meaning(figure)
+    if found is None:
+        nothing = (Cell(""),) * (len(COLUMNS) - 3)
+        return (Cell(name), Cell("none"), *nothing, Cell(f"{text}. No value: {figure.why}"))
+    return (
+        Cell(name),
+        estimate_cell(figure, behind_of(judged.run, judged.filter, figure)),
+        Cell(interval_of(figure.name, found)),
+        Cell(f"{found.n:,}", found.n),
+        Cell(f"{found.clusters:,}", found.clusters),
+        Cell(text),
+    )

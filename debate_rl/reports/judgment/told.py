@@ -1,0 +1,71 @@
+"""Figures as cells: how many digits, how far an interval is told, and which debates are behind."""
+
+from __future__ import annotations
+
+from functools import partial
+from math import inf, isfinite
+
+from debate_rl.formatting import interval, number
+from debate_rl.reports.document import Behind, Cell
+from debate_rl.reports.figures.figure import Figure
+from debate_rl.statistics import Estimate
+
+UNBOUNDED = ("regression/", "collusion/peer", "collusion/truth", "collusion/gap", "collusion/entropy_trend")
+SIGNED = (
+    *("bias", "winner/lift", "winner/minus_majority", "winner/tau_b", "winner/correlation"),
+    *("cascade/first_listed", "collusion/reciprocity"),
+)
+
+
+def bounds_of(name: str) -> tuple[float, float]:
+    """Return the least and the most that a figure can be.
+
+    >>> bounds_of("judge/accuracy/round/1"), bounds_of("winner/lift"), bounds_of("graph/slater")
+    ((0.0, 1.0), (-1.0, 1.0), (0.0, inf))
+    """
+    if name.startswith(UNBOUNDED):
+        return -inf, inf
+    if name == "graph/slater":
+        return 0.0, inf
+    return (-1.0, 1.0) if name.startswith(SIGNED) else (0.0, 1.0)
+
+
+def interval_of(name: str, estimate: Estimate) -> str:
+    """Return the 95% interval as far as the figure can go, "none" where it has none.
+
+    >>> interval_of("judge/accuracy", Estimate(0.9, 0.75, 1.05, 9, 9))
+    '0.750 to 1.000'
+    """
+    if not (isfinite(estimate.low) and isfinite(estimate.high)):
+        return "none"
+    low, high = bounds_of(name)
+    write = partial(number, signed=low < 0)
+    return interval(max(estimate.low, low), min(estimate.high, high), write)
+
+
+def estimate_cell(figure: Figure, behind: Behind | None) -> Cell:
+    """Return the estimate with the debates behind it, marked where there is something to be warned of."""
+    if figure.estimate is None:
+        return Cell("none")
+    text = number(figure.estimate.value, signed=bounds_of(figure.name)[0] < 0)
+    told = f"{text} ({figure.flag})" if figure.flag else text
+    return Cell(told, figure.estimate.value, behind, "warn" if figure.flag else "")
+
+
+def both(filter: str, other: str | None) -> str | None:
+    """Return the filter that finds what two filters both find; None where one cannot be written.
+
+    >>> both("step:>3 OR winner:none", "judge:>=0"), both("", "judge:>=0"), both("step:3", None)
+    ('(step:>3 OR winner:none) judge:>=0', 'judge:>=0', None)
+    """
+    if other is None:
+        return None
+    if not filter or not other:
+        return filter or other
+    return f"({filter}) {other}"
+
+
+def behind_of(run: str, filter: str, figure: Figure) -> Behind | None:
+    """Return the debates behind a figure of a report that was made under a filter."""
+    found = both(filter, figure.filter)
+    return None if found is None else Behind(run, found)

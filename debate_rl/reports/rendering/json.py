@@ -1,0 +1,88 @@
+"""A report as JSON: everything that the page shows, and every figure in full."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+
+from debate_rl.formatting import json_number, printable
+from debate_rl.reports.document import Cell, Chart, Document, Paragraph, Part
+from debate_rl.reports.figures.figure import Figure
+from debate_rl.reports.judgment import Judged
+from debate_rl.reports.judgment.told import both
+
+SCHEMA = 1
+MARK = "debate report"
+"""Stands in the first line of every file that a report writes: those it may replace."""
+
+
+def as_json(document: Document, runs: Sequence[Judged] = ()) -> str:
+    """Return the report: ``made_by``, ``schema``, ``title``, ``lead``, ``figures`` of all runs, ``sections``.
+
+    Infinite bounds and missing values are null. Texts are as they were, control characters escaped.
+    """
+    facts = {
+        "made_by": MARK,
+        "schema": SCHEMA,
+        "title": document.title,
+        "lead": [_part(part) for part in document.lead],
+        "figures": [row for judged in runs for row in _figures(judged, judged.figures)],
+        "sections": [
+            {"name": one.name, "title": one.title, "parts": [_part(part) for part in one.parts]}
+            for one in document.sections
+        ],
+    }
+    return json.dumps(facts, indent=1, allow_nan=False) + "\n"
+
+
+def _figures(judged: Judged, figures: Iterable[Figure]) -> Iterable[Mapping[str, object]]:
+    for figure in figures:
+        found = figure.estimate
+        yield {
+            "run": judged.run,
+            "name": figure.name,
+            "estimate": json_number(found.value) if found else None,
+            "low": json_number(found.low) if found else None,
+            "high": json_number(found.high) if found else None,
+            "p": json_number(found.p) if found else None,
+            "n": found.n if found else 0,
+            "problems": found.clusters if found else 0,
+            "filter": both(judged.filter, figure.filter),
+            "why": figure.why,
+            "flag": figure.flag,
+            "meaning": figure.meaning.text,
+            "source": figure.meaning.source,
+        }
+
+
+def _part(part: Part) -> dict[str, object]:
+    kind = type(part).__name__.lower()
+    if isinstance(part, Paragraph):
+        return {"type": kind, **_deep(asdict(part))}
+    if isinstance(part, Chart):
+        return {"type": kind, **_deep(asdict(part))}
+    rows = [[_cell(cell) for cell in row] for row in part.rows]
+    about = {"name": part.name, "title": part.title, "columns": list(part.columns), "note": part.note}
+    return {"type": kind, **about, "rows": rows}
+
+
+def _cell(cell: Cell) -> dict[str, object]:
+    """Return a cell without what it has not."""
+    return {
+        name: value
+        for name, value in _deep(asdict(cell)).items()
+        if value not in (None, "") or name == "text"
+    }
+
+
+def _deep(facts: dict[str, object]) -> dict[str, object]:
+    return {name: _plain_all(value) for name, value in facts.items()}
+
+
+def _plain_all(value: object) -> object:
+    if isinstance(value, dict):
+        return {printable(str(name)): _plain_all(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain_all(one) for one in value]
+    return json_number(value)

@@ -1,0 +1,196 @@
+"""Runs of debates: agents give solutions that were written before, and simulated judges vote on them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from random import Random
+
+import tomli_w
+
+from debate import Debate, DebateConfig, run_debates
+from debate.hold import debate_seed
+from debate.policies.scripted import ScriptedPolicy
+from debate.prompting.rendering import SECTIONS, Task
+from debate.prompting.seating import seat_debate
+from debate.seeds import derive_seed
+from debate.types import SampleRequest
+from debate_rl.grading import grade_debate
+from debate_rl.reports.simulation.judges import Judges
+from debate_rl.reports.simulation.solutions import Solved, answer_of
+from debate_rl.runs.folder import write_whole
+from envs import Environment, load_environment
+from rewards import RewardConfig, score_debate
+from transcripts import Record, write_step
+
+KEEPS = 0.5
+"""The chance that an agent's next solution is the one it gave before."""
+FACTS = "simulation.json"
+PER_STEP = 32
+"""Debates in a step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a simulation was asked for: ``solutions`` names where they are from."""
+
+    solutions: str
+    judges: Judges
+    agents: int = 3
+    rounds: int = 2
+    debates: int = 600
+    seed: int = 0
+
+
+def simulate_run(folder: Path, solved: Sequence[Solved], setting: Setting) -> None:
+    """Write a run of simulated debates; ValueError where the folder holds anything else.
+
+    A folder that holds the very same simulation is left as it is.
+    """
+    if _holds(folder, setting):
+        return
+    config = DebateConfig(num_agents=setting.agents, num_rounds=setting.rounds)
+    todo = needed(solved, setting.debates)
+    (folder / "transcripts").mkdir(parents=True, exist_ok=True)
+    write_whole(folder / "config.toml", _recipe(folder, setting).encode())
+    for step, start in enumerate(range(0, len(todo), PER_STEP)):
+        part = todo[start : start + PER_STEP]
+        records = _records(part, setting, config, step)
+        write_step(folder / "transcripts", step, records, tokens=False)
+    write_whole(folder / FACTS, json.dumps(_facts(setting), indent=1).encode() + b"\n")
+
+
+def _records(part: Sequence[Solved], setting: Setting, config: DebateConfig, step: int) -> list[Record]:
+    """Return the scored debates of a step."""
+    environment = load_environment("gsm8k")  # any data set compares answers alike
+    rewards = RewardConfig()
+    found: list[Record] = []
+    seed = derive_seed(setting.seed, "step", step)
+    for debate in replay_solutions(part, setting.judges, config, environment, seed=seed):
+        correct = grade_debate(environment, debate)
+        numbers = score_debate(debate, correct, rewards)
+        found.append(Record(debate, step, debate.problem.id, correct, numbers))
+    return found
+
+
+def read_setting(folder: Path) -> Setting | None:
+    """Return what a run was simulated with; None for a run that was not, or whose file cannot be read."""
+    with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
+        facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
+        if facts["schema"] == 1:
+            setting = facts["setting"]
+            return Setting(**(setting | {"judges": Judges(**setting["judges"])}))
+    return None
+
+
+def _facts(setting: Setting) -> dict[str, object]:
+    return {"schema": 1, "setting": asdict(setting), "expected": setting.judges.expected}
+
+
+def _holds(folder: Path, setting: Setting) -> bool:
+    """Return whether the folder has this simulation, whole; ValueError where it has something else."""
+    if not folder.exists() or not any(folder.iterdir()):
+        return False
+    held = read_setting(folder)
+    if held is None:
+        raise ValueError(f"{folder}: is not empty and holds no whole simulation; choose another --out")
+    if held != setting:
+        raise ValueError(f"{folder}: holds another simulation ({held.solutions}); choose another --out")
+    return True
+
+
+def _recipe(folder: Path, setting: Setting) -> str:
+    tables = {
+        "run": {"dir": str(folder)},
+        "debate": {"num_agents": setting.agents, "num_rounds": setting.rounds},
+    }
+    return "# simulated: simulation.json has what was put in\n" + tomli_w.dumps(tables)
+
+
+@dataclass(frozen=True, slots=True)
+class Dealt:
+    """Who says what in one debate: ``texts`` and ``right`` (N, R), labels (N,), orders shown (N, N)."""
+
+    texts: tuple[tuple[str, ...], ...]
+    right: tuple[tuple[bool, ...], ...]
+    handles: tuple[str, ...]
+    orders: tuple[tuple[int, ...], ...]
+
+
+def deal(solved: Solved, right: Sequence[bool], config: DebateConfig, seed: int) -> Dealt:
+    """Return the solutions of each agent, different ones in the first round as far as there are any.
+
+    Later on an agent keeps its solution or, with chance 1 - ``KEEPS``, takes any of the problem's.
+    """
+    rng, count = Random(derive_seed(seed, "deal")), len(solved.texts)
+    drawn = rng.sample(range(count), count)
+    chosen = [[drawn[agent % count]] for agent in range(config.num_agents)]
+    for row in chosen:
+        for _ in range(config.num_rounds - 1):
+            row.append(row[-1] if rng.random() < KEEPS else rng.randrange(count))
+    seating = seat_debate(solved.problem, config, seed)
+    return Dealt(
+        tuple(tuple(solved.texts[place] for place in row) for row in chosen),
+        tuple(tuple(right[place] for place in row) for row in chosen),
+        seating.handles,
+        seating.orders,
+    )
+
+
+def replay_solutions(
+    solved: Sequence[Solved],
+    judges: Judges,
+    config: DebateConfig,
+    environment: Environment,
+    *,
+    seed: int,
+) -> Iterator[Debate]:
+    """Yield a debate for each problem of the list, held by agents who say what they were dealt.
+
+    Judges know the truth as the grader does, and err as ``judges`` says.
+    """
+    problems = [one.problem for one in solved]
+    dealt: dict[str, Dealt] = {}
+    for place, one in enumerate(solved):
+        right = [environment.grade(one.problem, answer_of(text)).verdict is True for text in one.texts]
+        own = debate_seed(seed, place, one.problem)
+        dealt[f"{place:06d}"] = deal(one, right, config, own)
+    policy = ScriptedPolicy(lambda request: _reply(dealt, judges, config, request))
+    yield from run_debates(problems, policy, config, seed=seed)
+
+
+def _reply(dealt: Mapping[str, Dealt], judges: Judges, config: DebateConfig, request: SampleRequest) -> str:
+    """Return what is said in a turn, with every section that is due."""
+    mine = dealt[request.debate.partition(":")[0]]
+    agent, round_ = request.turn.agent, request.turn.round
+    others = [seat for seat in mine.orders[agent] if seat != agent] if round_ else []
+    shown = [(mine.handles[seat], mine.right[seat][round_ - 1]) for seat in others]
+    lines = judges.lines(shown, Random(request.seed))
+    written = {
+        "solution": mine.texts[agent][round_] if round_ < config.num_rounds else "",
+        "evaluation": f"I read {', '.join(label for label, _ in shown)}.",
+        "comparison": "\n" + "\n".join(lines) + "\n",
+    }
+    return "\n".join(f"<{name}>{written[name]}</{name}>" for name in SECTIONS[_task(round_, config)])
+
+
+def _task(round_: int, config: DebateConfig) -> Task:
+    if round_ == config.num_rounds:
+        return "ballot"
+    if round_ == 0:
+        return "opening"
+    return "debate" if config.num_agents > 2 else "review"
+
+
+def needed(solved: Sequence[Solved], debates: int) -> list[Solved]:
+    """Return the problems of so many debates, each as often as the others, give or take one.
+
+    >>> from debate import Problem
+    >>> one, two = (Solved(Problem(id, ""), ("a", "b"), (None, None)) for id in "pq")
+    >>> [item.problem.id for item in needed([one, two], 3)]
+    ['p', 'q', 'p']
+    """
+    return [solved[place % len(solved)] for place in range(debates)]

@@ -1,0 +1,207 @@
+"""What the stored debates say of each step: all of them from the index, and some of them read."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from math import isfinite
+
+import numpy as np
+
+from debate import Debate
+from debate_rl.reports.figures.study import Study
+from debate_rl.reports.figures.view import View
+from debate_rl.reports.training.curves import Curves, Numbers, Steps
+from debate_rl.reports.training.reading import STREAMS
+from debate_rl.reports.training.texts import is_empty, is_repeated
+from rewards import Rewards
+from rewards.truth import is_right, round_accuracy
+from transcripts import DebateRow, Record, RunStore, TranscriptError
+
+PAGE = 2000
+MOST_DEBATES, MOST_STEPS, MOST_WITH_TOKENS = 2000, 100, 100
+WORST = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
+"""What a damaged or foreign record raises when it is looked at."""
+
+
+class _Means:
+    """Sums and counts of figures by step."""
+
+    def __init__(self) -> None:
+        self._sums: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+        self._counts: dict[str, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+
+    def add(self, name: str, step: int, value: float | None) -> None:
+        """Count a value; None and numbers that are not finite are no value."""
+        if value is not None and isfinite(value):
+            self._sums[name][step] += value
+            self._counts[name][step] += 1
+
+    def curves(self, *, sums: tuple[str, ...] = ()) -> Curves:
+        """Return the means by step; of the names that begin with one of ``sums`` the sums."""
+        steps = sorted({step for found in self._counts.values() for step in found})
+        values: dict[str, Numbers] = {}
+        for name, counts in self._counts.items():
+            totals = self._sums[name]
+            whole = name.startswith(sums) if sums else False
+            column = [totals[at] / (1 if whole else counts[at]) if at in counts else np.nan for at in steps]
+            values[name] = np.array(column)
+        return Curves(np.array(steps, dtype=np.int64), values)
+
+
+def figures_of_index(store: RunStore) -> tuple[Curves, int]:
+    """Return figures by step from the index alone, under the names of metrics.jsonl, and the debates read."""
+    means, seen, after = _Means(), 0, None
+    while page := store.debates(after=after, limit=PAGE):
+        for row in page:
+            _add_row(means, row)
+        seen, after = seen + len(page), page[-1].id
+    return means.curves(sums=("votes/",)), seen
+
+
+def _add_row(means: _Means, row: DebateRow) -> None:
+    facts, step = row.facts, row.step
+    means.add("correct", step, facts.correct)
+    means.add("correct/round_0", step, facts.correct_first)
+    means.add(f"correct/round_{max(0, facts.rounds - 1)}", step, facts.correct_last)
+    if row.winner in ("right", "wrong"):
+        means.add("winner/correct", step, float(row.winner == "right"))
+    means.add("votes/valid", step, facts.votes)
+    means.add("votes/tie", step, facts.ties)
+    means.add("judge/accuracy", step, facts.judge)
+    if facts.agents > 1:  # one alone agrees with itself
+        _add_agreement(means, row)
+    means.add("debates/malformed", step, float(facts.malformed > 0))
+    means.add("debates/truncated", step, float(facts.truncated > 0))
+    means.add("debates/tokens", step, facts.tokens)
+    streams = zip(STREAMS, (facts.truth, facts.peer, facts.judging, facts.format), strict=True)
+    for stream, value in streams:
+        means.add(f"reward/{stream}/mean", step, value)
+
+
+def _add_agreement(means: _Means, row: DebateRow) -> None:
+    facts, step = row.facts, row.step
+    means.add("debates/agreement", step, facts.agreement)
+    if facts.agreement is not None and facts.correct_last is not None:
+        means.add("debates/wrong_consensus", step, float(facts.agreement == 1 and facts.correct_last == 0))
+
+
+@dataclass(slots=True)
+class Sample:
+    """What was read of some debates, evenly over the steps.
+
+    ``rewards`` by stream: (step, value) of each turn; ``study`` the judgment rows; ``texts`` by problem id:
+    (step, first-round text); ``skipped``: records that could not be looked at.
+    """
+
+    curves: Curves
+    debates: int = 0
+    skipped: int = 0
+    study: Study = field(default_factory=Study)
+    rewards: dict[str, list[tuple[int, float]]] = field(default_factory=dict[str, list[tuple[int, float]]])
+    texts: dict[str, list[tuple[int, str]]] = field(default_factory=dict[str, list[tuple[int, str]]])
+
+
+def read_sample(store: RunStore, steps: Steps) -> Sample:
+    """Return what some 2,000 debates of up to 100 steps say, read in time linear in their size."""
+    means, sample = _Means(), Sample(Curves(np.zeros(0, np.int64), {}))
+    looked = evenly(steps)
+    each = max(1, MOST_DEBATES // max(1, len(looked)))
+    for step in looked:
+        for record in _debates_of(store, int(step), each, sample):
+            try:
+                _add_debate(means, sample, int(step), record)
+            except WORST:
+                sample.skipped += 1
+    _add_logprobs(means, store, looked, sample)
+    sums = ("sample/first/", "sample/seat_")
+    sample.curves = means.curves(sums=sums)
+    return sample
+
+
+def evenly(steps: Steps, most: int = MOST_STEPS) -> Steps:
+    """Return at most ``most`` of the steps, evenly chosen, first and last among them.
+
+    >>> evenly(np.arange(5), 3).tolist()
+    [0, 2, 4]
+    """
+    if len(steps) <= most:
+        return steps
+    return steps[np.unique(np.linspace(0, len(steps) - 1, most).round().astype(int))]
+
+
+def _debates_of(store: RunStore, step: int, most: int, sample: Sample) -> Iterator[Record]:
+    found = store.records(f"step:{step}")
+    try:
+        for _, record in islice(found, most):
+            yield record
+    except (TranscriptError, OSError, *WORST):
+        sample.skipped += 1
+
+
+def _add_debate(means: _Means, sample: Sample, step: int, record: Record) -> None:
+    view = View(record, sample.debates, tuple(range(len(record.debate.personas))))
+    _add_votes(means, view, step)
+    _add_winner(means, view, step)
+    _add_texts(means, sample, record.debate, step)
+    _add_rewards(means, sample, record.rewards, step)
+    sample.study.add(record)
+    sample.debates += 1
+
+
+def _add_votes(means: _Means, view: View, step: int) -> None:
+    for pair in view.due:
+        if pair.verdict:
+            means.add("sample/first/votes", step, 1.0)
+            means.add("sample/first/wins", step, float(pair.verdict > 0))
+            for seat, won in ((pair.first.agent, pair.verdict > 0), (pair.second.agent, pair.verdict < 0)):
+                means.add(f"sample/seat_{seat}/votes", step, 1.0)
+                means.add(f"sample/seat_{seat}/wins", step, float(won))
+
+
+def _add_winner(means: _Means, view: View, step: int) -> None:
+    winner, correct = view.winner, view.record.correct
+    right = None if winner is None else is_right(winner, correct)
+    if winner is None or right is None:
+        return
+    accuracy, praise = round_accuracy(correct, winner.round), view.peer[winner.agent][winner.round]
+    if accuracy is not None:  # the index does not know of which round the winner is
+        means.add("winner/lift", step, right - accuracy)
+    if praise is not None:
+        means.add("sample/winner_peer", step, (1.0 + praise) / 2)
+        means.add("sample/winner_right", step, float(right))
+
+
+def _add_texts(means: _Means, sample: Sample, debate: Debate, step: int) -> None:
+    for turn in debate.turns:
+        said = turn.completion.text
+        means.add("sample/repeated", step, float(is_repeated(said)))
+        if turn.parsed.solution:
+            means.add("sample/empty", step, float(is_empty(turn.parsed.solution.of(said))))
+        texts = sample.texts.setdefault(debate.problem.id, []) if turn.id.round == 0 else None
+        if texts is not None and len(texts) < 20:
+            texts.append((step, said[:1000]))
+
+
+def _add_rewards(means: _Means, sample: Sample, rewards: Rewards | None, step: int) -> None:
+    for stream in STREAMS if rewards else ():
+        for row in getattr(rewards, stream):
+            for value in row:
+                if value is not None and isfinite(value):
+                    sample.rewards.setdefault(stream, []).append((step, float(value)))
+
+
+def _add_logprobs(means: _Means, store: RunStore, looked: Steps, sample: Sample) -> None:
+    """Add the mean log-probability of the sampled tokens of a debate, of each step that is looked at."""
+    for step in evenly(looked, MOST_WITH_TOKENS):
+        try:
+            for row in store.debates(f"step:{int(step)}", limit=1):
+                for completion in store.tokens(row.id).values():
+                    forced = set(completion.forced)
+                    for place, value in enumerate(completion.logprobs):
+                        if place not in forced:
+                            means.add("sample/logprob", int(step), value)
+        except (TranscriptError, OSError, *WORST):
+            sample.skipped += 1

@@ -1,0 +1,136 @@
+"""Histograms of the rewards of single turns, by stream, in the first, middle and last third of the steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from debate_rl.reports.document import Behind, Cell, Chart, Paragraph, Part, Section, Series, Table
+from debate_rl.reports.training.cells import number_cell
+from debate_rl.reports.training.curves import Numbers
+from debate_rl.reports.training.loading import Run
+from debate_rl.reports.training.reading import STREAMS
+
+BINS = 20
+MOST_VALUES = 12
+"""Different values up to which each has a bar of its own."""
+THIRDS = ("early", "middle", "late")
+
+
+def distributions_section(runs: Sequence[Run]) -> Section:
+    """Return the section of histograms and their tables, from the sampled debates of each run."""
+    parts: list[Part] = []
+    for place, run in enumerate(runs):
+        sample = run.sample
+        if sample is None or not sample.rewards:
+            parts.append(Paragraph(f"{run.name}: no stored rewards.", "warn"))
+            continue
+        parts.append(Paragraph(_how(run), behind=run.behind()))
+        parts += [_chart(run, place, stream) for stream in STREAMS if sample.rewards.get(stream)]
+        parts.append(_table(run, place))
+    return Section("distributions", "Distributions of rewards", tuple(parts))
+
+
+def _how(run: Run) -> str:
+    read = run.sample.debates if run.sample else 0
+    if read >= run.debates:
+        return f"{run.name}: all {run.debates:,} stored debates were read."
+    return (
+        f"{run.name}: {read:,} of {run.debates:,} stored debates were read, evenly over the steps: the "
+        f"first of "
+        "up to 100 steps each. The links lead to all debates of those steps."
+    )
+
+
+def ranges(run: Run) -> list[tuple[str, int, int]]:
+    """Return (name, first step, last step) of each third of the stored steps; fewer than 3 steps are one."""
+    if run.stored is None:
+        return []
+    low, high = run.stored
+    if high - low < 2:
+        return [("all", low, high)]
+    edges = [low + (high - low + 1) * part // 3 for part in range(4)]
+    return [(name, edges[i], edges[i + 1] - 1) for i, name in enumerate(THIRDS)]
+
+
+def _values(run: Run, stream: str, first: int, last: int) -> Numbers:
+    found = run.sample.rewards.get(stream, []) if run.sample else []
+    return np.array([value for step, value in found if first <= step <= last])
+
+
+def _chart(run: Run, place: int, stream: str) -> Chart:
+    everything = np.array([value for _, value in run.sample.rewards[stream]]) if run.sample else np.zeros(0)
+    series: list[Series] = []
+    x: tuple[float, ...] = ()
+    for name, first, last in ranges(run):
+        values = _values(run, stream, first, last)
+        x, shares = histogram(values, everything)
+        series.append(Series(f"{name}: steps {first + 1} to {last + 1}", x, shares))
+    title = f"Reward of a turn, {stream}: {run.name}"
+    name = f"distributions/{place + 1}/{stream}"
+    return Chart(
+        name, title, "reward", "share of turns", tuple(series), "bars", behind=run.behind(_filter(stream))
+    )
+
+
+def histogram(values: Numbers, everything: Numbers) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return the places of bars and the share of the values in each; the bars are those of ``everything``.
+
+    Up to 12 different values have a bar each; more of them 20 bars of equal width, at their middles.
+
+    >>> histogram(np.array([0.0, 1.0, 1.0, 1.0]), np.array([0.0, 0.5, 1.0]))
+    ((0.0, 0.5, 1.0), (0.25, 0.0, 0.75))
+    """
+    different = np.unique(everything)
+    if len(different) <= MOST_VALUES:
+        counts = np.array([(values == one).sum() for one in different], dtype=float)
+        x = different
+    else:
+        counts, edges = np.histogram(values, bins=BINS, range=(float(different[0]), float(different[-1])))
+        x = (edges[:-1] + edges[1:]) / 2
+    total = max(1, len(values))
+    return tuple(float(at) for at in x), tuple(float(count) / total for count in counts)
+
+
+def _filter(stream: str) -> str:
+    return f"reward.{stream}:<0 OR reward.{stream}:>=0"
+
+
+def _table(run: Run, place: int) -> Table:
+    rows = []
+    for stream in STREAMS:
+        for name, first, last in ranges(run):
+            values = _values(run, stream, first, last)
+            if not len(values):
+                continue
+            cells = [
+                float(values.mean()),
+                float(values.std()),
+                *np.quantile(values, (0.0, 0.25, 0.5, 0.75, 1.0)),
+            ]
+            behind: Behind | None = run.behind(f"step:{first}..{last}")
+            zero = float((values == 0).mean())
+            rows.append(
+                (
+                    Cell(stream),
+                    Cell(f"{name}: steps {first + 1} to {last + 1}"),
+                    number_cell(len(values), behind=behind),
+                    *(number_cell(float(cell)) for cell in cells),
+                    number_cell(zero),
+                )
+            )
+    columns = (
+        "stream",
+        "part",
+        "turns",
+        "mean",
+        "std",
+        "least",
+        "25%",
+        "median",
+        "75%",
+        "most",
+        "share of 0",
+    )
+    return Table(f"distributions/{place + 1}/table", f"Rewards of turns: {run.name}", columns, tuple(rows))

@@ -1,0 +1,149 @@
+"""Held-out figures: first, best and last evaluation with intervals, the gain, runs beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import hypot
+
+from debate_rl.reports.document import Cell, Paragraph, Part, Section, Table
+from debate_rl.reports.training.cells import interval_cell, number_cell
+from debate_rl.reports.training.loading import Run
+
+FIGURES = (
+    ("eval/direct/sample", "one answer"),
+    ("eval/direct/self_consistency", "majority of as many tokens"),
+    *((f"eval/debate/round_{r}", f"debate, round {r + 1}") for r in range(8)),
+    ("eval/debate/majority", "debate, majority"),
+    ("eval/debate/winner", "debate, winner"),
+    ("eval/debate/winner_minus_self_consistency", "winner less that majority"),
+    ("eval/judge/accuracy", "judge accuracy"),
+    ("eval/debate/valid_xml", "valid form"),
+    ("eval/debate/truncated", "cut off"),
+)
+Bounded = tuple[float, float, float]
+"""A value and the bounds of its interval."""
+
+
+def finals_section(runs: Sequence[Run]) -> Section:
+    """Return the section of final figures."""
+    parts: list[Part] = []
+    for place, run in enumerate(runs):
+        parts += _of_run(run, place)
+    if len(runs) > 1:
+        parts += _beside(runs)
+    return Section("final", "Final figures", tuple(parts))
+
+
+def evaluations(run: Run, name: str) -> list[tuple[int, Bounded]]:
+    """Return (step, (value, low, high)) of each held-out evaluation during training."""
+    steps, values = run.curves.of(name)
+    low, high = (dict(zip(*_plain(run, f"{name}/{end}"), strict=True)) for end in ("low", "high"))
+    at = zip(steps.tolist(), values.tolist(), strict=True)
+    return [(step, (value, low.get(step, float("nan")), high.get(step, float("nan")))) for step, value in at]
+
+
+def _plain(run: Run, name: str) -> tuple[list[int], list[float]]:
+    steps, values = run.curves.of(name)
+    return steps.tolist(), values.tolist()
+
+
+def best_step(run: Run) -> tuple[str, int, float] | None:
+    """Return the figure of train.keep_best, the step of its highest value and that value."""
+    name = run.setting("train.keep_best", str) or "eval/debate/winner"
+    found = evaluations(run, name)
+    if not found:
+        return None
+    step, (value, _, _) = max(found, key=lambda one: one[1][0])
+    return name, step, value
+
+
+def less(last: Bounded, first: Bounded) -> Bounded:
+    """Return a difference of two figures, its interval as if they were independent.
+
+    >>> less((0.5, 0.4, 0.6), (0.3, 0.2, 0.4))[0], round(less((0.5, 0.4, 0.6), (0.3, 0.2, 0.4))[2], 3)
+    (0.2, 0.341)
+    """
+    value = last[0] - first[0]
+    below = hypot(last[0] - last[1], first[2] - first[0])
+    above = hypot(last[2] - last[0], first[0] - first[1])
+    return value, value - below, value + above
+
+
+def _of_run(run: Run, place: int) -> list[Part]:
+    rows: list[tuple[Cell, ...]] = []
+    for name, label in FIGURES:
+        found = evaluations(run, name)
+        if found:
+            (first, at_first), (last, at_last) = found[0], found[-1]
+            top, at_top = max(found, key=lambda one: one[1][0])
+            cells = [
+                interval_cell(*at_first),
+                interval_cell(*at_top),
+                Cell(f"{top + 1}", top),
+                interval_cell(*at_last),
+            ]
+            gain = interval_cell(*less(at_last, at_first)) if last > first else Cell("one evaluation")
+            rows.append((Cell(label), *cells, gain))
+    parts: list[Part] = []
+    if rows:
+        columns = ("figure", "first", "highest", "after step", "last", "last less first")
+        parts.append(
+            Table(f"final/{place + 1}", f"Held-out figures: {run.name}", columns, tuple(rows), _note(run))
+        )
+    else:
+        text = f"{run.name}: no held-out evaluation during training, so nothing is said of other problems."
+        parts.append(Paragraph(text, "warn"))
+    if run.evaluations:
+        parts.append(_afterwards(run, place))
+    return parts
+
+
+def _note(run: Run) -> str:
+    found, count = best_step(run), run.curves.of("eval/problems")[1]
+    text = f"{int(count[-1])} problems. " if len(count) else ""
+    text += "The interval of a difference takes the two for independent; both are of the same problems, "
+    text += "so it is wide. "
+    text += "The highest of several is high by chance as well."
+    if found:
+        text += f" The checkpoint kept as best ({found[0]}) is that after step {found[1] + 1}."
+    return text
+
+
+def _afterwards(run: Run, place: int) -> Table:
+    names = [
+        name
+        for name in ("direct/sample", "direct/self_consistency", "debate/winner", "judge/accuracy")
+        if any(name in figures for figures in run.evaluations.values())
+    ]
+    rows = tuple(
+        (
+            Cell(label),
+            *(interval_cell(*figures[name]) if name in figures else number_cell(None) for name in names),
+        )
+        for label, figures in run.evaluations.items()
+    )
+    title = f"Evaluations made apart from training: {run.name}"
+    return Table(f"final/{place + 1}/apart", title, ("evaluation", *names), rows, folded=True)
+
+
+def _beside(runs: Sequence[Run]) -> list[Part]:
+    """Return the table of the last evaluations of all runs, each less that of the first run."""
+    rows: list[tuple[Cell, ...]] = []
+    for name, label in FIGURES:
+        last = [found[-1][1] if (found := evaluations(run, name)) else None for run in runs]
+        if sum(one is not None for one in last) < 2:
+            continue
+        cells = [interval_cell(*one) if one else number_cell(None) for one in last]
+        base = last[0]
+        gains = [interval_cell(*less(one, base)) if one and base else number_cell(None) for one in last[1:]]
+        rows.append((Cell(label), *cells, *gains))
+    if not rows:
+        return [Paragraph("Fewer than two of the runs have held-out figures to compare.", "warn")]
+    names = [run.name for run in runs]
+    columns = ("figure", *names, *(f"{name} less {names[0]}" for name in names[1:]))
+    note = (
+        "Last evaluations. Differences are unpaired; on the same held-out problems a paired one is narrower "
+        "(debate eval, on both runs). An interval covers the draw of problems and samples, not another "
+        "training seed."
+    )
+    return [Table("final/beside", "Runs beside each other, held out", columns, tuple(rows), note)]

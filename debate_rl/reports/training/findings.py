@@ -1,0 +1,135 @@
+"""The sections of the eight questions with the ranked hypotheses, and of the collapse detectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from debate_rl.formatting import percent, short
+from debate_rl.reports.document import Cell, Paragraph, Part, Section, Table, Tone
+from debate_rl.reports.training.cells import number_cell
+from debate_rl.reports.training.detectors import Reading, alarms
+from debate_rl.reports.training.hypotheses import Ranked, ranked
+from debate_rl.reports.training.loading import Run
+from debate_rl.reports.training.phases import NO_COLLAPSE
+from debate_rl.reports.training.questions import QUESTIONS
+from debate_rl.reports.training.rates import ANY, RUNS, STEPS, told_rate
+
+TONES: dict[str, Tone] = {"alarm": "bad", "quiet": "good"}
+
+
+def questions_section(runs: Sequence[Run]) -> Section:
+    """Return the section that answers Q1 to Q8 for each run, and ranks why it may have stalled."""
+    parts: list[Part] = []
+    for place, run in enumerate(runs):
+        rows: list[tuple[Cell, ...]] = []
+        for one in QUESTIONS:
+            found = one.answer(run)
+            link = run.behind(one.filter)
+            verdict = Cell(found.word, tone=found.tone)
+            rows.append(
+                (
+                    Cell(one.name),
+                    Cell(one.text),
+                    Cell(found.text, behind=link),
+                    verdict,
+                    Cell(one.rule),
+                    Cell(one.source),
+                )
+            )
+        columns = ("", "question", "answer", "verdict", "threshold", "source")
+        note = "The links lead to debates to look at. 'unknown': the run does not say."
+        parts.append(
+            Table(f"questions/{place + 1}", f"Eight questions: {run.name}", columns, tuple(rows), note)
+        )
+        parts.append(_hypotheses(run, place))
+    return Section("questions", "Diagnostic questions", tuple(parts))
+
+
+def _hypotheses(run: Run, place: int) -> Table:
+    rows = tuple(_hypothesis(one, run) for one in ranked(run))
+    columns = ("hypothesis", "signs", "evidence", "what the source proposes", "source")
+    note = (
+        "If training stalled: the share of its signs (!) that the run shows ranks a hypothesis. A sign "
+        "is no proof, "
+        "and without signs nothing needs a fix."
+    )
+    return Table(f"hypotheses/{place + 1}", f"Hypotheses, ranked: {run.name}", columns, rows, note)
+
+
+def _hypothesis(one: Ranked, run: Run) -> tuple[Cell, ...]:
+    tone: Tone = "warn" if one.crossed else ""
+    return (
+        Cell(one.hypothesis.name, behind=run.behind(one.hypothesis.filter)),
+        Cell(f"{one.crossed} of {one.known}", one.crossed, tone=tone),
+        Cell(one.text),
+        Cell(one.hypothesis.fix if one.crossed else "-"),
+        Cell(one.hypothesis.source),
+    )
+
+
+def alarms_section(runs: Sequence[Run]) -> Section:
+    """Return the section of the detectors: first the alarms, then what each one says, with its rate."""
+    parts: list[Part] = [
+        Paragraph(
+            f"Each detector was run on {RUNS:,} simulated healthy runs of {STEPS} steps; the share of "
+            f"them in which it fired stands beside it. In {percent(ANY / RUNS)} of them some detector fired. "
+            "Sources without an address are unpublished notes on earlier runs."
+        )
+    ]
+    for place, run in enumerate(runs):
+        fired = alarms(run.readings)
+        parts += [Paragraph(_sentence(one, run), "bad", run.behind(_filter(one))) for one in fired]
+        if not fired:
+            quiet = sum(one.status == "quiet" for one in run.readings)
+            text = f"{run.name}: no alarm from {quiet} of {len(run.readings)} detectors"
+            text += "." if quiet == len(run.readings) else "; the others lack steps or figures."
+            parts.append(Paragraph(text, "good" if quiet == len(run.readings) else ""))
+        parts.append(_table(run, place))
+    return Section("alarms", "Signs of collapse", tuple(parts))
+
+
+def _filter(reading: Reading) -> str:
+    step = reading.alarm.step if reading.alarm else 0
+    return reading.detector.filter.format(step=step)
+
+
+def _sentence(reading: Reading, run: Run) -> str:
+    alarm = reading.alarm
+    assert alarm is not None
+    kind = "A fault" if reading.detector.name in NO_COLLAPSE else "A sign of collapse"
+    text = f"{run.name}: {kind} at step {alarm.step + 1}: {alarm.why} ({reading.detector.name} "
+    text += f"{short(alarm.value)}, threshold {short(alarm.threshold)}). Proposed: {reading.detector.fix}."
+    return text
+
+
+def _table(run: Run, place: int) -> Table:
+    rows = tuple(_row(one, run) for one in run.readings)
+    columns = (
+        "detector",
+        "state",
+        "step",
+        "value",
+        "threshold",
+        "fires when",
+        "source",
+        "false alarms a run",
+    )
+    note = (
+        "Steps count from 1. 'too few steps': it cannot fire yet; 'no data': the run has none of its figures."
+    )
+    return Table(f"alarms/{place + 1}", f"Detectors: {run.name}", columns, rows, note)
+
+
+def _row(reading: Reading, run: Run) -> tuple[Cell, ...]:
+    alarm, one = reading.alarm, reading.detector
+    step = Cell(f"{alarm.step + 1}", alarm.step, run.behind(_filter(reading))) if alarm else number_cell(None)
+    return (
+        Cell(one.name),
+        Cell(reading.status, tone=TONES.get(reading.status, "")),
+        step,
+        number_cell(alarm.value if alarm else None),
+        number_cell(alarm.threshold if alarm else None),
+        Cell(one.rule.replace("`", "")),
+        Cell(one.source),
+        Cell(told_rate(one.name)),
+    )

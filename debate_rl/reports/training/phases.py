@@ -1,0 +1,180 @@
+"""Early, middle and late: how the figures of a run moved, and what that makes of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import time
+
+import numpy as np
+
+from debate_rl.formatting import short
+from debate_rl.reports.document import Cell, Paragraph, Part, Section, Table, Tone
+from debate_rl.reports.training.cells import between, interval_cell, number_cell
+from debate_rl.reports.training.changes import LEAST, Change, change
+from debate_rl.reports.training.detectors import alarms
+from debate_rl.reports.training.loading import Run
+
+FIGURES = (
+    ("correct", "right answers"),
+    ("winner/correct", "right winners"),
+    ("reward/truth/mean", "truth reward"),
+    ("reward/judge/mean", "judge reward"),
+    ("reward/peer/std", "spread of peer rewards"),
+    ("judge/accuracy", "judge accuracy"),
+    ("format/valid", "valid form"),
+    ("loss", "loss"),
+    ("sample/logprob", "log-probability"),
+    ("entropy_mean", "entropy"),
+    ("kl_mean", "KL to the reference"),
+    ("ratio_mean", "ratio"),
+    ("grad_norm", "gradient's norm"),
+    ("tokens/completion", "tokens of a reply"),
+)
+PROGRESS = {
+    "correct": "the share of right answers",
+    "reward/truth/mean": "the mean truth reward",
+    "judge/accuracy": "the judges' accuracy",
+}
+"""What tells progress, the first that there is, and how it is called in sentences."""
+NO_COLLAPSE = ("mismatch", "stall", "held_out", "format_only")
+"""Detectors whose alarm is a fault, and not yet a collapse of the policy."""
+GOING_S = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a run is, in a word of docs/training_report.md, and why."""
+
+    word: str
+    tone: Tone
+    sentence: str
+
+
+def verdict(run: Run) -> Verdict:
+    """Return the verdict by the rule of docs/training_report.md."""
+    name, found = progress(run)
+    fired = [one for one in alarms(run.readings) if one.detector.name not in NO_COLLAPSE]
+    if fired and fired[0].alarm is not None:
+        names = ", ".join(dict.fromkeys(one.detector.name for one in fired))
+        first = fired[0].alarm
+        sentence = f"Signs of collapse from step {first.step + 1} on: {first.why} (alarms: {names})"
+        return _with_alarms(sentence, name, found)
+    if found is None:
+        return Verdict("no figures", "warn", "There is no figure that tells progress.")
+    moved = _moved(name, found)
+    few = f"{found.n} steps are too few to tell (from {LEAST} on); {moved}."
+    return {
+        "up": Verdict("learning", "good", f"No alarm; {moved}."),
+        "flat": Verdict(
+            "not learning", "warn", f"No alarm, and no change that can be told from noise: {moved}."
+        ),
+        "down": Verdict("getting worse", "bad", f"No alarm, but {moved}."),
+        "too few steps": Verdict("too few steps", "", few),
+    }[found.direction]
+
+
+def _with_alarms(sentence: str, name: str, found: Change | None) -> Verdict:
+    """Return the verdict of a run with an alarm: by whether its figure rose, fell, or did neither."""
+    if found is None:
+        return Verdict("signs of collapse", "bad", f"{sentence}.")
+    sentence = f"{sentence}; {_moved(name, found)}."
+    if found.direction == "up":
+        return Verdict("learning, with alarms", "warn", sentence)
+    fell = found.direction == "down" or (found.n >= LEAST and found.late < found.early / 2)
+    return Verdict("collapsed" if fell else "signs of collapse", "bad", sentence)
+
+
+def _moved(name: str, found: Change) -> str:
+    bounds = between(found.low, found.high)
+    thirds = f"first and last third of {found.n} steps{', difference' + bounds if bounds else ''}"
+    return f"{PROGRESS[name]} went from {short(found.early)} to {short(found.late)} ({thirds})"
+
+
+def progress(run: Run) -> tuple[str, Change | None]:
+    """Return the figure that tells progress, and its change."""
+    for name in PROGRESS:
+        if found := change(run.curves.of(name)[1]):
+            return name, found
+    return "correct", None
+
+
+def status(run: Run, now: float | None = None) -> str:
+    """Return "finished", "still going" or "stopped", by the configured steps and the last line's time."""
+    wanted, last = run.setting("train.steps", int), run.curves.steps
+    if not len(last):
+        return "nothing done"
+    if wanted is None:
+        return "unknown"
+    if int(last[-1]) + 1 >= wanted:
+        return "finished"
+    times = run.curves.of("time")[1]
+    usual = float(np.median(np.diff(times))) if len(times) > 1 else 0.0
+    quiet = (time() if now is None else now) - float(times[-1]) if len(times) else float("inf")
+    return "still going" if quiet < max(GOING_S, 5 * usual) else "stopped"
+
+
+def overview_section(runs: Sequence[Run]) -> Section:
+    """Return the section that names the runs, their state, their verdict and what is missing."""
+    rows = tuple(_row(run) for run in runs)
+    columns = (
+        "run",
+        "steps",
+        "status",
+        "verdict",
+        "progress",
+        "first third",
+        "last third",
+        "difference",
+        "best at step",
+    )
+    note = "Steps count from 1. 'First' and 'last third' are of the figure under 'progress'."
+    parts: list[Part] = [Table("runs/table", "Runs", columns, rows, note)]
+    for run in runs:
+        found = verdict(run)
+        parts.append(Paragraph(f"{run.name}: {found.sentence}", found.tone, run.behind()))
+    parts += [Paragraph(f"{run.name}: {note}", "warn") for run in runs for note in run.notes]
+    return Section("runs", "Runs", tuple(parts))
+
+
+def _row(run: Run) -> tuple[Cell, ...]:
+    from debate_rl.reports.training.finals import best_step
+
+    found, (name, moved), best = verdict(run), progress(run), best_step(run)
+    cells = (
+        (number_cell(moved.early), number_cell(moved.late), interval_cell(moved.value, moved.low, moved.high))
+        if moved
+        else (number_cell(None),) * 3
+    )
+    wanted = run.setting("train.steps", int)
+    steps = f"{run.steps} of {wanted}" if wanted is not None else f"{run.steps}"
+    return (
+        Cell(run.name, behind=run.behind()),
+        Cell(steps, run.steps),
+        Cell(status(run)),
+        Cell(found.word, tone=found.tone),
+        Cell(name if moved else "-"),
+        *cells,
+        Cell(f"{best[1] + 1}", best[1]) if best else number_cell(None),
+    )
+
+
+def phases_section(runs: Sequence[Run]) -> Section:
+    """Return the section with the means of the first, middle and last third of each figure."""
+    parts: list[Part] = []
+    for place, run in enumerate(runs):
+        rows: list[tuple[Cell, ...]] = []
+        for name, label in FIGURES:
+            found = change(run.curves.of(name)[1])
+            if found:
+                parts_of = (number_cell(found.early), number_cell(found.middle), number_cell(found.late))
+                moved = interval_cell(found.value, found.low, found.high)
+                rows.append((Cell(f"{label} ({name})"), *parts_of, moved, Cell(found.direction)))
+        columns = ("figure", "early", "middle", "late", "late less early", "direction")
+        note = (
+            "Thirds of the steps that have a value. The interval is Welch's on means of neighbouring steps."
+        )
+        parts.append(Table(f"phases/{place + 1}", f"Phases: {run.name}", columns, tuple(rows), note))
+        found = verdict(run)
+        parts.append(Paragraph(f"{run.name}: {found.word}. {found.sentence}", found.tone, run.behind()))
+    return Section("phases", "Early, middle, late", tuple(parts))

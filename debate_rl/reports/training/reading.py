@@ -1,0 +1,207 @@
+"""Reads what a run wrote of itself: metrics.jsonl, config.toml, run.json. Files may be foreign or torn."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from math import isfinite, nan
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import orjson
+
+from debate_rl.reports.training.curves import Curves, Numbers
+
+STREAMS = ("truth", "peer", "judge", "format")
+"""As charts and tables list them, truth first."""
+ROUNDS = range(8)
+LONGEST = 1 << 22
+"""Bytes of a line; a longer one is not ours."""
+_WITH_BOUNDS = (
+    *(f"eval/direct/{name}" for name in ("sample", "self_consistency")),
+    *(f"eval/debate/{name}" for name in ("winner", "majority", "winner_minus_self_consistency", "valid_xml")),
+    *(f"eval/debate/round_{r}" for r in ROUNDS),
+    *("eval/judge/accuracy", "eval/debate/truncated"),
+)
+WANTED = frozenset(
+    (
+        *(f"reward/{stream}/{name}" for stream in STREAMS for name in ("mean", "std", "n")),
+        *("correct", "correct/all_right", "correct/all_wrong", "winner/correct", "winner/lift"),
+        *(f"correct/round_{r}" for r in ROUNDS),
+        *(
+            "votes/cast",
+            "votes/valid",
+            "votes/tie",
+            "judge/parsed_share",
+            "judge/accuracy",
+            "judge/decidable",
+        ),
+        *("format/valid", "truncated", "tokens/completion", "tokens/completion_max", "answers/missing"),
+        *("completions/distinct", "loss", "lr", "grad_norm", "grad_norm_max", "updates", "skipped_updates"),
+        *("bad_steps", "ratio_mean", "ratio_max", "clip_fraction", "entropy_mean", "kl_mean", "kl_max"),
+        *("mismatch_kl", "mismatch_mean", "rows", "tokens_per_second", "time"),
+        *(f"advantage/zero_variance_share/{stream}" for stream in ("peer", "truth", "judge")),
+        *(f"seconds/{phase}" for phase in ("rollout", "reward", "learn", "record", "grade", "evaluate")),
+        *(name + end for name in _WITH_BOUNDS for end in ("", "/low", "/high")),
+        "eval/problems",
+    )
+)
+"""The figures that the training report reads."""
+
+
+class _Table:
+    """Columns that grow by lines; a name is there from the line on which it was first met."""
+
+    def __init__(self) -> None:
+        self.steps = array("q")
+        self._columns: dict[str, array[float]] = {}
+        self.broken: dict[str, list[int]] = {}
+
+    def add(self, step: int, line: Mapping[str, Any]) -> str:
+        """Add a line; return what is wrong with a value of it, "" where nothing is."""
+        wrong, size = "", len(self.steps)
+        for name, value in line.items():
+            if name not in WANTED:
+                continue
+            if type(value) is not float or not isfinite(value):
+                if type(value) not in (int, float, type(None)):
+                    wrong = wrong or f"{name} is no number but {_short(value)}"
+                    continue
+                value = finite(value)
+                if value is None:
+                    self.broken.setdefault(name, []).append(step)
+                    continue
+            column = self._columns.setdefault(name, array("d"))
+            if len(column) < size:
+                column.extend([nan] * (size - len(column)))
+            column.append(value)
+        self.steps.append(step)
+        return wrong
+
+    def curves(self) -> Curves:
+        """Return the columns by rising step; of a step that is there twice the later line counts."""
+        steps = np.array(self.steps, dtype=np.int64)
+        order = np.argsort(steps, kind="stable")
+        ranked = steps[order]
+        last = np.append(ranked[1:] != ranked[:-1], True) if len(ranked) else np.zeros(0, bool)
+        kept = order[last]
+        broken = {name: tuple(sorted(set(where))) for name, where in self.broken.items()}
+        return Curves(steps[kept], {name: self._dense(name)[kept] for name in self._columns}, broken)
+
+    def _dense(self, name: str) -> Numbers:
+        column = np.array(self._columns[name], dtype=np.float64)
+        return np.concatenate([column, np.full(len(self.steps) - len(column), nan)])
+
+
+def finite(value: float | None) -> float | None:
+    """Return a number that was read; None where it is none, infinite or too large."""
+    try:
+        number = float(value) if value is not None else nan
+    except OverflowError:
+        return None
+    return number if isfinite(number) else None
+
+
+def read_metrics(path: Path) -> tuple[Curves, list[str]]:
+    """Return the figures of a metrics.jsonl by step, and a line for each kind of thing that was wrong.
+
+    Linear in the size of the file; never raises for what is in it.
+    """
+    table, wrong = _Table(), Counter[str]()
+    first: dict[str, str] = {}
+    try:
+        for number, line in _lines(path):
+            kind, why = _take(table, line)
+            if kind:
+                wrong[kind] += 1
+                first.setdefault(kind, f"first in line {number}: {why}")
+    except OSError as error:
+        return table.curves(), [f"{path.name}: {error.strerror or 'cannot be read'}"]
+    notes = [f"{path.name}: {count} {kind} ({first[kind]})" for kind, count in wrong.items()]
+    curves = table.curves()
+    twice = len(table.steps) - len(curves.steps)
+    if twice:
+        notes.append(f"{path.name}: {twice} lines are of steps done again; the later line of a step counts")
+    return curves, notes
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    with path.open("rb") as file:
+        number = 0
+        while line := file.readline(LONGEST):
+            number += 1
+            if line.strip():
+                yield number, line
+
+
+def _take(table: _Table, line: bytes) -> tuple[str, str]:
+    """Add a line to the table; return the kind of what is wrong with it, and what."""
+    found = parsed(line)
+    if not isinstance(found, dict):
+        why = "no JSON object" if line.endswith(b"\n") else "the line has no end, as when a run is cut off"
+        return "lines left out", why
+    step = cast("dict[str, Any]", found).get("step")
+    if type(step) is not int or not 0 <= step < 1 << 53:
+        return "lines left out", f"step is {_short(step)}, not a whole number from 0"
+    wrong = table.add(step, cast("dict[str, Any]", found))
+    return ("lines with values left out", wrong) if wrong else ("", "")
+
+
+def parsed(text: bytes) -> Any:
+    """Return the value of a JSON text, which may have NaN and Infinity; None where it is no JSON."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        pass
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def read_config(path: Path) -> tuple[dict[str, Any], list[str]]:
+    """Return the settings of a config.toml by dotted key, lists as they are, and what was wrong."""
+    if not path.is_file():
+        return {}, [f"no {path.name}: settings are not known"]
+    try:
+        return flat(tomllib.loads(path.read_text(encoding="utf-8"))), []
+    except OSError as error:
+        return {}, [f"{path.name}: {error.strerror or 'cannot be read'}"]
+    except (ValueError, RecursionError) as error:
+        return {}, [f"{path.name} is no TOML: {str(error)[:120]}"]
+
+
+def flat(tables: Mapping[str, Any]) -> dict[str, Any]:
+    """Return nested tables as one, keys joined by dots, in order.
+
+    >>> flat({"learner": {"lr": 1e-5}, "seed": 0})
+    {'learner.lr': 1e-05, 'seed': 0}
+    """
+    found: dict[str, Any] = {}
+    waiting: list[tuple[str, Any]] = [*tables.items()][::-1]
+    while waiting:
+        key, value = waiting.pop()
+        if isinstance(value, dict) and len(key) < 200:
+            inner = cast("dict[str, Any]", value)
+            waiting.extend([(f"{key}.{name}", one) for name, one in inner.items()][::-1])
+        else:
+            found[key] = value
+    return found
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return a JSON file's object; {} where there is none."""
+    try:
+        found = parsed(path.read_bytes()) if path.is_file() else None  # a pipe would be waited for
+    except OSError:
+        return {}
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+
+
+def _short(value: Any) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 40 else shown[:37] + "..."

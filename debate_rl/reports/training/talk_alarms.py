@@ -1,0 +1,137 @@
+"""Collapses that show in what is said and voted: text, form, variety, votes, agreement."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from debate_rl.reports.training.alarms import BASE, Alarm, after, earliest, first, held
+from debate_rl.reports.training.curves import Curves, Numbers, trailing_mean, trailing_median
+
+REPEATED, EMPTY = 0.2, 0.2
+LENGTH_LOW, CUT_OFF = 0.2, 0.5
+FORMAT_FALL, PARSED = 0.35, 0.5
+DISTINCT, SOLVED, SILENT = 0.1, 0.9, 0.97
+ONE_SIDED, VOTES, TIES = 0.9, 100, 0.9
+CONSENSUS_RISE, CONSENSUS = 0.25, 0.4
+SEATS = range(8)
+
+
+def repetition(curves: Curves) -> Alarm | None:
+    """Return when over a fifth of the sampled replies were one piece repeated, in 2 of 3 looks."""
+    steps, values = curves.of("sample/repeated")
+    return first(steps, held(values > REPEATED, 2, 3), values, REPEATED, "replies repeat one piece of text")
+
+
+def length(curves: Curves) -> Alarm | None:
+    """Return when replies fell to a fifth of their first length, or half were cut off for 5 steps."""
+    steps, values = curves.of("tokens/completion")
+    alarms: list[Alarm | None] = []
+    if len(values) >= BASE:
+        level = trailing_median(values, 5) / max(float(np.median(values[:BASE])), 1e-12)
+        short = (level < LENGTH_LOW) & after(BASE, len(level), 5)
+        alarms.append(first(steps[4:], short, level, LENGTH_LOW, "replies became very short"))
+    at, cut = curves.of("truncated")
+    level = trailing_median(cut, 5)
+    alarms.append(first(at[4:], level > CUT_OFF, level, CUT_OFF, "half of the replies are cut off"))
+    return earliest(*alarms)
+
+
+def format_collapse(curves: Curves) -> Alarm | None:
+    """Return when form fell .35 below its best, due votes below half (medians of 5), or sections empty."""
+    steps, values = curves.of("format/valid")
+    level = trailing_median(values, 5)
+    fall = np.maximum.accumulate(level) - level if len(level) else level
+    at, parsed = curves.of("judge/parsed_share")
+    votes = trailing_median(parsed, 5)
+    had = np.maximum.accumulate(votes) >= PARSED if len(votes) else votes.astype(bool)
+    seen, empty = curves.of("sample/empty")
+    return earliest(
+        first(steps[4:], fall > FORMAT_FALL, fall, FORMAT_FALL, "the form of replies got worse"),
+        first(at[4:], had & (votes < PARSED), votes, PARSED, "most due comparisons are missing"),
+        first(seen, held(empty > EMPTY, 2, 3), empty, EMPTY, "sections hold N/A or nothing"),
+    )
+
+
+def no_exploration(curves: Curves) -> Alarm | None:
+    """Return when nearly all samples of a problem were the same, or nothing had variance, for 5 steps.
+
+    "The same": distinct texts / answers at most 1.5 / (K N) (0.1 where K N is not known). Not where over
+    .9 of the answers are right: those that solve a problem may well say the same.
+    """
+    right = np.nan_to_num(curves.dense("correct"), nan=0.0) > SOLVED
+    threshold = 1.5 / curves.group if curves.group and curves.group > 1 else DISTINCT
+    same = np.nan_to_num(curves.dense("completions/distinct"), nan=1.0)
+    silent = [curves.dense(f"advantage/zero_variance_share/{stream}") for stream in ("peer", "truth")]
+    least = np.nan_to_num(np.fmin(*silent), nan=0.0)  # a stream that is not there has no variance either
+    return earliest(
+        first(
+            curves.steps,
+            held((same <= threshold) & ~right, 5, 5),
+            same,
+            threshold,
+            "the samples of a problem are all the same",
+        ),
+        first(
+            curves.steps,
+            held((least >= SILENT) & ~right, 5, 5),
+            least,
+            SILENT,
+            "no group has any variance, of votes or of truth",
+        ),
+    )
+
+
+def one_sided(curves: Curves) -> Alarm | None:
+    """Return when .9 of the last 100 or more sampled votes went to the first shown, the last, or one seat.
+
+    Also when .9 of the valid votes were ties for 5 steps, and at most .9 of the answers right.
+    """
+    alarms = [
+        _lopsided(curves, "sample/first", "the solution shown first", both=True),
+        *(_lopsided(curves, f"sample/seat_{seat}", f"agent {seat + 1}") for seat in SEATS),
+    ]
+    valid, ties = curves.dense("votes/valid"), curves.dense("votes/tie")
+    share = np.where(valid > 0, ties / np.maximum(valid, 1.0), np.nan)
+    known = np.isfinite(share)
+    unsolved = (np.nan_to_num(curves.dense("correct"), nan=0.0) <= SOLVED)[known]
+    tied = held((share[known] > TIES) & unsolved, 5, 5)
+    alarms.append(first(curves.steps[known], tied, share[known], TIES, "nearly all votes are ties"))
+    return earliest(*alarms)
+
+
+def _lopsided(curves: Curves, name: str, whom: str, *, both: bool = False) -> Alarm | None:
+    """Return the alarm of wins / votes over trailing windows of at least ``VOTES`` sampled votes."""
+    steps, votes = curves.of(f"{name}/votes")
+    wins = curves.dense(f"{name}/wins")[np.isfinite(curves.dense(f"{name}/votes"))]
+    share = trailing_share(np.nan_to_num(wins, nan=0.0), votes)
+    high = first(steps, share > ONE_SIDED, share, ONE_SIDED, f"nearly all votes are for {whom}")
+    if not both:
+        return high
+    low = first(steps, share < 1 - ONE_SIDED, share, 1 - ONE_SIDED, f"nearly no vote is for {whom}")
+    return earliest(high, low)
+
+
+def trailing_share(wins: Numbers, votes: Numbers, least: float = VOTES) -> Numbers:
+    """Return (n,): wins / votes over the shortest run of places up to here with ``least`` votes; nan before.
+
+    >>> trailing_share(np.array([1.0, 0.0, 4.0]), np.array([2.0, 2.0, 4.0]), least=4)
+    array([ nan, 0.25, 1.  ])
+    """
+    won = np.concatenate([[0.0], np.cumsum(wins)])
+    cast = np.concatenate([[0.0], np.cumsum(votes)])
+    begin = np.searchsorted(cast, cast[1:] - least, side="right") - 1
+    enough = begin >= 0
+    begin = np.maximum(begin, 0)
+    counted = np.maximum(cast[1:] - cast[begin], 1e-12)
+    return np.where(enough, (won[1:] - won[begin]) / counted, np.nan)
+
+
+def wrong_consensus(curves: Curves) -> Alarm | None:
+    """Return when debates in which all agree on a wrong answer rose by .25 to at least .4 (means of 10)."""
+    steps, values = curves.of("debates/wrong_consensus")
+    if len(values) < 2 * BASE:
+        return None
+    level = trailing_mean(values, BASE)
+    fires = (level - level[0] >= CONSENSUS_RISE) & (level >= CONSENSUS)
+    fires[:BASE] = False
+    return first(steps[BASE - 1 :], fires, level, CONSENSUS, "all agents agree, and are wrong")

@@ -1,0 +1,115 @@
+"""In what the configuration of a run may differ when the run goes on, and how a refusal is told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from debate_rl.config import DATA
+
+Change: TypeAlias = tuple[object, object]
+"""The value before and now; None where it is unset."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRules:
+    """In which keys a run may go on with another value; the fields are the arguments of ``open_run``."""
+
+    may_change: tuple[str, ...]
+    may_grow: tuple[str, ...]
+    notes: Mapping[str, str]
+
+    def allow(self, key: str, change: Change) -> bool:
+        """Return whether this key may have changed so.
+
+        >>> rules = ChangeRules(("logging",), ("train.steps",), {})
+        >>> rules.allow("logging.progress", (None, "bar")), rules.allow("train.steps", (4, 6))
+        (True, True)
+        >>> rules.allow("train.steps", (6, 4)), rules.allow("learner.lr", (1e-5, 1e-4))
+        (False, False)
+        """
+        if any(key == free or key.startswith(f"{free}.") for free in self.may_change):
+            return True
+        before, now = change
+        if (
+            key not in self.may_grow
+            or not isinstance(before, int | float)
+            or not isinstance(now, int | float)
+        ):
+            return False
+        return now > before
+
+    def note(self, key: str) -> str:
+        """Return what is to be said behind a refused key."""
+        return f" ({self.notes[key]})" if key in self.notes else ""
+
+
+def flat(tables: Mapping[str, object], prefix: str = "") -> dict[str, object]:
+    """Return dotted keys and their values.
+
+    >>> flat({"seed": 1, "debate": {"num_agents": 3}})
+    {'seed': 1, 'debate.num_agents': 3}
+    """
+    result: dict[str, object] = {}
+    for key, value in tables.items():
+        if isinstance(value, dict):
+            result |= flat(value, f"{prefix}{key}.")
+        else:
+            result[f"{prefix}{key}"] = value
+    return result
+
+
+def differences(old: Mapping[str, object], new: Mapping[str, object]) -> dict[str, Change]:
+    """Return what differs between two configurations, by dotted key."""
+    before, after = flat(old), flat(new)
+    keys = sorted(before.keys() | after.keys())
+    return {k: (before.get(k), after.get(k)) for k in keys if before.get(k) != after.get(k)}
+
+
+def refusal(changed: Mapping[str, Change], rules: ChangeRules) -> str | None:
+    """Return what is refused of the changes and the ways out, in one line; None when all are allowed."""
+    refused = [key for key, change in changed.items() if not rules.allow(key, change)]
+    if not refused:
+        return None
+    shown = "; ".join(
+        f"{key} was {_word(changed[key][0])}, now {_word(changed[key][1])}{rules.note(key)}"
+        for key in refused[:5]
+    )
+    more = f" (and {len(refused) - 5} more)" if len(refused) > 5 else ""
+    if more:  # another recipe, not another setting
+        return f"{shown}{more}; choose another run.dir, or set these back"
+    return (
+        f"{shown}; choose another run.dir, set these back, or allow them by name: "
+        f"'run.allow_changes={json.dumps(refused)}'"
+    )
+
+
+def data_changes(known: Mapping[str, str], now: Mapping[str, str]) -> dict[str, Change]:
+    """Return the checksums that are others than before, by the names of the data.
+
+    >>> data_changes({"a.jsonl": "1", "b.jsonl": "2"}, {"a.jsonl": "3", "c.jsonl": "4"})
+    {'data: a.jsonl': ('1', '3')}
+    """
+    return {
+        f"{DATA}: {name}": (known[name], checksum)
+        for name, checksum in now.items()
+        if known.get(name, checksum) != checksum
+    }
+
+
+def data_refusal(changed: Mapping[str, Change], rules: ChangeRules) -> str | None:
+    """Return what is refused of changed data and the ways out, in one line; None when all is allowed."""
+    if not changed or rules.allow(DATA, (None, None)):
+        return None
+    names = ", ".join(sorted(name.removeprefix(f"{DATA}: ") for name in changed))
+    return (
+        f"the data changed since this run began: {names}; bring back the files (or the version of this code "
+        "that read them so), choose another run.dir, or go on with the problems as they are read now: "
+        f"'run.allow_changes={json.dumps([DATA])}'"
+    )
+
+
+def _word(value: object) -> str:
+    return "unset" if value is None else repr(value)

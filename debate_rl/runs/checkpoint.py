@@ -1,0 +1,231 @@
+"""Checkpoints: the whole state of a run after a step; a crash leaves the old one or the new one.
+
+    checkpoints/step_000012/manifest.json   every file with its size and SHA-256; written last
+                            state.json      TrainState, and the generators of Python and NumPy
+                            trainer.pt      the learner's state, torch's generators (read with weights_only)
+                            model/          adapter or weights as save_pretrained writes them (safetensors)
+                best                        a link to the one with the best held-out figure, if that is kept
+
+A checkpoint is built in a hidden folder, brought to the disk and renamed. Nothing here unpickles.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from msgspec import to_builtins
+
+from debate.values import Value
+from debate_rl.runs.checkpoint_folder import HIDDEN, checkpoints, clear_unfinished, link_best, prune, publish
+from debate_rl.runs.provenance import checksum
+from debate_rl.runs.trainer_state import (
+    Stateful,
+    load_trainer,
+    plain_generators,
+    restore_generators,
+    write_trainer,
+)
+from transcripts.append import sync_folder
+from transcripts.codec import convert
+
+FORMAT = 1
+NOTHING: Mapping[str, Stateful] = {}
+FOREIGN = (ArithmeticError, AttributeError)
+"""Raised beside the usual by values of another size or kind than ours in files that are as written."""
+
+
+class TrainState(Value, frozen=True):
+    """The plain values of a run after ``step`` finished steps.
+
+    ``data_position``: problems drawn so far. ``baselines``: running means by name. ``seed``: the run's.
+    ``best``: the step with the best held-out figure so far, and that figure; None where none is compared.
+    ``best_of``: which figure that is, of which problems.
+    """
+
+    step: int
+    policy_version: int = 0
+    data_position: int = 0
+    seed: int = 0
+    baselines: tuple[tuple[str, float], ...] = ()
+    best: tuple[int, float] | None = None
+    best_of: str | None = None
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that cannot be loaded; the message names file and reason."""
+
+
+class CheckpointWriteError(OSError):
+    """A checkpoint that could not be written; those before it are intact."""
+
+    def __str__(self) -> str:
+        return str(self.args[-1])
+
+
+def save_checkpoint(
+    folder: Path,
+    state: TrainState,
+    *,
+    model: Any,
+    parts: Mapping[str, Stateful] = NOTHING,
+    keep_last: int | None = None,
+) -> Path:
+    """Write checkpoints/step_N with the random generators as they are now; return its path.
+
+    ``model`` is a transformers or peft model; ``parts``, by name, have a state beside the weights. Only the
+    ``keep_last`` newest stay, the new one among them, and the best one, to which the link "best" leads.
+    """
+    if keep_last is not None and keep_last < 1:
+        raise ValueError(f"keep_last must be at least 1, got {keep_last}")
+    best = state.best[0] if state.best else None
+    final = folder / f"step_{state.step:06d}"
+    fresh = folder / f"{HIDDEN}{final.name}"
+    with _clear_errors(final), _removed_on_error(fresh):
+        clear_unfinished(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        sync_folder(folder.parent)
+        fresh.mkdir()
+        write_model(fresh / "model", model)
+        write_trainer(fresh / "trainer.pt", parts)
+        _write_json(fresh / "state.json", {"state": to_builtins(state), "rng": plain_generators()})
+        _write_json(fresh / "manifest.json", {"format": FORMAT, "files": _inventory(fresh)})
+        _sync_all(fresh)
+        publish(fresh, final)
+        link_best(folder, best)
+    prune(folder, keep_last, best)
+    return final
+
+
+def load_checkpoint(
+    path: Path,
+    *,
+    model: Any,
+    parts: Mapping[str, Stateful] = NOTHING,
+    restore_rng: bool = True,
+    verify: bool = True,
+) -> TrainState:
+    """Load a checkpoint into the objects given, in place, and return the plain values.
+
+    The model is of the same shape as the saved one (for LoRA: the same base and adapter configuration).
+    ``verify=False`` skips the checksums, for a path that ``latest_good`` has just returned.
+    """
+    problem = damage(path) if verify else None
+    if problem:
+        raise CheckpointError(problem)
+    from safetensors import SafetensorError
+
+    from debate_rl.runs.weights import load_weights
+
+    try:
+        stored = json.loads((path / "state.json").read_text(encoding="utf-8"))
+        state = convert(stored["state"], TrainState)
+        load_weights(model, path / "model")
+        load_trainer(path / "trainer.pt", parts, restore_rng=restore_rng)
+        if restore_rng:
+            restore_generators(stored["rng"])
+    except (LookupError, RuntimeError, ValueError, TypeError, *FOREIGN, SafetensorError) as error:
+        raise CheckpointError(f"{path}: does not fit this run: {error}") from error
+    return state
+
+
+def warn_damaged(message: str) -> None:
+    """Report a damaged checkpoint as a warning."""
+    warnings.warn(message, UserWarning, stacklevel=3)
+
+
+def latest_good(folder: Path, *, on_damaged: Callable[[str], None] = warn_damaged) -> Path | None:
+    """Return the newest checkpoint whose files are all as written, None without one; name those skipped."""
+    for path in reversed(checkpoints(folder)):
+        problem = damage(path)
+        if problem is None:
+            return path
+        on_damaged(f"{problem}; the checkpoint is skipped")
+    return None
+
+
+def damage(path: Path) -> str | None:
+    """Return what is wrong with a checkpoint in one line, or None."""
+    try:
+        manifest = json.loads((path / "manifest.json").read_text(encoding="utf-8"))
+        if manifest["format"] > FORMAT:
+            return (
+                f"{path}: written by a newer version (format {manifest['format']}, this one reads {FORMAT})"
+            )
+        for name, expected in manifest["files"].items():
+            if not (path / name).is_file():
+                return f"{path / name}: missing"
+            if expected != _fingerprint(path / name):
+                return f"{path / name}: not as it was written"
+    except OSError as error:
+        return f"{error.filename or path}: {error.strerror}"
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        return f"{path / 'manifest.json'}: damaged ({error})"
+    return None
+
+
+def _fingerprint(path: Path) -> dict[str, object]:
+    return {"bytes": path.stat().st_size, "sha256": checksum(path)}
+
+
+def _inventory(folder: Path) -> dict[str, object]:
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): _fingerprint(path) for path in files}
+
+
+def _write_json(path: Path, value: object) -> None:
+    path.write_text(json.dumps(value, allow_nan=False), encoding="ascii")
+
+
+def write_model(folder: Path, model: Any) -> None:
+    """Write adapter or weights as ``save_pretrained`` does, without its progress bar."""
+    from transformers.utils import logging
+
+    extra = {"save_embedding_layers": False} if hasattr(model, "peft_config") else {}
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()  # its bar would tear up ours
+    try:
+        model.save_pretrained(folder, **extra)
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+
+
+def _sync_all(folder: Path) -> None:
+    for path in [folder, *folder.rglob("*")]:
+        if path.is_dir():
+            sync_folder(path)
+        else:
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+
+
+@contextmanager
+def _removed_on_error(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+@contextmanager
+def _clear_errors(path: Path) -> Iterator[None]:
+    """Say in one line what the three writers below report in three ways when a disk is full."""
+    from safetensors import SafetensorError
+
+    try:
+        yield
+    except (OSError, SafetensorError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "inline_container" not in str(error):
+            raise
+        number = getattr(error, "errno", None) or getattr(error.__context__, "errno", None)
+        reason = os.strerror(number) if number else str(error)
+        message = f"cannot write checkpoint {path}: {reason}; the checkpoints before it are intact"
+        raise CheckpointWriteError(number, message) from error

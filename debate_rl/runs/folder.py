@@ -1,0 +1,285 @@
+"""The folder of one run: made once, owned by one process, never overwritten by another configuration.
+
+run.dir/config.toml     the resolved configuration
+        run.json        what it ran on: versions, commit, hardware, checksums of the data, seed, start times,
+                        held-out problems that overlap with training
+        metrics.jsonl   one line a step
+        transcripts/    step_000012.jsonl
+        checkpoints/    step_000012/
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+import tomllib
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import tomli_w
+from pydantic import BaseModel, ValidationError
+
+from debate_rl.runs.changes import Change, ChangeRules, data_changes, data_refusal, differences, refusal
+from debate_rl.runs.provenance import machine, source_commit, versions
+
+LOCK = ".lock"
+LOOK_S = 0.05
+"""Seconds after which a lock that is held is tried once more."""
+NOT_YET_A_RUN = (LOCK, "run.json", ".run.json.new", ".config.toml.new")
+"""What a start leaves that ended before the folder was a run: the same command begins again."""
+
+
+class RunFolderError(ValueError):
+    """A run folder that cannot be used as asked; the message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """Where the parts of a run lie. ``resumed`` is True when the folder held this run before."""
+
+    path: Path
+    resumed: bool = False
+    texts: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    """What ``record`` writes, by the names of the files."""
+
+    @property
+    def config(self) -> Path:
+        """The resolved configuration."""
+        return self.path / "config.toml"
+
+    @property
+    def facts(self) -> Path:
+        """What the run ran on."""
+        return self.path / "run.json"
+
+    def record(self) -> None:
+        """Write down configuration and facts; the configuration, last, makes the folder a run.
+
+        To be called before anything else is written of a new run, and when an old one is known to go on.
+        """
+        try:
+            for name, text in self.texts.items():
+                write_whole(self.path / name, text)
+        except OSError as error:
+            raise _cannot_write(self.path, error) from error
+
+    @property
+    def metrics(self) -> Path:
+        """One line a step."""
+        return self.path / "metrics.jsonl"
+
+    @property
+    def transcripts(self) -> Path:
+        """One shard a step."""
+        return self.path / "transcripts"
+
+    @property
+    def checkpoints(self) -> Path:
+        """One folder a checkpoint."""
+        return self.path / "checkpoints"
+
+
+@contextmanager
+def open_run(
+    path: Path | str,
+    config: BaseModel,
+    *,
+    seed: int,
+    data_checksums: Mapping[str, str] | None = None,
+    findings: Mapping[str, object] | None = None,
+    may_change: Iterable[str] = ("run", "logging"),
+    may_grow: Iterable[str] = (),
+    notes: Mapping[str, str] | None = None,
+) -> Iterator[RunFolder]:
+    """Make the folder, or open it again for the same configuration, and hold its lock until the end.
+
+    Nothing is written but the lock until ``RunFolder.record``, so a start that fails leaves all as it was.
+    ``may_change`` names keys (or tables) that may differ when a run goes on, "data" what the checksums are
+    of, ``may_grow`` those that may be larger than before, and ``notes`` says of a key what its change would
+    mean; what changed is kept in run.json, and so are ``findings``, those of the latest start. RunFolderError
+    for any other difference, for changed data, for a folder that is not a run, while another process holds
+    it, and where nothing can be written.
+    """
+    rules = ChangeRules(tuple(may_change), tuple(may_grow), notes or {})
+    folder = Path(path)
+    with ExitStack() as stack:  # what the run itself raises passes through as it is
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if not any((folder / name).exists() for name in (LOCK, "config.toml")):
+                _refuse_foreign(folder)  # before a lock is left in it
+            stack.enter_context(locked(folder))
+            known = {"seed": seed, "data": dict(data_checksums or {}), **(findings or {})}
+            run = _enter(folder, config, known, rules)
+        except OSError as error:
+            raise _cannot_write(folder, error) from error
+        yield run
+
+
+def _cannot_write(folder: Path, error: OSError) -> RunFolderError:
+    place = error.filename or folder
+    return RunFolderError(f"run.dir={folder}: cannot write {place}: {error.strerror}; choose another run.dir")
+
+
+def _enter(folder: Path, config: BaseModel, known: dict[str, object], rules: ChangeRules) -> RunFolder:
+    plain = plain_config(config)
+    run = RunFolder(folder, resumed=(folder / "config.toml").exists())
+    if not run.resumed:
+        _refuse_foreign(folder)
+        facts: dict[str, object] = {**known, "starts": [_start({})]}
+    else:
+        changed = differences(_with_defaults(_read_config(run.config), type(config)), plain)
+        if refused := refusal(changed, rules):
+            raise RunFolderError(f"run.dir={folder} holds a run with another configuration: {refused}")
+        facts = _gone_on(folder, _read_facts(run.facts), known, changed, rules)
+    texts = {"run.json": json.dumps(facts, indent=2).encode(), "config.toml": tomli_w.dumps(plain).encode()}
+    return replace(run, texts=texts)
+
+
+def _gone_on(
+    folder: Path,
+    facts: dict[str, object],
+    known: dict[str, object],
+    changed: Mapping[str, Change],
+    rules: ChangeRules,
+) -> dict[str, object]:
+    """Return the facts of a run that goes on: data and starts are added to, the seed stays the first."""
+    before, now, earlier = _mapping(facts.get("data")), _mapping(known["data"]), facts.get("starts")
+    others = data_changes(before, now)
+    if refused := data_refusal(others, rules):
+        raise RunFolderError(f"run.dir={folder}: {refused}")
+    starts = [*(earlier if isinstance(earlier, list) else []), _start({**changed, **others})]
+    latest = {key: value for key, value in known.items() if key != "seed"}
+    return known | facts | latest | {"data": before | now, "starts": starts}
+
+
+def _mapping(value: object) -> dict[str, str]:
+    return value if isinstance(value, dict) else {}
+
+
+def _start(changed: Mapping[str, Change]) -> dict[str, object]:
+    """Return what this start of the run runs on."""
+    return {
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": source_commit(),
+        "versions": versions(),
+        "hardware": machine(),
+        "changed": {key: list(values) for key, values in changed.items()},
+    }
+
+
+def plain_config(config: BaseModel) -> dict[str, object]:
+    """Return the tables to write as TOML; None is left out, as TOML has no word for it."""
+    return config.model_dump(mode="json", exclude_none=True)
+
+
+def _with_defaults(stored: dict[str, object], kind: type[BaseModel]) -> dict[str, object]:
+    """Return a stored configuration with the defaults of keys that came after it; as it is where it is not
+    valid any more.
+    """
+    try:
+        return plain_config(kind.model_validate(stored))
+    except ValidationError:
+        return stored
+
+
+def _refuse_foreign(folder: Path) -> None:
+    others = sorted(entry.name for entry in folder.iterdir() if entry.name not in NOT_YET_A_RUN)
+    if others:
+        raise RunFolderError(
+            f"run.dir={folder} is not empty and holds no run (it has {others[0]}); choose another run.dir"
+        )
+
+
+def _read_config(path: Path) -> dict[str, object]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise RunFolderError(f"{path}: damaged: {error}; choose another run.dir") from error
+
+
+def _read_facts(path: Path) -> dict[str, object]:
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (ValueError, RecursionError) as error:
+        raise RunFolderError(f"{path}: damaged: {error}; choose another run.dir") from error
+    return facts if isinstance(facts, dict) else {}
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Replace a file at once, so that a reader or a crash sees the old text or the new one."""
+    fresh = path.with_name(f".{path.name}.new")
+    try:
+        fresh.unlink(missing_ok=True)  # what was left, or a link to somebody's file
+        with fresh.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        fresh.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    fresh.replace(path)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the folder's lock; the system lets go of it however the process ends.
+
+    A link is not followed: what it leads to is somebody's file, and would be written over.
+    """
+    with open(folder / LOCK, "a+", encoding="utf-8", opener=_open_no_link) as file:
+        _take(file.fileno(), folder)
+        file.truncate(0)
+        file.write(f"process {os.getpid()} on {socket.gethostname()}")
+        file.flush()
+        yield
+
+
+def is_locked(folder: Path) -> bool:
+    """Return whether a process holds the folder's lock; nothing is written. False where nobody can tell."""
+    try:
+        import fcntl
+
+        descriptor = os.open(folder / LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (ImportError, OSError):
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _open_no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o644)
+
+
+def _take(descriptor: int, folder: Path) -> None:
+    try:
+        import fcntl
+    except ImportError:  # not a POSIX system: nothing to hold
+        return
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:  # somebody may just be looking (``is_locked``)
+            time.sleep(LOOK_S)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        owner = (folder / LOCK).read_text(encoding="utf-8") or "another process"
+        raise RunFolderError(
+            f"{folder} is in use by {owner}; wait for it to end, or choose another folder"
+        ) from error
+    except OSError as error:
+        warnings.warn(f"{folder}: this file system has no locks ({error.strerror})", stacklevel=4)

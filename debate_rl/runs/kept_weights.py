@@ -1,0 +1,90 @@
+"""The weights that a run kept: the newest, or those that a debate was held with."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from debate.seeds import derive_seed
+from debate_rl.config import Config
+from debate_rl.models import load_model
+from debate_rl.runs.checkpoint import CheckpointError, damage, latest_good, load_checkpoint
+from debate_rl.runs.checkpoint_folder import BEST, checkpoints, step_of
+from debate_rl.warm_start.vocabulary import tiny_vocabulary
+
+WARM_START = "warm_start"
+"""The folder of a run that keeps the weights after the warm start: the reference of the KL."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptWeights:
+    """Weights of a run and the policy version that they are, as transcripts name it.
+
+    ``path`` None: those that the run began with, which nothing but its recipe keeps.
+    """
+
+    path: Path | None
+    version: int
+
+
+def newest_weights(run: Path) -> Path:
+    """Return the newest good checkpoint, or the warm start; ValueError where a run has neither."""
+    path = latest_good(run / "checkpoints") or latest_good(run / WARM_START)
+    if path is None:
+        raise ValueError(f"{run}: holds no checkpoint; train it first")
+    return path
+
+
+def weights_of_version(run: Path, config: Config, version: int) -> KeptWeights | None:
+    """Return the weights of a policy version, None where no good checkpoint holds them (any more).
+
+    Version 0 is what the run began with: the warm start, or without one the model of the recipe.
+    """
+    if version == 0:
+        if not config.warm_start.steps and config.warm_start.from_run is None:
+            return KeptWeights(None, 0)
+        path = latest_good(run / WARM_START)
+        return None if path is None else KeptWeights(path, 0)
+    for path in reversed(checkpoints(run / "checkpoints")):
+        if damage(path) is None and version_of(path) == version:
+            return KeptWeights(path, version)
+    return None
+
+
+def named_weights(run: Path, name: str) -> list[Path]:
+    """Return the checkpoints that a name means: "newest", "best", "start" (warm start), "all", or a step."""
+    good = [path for path in checkpoints(run / "checkpoints") if damage(path) is None]
+    started = latest_good(run / WARM_START)
+    known = {
+        "newest": good[-1:] or [path for path in (started,) if path],
+        "best": [path for path in good if path.resolve() == (run / "checkpoints" / BEST).resolve()],
+        "start": [path for path in (started,) if path],
+        "all": [path for path in (started, *good) if path],
+    } | {str(step_of(path)): [path] for path in good}
+    if not known.get(name):
+        steps = ", ".join(str(step_of(path)) for path in good) or "none"
+        raise ValueError(
+            f"{run}: has no weights {name!r}: newest, best (train.keep_best), start (a warm start), all, "
+            f"or the step of a checkpoint that is there: {steps}"
+        )
+    return known[name]
+
+
+def load_kept(config: Config, path: Path | None) -> tuple[Any, Any]:
+    """Return the run's model with the weights of a checkpoint (None: as it began) and its tokenizer."""
+    vocabulary = tiny_vocabulary(config)
+    model, tokenizer = load_model(config.model, vocabulary=vocabulary, seed=derive_seed(config.seed, "model"))
+    if path is not None:
+        load_checkpoint(path, model=model, restore_rng=False, verify=False)
+    model.eval()
+    return model, tokenizer
+
+
+def version_of(path: Path) -> int:
+    """Return the policy version of a checkpoint."""
+    try:
+        return int(json.loads((path / "state.json").read_text(encoding="utf-8"))["state"]["policy_version"])
+    except (ValueError, LookupError, TypeError) as error:
+        raise CheckpointError(f"{path / 'state.json'}: has no policy version ({error})") from error

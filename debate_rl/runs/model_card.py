@@ -1,0 +1,187 @@
+"""The README.md of exported weights: how to load them, what they can do, and the recipe they came from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+import tomli_w
+from scipy import stats
+
+from debate_rl.config import Config
+from debate_rl.formatting import interval, number
+from debate_rl.runs.folder import RunFolder, plain_config
+from debate_rl.tracking.step_lines import read_metrics
+
+LAST_STEPS = 20
+"""Training figures are means over so many steps at most: one step alone is noise."""
+TRAINING = {
+    "correct": "answers right, all agents and rounds",
+    "winner/correct": "voted winner right",
+    "judge/accuracy": "votes right on decidable pairs",
+    "format/valid": "turns in the right format",
+}
+HELD_OUT = {
+    "debate/round_": "one agent, round {}",
+    "debate/winner": "voted winner of a debate",
+    "direct/self_consistency": "majority of as many generated tokens",
+    "debate/winner_minus_self_consistency": "winner minus that majority",
+    "debate/valid_xml": "turns in the right format",
+}
+
+Row = dict[str, float | None]
+
+
+def loading_code(folder: Path | str) -> str:
+    """Return the three lines that load a model and its tokenizer."""
+    return (
+        "from transformers import AutoModelForCausalLM, AutoTokenizer\n"
+        f"tokenizer = AutoTokenizer.from_pretrained({str(folder)!r})\n"
+        f'model = AutoModelForCausalLM.from_pretrained({str(folder)!r}, dtype="auto")'
+    )
+
+
+def model_card(
+    run: Path, config: Config, *, kind: str, step: int, folder: Path, prompt: str | None = None
+) -> str:
+    """Return the card of the weights after ``step`` steps of a run, as Markdown.
+
+    ``kind``: "adapter", "merged" or "full". The figures are those of metrics.jsonl up to that step;
+    ``prompt`` is one that the model was trained on.
+    """
+    parts = RunFolder(run)
+    rows = [row for row in _metrics(parts.metrics) if (row["step"] or 0) < step]
+    base = config.model.name_or_path or "a small Qwen3 model built from random weights"
+    made = {"adapter": "LoRA adapter", "merged": "weights with the LoRA adapter merged in", "full": "weights"}
+    return "\n".join(
+        (
+            *_front_matter(config, kind),
+            f"# {folder.resolve().parent.name if folder.name == 'export' else folder.name}",
+            "",
+            f"The {made[kind]} after {step} steps of reinforcement learning by multi-agent debate "
+            f"({config.debate.num_agents} agents, {config.debate.num_rounds} rounds, "
+            f"{config.env.kind}). Base: {base}.",
+            "",
+            *_block("python", loading_code(folder)),
+            *_adapter_note(config, kind),
+            *(("## A prompt as in training", "", *_block("text", prompt)) if prompt else ()),
+            "## Figures",
+            "",
+            *_held_out(rows),
+            *_training(rows),
+            "## Recipe",
+            "",
+            *_block("toml", tomli_w.dumps(plain_config(config)).rstrip()),
+            "## Made with",
+            "",
+            *_provenance(parts.facts),
+        )
+    )
+
+
+def _front_matter(config: Config, kind: str) -> Iterator[str]:
+    name = config.model.name_or_path
+    yield "---"
+    if name and not Path(name).expanduser().exists():
+        yield f"base_model: {json.dumps(name)}"
+    yield f"library_name: {'peft' if kind == 'adapter' else 'transformers'}"
+    yield "pipeline_tag: text-generation"
+    yield "tags: [debate-rl, reinforcement-learning, grpo" + (", lora]" if config.model.lora_rank else "]")
+    yield "---"
+
+
+def _adapter_note(config: Config, kind: str) -> Iterator[str]:
+    if kind == "adapter":
+        yield "transformers needs peft beside it to load an adapter, and takes the generation settings of the"
+        yield "base; those of training are in generation_config.json."
+        if config.model.name_or_path is None:
+            yield "Its base lies in `base/`: if the folder is moved, adapter_config.json needs the new place."
+        yield ""
+
+
+def _block(language: str, text: str) -> tuple[str, ...]:
+    fence = "```" if "```" not in text else "~~~~~~"
+    return f"{fence}{language}", text, fence, ""
+
+
+def _metrics(path: Path) -> list[Row]:
+    return read_metrics(path) if path.exists() else []
+
+
+def _held_out(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the table of the newest evaluation, with the intervals that it logged."""
+    evaluated = [row for row in rows if "eval/debate/winner" in row]
+    if not evaluated:
+        yield from ("No held-out evaluation was made up to this step.", "")
+        return
+    row = evaluated[-1]
+    yield (
+        f"On {row.get('eval/problems') or 0:.0f} held-out problems after step {int(row['step'] or 0) + 1}, "
+        "sampled as in training; 95% intervals, clustered by problem:"
+    )
+    yield from ("", "| | value | 95% interval |", "|---|---|---|")
+    for name, value in row.items():
+        label = _label(name)
+        if label and value is not None:
+            low, high = row.get(f"{name}/low"), row.get(f"{name}/high")
+            yield f"| {label} | {number(value)} | {interval(low, high)} |"
+    yield ""
+
+
+def _label(name: str) -> str | None:
+    """Return what a held-out metric is called on the card, None for those that are not on it.
+
+    >>> _label("eval/debate/round_0"), _label("eval/debate/winner"), _label("eval/debate/winner/low")
+    ('one agent, round 1', 'voted winner of a debate', None)
+    """
+    short = name.removeprefix("eval/")
+    stem, _, number = short.rpartition("_")
+    if f"{stem}_" in HELD_OUT and number.isdigit():
+        return HELD_OUT[f"{stem}_"].format(int(number) + 1)
+    return HELD_OUT.get(short) if short != name else None
+
+
+def _training(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the table of the last steps' means over training problems."""
+    last = rows[-LAST_STEPS:]
+    if not last:
+        return
+    yield f"On training problems, mean of the last {len(last)} steps; 95% intervals over steps:"
+    yield from ("", "| | value | 95% interval |", "|---|---|---|")
+    for name, label in TRAINING.items():
+        values = [value for row in last if (value := row.get(name)) is not None]
+        if values:
+            yield f"| {label} | {number(fmean(values))} | {_interval(values)} |"
+    yield ""
+
+
+def _interval(values: Sequence[float]) -> str:
+    """Return the t interval of a mean share, within 0 and 1; nothing where the values have no spread.
+
+    >>> _interval([0.4, 0.5, 0.6]), _interval([0.5])
+    ('0.252 to 0.748', '')
+    """
+    if len(set(values)) < 2:
+        return ""
+    reach = float(stats.t.ppf(0.975, len(values) - 1)) * stdev(values) / len(values) ** 0.5
+    return interval(max(fmean(values) - reach, 0.0), min(fmean(values) + reach, 1.0))
+
+
+def _provenance(path: Path) -> Iterator[str]:
+    facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    start = (facts.get("starts") or [{}])[-1]
+    rows = {
+        "versions": ", ".join(f"{name} {number}" for name, number in start.get("versions", {}).items()),
+        "commit": start.get("commit"),
+        "processor": start.get("hardware", {}).get("cpu"),
+        "GPUs": ", ".join(start.get("hardware", {}).get("gpus", [])),
+        "data": ", ".join(f"{name} {checksum}" for name, checksum in (facts.get("data") or {}).items()),
+        "seed": facts.get("seed"),
+    }
+    for name, value in rows.items():
+        if value not in (None, ""):
+            yield f"- {name}: {value}"
+    yield ""

@@ -1,0 +1,114 @@
+"""What a person sees while a run goes on: a live bar in a terminal, one line a step in a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from debate_rl.formatting import number
+
+HEADLINES = {
+    "correct": "correct",
+    "winner/correct": "winner",
+    "reward/peer/std": "peer spread",
+    "judge/accuracy": "judge",
+    "format/valid": "format",
+    "loss": "loss",
+    "kl_mean": "kl",
+}
+"""Metrics shown beside the step, under short names, where a step has them."""
+HELD_OUT = {
+    "eval/direct/sample": "one answer",
+    "eval/direct/self_consistency": "self-consistency",
+    "eval/debate/winner": "winner",
+    "eval/judge/accuracy": "judge",
+}
+"""Metrics shown after a step with an evaluation."""
+
+
+def headline(metrics: Mapping[str, float]) -> str:
+    """Return the few figures worth a glance.
+
+    >>> headline({"correct": 0.5, "loss": -0.0123, "tokens/prompt": 80.0})
+    'correct 0.500  loss -0.012'
+    """
+    return _figures(metrics, HEADLINES)
+
+
+def held_out_line(metrics: Mapping[str, float]) -> str | None:
+    """Return the figures of a held-out evaluation in a line; None for a step without one.
+
+    >>> held_out_line({"eval/debate/winner": 0.5, "eval/direct/sample": 0.25, "eval/problems": 100.0})
+    'held out (100 problems): one answer 0.250  winner 0.500'
+    """
+    if "eval/problems" not in metrics:
+        return None
+    return f"held out ({metrics['eval/problems']:.0f} problems): {_figures(metrics, HELD_OUT)}"
+
+
+def _figures(metrics: Mapping[str, float], names: Mapping[str, str]) -> str:
+    return "  ".join(f"{short} {number(metrics[name])}" for name, short in names.items() if name in metrics)
+
+
+class Lines:
+    """One plain line for each step."""
+
+    def __init__(self, console: Console, steps: int) -> None:
+        self._console, self._steps = console, steps
+
+    def log(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Print the line, with the seconds of the step's phases, evaluation aside."""
+        phases = {name for name in metrics if name.startswith("seconds/")} - {"seconds/evaluate"}
+        spent = sum(metrics[name] for name in phases)
+        text = f"step {step + 1}/{self._steps}  {headline(metrics)}  {spent:.1f} s"
+        for line in (text, held_out_line(metrics)):
+            if line is not None:
+                self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def close(self) -> None:
+        """Nothing is held back."""
+
+
+class Bar:
+    """A bar with the time that remains and the headline figures."""
+
+    def __init__(self, console: Console, steps: int, done: int) -> None:
+        columns = (
+            TextColumn("step"),
+            MofNCompleteColumn(),
+            BarColumn(bar_width=24),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[figures]}", markup=False),
+        )
+        self._progress = Progress(*columns, console=console)
+        self._task = self._progress.add_task("train", total=steps, completed=done, figures="")
+        self._progress.start()
+
+    def log(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Move the bar: steps count from 0, so ``step + 1`` are done."""
+        self._progress.update(self._task, completed=step + 1, figures=headline(metrics))
+        if (line := held_out_line(metrics)) is not None:
+            self._progress.console.print(line, markup=False, highlight=False)
+
+    def close(self) -> None:
+        """Leave the bar as it stands."""
+        self._progress.stop()
+
+
+def progress_of(
+    kind: Literal["auto", "bar", "lines", "none"],
+    steps: int,
+    *,
+    done: int = 0,
+    console: Console | None = None,
+) -> Lines | Bar | None:
+    """Return the display; auto takes the bar in a terminal."""
+    console = console or Console(stderr=True)
+    if kind == "none":
+        return None
+    if kind == "bar" or (kind == "auto" and console.is_terminal):
+        return Bar(console, steps, done)
+    return Lines(console, steps)

@@ -1,0 +1,117 @@
+"""Controls: runs whose votes do not come from judging, so that a gain can be traced to the judging.
+
+All of them keep the texts and who voted on which pair; only what a vote says is replaced, before any reward.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from debate import Debate, Problem, Vote
+from debate.seeds import derive_seed
+from debate.types import Outcome, Turn, TurnId
+from debate_rl.config import Control
+from envs.answers.keys import AnswerKey
+from rewards import ballot_box, valid_votes
+from rewards.votes import due_pairs
+
+_Pair: TypeAlias = tuple[TurnId, frozenset[TurnId]]
+"""A judge's turn and the pair that it voted on."""
+
+_OTHER: dict[Outcome, Outcome] = {"left": "right", "right": "left", "tie": "tie"}
+
+
+def controlled(debates: Sequence[Debate], control: Control, *, key: AnswerKey, seed: int) -> list[Debate]:
+    """Return a step's debates with their votes replaced as the control says; ``key`` compares answers."""
+    if control == "random_judge":
+        return [flip_votes(debate, seed=derive_seed(debate.seed, "flip")) for debate in debates]
+    if control == "shuffled_votes":
+        return shuffle_votes(debates, seed=seed)
+    if control == "own_answer":
+        return [vote_by_own_answer(debate, key) for debate in debates]
+    return list(debates)
+
+
+def flip_votes(debate: Debate, *, seed: int) -> Debate:
+    """Return the debate with the outcome of each decided vote turned round or not by a fair seeded coin.
+
+    Ties stay ties. One coin serves all that a judge's turn said about a pair, so that what was repeated or
+    contradictory before still is, and as many votes count.
+    """
+    rng = random.Random(seed)
+    coins: dict[_Pair, bool] = {}
+    for vote in debate.votes:
+        coins.setdefault(_pair(vote), rng.random() < 0.5)
+    return _turned(debate, coins)
+
+
+def shuffle_votes(debates: Sequence[Debate], *, seed: int) -> list[Debate]:
+    """Return debates among whose decided votes "the one shown first is better" was dealt anew.
+
+    As many votes that count as before prefer what their judge was shown first, so a judge's bias for a
+    position stays, and what the votes say of the solutions is gone. Ties stay ties, contradictions void.
+    """
+    first = [_first_preferred(debate) for debate in debates]
+    dealt = [preferred for sides in first for preferred in sides.values()]
+    random.Random(seed).shuffle(dealt)
+    draw = iter(dealt)
+    turned = [{pair: preferred != next(draw) for pair, preferred in sides.items()} for sides in first]
+    return [_turned(debate, turns) for debate, turns in zip(debates, turned, strict=True)]
+
+
+def vote_by_own_answer(debate: Debate, key: AnswerKey) -> Debate:
+    """Return the debate as if every judge had preferred the solution with its own newest answer.
+
+    A tie where both or neither have it, and where the judge has none. This is what a vote would be if judges
+    did nothing but compare with themselves.
+    """
+    turns = {turn.id: turn for turn in debate.turns}
+
+    def recast(vote: Vote) -> Vote:
+        own = _own_answer(debate, vote.judge)
+        left, right = (_same(debate.problem, key, turns[one], own) for one in (vote.left, vote.right))
+        return replace(vote, outcome="tie" if left == right else "left" if left else "right")
+
+    return replace(debate, votes=tuple(recast(vote) for vote in debate.votes))
+
+
+def _pair(vote: Vote) -> _Pair:
+    return vote.judge, frozenset((vote.left, vote.right))
+
+
+def _turned(debate: Debate, turned: dict[_Pair, bool]) -> Debate:
+    votes = (
+        replace(vote, outcome=_OTHER[vote.outcome]) if turned.get(_pair(vote)) else vote
+        for vote in debate.votes
+    )
+    return replace(debate, votes=tuple(votes))
+
+
+def _first_preferred(debate: Debate) -> dict[_Pair, bool]:
+    """Return for each judge and pair with a decided vote whether it prefers what its judge saw first.
+
+    Pairs on which a judge contradicts itself are left out: no vote on them counts.
+    """
+    box = ballot_box(debate)
+    votes = valid_votes(box)
+    pairs = due_pairs(box, votes)
+    first_won = {(pair.judge, frozenset((pair.first, pair.second))) for pair in pairs if pair.verdict == 1}
+    return {_pair(vote): _pair(vote) in first_won for vote in votes if vote.outcome != "tie"}
+
+
+def _own_answer(debate: Debate, judge: TurnId) -> str | None:
+    """Return the newest answer of the judge's seat up to its vote."""
+    answers = [
+        turn.parsed.answer
+        for turn in debate.turns
+        if turn.id.agent == judge.agent and turn.id.round <= judge.round and turn.parsed.answer is not None
+    ]
+    return answers[-1] if answers else None
+
+
+def _same(problem: Problem, key: AnswerKey, turn: Turn, answer: str | None) -> bool:
+    other = turn.parsed.answer
+    return answer is not None and other is not None and key(problem, other) == key(problem, answer)

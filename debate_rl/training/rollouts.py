@@ -1,0 +1,133 @@
+"""The debates of a step with their truth and rewards, those in the place of silent ones included."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from math import isfinite
+from typing import TYPE_CHECKING
+
+from debate import Debate, Problem, run_debates
+from debate.seeds import derive_seed
+from debate_rl.grading import Table, grade_debate
+from debate_rl.training.controls import controlled
+from debate_rl.training.curriculum import problems_from
+from debate_rl.training.dynamic_sampling import refills, silent_groups, spare_problems
+from envs.answers.keys import AnswerKey, key_of
+from learner.types import Transition, group_indices, transitions_of
+from rewards import STREAMS, Rewards, score_debate
+from transcripts import Timing
+
+if TYPE_CHECKING:
+    from debate_rl.metrics.clock import Clock
+    from debate_rl.training.session import Session
+
+
+@dataclass(slots=True)
+class Rollout:
+    """Debates with their truth and rewards; the ``group_size`` debates of one problem stand together.
+
+    ``graded`` counts the grader's statuses, ``not_finite`` the rewards that were no number and became None.
+    """
+
+    group_size: int
+    debates: list[Debate]
+    timings: list[Timing]
+    correct: list[Table | None] = field(default_factory=list)
+    rewards: list[Rewards] = field(default_factory=list)
+    graded: Counter[str] = field(default_factory=Counter)
+    not_finite: int = 0
+
+    def add(self, other: Rollout) -> None:
+        """Take in further problems."""
+        self.debates += other.debates
+        self.timings += other.timings
+        self.correct += other.correct
+        self.rewards += other.rewards
+        self.graded += other.graded
+        self.not_finite += other.not_finite
+
+    def transitions(self) -> list[Transition]:
+        """Return all turns with their rewards, a group for each problem."""
+        groups = group_indices([debate.problem.id for debate in self.debates], self.group_size)
+        return transitions_of(self.debates, self.rewards, groups)
+
+
+def roll_out(session: Session, step: int, clock: Clock) -> Rollout:
+    """Play a step's problems, and in the place of silent ones up to ``train.dynamic_sampling`` others."""
+    train, seed = session.config.train, session.config.seed
+    problems = problems_from(session.data.train, session.drawn, size=train.problems_per_step, seed=seed)
+    whole = play(session, problems, ("debates", step), clock)
+    if not train.dynamic_sampling:
+        return whole
+
+    def refill(chosen: list[Problem], number: int) -> tuple[Rollout, int]:
+        given = play(session, chosen, ("debates", step, "refill", number), clock)
+        return given, silent(session, given)
+
+    spare = spare_problems(session.data.train, problems, size=train.dynamic_sampling, seed=seed, step=step)
+    for given in refills(silent(session, whole), spare, refill):
+        whole.add(given)
+    return whole
+
+
+def silent(session: Session, rollout: Rollout) -> int:
+    """Return how many problems of a rollout have no signal."""
+    config = session.config
+    return silent_groups(rollout.transitions(), config.rewards, config.advantages, session.ema)
+
+
+def play(session: Session, problems: Sequence[Problem], name: tuple[str | int, ...], clock: Clock) -> Rollout:
+    """Hold the debates of some problems, grade and score them; ``name`` makes their seeds their own."""
+    config, size = session.config, session.config.train.debates_per_problem
+    repeated = [problem for problem in problems for _ in range(size)]
+    with session.stops.at_once():
+        seed, live = derive_seed(config.seed, *name), config.train.max_live
+        timings, ended = _timings(len(repeated))
+        debates = run_debates(
+            repeated, session.policy, config.debate, seed=seed, max_live=live, on_debate=ended
+        )
+    clock.lap("rollout")
+    key: AnswerKey = key_of(session.data.environment)
+    dealt = derive_seed(config.seed, "control", *name[1:])
+    debates = controlled(debates, config.train.control, key=key, seed=dealt)
+    rollout = Rollout(size, debates, timings)
+    rollout.correct = [grade_debate(session.data.environment, d, rollout.graded) for d in debates]
+    for debate, correct in zip(debates, rollout.correct, strict=True):
+        rewards, bad = finite(score_debate(debate, correct, config.rewards))
+        rollout.rewards.append(rewards)
+        rollout.not_finite += bad
+    clock.lap("reward")
+    return rollout
+
+
+def _timings(count: int) -> tuple[list[Timing], Callable[[int, Debate], None]]:
+    """Return the times of ``count`` debates that begin now, and what to call as each ends."""
+    began, clock = time.time(), time.monotonic()
+    timings = [Timing(began, 0.0)] * count
+
+    def ended(index: int, debate: Debate) -> None:
+        seconds = time.monotonic() - clock
+        timings[index] = Timing(began + seconds, seconds)
+
+    return timings, ended
+
+
+def finite(rewards: Rewards) -> tuple[Rewards, int]:
+    """Return the rewards with None for each that is no finite number, and how many there were.
+
+    >>> finite(Rewards(((float("nan"), 1.0),), ((0.0,),), ((None,),), ((0.0,),)))
+    (Rewards(peer=((None, 1.0),), truth=((0.0,),), judge=((None,),), format=((0.0,),), counters=()), 1)
+    """
+    streams = {name: getattr(rewards, name) for name in STREAMS}
+    given = [value for stream in streams.values() for row in stream for value in row if value is not None]
+    bad = len(given) - sum(map(isfinite, given))
+    if not bad:
+        return rewards, 0
+    good = {
+        name: tuple(tuple(v if v is None or isfinite(v) else None for v in row) for row in stream)
+        for name, stream in streams.items()
+    }
+    return replace(rewards, **good), bad

@@ -1,0 +1,251 @@
+"""A run that is open: its folder, problems, model, policy and learner; how they are saved and found again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from math import isfinite, nan
+from pathlib import Path
+from typing import Any
+
+from debate.concurrency import run_async
+from debate.policies.local import LocalPolicy
+from debate.prompting.prompt import check_fits
+from debate.seeds import derive_seed
+from debate.types import Policy
+from debate_rl.config import Config
+from debate_rl.engines import local_settings, make_policy, refuse_training
+from debate_rl.evaluation.held_out import evaluate, metrics
+from debate_rl.evaluation.scores import Scores
+from debate_rl.problems import Problems, load_run_problems
+from debate_rl.runs.checkpoint import (
+    CheckpointError,
+    TrainState,
+    latest_good,
+    load_checkpoint,
+    save_checkpoint,
+    warn_damaged,
+)
+from debate_rl.runs.checkpoint_folder import checkpoints, tidy
+from debate_rl.runs.folder import RunFolder, open_run, plain_config
+from debate_rl.runs.kept_weights import WARM_START
+from debate_rl.runs.provenance import problems_checksum
+from debate_rl.runs.trainer_state import seed_generators
+from debate_rl.tracking.trackers import Trackers, open_trackers
+from debate_rl.training.start_checks import changes, check_streams, refuse_greedy, refuse_no_best
+from debate_rl.training.stops import Stopped, Stops, catch_stops
+from debate_rl.warm_start.training import warm_start
+from learner.losses import find_loss
+from learner.update.learner import Learner
+from transcripts import Record, seal_before, set_aside_from
+
+
+@dataclass
+class Session:
+    """Everything the loop works with. ``step``: the next step to do; ``ema``: running means of "rae".
+
+    ``drawn``: problems drawn so far. ``best``: the step with the highest ``train.keep_best`` so far, and that
+    figure. ``saved``: the newest checkpoint's step.
+    """
+
+    config: Config
+    folder: RunFolder
+    data: Problems
+    model: Any
+    tokenizer: Any
+    policy: Policy
+    learner: Learner
+    tracker: Trackers | None = None
+    step: int = 0
+    ema: dict[str, float] = field(default_factory=dict)
+    evaluations: dict[int, Scores] = field(default_factory=dict)
+    drawn: int = 0
+    best: tuple[int, float] | None = None
+    saved: int = 0
+    stops: Stops = field(default_factory=Stops)
+
+    def publish(self, version: int) -> None:
+        """Hand the learner's weights to the policy; they share the model, so only the version changes."""
+        run_async(self.policy.update(None, version))
+
+    def show(self, step: int, records: Sequence[Record]) -> None:
+        """Show some of a step's debates to who wants to read them."""
+        if self.tracker is not None:
+            self.tracker.show(step, records)
+
+    def finish_step(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Log a finished step, and evaluate and save when due."""
+        done = step + 1
+        held = self.config.held_out
+        started = time.perf_counter()
+        figures = self.evaluate(done) if held.every and done % held.every == 0 else {}
+        if figures:
+            figures["seconds/evaluate"] = time.perf_counter() - started
+        if self.tracker is not None:
+            self.tracker.log(step, {**metrics, **figures})
+        self.step = done
+        self.drawn += self.config.train.problems_per_step
+        every = self.config.train.save_every
+        if self._is_best(figures) or done == self.config.train.steps or (every and done % every == 0):
+            self.save()
+
+    def _is_best(self, figures: Mapping[str, float]) -> bool:
+        """Note whether the weights are better than any before, by the held-out figure that decides."""
+        name = self.config.train.keep_best
+        if not name or not figures:
+            return False
+        found = figures.get(name, nan)  # a judge without any valid vote has no accuracy
+        better = isfinite(found) and (self.best is None or found > self.best[1])
+        if better:
+            self.best = (self.step, found)
+        return better
+
+    def _best_of(self) -> str:
+        """Return the figure and the problems that the best checkpoint is chosen by; others choose anew."""
+        return f"{self.config.train.keep_best} on {problems_checksum(self.data.held_out)}"
+
+    def evaluate(self, step: int) -> dict[str, float]:
+        """Return held-out figures under the names of metrics.jsonl; nothing without held-out problems."""
+        if not self.data.held_out:
+            return {}
+        seed = derive_seed(self.config.seed, "held out")
+        examiner, problems = self.data.examiner, self.data.held_out
+        found = evaluate(self.policy, examiner, problems, config=self.config.debate, seed=seed)
+        self.evaluations[step] = found
+        return metrics(found)
+
+    def save(self) -> None:
+        """Write a checkpoint of the finished steps."""
+        state = TrainState(
+            step=self.step,
+            policy_version=self.policy.version,
+            data_position=self.drawn,
+            seed=self.config.seed,
+            baselines=tuple(sorted(self.ema.items())),
+            best=self.best,
+            best_of=self._best_of(),
+        )
+        save_checkpoint(
+            self.folder.checkpoints,
+            state,
+            model=self.model,
+            parts={"learner": self.learner},
+            keep_last=self.config.train.keep_last,
+        )
+        self.saved = self.step
+
+    def keep(self, stop: Stopped) -> None:
+        """Save the finished steps of a run that was told to stop, and have the stop say so."""
+        if self.step == 0:
+            stop.kept = "no step was finished; the same command begins with the first"
+            return
+        if self.saved != self.step:
+            self.save()
+        done = f"{self.step} of {self.config.train.steps} steps"
+        stop.kept = f"{done} are saved in {self.folder.checkpoints}; the same command goes on from there"
+
+    @contextmanager
+    def warm_started_weights(self) -> Iterator[None]:
+        """Put the weights of the warm start into the model for a while."""
+        path = latest_good(self.folder.path / WARM_START)
+        if path is None:
+            raise ValueError(f"{self.folder.path}: holds no warm-started weights")
+        trained = {name: value.clone() for name, value in self.model.state_dict().items()}
+        load_checkpoint(path, model=self.model, restore_rng=False, verify=False)
+        try:
+            yield
+        finally:
+            self.model.load_state_dict(trained)
+
+    def restore(self) -> None:
+        """Go on from the newest good checkpoint, if any; its weights are published before any sampling."""
+        path = latest_good(self.folder.checkpoints)
+        if path is None:
+            if checkpoints(self.folder.checkpoints):
+                warn_damaged(f"{self.folder.path}: no checkpoint is good; the run begins again")
+            return
+        state = load_checkpoint(path, model=self.model, parts={"learner": self.learner}, verify=False)
+        if state.seed != self.config.seed and "seed" not in self.config.run.allow_changes:
+            raise CheckpointError(f"{path}: is of a run with seed {state.seed}, not {self.config.seed}")
+        self.step = self.saved = state.step
+        self.drawn = state.data_position
+        self.best = state.best if state.best_of == self._best_of() else None
+        self.ema = dict(state.baselines)
+        self.publish(state.policy_version)
+
+
+@contextmanager
+def open_session(config: Config) -> Iterator[Session]:
+    """Open a run: a new one is warm-started if asked for, an old one goes on from its newest checkpoint.
+
+    SIGINT and SIGTERM raise Stopped within; ``session.stops`` says where they wait.
+    """
+    with catch_stops() as stops, _opened(config, stops) as session:
+        yield session
+
+
+@contextmanager
+def _opened(config: Config, stops: Stops) -> Iterator[Session]:
+    refuse_training(config)
+    refuse_greedy(config)
+    find_loss(config.learner.loss)  # one that cannot be had is told before the warm start
+    data = load_run_problems(config)
+    check_streams(config, data)
+    refuse_no_best(config, data)
+    facts = {"data_checksums": data.checksums, "findings": data.findings()}
+    with open_run(config.run.dir, config, seed=config.seed, **facts, **changes(config)) as folder:
+        model, tokenizer, policy = make_policy(config)
+        for problem in (*data.train, *data.held_out):
+            check_fits(problem, policy, config.debate)
+        _start_weights(config, folder, model, tokenizer, data, policy)
+        seed_generators(derive_seed(config.seed, "generators"))
+        learner = Learner(model, config.resolved_learner(), total_steps=config.train.steps)
+        session = Session(config, folder, data, model, tokenizer, policy, learner, stops=stops)
+        session.restore()
+        if folder.resumed:
+            folder.record()
+        best = session.best[0] if session.best else None
+        tidy(folder.checkpoints, session.step, best=best, keep_last=config.train.keep_last)
+        set_aside_from(folder.transcripts, session.step)
+        seal_before(folder.transcripts, session.step)
+        with open_trackers(
+            folder.path,
+            config.logging,
+            steps=config.train.steps,
+            first_step=session.step,
+            settings=plain_config(config),
+        ) as session.tracker:
+            yield session
+
+
+def _start_weights(
+    config: Config, folder: RunFolder, model: Any, tokenizer: Any, data: Problems, policy: Policy
+) -> None:
+    """Warm-start a new run and keep the result, the reference of the KL; an old run reads it again.
+
+    The folder becomes a run once what is taken over from another is known to fit.
+    """
+    settings, kept = config.warm_start, folder.path / WARM_START
+    wanted = settings.steps > 0 or settings.from_run is not None
+    own = latest_good(kept) if wanted else None
+    path = own or (_warm_start_of(settings.from_run) if settings.from_run is not None else None)
+    if path is not None:
+        load_checkpoint(path, model=model, restore_rng=False, verify=False)
+    if not folder.resumed:
+        folder.record()
+    if own is not None or not wanted:
+        return
+    if path is None:
+        own_model = isinstance(policy, LocalPolicy)
+        speaker = policy if own_model else LocalPolicy(model, tokenizer, **local_settings(config))
+        warm_start(model, tokenizer, config, data.environment, encode=speaker.encode)
+    save_checkpoint(kept, TrainState(step=config.warm_start.steps, seed=config.seed), model=model)
+
+
+def _warm_start_of(run: str) -> Path:
+    path = latest_good(Path(run) / WARM_START)
+    if path is None:
+        raise ValueError(f"warm_start.from_run={run}: holds no warm-started weights")
+    return path

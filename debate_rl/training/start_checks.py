@@ -1,0 +1,81 @@
+"""What is looked at before a run begins or goes on: what cannot be learnt from, and what may have changed."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from typing import Any
+
+from debate.personas import seat_personas
+from debate_rl.config import Config, TrainConfig
+from debate_rl.problems import Problems
+from rewards import check_scheme
+
+LEAST_TEMPERATURE = 0.01
+"""Below it sampling is greedy in all but name, and log-probabilities lose their digits."""
+
+
+KEEPING = ("save_every", "keep_last", "keep_best")
+"""Settings of ``train`` that may always change: which checkpoints are written changes nothing of the run."""
+
+
+BEST_BY = re.compile(
+    r"eval/(direct/(sample|self_consistency|instructions|(pass|cons)@[1-9]\d*)"
+    r"|debate/(round_\d+|winner|majority|valid_xml|instructions|pass@[1-9]\d*)"
+    r"|debate/(winner_minus_sample|(winner|majority)_minus_self_consistency)"
+    r"|judge/(accuracy|strict_accuracy|coverage))"
+)
+"""The figures of an evaluation of which more is better."""
+
+
+class SchemeWarning(UserWarning):
+    """A reward scheme some of whose streams will have no signal."""
+
+
+def changes(config: Config) -> dict[str, Any]:
+    """Return what may differ from the configuration a run began with.
+
+    More steps change nothing of those done only where the learning rate does not look at the end.
+    """
+    schedule = config.learner.schedule
+    free = ("run", "logging", *(f"train.{key}" for key in KEEPING), *config.run.allow_changes)
+    if schedule == "constant":
+        return {"may_change": free, "may_grow": ("train.steps",)}
+    note = f"the steps done had a {schedule} learning rate towards another end than a new run's would have"
+    return {"may_change": free, "notes": {"train.steps": note}}
+
+
+def refuse_greedy(config: Config) -> None:
+    """Refuse to train on turns that were not drawn from the distribution of their log-probabilities."""
+    for persona in seat_personas(config.debate.persona_pool, config.debate.num_agents):
+        if config.train.steps and persona.temperature < LEAST_TEMPERATURE:
+            raise ValueError(
+                f"debate.personas: {persona.name} has temperature {persona.temperature:g}, and a greedy "
+                f"agent explores nothing to learn from; training needs {LEAST_TEMPERATURE} or more"
+            )
+
+
+def check_streams(config: Config, data: Problems) -> None:
+    """Refuse a reward scheme that cannot teach these problems; warn once of streams that will be empty."""
+    notes = [
+        check_scheme(config.debate, config.rewards, verifiable=verifiable)
+        for verifiable in sorted({problem.kind != "open" for problem in data.train})
+    ]
+    if any(notes):
+        warnings.warn(" ".join(note for note in notes if note), SchemeWarning, stacklevel=4)
+
+
+def refuse_no_best(config: Config, data: Problems) -> None:
+    """Refuse to keep the best by what is no held-out figure, or by a chosen one that nothing measures."""
+    name = config.train.keep_best
+    if name and not BEST_BY.fullmatch(name):
+        raise ValueError(
+            f"train.keep_best={name!r}: is no held-out accuracy; name one as in eval/debate/winner, "
+            "eval/debate/round_0, eval/direct/pass@8, eval/judge/accuracy (docs/metrics.md)"
+        )
+    chosen = name not in ("", TrainConfig().keep_best)
+    if chosen and not (data.held_out and config.held_out.every):
+        raise ValueError(
+            f"train.keep_best={name!r}: nothing is evaluated during training to compare by "
+            f"(held_out.every={config.held_out.every}, {len(data.held_out)} held-out problems)"
+        )

@@ -1,0 +1,119 @@
+"""The loop: problems -> debates -> truth -> rewards -> advantages -> rows -> new weights.
+
+Everything a step does is a pure function of the configuration, the weights and the step's number, so the same
+seed gives the same run, and a run that stopped goes on from its newest checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from debate_rl.config import Config
+from debate_rl.metrics.clock import Clock
+from debate_rl.metrics.debates import debate_metrics
+from debate_rl.runs.trainer_state import generators_kept_on
+from debate_rl.training.dynamic_sampling import groups_with_signal
+from debate_rl.training.records import step_records
+from debate_rl.training.rollouts import Rollout, roll_out
+from debate_rl.training.session import Session, open_session
+from debate_rl.training.stops import Stopped
+from envs.answers.keys import key_of
+from learner.advantages import TurnAdvantage, turn_advantages
+from learner.rows import make_rows
+from learner.types import Transition
+from transcripts import write_step
+
+
+class StuckError(ValueError):
+    """A run whose last steps could not move the weights; the message says how many, and what is kept."""
+
+
+def train(config: Config) -> Session:
+    """Train from a configuration, or go on with the run in its folder; return the session at its end."""
+    with open_session(config) as session:
+        train_steps(session)
+    return session
+
+
+def train_steps(session: Session) -> None:
+    """Do the steps that are left of the run.
+
+    At a signal the debates that are being held are given up, a step that is being learnt from is finished,
+    what is finished is saved, and Stopped is raised.
+    """
+    try:
+        for step in range(session.step, session.config.train.steps):
+            with session.stops.held():
+                with generators_kept_on(Stopped):  # what debates that are given up drew is put back
+                    metrics = train_step(session, step)
+                session.finish_step(step, metrics)
+                _refuse_stuck(session)
+    except Stopped as stop:
+        if not stop.at_once:
+            session.keep(stop)
+        raise
+
+
+def train_step(session: Session, step: int) -> dict[str, float]:
+    """Do one step of the run and return its metrics."""
+    config, clock = session.config, Clock()
+    played = roll_out(session, step, clock)
+    transitions = played.transitions()
+    advantages = turn_advantages(transitions, config.rewards, config.advantages, session.ema)
+    clock.lap("reward")
+
+    learnt = _learn(session, played, transitions, advantages.turns)
+    session.publish(step + 1)
+    clock.lap("learn")
+
+    records = step_records(
+        step, played.debates, played.correct, played.rewards, advantages.turns, played.timings
+    )
+    write_step(session.folder.transcripts, step, records, tokens=config.logging.transcript_tokens, seal=True)
+    session.show(step, records)
+    clock.lap("record")
+    key = key_of(session.data.environment)
+    found = debate_metrics(played.debates, played.correct, played.rewards, grader=played.graded, key=key)
+    figures = found | advantages.metrics | learnt
+    speed = {"tokens_per_second": figures["tokens/generated"] / clock.seconds["seconds/rollout"]}
+    return figures | speed | clock.seconds
+
+
+def _learn(
+    session: Session,
+    played: Rollout,
+    transitions: Sequence[Transition],
+    advantages: Sequence[TurnAdvantage | None],
+) -> dict[str, float]:
+    """Learn from a step's turns, with dynamic sampling from those of groups that have a signal alone.
+
+    A step with a reward that is no number is left out: what such a reward rule says of the other turns is no
+    better.
+    """
+    metrics = {"reward/not_finite": float(played.not_finite)}
+    if played.not_finite:
+        return metrics | session.learner.skip()
+    if session.config.train.dynamic_sampling:
+        signal = groups_with_signal(transitions, advantages)
+        groups = len({transition.group for transition in transitions})
+        metrics |= {
+            "sampling/extra_problems": float(groups - session.config.train.problems_per_step),
+            "sampling/silent_problems": float(groups - len(signal)),
+        }
+        pairs = zip(transitions, advantages, strict=True)
+        advantages = [part if transition.group in signal else None for transition, part in pairs]
+    return metrics | session.learner.step(make_rows(transitions, advantages))
+
+
+def _refuse_stuck(session: Session) -> None:
+    """End a run that no longer learns, with its finished steps saved."""
+    bad, most = session.learner.bad_steps, session.config.learner.max_bad_steps
+    if bad < most:
+        return
+    if session.saved != session.step:
+        session.save()
+    raise StuckError(
+        f"step {session.step}: {bad} steps in a row had no finite gradient or reward (learner.max_bad_steps="
+        f"{most}) and changed nothing; {session.step} of {session.config.train.steps} steps are saved in "
+        f"{session.folder.checkpoints}; see grad_norm and reward/not_finite in {session.folder.metrics}"
+    )

@@ -1,0 +1,196 @@
+"""Demonstrations for the warm start of a tiny model: the debate's own prompts, answered by a script.
+
+Prompts come from the code that runs debates, so training and debating see the same text. Four kinds:
+``solve`` (a first-round turn), ``debate`` (a later round: solve, check the peers, compare), ``ballot`` (check
+and compare), and ``drill`` (several ballots' checks in a row behind a first-round prompt, of which only the
+sums, verdicts and comparisons are learnt).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from importlib import import_module
+from random import Random
+from typing import Any
+
+from debate import DebateConfig, Message, Problem
+from debate.prompting.fitting import ContextBudget
+from debate.prompting.prompt import agent_prompt
+from debate.prompting.rendering import render_entry
+from debate.prompting.seating import Seating, seat_debate
+from debate.prompting.shown import PublicTurn
+from debate.types import TurnId
+from debate_rl.config.warm_start import Kind
+
+_NO_LIMIT = ContextBudget(None, lambda _: 0)
+_VERDICT = re.compile(r" (right|wrong)")
+_COPIED = re.compile(r"(?<=[:+])( \d+)")
+_SUM = re.compile(r"(?<==)( \d+)")
+_BETTER = re.compile(r"(?<=<comparison>)\w+")
+_TAKEN_OVER = re.compile(r"(?<=<solution>)[^=]*")
+_WEIGHTS = ((_COPIED, 2.0), (_VERDICT, 3.0), (_BETTER, 3.0))
+"""How much the tokens that decide a judgment weigh in the loss; all others weigh 1, but for those that decide
+which solution is taken over, which weigh 3 too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """How the scripted agents work: probabilities, one for each persona where a tuple."""
+
+    right: tuple[float, ...]
+    lure: tuple[float, ...]
+    adopt: float
+    lie: float
+    invent: float
+    misjudge: float
+    decidable: float
+
+
+@dataclass(frozen=True, slots=True)
+class Demonstration:
+    """A prompt and its reply; ``weights``: (start, end, weight) of characters that differ from the base."""
+
+    messages: tuple[Message, ...]
+    reply: str
+    weights: tuple[tuple[int, int, float], ...] = ()
+    base_weight: float = 1.0
+
+
+class Demonstrator:
+    """Makes demonstrations of one synthetic family under one protocol."""
+
+    def __init__(self, family: str, config: DebateConfig, habits: Habits, rng: Random) -> None:
+        self._family: Any = import_module(f"envs.families.{family}")
+        self._check = lru_cache(maxsize=1 << 16)(self._family.write_check)
+        self._config, self._habits, self._rng = config, habits, rng
+
+    def show(self, kind: Kind, problem: Problem, *, only_right: bool = False) -> Demonstration:
+        """Return one demonstration; ``only_right`` solves without mistakes."""
+        seating = seat_debate(problem, self._config, self._rng.getrandbits(62))
+        agent = self._rng.randrange(self._config.num_agents)
+        if kind == "solve":
+            seen = agent_prompt(seating, [], agent, 0, _NO_LIMIT)
+            solution = self._solution(problem, agent, right=1.0 if only_right else None)
+            return Demonstration(seen.messages, f"<solution>{solution}</solution>")
+        if kind == "drill":
+            return self._drill(seating, agent)
+        return self._turn(seating, agent, kind)
+
+    def _turn(self, seating: Seating, agent: int, kind: Kind) -> Demonstration:
+        """Return a turn that answers to solutions shown."""
+        config, rng = self._config, self._rng
+        solutions = self._round(seating, agent)
+        last = config.num_rounds - 1 if kind == "ballot" else 0
+        past = [self._entries(seating, solutions, round_) for round_ in range(last + 1)]
+        seen = agent_prompt(seating, past, agent, config.num_rounds if kind == "ballot" else 1, _NO_LIMIT)
+        if seen.task == "opening":  # history_rounds = 0: nothing is shown
+            alone = self._solution(seating.problem, agent)
+            return Demonstration(seen.messages, f"<solution>{alone}</solution>")
+        judged = self._judging(seating, [turn.agent for turn in seen.compared], solutions, vote=seen.due)
+        if kind == "ballot":
+            return self._weighted(seen.messages, judged)
+        good = [s for s in solutions if self._is_right(seating.problem, s)]
+        adopts = bool(good) and rng.random() < self._habits.adopt
+        own = rng.choice(good) if adopts else self._solution(seating.problem, agent)
+        turn = self._weighted(seen.messages, f"<solution>{own}</solution>{judged}")
+        chosen = [(*m.span(), 3.0) for m in _TAKEN_OVER.finditer(turn.reply) if adopts]
+        return replace(turn, weights=(*chosen, *turn.weights))
+
+    def _round(self, seating: Seating, agent: int) -> list[str]:
+        """Return one solution for each seat, so that the judge's pair is decidable as often as asked for."""
+        wanted = self._rng.random() < self._habits.decidable
+        peers = [seat for seat in range(len(seating.handles)) if seat != agent]
+        solutions: list[str] = []
+        for _ in range(12):
+            solutions = [self._shown(seating.problem, seat) for seat in range(len(seating.handles))]
+            verdicts = {self._is_right(seating.problem, solutions[seat]) for seat in peers}
+            if (len(verdicts) == 2) == wanted:
+                break
+        return solutions
+
+    def _shown(self, problem: Problem, seat: int) -> str:
+        """Return a solution as others would see it; wrong ones are now and then made to look right."""
+        tried = self._attempt(problem, seat)
+        honest: str = self._family.write_solution(problem, tried)
+        if self._is_right(problem, honest):
+            return honest
+        tried = self._maybe_invented(problem, tried)
+        lies = self._rng.random() < self._habits.lie
+        return (self._family.write_lie if lies else self._family.write_solution)(problem, tried)
+
+    def _maybe_invented(self, problem: Problem, tried: Any) -> Any:
+        if self._rng.random() >= self._habits.invent:
+            return tried
+        return self._family.invent(problem, self._rng) or tried
+
+    def _solution(self, problem: Problem, seat: int, *, right: float | None = None) -> str:
+        return self._family.write_solution(problem, self._attempt(problem, seat, right=right))
+
+    def _attempt(self, problem: Problem, seat: int, *, right: float | None = None) -> Any:
+        habits = self._habits
+        chance = habits.right[seat % len(habits.right)] if right is None else right
+        lure = habits.lure[seat % len(habits.lure)]
+        return self._family.attempt(problem, self._rng, right=chance, lure=lure)
+
+    def _entries(self, seating: Seating, solutions: Sequence[str], round_: int) -> list[Any]:
+        shown = (
+            PublicTurn(TurnId(seat, round_), seating.handles[seat], text)
+            for seat, text in enumerate(solutions)
+        )
+        return [render_entry(seating.texts, one) for one in shown]
+
+    def _judging(
+        self,
+        seating: Seating,
+        seats: Sequence[int],
+        solutions: Sequence[str],
+        *,
+        drill: bool = False,
+        vote: bool = True,
+    ) -> str:
+        """Return the evaluation of these seats' solutions, and their comparison if there is a vote. The
+        checks of a drill are all true.
+        """
+        said = [
+            self._check(
+                seating.problem, solutions[i], lured=not drill and self._rng.random() < self._habits.misjudge
+            )
+            for i in seats
+        ]
+        right = [" right" in text for text in said]
+        order = sorted(range(len(seats)), key=lambda i: (not right[i], self._rng.random()))
+        lines = "".join(f"{seating.handles[seat]}:{text} " for seat, text in zip(seats, said, strict=True))
+        ranking = " > ".join(seating.handles[seats[i]] for i in order)
+        comparison = f"<comparison>{ranking}</comparison>" if vote else ""
+        return f"<evaluation>{lines}</evaluation>{comparison}"
+
+    def _drill(self, seating: Seating, agent: int) -> Demonstration:
+        problem, rng = seating.problem, self._rng
+        seen = agent_prompt(seating, [], agent, 0, _NO_LIMIT)
+        text = ""
+        for _ in range(3):
+            first = rng.random() < 0.5
+            rights = (first, not first) if rng.random() < 0.85 else (first, first)
+            seats = rng.sample(range(len(seating.handles)), 2)
+            solutions = dict(zip(seats, (self._drilled(problem, r) for r in rights), strict=True))
+            text += self._judging(
+                seating, seats, [solutions.get(s, "") for s in range(len(seating.handles))], drill=True
+            )
+        spans = [(*m.span(), 1.0) for pattern in (_SUM, _VERDICT, _BETTER) for m in pattern.finditer(text)]
+        return Demonstration(seen.messages, text, tuple(spans), base_weight=0.0)
+
+    def _drilled(self, problem: Problem, right: bool) -> str:
+        tried = self._family.attempt(problem, self._rng, right=float(right), lure=0.0)
+        return self._family.write_solution(problem, tried if right else self._maybe_invented(problem, tried))
+
+    def _weighted(self, messages: tuple[Message, ...], reply: str) -> Demonstration:
+        """Return the demonstration with the tokens that decide a judgment weighted up."""
+        start = reply.index("<evaluation>")
+        spans = [(*m.span(), weight) for pattern, weight in _WEIGHTS for m in pattern.finditer(reply, start)]
+        return Demonstration(messages, reply, tuple(spans))
+
+    def _is_right(self, problem: Problem, solution: str) -> bool:
+        return " right" in self._check(problem, solution)

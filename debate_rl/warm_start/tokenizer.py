@@ -1,0 +1,79 @@
+"""A tokenizer for small models: one token for each piece of a given vocabulary, and a plain chat template."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from debate_rl.config.models import Fallback
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
+
+PAD, END, UNKNOWN = "<|pad|>", "<|end|>", "<|unknown|>"
+ROLES = ("<|system|>", "<|user|>", "<|assistant|>")
+CHAT_TEMPLATE = (
+    "{% for message in messages %}{{ '<|' + message['role'] + '|>' + message['content'] }}"
+    "{% if message['role'] == 'assistant' %}{{ '<|end|>' }}{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}"
+)
+_PRINTABLE = "\n" + "".join(map(chr, range(32, 127)))
+
+
+class VocabularyError(ValueError):
+    """A piece that cannot be a token of its own."""
+
+
+def build_tokenizer(pieces: Sequence[str], *, fallback: Fallback = "bytes") -> PreTrainedTokenizerFast:
+    """Return a tokenizer with one token for each piece; where several fit, the longest wins.
+
+    Other text becomes UTF-8 bytes (256 tokens; every text round-trips), printable ASCII characters (96
+    tokens) or the unknown token, by ``fallback``. Roles are rendered as ``<|user|>content<|assistant|>``.
+
+    >>> tokenizer = build_tokenizer(["11", " 1", " 11", "<solution>"], fallback="none")
+    >>> tokenizer.tokenize("<solution> 11 1")
+    ['<solution>', ' 11', ' 1']
+    """
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    alphabet = _alphabet(fallback)
+    special = (END, PAD, UNKNOWN, *ROLES)
+    vocabulary = {token: index for index, token in enumerate([*special, *alphabet])}
+    backend = Tokenizer(models.BPE(vocab=vocabulary, merges=[], unk_token=UNKNOWN))
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    backend.decoder = decoders.ByteLevel()
+    backend.add_special_tokens([AddedToken(token, normalized=False, special=True) for token in special])
+    missing = [piece for piece in dict.fromkeys(pieces) if piece not in vocabulary]
+    backend.add_tokens([AddedToken(piece, normalized=False, special=False) for piece in missing])
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=backend,
+        pad_token=PAD,
+        eos_token=END,
+        unk_token=UNKNOWN,
+        additional_special_tokens=list(ROLES),
+        clean_up_tokenization_spaces=False,
+    )
+    tokenizer.chat_template = CHAT_TEMPLATE
+    _check_pieces(tokenizer, pieces)
+    return tokenizer
+
+
+def _alphabet(fallback: Fallback) -> list[str]:
+    """Return the byte-level characters of the fallback."""
+    from tokenizers import pre_tokenizers
+
+    if fallback == "bytes":
+        return sorted(pre_tokenizers.ByteLevel.alphabet())
+    splitter = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    return [splitter.pre_tokenize_str(c)[0][0] for c in _PRINTABLE] if fallback == "ascii" else []
+
+
+def _check_pieces(tokenizer: PreTrainedTokenizerFast, pieces: Sequence[str]) -> None:
+    """Raise VocabularyError for a piece that is not one token, or does not come back as it was."""
+    for piece in pieces:
+        ids = tokenizer.encode(piece, add_special_tokens=False)
+        if len(ids) != 1 or tokenizer.decode(ids) != piece or piece in (PAD, END, UNKNOWN, *ROLES):
+            raise VocabularyError(
+                f"vocabulary: {piece!r} cannot be a piece; use plain text without control tokens"
+            )

@@ -1,0 +1,160 @@
+"""Supervised warm start on demonstrations: cross-entropy on the replies, by Muon and AdamW."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from random import Random
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from debate.seeds import derive_seed
+from debate_rl.config.warm_start import KINDS, WarmStartConfig, kinds_of_turns
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from debate import Message, Problem
+    from debate_rl.config import Config
+    from debate_rl.warm_start.demonstrations import Demonstration, Kind
+    from envs import Environment
+
+Encode: TypeAlias = "Callable[[Sequence[Message]], Sequence[int]]"
+"""From messages to the prompt's ids, up to where the reply begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Right-padded tokens (B, L) and the weight of predicting each (B, L), 0 on prompts and padding."""
+
+    tokens: Tensor
+    weights: Tensor
+
+
+def warm_start(
+    model: Any,
+    tokenizer: Any,
+    config: Config,
+    environment: Environment,
+    *,
+    encode: Encode,
+    tell: Callable[[str], None] = print,
+) -> float:
+    """Train the model on demonstrations of the environment's family, in place; return the last loss.
+
+    ``encode`` is that of the policy which is to speak with the model, so that both see the same prompts.
+    """
+    import torch
+
+    settings = config.warm_start
+    rng = Random(derive_seed(config.seed, "warm start"))
+    optimizers = _optimizers(model, settings)
+    loss = torch.zeros(())
+    for step, batches in enumerate(_steps(Encoder(tokenizer, encode), config, environment, rng)):
+        _set_lr(optimizers, settings, step)
+        loss = sum((_loss(model, batch) for batch in batches), torch.zeros(()))
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        for optimizer in optimizers:
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+        if (step + 1) % 50 == 0:
+            tell(f"warm start {step + 1}/{settings.steps}: loss {loss.item():.3f}")
+    return loss.item()
+
+
+def _optimizers(model: Any, settings: WarmStartConfig) -> list[Any]:
+    """Muon for the matrices of the blocks, AdamW for the rest [Jordan et al. 2024]."""
+    import torch
+
+    named = list(model.named_parameters())
+    matrices = [p for name, p in named if p.dim() == 2 and "embed" not in name]
+    rest = [p for name, p in named if p.dim() != 2 or "embed" in name]
+    return [
+        torch.optim.Muon(matrices, lr=settings.muon_lr, weight_decay=0.01, momentum=0.95),
+        torch.optim.AdamW(rest, lr=settings.lr, betas=(0.9, 0.98), weight_decay=0.0),
+    ]
+
+
+def _set_lr(optimizers: Sequence[Any], settings: WarmStartConfig, step: int) -> None:
+    """Linear warm-up over 20 steps, then linear decay to a tenth."""
+    factor = min(1.0, (step + 1) / 20) * (0.1 + 0.9 * (1 - step / settings.steps))
+    for optimizer, peak in zip(optimizers, (settings.muon_lr, settings.lr), strict=True):
+        for group in optimizer.param_groups:
+            group["lr"] = peak * factor
+
+
+def _steps(encoder: Encoder, config: Config, environment: Environment, rng: Random) -> Iterator[list[_Batch]]:
+    """Yield each step's batches, one for each kind of turn."""
+    from debate_rl.warm_start.demonstrations import Demonstrator, Habits
+
+    settings = config.warm_start
+    habits = Habits(**{field.name: getattr(settings, field.name) for field in fields(Habits)})
+    demonstrator = Demonstrator(config.env.kind, config.debate, habits, rng)
+    need = settings.solve_steps * settings.solve_batch + settings.debate_steps * sum(settings.batch)
+    problems = _pool(environment, config, min(need, 20_000))
+
+    def batch(kind: Kind, size: int, *, only_right: bool = False) -> _Batch:
+        shown = [demonstrator.show(kind, rng.choice(problems), only_right=only_right) for _ in range(size)]
+        return encoder.batch(shown)
+
+    for _ in range(settings.solve_steps):
+        yield [batch("solve", settings.solve_batch, only_right=True)]
+    held = kinds_of_turns(config.debate)
+    sizes = [pair for pair in zip(KINDS, settings.batch, strict=True) if pair[0] in held and pair[1]]
+    for _ in range(settings.debate_steps):
+        yield [batch(kind, size) for kind, size in sizes]
+
+
+def _pool(environment: Environment, config: Config, most: int) -> tuple[Problem, ...]:
+    """Return ``most`` problems of the trained split, or about as many as a small family has."""
+    from envs import DataError
+
+    seed = derive_seed(config.seed, "warm start problems")
+    while True:
+        try:
+            return environment.problems(split=config.env.split, limit=most, seed=seed)
+        except DataError:
+            if most < 32:
+                raise
+            most //= 2
+
+
+class Encoder:
+    """Demonstrations to padded tokens and weights."""
+
+    def __init__(self, tokenizer: Any, encode: Encode) -> None:
+        self._encode = encode
+        self._backend = tokenizer.backend_tokenizer
+
+    def batch(self, demonstrations: Sequence[Demonstration]) -> _Batch:
+        """Return the batch; padding is id 0 with weight 0."""
+        import torch
+
+        rows = [self._row(demonstration) for demonstration in demonstrations]
+        length = max(len(tokens) for tokens, _ in rows)
+        tokens = [ids + [0] * (length - len(ids)) for ids, _ in rows]
+        weights = [w + [0.0] * (length - len(w)) for _, w in rows]
+        return _Batch(torch.tensor(tokens), torch.tensor(weights))
+
+    def _row(self, shown: Demonstration) -> tuple[list[int], list[float]]:
+        prompt = self._encode(shown.messages)
+        reply = self._backend.encode(shown.reply, add_special_tokens=False)
+        weights = [shown.base_weight] * len(shown.reply)
+        for start, end, weight in shown.weights:
+            weights[start:end] = [weight] * (end - start)
+        of_tokens = [max(weights[start:end], default=0.0) for start, end in reply.offsets]
+        return [*prompt, *reply.ids], [0.0] * len(prompt) + of_tokens
+
+
+def _loss(model: Any, batch: _Batch) -> Tensor:
+    """Return the weighted mean cross-entropy of the replies, in nats."""
+    import torch
+
+    weights = batch.weights[:, 1:]
+    first = int((weights > 0).any(dim=0).nonzero()[0])  # no row is asked for anything before
+    tokens = batch.tokens.to(model.device)
+    hidden = model.base_model(input_ids=tokens[:, :-1], use_cache=False).last_hidden_state[:, first:]
+    logits = model.get_output_embeddings()(hidden)
+    targets, weights = tokens[:, 1 + first :], weights[:, first:].to(model.device)
+    losses = torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none")
+    return (losses * weights.flatten()).sum() / weights.sum()

@@ -1,0 +1,147 @@
+"""Recipes and overrides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from debate.settings import Settings
+from debate_rl.commands.config import ConfigError, find_recipe, load_config, shipped_recipes
+from debate_rl.config import Config
+from debate_rl.config.recipes import apply_overrides
+
+
+class Inner(Settings):
+    size: int = 1
+
+
+class Outer(Settings):
+    name: str
+    inner: Inner
+
+
+@pytest.mark.parametrize("name", sorted(shipped_recipes()))
+def test_a_shipped_recipe_is_valid_and_opens_with_what_it_runs_where_and_how_long(name):
+    config = load_config(Config, name)
+    assert config.run.dir.startswith("runs/")
+    head = []
+    for line in find_recipe(name).read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            break
+        head.append(line)
+    assert len(head) >= 2
+    assert "Hardware: " in " ".join(head)
+    assert "Time: " in " ".join(head)
+
+
+def test_the_recipes_of_the_project_are_shipped():
+    expected = {f"{stage}_qwen3_8b_1gpu" for stage in ("gsm8k", "math", "aime")}
+    assert expected | {"quickstart", "quickstart_words", "gsm8k_smoke"} <= shipped_recipes().keys()
+
+
+def test_a_recipe_is_found_by_path_by_name_and_under_configs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shipped = shipped_recipes()["quickstart"]
+    assert find_recipe("quickstart") == find_recipe("configs/quickstart.toml") == shipped
+    Path("quickstart.toml").write_text("")
+    assert find_recipe("quickstart.toml") == Path("quickstart.toml")
+    assert find_recipe("quickstart") == shipped
+    with pytest.raises(
+        ConfigError, match=r"^mine/quickstart.toml: no such file; did you mean 'quickstart'\?"
+    ):
+        find_recipe("mine/quickstart.toml")
+
+
+def test_overrides_go_left_to_right_and_leave_the_tables_alone():
+    tables = {"a": {"b": {"c": 1, "d": 2}}}
+    assert apply_overrides(tables, ["a.b.c=3", "a.b.c=[1, 'x']", "a.e=plain text", "f = true"]) == {
+        "a": {"b": {"c": [1, "x"], "d": 2}, "e": "plain text"},
+        "f": True,
+    }
+    assert tables == {"a": {"b": {"c": 1, "d": 2}}}
+
+
+def test_none_takes_a_value_or_a_table_of_the_recipe_away():
+    config = load_config(
+        Config,
+        "quickstart",
+        [
+            "learner.eps_hi=none",
+            "debate.handles = none",
+            "warm_start=none",
+            "env.limit=none",
+            "train.steps=none",
+        ],
+    )
+    assert (config.learner.eps_hi, config.debate.handles, config.env.limit) == (None, None, None)
+    assert (config.warm_start.steps, config.train.steps) == (0, 100)
+    assert config.learner.lr == 6e-4
+    assert load_config(Config, "quickstart", ["train.steps=none", "train.steps=3"]).train.steps == 3
+
+
+def test_none_is_a_word_where_it_has_a_meaning_of_its_own():
+    given = ["logging.progress=none", "train.control=none", "advantages.peer.scale=none", "run.dir='none'"]
+    config = load_config(Config, "quickstart", given)
+    assert (config.logging.progress, config.train.control, config.run.dir) == ("none", "none", "none")
+    assert config.advantages.peer.scale == "none"
+
+
+@pytest.mark.parametrize(
+    ("override", "told"),
+    [
+        ("learner.epshi=none", "learner: unknown key 'epshi'; did you mean 'eps_hi'?"),
+        ("learner.lr.peak=none", "'learner.lr.peak=none': lr is a value, not a table"),
+        ("model=none", "model: is missing; add a table [model] with some of name_or_path"),
+    ],
+)
+def test_none_for_what_is_not_there_or_must_be_is_refused(override, told):
+    with pytest.raises(ConfigError) as caught:
+        load_config(Config, "quickstart", [override])
+    assert told in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["steps", "=3", " = 3", ""])
+def test_an_override_without_key_or_value_says_how_it_is_written(text):
+    with pytest.raises(ConfigError, match=r"an override is written key=value, for instance learner\.lr=1e-5"):
+        apply_overrides({}, [text])
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("seed=" + "[" * 100_000, "seed: '[[[[[[[[[["),
+        ("seed=" + "1" * 5000, "cannot be read as TOML: Exceeds the limit"),
+        (".".join("a" * 40_000) + "=1", "no key has so many parts"),
+    ],
+)
+def test_an_override_without_end_is_one_short_line(text, told):
+    with pytest.raises(ConfigError) as caught:
+        apply_overrides({}, [text])
+    assert told in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize(
+    ("content", "overrides", "told"),
+    [
+        ("", [], "name: is missing and has no default; set it in the file, or as name=<value> (and 1 more)"),
+        ("name = 'x'", [], "inner: is missing; add a table [inner] with some of size"),
+        ("name = 'x'\n[inner]\nsice = 2", [], "inner: unknown key 'sice'; did you mean 'size'?"),
+        ("name = 'x'", ["inner.zzz=2"], "inner.zzz=2: inner: unknown key 'zzz'; valid keys: size"),
+        ("name = 1", ["inner.size=2"], "name: Input should be a valid string (got 1)"),
+        (
+            "name = 'x'",
+            ["inner=2"],
+            "is a table of settings, written inner.<name>=<value> or [inner] (got 2)",
+        ),
+        ("name = 'x'", ["inner.size=false"], "inner: size: needs a number (got False)"),
+    ],
+)
+def test_what_is_wrong_is_one_line(tmp_path, content, overrides, told):
+    path = tmp_path / "c.toml"
+    path.write_text(content)
+    with pytest.raises(ConfigError) as caught:
+        load_config(Outer, str(path), overrides)
+    assert str(caught.value).startswith(str(path))
+    assert str(caught.value).endswith(told)

@@ -1,0 +1,70 @@
+"""The one line, and what shadows our packages."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from debate_rl.commands.errors import HOME, PACKAGES, Ended, one_line, refuse_shadows, refuse_windows
+from debate_rl.commands.main import _terminate
+from transcripts.errors import TranscriptWriteError
+
+
+class OddError(Exception):
+    def __str__(self) -> str:
+        return "  \n"
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (ValueError("a: wrong\n\n  got 3"), "a: wrong got 3"),
+        (ValueError("red \x1b[31m\x07 \u202e text"), "red �[31m� � text"),
+        (OddError(), "OddError"),
+        (PermissionError(errno.EACCES, "Permission denied", "/root/x"), "/root/x: Permission denied"),
+        (OSError("plain"), "plain"),
+        (
+            ModuleNotFoundError("No module named 'torch.nn'", name="torch.nn"),
+            "the package 'torch' is not installed: pip install \"debate-rl[train]\"",
+        ),
+        (ModuleNotFoundError("No module named 'mine'", name="mine"), "No module named 'mine'"),
+    ],
+)
+def test_an_error_is_one_printable_line(error, line):
+    assert one_line(error) == line
+
+
+def test_an_error_that_words_itself_keeps_its_words(tmp_path):
+    told = TranscriptWriteError.of(OSError(errno.ENOSPC, "No space left on device"), tmp_path / "f")
+    assert (
+        one_line(told)
+        == f"cannot write {tmp_path}/f: No space left on device; what was written before is intact"
+    )
+
+
+def test_our_own_packages_are_ours():
+    refuse_shadows()
+    assert {path.name for path in HOME.iterdir()} >= set(PACKAGES)
+
+
+def test_a_package_from_elsewhere_is_named(tmp_path):
+    with pytest.raises(ImportError, match=r"/debate stands in the way of debate-rl's own package 'debate'"):
+        refuse_shadows(tmp_path)
+
+
+def test_windows_is_told_so():
+    refuse_windows("darwin")
+    with pytest.raises(
+        ImportError, match=r"^debate-rl runs on Linux and macOS; on Windows, use it inside WSL 2"
+    ):
+        refuse_windows("win32")
+
+
+@pytest.mark.parametrize(("command", "goes_on"), [("inspect", False), ("report", False), ("train", True)])
+def test_only_what_goes_on_says_so_when_it_is_stopped(monkeypatch, command, goes_on):
+    monkeypatch.setattr("sys.argv", ["debate", command, "run"])
+    with pytest.raises(Ended) as ended:
+        _terminate()
+    assert ended.value.line.startswith("stopped")
+    assert ("goes on" in ended.value.line) == goes_on

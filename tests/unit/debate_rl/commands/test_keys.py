@@ -1,0 +1,56 @@
+"""``debate keys``: what can be set, with the defaults that count."""
+
+from __future__ import annotations
+
+import pytest
+
+from debate_rl.commands.config import load_config
+from debate_rl.commands.keys import keys
+from debate_rl.config import Config
+from debate_rl.config.keys import all_keys
+
+
+def printed(capsys, part):
+    keys(part)
+    return capsys.readouterr().out
+
+
+def test_a_key_comes_with_type_bound_default_and_meaning(capsys):
+    out = printed(capsys, "learner.lr")
+    assert out.startswith("learner.lr = 3e-05  (float, > 0, <= 100)\n    Peak learning rate.")
+    assert "\nlearner." not in out
+
+
+def test_a_default_is_that_of_the_place_and_not_of_the_kind_of_table(capsys):
+    assert "advantages.peer.scale = none  (group | batch | none)" in printed(capsys, "advantages.peer")
+    assert "advantages.truth.scale = group" in printed(capsys, "advantages.truth")
+
+
+def test_a_word_finds_keys_by_their_meaning(capsys):
+    assert "learner.tis_cap" in printed(capsys, "Truncated importance")
+
+
+def test_what_no_key_has_is_refused():
+    with pytest.raises(ValueError, match=r"no key has 'learner\.lrr' .* did you mean 'learner\.lr'"):
+        keys("learner.lrr")
+
+
+def test_every_key_says_what_it_means(capsys):
+    tables = {name.rpartition(".")[0] for name in all_keys(Config)} - {""}
+    silent = [
+        name for name, key in all_keys(Config).items() if name not in tables and not key.field.description
+    ]
+    assert silent == []
+    heads = [line.split()[0] for line in printed(capsys, None).splitlines() if not line.startswith(" ")]
+    assert heads == [name for name in all_keys(Config) if name not in tables]
+
+
+def test_the_defaults_are_those_of_a_loaded_recipe(tmp_path):
+    recipe = tmp_path / "r.toml"
+    recipe.write_text("[model.tiny]\n")
+    config = load_config(Config, str(recipe))
+    for name in ("advantages.peer.scale", "learner.eps_hi", "debate.summary.max_tokens", "train.steps"):
+        value = config
+        for part in name.split("."):
+            value = getattr(value, part)
+        assert all_keys(Config)[name].default == value

@@ -1,0 +1,127 @@
+"""What a person sees of a debate; the text of a model is only ever text."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import get_args
+
+import pytest
+from rich.console import Console
+
+import debate.types
+from debate import DebateConfig, Problem, run_debates
+from debate.config import SummaryConfig
+from debate.policies.scripted import Answers, ScriptedPolicy, scripted_debaters
+from debate_rl.commands.play import Kind, show_debate
+from rewards import RewardConfig, score_debate
+
+PROBLEM = Problem("p", "What is 2 + 2?", answer="4", kind="number")
+CONFIG = DebateConfig(num_agents=3, num_rounds=1, handles=("A1", "B2", "C3"))
+RIGHT, WRONG = "<solution>\\boxed{4}</solution>", "<solution>\\boxed{5}</solution>"
+
+
+def shown(replies, correct, *, terminal=False, problem=PROBLEM, config=CONFIG) -> str:
+    """What is printed of a debate with these replies, or of this policy."""
+    policy = replies
+    if isinstance(replies, dict):
+        policy = ScriptedPolicy(replies, default="<evaluation>-</evaluation><comparison></comparison>")
+    [debate] = run_debates([problem], policy, config, seed=1)
+    rewards = score_debate(debate, correct, RewardConfig(truth_weight=0.5))
+    out = io.StringIO()
+    colours = "truecolor" if terminal else None
+    console = Console(file=out, width=120, force_terminal=terminal, color_system=colours)
+    show_debate(debate, correct, rewards, console)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("truth", "mark"),
+    [(True, "T 0.6 ✓ ─"), (False, "T 0.6 ✗ ─"), ("missing", "(no answer) ─"), (None, "T 0.6 ─")],
+)
+def test_a_mark_stands_only_where_the_truth_is_known(truth, mark):
+    text = shown({(0, 0): RIGHT, (1, 0): RIGHT, (2, 0): RIGHT}, ((truth,), (None,), (None,)))
+    [line] = [line for line in text.splitlines() if "Methodical" in line and "round 1" in line]
+    assert mark in line
+
+
+def test_an_open_problem_has_no_marks():
+    text = shown({(agent, 0): RIGHT for agent in range(3)}, None)
+    assert not {"✓", "✗"} & set(text)
+    assert "no votes could be read" in text
+
+
+def test_votes_and_rewards_are_told_by_handle():
+    policy = scripted_debaters({"p": Answers("4", ("5",))}, solve=(1.0, 0.0, 0.0), judge=1.0)
+    lines = shown(policy, ((True,), (False,), (False,))).splitlines()
+    [winner] = {line.split("·")[1].strip() for line in lines if "✓" in line}
+    votes = [line for line in lines if re.search(r"│ ([ABC]\d) +│ 1 +│ [ABC]\d [<>] [ABC]\d +│", line)]
+    assert len(votes) == 3  # each judges the other two
+    assert f"voted winner: {winner}" in map(str.strip, lines)
+    [reward] = [line for line in lines if f"{winner} round 1" in line and "+" in line]
+    # both votes about the right one are for it (peer +1), and it is right (truth +1)
+    assert [cell.strip() for cell in reward.split("│")[2:4]] == ["+1.00", "+1.00"]
+
+
+HOSTILE = [
+    "\x1b[2J\x1b[31mgone\x1b]0;title\x07",
+    "\x9b31m and \x90q",
+    "[bold red]markup[/bold red] [/] [link=http://x]y[/link]",
+    ":bomb: and \r overwritten \b\b\b",
+    "\u202eright to left\u2066 \ud800 surrogate",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_the_text_of_a_model_drives_no_terminal(text):
+    plain = shown({(agent, 0): "harmless" for agent in range(3)}, None, terminal=True)
+    said = shown(
+        {(agent, 0): text for agent in range(3)},
+        None,
+        terminal=True,
+        problem=Problem("p", text.replace("\ud800", ""), kind="open"),
+    )
+    assert controls(said) == controls(plain)
+    assert not {"\r", "\b", "\x07", "\x90", "\x9b", "\u202e", "\u2066", "\ud800"} & set(said)
+    if "[" in text and "\x1b" not in text and "\x9b" not in text:
+        assert text in said
+    if ":bomb:" in text:
+        assert ":bomb:" in said
+
+
+def controls(text: str) -> list[str]:
+    """The terminal sequences in a text, which all begin with an escape; frames of one colour are alike."""
+    return sorted({part.partition("m")[0] for part in text.split("\x1b")[1:]})
+
+
+def test_handles_and_persona_names_are_plain_text_too():
+    config = CONFIG.model_validate(
+        CONFIG.model_dump()
+        | {"personas": [{"name": "[red]X[/] \x1b[2J", "instructions": "i", "temperature": 1.0}]}
+    )
+    text = shown({(agent, 0): RIGHT for agent in range(3)}, None, config=config)
+    assert "[red]X[/] �[2J" in text
+
+
+def test_colours_tell_the_agents_apart():
+    text = shown({(agent, 0): RIGHT for agent in range(3)}, None, terminal=True)
+    assert {"[36m", "[35m", "[32m"} <= {f"{part.partition('m')[0]}m" for part in text.split("\x1b")}
+
+
+def test_thinking_is_folded():
+    thought = f"<think>{'hm ' * 500}</think>\n{RIGHT}"
+    text = shown({(agent, 0): thought for agent in range(3)}, None)
+    assert text.count("(thinking, 1515 characters)") == 3
+    assert "hm" not in text
+    assert text.count("boxed{4}") == 3
+
+
+def test_a_summary_is_printed_before_the_round_that_was_shown_it():
+    config = CONFIG.model_copy(update={"summary": SummaryConfig(enabled=True)})
+    text = shown({(agent, 0): RIGHT for agent in range(3)} | {(-1, 1): "All say 4."}, None, config=config)
+    assert text.count("summary shown to all") == text.count("All say 4.") == 1
+    assert text.rindex("round 1 ·") < text.index("All say 4.") < text.index("final ballot ·")
+
+
+def test_every_kind_of_answer_can_be_named():
+    assert get_args(Kind) == get_args(debate.types.Kind)

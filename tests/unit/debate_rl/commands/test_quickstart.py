@@ -1,0 +1,74 @@
+"""What the quick-start prints of its figures."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from debate_rl.commands.quickstart import MAJORITY, WINNER, Snapshot, _next_commands, _table, figures_of
+from debate_rl.evaluation.scores import Scores
+from debate_rl.statistics import Estimate
+
+
+def snapshot(*rounds: float) -> Snapshot:
+    """Return figures of four problems, whose accuracy in each round is a quarter's multiple."""
+    values = {
+        f"debate/round_{r}": {f"p{i}": [float(i < 4 * x)] for i in range(4)} for r, x in enumerate(rounds)
+    }
+    same = {f"p{i}": [float(i < 2)] for i in range(4)}
+    tokens = {f"p{i}": [10.0 + i] for i in range(4)}
+    values |= dict.fromkeys((WINNER, MAJORITY, "debate/valid_xml"), same)
+    spent = (f"{mode}/{kind}_tokens" for mode in ("debate", "direct") for kind in ("generated", "prompt"))
+    one = Estimate(0.5, 0.4, 0.6, 20, 20)
+    return Snapshot(Scores(values | dict.fromkeys(spent, tokens), {}, samples=6), one, one)
+
+
+def test_every_round_has_its_line_counted_from_1():
+    out = io.StringIO()
+    Console(file=out, width=100).print(_table(snapshot(0, 0.25, 0.5), snapshot(0.75, 1, 0.5)))
+    rows = [line.split("│")[1:4] for line in out.getvalue().splitlines() if "right in" in line]
+    assert [[cell.strip()[:6] for cell in row] for row in rows] == [
+        ["right ", "0.00 [", "0.75 ["],
+        ["right ", "0.25 [", "1.00 ["],
+        ["right ", "0.50 ±", "0.50 ±"],
+    ]
+    tokens = next(line for line in out.getvalue().splitlines() if "tokens of a debate" in line)
+    assert "12 + 12" in tokens  # means of 10, 11, 12, 13, rounded to even
+
+
+def test_figures_keep_their_bounds():
+    figures = figures_of(snapshot(0, 0.25), snapshot(0.5, 0.75), 7.0)
+    reach = 3.182446 * 0.5 / 3**0.5  # t(3); one of four is a standard error of sqrt(.25 / 3)
+    assert figures["solve_after"] == {
+        "value": 0.5,
+        "unit": "share",
+        "n": 4,
+        "low": pytest.approx(0.5 - reach / 1, abs=1e-4),
+        "high": pytest.approx(0.5 + reach, abs=1e-4),
+    }
+    assert figures["round2_minus_round1"]["value"] == 0.25
+    assert figures["winner_minus_self_consistency"]["value"] == 0.0
+    assert figures["self_consistency_generated_tokens_after"] == {
+        "value": 11.5,
+        "unit": "tokens",
+        "n": 6,
+        "low": None,
+        "high": None,
+    }
+    assert figures["cpu_seconds"]["value"] == 7.0
+
+
+def test_what_to_try_next_can_be_typed_as_it_stands(monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "argv", [".venv/bin/debate", "quickstart"])
+    monkeypatch.setenv("PATH", str(tmp_path))
+    _, look, report, play, *others = _next_commands("words", Path("runs/w")).splitlines()
+    assert look == "  .venv/bin/debate inspect runs/w"
+    assert report == "  .venv/bin/debate report runs/w"
+    assert play.startswith('  .venv/bin/debate play runs/w "Tom has ')
+    assert all(line.startswith("  .venv/bin/debate quickstart ") for line in others)
+    (tmp_path / "debate").touch(mode=0o755)
+    assert "  debate play runs/w" in _next_commands("words", Path("runs/w"))

@@ -1,0 +1,288 @@
+"""Figures of an evaluation against numbers worked out by hand."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+
+from debate import Completion, DebateConfig, Problem, run_debates
+from debate.policies.scripted import Answers, scripted_debaters
+from debate_rl.evaluation.marking import Graded
+from debate_rl.evaluation.play import Examination, Played, play, solutions_of_a_debate
+from debate_rl.evaluation.report import as_text, comparison, figures_table, plain_rows, rows
+from debate_rl.evaluation.scores import difference, scores
+from debate_rl.grading import grade_debate
+from envs import Grade, Grader, GradeStatus, load_environment
+from envs.answers.keys import plain_key
+from transcripts import read_records
+
+PROBLEMS = tuple(
+    Problem(
+        f"p{i}", f"What is 2 + {i}?", answer=str(2 + i), source="sums/easy", level=str(i % 2), kind="number"
+    )
+    for i in range(4)
+)
+ANSWERS = {problem.id: Answers(problem.answer, ("99",)) for problem in PROBLEMS}
+ONE_RIGHT = scripted_debaters(ANSWERS, solve=(1.0, 0.0, 0.0), judge=1.0)
+NONE_RIGHT = scripted_debaters(ANSWERS, solve=(0.0, 0.0, 0.0), judge=1.0)
+PROTOCOL = DebateConfig(num_agents=3, num_rounds=1)
+ALONE = DebateConfig(num_agents=3, num_rounds=1, final_ballot=False)
+
+
+def graded(policy, config, problems=PROBLEMS):
+    examiner = load_environment("gsm8k")
+    debates = run_debates(problems, policy, config, seed=1)
+    return [Graded(debate, grade_debate(examiner, debate)) for debate in debates]
+
+
+def played(policy, *, samples=3):
+    debates, opening = tuple(graded(policy, PROTOCOL)), tuple((one,) for one in graded(policy, ALONE))
+    return Played(debates, opening, samples, samples, further=((),) * len(opening))
+
+
+def values(found, name):
+    return {problem: list(each) for problem, each in found.values[name].items()}
+
+
+def test_one_right_agent_of_three_with_judges_that_know():
+    found = scores(played(ONE_RIGHT), plain_key)
+    assert found.estimate("debate/round_0").value == pytest.approx(1 / 3)
+    assert values(found, "debate/round_0")["p0"] == [1.0, 0.0, 0.0]
+    assert found.estimate("debate/winner").value == 1.0
+    assert found.estimate("debate/majority").value == 0.0  # two agree on the same wrong answer
+    assert found.estimate("debate/pass@3").value == 1.0
+    assert values(found, "judge/accuracy")["p0"] == [1.0, 1.0]  # the right agent sees two wrong ones: no pair
+    assert found.estimate("judge/coverage").value == found.estimate("judge/strict_accuracy").value == 1.0
+    assert found.estimate("direct/sample").value == pytest.approx(1 / 3)
+    assert found.estimate("direct/self_consistency").value == 0.0
+    assert found.estimate("direct/pass@2").value == pytest.approx(2 / 3)  # 1 - C(2, 2) / C(3, 2)
+    assert found.estimate("direct/pass@3").value == 1.0
+    assert found.estimate("debate/missing").value == found.estimate("debate/truncated").value == 0.0
+
+
+def test_differences_are_paired_by_problem():
+    one, none = scores(played(ONE_RIGHT), plain_key), scores(played(NONE_RIGHT), plain_key)
+    gain = difference(one, "debate/winner", none, "debate/winner")
+    assert (gain.value, gain.clusters) == (1.0, 4)
+    assert 0 < gain.low < 1.0 == gain.high  # Wilson: four pairs alike prove little
+    assert difference(one, "debate/winner", one, "direct/self_consistency").value == 1.0
+    assert difference(one, "debate/winner", none, "no/such") is None
+
+
+def test_majorities_of_k_are_of_disjoint_samples():
+    whole = played(ONE_RIGHT)  # right, wrong, wrong; then the other way round
+    again = tuple((one, replace(one, correct=((False,), (True,), (True,)))) for (one,) in whole.opening)
+    found = scores(replace(whole, opening=again, solutions=6, samples=3), plain_key)
+    assert found.estimate("direct/sample").value == 0.5
+    # pairs: right and wrong, wrong and wrong, right and right
+    assert values(found, "direct/cons@2")["p0"] == [pytest.approx((0.5 + 0 + 1) / 3)]
+    assert values(found, "direct/cons@4")["p0"] == [0.0]  # two wrong ones agree; what is left makes no four
+    assert values(found, "direct/self_consistency")["p0"] == [0.0]  # of the first three
+
+
+def test_only_as_many_samples_count_as_the_tokens_buy():
+    found = scores(played(ONE_RIGHT, samples=1), plain_key)
+    assert values(found, "direct/sample")["p0"] == [1.0]
+    assert "direct/pass@2" not in found.values
+
+
+def test_an_ungraded_answer_leaves_its_problem_out_and_is_counted():
+    whole = played(ONE_RIGHT)
+    first = whole.debates[0]
+    ungraded = Graded(first.debate, ((None,), *first.correct[1:]))
+    found = scores(replace(whole, debates=(ungraded, *whole.debates[1:])), plain_key)
+    assert (found.ungraded, sorted(found.problems)) == (1, ["p1", "p2", "p3"])
+
+
+def test_rows_have_levels_and_leads_and_nothing_where_all_are_of_one_subject():
+    found = {row.label: row for row in rows(scores(played(ONE_RIGHT), plain_key))}
+    assert found["debate/winner [level 1]"].estimate.n == 2
+    assert not any("subject" in label for label in found)
+    assert found["debate/winner_minus_self_consistency"].unit == "difference"
+    assert found["debate/winner"].plain() == {
+        "name": "debate/winner",
+        "value": 1.0,
+        "unit": "share",
+        "n": 4,
+        "low": pytest.approx(0.51, abs=0.01),
+        "high": 1.0,
+    }
+
+
+def test_a_comparison_has_a_line_each_and_the_gain_over_the_first():
+    one, none = scores(played(ONE_RIGHT), plain_key), scores(played(NONE_RIGHT), plain_key)
+    lines = comparison({"sums": {"none": none, "one": one}})
+    assert lines[0][:3] == ["", "", "problems"]
+    assert [line[:3] for line in lines[1:]] == [["sums", "none", "4"], ["sums", "one", "4"]]
+    gain = lines[0].index("debate/winner gain")
+    assert lines[1][gain] == ""
+    assert lines[2][gain].startswith("+1.000")
+    by_figure = {line[0]: line[1:] for line in figures_table({"none": none, "one": one})}
+    assert by_figure[""] == ["none", "one", "gain"]
+    assert by_figure["debate/winner"][2].startswith("+1.000")
+    assert by_figure["debate/generated_tokens"][2] == ""
+    assert list(by_figure)[1].startswith("direct/")
+    assert "## sums\n\n" in as_text({"sums": lines}, "md")
+    assert "none" in as_text({"": lines}, "md")
+    [gained] = [
+        row
+        for row in plain_rows({"none": none, "one": one})
+        if (row.get("minus"), row["name"]) == ("none", "debate/winner")
+    ]
+    assert (gained["evaluation"], gained["value"], gained["unit"]) == ("one", 1.0, "difference")
+    assert gained["p"] == 2 * 0.5**4  # all four the same way
+    assert "\\toprule" in as_text({"sums": lines}, "tex")
+
+
+def test_greedy_is_one_answer_of_the_first_persona_at_temperature_0(tmp_path):
+    seen = []
+
+    class Noting(Counted):
+        async def sample(self, request):
+            seen.append(request)
+            return await super().sample(request)
+
+    found = play(replace(exam(), greedy=True), Noting(), tmp_path)
+    assert [(r.temperature, r.turn.round) for r in seen[-4:]] == [(0.0, 0)] * 4
+    assert [one.debate.problem.id for one in found.greedy] == ["p0", "p1", "p2", "p3"]
+    assert found.greedy[0].debate.personas[0].name == "Methodical Analyst"
+    right = replace(found, greedy=tuple(replace(one, correct=((True,),)) for one in found.greedy[:2]))
+    assert scores(right, plain_key).estimate("direct/greedy").n == 2
+
+
+class Counted:
+    """Answers with as many tokens as told, and counts the debates it is asked in."""
+
+    version = 0
+
+    def __init__(self, opening=2, later=3, stop_after=None):
+        self.asked, self._sizes, self._left = [], (opening, later), stop_after
+
+    async def sample(self, request):
+        if self._left is not None and len(self.asked) >= self._left:
+            raise KeyboardInterrupt
+        self.asked.append((request.debate, request.turn))
+        size = self._sizes[min(request.turn.round, 1)]
+        return Completion(
+            (1,), (7,) * size, (0.0,) * size, f"<solution>\\boxed{{{request.seed}}}</solution>", "stop", 0
+        )
+
+    async def update(self, weights, version):
+        raise NotImplementedError
+
+
+def exam(seeds=(0,)):
+    return Examination(PROBLEMS, load_environment("gsm8k"), DebateConfig(num_rounds=2), seeds, max_live=1)
+
+
+def test_the_samples_spend_the_tokens_of_a_debate(tmp_path):
+    found = play(exam(), Counted(), tmp_path)
+    # a debate: 3 * 2 tokens at first, then 3 * 3 in round 2 and in the ballot: 24, as 12 solutions of 2
+    assert found.samples == solutions_of_a_debate([one.debate for one in found.debates]) == 12
+    assert [len(group) for group in found.opening] == [4] * 4
+    assert {one.debate.problem.id for one in found.opening[2]} == {"p2"}
+
+
+def test_a_grader_that_fails_ends_the_evaluation_before_all_is_asked(tmp_path):
+    class Failing(Counted):
+        async def sample(self, request):
+            await asyncio.sleep(0.01)
+            return await super().sample(request)
+
+    class Broken:
+        name = "broken"
+
+        def grade(self, problem, answer):
+            raise OSError("no space left")
+
+    policy = Failing()
+    with pytest.raises(OSError, match="no space left"):
+        play(replace(exam(), examiner=Broken()), policy, tmp_path)
+    assert len(policy.asked) < 4 * 9
+
+
+def test_what_waits_for_the_grader_at_a_stop_is_kept_and_graded_at_the_next_start(tmp_path, monkeypatch):
+    whole = play(exam(), Counted(), tmp_path / "whole")
+    ready, real = threading.Event(), Grader.same_answer
+
+    def waiting(self, *arguments, **options):
+        ready.wait(60)
+        return real(self, *arguments, **options)
+
+    class Pool(ThreadPoolExecutor):
+        def shutdown(self, **options):
+            super().shutdown(wait=False, **options)
+            ready.set()
+            super().shutdown()
+
+    monkeypatch.setattr(Grader, "same_answer", waiting)
+    monkeypatch.setattr("debate_rl.evaluation.marking.ThreadPoolExecutor", Pool)
+    with pytest.raises(KeyboardInterrupt):
+        play(
+            exam(), Counted(stop_after=30), tmp_path / "cut"
+        )  # three debates of nine replies, and three more
+    kept = records(tmp_path / "cut/debates")
+    assert [record.correct is None for record in kept] == [False, True, True]
+    rest = Counted()
+    assert play(exam(), rest, tmp_path / "cut") == whole
+    assert len(rest.asked) == 9 + 4 * 4 * 3
+
+
+def test_an_environment_of_ones_own_grades_in_the_thread_it_was_made_for(tmp_path):
+    class Own:
+        name = "own"
+
+        def grade(self, problem, answer):
+            assert threading.current_thread() is threading.main_thread()
+            return Grade(GradeStatus.WRONG, "own", answer)
+
+    found = play(replace(exam(), examiner=Own(), problems=PROBLEMS[:1]), Counted())
+    assert found.debates[0].correct == ((False, False),) * 3
+
+
+def test_an_ungraded_problem_of_one_seed_is_left_out_of_all(tmp_path):
+    whole = play(exam((0, 1)), Counted(), tmp_path)
+    first = whole.debates[0]
+    ungraded = replace(first, correct=((None, False), *first.correct[1:]))
+    found = scores(replace(whole, debates=(ungraded, *whole.debates[1:])), plain_key)
+    assert (found.ungraded, sorted(found.problems)) == (1, ["p1", "p2", "p3"])
+    assert {len(values) for values in found.values["direct/sample"].values()} == {2 * 12}
+    assert "p0" not in found.values["debate/round_0"]
+
+
+def test_problems_that_only_share_an_id_are_no_pair():
+    one, other = scores(played(ONE_RIGHT), plain_key), scores(played(NONE_RIGHT), plain_key)
+    changed = {
+        name: replace(problem, question=f"{problem.question} Why?") for name, problem in one.problems.items()
+    }
+    assert difference(replace(one, problems=changed), "debate/winner", other, "debate/winner") is None
+    half = {**one.problems, "p0": changed["p0"]}
+    assert difference(replace(one, problems=half), "debate/winner", other, "debate/winner").clusters == 3
+
+
+@pytest.mark.parametrize("after", [1, 10, 40, 70])
+def test_what_was_said_before_a_stop_is_not_asked_again(tmp_path, after):
+    whole = play(exam((0, 1)), Counted(), tmp_path / "whole")
+    stopped, rest = Counted(stop_after=after), Counted()
+    with pytest.raises(KeyboardInterrupt):
+        play(exam((0, 1)), stopped, tmp_path / "cut")
+    parts = [tmp_path / "cut" / part for part in ("debates", "self-consistency")]
+    kept = {record.debate.seed for part in parts for record in records(part)}
+    shard = next(path for path in (tmp_path / "cut").rglob("*.jsonl"))
+    shard.write_bytes(shard.read_bytes() + b'{"schema": 2, "deb')  # a line that was being written
+    assert play(exam((0, 1)), rest, tmp_path / "cut") == whole
+    everything = [one.debate.seed for part in (whole.debates, *whole.opening) for one in part]
+    assert len(everything) == len(set(everything)) == 2 * (4 + 16)
+    assert len(rest.asked) == sum(
+        9 if seed in {d.debate.seed for d in whole.debates} else 3 for seed in everything if seed not in kept
+    )
+    nobody = Counted(stop_after=0)
+    assert play(exam((0, 1)), nobody, tmp_path / "cut") == whole
+
+
+def records(folder):
+    return list(read_records(folder)) if folder.is_dir() else []

@@ -1,0 +1,210 @@
+"""One problem across steps and evaluated checkpoints, and two debates compared, worked out by hand."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from hashlib import sha256
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn, Vote
+from debate.types import ParsedTurn, TurnId
+from debate_rl.evaluation.folder import IDENTITY
+from debate_rl.inspector.views.across import across, compare, read
+from debate_rl.inspector.views.compared import MOST_WORDS, differing
+from debate_rl.inspector.views.evaluated import evaluations
+from debate_rl.runs.provenance import checksum
+from transcripts import Record, RunStore, TranscriptError, write_step
+
+A, B = TurnId(0, 0), TurnId(1, 0)
+
+
+def record(step, answers=("4", "5"), *, problem="p", text="so it is", votes=(), names=("Ann", "Bob", "Cyd")):
+    """A debate of three agents, one round and a ballot; the third never answers."""
+    said = [*answers, None]
+
+    def turn(agent, round_):
+        words = f"{text} {said[agent]}" if round_ == 0 else "I vote"
+        shown = tuple(TurnId(seat, 0) for seat in range(3) if seat != agent) if round_ else ()
+        return Turn(
+            TurnId(agent, round_),
+            f"K{agent}",
+            shown,
+            Completion((), (), (), words, "stop", 0),
+            ParsedTurn(answer=None if round_ else said[agent]),
+            shown,
+            ballot=round_ == 1,
+        )
+
+    turns = tuple(turn(agent, round_) for round_ in range(2) for agent in range(3))
+    cast = tuple(Vote(TurnId(judge, 1), left, right, outcome) for judge, left, right, outcome in votes)
+    personas = tuple(Persona(name, "") for name in names)
+    protocol = DebateConfig(num_agents=3, num_rounds=1)
+    debate = Debate(Problem(problem, "What?", "4"), personas, turns, cast, 1, 0, protocol)
+    grades = tuple(("missing" if one is None else one == "4",) for one in said)
+    return Record(debate, step, problem, grades)
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Two steps of training, and evaluations of the warm start and of the checkpoint of step 2."""
+    write_step(tmp_path / "transcripts", 0, [record(0), record(0, problem='p"*')])
+    write_step(tmp_path / "transcripts", 3, [record(3, ("4", "4"))])
+    start = tmp_path / "warm_start" / "step_000500"
+    start.mkdir(parents=True)
+    (start / "manifest.json").write_text("{}")
+    evaluate(
+        tmp_path, "step_000500-aa", [record(0, ("5", "5"))], {"weights": checksum(start / "manifest.json")}
+    )
+    evaluate(tmp_path, "step_000002-bb", [record(0, problem="q"), record(0, ("4", "5"))], {"weights": "x"})
+    return tmp_path
+
+
+def evaluate(run, name, records, of):
+    folder = run / "evaluations" / name
+    write_step(folder / "debates", 0, records)
+    (folder / "evaluation.json").write_text(json.dumps({"of": of}))
+
+
+def test_debates_of_training_and_of_evaluations_stand_by_the_steps_learnt_from(run):
+    with RunStore.open(run) as store:
+        found = across(store, "p")
+        assert [(one.ref, one.evaluation, one.step) for one in found.held] == [
+            ("0.0", "", 0),
+            ("step_000500-aa:0.0", "step_000500-aa", 0),
+            ("step_000002-bb:0.1", "step_000002-bb", 2),
+            ("3.0", "", 3),
+        ]
+        assert (found.problem, found.question, found.gold, found.total) == ("p", "What?", "4", 4)
+        assert found.notes == ()
+        assert found.held[2].answers == (("4",), ("5",), (None,))
+        assert found.held[2].grades == ((True,), (False,), ("missing",))
+        assert found.held[2].winner is None
+        for one in found.held:
+            assert read(store, one.ref).debate.problem.id == "p"
+        assert [one.ref for one in across(store, "p", steps=(1, 2)).held] == ["step_000002-bb:0.1"]
+        assert [one.ref for one in across(store, 'p"*').held] == ["0.1"]
+        assert [one.ref for one in across(store, "p", limit=1).held] == ["0.0", "step_000500-aa:0.0"]
+        assert across(store, "p", limit=1).total == 4
+
+
+def test_looking_changes_nothing_on_the_disk(run):
+    with RunStore.open(run) as store:
+        before = {path: path.stat().st_mtime_ns for path in (run / "evaluations").rglob("*")}
+        across(store, "p")
+        assert before == {path: path.stat().st_mtime_ns for path in (run / "evaluations").rglob("*")}
+
+
+@pytest.mark.parametrize(
+    ("ref", "said"),
+    [
+        ("nobody:0.0", "no evaluation 'nobody'; there are step_000500-aa, step_000002-bb"),
+        ("../step_000002-bb:0.0", "no evaluation '../step_000002-bb'"),
+        ("step_000002-bb:0.9", "no debate '0.9'"),
+        ("7.0", "no debate 7.0; there are steps 0 to 3"),
+    ],
+)
+def test_what_there_is_not_is_named(run, ref, said):
+    with RunStore.open(run) as store, pytest.raises(TranscriptError) as error:
+        read(store, ref)
+    assert said in str(error.value)
+
+
+def test_a_problem_that_nobody_debated(run):
+    with RunStore.open(run) as store, pytest.raises(TranscriptError) as error:
+        across(store, "r")
+    assert str(error.value) == f"{run}: no debate of problem 'r'"
+
+
+def test_damage_is_noted_and_the_rest_is_shown(run):
+    folder = run / "evaluations" / "step_000002-bb"
+    shard = folder / "debates" / "step_000000.jsonl"
+    lines = shard.read_bytes().splitlines(keepends=True)
+    shard.write_bytes(b'{"schema":5,"id":"p"}\n' + lines[1] + lines[1][:100])
+    (folder / "evaluation.json").write_text("[]")
+    with RunStore.open(run) as store:
+        found = across(store, "p")
+    assert [one.ref for one in found.held] == ["0.0", "step_000500-aa:0.0", "step_000002-bb:0.1", "3.0"]
+    first, second = found.notes
+    assert first.endswith("evaluation.json: is damaged; the weights are taken from the folder's name")
+    assert "step_000002-bb: debate 0.0: " in second
+
+
+def test_two_debates_turn_by_turn_and_vote_by_vote():
+    before = record(0, ("4", "5"), votes=[(2, A, B, "left"), (0, B, TurnId(2, 0), "tie"), (2, A, A, "left")])
+    after = record(
+        3,
+        ("4", "4"),
+        text="so it was",
+        votes=[(2, B, A, "left"), (0, B, TurnId(2, 0), "left"), (1, A, TurnId(2, 0), "right")],
+        names=("Ann", "Bob", "Dan"),
+    )
+    found = compare(before, after, ("0.0", "3.0"))
+    assert (found.before, found.after) == ("0.0", "3.0")
+    assert found.notes == ("seats have other personas (2: Cyd, then Dan)",)
+    assert [(v.judge.agent, v.before, v.after, v.kind) for v in found.votes] == [
+        (0, "tie", "first", "changed"),
+        (1, None, "second", "new"),
+        (2, "first", "second", "reversed"),
+    ]
+    assert found.same_votes == 0
+    assert [(t.turn, t.answers, t.grades) for t in found.turns][:3] == [
+        (A, ("4", "4"), (True, True)),
+        (B, ("5", "4"), (False, True)),
+        (TurnId(2, 0), (None, None), ("missing", "missing")),
+    ]
+    assert [(p.mark, p.text) for p in found.turns[1].pieces] == [
+        (" ", "so it "),
+        ("-", "is 5"),
+        ("+", "was 4"),
+    ]
+    assert found.turns[1].alike == 0.5  # two of four words on both sides
+    assert found.turns[2].personas == ("Cyd", "Dan")
+    assert found.turns[3].alike == 1.0
+    assert [vote.kind for vote in compare(after, before).votes] == ["changed", "gone", "reversed"]
+
+
+def test_debates_that_should_not_be_compared_say_so():
+    protocol = DebateConfig(num_agents=3, num_rounds=1, max_tokens=7)
+    other = replace(record(0), debate=replace(record(0, problem="q").debate, protocol=protocol))
+    assert compare(record(0), other).notes == (
+        "the debates are of different problems",
+        "the debates have different protocols",
+    )
+
+
+def test_texts_that_are_too_long_are_different_in_the_middle():
+    words = " ".join(f"a{n}" for n in range(MOST_WORDS + 1))
+    pieces, cut = differing(f"begin {words} end", f"begin {words.upper()} end")
+    assert cut
+    assert [(piece.mark, len(piece.text.split())) for piece in pieces] == [
+        (" ", 1),
+        ("-", MOST_WORDS + 1),
+        ("+", MOST_WORDS + 1),
+        (" ", 1),
+    ]
+    assert not differing(f"begin {words} end", f"begin {words} too end")[1]
+
+
+TEXTS = st.text(alphabet="ab \n\t<", max_size=60)
+
+
+@given(TEXTS, TEXTS)
+def test_the_pieces_are_the_texts(before, after):
+    pieces, _ = differing(before, after)
+    assert "".join(piece.text for piece in pieces if piece.mark != "+") == before
+    assert "".join(piece.text for piece in pieces if piece.mark != "-") == after
+    assert all(piece.text for piece in pieces)
+    assert all(a.mark != b.mark for a, b in pairwise(pieces))
+
+
+def test_what_is_no_plain_file_among_the_weights_is_not_read(tmp_path):
+    (folder := tmp_path / "evaluations" / "step_000007-x").mkdir(parents=True)
+    (folder / IDENTITY).write_text(json.dumps({"of": {"weights": sha256(b"").hexdigest()}}))
+    (warm := tmp_path / "warm_start" / "step_000001").mkdir(parents=True)
+    (warm / "manifest.json").symlink_to("/dev/null")
+    assert [one.step for one in evaluations(tmp_path, [])] == [7]

@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from debate import parse_turn
+from debate.types import ParsedTurn, Span, Summary, TurnId
+from debate_rl.inspector.views import check_record, debate_view, open_debate, pieces_of
+from transcripts import RunStore, TranscriptError, TurnAdvantages, write_step
+
+from .conftest import judged, make, solved, with_turn
+
+
+def test_a_debate_is_a_grid_of_turns(circle):
+    view = debate_view("5.0", circle)
+    assert (view.id, view.step, view.agents, view.rounds) == ("5.0", 5, 3, 2)
+    assert view.handles == ("K7", "Q2", "M4")
+    assert [len(row) for row in view.turns] == [3, 3, 3]
+    first, ballot = view.turns[1][0], view.turns[1][2]
+    assert (first.id, first.persona, first.handle) == (TurnId(1, 0), "Advocate", "Q2")
+    assert (first.correct, first.answer, first.ballot, first.shown) == ("wrong", "5", False, ())
+    assert (ballot.correct, ballot.answer, ballot.ballot) == ("", None, True)
+    assert ballot.shown == (TurnId(0, 1), TurnId(1, 1), TurnId(2, 1))
+    assert ballot.compared == (TurnId(0, 1), TurnId(2, 1))
+    assert [turn.id for turn in view.spoken()] == [TurnId(a, r) for r in range(3) for a in range(3)]
+    assert first.tokens == len(first.text)
+    assert view.turn(TurnId(1, 0)) is first
+    assert view.turn(TurnId(9, 0)) is None
+
+
+def test_rewards_and_advantages_are_those_of_the_turn(circle):
+    parts = TurnAdvantages(TurnId(0, 1), 0.5, None, -0.25, 0.75, -0.25)
+    view = debate_view("5.0", replace(circle, advantages=(parts,)))
+    # Q2's ballot: K7 beats M4, once; M4's two lines contradict each other; K7's is a tie of Q2 and M4
+    assert view.turns[0][1].rewards == {"peer": 1.0, "truth": 1.0, "judge": None, "format": 0.0}
+    assert view.turns[2][1].rewards["peer"] == -0.5
+    assert view.turns[0][2].rewards["peer"] is None
+    assert view.turns[0][1].advantages == {
+        "generator": 0.5,
+        "judge": None,
+        "format": -0.25,
+        "peer": 0.75,
+        "truth": -0.25,
+    }
+    assert set(view.turns[0][0].advantages.values()) == {None}
+    assert (view.winner, view.judged_round, view.scored) == (TurnId(0, 1), 1, True)
+
+
+def test_without_rewards_the_margins_say_who_won(circle):
+    view = debate_view("5.0", replace(circle, rewards=None))
+    assert (view.winner, view.judged_round, view.scored) == (TurnId(0, 1), 1, False)
+    assert view.turns[0][1].rewards == {"peer": None, "truth": None, "judge": None, "format": None}
+
+
+def test_without_votes_nobody_wins():
+    view = debate_view("0.0", make([[solved(4), solved(5), "nothing"]]))
+    assert (view.winner, view.judged_round) == (None, None)
+    assert [row[0].correct for row in view.turns] == ["right", "wrong", "missing"]
+    open_problem = replace(make([[solved(4)] * 3]), correct=None)
+    assert debate_view("0.0", open_problem).turns[0][0].correct == "ungraded"
+
+
+def test_a_turn_that_was_not_held_leaves_a_gap(circle):
+    held = replace(circle.debate, turns=circle.debate.turns[:-1], votes=())
+    view = debate_view("5.0", replace(circle, debate=held))
+    assert view.turns[2][2] is None
+    assert len(list(view.spoken())) == 8
+
+
+def test_summaries_and_sections_are_there(circle):
+    completion = circle.debate.turns[0].completion
+    summary = Summary(1, (TurnId(0, 0),), completion, "in short")
+    view = debate_view("5.0", replace(circle, debate=replace(circle.debate, summaries=(summary,))))
+    assert [(one.round, one.text, one.shown) for one in view.summaries] == [(1, "in short", (TurnId(0, 0),))]
+    turn = view.turns[0][1]
+    assert turn.section("comparison") == "Q2 > M4"
+    assert turn.section("thinking") is None
+
+
+def test_a_ballot_of_an_old_transcript_is_known_by_its_round(circle):
+    view = debate_view("5.0", with_turn(circle, TurnId(0, 2), ballot=False))
+    assert view.turns[0][2].ballot
+    assert view.turns[0][2].correct == ""
+
+
+SPANS = st.builds(Span, st.integers(-3, 40), st.integers(-3, 40))
+
+
+@given(st.builds(ParsedTurn, *[st.none() | SPANS] * 3, thinking=st.none() | SPANS), st.integers(0, 30))
+def test_pieces_cover_any_text_exactly_in_order(parsed, length):
+    pieces = pieces_of(parsed, length)
+    assert [piece.start for piece in pieces] == [0, *(piece.end for piece in pieces)][: len(pieces)]
+    assert (pieces[-1].end if pieces else 0) == length
+    assert all(piece.start < piece.end for piece in pieces)
+    assert not any(a.kind == b.kind == "other" for a, b in pairwise(pieces))
+
+
+TAGS = st.sampled_from(
+    [
+        "<think>",
+        "</think>",
+        "<solution>",
+        "</solution>",
+        "<comparison>",
+        "</comparison>",
+        "<evaluation>",
+        "x > y",
+    ]
+)
+
+
+@given(st.lists(TAGS | st.text(max_size=5)).map("".join))
+def test_pieces_of_a_parsed_text_hold_its_sections(text):
+    parsed = parse_turn(text, handles=("x", "y"), own=None, due=True)
+    pieces = {piece.kind: piece for piece in pieces_of(parsed, len(text)) if piece.kind != "other"}
+    assert "".join(piece.of(text) for piece in pieces_of(parsed, len(text))) == text
+    for kind in ("thinking", "solution", "evaluation", "comparison"):
+        span = getattr(parsed, kind)
+        if span is not None and span.start < span.end:
+            assert (pieces[kind].start, pieces[kind].end) == (span.start, span.end)
+
+
+def wrong(record, **changes):
+    return replace(record, debate=replace(record.debate, **changes))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda r: wrong(r, personas=r.debate.personas[:2]), "debate.personas: 2 of them"),
+        (lambda r: with_turn(r, TurnId(0, 1), id=TurnId(7, 1)), r"debate.turns\[3\].id: 7.1 is no turn"),
+        (lambda r: with_turn(r, TurnId(0, 1), id=TurnId(1, 1)), r"debate.turns\[4\].id: 1.1 is there twice"),
+        (lambda r: with_turn(r, TurnId(0, 1), id=TurnId(0, -1)), "0.-1 is no turn"),
+        (
+            lambda r: wrong(r, votes=(replace(r.debate.votes[0], left=TurnId(2, 9)),)),
+            r"debate.votes\[0\].left: there is no turn 2.9",
+        ),
+        (lambda r: replace(r, correct=r.correct[:1]), "correct: 1 rows, but the debate has 3 agents"),
+        (
+            lambda r: replace(r, correct=(r.correct[0][:1], *r.correct[1:])),
+            r"correct\[0\]: 1 values, expected 2",
+        ),
+        (
+            lambda r: replace(r, rewards=replace(r.rewards, judge=r.rewards.peer)),
+            r"rewards.judge\[0\]: 2 values, expected 3",
+        ),
+    ],
+)
+def test_what_is_no_debate_is_refused_by_field_and_value(circle, change, said):
+    check_record(circle)
+    with pytest.raises(ValueError, match=said):
+        debate_view("5.0", change(circle))
+
+
+def test_a_run_names_the_debate_that_is_none(circle, tmp_path):
+    write_step(tmp_path / "run/transcripts", 5, [circle, wrong(circle, personas=())])
+    with RunStore.open(tmp_path / "run") as run:
+        assert open_debate(run, "5.0") == circle
+        with pytest.raises(TranscriptError, match=r"run: debate 5\.1: debate\.personas: 0 of them"):
+            open_debate(run, "5.1")
+
+
+def test_a_debate_with_a_ballot_of_nobody_is_shown():
+    view = debate_view("0.0", make([[solved(4)] * 3, [judged("")] * 3]))
+    assert view.winner is None

@@ -1,0 +1,26 @@
+"""Every column of the faces has a meaning that their help tells, and so has every field of filters."""
+
+from __future__ import annotations
+
+from debate_rl.inspector.meanings import COLUMNS, filter_fields
+from debate_rl.inspector.plain import listing
+from debate_rl.inspector.terminal import debates, runs
+from debate_rl.inspector.terminal.screen import help_lines
+from transcripts.filters.fields import FIELDS
+
+PLAIN = {"", "id", "step", "debate", "debates", "problem", "question", "flags", "tokens", "first", "last"}
+"""Names that say what they are."""
+
+
+def test_every_column_has_a_meaning():
+    named = {name for names, _ in COLUMNS for name in names.split(", ")} | PLAIN
+    shown = {column.name.partition(",")[0] for column in (*runs.STEP_COLUMNS, *debates.COLUMNS)}
+    assert shown | {*listing.HEADINGS, *listing.COLUMNS} <= named
+
+
+def test_the_terminals_help_tells_columns_and_fields():
+    text = " ".join(" ".join(line.plain for line in help_lines([])).split())
+    for name, about in (*COLUMNS, *filter_fields()):
+        assert f"{name} " in text
+        assert about in text
+    assert len(filter_fields()) == len(FIELDS)

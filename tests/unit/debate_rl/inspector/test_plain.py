@@ -1,0 +1,292 @@
+from __future__ import annotations
+
+import io
+import json
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from debate.types import TurnId
+from debate_rl.inspector.plain import (
+    Printer,
+    print_debate,
+    print_figures,
+    print_list,
+    print_matches,
+    printer_for,
+)
+from debate_rl.inspector.plain.forms import row_json, step_json
+from debate_rl.inspector.plain.printer import fitted, fitting
+from debate_rl.inspector.plain.searching import matches
+from transcripts import RunStore, write_step
+
+from .conftest import judged, make, solved, with_turn
+
+SGR = re.compile(r"\x1b\[[0-9]+m")
+
+
+@pytest.fixture
+def store(circle, tmp_path):
+    """Step 5: the circle, and a debate that all solved; step 6: one of nobody's votes."""
+    easy = make([[solved(4)] * 3, [solved(4, "K7 = Q2")] * 3], own=True)
+    quiet = make([[solved(4), "none", solved(5)]])
+    quiet = type(quiet)(quiet.debate, 6, quiet.group, quiet.correct, quiet.rewards)
+    write_step(tmp_path / "run/transcripts", 5, [circle, easy])
+    write_step(tmp_path / "run/transcripts", 6, [quiet])
+    with RunStore.open(tmp_path / "run") as opened:
+        yield opened
+
+
+def printed(show, *arguments, colour=False, width=None, **options):
+    stream = io.StringIO()
+    result = show(*arguments[:1], Printer(stream, colour, width), *arguments[1:], **options)
+    return result, stream.getvalue()
+
+
+def test_a_list_has_a_line_a_debate(store):
+    (total, last), text = printed(print_list, store)
+    assert (total, last) == (3, None)
+    assert text.splitlines() == [
+        "5.0  5  p/1  right  0.33->1.00  0.50  5  2  cycle WC:2",
+        "5.1  5  p/1  right  1.00->1.00     -  3  0",
+        "6.0  6  p/1  none   0.33->0.33     -  0  1  missing",
+    ]
+
+
+def test_a_page_says_where_the_next_begins(store):
+    (total, last), text = printed(print_list, store, limit=2)
+    assert (total, last, len(text.splitlines())) == (3, "5.1", 2)
+    (_, last), text = printed(print_list, store, limit=2, after="5.1")
+    assert (last, text.split()[0]) == (None, "6.0")
+    (_, last), text = printed(print_list, store, limit=1, newest=True)
+    assert (last, text.split()[0]) == ("6.0", "6.0")
+    assert printed(print_list, store, "step:99") == ((0, None), "")
+
+
+@pytest.mark.parametrize("width", [12, 30, 45, 60, 200])
+def test_on_a_terminal_the_lines_fit(store, width):
+    _, text = printed(print_list, store, colour=True, width=width)
+    lines = [SGR.sub("", line) for line in text.splitlines()]
+    assert len(lines) == 4
+    assert lines[0].startswith("id")
+    assert max(map(len, lines)) <= width
+    assert "\x1b[32mright" in text or width < 30
+
+
+def test_a_list_in_json_has_the_fields_of_filters(store):
+    _, text = printed(print_list, store, as_json=True)
+    rows = [json.loads(line) for line in text.splitlines()]
+    first = rows[0]
+    assert (first["id"], first["step"], first["problem"], first["source"]) == ("5.0", 5, "p/1", "sums")
+    assert (first["winner"], first["winner_agent"], first["cycle"], first["condorcet"]) == (
+        "right",
+        0,
+        True,
+        False,
+    )
+    assert (first["correct_first"], first["judge"], first["flip"]["WC"]) == (pytest.approx(1 / 3), 0.5, 2)
+    assert first["personas"] == ["Analyst", "Advocate", "Solver"]
+    assert (rows[2]["winner"], rows[2]["condorcet"], rows[2]["judge"]) == ("none", None, None)
+
+
+def test_figures_by_step_and_of_all(store):
+    _, text = printed(print_figures, store)
+    head, *lines = [line.split() for line in text.splitlines()[:-1]]
+    assert head[:5] == ["step", "debates", "first", "last", "winner"]
+    assert [line[:5] for line in lines] == [
+        ["5", "2", "0.667", "1.000", "1.000"],
+        ["6", "1", "0.333", "0.333", "-"],
+        ["all", "3", "0.556", "0.778", "1.000"],
+    ]
+    _, text = printed(print_figures, store, "step:6", width=30)
+    assert max(len(line) for line in text.splitlines()[:-1]) <= 30
+    _, text = printed(print_figures, store, "step:6", as_json=True)
+    body = json.loads(text)
+    assert (body["schema"], body["filter"], [row["step"] for row in body["steps"]]) == (1, "step:6", [6])
+    assert (body["overall"]["debates"], body["overall"]["step"], body["overall"]["reward_truth"]) == (
+        1,
+        None,
+        pytest.approx(1 / 3),
+    )
+
+
+def show(record, **options):
+    stream = io.StringIO()
+    print_debate("5.0", record, Printer(stream, options.pop("colour", False)), **options)
+    return stream.getvalue()
+
+
+def test_a_debate_is_shown_whole(circle):
+    text = show(circle)
+    for part in (
+        "debate 5.0: p/1 (sums, Level 1, number)",
+        "3 agents, 2 rounds, seed 7, policy version 3",
+        "    What is 2 + 2?",
+        "right answer: 4",
+        "voted winner: K7 round 2, right",
+        "-- Q2, agent 2, Advocate (turn 1.0), wrong: 5",
+        "   shown: K7 round 1, Q2 round 1, M4 round 1",
+        '   M4: K7 > Q2, right, in a cycle   "K7 > Q2"',
+        '   Q2: K7 > M4, undecidable, does not count: cast before   "M4 < K7"',
+        "   Q2: no vote (could not be read): K7 ? M4",
+        "   cycle: K7, Q2, M4",
+        "   malformed (K7 ? M4) at line 3, column 1",
+    ):
+        assert part in text, part
+    rows = [line.split() for line in text.splitlines() if line.startswith("K7 round 2 ")]
+    assert rows == [["K7", "round", "2", "+1.00", "+1.00", "-", "+0.00", "-", "-", "-"]]
+    assert "<solution>" not in text
+
+
+def test_thinking_is_folded_unless_raw(circle):
+    turn = circle.debate.turn(TurnId(0, 0))
+    text = "<think>let me see</think>" + turn.completion.text
+    parsed = type(turn.parsed)(thinking=type(turn.parsed.solution)(0, 25))
+    other = type(turn.completion)((), (), (), text, "length", 3)
+    record = with_turn(circle, turn.id, completion=other, parsed=parsed)
+    folded, raw = show(record), show(record, raw=True)
+    assert "thinking: 25 characters (--raw shows them)" in folded
+    assert "let me see" not in folded
+    assert "    <think>let me see</think><solution>" in raw
+    assert "cut off at the token limit" in folded
+
+
+def test_hostile_text_is_safe_everywhere(circle):
+    """In the problem, the personas, the labels, the replies, the votes and what could not be read."""
+    evil = "\x1b[2J\x9b1m\r\u202e\x07"
+    problem = type(circle.debate.problem)(f"p{evil}", f"What{evil}?", f"4{evil}", evil, evil)
+    replies = [[solved(evil), solved(4), "x" + evil], [judged(f"K7 > M4 {evil}\nK7 ? {evil}")] * 3]
+    record = make(replies, problem=problem)
+    record = with_turn(record, TurnId(0, 0), handle=evil)
+    for text in (show(record), show(record, raw=True), show(record, as_json=True)):
+        assert all(line.isprintable() for line in text.split("\n"))
+    assert json.loads(show(record, as_json=True))["problem"]["question"] == f"What{evil}?"
+
+
+def test_colour_is_there_only_if_wanted(circle):
+    assert "\x1b" not in show(circle)
+    coloured = show(circle, colour=True)
+    assert "\x1b[31mwrong\x1b[0m" in coloured
+    assert SGR.sub("", coloured) == show(circle)
+
+
+def test_a_debate_in_json(circle):
+    body = json.loads(show(circle, as_json=True))
+    assert (body["schema"], body["id"], body["winner"], body["judged_round"]) == (1, "5.0", [0, 1], 1)
+    turn = body["turns"][4]
+    assert (turn["id"], turn["correct"], turn["answer"], turn["rewards"]["truth"]) == (
+        [1, 1],
+        "right",
+        "4",
+        1.0,
+    )
+    assert [piece["kind"] for piece in turn["pieces"]][1] == "solution"
+    assert [graph["cycles"] for graph in body["graphs"]] == [[[[0, 0], [1, 0], [2, 0]]], []]
+    assert body["answers"][0] == {"id": [0, 0], "answer": "4", "number": 0, "correct": "right"}
+    assert body["copies"][0] == {"source": [0, 0], "target": [1, 1]}
+    assert body["failures"][0]["failures"][0]["reason"] == "malformed"
+
+
+def test_a_search_shows_where_the_words_stand(store):
+    found, text = printed(print_matches, store, r"\boxed{5}")
+    assert (found, text.splitlines()) == (
+        2,
+        [
+            r"5.0 1.0: <solution>It is \boxed{5}.</solution>",
+            r"6.0 2.0: <solution>It is \boxed{5}.</solution>",
+        ],
+    )
+    found, text = printed(print_matches, store, "IT is", "step:6", as_json=True)
+    match = {"id": "6.0", "turn": [0, 0], "start": 10, "end": 15, "before": "<solution>", "match": "It is"}
+    assert json.loads(text.splitlines()[0]) == match | {"after": r" \boxed{4}.</solution>"}
+    assert printed(print_matches, store, "it is", limit=1)[0] == 6
+    assert printed(print_matches, store, "nowhere") == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "found"),
+    [
+        ("two words", "Two  \n words, two-words; two wordsmiths", ["Two  \n words", "two-words"]),
+        ("resume", "résumé Re\u0301sume\u0301 resumed", ["résumé", "Re\u0301sume\u0301"]),
+        ("deriv*", "derive (DERIVATION) underived", ["derive", "DERIVATION"]),
+        ("a > b", "a  >\nb; a>b; A > b", ["a  >\nb", "A > b"]),
+        ("日本", "日本 日本語", ["日本"]),
+        ("x_1", "x_1 x_12", ["x_1"]),
+        ("ß", "Straße ß", ["ß"]),
+    ],
+)
+def test_words_are_found_as_text_finds_them(words, text, found):
+    assert [match.words for match in matches(words, TurnId(0, 0), text)] == found
+
+
+WORDS = st.sampled_from(["one", "Two", "öne", "x", "(", "{4}", "=", " ", "\n", "_", "é", "\u0301", "日本"])
+
+
+@given(
+    st.lists(WORDS, max_size=30).map("".join), st.sampled_from(["one", "two x", "x", "öne", "日本", "x = x"])
+)
+@example("x =\n x", "x = x")
+def test_a_match_lies_in_the_text(text, words):
+    for match in matches(words, TurnId(0, 0), text):
+        assert 0 <= match.start < match.end <= len(text)
+        assert match.before + match.words + match.after in text
+
+
+def test_a_debate_that_is_found_has_a_match(store):
+    for words in ("it is", "fine", "K7 > M4", "boxed*", "nothing", "4"):
+        ids = {row.id for row in store.debates(f'text:"{words}"')}
+        _, text = printed(print_matches, store, words)
+        assert {line.split()[0] for line in text.splitlines()} == ids, words
+
+
+@given(
+    st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "Zs"))), st.integers(0, 30), st.booleans()
+)
+def test_a_cell_has_exactly_its_width(text, width, right):
+    assert cell_len(fitted(text, width, right=right)) == width
+
+
+def test_as_many_columns_as_fit():
+    assert fitting([5, 5, 5], 19) == [5, 5, 5]
+    assert fitting([5, 5, 5], 18) == [5, 5]
+    assert fitting([50], 10) == [50]
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(
+    ("stream", "environment", "colour", "fits"),
+    [
+        (io.StringIO, {"TERM": "xterm"}, False, False),
+        (Terminal, {"TERM": "xterm"}, True, True),
+        (Terminal, {"TERM": "xterm", "NO_COLOR": "1"}, False, True),
+        (Terminal, {"TERM": "xterm", "NO_COLOR": ""}, True, True),
+        (Terminal, {"TERM": "dumb"}, False, True),
+    ],
+)
+def test_colour_and_width_are_a_terminals(monkeypatch, stream, environment, colour, fits):
+    for name in ("TERM", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    printer = printer_for(stream())
+    assert (printer.colour, printer.width is not None) == (colour, fits)
+
+
+def test_figures_too_large_to_be_added_are_null(run):
+    with RunStore.open(run) as store:
+        [row] = store.debates(limit=1)
+        huge = replace(row, facts=row.facts._replace(peer=float("inf"), truth=float("nan")))
+        found = row_json(huge)
+        figures = step_json(replace(store.overall(), judging=-float("inf")))
+    assert (found["reward_peer"], found["reward_truth"]) == (None, None)
+    assert found["reward_judge"] == row.facts.judging
+    assert figures["reward_judge"] is None
+    json.dumps([found, figures], allow_nan=False)

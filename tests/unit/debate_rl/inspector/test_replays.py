@@ -1,0 +1,165 @@
+"""Replays as they lie in a run folder: what is read of them, by hand, and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from debate.types import TurnId
+from debate_rl.inspector.views.replays import ReplayError, read_replay, replays
+
+NOTHING = [None, None]
+LINE = {
+    "id": "0.3",
+    "step": 0,
+    "problem": "p",
+    "change": 1.5,
+    "differs": False,
+    "personas": ["Ann", "Bob"],
+    "turns": [[0, 0], [1, 0]],
+    "old": {
+        "rewards": {"peer": [0.5, -0.5], "truth": [1.0, 0.0], "judge": NOTHING, "format": [0.0, 0.0]},
+        "advantages": {
+            "generator": [0.25, -0.25],
+            "judge": NOTHING,
+            "format": NOTHING,
+            "peer": [0.25, -0.25],
+            "truth": [0, None],
+        },
+    },
+    "new": {"rewards": {"peer": [-1.0, 1.0]}, "advantages": {"generator": [-0.5, 0.5], "peer": [-0.5, None]}},
+}
+SCHEME = {"rewards": {"peer": "margin"}, "advantages": {}, "debates_per_problem": 4}
+FACTS = {
+    "schema": 1,
+    "overrides": ["rewards.peer=copeland"],
+    "asked": {"own": SCHEME, "scheme": SCHEME, "filter": "winner:wrong", "steps": [0, None]},
+    "damaged_lines": 0,
+    "debates": 2,
+    "changed": 1,
+    "checked": 2,
+    "differ": 0,
+    "first_differing": [],
+    "most_changed": [{"id": "0.3", "change": 1.5}],
+    "streams": [
+        {"stream": "peer", "turns": 4, "flipped": 0.5, "gained": 0, "lost": 0, "old": 0, "new": 0, "moved": 1}
+    ],
+    "cells": [],
+}
+
+
+@pytest.fixture
+def run(tmp_path):
+    folder = tmp_path / "replays" / "one"
+    folder.mkdir(parents=True)
+    (folder / "replay.json").write_text(json.dumps(FACTS))
+    lines = [{**LINE, "id": "0.0"}, LINE, {**LINE, "id": "1.0"}]
+    (folder / "debates.jsonl").write_text("".join(json.dumps(x, separators=(",", ":")) + "\n" for x in lines))
+    return tmp_path
+
+
+def test_a_replay_and_one_debate_of_it(run):
+    [listed] = replays(run)
+    assert (listed.name, listed.overrides, listed.debates, listed.changed, listed.problem) == (
+        "one",
+        ("rewards.peer=copeland",),
+        2,
+        1,
+        "",
+    )
+    found = read_replay(run, "one")
+    assert (found.filter, found.steps, found.own["debates_per_problem"]) == ("winner:wrong", (0, None), 4)
+    [stream] = found.streams
+    assert (stream.stream, stream.flipped, stream.persona, stream.round) == ("peer", 0.5, None, None)
+    assert [(one.id, one.change) for one in found.most_changed] == [("0.3", 1.5)]
+    debate = found.debate("0.3")
+    assert (debate.id, debate.problem, debate.change) == ("0.3", "p", 1.5)
+    first, second = debate.turns
+    assert (first.turn, first.persona) == (TurnId(0, 0), "Ann")
+    assert first.rewards["peer"] == (0.5, -1.0)
+    assert first.rewards["truth"] == (1.0, 1.0)  # not in "new": as before
+    assert second.advantages["peer"] == (-0.25, None)
+    assert second.advantages["truth"] == (None, None)
+    assert found.debate("1.0").id == "1.0"
+    assert found.debate("0.1") is None
+
+
+def test_a_file_that_was_written_again_is_read_again(run):
+    found = read_replay(run, "one")
+    assert found.debate("2.0") is None
+    path = run / "replays" / "one" / "debates.jsonl"
+    path.write_text(path.read_text() + json.dumps({**LINE, "id": "2.0"}, separators=(",", ":")) + "\n")
+    assert found.debate("2.0").id == "2.0"
+
+
+def test_a_replay_at_a_path_of_its_own(run, tmp_path):
+    assert read_replay(run / "nowhere", str(run / "replays" / "one")).name == "one"
+
+
+@pytest.mark.parametrize("name", ["replay.json", "debates.jsonl"])
+def test_what_is_no_plain_file_is_not_waited_for(run, name):
+    path = run / "replays" / "one" / name
+    path.unlink()
+    path.symlink_to("/dev/null")
+    with pytest.raises(ReplayError, match=f"{name}: not a plain file"):
+        read_replay(run, "one").debate("0.3")
+
+
+def test_a_run_without_replays(tmp_path):
+    assert replays(tmp_path) == []
+    with pytest.raises(ReplayError, match="no replay 'x'; there are none"):
+        read_replay(tmp_path, "x")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"schema": 2}, "schema: 2 is newer than 1, which this version reads"),
+        ({"schema": None}, "is not a replay: schema: expected 1, got None"),
+        ({"debates": "2"}, "debates: expected int, got str"),
+        ({"asked": []}, "asked: expected object, got array"),
+        ({"asked": {**FACTS["asked"], "steps": [0]}}, "asked.steps: expected array of length 2"),
+        ({"streams": [{"stream": "peer"}]}, "streams[0]."),
+        ({"most_changed": [{"id": 3, "change": 0.5}]}, "most_changed[0].id: expected str, got int"),
+    ],
+)
+def test_figures_that_are_none_are_named_by_field(run, change, said):
+    path = run / "replays" / "one" / "replay.json"
+    path.write_text(json.dumps({**FACTS, **change}))
+    [listed] = replays(run)
+    assert listed.problem.startswith(f"{path}: ")
+    assert said in listed.problem
+    with pytest.raises(ReplayError) as error:
+        read_replay(run, "one")
+    assert str(error.value) == listed.problem
+
+
+def test_a_replay_that_was_cut_off(run):
+    folder = run / "replays" / "one"
+    (folder / "replay.json").write_text('{"schema": 1')
+    assert "is not a replay: not a whole line of JSON" in replays(run)[0].problem
+    (folder / "replay.json").unlink()
+    assert replays(run)[0].problem.endswith("the replay was cut off, run it again")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"turns": [[0, 0]]}, "old.rewards.peer: 2 numbers for 1 turns"),
+        (
+            {"new": {"rewards": {}, "advantages": {"peer": [1.0]}}},
+            "new.advantages.peer: 1 numbers for 2 turns",
+        ),
+        ({"personas": ["Ann"]}, "personas: fewer than agents"),
+        ({"old": None}, "old: expected object, got null"),
+        ({"change": "much"}, "change: expected float, got str"),
+    ],
+)
+def test_a_damaged_debate_is_named(run, change, said):
+    path = run / "replays" / "one" / "debates.jsonl"
+    path.write_text(json.dumps({**LINE, **change}, separators=(",", ":")) + "\n")
+    with pytest.raises(ReplayError) as error:
+        read_replay(run, "one").debate("0.3")
+    assert f"{path}: debate 0.3: " in str(error.value)
+    assert said in str(error.value)

@@ -1,0 +1,464 @@
+"""Why this reward: the explanation of a turn against numbers worked out by hand, and the law of formulas."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from io import StringIO
+from itertools import product
+from math import isclose
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn, Vote
+from debate.types import FailureReason, ParsedTurn, ParseFailure, Span, TurnId
+from debate_rl.config import Config
+from debate_rl.inspector.plain.explaining import print_why
+from debate_rl.inspector.plain.printer import Printer
+from debate_rl.inspector.views.reward import config_of, numbers_in, outline, why
+from debate_rl.inspector.views.reward_types import Number
+from debate_rl.training.records import step_records
+from learner.advantages import AdvantageConfig, StreamSettings, turn_advantages
+from learner.types import group_indices, transitions_of
+from rewards import RewardConfig, score_debate
+from transcripts import RunStore, TranscriptError, write_step
+
+A, B, C, D = (TurnId(agent, 0) for agent in range(4))
+NAMES = ("Ann", "Bob", "Cyd", "Dan")
+
+
+def held(votes, answers=("4", "4", "5", "5"), *, problem="p", gold="4", failures=()):
+    """A debate of four agents, one round and a ballot; a vote is (judge, left, right, outcome)."""
+    texts = {judge: "".join(f"<{n}>" for n in range(len(votes))) for judge in range(4)}
+    cast = tuple(
+        Vote(TurnId(j, 1), left, right, outcome, Span(3 * n, 3 * n + 3))
+        for n, (j, left, right, outcome) in enumerate(votes)
+    )
+
+    def turn(agent, round_):
+        shown = tuple(t for t in (A, B, C, D) if t.agent != agent) if round_ else ()
+        parsed = ParsedTurn(
+            answer=None if round_ else answers[agent],
+            failures=tuple(ParseFailure(r, "what") for j, r in failures if (j, round_) == (agent, 1)),
+        )
+        said = Completion((), (), (), texts[agent], "stop", 0)
+        return Turn(TurnId(agent, round_), f"K{agent}", shown, said, parsed, shown, ballot=round_ == 1)
+
+    turns = tuple(turn(agent, round_) for round_ in range(2) for agent in range(4))
+    protocol = DebateConfig(num_agents=4, num_rounds=1)
+    personas = tuple(Persona(name, "") for name in NAMES)
+    return Debate(Problem(problem, "?", gold), personas, turns, cast, 1, 0, protocol)
+
+
+def graded(debate):
+    gold = debate.problem.answer
+    answers = [debate.turns[agent].parsed.answer for agent in range(4)]
+    if gold is None:
+        return None
+    return tuple(("missing" if a is None else a == gold,) for a in answers)
+
+
+def write(run, config, steps):
+    """Write steps of debates as training pays them under a configuration; return the records."""
+    size, ema, found = config.train.debates_per_problem, {}, []
+    for step, debates in enumerate(steps):
+        correct = [graded(debate) for debate in debates]
+        paid = [
+            score_debate(debate, table, config.rewards)
+            for debate, table in zip(debates, correct, strict=True)
+        ]
+        groups = group_indices([debate.problem.id for debate in debates], size)
+        transitions = transitions_of(debates, paid, groups)
+        advantages = turn_advantages(transitions, config.rewards, config.advantages, ema)
+        records = step_records(step, debates, correct, paid, advantages.turns)
+        write_step(run / "transcripts", step, records)
+        found += records
+    return found
+
+
+def configured(size=2, rewards=None, advantages=None):
+    return Config.model_validate(
+        {
+            "run": {"dir": "x"},
+            "env": {"kind": "pair_sum"},
+            "model": {"name_or_path": "any"},
+            "train": {"debates_per_problem": size},
+            "rewards": rewards or {},
+            "advantages": advantages or {},
+        }
+    )
+
+
+def explained(run, config, id, turn):
+    with RunStore.open(run) as store:
+        return why(store, config, id, turn)
+
+
+# A beats B before Cyd and Dan; Cyd prefers D to A, though A is right and D wrong; three lines do not count.
+VOTES = [
+    (2, A, B, "left"),
+    (3, A, B, "left"),
+    (2, A, D, "right"),
+    (3, B, C, "tie"),
+    (1, A, C, "left"),
+    (1, A, A, "left"),
+    (0, A, C, "left"),
+    (3, A, B, "left"),
+]
+
+
+def test_the_chain_of_a_margin_worked_out_by_hand(tmp_path):
+    config = configured()
+    # in the other debate nobody is right, and everybody is fined
+    write(tmp_path, config, [[held(VOTES), held((), ("5", "5", "5", None))]])
+    found = explained(tmp_path, config, "0.0", A)
+    assert found.matches is True
+    assert found.notes == ()
+    assert (found.persona, found.problem, found.ballot) == ("Ann", "p", False)
+
+    peer = found.peer
+    assert (peer.rule, peer.won, peer.lost, peer.ties) == ("margin", 3, 1, 0)
+    assert [(v.judge.agent, v.result, v.counts, v.why_not) for v in peer.votes] == [
+        (2, "won", True, ""),
+        (3, "won", True, ""),
+        (2, "lost", True, ""),
+        (1, "won", True, ""),
+        (1, "won", False, "same_handle"),
+        (0, "won", False, "own"),
+        (3, "won", False, "duplicate"),
+    ]
+    assert peer.votes[2].line == "<2>"
+    assert peer.votes[2].persona == "Cyd"
+    assert [(o.turn, o.won, o.lost, o.ties, o.sign) for o in peer.opponents] == [
+        (B, 2, 0, 0, 1),
+        (C, 1, 0, 0, 1),
+        (D, 0, 1, 0, -1),
+    ]
+    assert (peer.reward.value, peer.reward.formula) == (0.5, "(3 - 1) / (3 + 1 + 0)")
+    assert peer.reward.told == "(3 - 1) / (3 + 1 + 0) = 0.5"
+    assert (peer.reward.stored, peer.reward.matches) == (0.5, True)
+
+    assert (found.truth.grade, found.truth.setting, found.truth.answer) == (True, "truth_correct", "4")
+    assert (found.truth.reward.value, found.truth.reward.matches) == (1.0, True)
+    assert found.judge.votes == ()
+    assert (found.judge.reward.value, found.judge.reward.matches) == (None, True)
+    assert (found.format.due, found.format.reward.value) == (False, 0.0)
+
+    of_peer, of_truth, of_judge = found.streams
+    assert of_peer.members == ()  # nothing is compared without baseline and scale
+    assert (of_peer.advantage.value, of_peer.advantage.formula) == (0.5, "0.5")
+    # two of eight are right: mean 1/4, variance 3/16
+    assert [(m.id, m.turn.agent, m.value, m.this) for m in of_truth.members] == [
+        ("0.0", 0, 1.0, True),
+        ("0.0", 1, 1.0, False),
+        ("0.0", 2, 0.0, False),
+        ("0.0", 3, 0.0, False),
+        *(("0.1", agent, 0.0, False) for agent in range(4)),
+    ]
+    assert of_truth.centre.value == 0.25
+    assert of_truth.spread.value == pytest.approx((3 / 16) ** 0.5)
+    assert of_truth.advantage.value == pytest.approx(0.75 / ((3 / 16) ** 0.5 + 1e-4))
+    assert of_judge.advantage.value is None
+    assert of_judge.advantage.source == "no value, no signal"
+
+    total = found.total
+    assert total.generator.value == pytest.approx(0.5 * 0.5 + 0.5 * of_truth.advantage.value)
+    assert total.peer.value == 0.25
+    assert total.generator.matches is total.judge.matches is True
+    assert total.format.value is None
+
+
+def test_the_chain_of_a_ballot_worked_out_by_hand(tmp_path):
+    config = configured(rewards={"judge_truth_weight": 0.25})
+    broken = ((3, FailureReason.MALFORMED),)
+    write(tmp_path, config, [[held(VOTES, failures=broken), held((), ("5", "5", "5", None))]])
+    cyd = explained(tmp_path, config, "0.0", TurnId(2, 1))
+    assert cyd.ballot
+    assert cyd.peer is cyd.truth is None
+    first, second = cyd.judge.votes
+    # both right, so truth decides nothing; Dan too says that A is better
+    assert (first.left_right, first.truth, first.others, first.consensus) == ((True, True), None, 1, 1)
+    assert (first.value.value, first.value.formula) == (1.0, "1")
+    # D is wrong and A right, nobody else compared them
+    assert (second.truth, second.others, second.consensus, second.value.value) == (-1, 0, None, -1.0)
+    assert (cyd.judge.reward.value, cyd.judge.reward.formula) == (0.0, "(1.0 + (-1.0)) / 2")
+    assert (cyd.format.due, cyd.format.counted) == (True, 2)
+    [line] = [line for line in outline(cyd) if line.quote == "<2>"]
+    assert (line.text, line.opens) == ("0.0 (right) < 3.0 (wrong)", ("0.0", A))
+
+    dan = explained(tmp_path, config, "0.0", TurnId(3, 1))
+    assert dan.format.failures == (("malformed", "what"),)
+    fined = explained(tmp_path, config, "0.1", TurnId(3, 1))
+    assert fined.format.reward.value == -0.5
+    assert fined.format.reward.source.startswith("comparisons were due and no vote counts")
+    assert fined.total.format.value == -0.5
+    assert fined.judge.reward.source == "the turn gave no vote that counts"
+    assert fined.matches is True
+
+
+def test_what_each_weighed_vote_is_worth(tmp_path):
+    votes = [(2, A, D, "left"), (1, A, D, "right")]
+    config = configured(size=1, rewards={"judge_truth_weight": 0.75})
+    write(tmp_path, config, [[held(votes)]])
+    [vote] = explained(tmp_path, config, "0.0", TurnId(2, 1)).judge.votes
+    assert (vote.truth, vote.others, vote.consensus) == (1, -1, -1)
+    assert vote.value.value == 0.5  # 3/4 - 1/4
+    assert vote.value.formula == "0.75 * 1 + (1 - 0.75) * (-1)"
+    write(tmp_path / "turned", config, [[held([(2, D, A, "right"), (1, A, D, "right")])]])
+    [vote] = explained(tmp_path / "turned", config, "0.0", TurnId(2, 1)).judge.votes
+    assert (vote.left, vote.truth, vote.others, vote.consensus) == (D, 1, 1, -1)
+
+
+def test_sides_that_are_weighed_alike_show_their_weight(tmp_path):
+    config = configured(advantages={"judge": {"key": "pair"}})
+    first = held([(2, A, D, "left"), (3, A, C, "right")])  # what is right was shown first: +1 and -1
+    second = held([(0, B, C, "left"), (1, A, C, "right"), (2, A, D, "right")], ("5", "5", "4", "4"))
+    write(tmp_path, config, [[first, second]])
+    found = explained(tmp_path, config, "0.0", TurnId(2, 1))
+    [judge] = found.streams
+    assert [(one.id, one.value) for one in judge.members] == [("0.0", 1.0), ("0.0", -1.0)]
+    # 5 turns, 2 of them with the right solution first
+    assert judge.advantage.formula == "(5 / (2 * 2)) * (1.0 - 0.0) / (1.0 + 0.0001)"
+    assert judge.advantage.value == pytest.approx(1.25 / 1.0001)
+    assert found.matches is True
+
+
+def test_copeland_and_bradley_terry_name_their_opponents(tmp_path):
+    config = configured(rewards={"peer": "copeland"})
+    write(tmp_path / "c", config, [[held(VOTES), held(())]])
+    peer = explained(tmp_path / "c", config, "0.0", A).peer
+    assert peer.reward.formula == "(1 + 1 + (-1)) / 3"
+    assert peer.reward.value == pytest.approx(1 / 3)
+
+    config = configured(rewards={"peer": "bradley_terry"})
+    write(tmp_path / "b", config, [[held(VOTES), held(())]])
+    peer = explained(tmp_path / "b", config, "0.0", A).peer
+    scores = {one.turn: one.score for one in peer.opponents}
+    assert set(scores) == {B, C, D}
+    assert peer.reward.value == pytest.approx(-sum(scores.values()))
+    assert all((one.beats > 0.5) == (one.score < peer.reward.value) for one in peer.opponents)
+
+
+def lazy(votes, *, alpha):
+    return {side: 0.125 for vote in votes for side in (vote.left, vote.right)}
+
+
+def test_a_rule_of_ones_own_is_its_value(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("rewards.peer").peer.PEER_RULES, "lazy", lazy)
+    config = configured(rewards={"peer": "lazy"})
+    write(tmp_path, config, [[held(VOTES), held(())]])
+    reward = explained(tmp_path, config, "0.0", A).peer.reward
+    assert (reward.value, reward.formula, reward.matches) == (0.125, "", True)
+    assert reward.source == "lazy gives the value itself"
+
+
+def test_what_is_stored_otherwise_has_its_badge(tmp_path):
+    config = configured()
+    debates = [held(VOTES), held((), ("5", "5", "5", None))]
+    first, second = write(tmp_path / "old", config, [debates])
+    changed = replace(first.advantages[0], generator=0.125)
+    wrong = replace(first, advantages=(changed, *first.advantages[1:]))
+    write_step(tmp_path / "new" / "transcripts", 0, [wrong, second])
+    found = explained(tmp_path / "new", config, "0.0", A)
+    assert found.matches is False
+    assert (found.total.generator.matches, found.total.generator.stored) == (False, 0.125)
+    assert found.total.peer.matches is True
+    [line] = [line for line in outline(found) if line.matches is False]
+    assert "stored: 0.125" in line.text
+    assert explained(tmp_path / "new", config, "0.0", B).matches is True
+
+
+def test_without_a_configuration_there_is_what_is_stored(tmp_path):
+    write(tmp_path, configured(), [[held(VOTES), held((), ("5", "5", "5", None))]])
+    config, note = config_of(tmp_path)
+    assert config is None
+    assert note.endswith("(no config.toml in it)")
+    found = explained(tmp_path, None, "0.0", A)
+    assert found.notes == ("no configuration: only what is stored is shown",)
+    assert found.streams == ()
+    assert found.matches is None
+    assert (found.peer.reward.stored, found.peer.reward.value, found.peer.won) == (0.5, None, 3)
+    assert found.total.generator.stored is not None
+    (tmp_path / "config.toml").write_text("[rewards]\npeer = 'margin'\ntruth_weight = 7\n")
+    config, note = config_of(tmp_path)
+    assert config is None
+    assert "config.toml: " in note
+    assert "\n" not in note
+
+
+def test_votes_that_a_control_replaced_are_told(tmp_path):
+    config = configured()
+    write(tmp_path, config, [[held(VOTES), held(())]])
+    config = config.model_copy(update={"train": config.train.model_copy(update={"control": "random_judge"})})
+    found = explained(tmp_path, config, "0.0", A)
+    assert found.notes == ("train.control = random_judge: votes are not what the judges' lines say",)
+
+
+def test_damaged_lines_of_the_step_are_told(tmp_path):
+    config = configured()
+    write(tmp_path, config, [[held(VOTES), held((), ("5", "5", "5", None))]])
+    shard = tmp_path / "transcripts" / "step_000000.jsonl"
+    first = shard.read_bytes().splitlines(keepends=True)[0]
+    shard.write_bytes(first + b'{"schema":5}\n')
+    found = explained(tmp_path, config, "0.0", A)
+    assert found.notes == ("lines of this step that cannot be read: 1; baseline groups lack their debates",)
+    assert found.total.truth.matches is False
+    assert found.streams[1].members[-1].id == "0.0"
+
+
+def test_a_step_that_cannot_be_paid_is_told(tmp_path, monkeypatch):
+    def broken(votes, *, alpha):
+        raise RuntimeError("no more")
+
+    config = configured()
+    write(tmp_path, config, [[held(VOTES), held(())]])
+    monkeypatch.setitem(__import__("rewards.peer").peer.PEER_RULES, "broken", broken)
+    config = configured(rewards={"peer": "broken"})
+    found = explained(tmp_path, config, "0.0", A)
+    assert found.notes == (
+        "step 0 cannot be paid again, so only what is stored is shown: RuntimeError: no more",
+    )
+    assert found.peer.reward.stored == 0.5
+
+
+@pytest.mark.parametrize(
+    ("id", "turn", "said"),
+    [
+        ("0.9", A, "no debate 0.9; step 0 has debates 0 to 1"),
+        ("0.0", TurnId(0, 5), "debate 0.0: no turn 0.5; there are 0.0, 1.0, 2.0, 3.0, 0.1, 1.1, 2.1, 3.1"),
+        ("x", A, "'x' is no debate"),
+    ],
+)
+def test_what_there_is_not_is_one_line(tmp_path, id, turn, said):
+    config = configured()
+    write(tmp_path, config, [[held(VOTES), held(())]])
+    with pytest.raises(TranscriptError) as error:
+        explained(tmp_path, config, id, turn)
+    assert said in str(error.value)
+
+
+def test_running_means_come_from_the_steps_before(tmp_path, monkeypatch):
+    means = {"truth": {"baseline": "rae", "scale": "none"}, "ema_decay": 0.5}
+    config = configured(size=1, advantages=means)
+    write(tmp_path, config, [[held(())], [held(())], [held(())]])
+    found = explained(tmp_path, config, "2.0", A)
+    of_truth = found.streams[1]
+    # from 0, two rewards of 1 with decay 1/2: 1/2, then 3/4
+    assert (of_truth.centre.value, of_truth.advantage.value) == (0.75, 0.25)
+    assert of_truth.centre.source.endswith("running means from the 2 debates of steps 0 to 1")
+    assert of_truth.members == ()
+    assert found.matches is True
+
+    monkeypatch.setattr("debate_rl.inspector.views.reward_step.MOST_BEFORE", 1)
+    found = explained(tmp_path, config, "2.0", A)
+    assert found.streams[1].centre.value is None
+    assert found.streams[1].centre.source.endswith("the running means reach back further than 1 debates")
+    assert found.total.generator.value is None
+    assert found.total.generator.stored == 0.125
+    assert (found.total.generator.matches, found.total.judge.matches) == (None, True)
+
+    monkeypatch.setattr("debate_rl.inspector.views.reward_step.FORGOTTEN", 0.6)
+    found = explained(tmp_path, config, "2.0", A)  # only step 1 is gone through, from 0
+    assert found.streams[1].centre.value == 0.5
+
+
+def test_a_running_mean_that_no_step_within_reach_moved_is_not_known(tmp_path, monkeypatch):
+    config = configured(size=1, advantages={"truth": {"baseline": "rae", "scale": "none"}, "ema_decay": 0.5})
+    write(tmp_path, config, [[held(())], [held((), gold=None)], [held(())]])
+    assert explained(tmp_path, config, "2.0", A).streams[1].centre.value == 0.5
+    monkeypatch.setattr("debate_rl.inspector.views.reward_step.MOST_BEFORE", 1)
+    found = explained(tmp_path, config, "2.0", A)  # step 1, of a problem without an answer, tells nothing
+    assert found.streams[1].centre.value is None
+    assert found.streams[1].centre.source.endswith("the running means reach back further than 1 debates")
+    assert (found.total.generator.stored, found.total.generator.matches) == (0.25, None)
+
+
+OUTCOMES = st.sampled_from(["left", "right", "tie"])
+CAST = st.lists(
+    st.tuples(st.integers(0, 3), st.sampled_from([A, B, C, D]), st.sampled_from([A, B, C, D]), OUTCOMES),
+    max_size=14,
+)
+ANSWERS = st.lists(st.sampled_from(["4", "5", None]), min_size=4, max_size=4)
+STREAM = [
+    StreamSettings(baseline=baseline, scale=scale, key=key)
+    for baseline, scale, key in product(
+        ("group", "rloo", "rae", "none"), ("group", "batch", "none"), ("round", "persona")
+    )
+]
+SCHEMES = st.builds(
+    RewardConfig,
+    peer=st.sampled_from(["margin", "copeland", "bradley_terry"]),
+    truth_weight=st.sampled_from([0.0, 0.3, 1.0]),
+    truth_wrong=st.sampled_from([0.0, -0.7]),
+    judge_truth_weight=st.sampled_from([None, 0.25, 0.0]),
+    mix=st.sampled_from(["advantages", "rewards"]),
+)
+ADVANTAGES = st.builds(
+    AdvantageConfig,
+    peer=st.sampled_from(STREAM),
+    truth=st.sampled_from(STREAM),
+    mixed=st.sampled_from(STREAM),
+    judge=st.sampled_from([*STREAM, StreamSettings(key="pair"), StreamSettings(key="pair", scale="batch")]),
+    lambda_gen=st.sampled_from([1.0, 0.7]),
+    lambda_judge=st.sampled_from([0.0, 1.3]),
+)
+HOLD = st.builds(held, CAST, ANSWERS, gold=st.sampled_from(["4", None]))
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.lists(HOLD, min_size=1, max_size=3), min_size=1, max_size=2), SCHEMES, ADVANTAGES)
+def test_the_arithmetic_of_every_number_gives_it_and_it_is_as_stored(
+    tmp_path_factory, steps, rewards, advantages
+):
+    run = tmp_path_factory.mktemp("run")
+    config = configured().model_copy(update={"rewards": rewards, "advantages": advantages})
+    write(run, config, steps)
+    last = len(steps) - 1
+    with RunStore.open(run) as store:
+        for turn in (A, TurnId(1, 1), TurnId(3, 0)):
+            found = why(store, config, f"{last}.0", turn)
+            assert found.matches is True
+            assert found.notes == ()
+            checked = [number for number in numbers_in(found) if number.formula]
+            assert all(holds(number) for number in checked)
+            assert len(checked) >= 1  # the fine at least
+            assert all(line.matches is not False for line in outline(found))
+            for stream in found.streams:
+                assert stream.advantage.formula or stream.advantage.value is None
+            generator = found.total.generator
+            assert (generator.formula == "") == (generator.value is None)
+
+
+def holds(number: Number) -> bool:
+    value = eval(number.formula, {"__builtins__": {}, "max": max})
+    return number.value is not None and isclose(value, number.value, rel_tol=1e-9, abs_tol=1e-9)
+
+
+def test_what_a_model_wrote_cannot_drive_the_terminal(tmp_path):
+    debate = held(VOTES)
+    bad = "\x1b[2J\u202e"
+    turns = tuple(replace(t, completion=replace(t.completion, text=bad * 20)) for t in debate.turns)
+    personas = tuple(replace(persona, name=persona.name + bad) for persona in debate.personas)
+    config = configured(size=1)
+    write(tmp_path, config, [[replace(debate, turns=turns, personas=personas)]])
+    out = StringIO()
+    print_why(explained(tmp_path, config, "0.0", A), Printer(out))
+    assert "<U+001B>[2J<U+202E>" in out.getvalue()
+    assert all(c == "\n" or c.isprintable() for c in out.getvalue())
+
+
+def test_to_look_at_a_run_runs_no_code_that_it_names(tmp_path, monkeypatch):
+    ran = tmp_path / "ran"
+    (tmp_path / "theirs.py").write_text(
+        f"import pathlib\npathlib.Path({str(ran)!r}).touch()\ndef rule(votes, *, alpha): return {{}}\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "config.toml").write_text('[model]\nname_or_path = "m"\n[rewards]\npeer = "theirs:rule"\n')
+    config, note = config_of(tmp_path)
+    assert config is None
+    assert "rewards.peer='theirs:rule' names code" in note
+    assert not ran.exists()
+    monkeypatch.setenv("DEBATE_OWN_CODE", "1")
+    assert config_of(tmp_path)[0] is not None
+    assert ran.exists()

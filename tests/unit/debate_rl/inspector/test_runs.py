@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from debate_rl.inspector.runs import find_runs
+from debate_rl.runs.folder import RunFolderError, is_locked, locked
+from transcripts import RunStore, TranscriptError, write_step
+
+from .conftest import make, solved
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """A folder of two runs with debates of step 5, one that has just begun, and what is no run."""
+    record = make([[solved(4), solved(5), solved(6)]])
+    for name in ("b", "a"):
+        write_step(tmp_path / "runs" / name / "transcripts", 5, [record, record])
+    (tmp_path / "runs/new/transcripts").mkdir(parents=True)
+    (tmp_path / "runs/new/config.toml").write_text("")
+    (tmp_path / "runs/notes").mkdir()
+    (tmp_path / "runs/file.txt").write_text("")
+    return tmp_path / "runs"
+
+
+def files(folder: Path):
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+
+
+def test_the_runs_of_a_folder_by_name(runs):
+    before = files(runs)
+    found = find_runs(runs)
+    assert [(run.name, run.steps, run.last, run.debates, run.writing) for run in found] == [
+        ("a", 1, 5, None, False),
+        ("b", 1, 5, None, False),
+        ("new", 0, None, None, False),
+    ]
+    assert files(runs) == before
+    with RunStore.open(runs / "b"):
+        pass
+    assert [run.debates for run in find_runs(runs)] == [None, 2, None]
+
+
+def test_one_run_by_its_folder_or_that_of_its_shards(runs):
+    assert [run.path for run in find_runs(runs / "a")] == [runs / "a"]
+    assert [run.path for run in find_runs(f"{runs}/a/transcripts")] == [runs / "a"]
+
+
+def test_an_index_of_somebody_else_is_not_read(runs):
+    (runs / "a/index.sqlite").write_bytes(b"not a database at all" * 100)
+    before = (runs / "a/index.sqlite").read_bytes()
+    assert find_runs(runs / "a")[0].debates is None
+    assert (runs / "a/index.sqlite").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("nowhere", "there is no such folder"),
+        ("runs/file.txt", "not a folder"),
+        ("runs/notes", "neither a run nor"),
+    ],
+)
+def test_what_is_no_run_is_named(runs, path, said):
+    with pytest.raises(TranscriptError, match=said):
+        find_runs(runs.parent / path)
+
+
+def test_a_run_that_is_being_written_is_known_by_its_lock(runs):
+    code = "import sys\nfrom pathlib import Path\nfrom debate_rl.runs.folder import locked\n"
+    code += "with locked(Path(sys.argv[1])):\n    print('held', flush=True)\n    sys.stdin.read()\n"
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(runs / "a")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as writer:
+        assert writer.stdout.readline() == b"held\n"
+        assert [run.writing for run in find_runs(runs)] == [True, False, False]
+        with pytest.raises(RunFolderError, match="is in use by process"), locked(runs / "a"):
+            pass
+        writer.stdin.close()
+    assert not is_locked(runs / "a")
+
+
+def test_looking_at_a_lock_neither_makes_nor_follows_one(runs, tmp_path):
+    assert not is_locked(runs / "b")
+    assert not (runs / "b/.lock").exists()
+    (tmp_path / "elsewhere").write_text("")
+    (runs / "b/.lock").symlink_to(tmp_path / "elsewhere")
+    assert not is_locked(runs / "b")

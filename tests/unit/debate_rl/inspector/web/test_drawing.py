@@ -1,0 +1,89 @@
+"""The drawing of votes and the chart of steps, in numbers."""
+
+from __future__ import annotations
+
+import re
+from math import hypot
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from debate.types import TurnId
+from debate_rl.inspector.views.graph import Arrow, RoundGraph
+from debate_rl.inspector.web.charts import Line, binned, chart
+from debate_rl.inspector.web.drawing import NODE, draw
+
+A, B, C = (TurnId(agent, 0) for agent in range(3))
+
+
+def arrow(judge, winner, loser, truth="right", **more):
+    values = {"tie": False, "counts": True, "dropped": "", "in_cycle": False, "line": "", "span": None} | more
+    return Arrow(TurnId(judge, 1), winner, loser, left=winner, right=loser, truth=truth, **values)
+
+
+def graph(arrows, solutions=(A, B, C), edges=(), cycles=(), condorcet=None):
+    size = len(solutions)
+    matrix, ties = ((0.0,) * size,) * size, ((0,) * size,) * size
+    return RoundGraph(0, solutions, tuple(arrows), matrix, ties, edges, cycles, condorcet, ())
+
+
+def test_truth_is_told_by_sign_and_form_as_well_as_by_colour():
+    drawn = draw(
+        graph(
+            [arrow(2, A, B), arrow(0, B, C, "wrong"), arrow(1, C, A, "undecidable"), arrow(1, A, C, tie=True)]
+        )
+    )
+    assert {curve.place: curve.sign for curve in drawn.curves} == {0: "✓", 1: "✗", 2: "?", 3: "=✓"}
+    closed = {curve.place: curve.tips.endswith("Z") for curve in drawn.curves}
+    assert (closed[0], closed[1], closed[2]) == (True, True, False)
+    assert "a4 4" in next(curve for curve in drawn.curves if curve.place == 3).tips
+
+
+def test_votes_on_one_pair_lie_side_by_side_and_point_at_the_loser():
+    drawn = draw(graph([arrow(2, A, B), arrow(3, A, B), arrow(4, B, A)], solutions=(A, B)))
+    labels = {(curve.x, curve.y) for curve in drawn.curves}
+    assert len(labels) == 3
+    at = {node.turn: (node.x, node.y) for node in drawn.nodes}
+    for curve, loser in zip(drawn.curves, (B, B, A), strict=True):
+        points = [(float(x), float(y)) for x, y in re.findall(r"([\d.]+) ([\d.]+)", curve.tips)]
+        x, y = at[loser]
+        assert hypot(points[1][0] - x, points[1][1] - y) == pytest.approx(NODE + 3, abs=0.2)
+
+
+def test_a_cycle_is_lit_and_a_crowd_is_drawn_as_majorities():
+    edges, cycle = ((A, B), (B, C), (C, A)), (A, B, C)
+    drawn = draw(graph([arrow(2, A, B, in_cycle=True)], edges=edges, cycles=(cycle,)))
+    assert [curve.lit for curve in drawn.curves] == [True]
+    assert all(node.in_cycle for node in drawn.nodes)
+    crowd = draw(graph([arrow(9, A, B)] * 61, edges=edges, cycles=(cycle,)))
+    assert (crowd.majorities, len(crowd.curves), crowd.curves[0].lit) == (True, 3, True)
+
+
+@given(st.lists(st.tuples(st.integers(0, 63), st.integers(0, 63)), max_size=80), st.integers(1, 64))
+def test_every_drawing_lies_in_its_frame(pairs, agents):
+    solutions = tuple(TurnId(agent, 0) for agent in range(agents))
+    arrows = [arrow(0, TurnId(a % agents, 0), TurnId(b % agents, 0)) for a, b in pairs]
+    drawn = draw(graph(arrows, solutions))
+    for node in drawn.nodes:
+        assert NODE <= node.x <= drawn.width - NODE
+        assert NODE <= node.y <= drawn.height - NODE
+    assert len({(node.x, node.y) for node in drawn.nodes}) == agents
+
+
+def test_a_chart_has_gaps_where_there_is_no_value():
+    found = chart([Line("judge", "a", [(0, 0.0), (1, None), (2, 1.0), (4, 0.5)])])
+    assert found is not None
+    assert found.lines[0].parts == ("4.0,116.0", "320.0,4.0 636.0,60.0")
+    assert found.lines[0].last == 0.5
+    assert chart([Line("judge", "a", [(0, 0.5)])]) is None
+    assert chart([Line("judge", "a", [(0, None), (1, None)])]) is None
+
+
+@given(st.lists(st.one_of(st.none(), st.floats(0, 1)), min_size=1, max_size=500), st.integers(1, 50))
+def test_binning_keeps_the_number_of_points_low_and_the_mean(values, most):
+    points = list(enumerate(values))
+    found = binned(points, most)
+    assert len(found) <= most
+    if len(values) <= most:
+        assert [value for _, value in found] == values

@@ -1,0 +1,89 @@
+"""One file of debates: whole, alone, and never over somebody's own file."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from base64 import b64encode
+
+import pytest
+
+from debate_rl.inspector.web.export import export_html
+from transcripts import FilterError, RunStore
+
+
+def test_a_file_holds_the_list_and_the_debates_of_a_filter(run, tmp_path):
+    path = tmp_path / "wrong.html"
+    with RunStore.open(run) as store:
+        ids = [row.id for row in store.debates("winner:wrong")]
+        done = export_html(store, "winner:wrong", path)
+    page = path.read_text(encoding="utf-8")
+    assert (done.written, done.found) == (len(ids), len(ids))
+    assert re.findall(r'class="exported" id="d([^"]*)"', page) == ids
+    inner = set(re.findall(r'href="#([^"]*)"', page))
+    assert inner <= set(re.findall(r'id="([^"]*)"', page))
+    assert set(re.findall(r'(?:href|src)="([^"#][^"]*)', page)) == set()
+    assert page.endswith("</html>\n")
+    assert sorted(tmp_path.iterdir()) == sorted([path, run])
+
+
+def test_what_is_left_out_is_said_and_the_style_alone_is_allowed(run, tmp_path):
+    path = tmp_path / "some.html"
+    with RunStore.open(run) as store:
+        assert export_html(store, "", path, limit=5).found == 18
+    page = path.read_text(encoding="utf-8")
+    assert "13 are left out" in page
+    [style] = re.findall(r"<style>(.*?)</style>", page, re.DOTALL)
+    assert f"style-src 'sha256-{b64encode(hashlib.sha256(style.encode()).digest()).decode()}'" in page
+    assert "default-src 'none'" in page
+    assert " style=" not in page.replace(style, "")
+
+
+def test_only_an_export_is_replaced(run, tmp_path):
+    path = tmp_path / "notes.html"
+    path.write_text("mine")
+    with RunStore.open(run) as store:
+        with pytest.raises(ValueError, match=r"notes\.html: is there and is no export"):
+            export_html(store, "", path)
+        assert path.read_text() == "mine"
+        path.unlink()
+        export_html(store, "", path, limit=1)
+        export_html(store, "", path, limit=2)
+    assert path.read_text(encoding="utf-8").count('class="exported"') == 2
+
+
+def test_nothing_is_left_where_writing_fails(run, tmp_path, monkeypatch):
+    path = tmp_path / "bad.html"
+    with RunStore.open(run) as store:
+        with pytest.raises(FilterError):
+            export_html(store, "winne:x", path)
+        monkeypatch.setattr("debate_rl.inspector.web.export.open_debate", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            export_html(store, "", path)
+    assert list(tmp_path.iterdir()) == [run]
+
+
+def test_hostile_texts_stay_texts(hostile_run, hostile_texts, tmp_path):
+    path = tmp_path / "hostile.html"
+    with RunStore.open(hostile_run) as store:
+        export_html(store, "", path)
+    page = path.read_text(encoding="utf-8")
+    assert "<script" not in page
+    assert "<img" not in page
+    assert page.count("</title>") == page.count("</style>") == 1
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202e\u2066\ufeff]", page)
+
+
+def test_what_is_no_plain_file_is_left_alone(run, tmp_path):
+    path = tmp_path / "out.html"
+    path.symlink_to("/dev/null")
+    with RunStore.open(run) as store, pytest.raises(ValueError, match=r"out\.html: is not a file"):
+        export_html(store, "", path)
+
+
+def test_a_link_beside_the_file_is_not_written_through(run, tmp_path):
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / ".out.html.new").symlink_to(tmp_path / "mine")
+    with RunStore.open(run) as store:
+        export_html(store, "", tmp_path / "out.html")
+    assert (tmp_path / "mine").read_text() == "mine"

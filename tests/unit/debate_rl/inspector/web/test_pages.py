@@ -1,0 +1,404 @@
+"""The pages by their answers: what they hold, who gets them, and that hostile text stays text."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from debate_rl.inspector.web.access import AccessPolicy
+from debate_rl.inspector.web.app import make_app
+from debate_rl.inspector.web.site import Site
+from transcripts import RunStore, write_step
+from transcripts.codec import to_line
+
+starlette = pytest.importorskip("starlette.testclient")
+
+VIEWS = ("", "/graph", "/adoption", "/parse", "/tokens", "/why")
+# fmt: off
+TAGS = {
+    "a", "article", "b", "body", "br", "button", "caption", "circle", "code", "dd", "del", "details",
+    "dialog", "div", "dl", "dt", "figcaption", "figure", "footer", "form", "g", "h1", "h2", "h3",
+    "head", "header", "html", "input", "ins", "kbd", "label", "li", "link", "main", "mark", "meta",
+    "nav", "noscript", "ol", "p", "path", "polyline", "pre", "progress", "script", "section", "span",
+    "summary", "svg", "table", "tbody", "td", "text", "th", "thead", "title", "tr", "ul",
+}
+"""What our templates write; a tag or attribute of a model's would be another."""
+ATTRIBUTES = {
+    "action", "aria-current", "aria-hidden", "aria-label", "aria-labelledby", "autocapitalize",
+    "autocomplete", "charset", "checked", "class", "colspan", "content", "cx", "cy", "d", "data-cursor",
+    "data-go", "data-insert", "data-item", "data-key", "data-live", "data-page", "data-refresh",
+    "data-steps", "data-total",
+    "data-testid", "data-truth", "defer", "download", "dy", "for", "height", "hidden", "href",
+    "http-equiv", "id", "lang", "max", "method", "name", "placeholder", "points", "preserveaspectratio",
+    "r", "rel", "role", "scope", "spellcheck", "src", "start", "tabindex", "title", "type", "value",
+    "viewbox", "width", "x", "y",
+}
+# fmt: on
+
+
+class Reader(HTMLParser):
+    """Collects tags, attributes and text as a browser takes them."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+    def handle_comment(self, data):
+        raise AssertionError(f"a comment: {data!r}")
+
+    @property
+    def text(self) -> str:
+        return "".join(self.words)
+
+
+def client_of(path: Path, policy: AccessPolicy | None = None, host: str = "127.0.0.1:8123"):
+    site = Site(path)
+    app = make_app(site, policy or AccessPolicy.of("127.0.0.1"))
+    return starlette.TestClient(app, base_url=f"http://{host}", follow_redirects=False), site
+
+
+@pytest.fixture
+def hostile(hostile_run):
+    client, site = client_of(hostile_run)
+    yield client, f"/run/{quote(hostile_run.name, safe='')}"
+    site.close()
+
+
+@pytest.fixture
+def small(run):
+    client, site = client_of(run)
+    yield client
+    site.close()
+
+
+def ids_of(folder: Path) -> list[str]:
+    with RunStore.open(folder) as store:
+        return [row.id for row in store.debates(limit=1000)]
+
+
+def test_hostile_texts_reach_every_page_as_text_alone(hostile, hostile_run):
+    client, base = hostile
+    pages = [f"{base}/", f"{base}/debates", f"{base}/replays"]
+    pages += [f"{base}/debate/{id}{view}" for id in ids_of(hostile_run) for view in VIEWS]
+    for page in pages:
+        answer = client.get(page)
+        assert answer.status_code == 200, page
+        read = Reader(answer.text)
+        for tag, attributes in read.tags:
+            assert tag in TAGS, (page, tag)
+            assert set(attributes) <= ATTRIBUTES, (page, tag, attributes)
+            assert not (attributes.get("href") or "/").startswith("javascript"), page
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202e\u2066\ufeff]", answer.text), page
+        assert sum(tag == "script" for tag, _ in read.tags) == 1
+        assert "49" not in re.findall(r"\{\{7\*7\}\}|\b49\b", read.text)
+
+
+def test_a_hostile_text_can_be_read_on_its_page(hostile, hostile_run, hostile_texts):
+    client, base = hostile
+    shown = "".join(Reader(client.get(f"{base}/debate/{id}").text).text for id in ids_of(hostile_run))
+    for text in hostile_texts:
+        if text.isprintable():
+            assert " ".join(text.split()) in shown
+    for code in ("U+001B", "U+0000", "U+009B", "U+000D", "U+202E", "U+200B", "\ufffd lone \ufffd"):
+        assert code in shown
+
+
+def test_pages_stay_small_and_a_long_turn_is_shown_whole_on_request(hostile, hostile_run):
+    client, base = hostile
+    found = {id: client.get(f"{base}/debate/{id}") for id in ids_of(hostile_run)}
+    assert max(len(answer.content) for answer in found.values()) < 300_000
+    long = next(answer for answer in found.values() if "more characters" in answer.text)
+    more = re.search(r'([\d,]+) more characters: <a href="([^"]*)"', long.text)
+    assert more is not None
+    assert int(more[1].replace(",", "")) > 900_000
+    assert len(client.get(more[2].replace("&amp;", "&")).content) > 1_000_000
+
+
+def test_every_answer_has_the_headers(small):
+    for path in ("/run/run/", "/run/run/debates?filter=nonsense:1", "/nowhere", "/static/style.css"):
+        headers = small.get(path).headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'self'" in policy
+        assert "unsafe" not in policy
+        assert "frame-ancestors 'none'" in policy
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "no-referrer"
+        assert re.fullmatch(r"page;dur=\d+\.\d+", headers["server-timing"])
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:8123", "127.0.0.1.evil.example", "8.8.8.8", ""]
+)
+def test_other_host_names_are_not_answered(run, host):
+    client, site = client_of(run)
+    assert client.get("/run/run/", headers={"host": host}).status_code == 421
+    site.close()
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:99", "127.0.0.1:8123", "[::1]:8123"])
+def test_the_names_of_this_machine_are_answered(run, host):
+    client, site = client_of(run)
+    assert client.get("/run/run/", headers={"host": host}).status_code == 200
+    site.close()
+
+
+def test_a_wildcard_takes_any_address_but_no_other_name():
+    policy = AccessPolicy.of("0.0.0.0")
+    assert policy.knows("192.0.2.7:8123")
+    assert not policy.knows("evil.example")
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
+def test_only_reading_is_answered(small, method):
+    answer = small.request(method, "/run/run/")
+    assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD")
+    assert small.head("/run/run/").status_code == 200
+
+
+def test_away_from_loopback_a_token_is_needed_and_kept_in_a_cookie(run):
+    policy = AccessPolicy.of("box.example")
+    assert policy.token is not None
+    assert len(policy.token) >= 32
+    client, site = client_of(run, policy, "box.example")
+    assert client.get("/run/run/").status_code == 401
+    assert client.get("/run/run/?token=wrong").status_code == 401
+    assert client.get("/run/run/", headers={"cookie": f"{policy.cookie}=wrong"}).status_code == 401
+    opened = client.get(f"/run/run/debates?filter=winner%3Awrong&token={policy.token}")
+    assert opened.status_code == 303
+    assert opened.headers["location"] == "/run/run/debates?filter=winner%3Awrong"
+    cookie = opened.headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "samesite=strict" in cookie.lower()
+    client.cookies.clear()
+    kept = {"cookie": f"{policy.cookie}={policy.token}"}
+    assert client.get("/run/run/", headers=kept).status_code == 200
+    elsewhere = client.get(f"http://box.example//evil.example/?token={policy.token}")
+    assert elsewhere.headers["location"] == "/evil.example/"
+    site.close()
+
+
+@pytest.mark.parametrize("other", ['x={"a": 1}', "\u00ff=1", 'x="', "x", "=" * 5000])
+def test_cookies_of_other_servers_of_the_host_shut_nobody_out(run, other):
+    policy = AccessPolicy.of("box.example")
+    client, site = client_of(run, policy, "box.example")
+    kept = f"{other}; {policy.cookie}={policy.token}; y".encode("latin-1")
+    assert client.get("/run/run/", headers={"cookie": kept}).status_code == 200
+    site.close()
+
+
+@pytest.mark.parametrize("name", ["run", "b c", "日", "x:y?z#", "é\r\nX: 1"])
+def test_the_address_of_a_run_without_its_slash_leads_to_the_run(run, tmp_path, name):
+    (tmp_path / "runs").mkdir()
+    run.rename(tmp_path / "runs" / name)
+    client, site = client_of(tmp_path / "runs")
+    moved = client.get(f"/run/{quote(name, safe='')}")
+    assert (moved.status_code, moved.headers["location"]) == (308, f"/run/{quote(name, safe='')}/")
+    assert client.get(moved.headers["location"]).status_code == 200
+    site.close()
+
+
+def test_a_debate_that_cannot_be_read_is_an_error_of_its_own(run):
+    [shard, *_] = sorted((run / "transcripts").glob("step_000000.jsonl*"))
+    with RunStore.open(run) as store:
+        line = to_line(store.debate("0.0"))
+    shard.unlink()
+    damaged = line.replace(b'"judge_own":false', b'"judge_own":7')
+    (run / "transcripts" / "step_000000.jsonl").write_bytes(damaged + b"\n")
+    client, site = client_of(run)
+    for view in ("adoption", "fixture"):
+        answer = client.get(f"/run/run/debate/0.0/{view}")
+        assert answer.status_code == 422
+        assert "debate.protocol.judge_own: " in Reader(answer.text).text
+    site.close()
+
+
+def test_a_token_that_can_be_guessed_is_refused():
+    with pytest.raises(ValueError, match="16 or more"):
+        AccessPolicy.of("127.0.0.1", "short")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/run/..%2f..%2fetc/", "/run/%2e%2e/", "/run/other/", "/static/../app.py", "/static/..%2fapp.py",
+        "/run/run/replays/..%2f..%2fconfig.toml", "/run/run/replays/%2e%2e", "/run/run/debate/9.9",
+        "/run/run/debate/x",
+        f"/run/run/debate/0.{10**20:030}", f"/run/run/debate/0.{'0' * 5000}",
+        "/run/run/debate/0.0/why?turn=9.9", "/run/run/debate/0.0/tokens?turn=x",
+        "/run/run/debate/0.0/nothing",
+    ],
+)  # fmt: skip
+def test_what_is_not_there_is_a_page_of_its_own(small, path):
+    answer = small.get(path)
+    assert answer.status_code == 404
+    assert "root:" not in answer.text
+
+
+def test_a_filter_that_cannot_be_read_is_shown_with_its_caret(small):
+    answer = small.get("/run/run/debates", params={"filter": "winner:wrong winne:x"})
+    assert answer.status_code == 400
+    text = Reader(answer.text).text
+    assert "did you mean 'winner'" in text
+    assert "  winner:wrong winne:x\n               ^" in text
+    assert small.get("/run/run/debate/0.0?filter=winne:x").status_code == 400
+
+
+def test_a_list_is_paged_and_a_debate_has_its_neighbours(tmp_path, step_records):
+    folder = tmp_path / "long"
+    for step in range(10):
+        write_step(folder / "transcripts", step, step_records(step), tokens=False)
+    client, site = client_of(folder)
+    ids = ids_of(folder)
+    first = client.get("/run/long/debates").text
+    assert re.findall(r'data-key="([^"]*)" data-testid="row"', first) == ids[:50]
+    after = re.search(r'<a href="([^"]*)" rel="next"', first)
+    assert after is not None
+    second = client.get(after[1].replace("&amp;", "&")).text
+    assert re.findall(r'data-key="([^"]*)" data-testid="row"', second) == ids[50:]
+    newest = client.get("/run/long/debates?newest=1").text
+    assert re.findall(r'data-key="([^"]*)" data-testid="row"', newest) == ids[:-51:-1]
+    with RunStore.open(folder) as store:
+        wrong = [row.id for row in store.debates("winner:wrong", limit=1000)]
+    page = client.get(f"/run/long/debate/{wrong[1]}?filter=winner%3Awrong").text
+    assert f'href="/run/long/debate/{wrong[0]}?filter=winner%3Awrong" rel="prev"' in page
+    assert f'href="/run/long/debate/{wrong[2]}?filter=winner%3Awrong" rel="next"' in page
+    turned = client.get(f"/run/long/debate/{wrong[1]}?filter=winner%3Awrong&newest=1").text
+    assert f'href="/run/long/debate/{wrong[2]}?filter=winner%3Awrong&amp;newest=1" rel="prev"' in turned
+    site.close()
+
+
+def test_what_is_new_comes_after_the_cursor(run, step_records):
+    client, site = client_of(run)
+    site._looked = -10.0
+    ids = ids_of(run)
+    before = client.get(f"/run/run/live/debates?after={ids[-1]}").json()
+    assert (before["count"], before["html"], before["cursor"]) == (0, "", ids[-1])
+    write_step(run / "transcripts", 3, step_records(3), tokens=False)
+    site._open["run"].refreshed = -10.0
+    new = client.get(f"/run/run/live/debates?after={ids[-1]}").json()
+    assert (new["count"], new["total"]) == (6, 24)
+    assert re.findall(r'data-key="([^"]*)"', new["html"]) == [f"3.{place}" for place in reversed(range(6))]
+    assert (new["cursor"], new["back"], new["live"]) == ("3.5", False, False)
+    filtered = client.get(f"/run/run/live/debates?after={ids[-1]}&filter=id:3.2").json()
+    assert (filtered["count"], filtered["cursor"]) == (1, "3.5")
+    steps = client.get("/run/run/live/steps?after=2").json()
+    assert (steps["total"], steps["steps"]) == (24, 4)
+    assert re.findall(r'data-key="([^"]*)"', steps["html"]) == ["3", "2"]
+    assert steps["count"] == 1
+    assert client.get("/run/run/live/debates?after=7.0").json()["back"]
+    site.close()
+
+
+def test_a_folder_of_runs_lists_them_and_one_run_is_gone_to(run, hostile_run):
+    client, site = client_of(run)
+    assert client.get("/").headers["location"] == "/run/run/"
+    site.close()
+    client, site = client_of(hostile_run.parent)
+    page = Reader(client.get("/").text)
+    assert hostile_run.name in page.text
+    site.close()
+
+
+def test_a_fixture_is_downloaded_and_nothing_is_written(run, tmp_path):
+    from debate_rl.inspector.views.fixture import differences, load_fixture
+
+    (run / "config.toml").write_text("[run]\n")
+    client, site = client_of(run)
+    client.get("/run/run/")
+    before = sorted(run.rglob("*"))
+    answer = client.get("/run/run/debate/0.1/fixture")
+    assert answer.headers["content-disposition"] == 'attachment; filename="debate_0_1.json"'
+    assert sorted(run.rglob("*")) == before
+    path = tmp_path / "fixture.json"
+    path.write_bytes(answer.content)
+    assert json.loads(answer.content)["debate"]["step"] == 0
+    assert differences(load_fixture(path)) == []
+    site.close()
+
+
+def test_a_damaged_line_is_told_and_the_rest_is_shown(run):
+    shard = run / "transcripts" / "step_000002.jsonl"
+    lines = shard.read_bytes().splitlines(keepends=True)
+    shard.write_bytes(lines[0] + b"{damaged\n" + b"".join(lines[2:]))
+    client, site = client_of(run)
+    page = client.get("/run/run/").text
+    assert 'data-testid="damage"' in page
+    assert client.get("/run/run/debate/2.0").status_code == 200
+    assert client.get("/run/run/debate/2.1").status_code == 404
+    site.close()
+
+
+def test_the_words_of_a_large_run_are_indexed_while_the_page_tells_how_far(run, monkeypatch):
+    import threading
+
+    from debate_rl.inspector.web import site as site_module
+
+    monkeypatch.setattr(site_module, "SMALL_BYTES", 0)
+    monkeypatch.setattr(site_module, "PATIENCE_S", 0.01)
+    client, site = client_of(run)
+    while client.get("/run/run/").status_code == 202:
+        pass
+    store = site.store("run")
+    go = threading.Event()
+    index_text = store.index_text
+    monkeypatch.setattr(store, "index_text", lambda **options: go.wait(30) and index_text(**options))
+    waiting = client.get("/run/run/debates?filter=text:boxed")
+    assert waiting.status_code == 202
+    assert "Indexing the words: 0%" in Reader(waiting.text).text
+    assert "data-refresh" in waiting.text
+    go.set()
+    indexing = site._open["run"].indexing
+    assert indexing is not None
+    indexing.join(30)
+    assert client.get("/run/run/debates?filter=text:boxed").status_code == 200
+    site.close()
+
+
+def test_across_compares_two_debates_of_a_problem(tmp_path, step_records):
+    folder = tmp_path / "twice"
+    for step in range(2):
+        write_step(folder / "transcripts", step, step_records(step), tokens=False)
+    client, site = client_of(folder)
+    page = client.get("/run/twice/across", params={"problem": "sum/1", "a": "0.1", "b": "1.1"})
+    assert page.status_code == 200
+    assert 'data-testid="comparison"' in page.text
+    assert client.get("/run/twice/across", params={"problem": "none"}).status_code == 404
+    site.close()
+
+
+def test_a_run_of_a_newer_version_is_refused_on_its_page_and_others_are_shown(run):
+    newer = run.with_name("newer") / "transcripts"
+    newer.mkdir(parents=True)
+    line = json.loads((run / "transcripts" / "step_000002.jsonl").read_bytes().splitlines()[0])
+    (newer / "step_000000.jsonl").write_text(json.dumps(line | {"schema": 99}) + "\n")
+    client, site = client_of(run.parent)
+    answer = client.get("/run/newer/")
+    assert answer.status_code == 422
+    assert "99" in Reader(answer.text).text
+    assert client.get("/run/run/").status_code == 200
+    assert sorted(path.name for path in newer.parent.iterdir()) == ["transcripts"]
+    site.close()
+
+
+def test_a_replay_is_shown_and_a_damaged_one_named(run):
+    client, site = client_of(run)
+    assert 'data-testid="none"' in client.get("/run/run/replays").text
+    (run / "replays" / "mine").mkdir(parents=True)
+    (run / "replays" / "mine" / "replay.json").write_text("{")
+    assert "mine" in Reader(client.get("/run/run/replays").text).text
+    assert client.get("/run/run/replays/mine").status_code == 422
+    site.close()

@@ -1,0 +1,97 @@
+"""Starting the server: what it says, and what it says when it cannot."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+import debate_rl
+from debate_rl.inspector.web.serving import listen, need_packages, url_of
+
+HOME = Path(debate_rl.__file__).parents[1]
+
+
+def test_a_port_in_use_is_one_line():
+    with listen("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(OSError, match=rf"^port {port} is in use; choose another by --port"):
+            listen("127.0.0.1", port)
+
+
+def test_a_host_that_is_not_ours_is_one_line():
+    with pytest.raises(OSError, match=r"^cannot listen on 192\.0\.2\.1:0: "):
+        listen("192.0.2.1", 0)
+
+
+def test_a_missing_package_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    with pytest.raises(
+        ImportError, match=r"'uvicorn' is not installed: pip install \"debate-rl\[inspect\]\""
+    ):
+        need_packages()
+
+
+def test_addresses_have_brackets_and_tokens_where_due():
+    assert url_of("::1", 80, "/", None) == "http://[::1]:80/"
+    assert url_of("localhost", 80, "/run/a/debates?filter=x", "t-_") == (
+        "http://localhost:80/run/a/debates?filter=x&token=t-_"
+    )
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+def test_the_command_serves_until_it_is_interrupted(run, host):
+    command = [
+        sys.executable,
+        "-W",
+        "error::DeprecationWarning:inspector",
+        "-m",
+        "debate_rl.commands.main",
+        "inspect",
+    ]
+    command += [str(run), "--web", "--port", "0", "--host", host, "--filter", "winner:wrong"]
+    env = os.environ | {"PYTHONPATH": str(HOME)}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env, cwd=run.parent
+    ) as process:
+        assert process.stdout is not None
+        found = re.match(r"Open (http://[^/]+)(/\S*) \(Ctrl-C ends it\)", process.stdout.readline())
+        assert found is not None
+        base = re.sub(r"//[^:]+", "//127.0.0.1", found[1])
+        assert found[2].startswith("/run/run/debates?filter=winner%3Awrong")
+        assert ("token=" in found[2]) == (host == "0.0.0.0")
+        if host == "0.0.0.0":
+            with pytest.raises(urllib.error.HTTPError, match="401"):
+                urllib.request.urlopen(base + "/run/run/")
+            opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+            page = opener.open(base + found[2]).read().decode()
+        else:
+            page = urllib.request.urlopen(base + found[2]).read().decode()
+        assert 'data-page="debates"' in page
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+
+
+def test_pages_load_no_torch():
+    code = (
+        "import sys, debate_rl.inspector.web.app, debate_rl.inspector.web.export\n"
+        "from debate_rl.inspector.web.serving import warm\nwarm()\n"
+        "print([name for name in ('torch', 'transformers', 'textual', 'matplotlib') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"PYTHONPATH": str(HOME)},
+    )
+    assert done.stdout == "[]\n"

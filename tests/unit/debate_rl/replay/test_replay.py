@@ -1,0 +1,302 @@
+"""Debates whose rewards are computed again: as they were stored, and what changes worked out by hand."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn, Vote
+from debate.types import FailureReason, ParsedTurn, ParseFailure, TurnId
+from debate_rl.replay import Scheme, Summary, compare_steps, pay_step, replay_step
+from debate_rl.replay.comparing import same_advantages
+from debate_rl.replay.files import line_of, refuse_another, replay_name, write_debates, write_facts
+from debate_rl.replay.running import replay_run
+from debate_rl.replay.summary import Tally
+from debate_rl.training.records import step_records
+from learner.advantages import AdvantageConfig, StreamSettings, turn_advantages
+from learner.types import group_indices, transitions_of
+from rewards import RewardConfig, score_debate
+from rewards.peer import PEER_RULES
+from transcripts import RunStore, TranscriptError, TurnAdvantages, write_step
+from transcripts.codec import from_line, to_line
+
+SAID = Completion((), (), (), "text", "stop", 0)
+NAMES = ("Solver", "\U0001f600", "Checker")
+SCHEMES = st.builds(
+    RewardConfig,
+    peer=st.sampled_from(sorted(PEER_RULES)),
+    truth_weight=st.sampled_from([0.0, 0.5, 1.0]),
+    judge_truth_weight=st.sampled_from([None, 0.25, 0.0]),
+    judge_own=st.booleans(),
+    mix=st.sampled_from(["advantages", "rewards"]),
+)
+SETTINGS = [
+    StreamSettings(baseline=b, scale=s, key=k)
+    for b in ("group", "rloo", "rae", "none")
+    for s in ("group", "batch", "none")
+    for k in ("round", "persona")
+]
+CENTRED = st.builds(
+    AdvantageConfig,
+    peer=st.sampled_from(SETTINGS),
+    truth=st.sampled_from(SETTINGS),
+    judge=st.sampled_from([*SETTINGS, StreamSettings(key="pair")]),
+)
+
+
+@st.composite
+def debates(draw, problem="p"):
+    """Return a debate of any votes, shown turns and failures, sensible or not, with its grades."""
+    n, r = draw(st.integers(1, 4)), draw(st.integers(1, 2))
+    ids = st.builds(TurnId, st.integers(0, n - 1), st.integers(0, r))
+    some = st.lists(ids, max_size=4).map(tuple)
+    failures = st.lists(st.sampled_from(list(FailureReason)), max_size=2)
+    turns = tuple(
+        Turn(
+            TurnId(agent, round_),
+            "K7",
+            draw(some),
+            SAID,
+            ParsedTurn(failures=tuple(ParseFailure(reason, "x") for reason in draw(failures))),
+            draw(some),
+            ballot=round_ == r,
+        )
+        for round_ in range(r + 1)
+        for agent in range(n)
+        if draw(st.integers(0, 9))
+    )
+    votes = st.lists(st.builds(Vote, ids, ids, ids, st.sampled_from(["left", "right", "tie"])), max_size=12)
+    personas = tuple(Persona(NAMES[seat % 3], "") for seat in range(n))
+    protocol = DebateConfig(num_agents=n, num_rounds=r, judge_own=draw(st.booleans()))
+    grade = st.sampled_from([True, False, "missing", None])
+    table = draw(st.none() | st.lists(st.lists(grade, min_size=r, max_size=r), min_size=n, max_size=n))
+    correct = None if table is None else tuple(map(tuple, table))
+    return Debate(Problem(problem, "?"), personas, turns, tuple(draw(votes)), 1, 0, protocol), correct
+
+
+@settings(deadline=None)
+@given(st.lists(debates(), min_size=1, max_size=4), SCHEMES, CENTRED)
+def test_what_is_read_is_paid_as_it_was(held, rewards, advantages):
+    scheme = Scheme(rewards, advantages, len(held))
+    paid = [score_debate(debate, correct, rewards) for debate, correct in held]
+    transitions = transitions_of([debate for debate, _ in held], paid, [0] * len(held))
+    found = turn_advantages(transitions, rewards, advantages, {}).turns
+    records = step_records(0, [d for d, _ in held], [c for _, c in held], paid, found)
+    lines = [to_line(record) for record in records]
+    read = [from_line(line) for line in lines]
+    assert read == records
+
+    again = pay_step(read, scheme)
+    assert list(again.rewards) == paid  # counters and all
+    replayed = replay_step(again, scheme, {})
+    assert [one.advantages for one in replayed] == [record.advantages for record in records]
+    named = [(f"0.{index}", record) for index, record in enumerate(read)]
+    assert not any(change.differs for change in compare_steps(named, scheme, scheme))
+
+
+# Five agents, one round, a final ballot, an open problem. A lost to B before three judges, and beat C and D
+# once each.
+A, B, C, D, E = (TurnId(agent, 0) for agent in range(5))
+VOTES = [(2, A, B), (3, A, B), (4, A, B)]
+OWN = Scheme(RewardConfig(truth_weight=0.0), AdvantageConfig(), 1)
+COPELAND = Scheme(RewardConfig(truth_weight=0.0, peer="copeland"), AdvantageConfig(), 1)
+
+
+def ballot():
+    first = [Turn(turn, "K7", (), SAID, ParsedTurn()) for turn in (A, B, C, D, E)]
+    last = [
+        Turn(
+            TurnId(a, 1),
+            "K7",
+            (),
+            SAID,
+            ParsedTurn(),
+            tuple(t for t in (A, B, C, D, E) if t.agent != a),
+            ballot=True,
+        )
+        for a in range(5)
+    ]
+    votes = [Vote(TurnId(judge, 1), left, right, "right") for judge, left, right in VOTES]
+    votes += [Vote(TurnId(3, 1), A, C, "left"), Vote(TurnId(2, 1), A, D, "left")]
+    personas = tuple(Persona(name, "") for name in "ABCDE")
+    protocol = DebateConfig(num_agents=5, num_rounds=1)
+    return Debate(Problem("open", "?", kind="open"), personas, (*first, *last), tuple(votes), 1, 0, protocol)
+
+
+def records(step, debates, scheme, ema):
+    paid = [score_debate(debate, None, scheme.rewards) for debate in debates]
+    size = scheme.group_size
+    groups = group_indices([debate.problem.id for debate in debates], size)
+    transitions = transitions_of(debates, paid, groups)
+    found = turn_advantages(transitions, scheme.rewards, scheme.advantages, ema).turns
+    return step_records(step, debates, [None] * len(debates), paid, found)
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A run of three steps of two debates each, under OWN."""
+    for step in range(3):
+        write_step(tmp_path / "transcripts", step, records(step, [ballot(), ballot()], OWN, {}))
+    return tmp_path
+
+
+def replayed(run, own=OWN, other=OWN, **asked):
+    with RunStore.open(run) as store:
+        return list(replay_run(store, own, other, **asked))
+
+
+def test_a_peer_reward_flips_its_sign_under_copeland(run):
+    [change] = replayed(run, other=COPELAND, filter="id:1.1")
+    assert change.id == "1.1"
+    assert not change.differs
+    # margin of A: (2 - 3) / 5; Copeland: beats C and D, loses to B, (2 - 1) / 3
+    assert change.old.rewards["peer"][:5] == [-0.2, 1.0, -1.0, -1.0, None]
+    assert change.new.rewards["peer"][:5] == [pytest.approx(1 / 3), 1.0, -1.0, -1.0, None]
+    assert change.old.advantages["generator"][:5] == [-0.2, 1.0, -1.0, -1.0, None]
+    assert change.change == pytest.approx(1 / 3 + 0.2)
+    # A and B were shown four solutions each and compared none
+    assert change.old.advantages["format"] == [None] * 5 + [-0.5, -0.5, None, None, None]
+    assert set(line_of(change)["new"]["advantages"]) == {"generator", "peer"}
+    assert set(line_of(change)["new"]["rewards"]) == {"peer"}
+
+    summary = Summary()
+    for one in replayed(run, other=COPELAND):
+        summary.add(one)
+    assert (summary.debates, summary.changed, summary.checked, summary.differ) == (6, 6, 6, 0)
+    generator = summary.by("stream")["generator",].figures()
+    assert generator["turns"] == 24  # four of each debate
+    assert generator["flipped"] == 0.25
+    assert generator["moved"] == pytest.approx((1 / 3 + 0.2) / 4)
+    assert summary.by("stream", "persona")["generator", "A"].figures()["flipped"] == 1.0
+    assert summary.by("stream", "round")["format", 1].figures()["old"] == pytest.approx(-0.5)
+    assert [id for id, _ in summary.most_changed] == ["0.0", "0.1", "1.0", "1.1", "2.0", "2.1"]
+
+
+def test_what_was_stored_otherwise_is_told(run):
+    [first, second] = records(3, [ballot(), ballot()], OWN, {})
+    wrong = replace(first.advantages[0], generator=0.2)
+    write_step(run / "transcripts", 3, [replace(first, advantages=(wrong, *first.advantages[1:])), second])
+    assert [change.id for change in replayed(run) if change.differs] == ["3.0"]
+
+
+def test_steps_and_filters_choose_what_is_shown_not_what_is_computed(tmp_path):
+    rae = AdvantageConfig(peer=StreamSettings(baseline="rae", scale="none"), ema_decay=0.5)
+    own, ema = Scheme(OWN.rewards, rae, 1), {}
+    for step in range(3):
+        write_step(tmp_path / "transcripts", step, records(step, [ballot(), ballot()], own, ema))
+    shown = replayed(tmp_path, own, own, first=1, last=1, filter="id:1.1 OR id:2.0")
+    assert [(one.id, one.differs) for one in shown] == [("1.1", False)]
+    # the mean of A before its fourth reward of -0.2, from 0 with decay 1/2: -0.1, -0.15, -0.175
+    assert shown[0].old.advantages["generator"][0] == pytest.approx(-0.2 + 0.175)
+
+
+def test_debates_of_a_problem_are_cut_into_its_groups():
+    [record] = records(0, [ballot()], OWN, {})
+    stored = [
+        replace(record, group=name, debate=replace(record.debate, problem=Problem(name, "?")))
+        for name in "aaaab"
+    ]
+    paid = pay_step(stored, replace(OWN, group_size=2))
+    of_debates = {transition.debate: transition.group for transition in paid.transitions}
+    assert of_debates == {0: 0, 1: 0, 2: 1, 3: 1, 4: 2}
+
+
+def test_a_scheme_that_weighs_otherwise_scores_the_same():
+    heavy = Scheme(RewardConfig(truth_weight=0.9, mix="rewards"), AdvantageConfig(), 1)
+    assert heavy.scores_as(OWN)
+    assert not COPELAND.scores_as(OWN)
+    assert not OWN.remembers
+    means = AdvantageConfig(mixed=StreamSettings(baseline="rae"))
+    assert Scheme(heavy.rewards, means, 1).remembers
+    assert not Scheme(OWN.rewards, means, 1).remembers  # nothing is mixed there
+
+
+def test_signs_are_those_beyond_rounding():
+    tally = Tally()
+    for old, new in pairwise([1.0, -1.0, None, 1e-17, 0.5]):
+        tally.add(old, new)
+    tally.add(None, None)
+    assert (tally.turns, tally.flipped, tally.gained, tally.lost) == (4, 1, 1, 1)
+
+
+def test_a_debate_that_cannot_be_read_is_named(run):
+    [shard] = (run / "transcripts").glob("step_000001.jsonl")
+    shard.write_bytes(shard.read_bytes().replace(b'"group":"open",', b"", 1))
+    with pytest.raises(TranscriptError, match=r"debate 1\.0: group: missing"):
+        replayed(run)
+
+
+def test_parts_count_where_they_were_stored():
+    whole = TurnAdvantages(A, 0.5, peer=0.25, truth=0.25)
+    assert same_advantages([whole], [replace(whole, peer=0.25 + 1e-12)])
+    assert not same_advantages([whole], [replace(whole, peer=0.3)])
+
+
+def test_a_folder_of_another_question_is_refused(tmp_path, run):
+    folder = tmp_path / "out"
+    refuse_another(folder, {"filter": ""})
+    write_debates(folder, replayed(run, other=COPELAND))
+    write_facts(folder, {"asked": {"filter": ""}})
+    lines = [json.loads(line) for line in (folder / "debates.jsonl").read_text().splitlines()]
+    assert [line["id"] for line in lines] == ["0.0", "0.1", "1.0", "1.1", "2.0", "2.1"]
+    assert lines[0]["turns"][5] == [0, 1]
+    refuse_another(folder, {"filter": ""})
+    with pytest.raises(ValueError, match="holds the replay of another question; choose another --out"):
+        refuse_another(folder, {"filter": "winner:wrong"})
+    with pytest.raises(ValueError, match="is not empty and holds no replay"):
+        refuse_another(run, {"filter": ""})
+
+
+def test_names_tell_schemes_apart():
+    assert replay_name(["a=1"], {"x": 1}) != replay_name(["a=1"], {"x": 2})
+    assert "/" not in replay_name(["rewards.peer=../x:f"], {})
+
+
+def test_a_link_that_came_with_a_run_is_not_written_through(tmp_path, run):
+    (mine := tmp_path / "mine").write_text("mine")
+    (folder := tmp_path / "replays" / "x").mkdir(parents=True)
+    for name in (".debates.jsonl.new", ".replay.json.new"):
+        (folder / name).symlink_to(mine)
+    write_debates(folder, replayed(run, other=COPELAND))
+    write_facts(folder, {"asked": {}})
+    assert mine.read_text() == "mine"
+    assert sorted(path.name for path in folder.iterdir()) == ["debates.jsonl", "replay.json"]
+    assert not any(path.is_symlink() for path in folder.iterdir())
+
+
+def test_a_replay_that_is_interrupted_leaves_what_was_there(tmp_path, run):
+    changes = replayed(run, other=COPELAND)
+
+    def interrupted():
+        yield changes[0]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_debates(tmp_path / "replays" / "x", interrupted())
+    assert not (tmp_path / "replays").exists()
+    write_debates(tmp_path / "replays" / "y", changes)
+    before = (tmp_path / "replays" / "y" / "debates.jsonl").read_bytes()
+    for name in ("x", "y"):
+        with pytest.raises(KeyboardInterrupt):
+            write_debates(tmp_path / "replays" / name, interrupted())
+    assert [path.name for path in (tmp_path / "replays").iterdir()] == ["y"]
+    assert [path.name for path in (tmp_path / "replays" / "y").iterdir()] == ["debates.jsonl"]
+    assert (tmp_path / "replays" / "y" / "debates.jsonl").read_bytes() == before
+
+
+def test_a_replay_that_was_cut_off_is_made_again(tmp_path):
+    asked = {"filter": "winner:wrong"}
+    cut = tmp_path / replay_name(["rewards.truth_weight=0.3"], asked)
+    cut.mkdir()
+    (cut / "debates.jsonl").write_text("{}")
+    refuse_another(cut, asked)
+    with pytest.raises(ValueError, match="holds no replay"):
+        refuse_another(cut, {"filter": "winner:right"})
+    (cut / "mine.txt").write_text("kept")
+    with pytest.raises(ValueError, match="holds no replay"):
+        refuse_another(cut, asked)

@@ -1,0 +1,167 @@
+"""What a report says of two debates that were written by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from debate_rl.reports import figures_of, gather
+from debate_rl.reports.document import Chart, Paragraph, Table
+from debate_rl.reports.judgment import (
+    Judged,
+    comparison_section,
+    judgment_lead,
+    judgment_sections,
+    simulation_section,
+)
+from debate_rl.reports.judgment.comparison import difference
+from debate_rl.reports.whole import whole_report
+
+
+def judged(debates, run="runs/a", **about):
+    study = gather(debates)
+    return Judged(run, study, figures_of(study), **about)
+
+
+def tables(sections):
+    return {part.name: part for section in sections for part in section.parts if isinstance(part, Table)}
+
+
+def column(table, name):
+    place = table.columns.index(name)
+    return {row[0].text: row[place] for row in table.rows}
+
+
+@pytest.fixture
+def one(ordered, circular):
+    return judged([ordered, circular])
+
+
+def test_every_figure_is_in_a_table(one):
+    found = tables(judgment_sections(one))
+    shown = sum(len(table.rows) for name, table in found.items() if not name.startswith("by-"))
+    grouped = [figure for figure in one.figures if figure.name.count("/") > 1 and "judge/" in figure.name]
+    assert shown == len(one.figures) - len(grouped)
+    assert sum(len(found[name].rows) for name in found if name.startswith("by-")) == len(grouped) / 3
+
+
+def test_numbers_intervals_and_debates(one):
+    table = tables(judgment_sections(one))["accuracy"]
+    # right, wrong, and a tie on pairs with one right side; of p2 no pair of round 0, one due in the ballot
+    assert column(table, "estimate")["accuracy"].text == "0.333"
+    assert column(table, "n")["accuracy"].value == 3
+    behind = column(table, "estimate")["accuracy"].behind
+    assert (behind.run, behind.filter) == ("runs/a", "judge:>=0")
+    assert column(table, "95% interval")["accuracy"].text == "none"  # one problem alone
+    assert column(table, "estimate")["strict accuracy"].behind is None
+
+
+def test_what_has_no_value_says_why(one):
+    swaps = tables(judgment_sections(one))["swaps"]
+    assert column(swaps, "estimate")["consistency"].text == "none"
+    assert column(swaps, "what it is")["consistency"].text.endswith(
+        '. No value: no pair was shown to judges in both orders: see debate.order = "per_viewer"'
+    )
+
+
+def test_rounds_and_agents_count_from_one_for_people(one):
+    found = tables(judgment_sections(one))
+    assert set(column(found["by-round"], "accuracy")) == {"round 2", "round 3"}
+    assert set(column(found["by-seat"], "accuracy")) <= {"agent 1", "agent 2", "agent 3"}
+
+
+def test_a_filter_of_the_report_is_in_every_filter(ordered, circular):
+    found = judged([ordered, circular], filter="step:0 OR step:100")
+    parts = [part for section in judgment_sections(found) for part in section.parts]
+    cells = [cell for part in parts if isinstance(part, Table) for row in part.rows for cell in row]
+    behind = [one.behind for one in (*cells, *(part for part in parts if isinstance(part, Chart)))]
+    filters = [one.filter for one in behind if one is not None]
+    assert len(filters) > 20
+    assert all(filter.startswith("(step:0 OR step:100) ") for filter in filters)
+
+
+def test_the_lead_tells_the_findings(one):
+    texts = [paragraph.text for paragraph in judgment_lead(one)]
+    assert texts[0] == "runs/a: 2 debates of 2 problems, steps 1 to 101."
+    assert texts[1].startswith("Judges vote for the right side in 33.3% of 3 votes")
+    assert "(33.3% are ties, which are not right)" in texts[1]
+    assert (
+        texts[2].startswith("The voted winner is right in 100.0% of 2 debates") or "of 2 debates" in texts[2]
+    )
+    assert any("correlate with r = " in text for text in texts)
+
+
+def test_debates_without_votes_have_a_lead(make_debate):
+    quiet = make_debate([], [[None, None]] * 3, [[None, None]] * 3)
+    lead = judgment_lead(judged([quiet]))
+    why = "Judges: no accuracy, because there is no vote on a pair with exactly one right side."
+    assert lead[1] == Paragraph(why, "warn")
+    assert judgment_sections(judged([quiet]))
+
+
+def test_damage_is_told(ordered):
+    first = judgment_lead(judged([ordered], damaged=2))[0]
+    assert (first.text.endswith("2 lines cannot be read."), first.tone) == (True, "warn")
+
+
+def votes(make_debate, rights, problems):
+    """A debate of one decidable vote for each; True votes for the right side."""
+    return [
+        make_debate(
+            [(2, 1, 0, 1, "left" if right else "right")],
+            [[True], [False], [False]],
+            [["4"], ["5"], ["5"]],
+            problem=problem,
+        )
+        for right, problem in zip(rights, problems, strict=True)
+    ]
+
+
+def test_differences_are_paired_by_problem(make_debate):
+    """Half of the problems right in both runs, half wrong in both: no difference, and no doubt about it."""
+    rights, problems = [True, False] * 10, [f"p{n}" for n in range(20)]
+    one, other = (gather(votes(make_debate, rights, problems)) for _ in range(2))
+    same = difference(one, other, "judge/accuracy")
+    assert (same.value, same.n, same.clusters) == (0.0, 40, 20)
+    apart = gather(votes(make_debate, rights, [f"q{n}" for n in range(20)]))
+    unpaired = difference(one, apart, "judge/accuracy")
+    # two means of 20 with variance 1/4: standard error sqrt(2 * 1/80), and the factor 40 / 39
+    assert unpaired.clusters == 40
+    assert unpaired.high == pytest.approx(2.0227 * (2 / 80 * 40 / 39) ** 0.5, abs=1e-3)
+    better = gather(votes(make_debate, [True] * 10 + [True, False] * 5, problems))
+    assert difference(better, one, "judge/accuracy").value == pytest.approx(0.25)
+
+
+def test_runs_side_by_side(make_debate):
+    problems = [f"p{n}" for n in range(8)]
+    first = judged(votes(make_debate, [True, False] * 4, problems), "runs/a")
+    second = judged(votes(make_debate, [True] * 7 + [False], [*problems[:4], "x", "y", "z", "w"]), "runs/b")
+    [table] = comparison_section([first, second]).parts
+    assert table.columns == ("figure", "runs/a", "runs/b", "less the first")
+    assert column(table, "runs/b")["judge/accuracy"].text == "0.875"
+    told = column(table, "less the first")
+    assert told["judge/accuracy"].value == pytest.approx(0.375)
+    assert told["judge/accuracy"].text.startswith("+0.375 (")
+    assert told["winner/correlation"].text == "none"
+    assert table.note.startswith("Problems shared with the first run: 4.")
+    report = whole_report([first, second])
+    names = [section.name for section in report.sections]
+    assert names[0] == "comparison"
+    assert len(names) == len(set(names))
+    assert {"run-1-winner", "run-2-winner"} <= set(names)
+
+
+def test_what_was_put_in(make_debate):
+    found = judged(votes(make_debate, [True, False] * 4, [f"p{n}" for n in range(8)]))
+    [table] = simulation_section(
+        found, {"judge/accuracy": 0.6, "judge/ties": 0.9, "swaps/primacy": 0.5}
+    ).parts
+    inside = column(table, "in the interval")
+    assert [inside[name].value for name in ("judge/accuracy", "judge/ties")] == [True, False]
+    assert inside["swaps/primacy"].text == "none"
+
+
+def test_where_there_is_no_interval_nothing_is_in_it(make_debate):
+    found = judged(votes(make_debate, [True, False] * 4, ["p0"] * 8))  # one problem
+    [table] = simulation_section(found, {"judge/accuracy": 0.9}).parts
+    assert column(table, "95% interval")["judge/accuracy"].text == "none"
+    assert column(table, "in the interval")["judge/accuracy"].text == "none"

@@ -1,0 +1,183 @@
+"""Cluster-robust estimates against the scalar code, against definitions, and against dense formulas."""
+
+from __future__ import annotations
+
+from dataclasses import astuple
+from math import inf, log, sqrt
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.optimize import linprog
+
+from debate_rl.reports.figures import robust
+from debate_rl.reports.figures.logistic import NotEstimable, logistic
+from debate_rl.statistics import clustered_mean
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("signed", [False, True])
+def test_the_mean_is_that_of_the_scalar_code(seed, signed):
+    rng = np.random.default_rng(seed)
+    values, clusters = rng.integers(0, 2, 60).astype(float), rng.integers(0, 9, 60)
+    found = robust.mean(values, clusters, signed=signed)
+    wanted = clustered_mean(values.tolist(), clusters.tolist(), signed=signed)
+    assert (found.p is None) == (not signed)
+    assert astuple(found)[:5] == pytest.approx(astuple(wanted)[:5], rel=1e-9)
+    assert found.p == pytest.approx(wanted.p, rel=1e-9) if signed else wanted.p is None
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_where_all_are_alike_the_interval_is_wilsons_over_problems(value):
+    found = robust.mean([value] * 8, np.arange(8) // 2)
+    assert found == clustered_mean([value] * 8, (np.arange(8) // 2).tolist())
+    assert found.low < found.high
+
+
+def test_a_line_without_spread_has_no_interval():
+    for found in (
+        robust.slope([0, 1, 2], [0, 1, 2], np.arange(3)),
+        robust.difference([1.0, 1.0, 0.0, 0.0], [True, True, False, False], np.arange(4)),
+    ):
+        assert (found.value, found.low, found.high) == (1.0, -inf, inf)
+
+
+def test_one_problem_tells_nothing_of_others():
+    found = robust.mean([1.0, 0.0], np.array([4, 4]))
+    assert (found.value, found.low, found.high) == (0.5, -inf, inf)
+    assert robust.mean([], np.array([], dtype=int)) is None
+
+
+def test_a_ratio_leaves_out_rows_that_do_not_count():
+    found = robust.ratio([1, 0, 2], [2, 0, 3], np.array([0, 1, 2]))
+    assert (found.value, found.n, found.clusters) == (3 / 5, 5, 2)
+    # by hand: residuals 1 - .6 * 2 = -.2 and 2 - .6 * 3 = .2, so SE = sqrt(2 (.04 + .04)) / 5
+    error = sqrt(2 * 0.08) / 5
+    assert found.high - found.value == pytest.approx(stats.t.ppf(0.975, 1) * error)
+
+
+def test_a_difference_with_a_problem_each_is_welchs_but_for_its_factors():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=40), rng.normal(size=30)
+    found = robust.difference(np.concatenate([a, b]), np.arange(70) < 40, np.arange(70))
+    error = sqrt(70 / 69 * (a.var() / 40 + b.var() / 30))
+    assert found.value == pytest.approx(a.mean() - b.mean())
+    assert found.high - found.value == pytest.approx(stats.t.ppf(0.975, 69) * error)
+    assert robust.difference([1.0], [True], np.array([0])) is None
+
+
+def test_a_slope_is_that_of_least_squares_with_its_sandwich():
+    rng = np.random.default_rng(1)
+    x, clusters = rng.normal(size=50), np.arange(50) // 5
+    y = 2 * x + rng.normal(size=50)
+    design = np.stack([np.ones(50), x], axis=1)
+    bread = np.linalg.inv(design.T @ design)
+    beta = bread @ design.T @ y
+    scores = design * (y - design @ beta)[:, None]
+    meat = sum(np.outer(s, s) for s in (scores[clusters == c].sum(axis=0) for c in range(10)))
+    error = sqrt((bread @ meat @ bread)[1, 1] * 10 / 9)
+    found = robust.slope(x, y, clusters)
+    assert found.value == pytest.approx(beta[1])
+    assert found.high - found.value == pytest.approx(stats.t.ppf(0.975, 9) * error)
+    assert robust.slope([3, 3], [0, 1], np.array([0, 1])) is None
+
+
+def test_a_correlation_is_pearsons_and_its_error_that_of_a_jackknife():
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=400)
+    y = 0.5 * x + rng.normal(size=400)
+    sums = np.stack([np.ones(400), x, y, x * x, y * y, x * y])
+    clusters = np.arange(400) // 4
+    found = robust.correlation(sums, clusters)
+    assert found.value == pytest.approx(np.corrcoef(x, y)[0, 1])
+    left_out = [np.corrcoef(x[clusters != c], y[clusters != c])[0, 1] for c in range(100)]
+    error = sqrt(99 / 100 * sum((r - np.mean(left_out)) ** 2 for r in left_out))
+    assert found.high - found.value == pytest.approx(stats.t.ppf(0.975, 99) * error, rel=0.05)
+    assert robust.correlation(np.ones((6, 3)), np.arange(3)) is None
+
+
+def test_a_regression_on_two_groups_is_their_log_odds():
+    y = np.array([1] * 30 + [0] * 10 + [1] * 15 + [0] * 45)
+    x = np.array([1] * 40 + [0] * 60)
+    place, effect = logistic([np.ones(100), x], y, np.arange(100))
+    assert place.value == pytest.approx(log(15 / 45))
+    assert effect.value == pytest.approx(log(30 / 10) - log(15 / 45))
+    # each row its own cluster: the robust variance of a log-odds is 1 / a + 1 / b
+    reach = stats.t.ppf(0.975, 99) * sqrt(100 / 99)
+    assert place.high - place.value == pytest.approx(reach * sqrt(1 / 15 + 1 / 45))
+    assert effect.high - effect.value == pytest.approx(reach * sqrt(1 / 15 + 1 / 45 + 1 / 30 + 1 / 10))
+
+
+def test_copies_of_a_row_within_a_problem_add_no_certainty():
+    rng = np.random.default_rng(3)
+    x, clusters = rng.normal(size=80), np.arange(80)
+    y = (rng.random(80) < 0.5).astype(int)
+    once = logistic([np.ones(80), x], y, clusters)
+    twice = logistic([np.ones(160), np.tile(x, 2)], np.tile(y, 2), np.tile(clusters, 2))
+    for a, b in zip(once, twice, strict=True):
+        assert (b.value, b.low, b.high) == pytest.approx((a.value, a.low, a.high))
+
+
+def test_many_rows_are_read_in_blocks(monkeypatch):
+    rng = np.random.default_rng(4)
+    columns, clusters = [np.ones(500), rng.normal(size=500)], rng.integers(0, 50, 500)
+    y = rng.random(500) < 0.6
+    whole = logistic(columns, y, clusters)
+    monkeypatch.setattr("debate_rl.reports.figures.logistic.BLOCK", 64)
+    parts = logistic(columns, y, clusters)
+    assert [e.low for e in parts] == pytest.approx([e.low for e in whole])
+
+
+X = np.tile([-1.0, 1.0], 20)
+
+
+@pytest.mark.parametrize(
+    ("columns", "y", "message"),
+    [
+        ([np.ones(40), X], X > 0, "separated"),
+        ([np.ones(40), X], np.where(X > 0, 1, np.arange(40) % 4 == 0), "separated"),  # on one side alone
+        ([np.ones(40), X, -X], np.arange(40) % 4 < 2, "a combination of others"),
+        ([np.ones(40)], np.ones(40), "the same outcome"),
+        ([np.ones(0)], np.ones(0), "0 problems are too few"),
+    ],
+)
+def test_what_the_votes_do_not_decide_is_said(columns, y, message):
+    with pytest.raises(NotEstimable, match=message):
+        logistic(columns, y, np.arange(len(y)))
+
+
+def test_statsmodels_says_the_same():
+    """Numbers of statsmodels 0.15.0: GLM, Binomial, cov_type="cluster", use_correction=False."""
+    row = np.arange(120)
+    x, clusters = (row * 7 % 23) / 11 - 1, row // 6
+    y = (row * 11 % 17) / 17 < 1 / (1 + np.exp(-x))
+    found = logistic([np.ones(120), x], y, clusters)
+    reach = stats.t.ppf(0.975, 19) * sqrt(20 / 19)
+    assert [e.value for e in found] == pytest.approx([0.0773151126579696, 0.9054435358708239], rel=1e-9)
+    errors = [(e.high - e.value) / reach for e in found]
+    assert errors == pytest.approx([0.15666918256142598, 0.2843172048525607], rel=1e-9)
+
+
+def separated(design, y):
+    """Whether some b has b x >= 0 for every row on its own side, and > 0 for one: a linear program."""
+    sides = np.where(y, 1, -1)[:, None] * design
+    best = linprog(-sides.sum(0), A_ub=-sides, b_ub=np.zeros(len(y)), bounds=[(-1, 1)] * design.shape[1])
+    return -best.fun > 1e-7
+
+
+def test_no_estimate_is_missed_and_none_made_of_separated_votes():
+    rng, found = np.random.default_rng(6), []
+    for _ in range(150):
+        rows, width = rng.integers(15, 60), rng.integers(2, 5)
+        design = np.column_stack(
+            [np.ones(rows), rng.normal(size=(rows, width - 1)) * rng.choice([0.1, 1, 5])]
+        )
+        odds = design @ rng.normal(size=width) * rng.choice([0.5, 3, 8])
+        y = rng.random(rows) < 1 / (1 + np.exp(-odds))
+        try:
+            logistic(list(design.T), y, np.arange(rows))
+            found.append((separated(design, y), False))
+        except NotEstimable:
+            found.append((separated(design, y), True))
+    assert all(wanted == refused for wanted, refused in found)
+    assert 20 < sum(refused for _, refused in found) < 130

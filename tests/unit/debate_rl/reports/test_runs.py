@@ -1,0 +1,93 @@
+"""The report of a stored run: the same from records and raw lines, and as training measures it."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+
+import pytest
+
+from debate import DebateConfig, Problem, run_debates
+from debate.policies.scripted import Answers, scripted_debaters
+from debate_rl.metrics.answers import winner_metrics
+from debate_rl.metrics.debates import judge_metrics
+from debate_rl.reports import gather, judgment_figures
+from rewards import RewardConfig, score_debate
+from transcripts import Record, RunStore, write_step
+
+
+def played(agents, **protocol):
+    """Records of three steps by scripted debaters who solve half and judge well."""
+    config = DebateConfig(num_agents=agents, num_rounds=2, **protocol)
+    problems = [Problem(f"sum/{n}", f"What is {n} + 1?", str(n + 1), "sums/small") for n in range(8)]
+    policy = scripted_debaters(
+        {p.id: Answers(str(p.answer), ("5", "6")) for p in problems}, solve=(0.6, 0.4) * 2, judge=0.8
+    )
+    for step in range(3):
+        for debate in run_debates(problems, policy, config, seed=step):
+            right = {turn.id: turn.parsed.answer == debate.problem.answer for turn in debate.turns}
+            grades = {(turn.agent, turn.round): grade for turn, grade in right.items()}
+            correct = tuple(tuple(grades[a, r] for r in range(2)) for a in range(agents))
+            rewards = score_debate(debate, correct, RewardConfig())
+            yield Record(debate, step, debate.problem.id, correct, rewards)
+
+
+@pytest.mark.parametrize("agents", [3, 4])
+def test_figures_are_those_of_training(agents):
+    records = list(played(agents))
+    found = {f.name: f.estimate for f in judgment_figures(records) if f.estimate}
+    debates, tables = [r.debate for r in records], [r.correct for r in records]
+    wanted = judge_metrics(debates, tables) | winner_metrics(debates, tables, [r.rewards for r in records])
+    assert found["judge/accuracy"].n == wanted["judge/decidable"]
+    assert found["judge/coverage"].n == wanted["judge/decidable_due"]
+    for name in (
+        "judge/accuracy",
+        "judge/strict_accuracy",
+        "judge/coverage",
+        "winner/correct",
+        "winner/lift",
+    ):
+        assert found[name].value == pytest.approx(wanted[name]), name
+
+
+@pytest.mark.parametrize(("order", "swapped"), [("per_debate", False), ("per_viewer", True)])
+def test_an_order_for_each_viewer_makes_swapped_pairs(order, swapped):
+    found = {f.name: f.estimate for f in judgment_figures(played(4, order=order))}
+    shares = [found[f"swaps/{name}"] for name in ("consistency", "primacy", "recency")]
+    assert all((share is not None) == swapped for share in shares)
+    assert not swapped or sum(share.value for share in shares) == pytest.approx(1.0)
+
+
+def test_a_stored_run_is_read_and_its_filters_find_the_debates(tmp_path):
+    records = list(played(3))
+    for step in range(3):
+        write_step(tmp_path / "transcripts", step, [r for r in records if r.step == step])
+    with RunStore.open(tmp_path) as run:
+        read = judgment_figures(record for _, record in run.records())
+        assert read == judgment_figures(records)
+        found = {figure.name: figure for figure in read}
+        for name in ("winner/correct", "winner/mixed", "graph/cycles", "graph/condorcet"):
+            assert run.count(found[name].filter) == found[name].estimate.n, name
+        step = found["judge/accuracy/step/1"]
+        again = judgment_figures(debate for _, debate in run.records(step.filter))
+        assert next(f for f in again if f.name == "judge/accuracy").estimate == step.estimate
+        flips = judgment_figures(debate for _, debate in run.records(found["cascade/vulnerability"].filter))
+        [same] = [f for f in flips if f.name == "cascade/vulnerability"]
+        assert same.estimate == found["cascade/vulnerability"].estimate
+        rates = (found["graph/cycles"].estimate.value, found["graph/condorcet"].estimate.value)
+        assert rates == (run.count("cycle:yes") / run.count(), run.count("condorcet:yes") / run.count())
+
+
+def test_a_debate_leaves_a_few_hundred_bytes(make_debate):
+    """A hundred thousand debates of three agents and three rounds take some tens of megabytes."""
+    votes = [(j, r, *(a for a in range(3) if a != j), "left") for j in range(3) for r in (1, 2, 3)]
+    correct, answers = [[True, False, True]] * 3, [["4", "5", "4"]] * 3
+    played = (make_debate(votes, correct, answers, problem=str(n % 200), step=n) for n in range(1500))
+    gather(make_debate(votes, correct, answers) for _ in range(3))
+    tracemalloc.start()
+    rows = gather(played)
+    gc.collect()
+    kept = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert len(rows.pairs) == 9 * 1500
+    assert kept / 1500 < 500

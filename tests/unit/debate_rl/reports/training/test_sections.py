@@ -1,0 +1,238 @@
+"""The whole training report, of a run with everything, of one with transcripts alone, and of nothing."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from debate import DebateConfig, Problem, run_debates
+from debate.policies.scripted import Answers, scripted_debaters
+from debate.types import TurnId
+from debate_rl.reports import judgment_figures
+from debate_rl.reports.document import Chart, Paragraph, Table
+from debate_rl.reports.training import training_sections
+from debate_rl.reports.training.changes import change
+from debate_rl.reports.training.distributions import histogram, ranges
+from debate_rl.reports.training.finals import less
+from debate_rl.reports.training.loading import NO_METRICS, load_run
+from debate_rl.reports.training.outputs import changed_outputs
+from debate_rl.reports.training.phases import status, verdict
+from debate_rl.reports.training.settings import risky, settings_section
+from rewards import RewardConfig, score_debate
+from transcripts import Record, compile_filter, write_step
+
+
+def parts(sections, kind):
+    return {
+        getattr(part, "name", part_number): part
+        for section in sections
+        for part_number, part in enumerate(section.parts)
+        if isinstance(part, kind)
+    }
+
+
+def rows_of(table):
+    return {row[0].text: [cell.text for cell in row[1:]] for row in table.rows}
+
+
+def links(sections):
+    for section in sections:
+        for part in section.parts:
+            if isinstance(part, Table):
+                yield from (cell.behind for row in part.rows for cell in row)
+            else:
+                yield part.behind
+
+
+def test_a_whole_run(whole):
+    sections = training_sections([whole])
+    names = [section.name for section in sections]
+    assert names == ["runs", "alarms", "questions", "final", "phases", "settings", "curves", "distributions"]
+    tables = parts(sections, Table)
+    # .2 to .72 by .04: thirds of 4 steps are .26 and .66
+    steps, state, word, figure, early, late, *_, best = rows_of(tables["runs/table"])["whole"]
+    assert (steps, state, word, figure) == ("14 of 14", "finished", "learning", "correct")
+    assert (early, late, best) == ("0.260", "0.660", "14")
+    questions = {row[0].text: row[3].text for row in tables["questions/1"].rows}
+    assert questions == {
+        **dict.fromkeys(("Q1", "Q2", "Q3", "Q5", "Q6", "Q7"), "good"),
+        "Q4": questions["Q4"],
+        "Q8": "good",
+    }
+    final = rows_of(tables["final/1"])
+    assert final["one answer"][0] == "0.390 [0.350, 0.430]"
+    assert final["one answer"][-1] == "0.280 [0.223, 0.337]"  # .04 * sqrt(2) = .057
+    charts = parts(sections, Chart)
+    assert charts["curves/held_out"].series[0].x == (7.0, 14.0)
+    assert charts["curves/held_out"].series[0].low == pytest.approx((0.35, 0.63))
+    assert charts["curves/rewards"].series[0].high[0] == pytest.approx(0.6)
+    assert charts["curves/time/1"].series[0].y[0] == pytest.approx(0.75)
+
+
+def test_every_filter_is_one_and_every_link_is_to_the_run(whole):
+    found = [link for link in links(training_sections([whole])) if link is not None]
+    assert found
+    for link in found:
+        compile_filter(link.filter)
+        assert link.run == str(whole)
+
+
+def test_transcripts_alone_make_a_report_that_says_what_is_missing(traced):
+    sections = training_sections([traced])
+    told = [part.text for section in sections for part in section.parts if isinstance(part, Paragraph)]
+    assert f"traced: {NO_METRICS}" in told
+    assert "traced: no config.toml: settings are not known" in told
+    run = load_run(traced)
+    assert (run.debates, run.steps, run.sample.debates) == (14 * 8, 14, 14 * 8)
+    assert len(run.curves.of("correct/round_0")[1]) == 14
+    assert not set(traced.glob("*")) - {traced / "transcripts", traced / "index.sqlite"}
+
+
+def test_metrics_alone_make_a_report(whole):
+    (whole / "transcripts").unlink()
+    sections = training_sections([whole])
+    assert not [link for link in links(sections) if link is not None]
+    assert verdict(load_run(whole)).word == "learning"
+
+
+def test_an_empty_folder_and_none_are_told(tmp_path):
+    for path in (tmp_path, tmp_path / "none"):
+        sections = training_sections([path])
+        assert rows_of(parts(sections, Table)["runs/table"])[path.name][2] == "no figures"
+
+
+def test_two_runs_are_set_beside_each_other(whole, tmp_path):
+    other = tmp_path / "other"
+    shutil.copytree(whole, other)
+    text = (other / "config.toml").read_text().replace("lr = 5e-5", "lr = 1e-5")
+    (other / "config.toml").write_text(text)
+    sections = training_sections([whole, other])
+    tables = parts(sections, Table)
+    assert rows_of(tables["settings/differing"]) == {"learner.lr": ["5e-05", "1e-05"]}
+    assert rows_of(tables["final/beside"])["one answer"][-1] == "0.000 [-0.057, 0.057]"
+    charts = parts(sections, Chart)
+    assert [one.label for one in charts["curves/loss"].series] == ["loss, whole", "loss, other"]
+    assert [one.label for one in charts["curves/rewards/truth"].series] == ["whole", "other"]
+    names = [part.name for s in sections for part in s.parts if not isinstance(part, Paragraph)]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize(
+    ("right", "word"), [(0.02, "collapsed"), (0.45, "signs of collapse"), (0.9, "learning, with alarms")]
+)
+def test_a_run_with_an_alarm_is_called_by_what_became_of_its_answers(whole, right, word):
+    """First third .2 to .36; the seven last values are those of the end."""
+    with (whole / "metrics.jsonl").open("w") as file:
+        for step in range(21):
+            accuracy = (
+                0.2 + 0.06 * (step % 7) if step < 14 else right + (0.3 * (step % 2) if right == 0.45 else 0)
+            )
+            file.write(
+                json.dumps({"step": step, "correct": accuracy, "ratio_mean": 21.75 if step > 13 else 1})
+                + "\n"
+            )
+    found = verdict(load_run(whole))
+    assert found.word == word
+    assert "from step 15 on: the mean ratio left 1/2 to 2 (alarms: ratio" in found.sentence
+
+
+def test_few_steps_get_no_verdict(whole):
+    path = whole / "metrics.jsonl"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:4]))
+    (whole / "transcripts").unlink()
+    assert verdict(load_run(whole)).word == "too few steps"
+
+
+def test_status_by_the_last_line(whole):
+    run = load_run(whole)
+    run.settings = dict(run.settings) | {"train.steps": 100}
+    assert status(run, now=1130.0 + 500) == "still going"
+    assert status(run, now=1130.0 + 700) == "stopped"
+
+
+def test_one_agent_alone_is_no_consensus(tmp_path):
+    protocol = DebateConfig(num_agents=1, num_rounds=1)
+    policy = scripted_debaters({"p": Answers("4", ("5",))}, solve=(0.0,), judge=1.0)
+    debates = run_debates([Problem("p", "What is 3 + 1?", "4")] * 4, policy, protocol, seed=0)
+    write_step(tmp_path / "transcripts", 0, [Record(debate, 0, "p", ((False,),)) for debate in debates])
+    curves = load_run(tmp_path).curves
+    assert curves.of("correct")[1].tolist() == [0.0]
+    assert not {"debates/agreement", "debates/wrong_consensus"} & curves.values.keys()
+
+
+def test_the_lift_without_metrics_is_that_of_the_winners_own_round(tmp_path):
+    """Without a ballot the last votes are on the first of two rounds; in the second all are right."""
+    protocol = DebateConfig(num_agents=3, num_rounds=2, final_ballot=False)
+    problem = Problem("p", "What is 3 + 1?", "4")
+    policy = scripted_debaters({"p": Answers("4", ("5", "6"))}, solve=(0.5,) * 3, judge=0.9)
+    records = []
+    for debate in run_debates([problem] * 20, policy, protocol, seed=0):
+        correct = tuple((debate.turn(TurnId(agent, 0)).parsed.answer == "4", True) for agent in range(3))
+        rewards = score_debate(debate, correct, RewardConfig())
+        records.append(Record(debate, 0, "p", correct, rewards))
+    write_step(tmp_path / "transcripts", 0, records)
+    [found] = [one for one in judgment_figures(records) if one.name == "winner/lift"]
+    assert found.estimate.value > 0
+    assert load_run(tmp_path).curves.of("winner/lift")[1].tolist() == [pytest.approx(found.estimate.value)]
+
+
+def test_damaged_debates_are_left_out_and_told(whole, traced):
+    (whole / "transcripts").unlink()
+    shutil.copytree(traced / "transcripts", whole / "transcripts")
+    shard = whole / "transcripts/step_000013.jsonl"
+    lines = shard.read_bytes().splitlines(keepends=True)
+    shard.write_bytes(b"".join([b'{"schema": 1}\n', *lines[1:]]))
+    run = load_run(whole)
+    assert run.debates == 14 * 8 - 1
+    assert "1 damaged places in the transcripts: step 13" in run.notes[0]
+
+
+def test_risky_settings_cite_their_rule(whole):
+    found = [setting for setting, _, _ in risky(load_run(whole))]
+    assert found == ["learner.lr = 5e-05", "learner.beta = 0"]
+    section = settings_section([load_run(whole)])
+    assert all(row[3].text for row in section.parts[0].rows)
+
+
+def test_a_change_needs_twelve_values_and_an_interval_off_zero():
+    assert change(np.zeros(0)) is None
+    assert change(np.arange(11.0)).direction == "too few steps"
+    assert change(np.arange(12.0)).direction == "up"
+    assert change(np.tile([0.0, 1.0], 20)).direction == "flat"
+    # thirds 0 1 0 1 and 2 3 2 3: means .5 and 2.5, variance 1/3 each, 6 degrees of freedom
+    found = change(np.array([0, 1, 0, 1, 9, 9, 9, 9, 2, 3, 2, 3.0]))
+    reach = 2.4469 * np.sqrt(2 * (1 / 3) / 4)
+    assert (found.low, found.high) == pytest.approx((2 - reach, 2 + reach), abs=1e-3)
+
+
+def test_differences_and_histograms_by_hand(traced):
+    assert less((0.5, 0.4, 0.6), (0.5, 0.4, 0.6)) == pytest.approx((0.0, -0.1414, 0.1414), abs=1e-4)
+    x, y = histogram(np.array([0.0, 10.0]), np.arange(0.0, 20.5, 0.5))
+    assert (len(x), sum(y)) == (20, 1.0)
+    assert ranges(load_run(traced)) == [("early", 0, 3), ("middle", 4, 8), ("late", 9, 13)]
+
+
+def test_outputs_of_a_policy_that_never_changes_are_no_further_apart_late(traced):
+    run = load_run(traced)
+    run.sample.texts = {f"p{n}": [(step, "the same words") for step in range(14)] for n in range(6)}
+    same = changed_outputs(run)
+    assert (same.apart, same.before, same.moved, same.problems) == (0.0, 0.0, False, 6)
+    run.sample.texts = {f"p{n}": [(step, f"words {step > 7}") for step in range(14)] for n in range(6)}
+    assert changed_outputs(run).moved
+
+
+@pytest.mark.parametrize("value", ['"x"', "nan", "-1", "true", "[[1]]", "9" * 400, "1979-05-27"])
+def test_settings_of_any_kind_make_a_report(whole, value):
+    keys = ["train.steps", "train.debates_per_problem", "debate.num_agents", "train.keep_best", "learner.lr"]
+    keys += ["learner.beta", "learner.adam_eps", "held_out.every", "rewards.truth_weight", "model.lora_rank"]
+    (whole / "config.toml").write_text("".join(f"{key} = {value}\n" for key in keys))
+    lines = [{"step": n, "eval/direct/sample": 10.0**300, "correct": -(10.0**300) * n} for n in range(20)]
+    (whole / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    figures = [{"name": "direct/sample", "value": 1, "low": 0, "high": 10**400}, {"name": [], "value": 1}, 7]
+    (whole / "evaluations/a").mkdir(parents=True)
+    (whole / "evaluations/a/figures.json").write_text(json.dumps(figures))
+    for link in links(training_sections([whole, whole])):
+        assert link is None or compile_filter(link.filter)

@@ -1,0 +1,412 @@
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+peft = pytest.importorskip("peft")
+
+from safetensors.torch import load_file, save_file  # noqa: E402
+
+from debate_rl.runs.checkpoint import (  # noqa: E402
+    CheckpointError,
+    CheckpointWriteError,
+    TrainState,
+    damage,
+    latest_good,
+    load_checkpoint,
+    save_checkpoint,
+)
+from debate_rl.runs.checkpoint_folder import HIDDEN, checkpoints, step_of, tidy  # noqa: E402
+
+STATE = TrainState(
+    step=12, policy_version=12, data_position=96, seed=2**62, baselines=(("solver/Analyst", 1 / 3),)
+)
+
+
+def tiny(seed: int = 0, *, hidden: int = 32, tied: bool = True):
+    torch.manual_seed(seed)
+    config = transformers.Qwen3Config(
+        vocab_size=40,
+        hidden_size=hidden,
+        intermediate_size=48,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        head_dim=16,
+        tie_word_embeddings=tied,
+    )
+    return transformers.Qwen3ForCausalLM(config)
+
+
+def tiny_lora(seed: int = 0, *, rank: int = 4):
+    config = peft.LoraConfig(r=rank, target_modules=["q_proj", "down_proj"], init_lora_weights=False)
+    return peft.get_peft_model(tiny(0), config) if seed == 0 else reseeded(config, seed)
+
+
+def reseeded(config, seed: int):
+    base = tiny(0)
+    torch.manual_seed(seed)
+    return peft.get_peft_model(base, config)
+
+
+def trained(model, steps: int = 2):
+    """Take a few AdamW steps so that the optimizer has a state."""
+    optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-2)
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 / (1 + step))
+    for _ in range(steps):
+        advance(model, optimizer, scheduler)
+    return optimizer, scheduler
+
+
+def advance(model, optimizer, scheduler) -> None:
+    ids = torch.randint(0, 40, (2, 8))  # from the global generator: a resumed run must draw the same
+    model(input_ids=ids, labels=ids).loss.backward()
+    optimizer.step()
+    scheduler.step()
+    optimizer.zero_grad()
+
+
+def same(a, b) -> bool:
+    ours, theirs = a.state_dict(), b.state_dict()
+    return ours.keys() == theirs.keys() and all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+@pytest.mark.parametrize("build", [tiny, lambda s=0: tiny(s, tied=False), tiny_lora])
+def test_a_loaded_run_goes_on_bit_for_bit(tmp_path: Path, build):
+    model = build(0)
+    optimizer, scheduler = trained(model)
+    path = save_checkpoint(
+        tmp_path, STATE, model=model, parts={"optimizer": optimizer, "scheduler": scheduler}
+    )
+    for _ in range(2):
+        advance(model, optimizer, scheduler)
+    draws = (random.random(), np.random.random(), torch.rand(1).item())
+
+    again = build(1)
+    new_optimizer, new_scheduler = trained(again, steps=0)
+    state = load_checkpoint(path, model=again, parts={"optimizer": new_optimizer, "scheduler": new_scheduler})
+    assert state == STATE
+    for _ in range(2):
+        advance(again, new_optimizer, new_scheduler)
+    assert same(model, again)
+    assert (random.random(), np.random.random(), torch.rand(1).item()) == draws
+
+
+def test_weights_are_safetensors_that_load_elsewhere(tmp_path: Path):
+    full = save_checkpoint(tmp_path / "full", STATE, model=tiny(3)) / "model"
+    assert same(transformers.Qwen3ForCausalLM.from_pretrained(full), tiny(3))
+    lora = save_checkpoint(tmp_path / "lora", STATE, model=tiny_lora()) / "model"
+    assert not list(lora.glob("model*.safetensors"))  # the adapter alone, not its base
+    assert same(peft.PeftModel.from_pretrained(tiny(0), lora), tiny_lora())
+
+
+def test_generators_are_left_alone_when_told_so(tmp_path: Path):
+    path = save_checkpoint(tmp_path, STATE, model=tiny())
+    random.seed(1)
+    expected = random.Random(1).random()
+    load_checkpoint(path, model=tiny(1), restore_rng=False)
+    assert random.random() == expected
+
+
+def test_an_architecture_saved_under_other_names_comes_back(tmp_path: Path):
+    config = transformers.Qwen3MoeConfig(
+        vocab_size=40,
+        hidden_size=32,
+        intermediate_size=48,
+        moe_intermediate_size=16,
+        num_experts=2,
+        num_experts_per_tok=1,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        head_dim=16,
+    )
+    torch.manual_seed(0)
+    model = transformers.Qwen3MoeForCausalLM(config)
+    other = transformers.Qwen3MoeForCausalLM(config)
+    load_checkpoint(save_checkpoint(tmp_path, STATE, model=model), model=other)
+    assert same(model, other)
+
+
+def saved(folder: Path, *steps: int) -> list[Path]:
+    return [save_checkpoint(folder, TrainState(step=step), model=tiny()) for step in steps]
+
+
+def test_the_newest_whole_checkpoint_is_found_and_the_damaged_are_named(tmp_path: Path):
+    assert latest_good(tmp_path / "none") is None
+    paths = saved(tmp_path, 1, 2, 3, 4, 5)
+    (paths[4] / "model" / "config.json").unlink()
+    trainer = paths[3] / "trainer.pt"
+    data = bytearray(trainer.read_bytes())
+    data[len(data) // 2] ^= 1
+    trainer.write_bytes(data)
+    (paths[2] / "manifest.json").write_text("{}")
+    named: list[str] = []
+    assert latest_good(tmp_path, on_damaged=named.append) == paths[1]
+    assert [line.split(": ")[1].split(";")[0] for line in named] == [
+        "missing",
+        "not as it was written",
+        "damaged ('format')",
+    ]
+    with pytest.raises(CheckpointError, match=r"step_000004/trainer.pt: not as it was written"):
+        load_checkpoint(paths[3], model=tiny())
+    shutil.rmtree(paths[2])
+    shutil.rmtree(paths[3])
+    with pytest.warns(
+        UserWarning, match=r"step_000005/model/config.json: missing; the checkpoint is skipped"
+    ):
+        latest_good(tmp_path)
+
+
+def test_a_checkpoint_of_a_newer_version_is_refused(tmp_path: Path):
+    [path] = saved(tmp_path, 1)
+    (path / "manifest.json").write_text(json.dumps({"format": 2, "files": {}}))
+    assert "newer version (format 2, this one reads 1)" in (damage(path) or "")
+
+
+def test_only_the_newest_are_kept(tmp_path: Path):
+    saved(tmp_path, 1, 2, 1000000)
+    save_checkpoint(tmp_path, TrainState(step=1000001), model=tiny(), keep_last=2)
+    assert [path.name for path in checkpoints(tmp_path)] == ["step_1000000", "step_1000001"]
+    with pytest.raises(ValueError, match="keep_last must be at least 1, got 0"):
+        save_checkpoint(tmp_path, STATE, model=tiny(), keep_last=0)
+
+
+def test_a_step_saved_again_replaces_and_its_old_self_serves_until_then(tmp_path: Path, monkeypatch):
+    saved(tmp_path, 7)
+    real = Path.rename
+
+    def dies(self: Path, target: Path):
+        if self.name.startswith(HIDDEN):
+            raise KeyboardInterrupt
+        return real(self, target)
+
+    monkeypatch.setattr(Path, "rename", dies)
+    with pytest.raises(KeyboardInterrupt):
+        saved(tmp_path, 7)
+    monkeypatch.undo()
+    found = latest_good(tmp_path)
+    assert found is not None
+    assert found.name == "step_000007.old"
+    saved(tmp_path, 7)
+    assert [path.name for path in tmp_path.iterdir()] == ["step_000007"]
+
+
+def test_what_a_killed_writer_left_is_no_checkpoint_and_is_cleared(tmp_path: Path):
+    (tmp_path / f"{HIDDEN}step_000009" / "model").mkdir(parents=True)
+    assert latest_good(tmp_path) is None
+    saved(tmp_path, 9)
+    assert [path.name for path in tmp_path.iterdir()] == ["step_000009"]
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from debate_rl.runs import checkpoint
+from tests_tiny import tiny
+checkpoint.publish = lambda fresh, final: os.kill(os.getpid(), 9)
+checkpoint.save_checkpoint(Path(sys.argv[1]), checkpoint.TrainState(step=2), model=tiny())
+"""
+
+
+@pytest.mark.slow
+def test_a_writer_killed_before_the_rename_leaves_the_one_before(tmp_path: Path):
+    [first] = saved(tmp_path / "c", 1)
+    shutil.copy(__file__, tmp_path / "tests_tiny.py")
+    path = os.pathsep.join([str(tmp_path), os.getcwd()])
+    command = [sys.executable, "-c", KILLED, str(tmp_path / "c")]
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, timeout=300, check=False)
+    assert done.returncode == -9
+    assert latest_good(tmp_path / "c") == first
+
+
+@pytest.fixture
+def file_size_limit():
+    """Let no file grow beyond a size: a full disk without needing one."""
+    old = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, old[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, old)
+    signal.signal(signal.SIGXFSZ, handler)
+
+
+@pytest.mark.parametrize("limit", [200, 2000, 40_000])  # config.json, the weights, the optimizer
+def test_a_full_disk_is_one_clear_line_and_loses_nothing(tmp_path: Path, file_size_limit, limit: int):
+    [first] = saved(tmp_path, 1)
+    model = tiny()
+    optimizer, _ = trained(model)
+    file_size_limit(limit)
+    with pytest.raises(
+        CheckpointWriteError, match=r"cannot write checkpoint .*step_000012: .*; the checkpoints"
+    ):
+        save_checkpoint(tmp_path, STATE, model=model, parts={"optimizer": optimizer})
+    file_size_limit(resource.RLIM_INFINITY)
+    assert [path.name for path in tmp_path.iterdir()] == ["step_000001"]
+    assert latest_good(tmp_path) == first
+
+
+def test_a_file_in_the_place_of_the_folder_is_named(tmp_path: Path):
+    (tmp_path / "checkpoints").write_text("")
+    with pytest.raises(CheckpointWriteError, match=r"checkpoints/step_000012: (File exists|Not a directory)"):
+        save_checkpoint(tmp_path / "checkpoints", STATE, model=tiny())
+
+
+def test_another_model_is_refused_by_name(tmp_path: Path):
+    full = save_checkpoint(tmp_path / "full", STATE, model=tiny())
+    lora = save_checkpoint(tmp_path / "lora", STATE, model=tiny_lora())
+    with pytest.raises(CheckpointError, match="the weights are of another model: model"):
+        load_checkpoint(full, model=tiny(hidden=64))
+    with pytest.raises(CheckpointError, match="it holds full weights, this run trains an adapter"):
+        load_checkpoint(full, model=tiny_lora())
+    with pytest.raises(CheckpointError, match="it holds an adapter, this run trains full weights"):
+        load_checkpoint(lora, model=tiny())
+    with pytest.raises(CheckpointError, match="does not fit this run: "):
+        load_checkpoint(lora, model=tiny_lora(rank=8))
+
+
+def test_a_missing_optimizer_state_is_named(tmp_path: Path):
+    model = tiny()
+    path = save_checkpoint(tmp_path, STATE, model=model)
+    with pytest.raises(CheckpointError, match="it was saved without optimizer"):
+        load_checkpoint(path, model=model, parts={"optimizer": torch.optim.SGD(model.parameters(), lr=0.1)})
+
+
+def test_saving_prints_nothing(tmp_path: Path, capfd):
+    saved(tmp_path, 1)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_an_error_of_the_model_itself_keeps_its_traceback(tmp_path: Path):
+    class Broken:
+        def save_pretrained(self, folder: Path) -> None:
+            raise RuntimeError("CUDA error")
+
+    with pytest.raises(RuntimeError, match="CUDA error"):
+        save_checkpoint(tmp_path, STATE, model=Broken())
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("trainer.pt", b"no zip"),
+        ("trainer.pt", b""),
+        ("trainer.pt", pickle.dumps(exit, protocol=2)),
+        ("state.json", b'{"state": [], "rng": 3}'),
+        ("state.json", b"[" * 100_000),
+        ("model/model.safetensors", b"\xff" * 100),
+    ],
+)
+def test_a_file_of_another_making_is_one_clear_line(tmp_path: Path, name: str, data: bytes):
+    model = tiny()
+    path = save_checkpoint(tmp_path, STATE, model=model)
+    (path / name).write_bytes(data)
+    with pytest.raises(CheckpointError, match="does not fit this run"):
+        load_checkpoint(path, model=model, verify=False)
+
+
+def test_the_best_is_kept_beside_the_newest_and_a_link_leads_to_it(tmp_path: Path):
+    figures = {1: 0.25, 2: 0.75, 3: 0.5, 4: 0.5, 5: 0.875}
+    best: tuple[int, float] | None = None
+    kept = []
+    for step, figure in figures.items():
+        best = (step, figure) if best is None or figure > best[1] else best
+        save_checkpoint(tmp_path, TrainState(step=step, best=best), model=tiny(), keep_last=1)
+        kept.append([step_of(path) for path in checkpoints(tmp_path)])
+        assert os.readlink(tmp_path / "best") == f"step_{best[0]:06d}"
+    assert kept == [[1], [2], [2, 3], [2, 4], [5]]
+    state = load_checkpoint(tmp_path / "best", model=tiny(1))
+    assert (state.step, state.best) == (5, (5, 0.875))
+
+
+def test_damaged_checkpoints_are_set_aside_when_a_run_goes_on_and_push_no_good_one_out(tmp_path: Path):
+    paths = saved(tmp_path, 4, 6, 8)
+    for path in paths[1:]:
+        (path / "state.json").write_text("torn")
+    (tmp_path / f"{HIDDEN}step_000009").mkdir()
+    tidy(tmp_path, 4, best=None, keep_last=2)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "step_000004",
+        "step_000006.damaged",
+        "step_000008.damaged",
+    ]
+    save_checkpoint(tmp_path, TrainState(step=5), model=tiny(), keep_last=2)
+    assert [step_of(path) for path in checkpoints(tmp_path)] == [4, 5]  # and not 6 and 8, which are no good
+    (saved(tmp_path, 6)[0] / "state.json").write_text("torn")
+    tidy(tmp_path, 5, best=None, keep_last=2)
+    assert (tmp_path / "step_000006.2.damaged").is_dir()
+
+
+def test_a_pruning_that_was_cut_short_is_finished_when_the_run_goes_on(tmp_path: Path):
+    saved(tmp_path, 1, 2, 3)
+    tidy(tmp_path, 3, best=1, keep_last=1)
+    assert [step_of(path) for path in checkpoints(tmp_path)] == [1, 3]
+    tidy(tmp_path, 3, best=None, keep_last=1)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["step_000003"]
+
+
+def test_an_adapter_of_another_rank_is_one_line_and_changes_nothing(tmp_path: Path):
+    path = save_checkpoint(tmp_path, STATE, model=tiny_lora(1, rank=4))
+    model = tiny_lora(rank=8)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    with pytest.raises(CheckpointError) as caught:
+        load_checkpoint(path, model=model)
+    assert str(caught.value) == (
+        f"{path}: does not fit this run: the adapter has rank 4, this run's has 8 (model.lora_rank)"
+    )
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+
+
+class Touches:
+    """Unpickled, it makes a file: code in the place of data."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.path),)
+
+
+def test_code_in_a_checkpoint_is_never_run(tmp_path: Path):
+    path = save_checkpoint(tmp_path, STATE, model=tiny())
+    made = tmp_path / "made"
+    torch.save({"parts": {}, "torch_rng": Touches(made)}, path / "trainer.pt")
+    with pytest.raises(CheckpointError, match=r": trainer.pt is not as torch writes tensors"):
+        load_checkpoint(path, model=tiny(), verify=False)
+    assert not made.exists()
+
+
+def test_weights_under_names_that_no_layer_has_are_refused_and_not_made_up(tmp_path: Path):
+    path = save_checkpoint(tmp_path, STATE, model=tiny())
+    file = path / "model/model.safetensors"
+    save_file({f"other.{name}": value for name, value in load_file(file).items()}, file)
+    with pytest.raises(CheckpointError, match="the weights are of another model: "):
+        load_checkpoint(path, model=tiny(1), verify=False)
+
+
+def test_generators_of_another_size_are_one_clear_line(tmp_path: Path):
+    path = save_checkpoint(tmp_path, STATE, model=tiny())
+    stored = json.loads((path / "state.json").read_text())
+    stored["rng"]["numpy"]["state"]["key"][0] = -1
+    (path / "state.json").write_text(json.dumps(stored))
+    with pytest.raises(CheckpointError, match="does not fit this run"):
+        load_checkpoint(path, model=tiny(), verify=False)
+
+
+def test_a_manifest_nested_beyond_reading_is_damaged(tmp_path: Path):
+    path = save_checkpoint(tmp_path, STATE, model=tiny())
+    (path / "manifest.json").write_text("[" * 100_000)
+    assert "manifest.json: damaged" in str(damage(path))

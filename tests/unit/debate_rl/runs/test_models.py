@@ -1,0 +1,295 @@
+"""Small models and tokenizers, and clear errors for those that cannot be loaded."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from debate_rl.config.models import ModelConfig, TinyConfig
+from debate_rl.models import (
+    ModelError,
+    VocabularyError,
+    build_tokenizer,
+    chat_flag,
+    load_model,
+    resolve_device,
+    resolve_dtype,
+)
+
+PIECES = [
+    *(f" {n}" for n in range(31)),
+    "11",
+    "<solution>",
+    "</solution>",
+    "\\boxed{",
+    "}",
+    "K7",
+    " K7",
+    "日本",
+]
+
+
+def ids_of(tokenizer, text):
+    return tokenizer.encode(text, add_special_tokens=False)
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_one_token_for_each_piece(piece):
+    for fallback in ("bytes", "ascii", "none"):
+        tokenizer = build_tokenizer(PIECES, fallback=fallback)
+        assert tokenizer.decode(ids_of(tokenizer, piece)) == piece
+        assert len(ids_of(tokenizer, piece)) == 1
+
+
+def test_the_longest_piece_wins():
+    tokenizer = build_tokenizer(PIECES)
+    assert tokenizer.tokenize("<solution> 8 + 11 = 19. \\boxed{ 11 8}</solution>")[1:3] == [" 8", "Ġ"]
+    assert tokenizer.tokenize(" 11 1 30 31 3") == [" 11", " 1", " 30", " 3", "1", " 3"]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text() | st.text(alphabet="<> 1K7solutin/é"))
+def test_every_text_round_trips(text):
+    tokenizer = TOKENIZER
+    assert tokenizer.decode(ids_of(tokenizer, text)) == text or any(
+        s in text for s in tokenizer.all_special_tokens
+    )
+
+
+TOKENIZER = build_tokenizer(PIECES)
+
+
+def test_the_vocabulary_stays_small():
+    sizes = [len(build_tokenizer(PIECES, fallback=fallback)) for fallback in ("bytes", "ascii", "none")]
+    assert sizes == [6 + 256 + 39 - 1, 6 + 96 + 39 - 1, 6 + 39]  # "}" is a byte and a character already
+
+
+def test_unknown_text_is_the_unknown_token():
+    tokenizer = build_tokenizer(PIECES, fallback="none")
+    assert ids_of(tokenizer, "x 11")[0] == tokenizer.unk_token_id
+
+
+def test_roles_and_ids():
+    tokenizer = build_tokenizer(PIECES)
+    chat = [{"role": "user", "content": " 1"}, {"role": "assistant", "content": " 2"}]
+    assert tokenizer.apply_chat_template(chat, tokenize=False) == "<|user|> 1<|assistant|> 2<|end|>"
+    asked = tokenizer.apply_chat_template(chat[:1], add_generation_prompt=True)["input_ids"]
+    assert tokenizer.convert_ids_to_tokens(asked) == ["<|user|>", " 1", "<|assistant|>"]
+    assert len({tokenizer.pad_token_id, tokenizer.eos_token_id, tokenizer.unk_token_id}) == 3
+
+
+@pytest.mark.parametrize("piece", ["Ġx", "<|user|>", "", "é"])
+def test_a_piece_that_cannot_be_one_is_refused(piece):
+    if piece == "é":  # a byte-level character: alone it would stand for a byte
+        with pytest.raises(VocabularyError, match="vocabulary: 'é'"):
+            build_tokenizer([piece])
+        return
+    with pytest.raises(VocabularyError, match="vocabulary"):
+        build_tokenizer([piece])
+
+
+def test_model_of_the_quick_start_size():
+    model, tokenizer = load_model(ModelConfig(tiny=TinyConfig(fallback="none")), vocabulary=PIECES, seed=1)
+    assert 290_000 < model.num_parameters() < 310_000
+    assert model.config.vocab_size == len(tokenizer)
+    assert model.model.layers[0].mlp.up_proj.weight.std().item() == pytest.approx(0.06, rel=0.05)
+    assert model.lm_head.weight is model.model.embed_tokens.weight
+
+
+def test_the_seed_decides_the_weights_and_the_global_stream_is_left_alone():
+    config = ModelConfig(tiny=TinyConfig(hidden_size=16, intermediate_size=16), device="cpu", lora_rank=2)
+    torch.manual_seed(0)
+    expected = torch.rand(3)
+    torch.manual_seed(0)
+    first, second, other = (load_model(config, seed=seed)[0].state_dict() for seed in (1, 1, 2))
+    assert torch.equal(torch.rand(3), expected)
+    assert all(torch.equal(first[name], second[name]) for name in first)
+    assert not all(torch.equal(first[name], other[name]) for name in first)
+
+
+def test_saved_and_loaded(tmp_path):
+    model, tokenizer = load_model(ModelConfig(tiny=TinyConfig(), device="cpu"), vocabulary=PIECES, seed=1)
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    again, same = load_model(ModelConfig(name_or_path=str(tmp_path), device="cpu"), seed=9)
+    text = "<solution> 8 + 11 = 19 é😀 \n\\boxed{ 11 8}</solution>"
+    assert ids_of(same, text) == ids_of(tokenizer, text)
+    assert same.decode(ids_of(same, text)) == text
+    assert same.chat_template == tokenizer.chat_template
+    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), again.parameters(), strict=True))
+    assert next(again.parameters()).dtype == torch.float32
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize(("rank", "alpha"), [(2, 4.0), (8, 16.0)])
+def test_an_adapter_has_its_rank_and_scale_and_is_float32(dtype, rank, alpha):
+    config = ModelConfig(
+        tiny=TinyConfig(),
+        device="cpu",
+        dtype=dtype,
+        lora_rank=rank,
+        lora_alpha=alpha,
+        lora_targets=("q_proj",),
+    )
+    model, _ = load_model(config, seed=1)
+    trained = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
+    # q_proj is 128 to 4 heads of 32, in two layers
+    assert sum(weight.numel() for weight in trained.values()) == 2 * rank * (128 + 128)
+    assert {weight.dtype for weight in trained.values()} == {torch.float32}
+    assert {w.dtype for w in model.parameters() if not w.requires_grad} == {getattr(torch, dtype)}
+    layer = model.get_submodule("base_model.model.model.layers.0.self_attn.q_proj")
+    assert layer.scaling == {"default": alpha / rank}
+
+
+def test_lora_trains_the_adapter_alone():
+    config = ModelConfig(tiny=TinyConfig(), device="cpu", lora_rank=4, lora_targets=("q_proj", "v_proj"))
+    model, _ = load_model(config, seed=1)
+    names = [name for name, weight in model.named_parameters() if weight.requires_grad]
+    assert len(names) == 2 * 2 * 2
+    assert all("lora_" in name for name in names)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"name_or_path": "/no/such/model"}, r"model\.name_or_path: no model in '/no/such/model'"),
+        ({"name_or_path": "./nothing-here"}, r"no config\.json there"),
+        ({"name_or_path": "nobody-0/nothing-0"}, r"model\.name_or_path: cannot load 'nobody-0/nothing-0': "),
+        ({"tiny": {}, "device": "gpu7"}, r"model\.device: unknown device 'gpu7'"),
+        ({"tiny": {}, "device": "meta"}, r"model\.device: 'meta', but torch sees no META device"),
+        ({"tiny": {}, "lora_rank": 2, "lora_targets": ["w"]}, r"model\.lora_targets: .*'w'"),
+    ],
+)
+def test_what_cannot_be_loaded_says_why_in_one_line(fields, message):
+    with pytest.raises(ModelError, match=message) as caught:
+        load_model(ModelConfig(**fields), seed=0)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with a tiny model and its tokenizer."""
+    for part in load_model(ModelConfig(tiny=TinyConfig(hidden_size=16), device="cpu"), vocabulary=(), seed=0):
+        part.save_pretrained(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("config.json", b"[]"),
+        ("tokenizer.json", b"{}"),
+        ("tokenizer_config.json", b"[" * 100_000),
+        ("model.safetensors", b"\xff" * 100),
+    ],
+)
+def test_a_damaged_model_is_one_line(folder, name, data):
+    (folder / name).write_bytes(data)
+    with pytest.raises(ModelError, match=r"^model\.name_or_path: cannot load '.*': .") as caught:
+        load_model(ModelConfig(name_or_path=str(folder), device="cpu"), seed=0)
+    assert "\n" not in str(caught.value)
+
+
+class Touches:
+    """Unpickled, it makes a file: code in the place of data."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.path),)
+
+
+def test_code_among_the_weights_is_never_run_nor_advised(folder):
+    (folder / "model.safetensors").unlink()
+    torch.save({"a": Touches(folder / "made")}, folder / "pytorch_model.bin")
+    with pytest.raises(ModelError, match=r": its weights are no plain tensors\. Give a folder"):
+        load_model(ModelConfig(name_or_path=str(folder), device="cpu"), seed=0)
+    assert not (folder / "made").exists()
+
+
+def test_code_in_a_models_folder_is_never_run_and_nobody_is_asked(folder, monkeypatch):
+    (folder / "theirs.py").write_text(f"import os\nos.mkdir({str(folder / 'made')!r})\nclass C: pass\n")
+    names = {
+        "AutoConfig": "theirs.C",
+        "AutoModelForCausalLM": "theirs.C",
+        "AutoTokenizer": ["theirs.C", None],
+    }
+    for name in ("config.json", "tokenizer_config.json"):
+        fields = json.loads((folder / name).read_text()) | {"auto_map": names}
+        fields = fields | ({"model_type": "theirs"} if name == "config.json" else {"tokenizer_class": "C"})
+        (folder / name).write_text(json.dumps(fields))
+    monkeypatch.setattr("builtins.input", lambda *_: "y")
+    with pytest.raises(ModelError, match="contains custom code"):
+        load_model(ModelConfig(name_or_path=str(folder), device="cpu"), seed=0)
+    assert not (folder / "made").exists()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
+def test_a_gpu_that_is_not_there():
+    with pytest.raises(ModelError, match="torch sees no CUDA device"):
+        load_model(ModelConfig(tiny=TinyConfig(), device="cuda"), seed=0)
+
+
+@pytest.mark.skipif(torch.backends.mps.is_available(), reason="needs a machine without MPS")
+def test_a_macs_gpu_that_is_not_there():
+    with pytest.raises(
+        ModelError, match=r"model\.device: 'mps', but torch sees no MPS device; use cpu or auto"
+    ):
+        load_model(ModelConfig(tiny=TinyConfig(), device="mps"), seed=0)
+
+
+@pytest.mark.parametrize(
+    ("cuda", "mps", "expected"),
+    [
+        (True, True, ("cuda", torch.float32, torch.bfloat16)),
+        (True, False, ("cuda", torch.float32, torch.bfloat16)),
+        (False, True, ("mps", torch.float32, torch.bfloat16)),
+        (False, False, ("cpu", torch.float32, torch.float32)),
+    ],
+)
+def test_auto_takes_the_gpu_that_is_there_and_halves_only_what_is_not_trained(
+    cuda, mps, expected, monkeypatch
+):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
+    whole, adapter = ModelConfig(tiny=TinyConfig()), ModelConfig(tiny=TinyConfig(), lora_rank=4)
+    assert (resolve_device("auto").type, resolve_dtype(whole), resolve_dtype(adapter)) == expected
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({}, "exactly one of name_or_path"),
+        ({"name_or_path": "x", "tiny": {}}, "exactly one of name_or_path"),
+        ({"tiny": {"heads": 3}}, "heads: 3 must divide hidden_size 128"),
+        ({"tiny": {"heads": 8, "kv_heads": 3}}, "kv_heads: 3 must divide heads 8"),
+        ({"tiny": {"hiden_size": 8}}, "did you mean 'hidden_size'"),
+        ({"tiny": {"hidden_size": 10**20}}, r"tiny\.hidden_size\n.* less than or equal to"),
+        ({"tiny": {"layers": 10**8}}, r"tiny\.layers\n.* less than or equal to"),
+        ({"tiny": {}, "lora_rank": 10**20}, r"lora_rank\n.* less than or equal to"),
+    ],
+)
+def test_impossible_configurations(fields, message):
+    with pytest.raises(ValueError, match=message):
+        ModelConfig(**fields)
+
+
+def test_chat_is_a_property_of_the_entry():
+    tokenizer = build_tokenizer(PIECES)
+    assert chat_flag(ModelConfig(tiny=TinyConfig()), tokenizer) is True
+    assert chat_flag(ModelConfig(tiny=TinyConfig(), chat=False), tokenizer) is False
+    tokenizer.chat_template = None
+    assert chat_flag(ModelConfig(tiny=TinyConfig()), tokenizer) is False
+    with pytest.raises(ModelError, match=r"model\.chat: true, .* set model\.chat = false"):
+        chat_flag(ModelConfig(tiny=TinyConfig(), chat=True), tokenizer)
+
+
+def test_dtypes():
+    assert resolve_dtype(ModelConfig(tiny=TinyConfig(), device="cpu")) == torch.float32
+    assert resolve_dtype(ModelConfig(tiny=TinyConfig(), dtype="bfloat16")) == torch.bfloat16

@@ -1,0 +1,230 @@
+from __future__ import annotations
+
+import io
+import json
+import os
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+from rich.console import Console
+
+from debate import Debate, DebateConfig, Problem, run_debates
+from debate.policies.scripted import Answers, scripted_debaters
+from debate_rl.config.logging import LoggingConfig, TrackerError, WandbConfig
+from debate_rl.config.recipes import apply_overrides
+from debate_rl.tracking.charts import TensorBoardTracker, WandbTracker
+from debate_rl.tracking.progress import Bar, Lines, progress_of
+from debate_rl.tracking.step_lines import MetricsLog, metrics_line, read_metrics, rewind
+from debate_rl.tracking.trackers import open_trackers
+from transcripts import Record, write_step
+
+QUIET = LoggingConfig(progress="none")
+
+
+def test_the_project_is_set_from_the_command_line():
+    tables = apply_overrides({}, ["logging.wandb.project=debates", "logging.wandb.mode=offline"])
+    config = LoggingConfig.model_validate(tables["logging"])
+    assert (config.wandb.project, config.wandb.mode) == ("debates", "offline")
+    with pytest.raises(ValidationError, match="unknown key 'projcet'; did you mean 'project'"):
+        WandbConfig.model_validate({"projcet": "x"})
+
+
+def test_one_line_a_step_is_there_before_close(tmp_path: Path):
+    log = MetricsLog(tmp_path / "metrics.jsonl")
+    log.log(0, {"reward/peer/mean": 0.25})
+    [line] = (tmp_path / "metrics.jsonl").read_text().splitlines()
+    assert json.loads(line)["reward/peer/mean"] == 0.25
+    log.log(1, {"reward/peer/mean": 0.5})
+    log.close()
+    assert [row["step"] for row in read_metrics(tmp_path / "metrics.jsonl")] == [0, 1]
+
+
+def test_numbers_that_are_not_finite_are_null_and_named():
+    line = json.loads(metrics_line(2, {"a": float("inf"), "b": 1, "c": float("nan")}, at=0.0))
+    assert line == {"step": 2, "time": 0.0, "a": None, "b": 1.0, "c": None, "nonfinite": ["a", "c"]}
+
+
+def test_a_resumed_run_sets_later_lines_aside_and_goes_on(tmp_path: Path):
+    with open_trackers(tmp_path, QUIET, steps=4) as trackers:
+        for step in range(4):
+            trackers.log(step, {"x": step})
+    with (tmp_path / "metrics.jsonl").open("ab") as file:
+        file.write(b'{"step": 4, "x"')  # killed while writing
+    with open_trackers(tmp_path, QUIET, steps=4, first_step=2) as trackers:
+        trackers.log(2, {"x": 20})
+    rows = read_metrics(tmp_path / "metrics.jsonl")
+    assert [(row["step"], row["x"]) for row in rows] == [(0, 0.0), (1, 1.0), (2, 20.0)]
+    aside = read_metrics(tmp_path / "metrics.superseded.jsonl")
+    assert [(row["step"], row["x"]) for row in aside] == [(2, 2.0), (3, 3.0)]
+
+
+def test_rewinding_past_the_end_or_without_a_file_changes_nothing(tmp_path: Path):
+    path = tmp_path / "metrics.jsonl"
+    assert rewind(path, 0) == 0
+    MetricsLog(path).log(0, {"x": 1})
+    before = path.read_bytes()
+    assert rewind(path, 1) == 0
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("line", ["nonsense", '{"step": "1"}', "[" * 100_000])
+def test_a_damaged_line_of_metrics_is_named(tmp_path: Path, line: str):
+    (tmp_path / "metrics.jsonl").write_text(f'{{"step": 0}}\n{line}\n')
+    with pytest.raises(ValueError, match=r"metrics.jsonl:2: not a line of metrics"):
+        read_metrics(tmp_path / "metrics.jsonl")
+
+
+def test_piped_output_is_one_plain_line_a_step():
+    out = io.StringIO()
+    display = progress_of("auto", 3, console=Console(file=out))
+    assert isinstance(display, Lines)
+    display.log(0, {"correct": 0.5, "other": 9.0, "seconds/rollout": 2.0, "seconds/learn": 0.5})
+    display.log(1, {"correct": 1.0, "[red]": 1.0})
+    first, second = out.getvalue().splitlines()
+    assert first == "step 1/3  correct 0.500  2.5 s"
+    assert second == "step 2/3  correct 1.000  0.0 s"
+    assert "\x1b" not in out.getvalue()
+
+
+def test_a_terminal_gets_a_bar_that_ends_full():
+    out = io.StringIO()
+    display = progress_of("auto", 2, console=Console(file=out, force_terminal=True, width=100))
+    assert isinstance(display, Bar)
+    display.log(0, {})
+    display.log(1, {"correct": 0.75})
+    display.close()
+    assert "2/2" in out.getvalue()
+    assert "correct 0.750" in out.getvalue()
+
+
+def test_nothing_is_shown_when_told_so():
+    assert progress_of("none", 2) is None
+
+
+def test_trackers_are_closed_when_the_run_fails(tmp_path: Path):
+    def fails():
+        with open_trackers(tmp_path, QUIET, steps=4) as trackers:
+            trackers.log(0, {"x": 1.0})
+            raise KeyError("boom")
+
+    with pytest.raises(KeyError):
+        fails()
+    assert len(read_metrics(tmp_path / "metrics.jsonl")) == 1
+
+
+def test_a_missing_wandb_is_one_clear_line(tmp_path: Path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    with pytest.raises(TrackerError, match="wandb is not installed: pip install"):
+        WandbTracker(WandbConfig(project="p"), tmp_path, {})
+
+
+def test_wandb_is_not_loaded_unless_asked(tmp_path: Path):
+    code = "import sys, debate_rl.tracking.trackers; sys.exit('wandb' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+OFFLINE = """
+import sys
+from pathlib import Path
+from debate_rl.config.logging import LoggingConfig, WandbConfig
+from debate_rl.tracking.trackers import open_trackers
+from transcripts import read_records
+config = LoggingConfig(progress="none", sample_share=1.0, wandb=WandbConfig(project="debates"))
+with open_trackers(Path(sys.argv[1]), config, steps=2, settings={"seed": 3}) as trackers:
+    trackers.show(0, list(read_records(sys.argv[2])))
+    trackers.log(0, {"reward/peer/mean": 0.25})
+    trackers.log(1, {"reward/peer/mean": 0.5, "kl_mean": float("inf")})
+"""
+
+
+@pytest.fixture(scope="module")
+def wandb_run(tmp_path_factory) -> tuple[Path, Debate]:
+    """A run folder with an offline run of wandb, and the debate that it shows."""
+    pytest.importorskip("wandb")
+    home = tmp_path_factory.mktemp("wandb")
+    run = home / "run"
+    run.mkdir()
+    policy = scripted_debaters({"p": Answers("1", ("2",))}, solve=1.0, judge=1.0)
+    [debate] = run_debates([Problem("p", "2 - 1?", answer="1")], policy, DebateConfig(), seed=2)
+    write_step(home / "shown", 0, [Record(debate, 0, "p")])
+    quiet = {"WANDB_MODE": "offline", "WANDB_SILENT": "true", "HOME": str(home)}
+    # In a process of its own: wandb starts a service that would outlive the test.
+    command = [sys.executable, "-c", OFFLINE, str(run), str(home / "shown")]
+    subprocess.run(command, check=True, timeout=300, env=os.environ | quiet)
+    return run, debate
+
+
+def wandb_records(path: Path) -> Iterator[Any]:
+    """Yield the records of a .wandb file: a 7-byte header, then LevelDB's log format around protobuf.
+
+    Blocks of 32 KiB; a piece is checksum (4 bytes), length (2), kind (1: whole, 2 first, 3 middle, 4 last).
+    """
+    from wandb.proto import wandb_internal_pb2
+
+    data, at, whole = path.read_bytes(), 7, b""
+    while at + 7 <= len(data):
+        if (left := 2**15 - at % 2**15) < 7:
+            at += left
+            continue
+        _, size, kind = struct.unpack("<IHB", data[at : at + 7])
+        whole += data[at + 7 : at + 7 + size]
+        at += 7 + size
+        if kind in (1, 4):
+            yield wandb_internal_pb2.Record.FromString(whole)
+            whole = b""
+
+
+def test_wandb_offline_holds_our_run_and_names(wandb_run):
+    run, _ = wandb_run
+    [path] = run.glob("wandb/offline-run-*/run-*.wandb")
+    records = list(wandb_records(path))
+    [start] = [record.run for record in records if record.WhichOneof("record_type") == "run"]
+    assert (start.run_id, start.project) == ((run / "wandb_id").read_text(), "debates")
+    assert {item.key: item.value_json for item in start.config.update}["seed"] == "3"
+    history = [
+        {item.key or "/".join(item.nested_key): json.loads(item.value_json) for item in record.history.item}
+        for record in records
+        if record.WhichOneof("record_type") == "history"
+    ]
+    assert [(row["_step"], row["reward/peer/mean"]) for row in history] == [(0, 0.25), (1, 0.5)]
+    assert history[1]["kl_mean"] == float("inf")
+    assert len(read_metrics(run / "metrics.jsonl")) == 2
+
+
+def test_wandb_gets_drawn_debates_as_a_table(wandb_run):
+    run, debate = wandb_run
+    [path] = run.glob("wandb/offline-run-*/files/media/table/samples_*.json")
+    table = json.loads(path.read_text())
+    texts = [row[table["columns"].index("text")] for row in table["data"]]
+    assert texts == [turn.completion.text for turn in debate.turns]
+    lines = (run / "samples.jsonl").read_text().splitlines()
+    assert [json.loads(line)["text"] for line in lines] == texts
+
+
+def test_tensorboard_holds_the_same_names_and_a_resumed_run_goes_on(tmp_path: Path):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    config = LoggingConfig(progress="none", tensorboard=True)
+    with open_trackers(tmp_path, config, steps=3) as trackers:
+        for step in range(3):
+            trackers.log(step, {"reward/peer/mean": step / 4, "pass@4": 1.0})
+    with open_trackers(tmp_path, config, steps=3, first_step=1) as trackers:
+        trackers.log(1, {"reward/peer/mean": 0.75})
+    events = EventAccumulator(str(tmp_path / "tensorboard")).Reload()
+    assert set(events.Tags()["scalars"]) == {"reward/peer/mean", "pass@4"}
+    found = [(event.step, event.value) for event in events.Scalars("reward/peer/mean")]
+    assert found == [(0, 0.0), (1, 0.75)]
+
+
+def test_a_missing_tensorboard_is_one_clear_line(tmp_path: Path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    with pytest.raises(
+        TrackerError, match=r"tensorboard is not installed: pip install .debate-rl\[tensorboard"
+    ):
+        TensorBoardTracker(tmp_path)

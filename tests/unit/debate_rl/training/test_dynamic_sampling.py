@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from debate import Problem
+from debate.personas import PERSONAS
+from debate.types import Completion, ParsedTurn, Turn, TurnId
+from debate_rl.training.dynamic_sampling import refills, silent_groups, spare_problems
+from debate_rl.training.rollouts import finite
+from learner import AdvantageConfig, Transition
+from learner.advantages import StreamSettings
+from rewards import RewardConfig, Rewards
+
+PROBLEMS = [Problem(str(n), "?") for n in range(10)]
+
+
+def group_of(*rewards: dict[str, float | None]) -> list[Transition]:
+    """Each dictionary is the rewards of one agent's turn in the same round of a debate of its own."""
+    turn = Turn(TurnId(0, 0), "K7", (), Completion((1,), (2,), (-1.0,), "x", "stop", 0, (0,)), ParsedTurn())
+    return [Transition(turn, PERSONAS[0], "p", debate=k, **one) for k, one in enumerate(rewards)]
+
+
+def speaks(*rewards: dict[str, float | None], ema: dict[str, float] | None = None, **config) -> bool:
+    settings = AdvantageConfig.model_validate(config)
+    return not silent_groups(group_of(*rewards), RewardConfig(), settings, {} if ema is None else ema)
+
+
+@pytest.mark.parametrize(
+    ("rewards", "expected"),
+    [
+        ([{"truth": 1.0}, {"truth": 1.0}], False),  # DAPO's case: all right
+        ([{"truth": 0.0}, {"truth": 0.0}], False),  # all wrong
+        ([{"truth": 0.0}, {"truth": 1.0}], True),
+        ([{"truth": 1.0, "peer": 1.0}, {"truth": 1.0, "peer": -1.0}], True),  # all right, but votes differ
+        ([{"truth": 1.0, "peer": 0.0}, {"truth": 1.0, "peer": 0.0}], False),  # nothing but ties
+        ([{"truth": 1.0, "judge": 1.0}, {"truth": 1.0, "judge": -1.0}], True),
+        ([{"truth": 1.0, "judge": 1.0}, {"truth": 1.0, "judge": 1.0}], False),
+        ([{"truth": 1.0, "format": -0.5}, {"truth": 1.0, "format": 0.0}], True),
+        ([{}, {}], False),
+    ],
+)
+def test_a_problem_is_silent_when_no_stream_has_a_signal(rewards, expected):
+    assert speaks(*rewards) is expected
+
+
+def test_a_stream_of_weight_zero_is_no_signal():
+    rewards = [{"judge": 1.0}, {"judge": -1.0}]
+    assert speaks(*rewards)
+    assert not speaks(*rewards, lambda_judge=0.0)
+
+
+def test_looking_for_a_signal_leaves_the_running_means_alone():
+    ema = {}
+    rae = StreamSettings(baseline="rae", scale="none").model_dump()
+    assert speaks({"truth": 1.0}, {"truth": 1.0}, ema=ema, truth=rae)
+    assert ema == {}
+
+
+def test_spare_problems_depend_on_seed_and_step_alone_and_leave_the_steps_own_out():
+    def drawn(step=0, seed=0, size=4):
+        return [p.id for p in spare_problems(PROBLEMS, PROBLEMS[:3], size=size, seed=seed, step=step)]
+
+    assert drawn() == drawn()
+    assert drawn() != drawn(step=1)
+    assert drawn() != drawn(seed=1)
+    assert not {"0", "1", "2"} & set(drawn())
+    assert sorted(drawn(size=99)) == [str(n) for n in range(3, 10)]
+
+
+def test_refills_by_hand():
+    """Three are missing, five are spare, two of the first refill are silent, and one of the second."""
+    asked = []
+
+    def play(chosen, number):
+        asked.append((number, [problem.id for problem in chosen]))
+        return number, (2, 1)[number]
+
+    assert list(refills(3, PROBLEMS[:5], play)) == [0, 1]
+    assert asked == [(0, ["0", "1", "2"]), (1, ["3", "4"])]
+    assert list(refills(0, PROBLEMS, play)) == []
+
+
+@given(st.integers(0, 6), st.lists(st.booleans(), max_size=8))
+def test_refills_fill_up_exactly_or_spend_all_that_is_spare(missing, silences):
+    """``silences[i]``: whether the i-th spare problem is silent."""
+    played: list[int] = []
+
+    def play(chosen, number):
+        ids = [int(problem.id) for problem in chosen]
+        played.extend(ids)
+        return number, sum(silences[i] for i in ids)
+
+    list(refills(missing, PROBLEMS[: len(silences)], play))
+    won = sum(not silences[i] for i in played)
+    assert played == list(range(len(played)))
+    assert won <= missing
+    assert won == missing or len(played) == len(silences)
+
+
+def test_rewards_that_are_no_numbers_become_none_and_are_counted():
+    inf, nan = float("inf"), float("nan")
+    rewards = Rewards(
+        ((1.0, nan), (None, -inf)), ((0.0, 1.0), (1.0, 1.0)), ((inf,), (0.5,)), ((0.0,), (0.0,))
+    )
+    good, bad = finite(rewards)
+    assert bad == 3
+    assert good.peer == ((1.0, None), (None, None))
+    assert good.judge == ((None,), (0.5,))
+    assert good.truth == rewards.truth
+    assert finite(good) == (good, 0)

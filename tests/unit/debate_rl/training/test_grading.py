@@ -1,0 +1,53 @@
+import asyncio
+from collections import Counter
+
+from debate import DebateConfig, Problem, hold_debate
+from debate.policies.scripted import ScriptedPolicy
+from debate_rl.grading import grade_debate
+from envs import Grade, GradeStatus
+
+PROBLEM = Problem("p", "1 + 1?", answer="2", kind="number")
+
+
+class Fixed:
+    """Grades the answer "2" right, "t" as a time-out and "c" as a crash."""
+
+    name = "fixed"
+
+    def problems(self, *, split, limit=None, seed=None):
+        return (PROBLEM,)
+
+    def grade(self, problem, answer):
+        known = {
+            None: GradeStatus.MISSING,
+            "2": GradeStatus.CORRECT,
+            "t": GradeStatus.TIMEOUT,
+            "c": GradeStatus.CRASH,
+        }
+        method = "math_verify: killed" if answer == "t" else "fixed"
+        return Grade(known.get(answer, GradeStatus.WRONG), method, answer, seconds=0.002)
+
+
+def held(script, problem=PROBLEM, **config):
+    policy = ScriptedPolicy(script, default="")
+    return asyncio.run(hold_debate(problem, policy, DebateConfig(**config), seed=0))
+
+
+def solution(answer):
+    return f"<solution>\\boxed{{{answer}}}</solution>"
+
+
+def test_every_verdict_stands_at_its_agent_and_round():
+    script = {(0, 0): solution("2"), (1, 0): solution("3"), (2, 0): "no idea"}
+    script |= {(0, 1): solution("t"), (1, 1): solution("c"), (2, 1): solution("2")}
+    script |= {(n, 2): solution("2") for n in range(3)}  # a ballot is not graded
+    tally = Counter()
+    table = grade_debate(Fixed(), held(script, num_rounds=2), tally)
+    assert table == ((True, None), (False, None), ("missing", True))
+    counts = {"correct": 2, "wrong": 1, "missing": 1, "timeout": 1, "crash": 1}
+    assert tally == counts | {"symbolic": 1, "microseconds": 6 * 2000}
+
+
+def test_an_open_problem_has_no_table():
+    debate = held({(0, 0): solution("2")}, Problem("o", "Why?", kind="open"), num_agents=1, num_rounds=1)
+    assert grade_debate(Fixed(), debate) is None

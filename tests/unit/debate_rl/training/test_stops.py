@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+
+import pytest
+
+from debate_rl.training.stops import Stopped, Stops, catch_stops
+
+
+def sent(number: signal.Signals, done: list[str]) -> None:
+    signal.raise_signal(number)
+    done.append("went on")
+
+
+def sent_then(number: signal.Signals, done: list[str], then: Callable[[], None]) -> None:
+    sent(number, done)
+    then()
+
+
+def test_a_signal_raises_at_once_and_the_handlers_come_back():
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    with pytest.raises(Stopped) as caught, catch_stops():
+        signal.raise_signal(signal.SIGTERM)
+    assert (caught.value.signum, caught.value.exit_code, caught.value.at_once) == (15, 143, False)
+    assert (
+        str(caught.value) == "stopped by SIGTERM; the same command goes on from the newest checkpoint, if any"
+    )
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+def test_a_held_signal_waits_for_the_end_of_the_block_and_says_so(capfd):
+    done: list[str] = []
+    with catch_stops() as stops, pytest.raises(Stopped) as caught, stops.held():
+        sent(signal.SIGINT, done)
+    assert done == ["went on"]
+    assert caught.value.exit_code == 130
+    [line] = capfd.readouterr().err.splitlines()
+    assert line.startswith("debate: SIGINT: the step that is being learnt from is finished and saved first")
+
+
+def test_within_a_held_block_a_part_may_be_left_at_once(capfd):
+    done: list[str] = []
+    with catch_stops() as stops, pytest.raises(Stopped), stops.held(), stops.at_once():
+        sent(signal.SIGINT, done)
+    assert done == []
+    assert capfd.readouterr().err == ""
+
+
+def begin(stops: Stops, done: list[str]) -> None:
+    with stops.at_once():
+        done.append("begun")
+
+
+def test_a_signal_before_such_a_part_keeps_it_from_beginning(capfd):
+    done: list[str] = []
+    with catch_stops() as stops, pytest.raises(Stopped), stops.held():
+        sent_then(signal.SIGINT, done, lambda: begin(stops, done))
+    assert done == ["went on"]
+
+
+def test_a_signal_whose_exception_was_lost_is_not_forgotten():
+    with catch_stops() as stops, pytest.raises(Stopped), stops.held(), stops.at_once(), suppress(Stopped):
+        signal.raise_signal(signal.SIGINT)  # as in a destructor, which cannot raise
+
+
+def test_a_second_signal_raises_wherever_it_comes(capfd):
+    done: list[str] = []
+    with catch_stops() as stops, pytest.raises(Stopped) as caught, stops.held():
+        sent_then(signal.SIGTERM, done, lambda: sent(signal.SIGINT, done))
+    assert done == ["went on"]
+    assert caught.value.at_once
+    assert str(caught.value).startswith("left at once by SIGINT; ")
+
+
+def test_a_signal_that_is_ignored_stays_ignored():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a shell sets it for a job in the background
+    try:
+        with catch_stops():
+            signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_outside_the_main_thread_nothing_is_taken_over():
+    found = []
+
+    def work():
+        with catch_stops() as stops, stops.held():
+            found.append(signal.getsignal(signal.SIGTERM))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [signal.getsignal(signal.SIGTERM)]

@@ -1,0 +1,141 @@
+from random import Random
+
+import pytest
+import torch
+
+from debate import DebateConfig, Message
+from debate.policies.local import LocalPolicy
+from debate_rl.config import Config
+from debate_rl.config.warm_start import kinds_of_turns
+from debate_rl.models import load_model
+from debate_rl.warm_start.demonstrations import Demonstration, Demonstrator, Habits
+from debate_rl.warm_start.training import Encoder, warm_start
+from debate_rl.warm_start.vocabulary import tiny_vocabulary
+from envs import DataError, load_environment
+
+TINY = {
+    "hidden_size": 32,
+    "layers": 1,
+    "heads": 2,
+    "kv_heads": 1,
+    "intermediate_size": 48,
+    "context_tokens": 256,
+    "fallback": "ascii",
+}
+
+
+def config_of(*, seed=0, kind="pair_sum", **warm):
+    small = {"solve_steps": 4, "debate_steps": 6, "solve_batch": 8, "batch": (4, 4, 2, 2)}
+    return Config.model_validate(
+        {
+            "seed": seed,
+            "env": {"kind": kind, "levels": [1]},
+            "debate": {"num_rounds": 2, "prompts": "tiny", "handles": ["K7", "Q2", "M4"]},
+            "model": {"tiny": TINY, "chat": True, "device": "cpu"},
+            "warm_start": small | warm,
+        }
+    )
+
+
+def started(config, environment=None):
+    """Return (last loss, weights, lines told) of a warm start."""
+    model, tokenizer = load_model(config.model, vocabulary=tiny_vocabulary(config), seed=1)
+    environment = environment or load_environment(config.env.kind, levels=config.env.levels)
+    told = []
+    encode = LocalPolicy(model, tokenizer).encode
+    loss = warm_start(model, tokenizer, config, environment, encode=encode, tell=told.append)
+    return loss, {name: value.clone() for name, value in model.state_dict().items()}, told
+
+
+def test_the_loss_falls():
+    early, _, _ = started(config_of(solve_steps=0, debate_steps=1))
+    late, _, told = started(config_of(solve_steps=10, debate_steps=40))
+    assert late < 0.75 * early
+    assert [line.partition(":")[0] for line in told] == ["warm start 50/50"]
+
+
+def test_a_seed_repeats_bit_for_bit_and_another_differs():
+    torch.manual_seed(1)
+    loss, weights, _ = started(config_of())
+    torch.manual_seed(2)
+    again, same, _ = started(config_of())
+    other, _, _ = started(config_of(seed=1))
+    assert loss == again
+    assert loss != other
+    assert all(torch.equal(weights[name], same[name]) for name in weights)
+
+
+class Few:
+    """A family that has forty problems."""
+
+    name = "few"
+
+    def __init__(self, environment):
+        self.environment, self.asked = environment, []
+
+    def problems(self, *, split, limit=None, seed=None):
+        self.asked.append(limit)
+        if limit > 40:
+            raise DataError("limit: few has hardly more than 40 problems")
+        return self.environment.problems(split=split, limit=limit, seed=seed)
+
+    def grade(self, problem, answer):
+        return self.environment.grade(problem, answer)
+
+
+def test_a_family_with_few_problems_is_drawn_from_as_far_as_it_goes():
+    few = Few(load_environment("pair_sum", levels=[1]))
+    assert started(config_of(), few)[0] > 0
+    assert few.asked == [104, 52, 26]  # 4 steps of 8, 6 of 12
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    config = config_of()
+    model, tokenizer = load_model(config.model, vocabulary=tiny_vocabulary(config), seed=1)
+    return Encoder(tokenizer, LocalPolicy(model, tokenizer).encode), tokenizer
+
+
+def test_weights_of_characters_become_weights_of_tokens(encoder):
+    encode, tokenizer = encoder
+    shown = Demonstration((Message("user", "1"),), "<solution> 11 right", ((10, 13, 2.0), (13, 19, 3.0)))
+    batch = encode.batch([shown])
+    replied = batch.tokens[0, -3:].tolist()
+    assert [tokenizer.decode([token]) for token in replied] == ["<solution>", " 11", " right"]
+    assert batch.weights[0].tolist() == [0.0] * (batch.tokens.shape[1] - 3) + [1.0, 2.0, 3.0]
+
+
+def test_prompts_and_padding_weigh_nothing(encoder):
+    encode, _ = encoder
+    config = config_of()
+    habits = {name: getattr(config.warm_start, name) for name in ("right", "lure", "adopt", "lie", "invent")}
+    habits |= {"misjudge": 0.0, "decidable": 0.5}
+    demonstrator = Demonstrator("pair_sum", config.debate, Habits(**habits), Random(0))
+    problem = load_environment("pair_sum", levels=[1]).problems(split="train", limit=1, seed=0)[0]
+    shown = [demonstrator.show(kind, problem) for kind in ("solve", "debate", "drill", "ballot")]
+    together = encode.batch(shown)
+    for row, demonstration in enumerate(shown):
+        alone = encode.batch([demonstration])
+        length = alone.tokens.shape[1]
+        assert torch.equal(together.tokens[row, :length], alone.tokens[0])
+        assert torch.equal(together.weights[row, :length], alone.weights[0])
+        assert not together.weights[row, length:].any()
+        prompt = int(alone.weights[0].nonzero()[0])
+        assert prompt > 5
+        assert (alone.weights[0, prompt:] > 0).all() == (demonstration.base_weight > 0)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "kinds"),
+    [
+        ({"num_agents": 3, "num_rounds": 2}, {"solve", "debate", "drill", "ballot"}),
+        ({"num_agents": 3, "num_rounds": 1}, {"solve", "drill", "ballot"}),
+        ({"num_agents": 3, "num_rounds": 2, "final_ballot": False}, {"solve", "debate", "drill"}),
+        ({"num_agents": 2, "num_rounds": 2}, {"solve", "debate"}),
+        ({"num_agents": 2, "num_rounds": 2, "judge_own": True}, {"solve", "debate", "drill", "ballot"}),
+        ({"num_agents": 3, "num_rounds": 2, "history_rounds": 0}, {"solve", "debate"}),
+        ({"num_agents": 1, "num_rounds": 1}, {"solve"}),
+    ],
+)
+def test_kinds_that_a_protocol_has_a_use_for(protocol, kinds):
+    assert kinds_of_turns(DebateConfig(**protocol)) == kinds
