@@ -29,8 +29,8 @@ from inspector_pages import measured
 from report import Figure, parser, report
 
 from debate_rl.replay import Scheme, Summary
+from debate_rl.replay.comparing import no_collections, replay_run
 from debate_rl.replay.files import write_debates
-from debate_rl.replay.running import no_collections, replay_run
 from debate_rl.replay.summary import counted
 from learner.advantages import AdvantageConfig
 from rewards import RewardConfig

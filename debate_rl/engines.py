@@ -41,7 +41,7 @@ def make_policy(config: Config) -> tuple[Any, Any, Policy]:
     from debate.policies.local import LocalPolicy
     from debate.policy import own_policy
     from debate_rl.models import load_model
-    from debate_rl.warm_start.vocabulary import tiny_vocabulary
+    from debate_rl.warm_start.tokenizer import tiny_vocabulary
 
     make = LocalPolicy if config.model.policy is None else own_policy(config.model.policy)
     vocabulary = tiny_vocabulary(config)

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from debate import Problem
 from debate.seeds import derive_seed
 from debate_rl.config import Config, EnvConfig
-from debate_rl.runs.data_checksums import file_checksums, is_split_off, problems_checksums
+from debate_rl.runs.provenance import file_checksums, is_split_off, problems_checksums
 from envs import DataError, Environment, load_environment
 from envs.data.decontamination import WORDS, Overlap, overlap_line, overlaps, without_overlaps
 from envs.families import FAMILIES

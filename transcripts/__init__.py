@@ -3,9 +3,8 @@
 from transcripts.codec import SCHEMA_VERSION
 from transcripts.errors import TornTailWarning, TranscriptError, TranscriptWriteError
 from transcripts.filters.compile import compile_filter
-from transcripts.filters.syntax import FilterError
-from transcripts.index.rows import DebateRow
-from transcripts.index.steps import StepRow
+from transcripts.filters.parse import FilterError
+from transcripts.index.rows import DebateRow, StepRow
 from transcripts.names import shard_paths, shard_step
 from transcripts.parquet import export_parquet
 from transcripts.record import Record, Timing, TurnAdvantages

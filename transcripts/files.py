@@ -1,16 +1,17 @@
-"""A file of lines to read, plain or sealed: the same places mean the same lines in both."""
+"""Files of lines to read, plain or sealed: the same bytes mean the same lines in both."""
 
 from __future__ import annotations
 
 import os
 import stat
+from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import BinaryIO
 
 from transcripts.errors import TranscriptError
-from transcripts.names import SEALED, plain_name, sealed_name
+from transcripts.names import SEALED, plain_name, sealed_name, shard_name, tokens_name
 from transcripts.sealed import LARGEST, SealedFile
 
 
@@ -77,3 +78,39 @@ def _opened(path: Path) -> BinaryIO:
         os.close(fd)
         raise TranscriptError(f"{path}: not a plain file")
     return os.fdopen(fd, "rb")
+
+
+MOST = 8
+
+
+class Shelf:
+    """Reads lines by step and place. A file that was sealed meanwhile can still be read."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._open: OrderedDict[Path, PlainFile | SealedFile] = OrderedDict()
+
+    def line(self, step: int, place: int) -> bytes:
+        """Return the line of a debate; FileNotFoundError where its shard is gone."""
+        return self._file(self.folder / shard_name(step)).line(place)
+
+    def token_line(self, step: int, place: int) -> bytes:
+        """Return a line of token arrays, b"" where there are none."""
+        try:
+            line = self._file(tokens_name(self.folder / shard_name(step))).line(max(place, 0))
+        except FileNotFoundError:
+            return b""
+        return line if line.endswith(b"\n") else b""
+
+    def _file(self, path: Path) -> PlainFile | SealedFile:
+        if path not in self._open:
+            self._open[path] = open_file(path)
+            if len(self._open) > MOST:
+                self._open.popitem(last=False)[1].close()
+        self._open.move_to_end(path)
+        return self._open[path]
+
+    def close(self) -> None:
+        """Close every file; the next read opens anew."""
+        while self._open:
+            self._open.popitem()[1].close()

@@ -15,20 +15,20 @@ from typing import Any, Self, TypeVar
 from debate.types import Completion, TurnId
 from transcripts.codec import from_line
 from transcripts.errors import FieldError, TranscriptError
+from transcripts.files import Shelf
 from transcripts.filters.compile import Query, compile_filter, plain_words
 from transcripts.index.build import Tell, known_shards, stale_shards, tell_nobody, update
-from transcripts.index.folders import FULL_TEXT, run_and_shards
 from transcripts.index.opening import (
+    FULL_TEXT,
     home_of_index,
     open_index,
     refuse_unreadable,
     remove,
+    run_and_shards,
     with_mending,
 )
-from transcripts.index.rows import COLUMNS, JOINS, DebateRow, row_of
+from transcripts.index.rows import COLUMNS, JOINS, DebateRow, StepRow, row_of, step_row, steps_sql
 from transcripts.index.schema import PLACES, begin, id_of, key_of
-from transcripts.index.shelf import Shelf
-from transcripts.index.steps import StepRow, step_row, steps_sql
 from transcripts.index.words import body_of, is_complete, open_words, read_so_far, update_words
 from transcripts.record import Record
 

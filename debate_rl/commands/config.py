@@ -7,8 +7,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from debate_rl.config.recipes import ConfigError, S, read_config
-from debate_rl.runs.reading import read_run_config
+from debate_rl.config.recipes import ConfigError, S, read_config, read_run_config
 
 if TYPE_CHECKING:
     from debate_rl.config import Config

@@ -48,9 +48,9 @@ def replay(
     Needs no GPU. Exit code 1: the stored rewards are not those of the run's own scheme.
     """
     from debate_rl.commands.config import open_run_folder
+    from debate_rl.config.recipes import refuse_own_rule
     from debate_rl.replay import scheme_of
     from debate_rl.replay.files import SCHEMA, refuse_another, replay_name
-    from debate_rl.runs.reading import refuse_own_rule
     from transcripts import compile_filter
 
     changes = list(overrides or ())
@@ -134,8 +134,8 @@ def _replay(
     folder: Path | None,
 ) -> tuple[Summary, int]:
     """Go through the debates, write them where a folder is given; return figures and damaged lines."""
+    from debate_rl.replay.comparing import no_collections, replay_run
     from debate_rl.replay.files import write_debates
-    from debate_rl.replay.running import no_collections, replay_run
     from debate_rl.replay.summary import Summary, counted
     from transcripts import RunStore
 

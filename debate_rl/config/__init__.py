@@ -10,13 +10,48 @@ from debate.config import DebateConfig
 from debate.seeds import derive_seed
 from debate.settings import Settings
 from debate_rl.config.keys import check_key
-from debate_rl.config.logging import LoggingConfig
 from debate_rl.config.models import ModelConfig
 from debate_rl.config.warm_start import KINDS, WarmStartConfig, kinds_of_turns
 from envs.families import FAMILIES
 from learner.advantages import AdvantageConfig
 from learner.update.config import LearnerConfig
 from rewards import RewardConfig, check_scheme
+
+
+class WandbConfig(Settings):
+    """Weights & Biases; off until ``project`` is set. The API key comes from the environment only."""
+
+    project: str | None = None
+    """Project to log to; None turns wandb off."""
+    entity: str | None = None
+    """User or team; None takes the account's default."""
+    name: str | None = None
+    """Name of the run; None takes the run folder's."""
+    group: str | None = None
+    """Group of runs to show together, for instance the seeds of one recipe."""
+    tags: tuple[str, ...] = ()
+    """Labels to filter by."""
+    mode: Literal["online", "offline"] | None = None
+    """None obeys WANDB_MODE, or else is online; offline leaves files that ``wandb sync`` uploads."""
+
+
+class LoggingConfig(Settings):
+    """What is written and shown while a run goes on."""
+
+    wandb: WandbConfig = WandbConfig()
+    tensorboard: bool = False
+    """Whether metrics also go to the folder tensorboard/ of the run."""
+    progress: Literal["auto", "bar", "lines", "none"] = "auto"
+    """A live bar, one line a step, or nothing; auto takes the bar in a terminal and lines in a pipe."""
+    transcript_tokens: bool = True
+    """Whether transcripts hold token ids and log-probabilities; without them they are a tenth of the size."""
+    sample_share: float = Field(default=0.05, ge=0, le=1)
+    """Share of the debates whose turns go to samples.jsonl, and to wandb as a table; 0 writes none."""
+
+
+class TrackerError(ValueError):
+    """A tracker that cannot start; the message names the setting and what to do."""
+
 
 Control: TypeAlias = Literal["none", "random_judge", "shuffled_votes", "own_answer"]
 DATA = "data"

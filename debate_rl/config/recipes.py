@@ -1,7 +1,8 @@
-"""TOML tables, ``key=value`` overrides, and one line on what is wrong with them."""
+"""Configurations from TOML files and run folders, ``key=value`` overrides, and what is wrong in one line."""
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TypeVar, cast
 from pydantic import ValidationError
 
 from debate.settings import Settings
+from debate_rl.config import Config
 from debate_rl.config.keys import key_type, takes_none_as_a_word
 
 S = TypeVar("S", bound=Settings)
@@ -133,3 +135,27 @@ def _missing(model: type[Settings], key: str) -> str:
     if isinstance(inner, type) and issubclass(inner, Settings):
         return f"is missing; add a table [{key}] with some of {', '.join(inner.model_fields)}"
     return f"is missing and has no default; set it in the file, or as {key}=<value>"
+
+
+def read_run_config(run: Path, overrides: Iterable[str] = ()) -> Config:
+    """Return the configuration of a run; ConfigError, in one line, where it has none that can be read."""
+    if not (run / "config.toml").is_file():
+        raise ConfigError(f"{run}: not the folder of a run (no config.toml in it)")
+    return read_config(Config, run / "config.toml", overrides)
+
+
+def refuse_own_rule(run: Path) -> None:
+    """Raise ConfigError where a run names code as its peer rule, unless ``DEBATE_OWN_CODE=1`` is set.
+
+    A run made elsewhere may name any code: to look at it, or to replay it, loads none unasked.
+    """
+    path = run / "config.toml"
+    if os.environ.get("DEBATE_OWN_CODE") or not path.is_file():
+        return
+    rewards = read_toml(path).get("rewards")
+    rule = rewards.get("peer") if isinstance(rewards, dict) else None
+    if isinstance(rule, str) and ":" in rule:
+        raise ConfigError(
+            f"{path}: rewards.peer={rule!r} names code, which is not loaded to look at a run; "
+            "DEBATE_OWN_CODE=1 loads it"
+        )

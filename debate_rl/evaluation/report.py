@@ -66,6 +66,22 @@ def rows(scores: Scores) -> list[Row]:
     return found + list(_by_group(scores))
 
 
+def metrics(found: Scores) -> dict[str, float]:
+    """Return the figures over all problems as "eval/...", with their 95% bounds under "/low" and "/high".
+
+    With one problem there are no bounds.
+    """
+    counts = {"problems": len(found.problems), "ungraded": found.ungraded, "direct/samples": found.samples}
+    figures = {f"eval/{name}": float(count) for name, count in counts.items()}
+    for row in rows(found):
+        if not row.group:
+            estimate, name = row.estimate, f"eval/{row.name}"
+            figures[name] = estimate.value
+            if estimate.clusters > 1:
+                figures |= {f"{name}/low": estimate.low, f"{name}/high": estimate.high}
+    return figures
+
+
 def _mode(name: str) -> tuple[int, int]:
     """Return where a figure stands: by mode, and accuracies before what they cost."""
     mode, _, figure = name.partition("/")

@@ -12,18 +12,19 @@ from random import Random
 from statistics import fmean
 from typing import Literal
 
-from debate import Completion, Debate, Problem, Turn
+from debate import Completion, Debate, DebateConfig, Policy, Problem, Turn
 from debate.parsing.wellformed import is_well_formed
 from debate.policy import token_counts
 from debate.seeds import derive_seed
 from debate.types import TurnId
 from debate_rl.evaluation.marking import Graded
-from debate_rl.evaluation.play import Played
+from debate_rl.evaluation.play import Examination, Played, play
 from debate_rl.grading import Table
 from debate_rl.metrics.answers import Answer, consensus, graded_answers, pass_at_k, powers_to
 from debate_rl.metrics.debates import due_pairs_of, is_valid
 from debate_rl.statistics import Estimate, clustered_mean
-from envs.answers.keys import AnswerKey
+from envs import DataError, Environment
+from envs.answers.keys import AnswerKey, key_of
 from envs.instructions import ConstraintError, constraints_of, follows
 from rewards import RewardConfig, Rewards, score_debate, voted_winner
 from rewards.judging import decidable_votes
@@ -121,6 +122,20 @@ def scores(played: Played, key: AnswerKey) -> Scores:
         if one.debate.problem.id in problems:
             sheet.put(one.debate.problem.id, "direct/greedy", one.correct[0][0] is True)
     return Scores(sheet.found, problems, played.samples, len(ungraded))
+
+
+def evaluate(
+    policy: Policy, environment: Environment, problems: Sequence[Problem], *, config: DebateConfig, seed: int
+) -> Scores:
+    """Return the figures of one debate per problem and of self-consistency at equal generated tokens.
+
+    The policy must report tokens. Problems without an answer are refused. DataError when the grader gave no
+    verdict on any problem.
+    """
+    found = scores(play(Examination(problems, environment, config, (seed,)), policy), key_of(environment))
+    if not found.problems:
+        raise DataError(f"held_out: the grader gave no verdict on any of {len(problems)} problems")
+    return found
 
 
 def _ungraded(played: Played) -> set[str]:

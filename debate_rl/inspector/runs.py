@@ -10,7 +10,7 @@ from pathlib import Path
 
 from debate_rl.runs.folder import is_locked
 from transcripts import TranscriptError, shard_paths, shard_step
-from transcripts.index.folders import INDEX, index_folder, run_and_shards
+from transcripts.index.opening import INDEX, index_folder, run_and_shards
 from transcripts.index.schema import APPLICATION, VERSION
 
 

@@ -6,8 +6,7 @@ from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from debate_rl.training.records import advantages_by_debate
-from debate_rl.training.rollouts import finite
+from debate_rl.training.rollouts import advantages_by_debate, finite
 from learner.advantages import AdvantageConfig, turn_advantages
 from learner.advantages.turns import generator_streams
 from learner.types import Transition, group_indices, transitions_of

@@ -12,7 +12,7 @@ from debate_rl.config import Config
 from debate_rl.models import load_model
 from debate_rl.runs.checkpoint import CheckpointError, damage, latest_good, load_checkpoint
 from debate_rl.runs.checkpoint_folder import BEST, checkpoints, step_of
-from debate_rl.warm_start.vocabulary import tiny_vocabulary
+from debate_rl.warm_start.tokenizer import tiny_vocabulary
 
 WARM_START = "warm_start"
 """The folder of a run that keeps the weights after the warm start: the reference of the KL."""

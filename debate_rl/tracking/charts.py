@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from debate_rl.config.logging import TrackerError, WandbConfig
+from debate_rl.config import TrackerError, WandbConfig
 from debate_rl.tracking.samples import Sample
 from transcripts.errors import TranscriptWriteError
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from rich.console import Console
 
-from debate_rl.config.logging import LoggingConfig, WandbConfig
+from debate_rl.config import LoggingConfig, WandbConfig
 from debate_rl.tracking.progress import progress_of
 from debate_rl.tracking.samples import Sample, draw_samples
 from debate_rl.tracking.step_lines import MetricsLog, SamplesLog, rewind

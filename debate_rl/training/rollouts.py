@@ -1,28 +1,42 @@
-"""The debates of a step with their truth and rewards, those in the place of silent ones included."""
+"""The debates of a step, held, graded and rewarded, and their records; silent problems are replaced."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import TYPE_CHECKING
 
 from debate import Debate, Problem, run_debates
 from debate.seeds import derive_seed
+from debate.types import TurnId
 from debate_rl.grading import Table, grade_debate
 from debate_rl.training.controls import controlled
-from debate_rl.training.curriculum import problems_from
-from debate_rl.training.dynamic_sampling import refills, silent_groups, spare_problems
+from debate_rl.training.step_problems import problems_from, refills, silent_groups, spare_problems
 from envs.answers.keys import AnswerKey, key_of
-from learner.types import Transition, group_indices, transitions_of
+from learner.advantages import TurnAdvantage
+from learner.types import Transition, agent_order, group_indices, transitions_of
 from rewards import STREAMS, Rewards, score_debate
-from transcripts import Timing
+from transcripts import Record, Timing, TurnAdvantages
 
 if TYPE_CHECKING:
-    from debate_rl.metrics.clock import Clock
     from debate_rl.training.session import Session
+
+
+class Clock:
+    """Wall seconds by phase: ``lap`` adds the time since the last lap to a phase."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, phase: str) -> None:
+        """End a phase."""
+        now = time.perf_counter()
+        self.seconds[f"seconds/{phase}"] = self.seconds.get(f"seconds/{phase}", 0.0) + now - self._last
+        self._last = now
 
 
 @dataclass(slots=True)
@@ -131,3 +145,39 @@ def finite(rewards: Rewards) -> tuple[Rewards, int]:
         for name, stream in streams.items()
     }
     return replace(rewards, **good), bad
+
+
+def step_records(
+    step: int,
+    debates: Sequence[Debate],
+    correct: Sequence[Table | None],
+    rewards: Sequence[Rewards],
+    advantages: Sequence[TurnAdvantage | None],
+    timings: Sequence[Timing] | None = None,
+) -> list[Record]:
+    """Return a step's records; ``advantages``: of the turns in the order of ``transitions_of``."""
+    of_debates = advantages_by_debate(debates, advantages)
+    return [
+        Record(debate, step, debate.problem.id, table, reward, parts, timing)
+        for debate, table, reward, parts, timing in zip(
+            debates, correct, rewards, of_debates, timings or [None] * len(debates), strict=True
+        )
+    ]
+
+
+def advantages_by_debate(
+    debates: Sequence[Debate], advantages: Sequence[TurnAdvantage | None]
+) -> Iterator[tuple[TurnAdvantages, ...]]:
+    """Yield each debate's advantages in the order of its turns, those without signal left out."""
+    rest = iter(advantages)
+    for debate in debates:
+        of_turns = {index: next(rest) for index in agent_order(debate)}
+        yield tuple(
+            _stored(turn.id, part)
+            for index, turn in enumerate(debate.turns)
+            if (part := of_turns[index]) is not None
+        )
+
+
+def _stored(turn: TurnId, part: TurnAdvantage) -> TurnAdvantages:
+    return TurnAdvantages(turn, part.generator, part.judge, part.format, part.peer, part.truth)

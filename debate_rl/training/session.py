@@ -17,8 +17,8 @@ from debate.seeds import derive_seed
 from debate.types import Policy
 from debate_rl.config import Config
 from debate_rl.engines import local_settings, make_policy, refuse_training
-from debate_rl.evaluation.held_out import evaluate, metrics
-from debate_rl.evaluation.scores import Scores
+from debate_rl.evaluation.report import metrics
+from debate_rl.evaluation.scores import Scores, evaluate
 from debate_rl.problems import Problems, load_run_problems
 from debate_rl.runs.checkpoint import (
     CheckpointError,

@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from debate_rl.config import Config
-from debate_rl.metrics.clock import Clock
 from debate_rl.metrics.debates import debate_metrics
 from debate_rl.runs.trainer_state import generators_kept_on
-from debate_rl.training.dynamic_sampling import groups_with_signal
-from debate_rl.training.records import step_records
-from debate_rl.training.rollouts import Rollout, roll_out
+from debate_rl.training.rollouts import Clock, Rollout, roll_out, step_records
 from debate_rl.training.session import Session, open_session
+from debate_rl.training.step_problems import groups_with_signal
 from debate_rl.training.stops import Stopped
 from envs.answers.keys import key_of
 from learner.advantages import TurnAdvantage, turn_advantages

@@ -1,11 +1,15 @@
-"""A tokenizer for small models: one token for each piece of a given vocabulary, and a plain chat template."""
+"""The tokenizer of a small model: one token for each piece of its vocabulary, and a plain chat template."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol, cast
 
+from debate.prompting.rendering import SECTIONS
+from debate_rl.config import Config
 from debate_rl.config.models import Fallback
+from envs.families import FAMILIES
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
@@ -77,3 +81,29 @@ def _check_pieces(tokenizer: PreTrainedTokenizerFast, pieces: Sequence[str]) -> 
             raise VocabularyError(
                 f"vocabulary: {piece!r} cannot be a piece; use plain text without control tokens"
             )
+
+
+class Family(Protocol):
+    """What a synthetic family's module offers beside problems."""
+
+    def vocabulary(self, levels: tuple[str | int, ...] | None = None) -> tuple[str, ...]:
+        """Return the pieces of its texts."""
+        ...
+
+
+def tiny_vocabulary(config: Config) -> tuple[str, ...]:
+    """Return the pieces: section tags, handles, those of the configuration, and the family's own."""
+    tiny = config.model.tiny
+    if tiny is None:
+        return ()
+    names = dict.fromkeys(section for sections in SECTIONS.values() for section in sections)
+    tags = [tag for name in names for tag in (f"<{name}>", f"</{name}>")]
+    pieces = [*tags, *(config.debate.handles or ()), *tiny.pieces, *_family_pieces(config)]
+    return tuple(dict.fromkeys(pieces))
+
+
+def _family_pieces(config: Config) -> tuple[str, ...]:
+    if config.env.kind not in FAMILIES:
+        return ()
+    family = cast(Family, import_module(f"envs.families.{config.env.kind}"))
+    return family.vocabulary(config.env.levels)

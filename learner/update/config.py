@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+import warnings
 from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from debate.settings import Settings
 
+log = logging.getLogger(__name__)
 LOSS_NAMES = ("grpo", "dr_grpo", "dapo", "gspo", "cispo", "ppo", "importance_sampling")
 
 
@@ -97,3 +100,27 @@ class LearnerConfig(Settings):
     def needs_reference(self) -> bool:
         """Whether any token is held near the reference."""
         return self.beta > 0 or bool(self.beta_judge)
+
+
+def check_settings(config: LearnerConfig, total_steps: int | None) -> None:
+    """Refuse settings that cannot work, and warn of those known to fail; ValueError names the key."""
+    if config.schedule != "constant" and total_steps is None:
+        raise ValueError(
+            f"learner.schedule={config.schedule!r} needs the run's number of steps (total_steps)"
+        )
+    if config.loss == "dr_grpo" and config.max_tokens is None:
+        raise ValueError("learner.loss='dr_grpo' needs learner.max_tokens, its constant divisor; got None")
+    if config.loss == "dr_grpo":
+        log.info("dr_grpo: gradients are about 5 times weaker than grpo's at the same learning rate")
+    if config.adam_eps < 1e-6 and config.warmup_steps == 0:
+        warnings.warn(
+            f"learner.adam_eps={config.adam_eps} without warm-up is known to explode; "
+            "set learner.adam_eps to 1e-5 or learner.warmup_steps to 30",
+            stacklevel=4,
+        )
+    if config.needs_reference and (config.kl, config.kl_in) == ("k1", "loss"):
+        warnings.warn(
+            'learner.kl="k1" as a loss holds nothing: its gradient is zero on average; '
+            'choose k2 or k3, or learner.kl_in="reward"',
+            stacklevel=4,
+        )

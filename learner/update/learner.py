@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
@@ -19,10 +20,8 @@ from learner.losses.kl import kl_as_reward
 from learner.losses.types import token_statistics
 from learner.types import Row
 from learner.update.batches import MicroBatch, fresh_rows, micro_batches
-from learner.update.checks import check_dtypes, check_settings
-from learner.update.config import LearnerConfig
+from learner.update.config import LearnerConfig, check_settings
 from learner.update.forward import action_logprobs
-from learner.update.schedule import lr_factor
 from learner.update.tally import Tally, sizes, tally_mismatch
 
 __all__ = ["Learner", "LearnerConfig"]
@@ -259,3 +258,35 @@ def _inputs(batch: MicroBatch, logprobs: Tensor, old: Tensor) -> LossInputs:
         mask=batch.mask,
         stream=batch.stream,
     )
+
+
+def lr_factor(step: int, *, warmup: int, schedule: str, total: int | None) -> float:
+    """Return the share of the peak learning rate at a step (from 0), in [0, 1].
+
+    Warm-up rises to 1 at step ``warmup - 1``; linear and cosine then fall to 0 at step ``total``.
+
+    >>> [lr_factor(s, warmup=2, schedule="linear", total=6) for s in range(7)]
+    [0.5, 1.0, 1.0, 0.75, 0.5, 0.25, 0.0]
+    """
+    if step < warmup:
+        return (step + 1) / warmup
+    if schedule == "constant" or total is None:
+        return 1.0
+    progress = min((step - warmup) / max(total - warmup, 1), 1.0)
+    return 1 - progress if schedule == "linear" else (1 + math.cos(math.pi * progress)) / 2
+
+
+def check_dtypes(parameters: Sequence[nn.Parameter]) -> None:
+    """Refuse or warn of trained weights whose own rounding swallows the updates."""
+    dtypes = {parameter.dtype for parameter in parameters}
+    if torch.float16 in dtypes:
+        raise ValueError(
+            "model.dtype=float16 with full weights: small updates would be lost in rounding, and gradients "
+            "cannot be scaled; set model.dtype to float32, or train an adapter (model.lora_rank)"
+        )
+    if torch.bfloat16 in dtypes:
+        warnings.warn(
+            "model.dtype=bfloat16 with full weights: updates below 1/256 of a weight are lost in rounding; "
+            "set model.dtype to float32, or train an adapter (model.lora_rank)",
+            stacklevel=4,
+        )

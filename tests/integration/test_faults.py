@@ -19,8 +19,8 @@ import debate_rl.training.train
 from debate.policies.local import LocalPolicy
 from debate_rl.runs.checkpoint_folder import checkpoints, step_of
 from debate_rl.tracking.step_lines import read_metrics
-from debate_rl.training.curriculum import problems_from
 from debate_rl.training.session import open_session
+from debate_rl.training.step_problems import problems_from
 from debate_rl.training.train import train
 from transcripts import read_records
 

@@ -19,7 +19,8 @@ from debate.policies.encoding import EncodingError, PromptEncoder
 from debate.policies.local import LocalPolicy
 from debate.policies.scripted import ScriptedPolicy
 from debate.types import Completion, Message, ParsedTurn, SampleRequest, Turn, TurnId
-from debate_rl.evaluation.held_out import evaluate, metrics
+from debate_rl.evaluation.report import metrics
+from debate_rl.evaluation.scores import evaluate
 from debate_rl.metrics.answers import answer_metrics
 from debate_rl.metrics.debates import format_metrics
 from envs import Grade, GradeStatus, extract
@@ -237,6 +238,6 @@ def test_lesson_13_dr_grpo_is_weaker_by_the_share_of_the_limit_that_is_used(tiny
         for name in ("grpo", "dr_grpo")
     ]
     assert strengths[0] / strengths[1] == pytest.approx(5.12)
-    with caplog.at_level("INFO", logger="learner.update.checks"):
+    with caplog.at_level("INFO", logger="learner.update.config"):
         Learner(tiny[0], LearnerConfig(loss="dr_grpo", max_tokens=512))
     assert "about 5 times weaker than grpo's at the same learning rate" in caplog.text

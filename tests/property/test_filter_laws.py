@@ -29,8 +29,7 @@ from debate.types import (
 from rewards import RewardConfig, Rewards, ballot_box, score_debate, valid_votes, voted_winner
 from transcripts import FilterError, Record, RunStore, compile_filter, write_step
 from transcripts.filters.fields import FIELDS
-from transcripts.filters.parse import parse
-from transcripts.filters.syntax import All, Any, Not
+from transcripts.filters.parse import All, Any, Not, parse
 from transcripts.record import Timing
 
 ANSWERS = ("4", "5", "2*3", "[1]", None)

@@ -9,8 +9,7 @@ from math import ceil, floor, isfinite
 from typing import TypeAlias
 
 from transcripts.filters.fields import FIELDS, Field
-from transcripts.filters.parse import parse
-from transcripts.filters.syntax import All, FilterError, Node, Not, Term, Value
+from transcripts.filters.parse import All, FilterError, Node, Not, Term, Value, parse
 from transcripts.index.schema import PLACES, key_of
 
 Parameter: TypeAlias = str | int | float

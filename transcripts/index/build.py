@@ -8,14 +8,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
+import msgspec
 import orjson
+from msgspec import to_builtins
 
+from transcripts.codec import SCHEMA_VERSION, convert, from_line, head_of
 from transcripts.errors import FieldError, TranscriptError
 from transcripts.files import PlainFile, reading
-from transcripts.index.facts import Facts, IndexEntry, ProblemFacts
-from transcripts.index.reading import read_facts
+from transcripts.index.facts import FACTS_VERSION, Facts, IndexEntry, ProblemFacts, facts_of
 from transcripts.index.schema import PLACES, key_of
 from transcripts.names import shard_paths, shard_step
 from transcripts.sealed import SealedFile
@@ -31,6 +33,16 @@ def tell_nobody(done: int, total: int) -> None:
 COMMIT_S = 0.5
 """Seconds after which what was read is committed, for others to see."""
 INSERT = f"INSERT INTO debates VALUES ({', '.join('?' * (4 + len(Facts._fields)))})"
+
+
+class Head(msgspec.Struct, gc=False):
+    """The fields of a line before the debate; ``facts`` may be of anybody's making."""
+
+    schema: Any = None
+    facts: IndexEntry | None = None
+
+
+HEADS = msgspec.json.Decoder(Head)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +204,32 @@ def _take_line(indexer: Indexer, step: int, number: int, place: int, line: bytes
         indexer.add(key_of(step, number), place, read_facts(line))
     except FieldError as error:
         _note(indexer, step, number, f"line {number + 1}: {error}")
+
+
+def read_facts(line: bytes) -> IndexEntry:
+    """Return what the index holds of a line; FieldError where it is not a debate."""
+    kept = _kept_facts(line)
+    if kept is not None:
+        return kept
+    record = from_line(line)
+    try:
+        return convert(to_builtins(facts_of(record)), IndexEntry)
+    except FieldError as error:
+        raise FieldError("", f"cannot be indexed: facts{error}") from error
+    except (LookupError, ValueError) as error:
+        raise FieldError("", f"cannot be indexed: {error}") from error
+
+
+def _kept_facts(line: bytes) -> IndexEntry | None:
+    """Return the facts that stand at the head of a line, None where it has none that can be used."""
+    head = head_of(line)
+    try:
+        found = HEADS.decode(head or b"{}")
+    except (ValueError, RecursionError):
+        return None
+    kept = found.facts
+    whole = kept is not None and kept.version == FACTS_VERSION and line.endswith(b"}\n")
+    return kept if whole and found.schema == SCHEMA_VERSION else None
 
 
 def _note(indexer: Indexer, step: int, number: int, message: str) -> None:

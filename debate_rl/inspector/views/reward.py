@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from debate.types import TurnId
-from debate_rl.config.recipes import ConfigError
+from debate_rl.config.recipes import ConfigError, read_run_config, refuse_own_rule
 from debate_rl.formatting import counted, figure
 from debate_rl.inspector.views.checked import is_ballot, named, open_debate
 from debate_rl.inspector.views.debate import grade_name
@@ -30,7 +30,6 @@ from debate_rl.inspector.views.reward_types import (
 )
 from debate_rl.inspector.views.reward_votes import format_why, judge_why, peer_why, truth_why, votes_of
 from debate_rl.replay.scheme import scheme_of
-from debate_rl.runs.reading import read_run_config, refuse_own_rule
 from transcripts import Record, RunStore, TranscriptError
 
 if TYPE_CHECKING:

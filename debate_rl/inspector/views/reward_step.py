@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 from debate.types import TurnId
 from debate_rl.inspector.views.reward_types import Member, Number, StreamWhy, TotalWhy, added, written
-from debate_rl.replay.comparing import close
-from debate_rl.replay.running import steps_filter
+from debate_rl.replay.comparing import close, steps_filter
 from debate_rl.replay.scheme import Paid, Scheme, pay_step
 from learner.advantages import Advantages, StreamSettings, turn_advantages
 from learner.advantages.streams import BATCH_STD_FLOOR, GROUP_STD_EPS, GroupParts

@@ -19,8 +19,7 @@ from learner.losses.kl import kl_penalty
 from learner.update import forward as forward_module
 from learner.update.batches import MicroBatch, collate, micro_batches
 from learner.update.forward import action_logprobs
-from learner.update.learner import Learner
-from learner.update.schedule import lr_factor
+from learner.update.learner import Learner, lr_factor
 
 VOCABULARY = 24
 
@@ -483,7 +482,7 @@ def test_a_tiny_adam_eps_without_warm_up_is_warned_about():
 
 def test_dr_grpo_is_weaker_than_grpo_at_the_same_learning_rate(caplog):
     norms = {}
-    with caplog.at_level("INFO", logger="learner.update.checks"):
+    with caplog.at_level("INFO", logger="learner.update.config"):
         for loss in ("grpo", "dr_grpo"):
             norms[loss] = Learner(model_of(), config_of(loss=loss, max_tokens=64)).step(random_rows())[
                 "grad_norm"

@@ -8,8 +8,7 @@ import pytest
 
 from transcripts import FilterError, compile_filter
 from transcripts.filters.fields import FIELDS
-from transcripts.filters.parse import parse
-from transcripts.filters.syntax import All, Any, Not, Term, Value
+from transcripts.filters.parse import All, Any, Not, Term, Value, parse
 
 PAGE = Path(__file__).parents[3] / "docs/transcripts.md"
 

@@ -23,7 +23,7 @@ from transcripts import (
     write_step,
 )
 from transcripts.codec import without_tokens
-from transcripts.index import folders
+from transcripts.index import opening
 
 
 def ids(store: RunStore, filter: str = "", **options) -> list[str]:
@@ -227,9 +227,9 @@ def test_a_link_in_the_place_of_the_index_is_not_followed(run, tmp_path, monkeyp
 def test_network_folders_are_known_by_their_mount(tmp_path):
     mounts = tmp_path / "mounts"
     mounts.write_text(f"/dev/sda / ext4 rw 0 0\nserver:/x {tmp_path.resolve()}/far nfs4 rw 0 0\n")
-    assert folders.file_system(tmp_path / "far/run", mounts) == "nfs4"
-    assert folders.file_system(tmp_path / "near", mounts) == "ext4"
-    assert folders.file_system(tmp_path, tmp_path / "nowhere") == ""
+    assert opening.file_system(tmp_path / "far/run", mounts) == "nfs4"
+    assert opening.file_system(tmp_path / "near", mounts) == "ext4"
+    assert opening.file_system(tmp_path, tmp_path / "nowhere") == ""
 
 
 def as_file(folder: Path) -> None:

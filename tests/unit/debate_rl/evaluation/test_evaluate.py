@@ -10,8 +10,8 @@ from debate.policies.scripted import ScriptedPolicy
 from debate.prompting.reading import read_prompt
 from debate.prompting.texts import load_prompts
 from debate.types import SUMMARIZER
-from debate_rl.evaluation.held_out import evaluate, metrics
-from debate_rl.evaluation.scores import difference
+from debate_rl.evaluation.report import metrics
+from debate_rl.evaluation.scores import difference, evaluate
 from envs import DataError, EnvironmentSpecError, Grade, GradeStatus
 
 CONFIG = DebateConfig(num_rounds=2, prompts="tiny", max_tokens=500)

@@ -18,7 +18,7 @@ from debate_rl.inspector.plain.explaining import print_why
 from debate_rl.inspector.plain.printer import Printer
 from debate_rl.inspector.views.reward import config_of, numbers_in, outline, why
 from debate_rl.inspector.views.reward_types import Number
-from debate_rl.training.records import step_records
+from debate_rl.training.rollouts import step_records
 from learner.advantages import AdvantageConfig, StreamSettings, turn_advantages
 from learner.types import group_indices, transitions_of
 from rewards import RewardConfig, score_debate

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from debate import Problem
 from debate.personas import PERSONAS
 from debate.types import Completion, ParsedTurn, Turn, TurnId
-from debate_rl.training.dynamic_sampling import refills, silent_groups, spare_problems
 from debate_rl.training.rollouts import finite
+from debate_rl.training.step_problems import refills, silent_groups, spare_problems
 from learner import AdvantageConfig, Transition
 from learner.advantages import StreamSettings
 from rewards import RewardConfig, Rewards

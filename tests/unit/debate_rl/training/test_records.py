@@ -3,7 +3,7 @@ from collections import Counter
 from debate import DebateConfig, run_debates
 from debate.policies.scripted import Answers, scripted_debaters
 from debate.types import Problem, TurnId
-from debate_rl.training.records import step_records
+from debate_rl.training.rollouts import step_records
 from learner.advantages import AdvantageConfig, turn_advantages
 from learner.types import group_indices, transitions_of
 from rewards import RewardConfig, score_debate

@@ -1,7 +1,7 @@
 import pytest
 
 from debate_rl.config import Config
-from debate_rl.warm_start.vocabulary import tiny_vocabulary
+from debate_rl.warm_start.tokenizer import tiny_vocabulary
 
 
 def vocabulary(**changes):

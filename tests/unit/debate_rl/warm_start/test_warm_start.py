@@ -9,8 +9,8 @@ from debate_rl.config import Config
 from debate_rl.config.warm_start import kinds_of_turns
 from debate_rl.models import load_model
 from debate_rl.warm_start.demonstrations import Demonstration, Demonstrator, Habits
+from debate_rl.warm_start.tokenizer import tiny_vocabulary
 from debate_rl.warm_start.training import Encoder, warm_start
-from debate_rl.warm_start.vocabulary import tiny_vocabulary
 from envs import DataError, load_environment
 
 TINY = {

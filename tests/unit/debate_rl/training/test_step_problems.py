@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from debate import Problem
-from debate_rl.training.curriculum import problems_from
+from debate_rl.training.step_problems import problems_from
 
 
 def drawn(count, steps, size, seed=0):

@@ -1,10 +1,13 @@
-"""Dynamic sampling: further problems in the place of those that teach nothing [DAPO, arXiv 2503.14476].
+"""Which problems a step trains on: the next of the epoch, and further ones for those that teach nothing.
 
-DAPO leaves out the problems whose answers are all right or all wrong, and samples until the batch is full.
-Here a problem has several streams, and it is silent when none of them has a signal: when no token of its
-debates has an advantage other than 0, of votes received, of truth, of votes given or of a format penalty.
-So a problem that everybody solves still counts where the votes on it differ. A silent problem's rows are left
-out, and another problem takes its place, up to ``train.dynamic_sampling`` problems in a step.
+A step's own problems are a pure function of how many were drawn before.
+
+DAPO leaves out the problems whose answers are all right or all wrong, and samples until the batch is full
+(dynamic sampling, arXiv 2503.14476). Here a problem has several streams, and it is silent when none of them
+has a signal: when no token of its debates has an advantage other than 0, of votes received, of truth, of
+votes given or of a format penalty. So a problem that everybody solves still counts where the votes on it
+differ. A silent problem's rows are left out, and another problem takes its place, up to
+``train.dynamic_sampling`` problems in a step.
 """
 
 from __future__ import annotations
@@ -19,6 +22,28 @@ from debate.seeds import derive_seed
 from learner.advantages import AdvantageConfig, TurnAdvantage, turn_advantages
 from learner.types import Transition
 from rewards import RewardConfig
+
+
+def problems_from(problems: Sequence[Problem], position: int, *, size: int, seed: int) -> list[Problem]:
+    """Return the next ``size`` problems after ``position`` were drawn.
+
+    Each epoch is shuffled anew; batches run across epochs.
+
+    >>> ps = [Problem(str(i), "?") for i in range(3)]
+    >>> seen = [p.id for drawn in (0, 2, 4) for p in problems_from(ps, drawn, size=2, seed=0)]
+    >>> sorted(seen[:3]), sorted(seen[3:])
+    (['0', '1', '2'], ['0', '1', '2'])
+    """
+    places = [divmod(position + i, len(problems)) for i in range(size)]
+    orders = {epoch: _order(len(problems), epoch, seed) for epoch, _ in places}
+    return [problems[orders[epoch][index]] for epoch, index in places]
+
+
+def _order(count: int, epoch: int, seed: int) -> list[int]:
+    order = list(range(count))
+    random.Random(derive_seed(seed, "epoch", epoch)).shuffle(order)
+    return order
+
 
 T = TypeVar("T")
 
