@@ -86,7 +86,7 @@ def report(
 def _write(names: Sequence[str], filter: str, folder: Path, json: str | None, links: Links) -> None:
     """Write the report of the runs and print its main figures."""
     from debate_rl.reports.rendering import as_html, as_json, as_markdown
-    from debate_rl.reports.whole import whole_report
+    from debate_rl.reports.report import whole_report
 
     judged = [_judge(name, filter) for name in names]
     training = _training(names)
@@ -120,7 +120,7 @@ def _simulate(solutions: str | None, judges: Judges, agents: int, seed: int, out
 
 
 def _judge(name: str, filter: str) -> Judged:
-    from debate_rl.reports.reading import judge_run
+    from debate_rl.reports.report import judge_run
 
     with progress_bar() as progress:
         task = progress.add_task(Text(name).plain, total=None)
@@ -198,7 +198,7 @@ def _main_figures(runs: Sequence[Judged]) -> Table:
 
 def _with_interval(figure: Figure) -> str:
     from debate_rl.formatting import number
-    from debate_rl.reports.judgment.told import bounds_of, interval_of
+    from debate_rl.reports.cells import bounds_of, interval_of
 
     if figure.estimate is None:
         return "none"

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
 from typing import Literal, TypeAlias
+from urllib.parse import quote as in_address
+
+from debate_rl.formatting import figure, printable
 
 Tone: TypeAlias = Literal["", "good", "warn", "bad"]
 """How a number or a verdict is to be taken; "" is neither."""
@@ -99,3 +104,73 @@ class Document:
     title: str
     lead: tuple[Paragraph, ...]
     sections: tuple[Section, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """``inspector``: the address of a running browser inspector, "" where there is none."""
+
+    inspector: str = ""
+
+    def __post_init__(self) -> None:
+        if self.inspector and not self.inspector.startswith(("http://", "https://")):
+            raise ValueError(f"--inspector {self.inspector}: must begin with http:// or https://")
+
+    def command(self, behind: Behind) -> str:
+        """Return the command that lists the debates.
+
+        >>> Links().command(Behind("runs/a", "winner:wrong step:>3"))
+        "debate inspect runs/a ls 'winner:wrong step:>3'"
+        """
+        words = ["debate", "inspect", quote(printable(behind.run)), "ls"]
+        return " ".join([*words, quote(printable(behind.filter))] if behind.filter else words)
+
+    def address(self, behind: Behind) -> str | None:
+        """Return where the inspector shows the debates.
+
+        >>> Links("http://127.0.0.1:8000/").address(Behind("runs/a b", "flip:CW"))
+        'http://127.0.0.1:8000/run/a%20b/debates?filter=flip%3ACW'
+        """
+        if not self.inspector:
+            return None
+        name = in_address(printable(Path(behind.run).resolve().name), safe="")
+        found = in_address(printable(behind.filter), safe="")
+        return f"{self.inspector.rstrip('/')}/run/{name}/debates" + (f"?filter={found}" if found else "")
+
+
+def numeric(table: Table) -> list[bool]:
+    """Return for each column whether it holds numbers, which are set to the right."""
+    columns = [[row[place].text for row in table.rows] for place in range(len(table.columns))]
+    return [bool(texts) and all(_is_number(text) for text in texts) for texts in columns]
+
+
+def wordy(table: Table) -> list[bool]:
+    """Return for each column but the first whether it holds sentences, which may be broken into lines."""
+    columns = [[row[place].text for row in table.rows] for place in range(len(table.columns))]
+    return [place > 0 and max(map(len, texts), default=0) > 40 for place, texts in enumerate(columns)]
+
+
+def _is_number(text: str) -> bool:
+    return text in ("", "none", "-") or text.lstrip("+-.")[:1].isdigit()
+
+
+def data_of(chart: Chart) -> Table:
+    """Return the numbers that a chart draws, a row for each place of x."""
+    places = sorted({x for series in chart.series for x in series.x})
+    columns = [chart.x_label]
+    found: list[dict[float, float | None]] = []
+    for series in chart.series:
+        ends = (("low", series.low), ("high", series.high)) if series.low and series.high else ()
+        for name, values in ((chart.y_label, series.y), *ends):
+            columns.append(f"{series.label}: {name}" if len(chart.series) > 1 else name)
+            found.append(dict(zip(series.x, values, strict=True)))
+    rows = tuple(
+        (Cell(_tick(chart, x)), *(Cell(figure(column.get(x)), column.get(x)) for column in found))
+        for x in places
+    )
+    return Table(f"{chart.name}-data", chart.title, tuple(columns), rows)
+
+
+def _tick(chart: Chart, x: float) -> str:
+    place = int(x) if x == int(x) else -1
+    return chart.ticks[place] if 0 <= place < len(chart.ticks) else f"{x:g}"

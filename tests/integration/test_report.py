@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import debate_rl
-from debate_rl.reports.reading import judge_run
+from debate_rl.reports.report import judge_run
 from debate_rl.reports.simulation import Judges, Setting, read_solutions, simulate_run
 
 DATA = os.environ.get("DEBATE_TEST_DATA")
@@ -202,7 +202,7 @@ def test_the_command_reports_on_a_file_of_solutions(report, home):
 def test_what_is_loaded_when(home, example):
     script = (
         "import sys\n"
-        "import debate_rl.reports, debate_rl.reports.whole, debate_rl.reports.rendering\n"
+        "import debate_rl.reports, debate_rl.reports.report, debate_rl.reports.rendering\n"
         "print([m for m in ('matplotlib', 'jinja2') if m in sys.modules])\n"
         "from debate_rl.commands.report import report\n"
         "report(['debate-example'], out='again')\n"

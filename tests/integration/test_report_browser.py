@@ -12,11 +12,10 @@ from debate import DebateConfig
 from debate.personas import PERSONAS
 from debate_rl.grading import grade_debate
 from debate_rl.reports.document import Chart, Document, Section, Series
-from debate_rl.reports.reading import judge_run
 from debate_rl.reports.rendering import Links, as_html
+from debate_rl.reports.report import judge_run, whole_report
 from debate_rl.reports.simulation import Judges, made_solutions
 from debate_rl.reports.simulation.runs import replay_solutions
-from debate_rl.reports.whole import whole_report
 from envs import load_environment
 from rewards import RewardConfig, score_debate
 from transcripts import Record, write_step

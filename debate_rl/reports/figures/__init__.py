@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from debate_rl.reports.figures.bias import bias_figures
-from debate_rl.reports.figures.cascade import cascade_figures
-from debate_rl.reports.figures.collusion import collusion_figures
-from debate_rl.reports.figures.figure import Figure
-from debate_rl.reports.figures.graphs import graph_figures
+from debate_rl.reports.figures.figure import MEANINGS, Figure, Meaning
 from debate_rl.reports.figures.judging import accuracy_figures
-from debate_rl.reports.figures.meanings import MEANINGS, Meaning
+from debate_rl.reports.figures.outcomes import (
+    cascade_figures,
+    collusion_figures,
+    graph_figures,
+    winner_figures,
+)
 from debate_rl.reports.figures.study import Study, gather
-from debate_rl.reports.figures.winners import winner_figures
 from transcripts import Record
 
 __all__ = ["MEANINGS", "Figure", "Meaning", "Study", "figures_of", "gather", "judgment_figures"]

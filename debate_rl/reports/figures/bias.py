@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from debate_rl.reports.figures import robust
-from debate_rl.reports.figures.columns import Codes
+from debate_rl import statistics
 from debate_rl.reports.figures.figure import Figure, figure
 from debate_rl.reports.figures.logistic import NotEstimable, logistic
 from debate_rl.reports.figures.rows import NO_VOTE
 from debate_rl.reports.figures.study import Study
-from debate_rl.statistics import Estimate
+from debate_rl.statistics import Codes, Estimate
 
 PERSONA = "persona/"
 MOST_PERSONAS = 20
@@ -45,7 +44,7 @@ def bias_figures(study: Study) -> Iterator[Figure]:
 
 def _less_half(chosen: NDArray[np.bool_], clusters: Codes) -> Estimate | None:
     """Return a rate's distance from a half, with the rate's own interval."""
-    rate, apart = robust.mean(chosen, clusters), robust.mean(chosen - 0.5, clusters, signed=True)
+    rate, apart = statistics.mean(chosen, clusters), statistics.mean(chosen - 0.5, clusters, signed=True)
     if rate is None or apart is None:
         return None
     return replace(apart, low=rate.low - 0.5, high=rate.high - 0.5)
@@ -58,7 +57,7 @@ def _self_preference(study: Study, clusters: Codes) -> Figure:
     used = (table["outcome"] != NO_VOTE) & (wrong != 0)
     used &= ((own != 0) & (own == wrong)) | ((own == 0) & (table["self"] == 0))
     chosen, mine = (table["outcome"] == wrong)[used], (own != 0)[used]
-    found = robust.difference(chosen, mine, clusters[used])
+    found = statistics.difference(chosen, mine, clusters[used])
     return figure("bias/self_preference", found, None, "judges compared no own work that was wrong")
 
 
@@ -66,7 +65,7 @@ def _swaps(study: Study) -> Iterator[Figure]:
     kind, clusters = study.swaps["kind"], study.clusters(study.swaps)
     why = 'no pair was shown to judges in both orders: see debate.order = "per_viewer"'
     for name, value in (("consistency", 0), ("primacy", 1), ("recency", -1)):
-        yield figure(f"swaps/{name}", robust.mean(kind == value, clusters), None, why)
+        yield figure(f"swaps/{name}", statistics.mean(kind == value, clusters), None, why)
 
 
 def regression_figures(study: Study) -> Iterator[Figure]:

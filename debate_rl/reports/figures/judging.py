@@ -11,11 +11,11 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
-from debate_rl.reports.figures import robust
-from debate_rl.reports.figures.columns import Codes
+from debate_rl import statistics
 from debate_rl.reports.figures.figure import Figure, any_of, figure, quoted
 from debate_rl.reports.figures.rows import NO_VOTE
 from debate_rl.reports.figures.study import Study
+from debate_rl.statistics import Codes
 
 DECIDED = "judge:>=0"
 """Finds the debates with a vote on a decidable pair."""
@@ -41,7 +41,7 @@ def accuracy_figures(study: Study) -> Iterator[Figure]:
     every = np.ones(len(right), dtype=bool)
     yield from _three("judge", "", right, voted, clusters, every, DECIDED)
     ties = (outcome == 0)[decidable]
-    yield figure("judge/ties", robust.ratio(ties, voted, clusters), DECIDED)
+    yield figure("judge/ties", statistics.ratio(ties, voted, clusters), DECIDED)
     for kind, label, inside, where in _groups(study, decidable):
         yield from _three("judge", f"/{kind}/{label}", right, voted, clusters, inside, where)
 
@@ -59,9 +59,9 @@ def _three(
     right, voted, clusters = right[inside], voted[inside], clusters[inside]
     why = "no vote on a pair with exactly one right side"
     due = "no pair with exactly one right side"
-    yield figure(f"{stem}/accuracy{tail}", robust.ratio(right, voted, clusters), where, why)
-    yield figure(f"{stem}/strict_accuracy{tail}", robust.mean(right, clusters), None, due)
-    yield figure(f"{stem}/coverage{tail}", robust.mean(voted, clusters), None, due)
+    yield figure(f"{stem}/accuracy{tail}", statistics.ratio(right, voted, clusters), where, why)
+    yield figure(f"{stem}/strict_accuracy{tail}", statistics.mean(right, clusters), None, due)
+    yield figure(f"{stem}/coverage{tail}", statistics.mean(voted, clusters), None, due)
 
 
 def _groups(study: Study, decidable: NDArray[np.bool_]) -> Iterator[Group]:

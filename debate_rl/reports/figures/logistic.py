@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from debate_rl.reports.figures.columns import Codes, Numbers
-from debate_rl.statistics import Estimate
+from debate_rl.statistics import Codes, Estimate, Numbers
 
 BLOCK = 1 << 16
 STEPS = 30

@@ -1,23 +1,77 @@
-"""Reads the rows of one debate for each table. Grades are 1 right, 0 wrong or missing, -1 not graded."""
+"""Tables that grow by rows, and the rows of one debate. Grades: 1 right, 0 wrong or missing, -1 ungraded."""
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations, permutations
 from math import log, nan
 from statistics import fmean
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from debate.types import TurnId
 from debate_rl.metrics.answers import Answer, consensus
-from debate_rl.reports.figures.columns import Columns
-from debate_rl.reports.figures.ranking import auc, kendall_tau_b
-from debate_rl.reports.figures.tournaments import circular_triads, kendall_zeta, slater_distance
+from debate_rl.reports.figures.orders import (
+    auc,
+    circular_triads,
+    kendall_tau_b,
+    kendall_zeta,
+    slater_distance,
+)
 from debate_rl.reports.figures.view import RIGHT, View
 from rewards.graph import condorcet_winner, cycles, last_voted_round
 from rewards.judging import better_side
 from rewards.truth import FLIPS, flips
 from rewards.votes import FOR_LEFT, DuePair
+
+
+class Columns:
+    """A table; ``types`` are type codes of ``array``: "b" 1 byte, "h" 2, "i" 4, "f" a float of 4.
+
+    >>> table = Columns({"debate": "i", "right": "b"})
+    >>> table.add(0, 1)
+    >>> table.add(0, -1)
+    >>> table["right"], len(table)
+    (array([ 1, -1], dtype=int8), 2)
+    """
+
+    def __init__(self, types: Mapping[str, str]) -> None:
+        self._columns: dict[str, array[Any]] = {name: array(code) for name, code in types.items()}
+        self._arrays = tuple(self._columns.values())
+
+    def add(self, *values: float) -> None:
+        """Add a row, in the order of the columns."""
+        for column, value in zip(self._arrays, values, strict=True):
+            column.append(value)
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """Return a column as (rows,), a copy."""
+        column = self._columns[name]
+        return np.array(column, dtype=np.dtype(column.typecode))
+
+    def __len__(self) -> int:
+        return len(self._arrays[0])
+
+
+class Labels:
+    """Small numbers for texts, in the order in which they were first met."""
+
+    def __init__(self) -> None:
+        self._codes: dict[str, int] = {}
+
+    def code(self, text: str) -> int:
+        """Return the number of a text, a new one for a new text."""
+        return self._codes.setdefault(text, len(self._codes))
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts; place i has number i."""
+        return list(self._codes)
+
 
 NO_VOTE = 2
 """The outcome of a pair that was due and got no valid vote."""

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from debate_rl.reports.figures import rows
-from debate_rl.reports.figures.columns import Codes, Columns, Labels
+from debate_rl.reports.figures.rows import Columns, Labels
 from debate_rl.reports.figures.view import View
+from debate_rl.statistics import Codes
 from transcripts import Record
 
 

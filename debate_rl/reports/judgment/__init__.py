@@ -2,8 +2,7 @@
 
 from debate_rl.reports.judgment.comparison import comparison_section
 from debate_rl.reports.judgment.lead import judgment_lead
-from debate_rl.reports.judgment.sections import Judged, judgment_sections
-from debate_rl.reports.judgment.simulated import simulation_section
+from debate_rl.reports.judgment.sections import Judged, judgment_sections, simulation_section
 
 __all__ = [
     "Judged",

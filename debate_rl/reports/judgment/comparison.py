@@ -11,15 +11,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from debate_rl import statistics
 from debate_rl.formatting import number
+from debate_rl.reports.cells import behind_of, estimate_cell, interval_of
 from debate_rl.reports.document import Cell, Section, Table
-from debate_rl.reports.figures import robust
-from debate_rl.reports.figures.columns import Codes, Labels
-from debate_rl.reports.figures.rows import NO_VOTE
+from debate_rl.reports.figures.rows import NO_VOTE, Labels
 from debate_rl.reports.figures.study import Study
 from debate_rl.reports.judgment.sections import Judged
-from debate_rl.reports.judgment.told import behind_of, estimate_cell, interval_of
-from debate_rl.statistics import Estimate
+from debate_rl.statistics import Codes, Estimate
 
 Rows = tuple[NDArray[np.float64], Codes]
 """Values (n,) whose mean is the figure, and the problem of each."""
@@ -85,7 +84,7 @@ def difference(study: Study, base: Study, name: str) -> Estimate | None:
     labels = Labels()
     clusters = [_shared(labels, study, one[1]), _shared(labels, base, other[1])]
     first = np.repeat([True, False], [len(one[0]), len(other[0])])
-    return robust.difference(np.concatenate([one[0], other[0]]), first, np.concatenate(clusters))
+    return statistics.difference(np.concatenate([one[0], other[0]]), first, np.concatenate(clusters))
 
 
 def _shared(labels: Labels, study: Study, clusters: Codes) -> Codes:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import isfinite
 
+from debate_rl.reports.cells import behind_of, both, estimate_cell, interval_of
 from debate_rl.reports.document import Behind, Cell, Chart, Part, Series, Table
 from debate_rl.reports.figures.figure import GROUPS, Figure
 from debate_rl.reports.figures.judging import DECIDED
-from debate_rl.reports.judgment.told import behind_of, both, estimate_cell, interval_of
 from debate_rl.statistics import Estimate
 
 COIN = (("a coin", 0.5),)

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from math import isfinite
 
 from debate_rl.formatting import interval, number, percent
+from debate_rl.reports.cells import behind_of
 from debate_rl.reports.document import Behind, Paragraph
 from debate_rl.reports.figures.figure import Figure
-from debate_rl.reports.figures.winners import LINE
+from debate_rl.reports.figures.outcomes import LEAST_CORRELATION
 from debate_rl.reports.judgment.sections import Judged
-from debate_rl.reports.judgment.told import behind_of
 from debate_rl.statistics import Estimate
 
 
@@ -81,7 +81,7 @@ def _winner(judged: Judged, found: dict[str, Figure]) -> Iterator[Paragraph]:
         end = f": such votes pay little for truth{_mixed(found['winner/auc'])}" if low else "."
         told = number(line.estimate.value)
         yield Paragraph(
-            f"Winning and being right correlate with r = {told}, {said} the line of {LINE}{end}",
+            f"Winning and being right correlate with r = {told}, {said} the line of {LEAST_CORRELATION}{end}",
             "warn" if low else "",
             behind_of(judged.run, judged.filter, line),
         )

@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from debate_rl.formatting import printable
-from debate_rl.reports.document import Chart, Document, Part, Section, Table
+from debate_rl.reports.document import Chart, Document, Links, Part, Section, Table, data_of, numeric, wordy
 from debate_rl.reports.rendering.charts import draw
 from debate_rl.reports.rendering.json import MARK
-from debate_rl.reports.rendering.links import Links
-from debate_rl.reports.rendering.numbers import data_of, numeric, wordy
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 
 from debate_rl.formatting import json_number, printable
+from debate_rl.reports.cells import both
 from debate_rl.reports.document import Cell, Chart, Document, Paragraph, Part
 from debate_rl.reports.figures.figure import Figure
 from debate_rl.reports.judgment import Judged
-from debate_rl.reports.judgment.told import both
 
 SCHEMA = 1
 MARK = "debate report"

@@ -6,10 +6,18 @@ import re
 from collections.abc import Iterator
 
 from debate_rl.formatting import printable
-from debate_rl.reports.document import Behind, Chart, Document, Paragraph, Part, Table
+from debate_rl.reports.document import (
+    Behind,
+    Chart,
+    Document,
+    Links,
+    Paragraph,
+    Part,
+    Table,
+    data_of,
+    numeric,
+)
 from debate_rl.reports.rendering.json import MARK
-from debate_rl.reports.rendering.links import Links
-from debate_rl.reports.rendering.numbers import data_of, numeric
 
 MOST_ROWS = 40
 """Rows of a chart's data; the others are in the JSON."""

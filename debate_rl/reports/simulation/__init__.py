@@ -4,8 +4,7 @@ Solutions are real ones of a file, or made ones; judges are simulated. All else 
 tags, the parser, the grader, rewards, records, shards.
 """
 
-from debate_rl.reports.simulation.judges import Judges
-from debate_rl.reports.simulation.runs import FACTS, Setting, read_setting, simulate_run
+from debate_rl.reports.simulation.runs import FACTS, Judges, Setting, read_setting, simulate_run
 from debate_rl.reports.simulation.solutions import Solved, made_solutions, read_solutions
 
 __all__ = [

@@ -9,8 +9,8 @@ import numpy as np
 
 from debate_rl.reports.document import Behind, Chart, Part, Section, Series
 from debate_rl.reports.training.curves import Curves, thinned
+from debate_rl.reports.training.files import STREAMS
 from debate_rl.reports.training.loading import Run
-from debate_rl.reports.training.reading import STREAMS
 
 POINTS = 500
 MOST_LINES = 6

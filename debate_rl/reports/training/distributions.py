@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from debate_rl.reports.cells import number_cell
 from debate_rl.reports.document import Behind, Cell, Chart, Paragraph, Part, Section, Series, Table
-from debate_rl.reports.training.cells import number_cell
 from debate_rl.reports.training.curves import Numbers
+from debate_rl.reports.training.files import STREAMS
 from debate_rl.reports.training.loading import Run
-from debate_rl.reports.training.reading import STREAMS
 
 BINS = 20
 MOST_VALUES = 12

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import hypot
 
+from debate_rl.reports.cells import interval_cell, number_cell
 from debate_rl.reports.document import Cell, Paragraph, Part, Section, Table
-from debate_rl.reports.training.cells import interval_cell, number_cell
 from debate_rl.reports.training.loading import Run
 
 FIGURES = (

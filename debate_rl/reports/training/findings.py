@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from debate_rl.formatting import percent, short
+from debate_rl.reports.cells import number_cell
 from debate_rl.reports.document import Cell, Paragraph, Part, Section, Table, Tone
-from debate_rl.reports.training.cells import number_cell
-from debate_rl.reports.training.detectors import Reading, alarms
+from debate_rl.reports.training.detectors import ANY, RUNS, STEPS, Reading, alarms, told_rate
 from debate_rl.reports.training.hypotheses import Ranked, ranked
 from debate_rl.reports.training.loading import Run
 from debate_rl.reports.training.phases import NO_COLLAPSE
 from debate_rl.reports.training.questions import QUESTIONS
-from debate_rl.reports.training.rates import ANY, RUNS, STEPS, told_rate
 
 TONES: dict[str, Tone] = {"alarm": "bad", "quiet": "good"}
 

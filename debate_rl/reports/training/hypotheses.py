@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from debate_rl.formatting import short
-from debate_rl.reports.training.asked import SOURCE, early, late, median, solved
-from debate_rl.reports.training.changes import change
-from debate_rl.reports.training.judged import judged
+from debate_rl.reports.training.answers import SOURCE, early, late, median, solved
 from debate_rl.reports.training.loading import Run
+from debate_rl.reports.training.measures import change, judge_figures
 
 Evidence = tuple[str, float | None, bool]
 """What was looked at, its value, and whether it speaks for the hypothesis."""
@@ -74,7 +73,7 @@ def _too_hard(run: Run) -> list[Evidence]:
 
 
 def _weak_signal(run: Run) -> list[Evidence]:
-    found = judged(run)
+    found = judge_figures(run)
     return [
         _sign("correlation of winner and right (below .3)", found.correlation, below=0.3),
         _sign("right votes (below .55)", found.accuracy, below=0.55),
@@ -108,7 +107,7 @@ def _format_dominates(run: Run) -> list[Evidence]:
 
 
 def _cascades(run: Run) -> list[Evidence]:
-    found = judged(run)
+    found = judge_figures(run)
     return [("excess adoption of the agent shown first (interval above 0)", found.followed, found.follows)]
 
 

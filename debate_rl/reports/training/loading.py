@@ -13,7 +13,7 @@ from debate_rl.reports.document import Behind
 from debate_rl.reports.training.curves import Curves, joined
 from debate_rl.reports.training.debates import WORST, Sample, figures_of_index, read_sample
 from debate_rl.reports.training.detectors import Reading, readings
-from debate_rl.reports.training.reading import finite, parsed, read_config, read_json, read_metrics
+from debate_rl.reports.training.files import finite, parsed, read_config, read_json, read_metrics
 from transcripts import RunStore, TranscriptError
 
 EVALUATIONS = 200

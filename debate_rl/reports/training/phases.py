@@ -9,11 +9,11 @@ from time import time
 import numpy as np
 
 from debate_rl.formatting import short
+from debate_rl.reports.cells import between, interval_cell, number_cell
 from debate_rl.reports.document import Cell, Paragraph, Part, Section, Table, Tone
-from debate_rl.reports.training.cells import between, interval_cell, number_cell
-from debate_rl.reports.training.changes import LEAST, Change, change
 from debate_rl.reports.training.detectors import alarms
 from debate_rl.reports.training.loading import Run
+from debate_rl.reports.training.measures import LEAST, Change, change
 
 FIGURES = (
     ("correct", "right answers"),

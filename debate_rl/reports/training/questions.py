@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from debate_rl.reports.training.answers import (
+    SOURCE,
+    Question,
     base_accuracy,
     diversity,
     gradients,
@@ -12,7 +14,6 @@ from debate_rl.reports.training.answers import (
     valid_comparisons,
     votes_and_truth,
 )
-from debate_rl.reports.training.asked import SOURCE, Question
 
 QUESTIONS = (
     Question(

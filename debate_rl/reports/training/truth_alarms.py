@@ -6,7 +6,7 @@ import numpy as np
 
 from debate_rl.reports.training.alarms import BASE, Alarm, earliest, first
 from debate_rl.reports.training.curves import Curves, Numbers, Steps, trailing_mean
-from debate_rl.reports.training.reading import STREAMS
+from debate_rl.reports.training.files import STREAMS
 
 EXPLODED, TIMES, SPREAD = 1.5, 5.0, 5.0
 PARTING, TRUTH_FALL = 0.3, 0.05

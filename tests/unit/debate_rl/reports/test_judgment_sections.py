@@ -14,7 +14,7 @@ from debate_rl.reports.judgment import (
     simulation_section,
 )
 from debate_rl.reports.judgment.comparison import difference
-from debate_rl.reports.whole import whole_report
+from debate_rl.reports.report import whole_report
 
 
 def judged(debates, run="runs/a", **about):

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 from scipy.optimize import linprog
 
-from debate_rl.reports.figures import robust
+from debate_rl import statistics
 from debate_rl.reports.figures.logistic import NotEstimable, logistic
 from debate_rl.statistics import clustered_mean
 
@@ -20,7 +20,7 @@ from debate_rl.statistics import clustered_mean
 def test_the_mean_is_that_of_the_scalar_code(seed, signed):
     rng = np.random.default_rng(seed)
     values, clusters = rng.integers(0, 2, 60).astype(float), rng.integers(0, 9, 60)
-    found = robust.mean(values, clusters, signed=signed)
+    found = statistics.mean(values, clusters, signed=signed)
     wanted = clustered_mean(values.tolist(), clusters.tolist(), signed=signed)
     assert (found.p is None) == (not signed)
     assert astuple(found)[:5] == pytest.approx(astuple(wanted)[:5], rel=1e-9)
@@ -29,27 +29,27 @@ def test_the_mean_is_that_of_the_scalar_code(seed, signed):
 
 @pytest.mark.parametrize("value", [0.0, 1.0])
 def test_where_all_are_alike_the_interval_is_wilsons_over_problems(value):
-    found = robust.mean([value] * 8, np.arange(8) // 2)
+    found = statistics.mean([value] * 8, np.arange(8) // 2)
     assert found == clustered_mean([value] * 8, (np.arange(8) // 2).tolist())
     assert found.low < found.high
 
 
 def test_a_line_without_spread_has_no_interval():
     for found in (
-        robust.slope([0, 1, 2], [0, 1, 2], np.arange(3)),
-        robust.difference([1.0, 1.0, 0.0, 0.0], [True, True, False, False], np.arange(4)),
+        statistics.slope([0, 1, 2], [0, 1, 2], np.arange(3)),
+        statistics.difference([1.0, 1.0, 0.0, 0.0], [True, True, False, False], np.arange(4)),
     ):
         assert (found.value, found.low, found.high) == (1.0, -inf, inf)
 
 
 def test_one_problem_tells_nothing_of_others():
-    found = robust.mean([1.0, 0.0], np.array([4, 4]))
+    found = statistics.mean([1.0, 0.0], np.array([4, 4]))
     assert (found.value, found.low, found.high) == (0.5, -inf, inf)
-    assert robust.mean([], np.array([], dtype=int)) is None
+    assert statistics.mean([], np.array([], dtype=int)) is None
 
 
 def test_a_ratio_leaves_out_rows_that_do_not_count():
-    found = robust.ratio([1, 0, 2], [2, 0, 3], np.array([0, 1, 2]))
+    found = statistics.ratio([1, 0, 2], [2, 0, 3], np.array([0, 1, 2]))
     assert (found.value, found.n, found.clusters) == (3 / 5, 5, 2)
     # by hand: residuals 1 - .6 * 2 = -.2 and 2 - .6 * 3 = .2, so SE = sqrt(2 (.04 + .04)) / 5
     error = sqrt(2 * 0.08) / 5
@@ -59,11 +59,11 @@ def test_a_ratio_leaves_out_rows_that_do_not_count():
 def test_a_difference_with_a_problem_each_is_welchs_but_for_its_factors():
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=40), rng.normal(size=30)
-    found = robust.difference(np.concatenate([a, b]), np.arange(70) < 40, np.arange(70))
+    found = statistics.difference(np.concatenate([a, b]), np.arange(70) < 40, np.arange(70))
     error = sqrt(70 / 69 * (a.var() / 40 + b.var() / 30))
     assert found.value == pytest.approx(a.mean() - b.mean())
     assert found.high - found.value == pytest.approx(stats.t.ppf(0.975, 69) * error)
-    assert robust.difference([1.0], [True], np.array([0])) is None
+    assert statistics.difference([1.0], [True], np.array([0])) is None
 
 
 def test_a_slope_is_that_of_least_squares_with_its_sandwich():
@@ -76,10 +76,10 @@ def test_a_slope_is_that_of_least_squares_with_its_sandwich():
     scores = design * (y - design @ beta)[:, None]
     meat = sum(np.outer(s, s) for s in (scores[clusters == c].sum(axis=0) for c in range(10)))
     error = sqrt((bread @ meat @ bread)[1, 1] * 10 / 9)
-    found = robust.slope(x, y, clusters)
+    found = statistics.slope(x, y, clusters)
     assert found.value == pytest.approx(beta[1])
     assert found.high - found.value == pytest.approx(stats.t.ppf(0.975, 9) * error)
-    assert robust.slope([3, 3], [0, 1], np.array([0, 1])) is None
+    assert statistics.slope([3, 3], [0, 1], np.array([0, 1])) is None
 
 
 def test_a_correlation_is_pearsons_and_its_error_that_of_a_jackknife():
@@ -88,12 +88,12 @@ def test_a_correlation_is_pearsons_and_its_error_that_of_a_jackknife():
     y = 0.5 * x + rng.normal(size=400)
     sums = np.stack([np.ones(400), x, y, x * x, y * y, x * y])
     clusters = np.arange(400) // 4
-    found = robust.correlation(sums, clusters)
+    found = statistics.correlation(sums, clusters)
     assert found.value == pytest.approx(np.corrcoef(x, y)[0, 1])
     left_out = [np.corrcoef(x[clusters != c], y[clusters != c])[0, 1] for c in range(100)]
     error = sqrt(99 / 100 * sum((r - np.mean(left_out)) ** 2 for r in left_out))
     assert found.high - found.value == pytest.approx(stats.t.ppf(0.975, 99) * error, rel=0.05)
-    assert robust.correlation(np.ones((6, 3)), np.arange(3)) is None
+    assert statistics.correlation(np.ones((6, 3)), np.arange(3)) is None
 
 
 def test_a_regression_on_two_groups_is_their_log_odds():

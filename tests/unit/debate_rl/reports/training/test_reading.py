@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from debate_rl.reports.training.curves import joined, thinned
+from debate_rl.reports.training.files import flat, parsed, read_config, read_json, read_metrics
 from debate_rl.reports.training.loading import Run, load_run
-from debate_rl.reports.training.reading import flat, parsed, read_config, read_json, read_metrics
 
 
 @pytest.fixture

@@ -14,11 +14,10 @@ from debate.types import TurnId
 from debate_rl.reports import judgment_figures
 from debate_rl.reports.document import Chart, Paragraph, Table
 from debate_rl.reports.training import training_sections
-from debate_rl.reports.training.changes import change
 from debate_rl.reports.training.distributions import histogram, ranges
 from debate_rl.reports.training.finals import less
 from debate_rl.reports.training.loading import NO_METRICS, load_run
-from debate_rl.reports.training.outputs import changed_outputs
+from debate_rl.reports.training.measures import change, changed_outputs
 from debate_rl.reports.training.phases import status, verdict
 from debate_rl.reports.training.settings import risky, settings_section
 from rewards import RewardConfig, score_debate

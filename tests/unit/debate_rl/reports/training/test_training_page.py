@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from debate_rl.reports.training.detectors import DETECTORS
+from debate_rl.reports.training.detectors import ANY, DETECTORS, RATES, RUNS, told_rate
 from debate_rl.reports.training.hypotheses import HYPOTHESES
 from debate_rl.reports.training.questions import QUESTIONS
-from debate_rl.reports.training.rates import ANY, RATES, RUNS, told_rate
 from transcripts import compile_filter
 
 PAGE = Path(__file__).parents[5] / "docs/training_report.md"

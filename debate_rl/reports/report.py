@@ -1,16 +1,24 @@
-"""The debates of a run folder, read once for a report."""
+"""A whole report: the debates of run folders are read, and all sections put together."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from debate_rl.reports.document import Document, Paragraph, Section
 from debate_rl.reports.figures import figures_of
 from debate_rl.reports.figures.study import Study
-from debate_rl.reports.judgment import Judged
+from debate_rl.reports.judgment import (
+    Judged,
+    comparison_section,
+    judgment_lead,
+    judgment_sections,
+    simulation_section,
+)
+from debate_rl.reports.simulation import read_setting
 from transcripts import RunStore, TranscriptError, shard_paths
 
-BROKEN = (LookupError, ValueError)
+MALFORMED = (LookupError, ValueError)
 """What a record raises whose turns or tables do not fit its protocol."""
 
 
@@ -26,7 +34,7 @@ def judge_run(name: str, filter: str = "", *, tell: Callable[[int], object] = la
         for id, record in run.records(filter):
             try:
                 study.add(record)
-            except BROKEN as error:
+            except MALFORMED as error:
                 raise TranscriptError(f"{name}: debate {id} cannot be read: {error!r}") from error
             tell(total)
     if not total:
@@ -45,3 +53,21 @@ def _refuse_other_folders(folder: Path) -> None:
             raise TranscriptError(f"{folder}: not the folder of a run (no transcripts in it)")
     except OSError as error:
         raise TranscriptError(f"{folder}: cannot be read: {error.strerror}") from error
+
+
+def whole_report(runs: Sequence[Judged], *, more: Sequence[Section] = ()) -> Document:
+    """Return the report of one run or several; ``more`` sections come last, and the first is of findings."""
+    several = len(runs) > 1
+    sections: list[Section] = [comparison_section(runs)] if several else []
+    for place, judged in enumerate(runs, start=1):
+        sections += _sections(judged, f"run-{place}-" if several else "")
+    lead = tuple(paragraph for judged in runs for paragraph in judgment_lead(judged))
+    lead += tuple(part for section in more[:1] for part in section.parts if isinstance(part, Paragraph))
+    title = f"{len(runs)} runs" if several else runs[0].run
+    return Document(f"Report on {title}", lead, (*sections, *more))
+
+
+def _sections(judged: Judged, prefix: str) -> list[Section]:
+    setting = read_setting(Path(judged.run))
+    known = [simulation_section(judged, setting.judges.expected, prefix=prefix)] if setting else []
+    return [*known, *judgment_sections(judged, prefix=prefix)]

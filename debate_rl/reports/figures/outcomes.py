@@ -1,0 +1,120 @@
+"""What debates come to: winners, answers that change, orders among solutions, and signs of collusion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from debate_rl import statistics
+from debate_rl.reports.figures.figure import Figure, figure
+from debate_rl.reports.figures.study import Study
+from debate_rl.statistics import Estimate
+
+GRADED = "(winner:right OR winner:wrong)"
+LEAST_CORRELATION = 0.3
+"""Below this correlation of winner and right the votes say too little about truth to be a reward."""
+
+
+def winner_figures(study: Study) -> Iterator[Figure]:
+    """Yield the winner's accuracy and its differences, and how scores order the answers by truth."""
+    table = study.winners
+    clusters = study.clusters(table)
+    right = table["right"].astype(float)
+    graded, rights = table["graded"].astype(float), table["rights"].astype(float)
+    share = rights / graded
+    mixed = (share > 0) & (share < 1)
+    where = _mixed_filter(study)
+    yield figure("winner/correct", statistics.mean(right, clusters), GRADED)
+    yield figure("winner/lift", statistics.mean(right - share, clusters, signed=True), GRADED)
+    yield figure("winner/mixed", statistics.mean(right[mixed], clusters[mixed]), where)
+    gap = statistics.mean((rights > 0) - right, clusters, signed=True)
+    yield figure("winner/oracle_gap", gap, GRADED)
+    majority = statistics.mean(right - table["majority"], clusters, signed=True)
+    yield figure("winner/minus_majority", majority, GRADED)
+    for name in ("auc", "tau"):
+        known = ~np.isnan(table[name])
+        found = statistics.mean(table[name][known], clusters[known], signed=name == "tau")
+        yield figure("winner/auc" if name == "auc" else "winner/tau_b", found, None)
+    ones = np.ones(len(right))
+    found = statistics.correlation(np.stack([graded, ones, rights, ones, rights, right]), clusters)
+    yield figure("winner/correlation", found, GRADED, "winners or answers are all alike", flag_of(found))
+
+
+def flag_of(found: Estimate | None) -> str:
+    """Return what to be warned of where the correlation is below 0.3; "" where it is not.
+
+    >>> flag_of(Estimate(0.1, 0.0, 0.2, 9, 9)), flag_of(Estimate(0.3, 0.2, 0.4, 9, 9))
+    ('below 0.3', '')
+    """
+    return f"below {LEAST_CORRELATION}" if found is not None and found.value < LEAST_CORRELATION else ""
+
+
+def _mixed_filter(study: Study) -> str | None:
+    """``correct.last`` is about the last round, which is the last judged one only with a final ballot."""
+    final = bool(study.of_debate("final", study.winners).all())
+    return f"{GRADED} correct.last:>0 correct.last:<1" if final else None
+
+
+def cascade_figures(study: Study) -> Iterator[Figure]:
+    """Yield the flip matrix as shares of all steps, two conditional ones, and the first agent's excess."""
+    table, clusters = study.flips, study.clusters(study.flips)
+    counts = {name: table[name].astype(float) for name in ("cc", "cw", "wc", "ww")}
+    every = sum(counts.values())
+    why = "no agent was graded in two rounds in a row"
+    for name, count in counts.items():
+        found = statistics.ratio(count, every, clusters)
+        yield figure(f"flips/{name.upper()}", found, "(flip:CC OR flip:CW OR flip:WC OR flip:WW)", why)
+    vulnerable = statistics.ratio(counts["cw"], counts["cc"] + counts["cw"], clusters)
+    yield figure("cascade/vulnerability", vulnerable, "(flip:CC OR flip:CW)", "no agent was right before")
+    recovered = statistics.ratio(counts["wc"], counts["wc"] + counts["ww"], clusters)
+    yield figure("cascade/recovery", recovered, "(flip:WC OR flip:WW)", "no agent was wrong before")
+    adopted = statistics.mean(study.adoptions["excess"], study.clusters(study.adoptions), signed=True)
+    yield figure("cascade/first_listed", adopted, None, "nobody took an answer from some of the others")
+
+
+def graph_figures(study: Study) -> Iterator[Figure]:
+    """Yield shares of debates, of triples, and means over judged rounds."""
+    table, clusters = study.graphs, study.clusters(study.graphs)
+    yield figure("graph/cycles", statistics.mean(table["cycle"], clusters), "votes:>0", "no votes")
+    yield figure("graph/condorcet", statistics.mean(table["condorcet"], clusters), "votes:>0", "no votes")
+    rounds, clusters = study.rounds, study.clusters(study.rounds)
+    triads = statistics.ratio(rounds["circular"], rounds["triads"], clusters)
+    yield figure("graph/circular_triads", triads, None, "no three solutions with three majorities")
+    zeta = rounds["zeta"]
+    known = ~np.isnan(zeta)
+    found = statistics.mean(zeta[known], clusters[known])
+    yield figure("graph/zeta", found, None, "no round of three solutions or more with every pair decided")
+    slater = rounds["slater"]
+    known = ~np.isnan(slater)
+    yield figure(
+        "graph/slater", statistics.mean(slater[known], clusters[known]), None, "no round up to 8 agents"
+    )
+
+
+PER = 100.0
+"""Steps to which a slope is told."""
+ONE_STEP = "all debates are of one step"
+
+
+def collusion_figures(study: Study) -> Iterator[Figure]:
+    """Yield the slopes of the winner's peer reward and truth and their difference, reciprocity, entropy.
+
+    The mean of all peer rewards says nothing, because votes within a debate sum to zero.
+    """
+    table, clusters = study.winners, study.clusters(study.winners)
+    steps = study.of_debate("step", table) / PER
+    peer, right = (1.0 + table["score"]) / 2, table["right"].astype(float)
+    for name, values in (("peer", peer), ("truth", right), ("gap", peer - right)):
+        found = statistics.slope(steps, values, clusters)
+        yield figure(f"collusion/{name}_trend", found, GRADED, ONE_STEP)
+    talk = study.talk
+    clusters = study.clusters(talk)
+    returned = statistics.ratio(talk["given"], talk["dyads"], clusters, signed=True)
+    why = "no two agents voted about each other on pairs equal in truth"
+    yield figure("collusion/reciprocity", returned, None, why)
+    known = ~np.isnan(talk["entropy"])
+    entropy, clusters = talk["entropy"][known], clusters[known]
+    yield figure("collusion/entropy", statistics.mean(entropy, clusters), None, "no debate with two answers")
+    trend = statistics.slope((study.of_debate("step", talk) / PER)[known], entropy, clusters)
+    yield figure("collusion/entropy_trend", trend, None, ONE_STEP)
