@@ -17,8 +17,8 @@ from debate_rl.commands.arguments import JsonFile, Overrides, RunFolder, turn_na
 from debate_rl.commands.console import plain_console, write_json
 
 if TYPE_CHECKING:
+    from debate_rl.commands.token_table import TokenRow
     from debate_rl.config import Config
-    from debate_rl.training.token_table import TokenRow
     from transcripts import Record
 
 COLUMNS = ("place", "token", "stream", "advantage", "sampler", "trainer", "ratio")
@@ -38,9 +38,9 @@ def tokens(
 ) -> None:
     """Show one turn token by token: stream, advantage, log-probabilities of sampler and trainer, ratio."""
     from debate_rl.commands.config import open_run_folder
+    from debate_rl.commands.token_table import token_table
     from debate_rl.formatting import json_number
     from debate_rl.runs.kept_weights import load_kept
-    from debate_rl.training.token_table import token_table
 
     path, config = open_run_folder(run, overrides or ())
     turn_id = turn_named(turn)

@@ -97,7 +97,7 @@ def play(session: Session, problems: Sequence[Problem], name: tuple[str | int, .
     """Hold the debates of some problems, grade and score them; ``name`` makes their seeds their own."""
     config, size = session.config, session.config.train.debates_per_problem
     repeated = [problem for problem in problems for _ in range(size)]
-    with session.stops.at_once():
+    with session.stops.interruptible():
         seed, live = derive_seed(config.seed, *name), config.train.max_live
         timings, ended = _timings(len(repeated))
         debates = run_debates(

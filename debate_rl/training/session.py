@@ -180,7 +180,7 @@ class Session:
 def open_session(config: Config) -> Iterator[Session]:
     """Open a run: a new one is warm-started if asked for, an old one goes on from its newest checkpoint.
 
-    SIGINT and SIGTERM raise Stopped within; ``session.stops`` says where they wait.
+    SIGINT and SIGTERM raise Stopped within: ``debate_rl.training.stops``.
     """
     with catch_stops() as stops, _opened(config, stops) as session:
         yield session

@@ -1,4 +1,12 @@
-"""SIGINT and SIGTERM while a run is open: it leaves where nothing is half done, and says what is kept."""
+"""SIGINT (Ctrl-C) and SIGTERM while a run is open: what is given up, what is finished, and what is kept.
+
+before the first step    the start ends at once; a warm start begins again
+while debates are held   they are given up at once (``interruptible``), and random generators are put back to
+                         where they were before them (``generators_kept_on`` in ``train_steps``)
+in the rest of a step    grading, learning, writing and evaluating go on to the step's end (``deferred``)
+then                     the finished steps are saved (``Session.keep``), and Stopped says how to go on
+at a second signal       the run leaves wherever it is, and saves nothing
+"""
 
 from __future__ import annotations
 
@@ -36,57 +44,51 @@ class Stopped(KeyboardInterrupt):
 
 
 class Stops:
-    """Raises Stopped at the first signal: at once, or within ``held`` when that block ends.
+    """Raises Stopped at the first signal: at once, or within ``deferred`` when that block ends.
 
     The second signal raises wherever it comes. Python runs this between two of its instructions in the main
     thread, so a signal waits for the kernel or the system call under way.
     """
 
     def __init__(self) -> None:
-        self._waits = False
-        self._asked: int | None = None
+        self._defers = False
+        self._signal: int | None = None
 
     def handle(self, signum: int, _frame: FrameType | None = None) -> None:
         """Take a signal."""
-        if self._asked is not None:
+        if self._signal is not None:
             raise Stopped(signum, at_once=True)
-        self._asked = signum
-        self._raise_or_tell(signum)
-
-    def _raise_or_tell(self, signum: int) -> None:
-        if not self._waits:
-            raise Stopped(signum)
-        told = f"debate: {signal.Signals(signum).name}: {WAITING}\n"
-        os.write(
-            2, told.encode()
-        )  # print is not safe here: the signal may have come in the middle of another
+        self._signal = signum
+        self._raise_unless_deferred()
+        line = f"debate: {signal.Signals(signum).name}: {WAITING}\n"
+        os.write(2, line.encode())  # print is not safe: the signal may have come in the middle of another
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def deferred(self) -> Iterator[None]:
         """Let a signal wait until the end of this block."""
-        with self._waiting(True):
+        with self._deferring(True):
             yield
-        self._raise_asked()
+        self._raise_unless_deferred()
 
     @contextmanager
-    def at_once(self) -> Iterator[None]:
-        """Within ``held``: a block that may be left in the middle."""
-        with self._waiting(False):
-            self._raise_asked()
+    def interruptible(self) -> Iterator[None]:
+        """Within ``deferred``: a block that may be left in the middle."""
+        with self._deferring(False):
+            self._raise_unless_deferred()
             yield
-            self._raise_asked()  # one whose exception was lost, in a destructor for instance
+            self._raise_unless_deferred()  # one whose exception was lost, in a destructor for instance
 
     @contextmanager
-    def _waiting(self, waits: bool) -> Iterator[None]:
-        before, self._waits = self._waits, waits
+    def _deferring(self, defers: bool) -> Iterator[None]:
+        before, self._defers = self._defers, defers
         try:
             yield
         finally:
-            self._waits = before
+            self._defers = before
 
-    def _raise_asked(self) -> None:
-        if self._asked is not None and not self._waits:
-            raise Stopped(self._asked)
+    def _raise_unless_deferred(self) -> None:
+        if self._signal is not None and not self._defers:
+            raise Stopped(self._signal)
 
 
 @contextmanager

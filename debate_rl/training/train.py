@@ -34,14 +34,10 @@ def train(config: Config) -> Session:
 
 
 def train_steps(session: Session) -> None:
-    """Do the steps that are left of the run.
-
-    At a signal the debates that are being held are given up, a step that is being learnt from is finished,
-    what is finished is saved, and Stopped is raised.
-    """
+    """Do the steps that are left of the run; what a signal does is told in ``debate_rl.training.stops``."""
     try:
         for step in range(session.step, session.config.train.steps):
-            with session.stops.held():
+            with session.stops.deferred():
                 with generators_kept_on(Stopped):  # what debates that are given up drew is put back
                     metrics = train_step(session, step)
                 session.finish_step(step, metrics)

@@ -24,7 +24,7 @@ from envs.extraction.boxes import joined, last_group
 from envs.extraction.replies import extract, extract_response, extract_text
 from envs.grading.exact import decided, exact, pairs_to_check
 from envs.grading.limits import heavier, refusal
-from envs.grading.pool import Pool
+from envs.grading.pool import LIMIT_S, Pool
 from envs.grading.strictness import (
     STRICTNESS,
     Strictness,
@@ -37,7 +37,6 @@ from envs.grading.strictness import (
 from envs.instructions import constraints_of, follows
 from envs.types import GRADE_KINDS, MODES, TEXT_KINDS, Extraction, Grade, GradeKind, GradeStatus, Mode
 
-DEFAULT_LIMIT_S = 3.0
 DEFAULT_WORKERS = 2
 DEFAULT_MEMORY_MB = 1024
 CACHE_SIZE = 65_536
@@ -52,7 +51,7 @@ class Grader:
         self,
         *,
         workers: int = DEFAULT_WORKERS,
-        limit_s: float = DEFAULT_LIMIT_S,
+        limit_s: float = LIMIT_S,
         memory_mb: int = DEFAULT_MEMORY_MB,
     ) -> None:
         if workers < 1 or limit_s <= 0 or memory_mb < 256:

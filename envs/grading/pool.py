@@ -1,5 +1,12 @@
 """A small pool of grading processes: thread-safe, bounded in time, and ended with this process.
 
+Who ends a process that hangs, and when:
+
+LIMIT_S          after the call began, the guard (worker.py) kills its child, says "timeout" and forks another
++ GRACE_S        ``_Worker.ask`` kills a guard that has not replied by then; the child dies with it
+START_LIMIT_S    the time that a guard has to start, with math-verify imported; else ``_Worker`` kills it
+PARENT_CHECK_S   how often an idle guard (worker.py) looks whether this process is still there; else it ends
+
 Processes are started with ``subprocess`` as clean interpreters of the worker script, so it does not
 matter whether the caller is a script without a ``__main__`` guard, ``python -``, a notebook, a thread or a
 coroutine.
@@ -23,8 +30,11 @@ from pathlib import Path
 if sys.platform == "win32":  # a grading process is forked and bounded by the system: neither is there
     raise ImportError("envs grades answers with what POSIX systems have; on Windows, use it inside WSL 2")
 
+LIMIT_S = 3.0
+"""The default of ``Pool.limit_s``: seconds of one call."""
+GRACE_S = 0.25
+"""Seconds beyond the limit for the guard's own report."""
 START_LIMIT_S = 60.0
-GRACE_S = 0.25  # beyond the limit, for the guard's own report; then it is killed with its child
 
 _SCRIPT = Path(__file__).with_name("worker.py")
 

@@ -11,9 +11,9 @@ import torch
 
 from debate.types import TurnId
 from debate_rl.commands.config import load_config, open_run_folder
+from debate_rl.commands.token_table import token_table
 from debate_rl.config import Config
 from debate_rl.runs.kept_weights import load_kept
-from debate_rl.training.token_table import token_table
 from debate_rl.training.train import train
 from learner.tokens import token_streams
 from transcripts import read_records

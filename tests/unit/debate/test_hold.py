@@ -104,7 +104,7 @@ def test_a_temperature_that_cannot_be_sampled_at_is_refused(temperature):
 
 
 def test_a_vote_goes_to_the_newest_shown_turn_of_the_label():
-    """D1: the vote of round 2 is about round 1, that of the ballot about the last round."""
+    """The vote of round 2 is about round 1, that of the ballot about the last round."""
     config = DebateConfig(num_rounds=2, history_rounds=-1)
     names = labels(config)
     line = f"<comparison>{names[1]} > {names[2].lower()}: clear</comparison>"
@@ -150,7 +150,7 @@ def test_own_work_and_strangers_get_no_vote_unless_judge_own():
 
 
 def test_votes_when_nothing_was_shown_do_not_count():
-    """D3: invented votes of the first round are no votes."""
+    """Invented votes of the first round are no votes."""
     config = DebateConfig(num_rounds=2)
     names = labels(config)
     table = {(0, 0): f"<solution>4<comparison>{names[1]} > {names[2]}</comparison>"}  # no stop string ends it

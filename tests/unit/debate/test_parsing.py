@@ -149,7 +149,7 @@ def test_no_handles_no_votes() -> None:
 
 
 def _substring_votes(line: str, handles: tuple[str, ...]) -> list[str]:
-    """D8: the first handle that occurs anywhere in each operand."""
+    """The first handle that occurs anywhere in each operand."""
     left, right = line.split(">")
     return [next(handle for handle in handles if handle in side) for side in (left, right)]
 

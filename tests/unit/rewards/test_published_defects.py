@@ -1,8 +1,8 @@
 """Defects of the public recipe this project follows, each rebuilt as a foil: its number beside ours.
 
 Here are those about votes and rewards. What reaches a prompt is in
-tests/unit/debate/test_predecessor_prompts.py; token streams and baselines in
-tests/unit/learner/test_predecessor_credit.py.
+tests/unit/debate/test_published_defects_of_prompts.py; token streams and baselines in
+tests/unit/learner/test_published_defects_of_credit.py.
 """
 
 import asyncio

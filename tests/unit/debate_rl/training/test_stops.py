@@ -31,9 +31,9 @@ def test_a_signal_raises_at_once_and_the_handlers_come_back():
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
 
 
-def test_a_held_signal_waits_for_the_end_of_the_block_and_says_so(capfd):
+def test_a_deferred_signal_waits_for_the_end_of_the_block_and_says_so(capfd):
     done: list[str] = []
-    with catch_stops() as stops, pytest.raises(Stopped) as caught, stops.held():
+    with catch_stops() as stops, pytest.raises(Stopped) as caught, stops.deferred():
         sent(signal.SIGINT, done)
     assert done == ["went on"]
     assert caught.value.exit_code == 130
@@ -41,34 +41,40 @@ def test_a_held_signal_waits_for_the_end_of_the_block_and_says_so(capfd):
     assert line.startswith("debate: SIGINT: the step that is being learnt from is finished and saved first")
 
 
-def test_within_a_held_block_a_part_may_be_left_at_once(capfd):
+def test_within_a_deferred_block_a_part_may_be_left_at_once(capfd):
     done: list[str] = []
-    with catch_stops() as stops, pytest.raises(Stopped), stops.held(), stops.at_once():
+    with catch_stops() as stops, pytest.raises(Stopped), stops.deferred(), stops.interruptible():
         sent(signal.SIGINT, done)
     assert done == []
     assert capfd.readouterr().err == ""
 
 
 def begin(stops: Stops, done: list[str]) -> None:
-    with stops.at_once():
+    with stops.interruptible():
         done.append("begun")
 
 
 def test_a_signal_before_such_a_part_keeps_it_from_beginning(capfd):
     done: list[str] = []
-    with catch_stops() as stops, pytest.raises(Stopped), stops.held():
+    with catch_stops() as stops, pytest.raises(Stopped), stops.deferred():
         sent_then(signal.SIGINT, done, lambda: begin(stops, done))
     assert done == ["went on"]
 
 
 def test_a_signal_whose_exception_was_lost_is_not_forgotten():
-    with catch_stops() as stops, pytest.raises(Stopped), stops.held(), stops.at_once(), suppress(Stopped):
+    with (
+        catch_stops() as stops,
+        pytest.raises(Stopped),
+        stops.deferred(),
+        stops.interruptible(),
+        suppress(Stopped),
+    ):
         signal.raise_signal(signal.SIGINT)  # as in a destructor, which cannot raise
 
 
 def test_a_second_signal_raises_wherever_it_comes(capfd):
     done: list[str] = []
-    with catch_stops() as stops, pytest.raises(Stopped) as caught, stops.held():
+    with catch_stops() as stops, pytest.raises(Stopped) as caught, stops.deferred():
         sent_then(signal.SIGTERM, done, lambda: sent(signal.SIGINT, done))
     assert done == ["went on"]
     assert caught.value.at_once
@@ -88,7 +94,7 @@ def test_outside_the_main_thread_nothing_is_taken_over():
     found = []
 
     def work():
-        with catch_stops() as stops, stops.held():
+        with catch_stops() as stops, stops.deferred():
             found.append(signal.getsignal(signal.SIGTERM))
 
     thread = threading.Thread(target=work)

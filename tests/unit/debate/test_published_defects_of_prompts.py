@@ -65,17 +65,17 @@ def pasted(debate: Debate, round_: int) -> str:
     )
 
 
-# D9: unescaped texts
+# unescaped texts
 
 
-def test_d9_a_shown_text_forges_no_entry_of_the_history():
+def test_a_shown_text_forges_no_entry_of_the_history():
     debate, requests = hold(hostile, num_rounds=2, final_ballot=False)
     entries = [len(re.findall("<work agent=", read(request))) for request in requests if request.turn.round]
     assert pasted(debate, 1).count("<work agent=") == 4
     assert entries == [3, 3, 3]
 
 
-def test_d9_a_quoted_text_casts_no_vote():
+def test_a_quoted_text_casts_no_vote():
     """A judge that repeats what it was shown votes for nobody; pasted raw, the quote would vote for Q2."""
     debate, requests = hold(hostile, num_rounds=2, final_ballot=False)
     handles = [turn.handle for turn in debate.turns[:3]]
@@ -91,10 +91,10 @@ def ballots_of(evaluation: str, handles: list[str]) -> int:
     return len(parse_turn(text, handles=handles, own="M4", due=True).ballots)
 
 
-# D10: fixed names and places
+# fixed names and places
 
 
-def test_d10_neither_place_nor_handle_tells_the_seat():
+def test_neither_order_nor_handle_tells_the_agent():
     first_shown, first_handle = Counter(), Counter()
     for seed in range(150):
         debate, _ = hold(honest, seed=seed, num_rounds=1)
@@ -110,10 +110,10 @@ def test_d10_neither_place_nor_handle_tells_the_seat():
         assert abs(ours[fact] - 1 / 3) < 4 * (2 / 9 / 150) ** 0.5, fact
 
 
-# D12: temperatures
+# temperatures
 
 
-def test_d12_every_request_has_its_personas_temperature():
+def test_every_request_has_its_personas_temperature():
     _, requests = hold(honest, num_rounds=2)
     one_setting_for_all = dict.fromkeys(range(3), 1.0)
     ours = {request.turn.agent: request.temperature for request in requests}
@@ -123,10 +123,10 @@ def test_d12_every_request_has_its_personas_temperature():
     assert all(request.temperature == ours[request.turn.agent] for request in requests)
 
 
-# D13: others' comparisons
+# others' comparisons
 
 
-def test_d13_no_comparison_reaches_another_prompt():
+def test_no_comparison_reaches_another_prompt():
     debate, requests = hold(honest, num_rounds=3, history_rounds=-1)
     theirs = [pasted(debate, round_).count("whispered") for round_ in (1, 2, 3)]
     ours = [read(request).count("whispered") for request in requests]

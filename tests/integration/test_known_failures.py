@@ -1,8 +1,7 @@
-"""What earlier projects paid for, one test for each lesson: what goes wrong without ours, in numbers.
+"""Known failures of reinforcement learning with language models, a test for each, in numbers.
 
-1 one distribution for sampler and trainer    2 masks and not token values     3 a seed for each request
-4 chat templates for chat models alone        5 stop strings, stopped or cut   6 truncation beside accuracy
-11 Adam's epsilon and warm-up                 12 groups without variance       13 the strength of Dr. GRPO
+Distributions of sampler and trainer, masks and not token values, a seed for each request, chat templates
+for chat models alone, stop strings, truncation, Adam's epsilon, groups without variance, Dr. GRPO.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ def row_of(completion: Completion, *, temperature: float = 1.0) -> Row:
     )
 
 
-def test_lesson_1_sampler_and_trainer_have_the_same_distribution(tiny):
+def test_sampler_and_trainer_have_the_same_distribution(tiny):
     """At a temperature of 0.6 the first step's mismatch is rounding; a trainer at 1 is off by a third."""
     model, tokenizer = tiny
     model.generation_config.top_k, model.generation_config.top_p = 1, 0.1  # what a hub model may bring along
@@ -82,7 +81,7 @@ def test_lesson_1_sampler_and_trainer_have_the_same_distribution(tiny):
     assert theirs > 0.3
 
 
-def test_lesson_2_token_zero_is_a_token_and_padding_is_what_the_mask_says(tiny):
+def test_token_zero_is_a_token_and_padding_is_what_the_mask_says(tiny):
     """A completion "!!" of token 0 beside a longer one: whoever takes 0 for padding loses it all."""
     model, _ = tiny
     short = row_of(Completion((5, 6), (0, 0), (-1.0, -1.0), "!!", "stop", 0))
@@ -95,7 +94,7 @@ def test_lesson_2_token_zero_is_a_token_and_padding_is_what_the_mask_says(tiny):
     assert logprobs[0, 4:].eq(0).all()
 
 
-def test_lesson_3_every_request_has_a_seed_of_its_own(tiny):
+def test_every_request_has_a_seed_of_its_own(tiny):
     """Six debates of one problem: with one seed for all of them there is one answer and no contrast."""
     policy = LocalPolicy(*tiny)
     theirs = policy.sample_all([request(7) for _ in range(6)])
@@ -106,7 +105,7 @@ def test_lesson_3_every_request_has_a_seed_of_its_own(tiny):
     assert [d.turns[0].completion.tokens for d in narrow] == [d.turns[0].completion.tokens for d in ours]
 
 
-def test_lesson_4_base_models_get_no_chat_template_and_chat_models_do(tiny):
+def test_base_models_get_no_chat_template_and_chat_models_do(tiny):
     _, tokenizer = tiny
     messages = (Message("system", "You solve."), Message("user", "2 + 2?"))
     chat = tokenizer.decode(PromptEncoder(tokenizer, chat=True).encode(messages))
@@ -123,7 +122,7 @@ def test_lesson_4_base_models_get_no_chat_template_and_chat_models_do(tiny):
 RAMBLING = "<solution>2 + 2 = 4. \\boxed{4}</solution>\nQuestion: What is 9 + 8?\nAnswer: 17"
 
 
-def test_lesson_5_nothing_is_read_behind_the_end_and_stopped_is_not_cut():
+def test_nothing_is_read_behind_the_end_and_stopped_is_not_cut():
     """A model that goes on with a question of its own: the last number of it all is 17."""
     assert extract(RAMBLING, mode="lenient").answer == "4"
     assert extract("So 4.\nQuestion: What is 9 + 8?\nAnswer: 17", mode="lenient").answer == "17"
@@ -152,7 +151,7 @@ class Four:
         return Grade(GradeStatus.CORRECT if answer == "4" else GradeStatus.WRONG, "four", answer)
 
 
-def test_lesson_6_truncation_stands_beside_every_accuracy():
+def test_truncation_stands_beside_every_accuracy():
     """Half the replies think too long: accuracy .5 is a matter of the limit and not of the model."""
     long = "<solution>" + "hm " * 40 + "\\boxed{4}</solution>"
     replies = {(0, 0): long, (1, 0): "<solution>\\boxed{4}</solution>"}
@@ -185,7 +184,7 @@ def first_update(gradient: float, **changes) -> float:
     return abs(weight.item()) / config.lr
 
 
-def test_lesson_11_a_tiny_epsilon_without_warm_up_is_warned_about_and_not_the_default(tiny):
+def test_a_tiny_epsilon_without_warm_up_is_warned_about_and_not_the_default(tiny):
     """Adam's first step is g / (|g| + eps): with 1e-7 a gradient of mere noise moves a weight all the way."""
     noise = 1e-6
     assert first_update(noise, adam_eps=1e-7, warmup_steps=0) == pytest.approx(1 / 1.1)
@@ -206,7 +205,7 @@ def solved(problem: str, group: int, agent: int, right: bool) -> Transition:
     return Transition(turn, PERSONAS[agent], problem, group, truth=float(right))
 
 
-def test_lesson_12_groups_without_variance_are_dropped_and_counted():
+def test_groups_without_variance_are_dropped_and_counted():
     """One problem all right, one all wrong, one mixed: only the mixed one has something to teach."""
     verdicts = {"easy": (True, True), "hard": (False, False), "mixed": (True, False)}
     turns = [
@@ -227,7 +226,7 @@ def test_lesson_12_groups_without_variance_are_dropped_and_counted():
     assert metrics["correct/all_right"] == metrics["correct/all_wrong"] == pytest.approx(1 / 3)
 
 
-def test_lesson_13_dr_grpo_is_weaker_by_the_share_of_the_limit_that_is_used(tiny, caplog):
+def test_dr_grpo_is_weaker_by_the_share_of_the_limit_that_is_used(tiny, caplog):
     """Completions of 100 tokens under a limit of 512: 5.12 times weaker, which is said where it is chosen."""
     logprobs = torch.full((4, 100), -1.0, requires_grad=True)
     advantages = torch.tensor([1.0, -1.0, 1.0, -1.0])[:, None].expand(4, 100)

@@ -1,7 +1,7 @@
-"""Defects of the public recipe this project follows that concern credit: D4 and D6, each beside ours.
+"""Defects of the public recipe this project follows that concern credit, each beside ours.
 
 The others are in tests/unit/rewards/test_published_defects.py and
-tests/unit/debate/test_predecessor_prompts.py.
+tests/unit/debate/test_published_defects_of_prompts.py.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ SOLUTION = "<solution>\\boxed{4}</solution>"
 COMPARISON = "<comparison>K7 > Q2</comparison>"
 
 
-def test_d4_a_judges_success_is_not_paid_to_its_solution():
+def test_a_judges_success_is_not_credited_to_its_solution():
     """One character is one token here. The solution earned -1, the judging +1."""
     text = SOLUTION + COMPARISON
     size = len(text)
@@ -30,7 +30,7 @@ def test_d4_a_judges_success_is_not_paid_to_its_solution():
     assert ours.tolist() == [-1.0] * len(SOLUTION) + [1.0] * len(COMPARISON)
 
 
-def test_d6_a_strong_persona_gets_no_credit_for_being_strong():
+def test_a_strong_persona_gets_no_credit_for_being_strong():
     """Four debates of one problem: agent 0 is always right, agent 1 always wrong. Nobody did anything new."""
     values = [1.0, 0.0] * 4
     theirs = stream_advantages(
@@ -43,7 +43,7 @@ def test_d6_a_strong_persona_gets_no_credit_for_being_strong():
     assert ours == [None] * 8
 
 
-def test_d6_what_a_persona_did_better_than_usual_is_its_credit():
+def test_what_a_persona_did_better_than_usual_is_its_credit():
     values = [1.0, 0.0, 1.0, 1.0]  # agent 0 twice right; agent 1 wrong, then right
     groups = ["problem, persona 0", "problem, persona 1"] * 2
     theirs = stream_advantages(values, ["first", "first", "second", "second"], baseline="group", scale="none")
