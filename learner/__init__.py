@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from learner.advantages import AdvantageConfig, TurnAdvantage, stream_advantages, turn_advantages
 from learner.rows import make_rows
 from learner.tokens import token_streams
-from learner.types import Row, Transition, group_indices, transitions_of
+from learner.types import Row, Transition, transitions_of
 from learner.update.config import LearnerConfig
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ __all__ = [
     "Row",
     "Transition",
     "TurnAdvantage",
-    "group_indices",
     "losses",
     "make_rows",
     "stream_advantages",

@@ -5,12 +5,10 @@ from transcripts.errors import TornTailWarning, TranscriptError, TranscriptWrite
 from transcripts.filters.compile import compile_filter
 from transcripts.filters.parse import FilterError
 from transcripts.index.rows import DebateRow, StepRow
-from transcripts.names import shard_paths, shard_step
 from transcripts.parquet import export_parquet
 from transcripts.record import Record, Timing, TurnAdvantages
 from transcripts.run_store import RunStore
-from transcripts.sealing import seal_before, seal_shard
-from transcripts.store import ShardWriter, read_records, set_aside_from, write_step
+from transcripts.store import ShardWriter, read_records, write_step
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -28,10 +26,5 @@ __all__ = [
     "compile_filter",
     "export_parquet",
     "read_records",
-    "seal_before",
-    "seal_shard",
-    "set_aside_from",
-    "shard_paths",
-    "shard_step",
     "write_step",
 ]

@@ -13,8 +13,6 @@ from debate.parsing.ballots import read_ballots
 from debate.parsing.sections import NAMES, Sections, find_sections
 from debate.types import Ballot, FailureReason, ParsedTurn, ParseFailure
 
-__all__ = ["last_boxed", "parse_turn"]
-
 _BOX_OR_BRACE = re.compile(r"(\\{1,2}boxed[ \t\r\n]{0,4}\{)|\\.|[{}]", re.DOTALL)
 
 

@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from debate.policies.batcher import Batcher
-from debate.policies.encoding import EncodingError
 from debate.policies.sampler import Draw, Drawn, sample_batch
 from debate.policies.speech import Speech, ids_of_ends, refuse_impossible
 from debate.policies.stopping import StopWatch
@@ -148,6 +147,3 @@ def load_weights(model: PreTrainedModel, weights: object) -> None:
 
 def _batch_key(request: SampleRequest) -> tuple[str, int, int]:
     return request.debate, request.turn.round, request.turn.agent
-
-
-__all__ = ["EncodingError", "LocalPolicy", "end_tokens", "load_weights"]

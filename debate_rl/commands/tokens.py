@@ -62,7 +62,8 @@ def tokens(
 
 def find_debate(run: Path, step: int, place: int) -> Record:
     """Return the debate at a place of a step's transcript; ValueError says which there are."""
-    from transcripts import read_records, shard_paths, shard_step
+    from transcripts import read_records
+    from transcripts.names import shard_paths, shard_step
 
     folder = run / "transcripts"
     shards = {shard_step(path) or 0: path for path in (shard_paths(run) if folder.is_dir() else ())}

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from debate_rl.runs.folder import is_locked
-from transcripts import TranscriptError, shard_paths, shard_step
+from transcripts import TranscriptError
 from transcripts.index.opening import INDEX, index_folder, run_and_shards
 from transcripts.index.schema import APPLICATION, VERSION
+from transcripts.names import shard_paths, shard_step
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
 """How well a policy judges, and how its training went: docs/judging.md, docs/report.md."""
 
-from debate_rl.reports.figures import MEANINGS, Figure, Meaning, Study, figures_of, gather, judgment_figures
+from debate_rl.reports.figures import Figure, judgment_figures
 
-__all__ = ["MEANINGS", "Figure", "Meaning", "Study", "figures_of", "gather", "judgment_figures"]
+__all__ = ["Figure", "judgment_figures"]

@@ -16,7 +16,8 @@ from debate_rl.reports.judgment import (
     simulation_section,
 )
 from debate_rl.reports.simulation import read_setting
-from transcripts import RunStore, TranscriptError, shard_paths
+from transcripts import RunStore, TranscriptError
+from transcripts.names import shard_paths
 
 MALFORMED = (LookupError, ValueError)
 """What a record raises whose turns or tables do not fit its protocol."""

@@ -18,7 +18,8 @@ from debate_rl.runs.checkpoint_folder import step_of
 from debate_rl.runs.kept_weights import load_kept, newest_weights, version_of
 from debate_rl.runs.model_card import model_card
 from debate_rl.runs.provenance import source_commit, versions
-from transcripts import Record, read_records, shard_paths
+from transcripts import Record, read_records
+from transcripts.names import shard_paths
 
 MARK = "export.json"
 """The file by which an export is known again; nothing else is ever replaced."""

@@ -39,7 +39,9 @@ from debate_rl.training.stops import Stopped, Stops, catch_stops
 from debate_rl.warm_start.training import warm_start
 from learner.losses import find_loss
 from learner.update.learner import Learner
-from transcripts import Record, seal_before, set_aside_from
+from transcripts import Record
+from transcripts.sealing import seal_before
+from transcripts.store import set_aside_from
 
 
 @dataclass

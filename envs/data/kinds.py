@@ -15,8 +15,8 @@ from envs.data import golds, options
 from envs.data.golds import Gold
 from envs.data.records import Record, as_text
 from envs.errors import HALF_CHARACTER
-from envs.instructions import ConstraintError, write_constraints
-from envs.instructions.constraints import FIELDS
+from envs.instructions import ConstraintError
+from envs.instructions.constraints import FIELDS, write_constraints
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 _ANSWER = ("answer", "expected_answer", "target")

@@ -5,12 +5,6 @@ A problem of kind "instructions" has its constraints as its answer: a JSON objec
 read, so that a response alone decides what it is worth.
 """
 
-from envs.instructions.constraints import (
-    Constraint,
-    ConstraintError,
-    constraints_of,
-    follows,
-    write_constraints,
-)
+from envs.instructions.constraints import ConstraintError, constraints_of, follows
 
-__all__ = ["Constraint", "ConstraintError", "constraints_of", "follows", "write_constraints"]
+__all__ = ["ConstraintError", "constraints_of", "follows"]

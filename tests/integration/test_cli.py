@@ -37,12 +37,6 @@ def python(code: str, *, cwd: Path, **environment: str) -> subprocess.CompletedP
     )
 
 
-def test_the_light_packages_load_no_heavy_one(tmp_path):
-    code = f"import sys, debate, envs, rewards, transcripts\nprint([m for m in {HEAVY} if m in sys.modules])"
-    done = python(code, cwd=tmp_path)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n", "")
-
-
 def test_help_names_the_commands_and_loads_no_heavy_package(tmp_path):
     code = (
         "import sys\n"

@@ -21,7 +21,8 @@ from debate_rl.config import Config
 from debate_rl.runs.kept_weights import load_kept, newest_weights
 from debate_rl.tracking.step_lines import read_metrics
 from debate_rl.training.train import train
-from transcripts import read_records, shard_paths
+from transcripts import read_records
+from transcripts.names import shard_paths
 
 IDS = [[7, 9, 30, 41, 52, 60, 8, 7], [5, 80, 81, 6, 90, 12, 100, 33]]
 TEXT = "<solution> 3 + 4 = 7. \\boxed{ 3 4}</solution>, ünïcode 👩‍🔬"

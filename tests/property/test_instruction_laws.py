@@ -6,8 +6,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from envs.answers.texts import normal_text, same_text
-from envs.instructions import constraints_of, follows, write_constraints
+from envs.instructions import constraints_of, follows
 from envs.instructions.checks import number_bullet_lists
+from envs.instructions.constraints import write_constraints
 from envs.instructions.table import DETECTED
 
 ALL = {

@@ -27,9 +27,10 @@ from debate.types import (
     Vote,
 )
 from rewards import Rewards
-from transcripts import Record, TurnAdvantages, read_records, seal_shard, write_step
+from transcripts import Record, TurnAdvantages, read_records, write_step
 from transcripts.codec import to_line, without_tokens
 from transcripts.errors import FieldError
+from transcripts.sealing import seal_shard
 from transcripts.token_lines import pack, unpack
 
 # Any character, NUL too. Halves of characters (lone surrogates) are cleaned where a reply comes in.

@@ -149,7 +149,7 @@ def test_columns_of_parquet_and_python():
 
 @applied
 def test_figures_of_reports():
-    from debate_rl.reports import MEANINGS
+    from debate_rl.reports.figures import MEANINGS
 
     names = {name.replace("<group>", "persona").replace("<label>", "Skeptic") for name in MEANINGS}
     assert unknown(names, "report") == []

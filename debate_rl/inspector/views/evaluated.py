@@ -13,9 +13,10 @@ from debate_rl.inspector.views.checked import check_record
 from debate_rl.runs.checkpoint_folder import step_of
 from debate_rl.runs.kept_weights import WARM_START
 from debate_rl.runs.provenance import checksum
-from transcripts import Record, TranscriptError, shard_paths, shard_step
+from transcripts import Record, TranscriptError
 from transcripts.codec import from_line
 from transcripts.files import reading
+from transcripts.names import shard_paths, shard_step
 
 
 @dataclass(frozen=True, slots=True)

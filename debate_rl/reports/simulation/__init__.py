@@ -4,11 +4,10 @@ Solutions are real ones of a file, or made ones; judges are simulated. All else 
 tags, the parser, the grader, rewards, records, shards.
 """
 
-from debate_rl.reports.simulation.runs import FACTS, Judges, Setting, read_setting, simulate_run
+from debate_rl.reports.simulation.runs import Judges, Setting, read_setting, simulate_run
 from debate_rl.reports.simulation.solutions import Solved, made_solutions, read_solutions
 
 __all__ = [
-    "FACTS",
     "Judges",
     "Setting",
     "Solved",

@@ -11,7 +11,8 @@ import torch
 
 from debate import DebateConfig, Message, Problem, SampleRequest, run_debates
 from debate.parsing import parse_turn
-from debate.policies.local import EncodingError, LocalPolicy
+from debate.policies.encoding import EncodingError
+from debate.policies.local import LocalPolicy
 from debate.policies.scripted import ScriptedPolicy
 from debate.types import FailureReason, TurnId
 from debate_rl.config.models import TinyConfig

@@ -13,17 +13,11 @@ from pathlib import Path
 import pytest
 
 from debate.types import TurnId
-from transcripts import (
-    RunStore,
-    ShardWriter,
-    TranscriptError,
-    seal_shard,
-    sealed,
-    set_aside_from,
-    write_step,
-)
+from transcripts import RunStore, ShardWriter, TranscriptError, sealed, write_step
 from transcripts.codec import without_tokens
 from transcripts.index import opening
+from transcripts.sealing import seal_shard
+from transcripts.store import set_aside_from
 
 
 def ids(store: RunStore, filter: str = "", **options) -> list[str]:

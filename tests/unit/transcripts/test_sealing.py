@@ -10,12 +10,13 @@ from shutil import which
 
 import pytest
 
-from transcripts import TornTailWarning, TranscriptError, read_records, seal_before, seal_shard, write_step
+from transcripts import TornTailWarning, TranscriptError, read_records, write_step
 from transcripts.append import LineFile
 from transcripts.codec import without_tokens
 from transcripts.errors import TranscriptWriteError
 from transcripts.names import sealed_name
 from transcripts.sealed import FRAME, SealedFile, write_sealed
+from transcripts.sealing import seal_before, seal_shard
 from transcripts.store import ShardWriter
 
 LINES = [bytes([97 + n % 26]) * (n * 997 % 70_000) + b"\n" for n in range(40)] + [

@@ -25,11 +25,11 @@ from transcripts import (
     TranscriptWriteError,
     TurnAdvantages,
     read_records,
-    set_aside_from,
-    shard_paths,
     write_step,
 )
 from transcripts.append import LineFile
+from transcripts.names import shard_paths
+from transcripts.store import set_aside_from
 
 
 def turn(agent: int, round_: int, text: str = "<solution>\\boxed{4}</solution>") -> Turn:

@@ -13,7 +13,9 @@ from random import Random
 
 import pytest
 
-from transcripts import RunStore, ShardWriter, read_records, seal_before, seal_shard, shard_paths
+from transcripts import RunStore, ShardWriter, read_records
+from transcripts.names import shard_paths
+from transcripts.sealing import seal_before, seal_shard
 
 STEPS, RECORDS, KILLS = 2, 4, 60
 SEED = int(os.environ.get("DEBATE_KILL_SEED", "0"))

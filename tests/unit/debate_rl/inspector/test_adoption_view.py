@@ -3,7 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from debate.types import TurnId
-from debate_rl.inspector.views import Copy, adoption_view
+from debate_rl.inspector.views import adoption_view
+from debate_rl.inspector.views.adoption import Copy
 
 from .conftest import judged, make, solved, with_turn
 

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from debate import parse_turn
 from debate.types import ParsedTurn, Span, Summary, TurnId
-from debate_rl.inspector.views import check_record, debate_view, open_debate, pieces_of
+from debate_rl.inspector.views import debate_view, open_debate
+from debate_rl.inspector.views.checked import check_record
+from debate_rl.inspector.views.debate import pieces_of
 from transcripts import RunStore, TranscriptError, TurnAdvantages, write_step
 
 from .conftest import judged, make, solved, with_turn

@@ -8,7 +8,8 @@ import pytest
 from debate import DebateConfig, Problem, run_debates
 from debate.policies.scripted import Answers, scripted_debaters
 from debate.types import TurnId
-from debate_rl.inspector.views import TokenTotal, token_view
+from debate_rl.inspector.views import token_view
+from debate_rl.inspector.views.tokens import TokenTotal
 from learner import TurnAdvantage, make_rows, transitions_of
 from rewards import RewardConfig, score_debate
 from transcripts import Record, TurnAdvantages

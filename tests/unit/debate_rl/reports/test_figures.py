@@ -7,7 +7,8 @@ from math import inf, log
 
 import pytest
 
-from debate_rl.reports import figures_of, gather, judgment_figures
+from debate_rl.reports import judgment_figures
+from debate_rl.reports.figures import figures_of, gather
 from debate_rl.statistics import wilson
 from rewards import Rewards
 

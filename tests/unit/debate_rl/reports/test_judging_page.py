@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from debate_rl.reports import MEANINGS, judgment_figures
+from debate_rl.reports import judgment_figures
+from debate_rl.reports.figures import MEANINGS
 from debate_rl.reports.figures.figure import pattern_of
 from transcripts import compile_filter
 

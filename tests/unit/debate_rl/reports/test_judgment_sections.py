@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from debate_rl.reports import figures_of, gather
 from debate_rl.reports.document import Chart, Paragraph, Table
+from debate_rl.reports.figures import figures_of, gather
 from debate_rl.reports.judgment import (
     Judged,
     comparison_section,

@@ -8,7 +8,7 @@ import pytest
 
 from envs import Grader
 from envs.answers.choices import letter_of
-from envs.instructions import write_constraints
+from envs.instructions.constraints import write_constraints
 from envs.instructions.table import DETECTED, TYPES
 from envs.types import MODES
 

@@ -10,8 +10,9 @@ import pytest
 
 from envs import DataError, GradeStatus, grade, load_problems, same_answer
 from envs.errors import MissingPackageError
-from envs.instructions import ConstraintError, constraints_of, follows, write_constraints
+from envs.instructions import ConstraintError, constraints_of, follows
 from envs.instructions.checks import json_format, number_bullet_lists
+from envs.instructions.constraints import write_constraints
 from envs.instructions.table import DETECTED, TYPES
 from envs.instructions.text import LANGUAGES, _detector, capital_words, count_sentences, language_of
 
