@@ -84,8 +84,8 @@ def measure(shape: dict[str, Any]) -> dict[str, list[float]]:
     from debate import Problem, run_debates
     from debate_rl.config import Config
     from debate_rl.engines import make_policy
-    from debate_rl.models import build_tokenizer
     from debate_rl.training.estimate import load_of, memory_of, probe, seconds_of, shape_of
+    from debate_rl.warm_start.tokenizer import build_tokenizer
     from learner.update.learner import Learner
 
     config = _config(shape, Config)

@@ -28,10 +28,10 @@ import orjson
 from inspector_pages import measured
 from report import Figure, parser, report
 
-from debate_rl.replay import Scheme, Summary
 from debate_rl.replay.comparing import no_collections, replay_run
 from debate_rl.replay.files import write_debates
-from debate_rl.replay.summary import counted
+from debate_rl.replay.scheme import Scheme
+from debate_rl.replay.summary import Summary, counted
 from learner.advantages import AdvantageConfig
 from rewards import RewardConfig
 from transcripts import RunStore, read_records

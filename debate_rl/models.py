@@ -8,7 +8,7 @@ from pickle import UnpicklingError
 from typing import TYPE_CHECKING
 
 from debate_rl.config.models import ModelConfig, TinyConfig
-from debate_rl.warm_start.tokenizer import VocabularyError, build_tokenizer
+from debate_rl.warm_start.tokenizer import build_tokenizer
 
 if TYPE_CHECKING:
     import torch
@@ -160,18 +160,3 @@ def _first_line(error: Exception) -> str:
     if isinstance(error, UnpicklingError):
         return "its weights are no plain tensors."
     return next(iter(str(error).strip().splitlines()), "") or type(error).__name__
-
-
-__all__ = [
-    "ModelConfig",
-    "ModelError",
-    "TinyConfig",
-    "VocabularyError",
-    "add_lora",
-    "build_tiny",
-    "build_tokenizer",
-    "chat_flag",
-    "load_model",
-    "resolve_device",
-    "resolve_dtype",
-]

@@ -47,6 +47,10 @@ class Rewards(Value, frozen=True):
         return dict(self.counters)[name]
 
 
+NO_REWARDS = Rewards((), (), (), ())
+"""Of a debate that was not scored."""
+
+
 def stream_of(values: Mapping[TurnId, float | None], num_agents: int, num_rounds: int) -> Stream:
     """Return the values by turn as ``[agent][round]``; None where there is no value.
 

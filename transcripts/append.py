@@ -6,7 +6,6 @@ import json
 import os
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from transcripts.errors import TranscriptWriteError
@@ -79,9 +78,7 @@ class LineFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 

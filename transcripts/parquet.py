@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from debate.policy import token_counts
-from rewards import STREAMS
+from rewards import STREAMS, Truth
+from rewards.truth import grade_of
+from rewards.types import NO_REWARDS, value_of
 from transcripts.index.facts import WINNERS, facts_of
 from transcripts.record import PARTS, Record, TurnAdvantages
 
@@ -46,6 +48,7 @@ VOTE: dict[str, str] = {
 }
 NAMES = {"peer": "reward_peer", "truth": "reward_truth", "judging": "reward_judge", "format": "reward_format"}
 """Columns that are not called as the facts are."""
+GRADES: Mapping[Truth, str] = {True: "right", False: "wrong", "missing": "missing"}
 TABLES = {"debates": DEBATE, "turns": TURN, "votes": VOTE}
 
 
@@ -107,7 +110,7 @@ def _turn_rows(id: str, record: Record) -> Iterator[dict[str, Any]]:
         agent, round_ = turn.id.agent, turn.id.round
         prompt, generated = token_counts(turn.completion)
         part = advantages.get(turn.id, TurnAdvantages(turn.id))
-        grade = _at(record.correct, agent, round_)
+        rewards = record.rewards or NO_REWARDS
         yield {
             "debate": id,
             "agent": agent,
@@ -116,24 +119,16 @@ def _turn_rows(id: str, record: Record) -> Iterator[dict[str, Any]]:
             "handle": turn.handle,
             "text": turn.completion.text,
             "answer": turn.parsed.answer,
-            "correct": GRADES.get(grade) if not turn.ballot else None,
+            "correct": GRADES.get(grade_of(turn.id, record.correct)) if not turn.ballot else None,
             "stop_reason": turn.completion.stop_reason,
             "prompt_tokens": prompt,
             "tokens": generated,
             "failures": len(turn.parsed.failures),
             "cut": turn.cut,
             "ballot": turn.ballot,
-            **{f"reward_{s}": _at(getattr(record.rewards, s, None), agent, round_) for s in STREAMS},
+            **{f"reward_{name}": value_of(getattr(rewards, name), turn.id) for name in STREAMS},
             **{f"advantage_{name}": getattr(part, name) for name in PARTS},
         }
-
-
-GRADES: Mapping[Any, str] = {True: "right", False: "wrong", "missing": "missing"}
-
-
-def _at(table: Any, agent: int, round_: int) -> Any:
-    """Return a cell, None outside the table."""
-    return table[agent][round_] if table and agent < len(table) and round_ < len(table[agent]) else None
 
 
 def _vote_rows(id: str, record: Record) -> Iterator[dict[str, Any]]:

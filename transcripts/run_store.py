@@ -9,7 +9,6 @@ from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import RLock
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from debate.types import Completion, TurnId
@@ -274,7 +273,5 @@ class RunStore:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()

@@ -18,8 +18,8 @@ from debate_rl.commands.console import plain_console, progress_bar
 from debate_rl.commands.errors import Ended
 
 if TYPE_CHECKING:
-    from debate_rl.replay import Scheme, Summary
-    from debate_rl.replay.summary import Tally
+    from debate_rl.replay.scheme import Scheme
+    from debate_rl.replay.summary import Summary, Tally
 
 MAY_CHANGE = ("rewards", "advantages")
 DIFFERS = 1
@@ -49,8 +49,8 @@ def replay(
     """
     from debate_rl.commands.config import open_run_folder
     from debate_rl.config.recipes import refuse_own_rule
-    from debate_rl.replay import scheme_of
     from debate_rl.replay.files import SCHEMA, refuse_another, replay_name
+    from debate_rl.replay.scheme import scheme_of
     from transcripts import compile_filter
 
     changes = list(overrides or ())

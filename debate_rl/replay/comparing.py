@@ -13,6 +13,7 @@ from typing import TypeAlias
 from debate.types import TurnId
 from debate_rl.replay.scheme import Replayed, Scheme, pay_step, replay_step
 from rewards import STREAMS, Rewards
+from rewards.types import value_of
 from transcripts import Record, RunStore, TurnAdvantages
 from transcripts.record import PARTS
 
@@ -94,14 +95,8 @@ def columns_of(turns: Sequence[TurnId], replayed: Replayed) -> Columns:
     """Return the rewards and advantages of a debate's turns by stream."""
     found = list(_by_turn(turns, replayed.advantages))
     return Columns(
-        {name: _reward_column(turns, getattr(replayed.rewards, name)) for name in STREAMS},
-        {
-            "generator": [None if part is None else part.generator for part in found],
-            "judge": [None if part is None else part.judge for part in found],
-            "format": [None if part is None else part.format for part in found],
-            "peer": [None if part is None else part.peer for part in found],
-            "truth": [None if part is None else part.truth for part in found],
-        },
+        {name: [value_of(getattr(replayed.rewards, name), turn) for turn in turns] for name in STREAMS},
+        {name: [None if part is None else getattr(part, name) for part in found] for name in PARTS},
     )
 
 
@@ -117,11 +112,6 @@ def _by_turn(
             part = next(rest, None)
         else:
             yield None
-
-
-def _reward_column(turns: Sequence[TurnId], table: Sequence[Sequence[float | None]]) -> Column:
-    rounds = len(table[0]) if table else 0
-    return [table[turn.agent][turn.round] if turn.round < rounds else None for turn in turns]
 
 
 def _distance(old: Column, new: Column) -> float:

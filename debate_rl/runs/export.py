@@ -177,6 +177,3 @@ def _appearing(out: Path) -> Iterator[Path]:
         raise ExportError(f"--out {out}: cannot write {place}: {error.strerror or error}") from error
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
-
-
-__all__ = ["DType", "ExportError", "Exported", "export_run", "generation_settings"]

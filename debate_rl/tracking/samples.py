@@ -8,9 +8,8 @@ from typing import Literal, TypedDict
 
 from debate.seeds import derive_seed
 from debate.types import Turn
-from rewards import Rewards
 from rewards.truth import grade_of
-from rewards.types import value_of
+from rewards.types import NO_REWARDS, value_of
 from transcripts import Record, TurnAdvantages
 
 
@@ -68,7 +67,7 @@ def samples_of(record: Record, place: int) -> Iterator[Sample]:
 
 def _sample(record: Record, place: int, turn: Turn, advantage: TurnAdvantages) -> Sample:
     debate, agent = record.debate, turn.id.agent
-    rewards = record.rewards or Rewards((), (), (), ())
+    rewards = record.rewards or NO_REWARDS
     return Sample(
         step=record.step,
         debate=place,

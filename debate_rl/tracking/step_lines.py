@@ -30,37 +30,23 @@ def metrics_line(step: int, metrics: Mapping[str, float], *, at: float) -> bytes
     return json.dumps(line, allow_nan=False).encode("ascii")
 
 
-class MetricsLog:
+class MetricsLog(LineFile):
     """Appends to metrics.jsonl, one line a step, on the disk before ``log`` returns control to the loop."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = LineFile(path)
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
         """Append one line."""
-        self._file.write(metrics_line(step, metrics, at=round(time.time(), 3)))
-        self._file.sync()
-
-    def close(self) -> None:
-        """Bring the file to the disk."""
-        self._file.close()
+        self.write(metrics_line(step, metrics, at=round(time.time(), 3)))
+        self.sync()
 
 
-class SamplesLog:
+class SamplesLog(LineFile):
     """Appends to samples.jsonl, one line a turn."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = LineFile(path)
 
     def show(self, step: int, samples: Sequence[Sample]) -> None:
         """Append the turns that were drawn in this step."""
         for sample in samples:
-            self._file.write(json.dumps(sample, allow_nan=False).encode("ascii"))
-        self._file.sync()
-
-    def close(self) -> None:
-        """Bring the file to the disk."""
-        self._file.close()
+            self.write(json.dumps(sample, allow_nan=False).encode("ascii"))
+        self.sync()
 
 
 def read_metrics(path: Path) -> list[dict[str, float | None]]:

@@ -9,18 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from rich.console import Console
 
-from debate_rl.config import LoggingConfig, WandbConfig
+from debate_rl.config import LoggingConfig
 from debate_rl.tracking.progress import progress_of
 from debate_rl.tracking.samples import Sample, draw_samples
 from debate_rl.tracking.step_lines import MetricsLog, SamplesLog, rewind
 from transcripts import Record
-
-if TYPE_CHECKING:
-    from debate_rl.tracking.charts import WandbTracker
 
 
 class Tracker(Protocol):
@@ -97,25 +94,17 @@ def open_trackers(
         if config.sample_share:
             trackers.samples.append(SamplesLog(folder / "samples.jsonl"))
         if config.wandb.project is not None:
-            wandb = _wandb(config.wandb, folder, settings or {})
+            from debate_rl.tracking.charts import WandbTracker
+
+            wandb = WandbTracker(config.wandb, folder, settings or {})
             trackers.metrics.append(wandb)
             trackers.samples.append(wandb)
         if config.tensorboard:
-            trackers.metrics.append(_tensorboard(folder / "tensorboard", first_step))
+            from debate_rl.tracking.charts import TensorBoardTracker
+
+            trackers.metrics.append(TensorBoardTracker(folder / "tensorboard", first_step))
         bar = progress_of(config.progress, steps, done=first_step, console=console)
         trackers.metrics.extend([bar] if bar else [])
         yield trackers
     finally:
         trackers.close()
-
-
-def _wandb(config: WandbConfig, folder: Path, settings: Mapping[str, object]) -> WandbTracker:
-    from debate_rl.tracking.charts import WandbTracker
-
-    return WandbTracker(config, folder, settings)
-
-
-def _tensorboard(folder: Path, first_step: int) -> Tracker:
-    from debate_rl.tracking.charts import TensorBoardTracker
-
-    return TensorBoardTracker(folder, first_step)

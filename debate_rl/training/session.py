@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import isfinite, nan
@@ -39,7 +39,6 @@ from debate_rl.training.stops import Stopped, Stops, catch_stops
 from debate_rl.warm_start.training import warm_start
 from learner.losses import find_loss
 from learner.update.learner import Learner
-from transcripts import Record
 from transcripts.sealing import seal_before
 from transcripts.store import set_aside_from
 
@@ -59,7 +58,7 @@ class Session:
     tokenizer: Any
     policy: Policy
     learner: Learner
-    tracker: Trackers | None = None
+    tracker: Trackers = field(default_factory=Trackers)
     step: int = 0
     ema: dict[str, float] = field(default_factory=dict)
     evaluations: dict[int, Scores] = field(default_factory=dict)
@@ -72,11 +71,6 @@ class Session:
         """Hand the learner's weights to the policy; they share the model, so only the version changes."""
         run_async(self.policy.update(None, version))
 
-    def show(self, step: int, records: Sequence[Record]) -> None:
-        """Show some of a step's debates to who wants to read them."""
-        if self.tracker is not None:
-            self.tracker.show(step, records)
-
     def finish_step(self, step: int, metrics: Mapping[str, float]) -> None:
         """Log a finished step, and evaluate and save when due."""
         done = step + 1
@@ -85,8 +79,7 @@ class Session:
         figures = self.evaluate(done) if held.every and done % held.every == 0 else {}
         if figures:
             figures["seconds/evaluate"] = time.perf_counter() - started
-        if self.tracker is not None:
-            self.tracker.log(step, {**metrics, **figures})
+        self.tracker.log(step, {**metrics, **figures})
         self.step = done
         self.drawn += self.config.train.problems_per_step
         every = self.config.train.save_every

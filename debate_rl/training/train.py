@@ -64,7 +64,7 @@ def train_step(session: Session, step: int) -> dict[str, float]:
         step, played.debates, played.correct, played.rewards, advantages.turns, played.timings
     )
     write_step(session.folder.transcripts, step, records, tokens=config.logging.transcript_tokens, seal=True)
-    session.show(step, records)
+    session.tracker.show(step, records)
     clock.lap("record")
     key = key_of(session.data.environment)
     found = debate_metrics(played.debates, played.correct, played.rewards, grader=played.graded, key=key)

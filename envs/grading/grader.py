@@ -15,7 +15,6 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from types import TracebackType
 from typing import Self
 
 from envs.answers.choices import LETTERS, letter_of
@@ -126,9 +125,7 @@ class Grader:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _graded(self, answer: str, gold: str, strictness: Strictness) -> Grade:

@@ -17,6 +17,7 @@ from learner.losses.types import (
     LossOutputs,
     difference,
     token_mean,
+    token_share,
     token_statistics,
 )
 
@@ -29,9 +30,7 @@ def cispo(inputs: LossInputs, config: LossConfig) -> LossOutputs:
     _, high = config.clip_range
     ratio = difference(inputs, inputs.old_logprobs).exp().detach()
     metrics = token_statistics("ratio", ratio, inputs.mask)
-    fraction = token_statistics("clip", (ratio > high).float(), inputs.mask)
-    if fraction:
-        metrics["clip_fraction"] = fraction["clip_mean"]
+    metrics |= token_share("clip_fraction", ratio > high, inputs.mask)
     logprobs = where(inputs.mask.bool(), inputs.logprobs, 0.0)
     penalty, kl_metrics = kl_penalty(inputs, config)
     tokens = -ratio.clamp(max=high) * inputs.advantages * logprobs

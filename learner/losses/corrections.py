@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, where
 
-from learner.losses.types import LossInputs, Totals, token_statistics
+from learner.losses.types import LossInputs, Totals, token_share, token_statistics
 
 
 def truncated_importance(inputs: LossInputs, cap: float) -> tuple[Tensor, dict[str, Tensor]]:
@@ -14,16 +14,14 @@ def truncated_importance(inputs: LossInputs, cap: float) -> tuple[Tensor, dict[s
     and precision; the weight corrects for it, and the cap bounds its variance [truncated importance
     sampling: Ionides 2008; Yao et al., "Your efficient RL framework secretly brings you off-policy RL
     training", 2025]. Weights are not negative and every loss here is linear in the size of an advantage, so
-    weighing the advantage is weighing the token's loss. ``tis_mean`` and ``tis_max`` are of the weights
+    to weight the advantage is to weight the token's loss. ``tis_mean`` and ``tis_max`` are of the weights
     before the cap, ``tis_truncated`` is the share beyond it.
     """
     mask = inputs.mask.bool()
     gap = where(mask, inputs.old_logprobs, 0.0) - where(mask, inputs.sampling_logprobs, 0.0)
     weights = gap.detach().exp()
     metrics = token_statistics("tis", weights, mask)
-    truncated = token_statistics("tis", (weights > cap).float(), mask)
-    if truncated:
-        metrics["tis_truncated"] = truncated["tis_mean"]
+    metrics |= token_share("tis_truncated", weights > cap, mask)
     return weights.clamp(max=cap) * inputs.advantages, metrics
 
 

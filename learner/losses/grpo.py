@@ -17,6 +17,7 @@ from learner.losses.types import (
     LossOutputs,
     difference,
     sequence_mean,
+    token_share,
     token_statistics,
 )
 
@@ -39,7 +40,4 @@ def clipped_surrogate(inputs: LossInputs, config: LossConfig) -> tuple[Tensor, d
     plain = ratio * inputs.advantages
     clipped = ratio.clamp(low, high) * inputs.advantages
     metrics = token_statistics("ratio", ratio, inputs.mask)
-    fraction = token_statistics("clip", (clipped < plain).float(), inputs.mask)
-    if fraction:
-        metrics["clip_fraction"] = fraction["clip_mean"]
-    return -minimum(plain, clipped), metrics
+    return -minimum(plain, clipped), metrics | token_share("clip_fraction", clipped < plain, inputs.mask)

@@ -19,14 +19,13 @@ from torch import Tensor, where
 from learner.losses.grpo import clipped_surrogate
 from learner.losses.kl import kl_penalty
 from learner.losses.types import (
-    GENERATOR,
-    JUDGE,
     LossConfig,
     LossInputs,
     LossOutputs,
     difference,
     sequence_mean,
 )
+from learner.tokens import GENERATOR, JUDGE
 
 
 def gspo(inputs: LossInputs, config: LossConfig) -> LossOutputs:

@@ -22,7 +22,8 @@ from __future__ import annotations
 
 from torch import Tensor, where
 
-from learner.losses.types import JUDGE, KlEstimator, LossConfig, LossInputs, token_statistics
+from learner.losses.types import KlEstimator, LossConfig, LossInputs, token_statistics
+from learner.tokens import JUDGE
 
 
 def estimate(kind: KlEstimator, logprobs: Tensor, ref_logprobs: Tensor, mask: Tensor) -> Tensor:
@@ -56,7 +57,7 @@ def kl_penalty(inputs: LossInputs, config: LossConfig) -> tuple[Tensor | float, 
     if not any(_betas(config)):
         return 0.0, metrics
     kl = k3 if config.kl == "k3" else estimate(config.kl, inputs.logprobs, inputs.ref_logprobs, inputs.mask)
-    return _weighed(kl, inputs, config), metrics
+    return _weighted(kl, inputs, config), metrics
 
 
 def kl_as_reward(inputs: LossInputs, config: LossConfig) -> Tensor:
@@ -71,10 +72,10 @@ def kl_as_reward(inputs: LossInputs, config: LossConfig) -> Tensor:
         _refuse_no_reference(config)
         return inputs.advantages
     kl = estimate(config.kl, inputs.old_logprobs, inputs.ref_logprobs, inputs.mask).detach()
-    return inputs.advantages - _weighed(kl, inputs, config)
+    return inputs.advantages - _weighted(kl, inputs, config)
 
 
-def _weighed(kl: Tensor, inputs: LossInputs, config: LossConfig) -> Tensor:
+def _weighted(kl: Tensor, inputs: LossInputs, config: LossConfig) -> Tensor:
     beta, beta_judge = _betas(config)
     return where(inputs.stream == JUDGE, beta_judge * kl, beta * kl)
 

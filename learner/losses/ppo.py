@@ -13,7 +13,7 @@ from torch import minimum
 
 from learner.losses.grpo import clipped_surrogate
 from learner.losses.kl import kl_penalty
-from learner.losses.types import LossConfig, LossInputs, LossOutputs, token_mean, token_statistics
+from learner.losses.types import LossConfig, LossInputs, LossOutputs, token_mean, token_share
 
 
 def ppo(inputs: LossInputs, config: LossConfig) -> LossOutputs:
@@ -21,9 +21,7 @@ def ppo(inputs: LossInputs, config: LossConfig) -> LossOutputs:
     surrogate, metrics = clipped_surrogate(inputs, config)
     bound = -config.dual_clip * inputs.advantages
     bounded = (inputs.advantages < 0) & (surrogate > bound)
-    fraction = token_statistics("dual_clip", bounded.float(), inputs.mask)
-    if fraction:
-        metrics["dual_clip_fraction"] = fraction["dual_clip_mean"]
+    metrics |= token_share("dual_clip_fraction", bounded, inputs.mask)
     penalty, kl_metrics = kl_penalty(inputs, config)
     tokens = minimum(surrogate, bound).where(inputs.advantages < 0, surrogate)
     return LossOutputs(token_mean(tokens + penalty, inputs, config), metrics | kl_metrics)

@@ -7,8 +7,6 @@ from typing import Literal, TypeAlias
 
 from torch import Tensor, where
 
-GENERATOR, JUDGE = 1, 2
-
 KlEstimator: TypeAlias = Literal["k1", "k2", "k3"]
 
 
@@ -101,6 +99,12 @@ def token_mean(tokens: Tensor, inputs: LossInputs, config: LossConfig) -> Tensor
     mask = inputs.mask.bool()
     totals = config.totals or Totals.of(mask)
     return where(mask, tokens, 0.0).sum() / max(totals.tokens, 1)
+
+
+def token_share(name: str, chosen: Tensor, mask: Tensor) -> dict[str, Tensor]:
+    """Return the share of the masked tokens that are chosen, as ``name``; nothing when there are none."""
+    mask = mask.bool()
+    return {name: chosen[mask].float().mean()} if mask.any() else {}
 
 
 def token_statistics(name: str, values: Tensor, mask: Tensor) -> dict[str, Tensor]:

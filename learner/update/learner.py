@@ -24,8 +24,6 @@ from learner.update.config import LearnerConfig, check_settings
 from learner.update.forward import action_logprobs
 from learner.update.tally import Tally, sizes, tally_mismatch
 
-__all__ = ["Learner", "LearnerConfig"]
-
 
 class Learner:
     """A causal language model (transformers or peft) with its optimizer, schedule and reference.

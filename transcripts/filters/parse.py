@@ -118,14 +118,8 @@ class _Reader:
     def _word(self, word: str) -> bool:
         """Take a word in capitals that stands alone."""
         end = self.at + len(word)
-        if self.text[self.at : end] != word or self.text[end : end + 1] not in (
-            "",
-            " ",
-            "\t",
-            "\n",
-            "(",
-            ")",
-        ):
+        after = self.text[end : end + 1]
+        if self.text[self.at : end] != word or (after and after not in " \t\n()"):
             return False
         self.at = end
         self._blanks()

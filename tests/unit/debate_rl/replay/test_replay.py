@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn, Vote
 from debate.types import FailureReason, ParsedTurn, ParseFailure, TurnId
-from debate_rl.replay import Scheme, Summary, compare_steps, pay_step, replay_step
-from debate_rl.replay.comparing import replay_run, same_advantages
+from debate_rl.replay.comparing import compare_steps, replay_run, same_advantages
 from debate_rl.replay.files import line_of, refuse_another, replay_name, write_debates, write_facts
-from debate_rl.replay.summary import Tally
+from debate_rl.replay.scheme import Scheme, pay_step, replay_step
+from debate_rl.replay.summary import Summary, Tally
 from debate_rl.training.rollouts import step_records
 from learner.advantages import AdvantageConfig, StreamSettings, turn_advantages
 from learner.types import group_indices, transitions_of

@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 from debate_rl.config.models import ModelConfig, TinyConfig
 from debate_rl.models import (
     ModelError,
-    VocabularyError,
-    build_tokenizer,
     chat_flag,
     load_model,
     resolve_device,
     resolve_dtype,
 )
+from debate_rl.warm_start.tokenizer import VocabularyError, build_tokenizer
 
 PIECES = [
     *(f" {n}" for n in range(31)),
