@@ -39,11 +39,15 @@ def report(title: str, figures: Sequence[Figure], path: Path | None = None) -> N
     for column in ("name", "value", "unit", "n", "low", "high"):
         table.add_column(column, justify="left" if column in ("name", "unit") else "right")
     for f in figures:
-        bounds = ["" if x is None else f"{x:.4g}" for x in (f.low, f.high)]
-        table.add_row(f.name, f"{f.value:.4g}", f.unit, str(f.n), *bounds)
+        bounds = ["" if x is None else _number(x) for x in (f.low, f.high)]
+        table.add_row(f.name, _number(f.value), f.unit, str(f.n), *bounds)
     Console(width=110).print(table)
     if path is not None:
         path.write_text(json.dumps([asdict(f) for f in figures], indent=1) + "\n", encoding="utf-8")
+
+
+def _number(value: float) -> str:
+    return f"{value:.4g}" if abs(value) < 10_000 else f"{value:.0f}"
 
 
 def _finite(bound: float | None) -> float | None:
