@@ -107,7 +107,7 @@ def _kinds(folder: Path, rng: random.Random) -> dict[str, Draw]:
         return f"{rng.randrange(3)}.{rng.randrange(3)}"
 
     return {
-        "list": lambda: f"{base}/debates?newest=1&after={last.step}.{rng.randrange(1, last.number + 1)}",
+        "list": lambda: f"{base}/debates?newest=1&after={last.step}.{rng.randrange(1, last.index + 1)}",
         "filtered": filtered,
         "steps": lambda: f"{base}/",
         "debate": lambda: f"{base}/debate/{some()}?filter={quote(FILTERS[0])}",

@@ -110,25 +110,25 @@ def _answers(draws: Draws, skill: Numbers, size: tuple[int, int, int]) -> dict[s
     lure = np.clip(draws.between(0.05, 0.6) + draws.noise(0.05, 0.98), 0, 1)
     agreed = (rights[1] == 0) & (rng.random(mixed.shape) < lure[:, None, None])
     return {
-        "correct": both,
-        "correct/round_0": right[0],
-        "correct/round_1": right[1],
+        "accuracy": both,
+        "accuracy/round_0": right[0],
+        "accuracy/round_1": right[1],
         "reward/truth/mean": both,
         "reward/truth/std": np.sqrt(both * (1 - both)),
         "reward/peer/mean": draws.noise(0.003),
         "reward/peer/std": np.abs(draws.between(0.3, 0.8) + draws.noise(0.03, 0.3)),
         "reward/judge/mean": 2 * accuracy - 1,
         "judge/accuracy": accuracy,
-        "judge/decidable": decidable.astype(float),
-        "winner/correct": winner.mean(axis=(1, 2)),
+        "judge/decidable_votes": decidable.astype(float),
+        "winner/accuracy": winner.mean(axis=(1, 2)),
         "winner/lift": (winner - rights[1] / agents).mean(axis=(1, 2)),
-        "debates/wrong_consensus": agreed.mean(axis=(1, 2)),
+        "wrong_consensus": agreed.mean(axis=(1, 2)),
         "advantage/zero_variance_share/truth": alike,
         "advantage/zero_variance_share/peer": draws.share(
             np.full(draws.steps, draws.between(0, 0.2)), problems
         ),
         "votes/valid": np.full(draws.steps, float(votes)),
-        "votes/tie": votes * draws.share(np.full(draws.steps, draws.between(0, 0.4)), votes),
+        "votes/ties": votes * draws.share(np.full(draws.steps, draws.between(0, 0.4)), votes),
     }
 
 
@@ -191,14 +191,14 @@ def _sampled(draws: Draws, skill: Numbers) -> dict[str, Numbers]:
         "sample/first/votes": np.full(draws.steps, float(votes)),
         "sample/first/wins": votes * draws.share(placed, votes),
         "sample/winner_peer": praise + draws.noise(0.2 / debates**0.5),
-        "sample/winner_right": draws.share(right, debates // 2),
+        "sample/winner_accuracy": draws.share(right, debates // 2),
         "sample/repeated": draws.share(np.full(draws.steps, draws.between(0, 0.02)), debates * 9),
         "sample/empty": draws.share(np.full(draws.steps, draws.between(0, 0.02)), debates * 9),
         "sample/logprob": spoken * np.exp(draws.noise(0.08, 0.5)),
     }
     for seat in range(3):
-        values[f"sample/seat_{seat}/votes"] = np.full(draws.steps, float(votes * 2 // 3))
-        values[f"sample/seat_{seat}/wins"] = votes * 2 // 3 * draws.share(seats[seat], votes * 2 // 3)
+        values[f"sample/agent_{seat}/votes"] = np.full(draws.steps, float(votes * 2 // 3))
+        values[f"sample/agent_{seat}/wins"] = votes * 2 // 3 * draws.share(seats[seat], votes * 2 // 3)
     return {name: np.where(looked, column, np.nan) for name, column in values.items()}
 
 
@@ -208,7 +208,10 @@ def _evaluations(draws: Draws, skill: Numbers) -> dict[str, Numbers]:
     values: dict[str, Numbers] = {}
     hard = draws.rng.normal(0, PROBLEM_SPREAD, (1, problems))
     gap = draws.rise(0.0, draws.between(0.0, 0.2))
-    for name, bonus in (("eval/direct/sample", 0.0), ("eval/debate/winner", draws.between(0.2, 1.2))):
+    for name, bonus in (
+        ("eval/direct/accuracy", 0.0),
+        ("eval/debate/winner/accuracy", draws.between(0.2, 1.2)),
+    ):
         chance = sigmoid((skill + bonus - gap)[:, None] + hard)
         graded = (draws.rng.random(chance.shape) < chance).astype(float)
         mean, reach = graded.mean(axis=1), 1.97 * graded.std(axis=1) / problems**0.5
@@ -272,23 +275,23 @@ def _logprob(draws: Draws, values: dict[str, Numbers], part: Numbers) -> None:
 
 def _peer_truth(draws: Draws, values: dict[str, Numbers], part: Numbers) -> None:
     values["sample/winner_peer"] = values["sample/winner_peer"] * (1 - part) + 0.98 * part
-    right = values["sample/winner_right"] * (1 - 0.8 * part)
-    values["sample/winner_right"] = right
+    right = values["sample/winner_accuracy"] * (1 - 0.8 * part)
+    values["sample/winner_accuracy"] = right
 
 
 def _held_out(draws: Draws, values: dict[str, Numbers], part: Numbers) -> None:
-    for name in ("eval/direct/sample", "eval/debate/winner"):
+    for name in ("eval/direct/accuracy", "eval/debate/winner/accuracy"):
         for end in ("", "/low", "/high"):
             values[name + end] = values[name + end] * (1 - 0.6 * part)
-    values["correct"] = np.minimum(values["correct"] + 0.15 * part, 1.0)
+    values["accuracy"] = np.minimum(values["accuracy"] + 0.15 * part, 1.0)
 
 
 def _format_only(draws: Draws, values: dict[str, Numbers], part: Numbers) -> None:
     """Form is learnt from the first step, nothing else; there is no onset."""
     share = ramp(draws.steps, 0, 40)
     values["format/valid"] = draws.share(0.6 + 0.38 * share, 200)
-    flat = np.full(draws.steps, float(np.mean(values["correct"][:20])))
-    values["correct"] = draws.share(flat, 200)
+    flat = np.full(draws.steps, float(np.mean(values["accuracy"][:20])))
+    values["accuracy"] = draws.share(flat, 200)
 
 
 def _against_truth(draws: Draws, values: dict[str, Numbers], part: Numbers) -> None:
@@ -319,7 +322,7 @@ COLLAPSES: Mapping[str, Change] = {
     "reward_explosion": _explosion,
     "no_exploration": _towards("completions/distinct", 0.0),
     "one_sided": _one_sided,
-    "wrong_consensus": _drawn("debates/wrong_consensus", 0.9, 32),
+    "wrong_consensus": _drawn("wrong_consensus", 0.9, 32),
     "peer_truth": _peer_truth,
     "votes_against_truth": _against_truth,
     "held_out": _held_out,
@@ -337,7 +340,7 @@ def collapsed_run(name: str, seed: int, *, speed: int, onset: int = ONSET, steps
     values = dict(run.curves.values)
     if name not in KEEP_REWARD:
         falling = ramp(steps, onset + speed // 2, round(LAG * speed))
-        for column in ("correct", "correct/round_0", "correct/round_1", "reward/truth/mean"):
+        for column in ("accuracy", "accuracy/round_0", "accuracy/round_1", "reward/truth/mean"):
             values[column] = values[column] * (1 - falling)
     COLLAPSES[name](draws, values, ramp(steps, onset, speed))
     if name == "no_exploration":
@@ -348,7 +351,7 @@ def collapsed_run(name: str, seed: int, *, speed: int, onset: int = ONSET, steps
 
 def reward_fell_at(curves: Curves, onset: int = ONSET) -> int | None:
     """Return the first step whose mean of 10 of `correct` is below half of that before the onset."""
-    steps, values = curves.of("correct")
+    steps, values = curves.of("accuracy")
     means, steps = trailing_mean(values, 10), steps[9:]
     before = means[steps < onset]
     if not len(before):

@@ -158,7 +158,7 @@ def _round(
         reason = f"<evaluation>{prose.text(words // 3)}</evaluation>\n" if round_ else ""
         ballots, lines = _ballots(agent, rng, len(solution) + len(reason)) if round_ else ((), "")
         cut = rng.random() < 0.03
-        failures = (ParseFailure(FailureReason.MALFORMED, "K7 ~ Q2"),) if rng.random() < 0.02 else ()
+        failures = (ParseFailure(FailureReason.NOT_A_COMPARISON, "K7 ~ Q2"),) if rng.random() < 0.02 else ()
         text = solution + reason + lines
         tokens = len(text) // 4
         completion = Completion(

@@ -45,8 +45,8 @@ FILTERS = (
     "malformed:>2",
     "flip:CW flip:WC -winner:right",
     "answer:42",
-    "reward.peer:>0.5 OR judge:none",
-    "correct.last:1 winner:wrong",
+    "reward.peer:>0.5 OR judge.accuracy:none",
+    "accuracy.last_round:1 winner:wrong",
     "source:MATH* level:5",
 )
 SEARCHES = (

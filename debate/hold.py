@@ -180,7 +180,9 @@ def read_reply(
 
 def _without_missing_solution(parsed: ParsedTurn) -> ParsedTurn:
     """Return the parsed ballot without the failure for a missing solution: none was due."""
-    kept = tuple(f for f in parsed.failures if (f.reason, f.detail) != (FailureReason.MISSING, "solution"))
+    kept = tuple(
+        f for f in parsed.failures if (f.reason, f.detail) != (FailureReason.MISSING_SECTION, "solution")
+    )
     return parsed if len(kept) == len(parsed.failures) else replace(parsed, failures=kept)
 
 

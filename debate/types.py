@@ -137,9 +137,9 @@ class Span(NamedTuple):
 class FailureReason(StrEnum):
     """Why something that was due could not be read."""
 
-    MISSING = "missing"  # the section is not there at all
-    TRUNCATED = "truncated"  # the section was opened and never closed
-    MALFORMED = "malformed"  # a comparison line that is not a comparison
+    MISSING_SECTION = "missing_section"  # the section is not there at all
+    UNCLOSED_SECTION = "unclosed_section"  # the section was opened and never closed
+    NOT_A_COMPARISON = "not_a_comparison"  # a comparison line that is not a comparison
     UNKNOWN_HANDLE = "unknown_handle"  # a label that no agent has
     OWN_WORK = "own_work"  # the author compared its own work
     SAME_HANDLE = "same_handle"  # a label compared with itself

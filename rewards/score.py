@@ -18,7 +18,7 @@ from rewards.types import Correct, Rewards, Truth, stream_of
 from rewards.validate import PlainVote, check_correct
 from rewards.votes import DROPPED, BallotBox, ballot_box, ballot_box_of_votes, split_votes
 
-_GRADES: dict[Truth, str] = {True: "correct", False: "wrong", "missing": "missing", None: "ungraded"}
+_GRADES: dict[Truth, str] = {True: "right", False: "wrong", "missing": "missing", None: "ungraded"}
 
 
 def score_debate(debate: Debate, correct: Correct, config: RewardConfig) -> Rewards:
@@ -85,15 +85,15 @@ def count_all(
 ) -> tuple[tuple[str, int], ...]:
     """Return the sorted counters of one debate: every name in every debate, so that no column comes and goes.
 
-    ``votes/cast`` = ``votes/valid`` + every dropped reason, in lines; ``votes/tie`` are among the valid.
-    ``judge/due`` turns owed comparisons; ``judge/signal`` have a judge reward, ``format/fined`` the penalty.
-    ``truth/*`` count solution turns by grade; all 0 for an open problem.
+    ``votes/cast`` = ``votes/valid`` + every dropped reason, in lines; ``votes/ties`` are among the valid.
+    ``judge/due`` turns owed comparisons; ``judge/signal`` have a judge reward, ``format/penalties`` one.
+    ``grades/*`` count solution turns by grade; all 0 for an open problem.
     """
     ties = sum(vote.outcome == "tie" for vote in votes)
     counts = {f"votes/{reason}": dropped.get(reason, 0) for reason in DROPPED}
-    counts |= {"votes/cast": len(votes) + sum(counts.values()), "votes/valid": len(votes), "votes/tie": ties}
+    counts |= {"votes/cast": len(votes) + sum(counts.values()), "votes/valid": len(votes), "votes/ties": ties}
     counts |= {"judge/due": len(box.due()), "judge/signal": judged}
-    counts |= {"format/fined": len(penalized_turns(box, votes))} | _grades(box, correct)
+    counts |= {"format/penalties": len(penalized_turns(box, votes))} | _grades(box, correct)
     return tuple(sorted(counts.items()))
 
 
@@ -101,4 +101,4 @@ def _grades(box: BallotBox, correct: Correct) -> dict[str, int]:
     seen: Counter[str] = Counter()
     if correct is not None:
         seen.update(_GRADES[correct[turn.agent][turn.round]] for turn in box.solutions())
-    return {f"truth/{name}": seen[name] for name in _GRADES.values()}
+    return {f"grades/{name}": seen[name] for name in _GRADES.values()}

@@ -21,14 +21,17 @@ from rewards.validate import PlainVote, check_size, read_vote
 
 Pair: TypeAlias = tuple[TurnId, TurnId]
 
-DROPPED = ("own", "not_shown", "same_handle", "duplicate", "contradictory", "unknown_handle", "malformed")
+DROPPED = (
+    *("own_work", "not_shown", "same_handle", "duplicate", "contradictory", "unknown_handle"),
+    "not_a_comparison",
+)
 """Why a comparison line does not count. The last two never became votes: nobody knows what they name."""
 
 UNREAD: dict[FailureReason, str] = {
-    FailureReason.OWN_WORK: "own",
+    FailureReason.OWN_WORK: "own_work",
     FailureReason.UNKNOWN_HANDLE: "unknown_handle",
     FailureReason.SAME_HANDLE: "same_handle",
-    FailureReason.MALFORMED: "malformed",
+    FailureReason.NOT_A_COMPARISON: "not_a_comparison",
     FailureReason.NOT_DUE: "not_shown",
 }
 """Parse failures of comparison lines, by the reason they are counted under."""
@@ -170,7 +173,7 @@ def _refusal(vote: Vote, box: BallotBox) -> str:
     if vote.left == vote.right:
         return "same_handle"
     if not box.judge_own and vote.judge.agent in (vote.left.agent, vote.right.agent):
-        return "own"
+        return "own_work"
     seen = box.comparable.get(vote.judge, ())
     return "" if vote.left in seen and vote.right in seen else "not_shown"
 

@@ -210,7 +210,7 @@ def hostile_records():
         tail = (
             f"\n{whole_text(HOSTILE[(number + 5) % len(HOSTILE)])} {'x' * 1_000_000 if number == 1 else ''}"
         )
-        failure = ParseFailure(FailureReason.MALFORMED, bad, Span(len(text), len(text) + len(tail)))
+        failure = ParseFailure(FailureReason.NOT_A_COMPARISON, bad, Span(len(text), len(text) + len(tail)))
         parsed = replace(turn.parsed, failures=(*turn.parsed.failures, failure))
         if parsed.answer is not None:
             parsed = replace(parsed, answer=bad)

@@ -25,16 +25,18 @@ ROWS = 2_000
 """Debates that are held in memory before they are written."""
 DEBATE: dict[str, str] = {
     **dict.fromkeys(("id", "problem", "source", "level", "kind", "question", "gold", "winner"), "string"),
-    **dict.fromkeys(("step", "number", "seed", "version", "agents", "rounds", "winner_agent"), "int64"),
-    **dict.fromkeys(("correct", "correct_first", "correct_last", "agreement", "judge"), "double"),
+    **dict.fromkeys(("step", "index", "seed", "policy_version", "agents", "rounds", "winner_agent"), "int64"),
+    **dict.fromkeys(
+        ("accuracy", "accuracy_round_0", "accuracy_last_round", "agreement", "judge_accuracy"), "double"
+    ),
     **dict.fromkeys(("missing", "ungraded", "votes", "ties", "malformed", "truncated", "tokens"), "int64"),
-    **dict.fromkeys(("cc", "cw", "wc", "ww"), "int64"),
+    **dict.fromkeys(("flip_cc", "flip_cw", "flip_wc", "flip_ww"), "int64"),
     **dict.fromkeys(("cycle", "condorcet"), "bool"),
     **dict.fromkeys(("reward_peer", "reward_truth", "reward_judge", "reward_format", "seconds"), "double"),
 }
 TURN: dict[str, str] = {
-    **dict.fromkeys(("debate", "persona", "handle", "text", "answer", "correct", "stop_reason"), "string"),
-    **dict.fromkeys(("agent", "round", "prompt_tokens", "tokens", "failures", "cut"), "int64"),
+    **dict.fromkeys(("debate", "persona", "handle", "text", "answer", "grade", "stop_reason"), "string"),
+    **dict.fromkeys(("agent", "round", "prompt_tokens", "tokens", "malformed", "cut"), "int64"),
     "ballot": "bool",
     **dict.fromkeys((f"reward_{stream}" for stream in STREAMS), "double"),
     **dict.fromkeys((f"advantage_{part}" for part in PARTS), "double"),
@@ -46,9 +48,7 @@ VOTE: dict[str, str] = {
     ),
     "outcome": "string",
 }
-NAMES = {"peer": "reward_peer", "truth": "reward_truth", "judging": "reward_judge", "format": "reward_format"}
-"""Columns that are not called as the facts are."""
-GRADES: Mapping[Truth, str] = {True: "right", False: "wrong", "missing": "missing"}
+GRADES: Mapping[Truth, str] = {True: "right", False: "wrong", "missing": "missing", None: "ungraded"}
 TABLES = {"debates": DEBATE, "turns": TURN, "votes": VOTE}
 
 
@@ -95,9 +95,9 @@ def _debate_row(id: str, record: Record) -> dict[str, Any]:
     """Return the row of a debate: its facts, under the names of the filter language."""
     found = facts_of(record)
     facts, problem = found.facts, found.problem
-    row = {NAMES.get(name, name): value for name, value in facts._asdict().items()}
+    row = facts._asdict()
     row |= {name: None if row[name] is None else bool(row[name]) for name in ("cycle", "condorcet")}
-    row |= {"id": id, "step": record.step, "number": int(id.partition(".")[2])}
+    row |= {"id": id, "step": record.step, "index": int(id.partition(".")[2])}
     row |= {"problem": problem.id, "source": problem.source, "level": problem.level, "kind": problem.kind}
     row["winner"] = WINNERS[facts.winner]
     return row | {"question": record.debate.problem.question, "gold": problem.gold}
@@ -119,11 +119,11 @@ def _turn_rows(id: str, record: Record) -> Iterator[dict[str, Any]]:
             "handle": turn.handle,
             "text": turn.completion.text,
             "answer": turn.parsed.answer,
-            "correct": GRADES.get(grade_of(turn.id, record.correct)) if not turn.ballot else None,
+            "grade": None if turn.ballot else GRADES[grade_of(turn.id, record.correct)],
             "stop_reason": turn.completion.stop_reason,
             "prompt_tokens": prompt,
             "tokens": generated,
-            "failures": len(turn.parsed.failures),
+            "malformed": len(turn.parsed.failures),
             "cut": turn.cut,
             "ballot": turn.ballot,
             **{f"reward_{name}": value_of(getattr(rewards, name), turn.id) for name in STREAMS},

@@ -206,7 +206,7 @@ class RunStore:
         step, _, place = id.partition(".")
         whole = all(part.isdecimal() and len(part) < 12 for part in (step, place))
         if not whole or int(place) >= PLACES:
-            raise TranscriptError(f"{id!r} is no debate: write STEP.PLACE, counted from 0, as in 12.3")
+            raise TranscriptError(f"{id!r} is no debate: write STEP.INDEX, counted from 0, as in 12.3")
         return key_of(int(step), int(place))
 
     def text_read(self) -> tuple[int, int]:

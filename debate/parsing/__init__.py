@@ -22,18 +22,18 @@ def parse_turn(
     r"""Return what can be read from one reply.
 
     ``handles`` are the labels of all agents, ``own`` is the author's (None where it may compare its own
-    work); matching ignores case. ``in_thinking``: the prompt itself opened a think block. Failures: MISSING
-    for an absent solution, and for an absent evaluation or comparison when ``due``; TRUNCATED for a section
-    (or thinking) that was opened and never closed; then, once per line of the comparison, MALFORMED,
-    UNKNOWN_HANDLE, SAME_HANDLE, OWN_WORK. Unless ``due`` nothing votes, and every line that would have is
-    NOT_DUE.
+    work); matching ignores case. ``in_thinking``: the prompt itself opened a think block. Failures:
+    MISSING_SECTION for an absent solution, and for an absent evaluation or comparison when ``due``;
+    UNCLOSED_SECTION for a section (or thinking) that was opened and never closed; then, once per line of the
+    comparison, NOT_A_COMPARISON, UNKNOWN_HANDLE, SAME_HANDLE, OWN_WORK. Unless ``due`` nothing votes, and
+    every line that would have is NOT_DUE.
 
     >>> text = "<solution>\\boxed{4}</solution><evaluation>Q2 slips.</evaluation><comparison>K7 &gt; Q2"
     >>> turn = parse_turn(text + "</comparison>", handles=("K7", "Q2", "M4"), own="M4", due=True)
     >>> turn.answer, turn.evaluation.of(text), [(b.left, b.right, b.outcome) for b in turn.ballots]
     ('4', 'Q2 slips.', [('K7', 'Q2', 'left')])
     >>> parse_turn(text, handles=("K7", "Q2", "M4"), own="M4", due=True).failures[0].reason
-    <FailureReason.TRUNCATED: 'truncated'>
+    <FailureReason.UNCLOSED_SECTION: 'unclosed_section'>
     """
     sections = find_sections(text, in_thinking=in_thinking)
     labels = tuple(handles)
@@ -81,13 +81,13 @@ def last_boxed(text: str) -> str | None:
 
 def _section_failures(sections: Sections, due: bool) -> Iterator[ParseFailure]:
     if not sections.thinking_closed:
-        yield ParseFailure(FailureReason.TRUNCATED, "thinking", sections.thinking)
+        yield ParseFailure(FailureReason.UNCLOSED_SECTION, "thinking", sections.thinking)
     for name in NAMES:
         section = sections.by_name.get(name)
         if section is None and (due or name == "solution"):
-            yield ParseFailure(FailureReason.MISSING, name)
+            yield ParseFailure(FailureReason.MISSING_SECTION, name)
         elif section is not None and not section.closed:
-            yield ParseFailure(FailureReason.TRUNCATED, name, section.inside)
+            yield ParseFailure(FailureReason.UNCLOSED_SECTION, name, section.inside)
 
 
 def _votes(

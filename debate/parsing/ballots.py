@@ -100,7 +100,7 @@ def _read_line(reader: Grammar, own: str | None, raw: str) -> tuple[list[_Pair],
     line = clean(raw)
     chains = _comparisons(reader, line)
     if not chains:
-        return [], [FailureReason.MALFORMED] if reader.is_attempt(line) else []
+        return [], [FailureReason.NOT_A_COMPARISON] if reader.is_attempt(line) else []
     pairs: dict[_Pair, None] = {}
     reasons: dict[FailureReason, None] = {}
     for chain in chains:
@@ -201,7 +201,7 @@ def _listed(reader: Grammar, line: str, start: int) -> tuple[list[str | None], i
 
 def _faults(chain: _Chain) -> Iterator[FailureReason]:
     if not chain.whole:
-        yield FailureReason.MALFORMED
+        yield FailureReason.NOT_A_COMPARISON
     if None in chain.labels:
         yield FailureReason.UNKNOWN_HANDLE
     if any(left == right for left, right in zip(chain.labels, chain.labels[1:], strict=False) if left):

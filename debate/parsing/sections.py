@@ -20,7 +20,7 @@ The rules, in the order in which they are applied:
     a mere mention if a complete block of an earlier kind begins after it, or if it stands in the middle
     of a line and out of order with the other sections.
 5.  An unfinished block ends where the next section begins, at a stray closing tag, or at the end of the
-    text; only the last of these is ``cut`` (its last line may be half a line). All are TRUNCATED.
+    text; only the last of these is ``cut`` (its last line may be half a line). All are UNCLOSED_SECTION.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ def whole_solution(text: str, parsed: ParsedTurn) -> str | None:
 
 def _cut_off(text: str, parsed: ParsedTurn, section: str, span: Span) -> bool:
     """Whether the reply ended within the section."""
-    unfinished = {f.detail for f in parsed.failures if f.reason is FailureReason.TRUNCATED}
+    unfinished = {f.detail for f in parsed.failures if f.reason is FailureReason.UNCLOSED_SECTION}
     return section in unfinished and span.end >= len(text)
 
 

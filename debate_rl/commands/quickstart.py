@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from debate_rl.statistics import Estimate
     from debate_rl.training.session import Session
 
-FIRST, WINNER, MAJORITY = "debate/round_0", "debate/winner", "direct/self_consistency"
+FIRST, WINNER, MAJORITY = "debate/accuracy/round_0", "debate/winner/accuracy", "direct/self_consistency"
 RECIPES = {"pair_sum": "quickstart", "words": "quickstart_words"}
 
 
@@ -96,8 +96,8 @@ class Snapshot(NamedTuple):
     @property
     def rounds(self) -> list[Estimate]:
         """Accuracy of all agents by round, (R,)."""
-        count = sum(name.startswith("debate/round_") for name in self.scores.values)
-        return [self.of(f"debate/round_{r}") for r in range(count)]
+        count = sum(name.startswith("debate/accuracy/round_") for name in self.scores.values)
+        return [self.of(f"debate/accuracy/round_{r}") for r in range(count)]
 
 
 def _already_trained(folder: Path) -> str:
@@ -165,7 +165,7 @@ def figures_of(before: Snapshot, after: Snapshot, cpu_seconds: float) -> dict[st
     estimates |= {f"judge_{when}_sampled": shot.judge_sampled for when, shot in shots.items()}
     estimates |= {f"self_consistency_{when}": shot.of(MAJORITY) for when, shot in shots.items()}
     for suffix, shot in (("_before", before), ("", after)):
-        second = f"debate/round_{min(1, len(shot.rounds) - 1)}"
+        second = f"debate/accuracy/round_{min(1, len(shot.rounds) - 1)}"
         estimates |= {
             f"winner_minus_self_consistency{suffix}": shot.of(WINNER, MAJORITY),
             f"winner_minus_round1{suffix}": shot.of(WINNER, FIRST),

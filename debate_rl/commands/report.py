@@ -28,7 +28,7 @@ LEAST_DEBATES = 600
 """Debates simulated on a file's solutions; more where it has more problems."""
 SHOWN = (
     *("judge/accuracy", "judge/strict_accuracy", "judge/coverage", "bias/position"),
-    *("winner/correct", "winner/lift", "winner/correlation", "cascade/vulnerability", "cascade/recovery"),
+    *("winner/accuracy", "winner/lift", "winner/correlation", "cascade/vulnerability", "cascade/recovery"),
 )
 
 

@@ -27,7 +27,7 @@ COLUMNS = ("place", "token", "stream", "advantage", "sampler", "trainer", "ratio
 def tokens(
     run: RunFolder,
     debate: Annotated[
-        str, typer.Argument(metavar="DEBATE", help="STEP.PLACE, e.g. 12.3: the 4th debate of the 13th step.")
+        str, typer.Argument(metavar="DEBATE", help="STEP.INDEX, e.g. 12.3: the 4th debate of the 13th step.")
     ],
     turn: Annotated[
         str,
@@ -44,7 +44,7 @@ def tokens(
 
     path, config = open_run_folder(run, overrides or ())
     turn_id = turn_named(turn)
-    record = find_debate(path, *two_numbers(debate, "DEBATE", "STEP.PLACE", "both from 0"))
+    record = find_debate(path, *two_numbers(debate, "DEBATE", "STEP.INDEX", "both from 0"))
     version = next((t.completion.policy_version for t in record.debate.turns if t.id == turn_id), 0)
     weights, held, note = _trainer(path, config, version)
     model, tokenizer = load_kept(config, weights)

@@ -137,7 +137,7 @@ class TrainConfig(Settings):
     """Steps between checkpoints; 0 saves at the end only."""
     keep_last: int = Field(default=3, ge=1)
     """Newest checkpoints to keep."""
-    keep_best: str = "eval/debate/winner"
+    keep_best: str = "eval/debate/winner/accuracy"
     """A held-out figure of metrics.jsonl whose highest value so far also keeps its checkpoint, to which
     ``checkpoints/best`` leads; "" keeps the newest only."""
     control: Control = "none"

@@ -29,7 +29,7 @@ def modes_of(names: Sequence[str], examiner: Environment, problems: Sequence[Pro
 
 
 def with_modes(found: Scores, played: Played, examiner: Environment, modes: Sequence[Mode]) -> Scores:
-    """Return the scores with ``direct/sample [mode]``, ``direct/missing [mode]`` (and greedy) beside them.
+    """Return the scores with ``direct/accuracy [mode]``, ``direct/missing [mode]`` (and greedy) beside them.
 
     What is graded is the whole reply, as other harnesses do, on the problems of the scores; one of which a
     mode gives no verdict on some reply is left out under that mode.
@@ -41,7 +41,7 @@ def with_modes(found: Scores, played: Played, examiner: Environment, modes: Sequ
         samples = zip(played.opening, played.further, strict=True)
         groups = [_replies((*opening, *further))[: played.solutions] for opening, further in samples]
         greedy = [_replies([one]) for one in played.greedy]
-        for name, replies in (("direct/sample", groups), ("direct/greedy", greedy)):
+        for name, replies in (("direct/accuracy", groups), ("direct/greedy_accuracy", greedy)):
             _put(values, name, mode, [g for g in replies if g[0][0].id in found.problems], examiner)
     return replace(found, values=values)
 
@@ -66,5 +66,5 @@ def _put(
             missing[group[0][0].id] += [float(verdict == "missing") for verdict in verdicts]
     if groups:
         values[f"{name} [{mode}]"] = dict(right)
-    if groups and name == "direct/sample":
+    if groups and name == "direct/accuracy":
         values[f"direct/missing [{mode}]"] = dict(missing)

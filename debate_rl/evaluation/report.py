@@ -12,17 +12,17 @@ from debate_rl.evaluation.scores import Scores, difference
 from debate_rl.statistics import Estimate, spread
 
 LEADS = {
-    "debate/winner_minus_sample": ("debate/winner", "direct/sample"),
-    "debate/winner_minus_self_consistency": ("debate/winner", "direct/self_consistency"),
+    "debate/winner_minus_direct": ("debate/winner/accuracy", "direct/accuracy"),
+    "debate/winner_minus_self_consistency": ("debate/winner/accuracy", "direct/self_consistency"),
     "debate/majority_minus_self_consistency": ("debate/majority", "direct/self_consistency"),
 }
 """Differences between modes, paired by problem."""
 MAIN = (
-    "direct/greedy",
-    "direct/sample",
+    "direct/greedy_accuracy",
+    "direct/accuracy",
     "direct/self_consistency",
-    "debate/round_0",
-    "debate/winner",
+    "debate/accuracy/round_0",
+    "debate/winner/accuracy",
     "debate/majority",
 )
 """The figures that are also told by level and subject, and compared between evaluations."""
@@ -101,7 +101,7 @@ def _by_group(scores: Scores) -> Iterator[Row]:
 def cell(row: Row) -> str:
     """Return value and interval.
 
-    >>> cell(Row("direct/sample", Estimate(0.5, 0.4, 0.6, n=10, clusters=10)))
+    >>> cell(Row("direct/accuracy", Estimate(0.5, 0.4, 0.6, n=10, clusters=10)))
     '0.500 ± 0.100'
     """
     sign, digits = ("+" if row.unit == "difference" else ""), 1 if row.unit == "tokens" else 3
@@ -167,8 +167,8 @@ def _gain_cell(figure: str, scores: Scores, base: Scores) -> str:
 def shown(name: str) -> str:
     """Return a figure's name as people read it: rounds are counted from 1.
 
-    >>> shown("debate/round_0 [level 2]"), shown("debate/winner_minus_sample")
-    ('debate/round 1 [level 2]', 'debate/winner - sample')
+    >>> shown("debate/accuracy/round_0 [level 2]"), shown("debate/winner_minus_direct")
+    ('debate/round 1 [level 2]', 'debate/winner/accuracy - sample')
     """
     return re.sub(r"round_(\d+)", lambda found: f"round {int(found[1]) + 1}", name.replace("_minus_", " - "))
 

@@ -120,7 +120,7 @@ def scores(played: Played, key: AnswerKey) -> Scores:
         _cost(sheet, problem.id, "direct", _replies(opening)[: played.samples])
     for one in played.greedy:
         if one.debate.problem.id in problems:
-            sheet.put(one.debate.problem.id, "direct/greedy", one.correct[0][0] is True)
+            sheet.put(one.debate.problem.id, "direct/greedy_accuracy", one.correct[0][0] is True)
     return Scores(sheet.found, problems, played.samples, len(ungraded))
 
 
@@ -160,11 +160,11 @@ def _debate_figures(sheet: _Sheet, one: Graded, key: AnswerKey) -> None:
     for round_, answer in graded_answers(debate, one.correct, key):
         by_round[round_].append(answer)
     for round_, answers in sorted(by_round.items()):
-        sheet.put(problem, f"debate/round_{round_}", *(answer.right for answer in answers))
+        sheet.put(problem, f"debate/accuracy/round_{round_}", *(answer.right for answer in answers))
         sheet.put(problem, "debate/missing", *(answer.key is None for answer in answers))
     last = by_round[max(by_round)]
     rewards = score_debate(debate, one.correct, RewardConfig(judge_own=debate.protocol.judge_own))
-    sheet.put(problem, "debate/winner", winner_is_right(debate, one.correct, rewards))
+    sheet.put(problem, "debate/winner/accuracy", winner_is_right(debate, one.correct, rewards))
     valid = (is_valid(turn, rewards) and is_well_formed(turn.completion.text) for turn in debate.turns)
     sheet.put(problem, "debate/valid_xml", *valid)
     sheet.put(problem, "debate/majority", consensus(last))
@@ -174,7 +174,7 @@ def _debate_figures(sheet: _Sheet, one: Graded, key: AnswerKey) -> None:
 def _direct_figures(sheet: _Sheet, problem: str, answers: Sequence[Answer]) -> None:
     """Accuracy of single samples; pass@k and cons@k for the powers of 2."""
     count, right = len(answers), sum(answer.right for answer in answers)
-    sheet.put(problem, "direct/sample", *(answer.right for answer in answers))
+    sheet.put(problem, "direct/accuracy", *(answer.right for answer in answers))
     sheet.put(problem, "direct/missing", *(answer.key is None for answer in answers))
     for k in powers_to(count)[1:] or [count]:
         sheet.put(problem, f"direct/pass@{k}", pass_at_k(count, right, k))

@@ -75,7 +75,7 @@ def answer_metrics(
 ) -> dict[str, float]:
     """Return accuracy by round and the figures of the last round, each a mean over problems.
 
-    ``correct`` is the mean over all graded answers of every round, ``correct/round_r`` of one; missing
+    ``correct`` is the mean over all graded answers of every round, ``accuracy/round_r`` of one; missing
     counts as wrong, ungraded takes no part. k is the number of answers to a problem, as many as were
     graded for the problem that has fewest; ``pass@k`` also comes for the powers of 2 below. ``key`` says
     which wrong answers ``cons@k`` counts together.
@@ -91,10 +91,10 @@ def answer_metrics(
     every = [answer for answers in cells.values() for answer in answers]
     groups = [answers for problems in by_round.values() for answers in problems.values()]
     return (
-        {"correct": _rate(every), "correct/n": float(len(every))}
-        | {f"correct/round_{r}": _rate(answers) for r, answers in cells.items()}
-        | {"correct/all_right": fmean(all(a.right for a in g) for g in groups)}
-        | {"correct/all_wrong": fmean(not any(a.right for a in g) for g in groups)}
+        {"accuracy": _rate(every), "accuracy/n": float(len(every))}
+        | {f"accuracy/round_{r}": _rate(answers) for r, answers in cells.items()}
+        | {"accuracy/all_right": fmean(all(a.right for a in g) for g in groups)}
+        | {"accuracy/all_wrong": fmean(not any(a.right for a in g) for g in groups)}
         | _at_k(list(by_round[max(cells)].values()))
     )
 
@@ -141,4 +141,4 @@ def winner_metrics(
             right.append(float(correct_winner))
             lift.append(right[-1] - accuracy)
     counts = {"winner/n": float(len(right))}
-    return counts | {"winner/correct": fmean(right), "winner/lift": fmean(lift)} if right else counts
+    return counts | {"winner/accuracy": fmean(right), "winner/lift": fmean(lift)} if right else counts

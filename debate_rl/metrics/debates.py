@@ -98,7 +98,7 @@ def counter_metrics(debates: Sequence[Debate], rewards: Sequence[Rewards]) -> di
     result = {name: float(count) for name, count in sorted(total.items())}
     due = total["judge/due"]
     if due:
-        result["judge/parsed_share"] = 1.0 - total["format/fined"] / due
+        result["judge/parsed_share"] = 1.0 - total["format/penalties"] / due
         result["judge/signal_share"] = total["judge/signal"] / due
     return result
 
@@ -106,15 +106,15 @@ def counter_metrics(debates: Sequence[Debate], rewards: Sequence[Rewards]) -> di
 def judge_metrics(debates: Sequence[Debate], correct: Sequence[Table | None]) -> dict[str, float]:
     """Return how well decidable pairs (exactly one side right, both graded) were judged.
 
-    ``judge/decidable`` counts valid votes on them, ``judge/decidable_due`` the pairs that judges could
-    have compared. accuracy = right / votes, strict_accuracy = right / due, coverage = votes / due; a tie
-    is not right.
+    ``judge/decidable_votes`` counts valid votes on them, ``judge/decidable_pairs`` the pairs that judges
+    could have compared. accuracy = right / votes, strict_accuracy = right / pairs, coverage = votes / pairs;
+    a tie is not right.
     """
     counts = JudgeCounts()
     for debate, table in zip(debates, correct, strict=True):
         if table is not None:
             counts = counts.plus(judge_counts(due_pairs_of(debate), table))
-    result = {"judge/decidable": float(counts.votes), "judge/decidable_due": float(counts.due)}
+    result = {"judge/decidable_votes": float(counts.votes), "judge/decidable_pairs": float(counts.due)}
     shares = {
         "judge/accuracy": counts.accuracy,
         "judge/strict_accuracy": counts.strict_accuracy,
@@ -137,8 +137,8 @@ def format_metrics(debates: Sequence[Debate], rewards: Sequence[Rewards]) -> dic
     result |= mean_of("format/well_formed", (is_well_formed(turn.completion.text) for turn, _ in turns))
     for reason in FailureReason:
         has = (any(f.reason is reason for f in turn.parsed.failures) for turn, _ in turns)
-        result |= mean_of(f"format/failed/{reason}", has)
-    result |= mean_of("answers/missing", (turn.parsed.answer is None for turn in solved))
+        result |= mean_of(f"malformed/{reason}", has)
+    result |= mean_of("missing", (turn.parsed.answer is None for turn in solved))
     result |= mean_of("truncated", (turn.completion.stop_reason == "length" for turn, _ in turns))
     return result
 

@@ -55,8 +55,8 @@ def estimate_cell(figure: Figure, behind: Behind | None) -> Cell:
 def both(filter: str, other: str | None) -> str | None:
     """Return the filter that finds what two filters both find; None where one cannot be written.
 
-    >>> both("step:>3 OR winner:none", "judge:>=0"), both("", "judge:>=0"), both("step:3", None)
-    ('(step:>3 OR winner:none) judge:>=0', 'judge:>=0', None)
+    >>> both("step:>3 OR winner:none", "judge.accuracy:>=0"), both("", "flip:CW"), both("step:3", None)
+    ('(step:>3 OR winner:none) judge.accuracy:>=0', 'flip:CW', None)
     """
     if other is None:
         return None

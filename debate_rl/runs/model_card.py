@@ -19,14 +19,14 @@ from debate_rl.tracking.step_lines import read_metrics
 LAST_STEPS = 20
 """Training figures are means over so many steps at most: one step alone is noise."""
 TRAINING = {
-    "correct": "answers right, all agents and rounds",
-    "winner/correct": "voted winner right",
+    "accuracy": "answers right, all agents and rounds",
+    "winner/accuracy": "voted winner right",
     "judge/accuracy": "votes right on decidable pairs",
     "format/valid": "turns in the right format",
 }
 HELD_OUT = {
-    "debate/round_": "one agent, round {}",
-    "debate/winner": "voted winner of a debate",
+    "debate/accuracy/round_": "one agent, round {}",
+    "debate/winner/accuracy": "voted winner of a debate",
     "direct/self_consistency": "majority of as many generated tokens",
     "debate/winner_minus_self_consistency": "winner minus that majority",
     "debate/valid_xml": "turns in the right format",
@@ -113,7 +113,7 @@ def _metrics(path: Path) -> list[Row]:
 
 def _held_out(rows: Sequence[Row]) -> Iterator[str]:
     """Yield the table of the newest evaluation, with the intervals that it logged."""
-    evaluated = [row for row in rows if "eval/debate/winner" in row]
+    evaluated = [row for row in rows if "eval/debate/winner/accuracy" in row]
     if not evaluated:
         yield from ("No held-out evaluation was made up to this step.", "")
         return
@@ -134,8 +134,8 @@ def _held_out(rows: Sequence[Row]) -> Iterator[str]:
 def _label(name: str) -> str | None:
     """Return what a held-out metric is called on the card, None for those that are not on it.
 
-    >>> _label("eval/debate/round_0"), _label("eval/debate/winner"), _label("eval/debate/winner/low")
-    ('one agent, round 1', 'voted winner of a debate', None)
+    >>> _label("eval/debate/accuracy/round_0"), _label("eval/debate/winner/accuracy/low")
+    ('one agent, round 1', None)
     """
     short = name.removeprefix("eval/")
     stem, _, number = short.rpartition("_")

@@ -11,8 +11,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from debate_rl.formatting import number
 
 HEADLINES = {
-    "correct": "correct",
-    "winner/correct": "winner",
+    "accuracy": "accuracy",
+    "winner/accuracy": "winner",
     "reward/peer/std": "peer spread",
     "judge/accuracy": "judge",
     "format/valid": "format",
@@ -21,9 +21,9 @@ HEADLINES = {
 }
 """Metrics shown beside the step, under short names, where a step has them."""
 HELD_OUT = {
-    "eval/direct/sample": "one answer",
+    "eval/direct/accuracy": "one answer",
     "eval/direct/self_consistency": "self-consistency",
-    "eval/debate/winner": "winner",
+    "eval/debate/winner/accuracy": "winner",
     "eval/judge/accuracy": "judge",
 }
 """Metrics shown after a step with an evaluation."""
@@ -32,8 +32,8 @@ HELD_OUT = {
 def headline(metrics: Mapping[str, float]) -> str:
     """Return the few figures worth a glance.
 
-    >>> headline({"correct": 0.5, "loss": -0.0123, "tokens/prompt": 80.0})
-    'correct 0.500  loss -0.012'
+    >>> headline({"accuracy": 0.5, "loss": -0.0123, "tokens/prompt": 80.0})
+    'accuracy 0.500  loss -0.012'
     """
     return _figures(metrics, HEADLINES)
 
@@ -41,8 +41,8 @@ def headline(metrics: Mapping[str, float]) -> str:
 def held_out_line(metrics: Mapping[str, float]) -> str | None:
     """Return the figures of a held-out evaluation in a line; None for a step without one.
 
-    >>> held_out_line({"eval/debate/winner": 0.5, "eval/direct/sample": 0.25, "eval/problems": 100.0})
-    'held out (100 problems): one answer 0.250  winner 0.500'
+    >>> held_out_line({"eval/direct/accuracy": 0.25, "eval/problems": 100.0})
+    'held out (100 problems): one answer 0.250'
     """
     if "eval/problems" not in metrics:
         return None

@@ -20,9 +20,9 @@ KEEPING = ("save_every", "keep_last", "keep_best")
 
 
 BEST_BY = re.compile(
-    r"eval/(direct/(sample|self_consistency|instructions|(pass|cons)@[1-9]\d*)"
-    r"|debate/(round_\d+|winner|majority|valid_xml|instructions|pass@[1-9]\d*)"
-    r"|debate/(winner_minus_sample|(winner|majority)_minus_self_consistency)"
+    r"eval/(direct/(accuracy|self_consistency|instructions|(pass|cons)@[1-9]\d*)"
+    r"|debate/(accuracy/round_\d+|winner/accuracy|majority|valid_xml|instructions|pass@[1-9]\d*)"
+    r"|debate/(winner_minus_direct|(winner|majority)_minus_self_consistency)"
     r"|judge/(accuracy|strict_accuracy|coverage))"
 )
 """The figures of an evaluation of which more is better."""
@@ -70,8 +70,9 @@ def refuse_no_best(config: Config, data: Problems) -> None:
     name = config.train.keep_best
     if name and not BEST_BY.fullmatch(name):
         raise ValueError(
-            f"train.keep_best={name!r}: is no held-out accuracy; name one as in eval/debate/winner, "
-            "eval/debate/round_0, eval/direct/pass@8, eval/judge/accuracy (docs/metrics.md)"
+            f"train.keep_best={name!r}: is not a held-out accuracy; name one, as "
+            "eval/debate/winner/accuracy, eval/debate/accuracy/round_0, eval/direct/pass@8, "
+            "eval/judge/accuracy (docs/metrics.md)"
         )
     chosen = name not in ("", TrainConfig().keep_best)
     if chosen and not (data.held_out and config.held_out.every):

@@ -27,7 +27,7 @@ from debate_rl.inspector.web.site import Site
 from transcripts import RunStore
 
 HERE = Path(__file__).parent
-SHOWN = "judge:1 cycle:yes flip:WC"
+SHOWN = "judge.accuracy:1 cycle:yes flip:WC"
 """The debates that are listed; the first of them is opened."""
 COLOURS = 256
 CHROMIUM = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]

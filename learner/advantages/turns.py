@@ -167,8 +167,6 @@ def _statistics(
     metrics = {"advantage/turns": float(len(turns)), "advantage/rows_dropped": float(turns.count(None))}
     due = [index for index, one in enumerate(transitions) if len(one.turn.compared) >= 2]
     if due:
-        rewarded = sum(transitions[index].judge is not None for index in due)
-        metrics["advantage/judge_reward_share"] = rewarded / len(due)
         metrics["advantage/judge_signal_share"] = sum(
             judge.advantages[index] is not None for index in due
         ) / len(due)

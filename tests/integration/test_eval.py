@@ -20,12 +20,12 @@ from transcripts.codec import from_line
 
 HOME = Path(debate_rl.__file__).parents[1]
 FIGURES = {
-    "direct/greedy",
-    "direct/sample",
+    "direct/greedy_accuracy",
+    "direct/accuracy",
     "direct/self_consistency",
-    "debate/round_0",
-    "debate/round_1",
-    "debate/winner",
+    "debate/accuracy/round_0",
+    "debate/accuracy/round_1",
+    "debate/winner/accuracy",
     "debate/majority",
     "direct/missing",
     "debate/missing",
@@ -75,8 +75,8 @@ def test_one_run_has_every_mode_with_intervals_and_is_kept(evaluate, home):
     assert kept == set(rows)
     assert "4 problems; self-consistency is the majority of " in out
     assert "fewer than 100 problems" in out
-    assert out.count("│ debate/winner  ") == 1
-    assert (home / "t.md").read_text().count("\n| debate/winner  ") == 1
+    assert out.count("│ debate/winner/accuracy  ") == 1
+    assert (home / "t.md").read_text().count("\n| debate/winner/accuracy  ") == 1
 
 
 def test_the_same_command_asks_nothing_again(evaluate, home, monkeypatch):
@@ -93,7 +93,7 @@ def test_several_weights_are_one_table_with_gains(evaluate, home):
     assert "pair_sum, run" in out
     assert out.index("step 1") < out.index("step 2")
     assert "gain" in out
-    assert "debate/winner gain" in (home / "t.tex").read_text()
+    assert "debate/winner/accuracy gain" in (home / "t.tex").read_text()
     assert "\\bottomrule" in (home / "t.tex").read_text()
 
 
@@ -118,12 +118,12 @@ def test_several_data_sets_are_a_table_each_and_one_of_all(evaluate, home, sums)
     code, _, _ = evaluate("run", "--weights", "1,newest", *sums, "--json", "f.json", "--table", "t.md")
     assert code == 0
     found = json.loads((home / "f.json").read_text())
-    winners = [row for row in found if row["name"] == "debate/winner" and "minus" not in row]
+    winners = [row for row in found if row["name"] == "debate/winner/accuracy" and "minus" not in row]
     assert [(row["data"], row["evaluation"][-1], row["n"]) for row in winners] == [
         *(("gsm8k", "1", 2), ("gsm8k", "2", 2)),
         *(("svamp", "1", 3), ("svamp", "2", 3)),
     ]
-    gains = [row for row in found if row["name"] == "debate/winner" and "minus" in row]
+    gains = [row for row in found if row["name"] == "debate/winner/accuracy" and "minus" in row]
     assert [(row["data"], row["minus"]) for row in gains] == [
         ("gsm8k", "run@1"),
         ("svamp", "run@1"),
@@ -138,8 +138,8 @@ def test_more_samples_are_asked_for_beside_those_that_are_there(evaluate, home, 
     for count in (0, 20, 40):
         assert evaluate("run", *sums[:2], "--samples", str(count), "--json", "f.json")[0] == 0
         rows[count] = {row["name"]: row for row in json.loads((home / "f.json").read_text())}
-    assert rows[20]["direct/sample"]["n"] == 2 * 20
-    assert rows[40]["direct/sample"]["n"] == 2 * 40
+    assert rows[20]["direct/accuracy"]["n"] == 2 * 20
+    assert rows[40]["direct/accuracy"]["n"] == 2 * 40
     assert {"direct/pass@32", "direct/pass@40", "direct/cons@32"} <= set(rows[40])
     majority = "direct/self_consistency"  # at equal tokens, whatever else is asked for
     assert rows[0][majority] == rows[20][majority] == rows[40][majority]
@@ -156,11 +156,11 @@ def test_kept_replies_are_graded_in_other_modes_without_asking(evaluate, home, s
     code, out, err = evaluate("run", *sums[:2], "--modes", "boxed,gsm8k_flexible_extract", "--json", "f.json")
     assert code == 0, err
     rows = {row["name"]: row for row in json.loads((home / "f.json").read_text())}
-    assert rows["direct/sample [boxed]"]["n"] == rows["direct/sample"]["n"]
+    assert rows["direct/accuracy [boxed]"]["n"] == rows["direct/accuracy"]["n"]
     assert rows["direct/missing [boxed]"]["value"] == rows["direct/missing"]["value"]
     assert 0 <= rows["direct/missing [gsm8k_flexible_extract]"]["value"] <= 1
     for mode in ("boxed", "gsm8k_flexible_extract"):
-        assert f"│ direct/sample [{mode}]" in out
+        assert f"│ direct/accuracy [{mode}]" in out
 
 
 def test_a_watch_evaluates_what_there_is_and_ends_with_the_last_step(evaluate):

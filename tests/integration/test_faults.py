@@ -230,10 +230,10 @@ def test_the_best_held_out_figure_keeps_its_checkpoint(config, monkeypatch):
     real = debate_rl.training.session.Session.evaluate
 
     def known(self, step):
-        return real(self, step) | {"eval/debate/winner": next(figures)}
+        return real(self, step) | {"eval/debate/winner/accuracy": next(figures)}
 
     monkeypatch.setattr(debate_rl.training.session.Session, "evaluate", known)
-    kept = ("train.keep_best=eval/debate/winner", "train.keep_last=1", "held_out.every=1")
+    kept = ("train.keep_best=eval/debate/winner/accuracy", "train.keep_last=1", "held_out.every=1")
     train(config("run", *kept))
     folder = Path("run/checkpoints")
     assert [step_of(path) for path in checkpoints(folder)] == [2, 3]
@@ -243,8 +243,8 @@ def test_the_best_held_out_figure_keeps_its_checkpoint(config, monkeypatch):
 
 
 def test_a_best_figure_that_there_is_not_is_refused(config):
-    for name in ("eval/x", "eval/debate/winner/low", "eval/direct/missing", "correct"):
-        with pytest.raises(ValueError, match=rf"train.keep_best='{name}': is no held-out accuracy"):
+    for name in ("eval/x", "eval/debate/winner/accuracy/low", "eval/direct/missing", "accuracy"):
+        with pytest.raises(ValueError, match=rf"train.keep_best='{name}': is not a held-out accuracy"):
             train(config("run", f"train.keep_best={name}"))
     unmeasured = r"train.keep_best='eval/judge/accuracy': nothing is evaluated during training"
     with pytest.raises(ValueError, match=unmeasured):

@@ -160,13 +160,13 @@ def test_truncation_stands_beside_every_accuracy():
     debates = run_debates(problems, ScriptedPolicy(replies, tokens=True), config, seed=0)
     tables = [tuple((four(turn),) for turn in debate.turns) for debate in debates]
     rewards = [score_debate(d, t, RewardConfig()) for d, t in zip(debates, tables, strict=True)]
-    assert answer_metrics(debates, tables)["correct"] == 0.5
+    assert answer_metrics(debates, tables)["accuracy"] == 0.5
     assert format_metrics(debates, rewards)["truncated"] == 0.5
     found = metrics(evaluate(ScriptedPolicy(replies, tokens=True), Four(), problems, config=config, seed=0))
-    assert found["eval/debate/round_0"] == found["eval/debate/truncated"] == 0.5
+    assert found["eval/debate/accuracy/round_0"] == found["eval/debate/truncated"] == 0.5
     roomy = config.model_copy(update={"max_tokens": 600})
     found = metrics(evaluate(ScriptedPolicy(replies, tokens=True), Four(), problems, config=roomy, seed=0))
-    assert (found["eval/debate/round_0"], found["eval/debate/truncated"]) == (1.0, 0.0)
+    assert (found["eval/debate/accuracy/round_0"], found["eval/debate/truncated"]) == (1.0, 0.0)
 
 
 def four(turn: Turn):
@@ -223,7 +223,7 @@ def test_groups_without_variance_are_dropped_and_counted():
     debates = run_debates(problems, policy, config, seed=0)
     tables = [tuple((right,) for right in rights) for rights in verdicts.values()]
     metrics = answer_metrics(debates, tables)
-    assert metrics["correct/all_right"] == metrics["correct/all_wrong"] == pytest.approx(1 / 3)
+    assert metrics["accuracy/all_right"] == metrics["accuracy/all_wrong"] == pytest.approx(1 / 3)
 
 
 def test_dr_grpo_is_weaker_by_the_share_of_the_limit_that_is_used(tiny, caplog):

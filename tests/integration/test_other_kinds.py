@@ -94,7 +94,7 @@ def test_a_mixed_file_is_trained_on_evaluated_and_played(home, debate_command):
     code, _, err = debate_command("eval", "run", "--json", "figures.json")
     assert code == 0, err
     figures = {row["name"]: row for row in json.loads((home / "figures.json").read_text())}
-    assert {"direct/sample", "direct/instructions", "debate/instructions"} <= set(figures)
+    assert {"direct/accuracy", "direct/instructions", "debate/instructions"} <= set(figures)
     assert 0 <= figures["direct/instructions"]["value"] <= 1
 
     code, out, err = debate_command("play", "run", "Write.", "--kind", "instructions", "--answer", GOLD)

@@ -113,7 +113,7 @@ def test_every_reply_is_read_and_graded_as_labelled(replayed, solutions):
 
 def test_the_judges_accuracy_is_recovered(replayed):
     metrics = debate_metrics(*replayed)
-    assert metrics["judge/decidable"] == metrics["judge/decidable_due"] > 600
+    assert metrics["judge/decidable_votes"] == metrics["judge/decidable_pairs"] > 600
     assert metrics["judge/accuracy"] == pytest.approx(ACCURACY, abs=0.04)
     assert metrics["judge/coverage"] == metrics["judge/parsed_share"] == 1.0
     assert metrics["reward/judge/mean"] == pytest.approx(2 * ACCURACY - 1, abs=0.08)

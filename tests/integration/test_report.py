@@ -48,7 +48,7 @@ def test_the_example_makes_a_run_and_reports_on_it(report, example):
     inside = {row[0]["text"]: row[4]["value"] for row in put_in["parts"][0]["rows"]}
     assert inside["judge/accuracy"] is True
     figures = {figure["name"]: figure for figure in facts["figures"]}
-    assert figures["winner/correct"]["n"] == 200
+    assert figures["winner/accuracy"]["n"] == 200
     page = (example / "report" / "report.html").read_text()
     assert "Simulated judges" in page
     assert sorted(path.name for path in (example / "report").iterdir()) == [
@@ -71,8 +71,8 @@ def test_a_filter_and_an_inspector(report, example, home):
     facts = json.loads((home / "figures.json").read_text())
     assert facts == json.loads((home / "of-level-1" / "report.json").read_text())
     figures = {figure["name"]: figure for figure in facts["figures"]}
-    assert figures["judge/accuracy"]["filter"] == '(level:"Level 1") judge:>=0'
-    assert figures["winner/correct"]["n"] < 200
+    assert figures["judge/accuracy"]["filter"] == '(level:"Level 1") judge.accuracy:>=0'
+    assert figures["winner/accuracy"]["n"] < 200
     page = (home / "of-level-1" / "report.html").read_text()
     assert "http://127.0.0.1:8000/run/debate-example/debates?filter=" in page
 

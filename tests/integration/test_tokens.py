@@ -110,7 +110,7 @@ def test_a_turn_without_signal_and_forced_tokens_have_blanks(folder):
     [
         (("run", "7.0"), "run: no transcript of step 7; there are steps 0 to 2"),
         (("run", "0.9"), "run: step 0 has debates 0 to 3, and no 9"),
-        (("run", "3"), "DEBATE '3': write STEP.PLACE, both from 0"),
+        (("run", "3"), "DEBATE '3': write STEP.INDEX, both from 0"),
         (
             ("run", "0.0", "--turn", "K7"),
             "--turn 'K7': write AGENT.ROUND, both from 0, the final ballot last",

@@ -142,12 +142,12 @@ def straight(tmp_path_factory):
 
 NAMES = """
 reward/peer/mean reward/peer/std reward/truth/mean reward/judge/mean reward/format/mean
-votes/cast votes/valid votes/tie votes/duplicate votes/contradictory votes/own votes/malformed
+votes/cast votes/valid votes/ties votes/duplicate votes/contradictory votes/own_work votes/not_a_comparison
 votes/not_due votes/unknown_handle votes/same_handle votes/not_shown
-correct correct/n correct/round_0 correct/round_1 correct/all_wrong pass@1 pass@2 pass@6 avg@6 cons@6
-winner/n winner/correct winner/lift
-format/valid format/failed/missing answers/missing truncated
-judge/accuracy judge/decidable judge/parsed_share judge/signal_share
+accuracy accuracy/n accuracy/round_0 accuracy/round_1 accuracy/all_wrong pass@1 pass@2 pass@6 avg@6 cons@6
+winner/n winner/accuracy winner/lift
+format/valid malformed/missing_section missing truncated
+judge/accuracy judge/decidable_votes judge/parsed_share judge/signal_share
 kl_mean kl_max ratio_mean ratio_max clip_fraction entropy_mean grad_norm loss lr updates skipped_updates
 mismatch_mean mismatch_kl
 advantage/zero_variance_share/peer advantage/zero_variance_share/truth advantage/zero_variance_share/judge
@@ -173,10 +173,14 @@ def test_every_step_writes_the_metrics_by_name(straight):
 
 
 def test_held_out_figures_come_every_second_step(straight):
-    with_figures = [row["step"] for row in metrics_of(straight) if "eval/debate/winner" in row]
+    with_figures = [row["step"] for row in metrics_of(straight) if "eval/debate/winner/accuracy" in row]
     assert with_figures == [1, 3]
     last = metrics_of(straight)[3]
-    assert {"eval/debate/round_0", "eval/debate/round_1", "eval/direct/self_consistency"} <= last.keys()
+    assert {
+        "eval/debate/accuracy/round_0",
+        "eval/debate/accuracy/round_1",
+        "eval/direct/self_consistency",
+    } <= last.keys()
     assert last["seconds/evaluate"] > 0
 
 
@@ -488,7 +492,7 @@ def test_open_problems_train_from_peer_votes_only(open_file, tmp_path):
     rows = metrics_of(session)
     for row in rows:
         assert row["reward/truth/n"] == 0
-        assert not {"correct", "reward/truth/mean", "winner/correct", "judge/accuracy"} & row.keys()
+        assert not {"correct", "reward/truth/mean", "winner/accuracy", "judge/accuracy"} & row.keys()
         assert not any(name.startswith("eval/") for name in row)
     records = list(read_records(session.folder.transcripts))
     assert all(record.correct is None for record in records)

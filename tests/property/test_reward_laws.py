@@ -98,7 +98,7 @@ def test_ranges_and_the_balance_of_the_counters(debate):
     assert all(-1 <= value <= 1 for row in bounded for value in row if value is not None)
     assert {value for row in rewards.format for value in row} <= {None, 0.0, config.format_penalty}
     counts = dict(rewards.counters)
-    reasons = ("own", "not_shown", "same_handle", "duplicate", "contradictory")
+    reasons = ("own_work", "not_shown", "same_handle", "duplicate", "contradictory")
     assert counts["votes/cast"] == len(votes)
     assert counts["votes/cast"] == counts["votes/valid"] + sum(
         counts[f"votes/{reason}"] for reason in reasons

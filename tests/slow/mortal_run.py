@@ -72,7 +72,7 @@ RECIPE = {
         "batch_size": 18,
         "save_every": 2,
         "keep_last": 1,
-        "keep_best": "eval/debate/winner",
+        "keep_best": "eval/debate/winner/accuracy",
     },
     "logging": {"progress": "none", "sample_share": 0.5},
 }

@@ -115,7 +115,7 @@ class _Compiler:
     def _key(self, value: Value) -> int:
         match = PLACE.fullmatch(value.text)
         if match is None or int(match[2]) >= PLACES:
-            raise self._error(f"expected STEP.PLACE as in id:12.3, got {value.text!r}", value.start)
+            raise self._error(f"expected STEP.INDEX as in id:12.3, got {value.text!r}", value.start)
         return key_of(int(match[1]), int(match[2]))
 
     def _word(self, one: Field, value: Value) -> str:

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from transcripts.index.facts import WINNERS
 
 Kind: TypeAlias = Literal["id", "number", "step", "word", "name", "words"]
-"""id: STEP.PLACE; number: compares, and ``none`` where ``absent``; word: one of a few; name: exact, with *;
+"""id: STEP.INDEX; number: compares, and ``none`` where ``absent``; word: one of a few; name: exact, with *;
 words: full text."""
 
 
@@ -46,8 +46,8 @@ def _flag(name: str, about: str) -> Field:
 
 
 _ALL = (
-    Field("id", "id", "debates.key", "the debate: step and place in the step, from 0", "id:12.3"),
-    Field("step", "step", "debates.key", "training step, from 0", "step:>200"),
+    Field("id", "id", "debates.key", "the debate: step and index in the step", "id:12.3"),
+    Field("step", "step", "debates.key", "training step", "step:>200"),
     _of_problem("problem", "id of the problem", "problem:gsm8k/17", "id"),
     _of_problem("source", "where the problem is from", "source:MATH*"),
     _of_problem("level", "level of the problem", 'level:"Level 5"'),
@@ -75,16 +75,22 @@ _ALL = (
         "winner:wrong",
         {word: f"winner = {number}" for number, word in enumerate(WINNERS)},
     ),
-    _number("correct", "share of right solutions among the graded", "correct:<0.5", absent=True),
-    _number("correct.first", "the same of the first round", "correct.first:0", "correct_first", absent=True),
-    _number("correct.last", "the same of the last round", "correct.last:1", "correct_last", absent=True),
+    _number("accuracy", "right / graded solutions", "accuracy:<0.5", absent=True),
+    _number("accuracy.round_0", "the same of round 0", "accuracy.round_0:0", "accuracy_round_0", absent=True),
+    _number(
+        "accuracy.last_round",
+        "the same of the last round",
+        "accuracy.last_round:1",
+        "accuracy_last_round",
+        absent=True,
+    ),
     Field(
         "flip",
         "word",
         "",
         "an agent went, from one round to the next, from correct (C) or wrong (W) to correct or wrong",
         "flip:CW",
-        {word: f"{word.lower()} > 0" for word in ("CC", "CW", "WC", "WW")},
+        {word: f"flip_{word.lower()} > 0" for word in ("CC", "CW", "WC", "WW")},
     ),
     _number("missing", "solutions without an answer", "missing:>0"),
     _number("ungraded", "solutions that no grader judged", "ungraded:>0"),
@@ -98,17 +104,27 @@ _ALL = (
     _number("ties", "ties among them", "ties:>=2"),
     _flag("cycle", "the majorities of some round go in a circle (A beats B beats C beats A)"),
     _flag("condorcet", "one solution of the last judged round beats every other; neither without votes"),
-    _number("judge", "share of right votes where one side is right and one wrong", "judge:<0.5", absent=True),
-    _number("malformed", "things due or written that could not be read, of any kind", "malformed:>0"),
-    _number("truncated", "turns that were cut off at their token limit", "truncated:>0"),
+    _number(
+        "judge.accuracy",
+        "right / valid votes on decidable pairs",
+        "judge.accuracy:<0.5",
+        "judge_accuracy",
+        absent=True,
+    ),
+    _number("malformed", "parse failures, of any kind", "malformed:>0"),
+    _number("truncated", "truncated replies", "truncated:>0"),
     _number("tokens", "generated tokens, summaries included", "tokens:>4000"),
     _number(
-        "reward.peer", "mean peer reward of the turns that have one", "reward.peer:>0", "peer", absent=True
+        "reward.peer",
+        "mean peer reward of the turns that have one",
+        "reward.peer:>0",
+        "reward_peer",
+        absent=True,
     ),
-    _number("reward.truth", "mean truth reward", "reward.truth:1", "truth", absent=True),
-    _number("reward.judge", "mean judge reward", "reward.judge:<0", "judging", absent=True),
-    _number("reward.format", "mean of the fines", "reward.format:<0", "format", absent=True),
-    _number("version", "version of the policy", "version:10..20"),
+    _number("reward.truth", "mean truth reward", "reward.truth:1", "reward_truth", absent=True),
+    _number("reward.judge", "mean judge reward", "reward.judge:<0", "reward_judge", absent=True),
+    _number("reward.format", "mean format penalty", "reward.format:<0", "reward_format", absent=True),
+    _number("policy_version", "version of the policy", "policy_version:10..20"),
     _number("agents", "agents", "agents:3"),
     _number("rounds", "rounds, the final ballot not counted", "rounds:>1"),
     _number("seed", "seed of the debate", "seed:7"),

@@ -42,14 +42,14 @@ class Facts(NamedTuple):
     """The numbers of one debate; docs/transcripts.md says what each is. None: there is no such value."""
 
     seed: Whole
-    version: Whole
+    policy_version: Whole
     agents: Whole
     rounds: Whole
     winner: Annotated[int, msgspec.Meta(ge=0, lt=len(WINNERS))]
     winner_agent: Whole | None
-    correct: float | None
-    correct_first: float | None
-    correct_last: float | None
+    accuracy: float | None
+    accuracy_round_0: float | None
+    accuracy_last_round: float | None
     missing: Whole
     ungraded: Whole
     agreement: float | None
@@ -57,18 +57,18 @@ class Facts(NamedTuple):
     ties: Whole
     cycle: Whole
     condorcet: Whole | None
-    judge: float | None
+    judge_accuracy: float | None
     malformed: Whole
     truncated: Whole
     tokens: Whole
-    cc: Whole
-    cw: Whole
-    wc: Whole
-    ww: Whole
-    peer: float | None
-    truth: float | None
-    judging: float | None
-    format: float | None
+    flip_cc: Whole
+    flip_cw: Whole
+    flip_wc: Whole
+    flip_ww: Whole
+    reward_peer: float | None
+    reward_truth: float | None
+    reward_judge: float | None
+    reward_format: float | None
     seconds: float | None
 
 
@@ -95,14 +95,14 @@ def facts_of(record: Record) -> IndexEntry:
     winner, winner_agent = _winner(peer, correct, debate.seed)
     facts = Facts(
         seed=debate.seed,
-        version=debate.policy_version,
+        policy_version=debate.policy_version,
         agents=agents,
         rounds=rounds,
         winner=winner,
         winner_agent=winner_agent,
-        correct=right_share(cell for row in correct or () for cell in row),
-        correct_first=round_accuracy(correct, 0),
-        correct_last=round_accuracy(correct, -1),
+        accuracy=right_share(cell for row in correct or () for cell in row),
+        accuracy_round_0=round_accuracy(correct, 0),
+        accuracy_last_round=round_accuracy(correct, -1),
         missing=_missing(solutions, correct),
         ungraded=_ungraded(solutions, correct),
         agreement=_agreement(last),
@@ -110,15 +110,15 @@ def facts_of(record: Record) -> IndexEntry:
         ties=sum(vote.outcome == "tie" for vote in votes),
         cycle=cycle,
         condorcet=condorcet,
-        judge=judge_counts(due_pairs(box, votes), correct).accuracy,
+        judge_accuracy=judge_counts(due_pairs(box, votes), correct).accuracy,
         malformed=sum(len(turn.parsed.failures) for turn in debate.turns),
         truncated=sum(turn.completion.stop_reason == "length" for turn in debate.turns),
         tokens=sum(token_counts(item.completion)[1] for item in (*debate.turns, *debate.summaries)),
-        **flips(correct),
-        peer=_mean(rewards and rewards.peer),
-        truth=_mean(rewards and rewards.truth),
-        judging=_mean(rewards and rewards.judge),
-        format=_mean(rewards and rewards.format),
+        **{f"flip_{name}": count for name, count in flips(correct).items()},
+        reward_peer=_mean(rewards and rewards.peer),
+        reward_truth=_mean(rewards and rewards.truth),
+        reward_judge=_mean(rewards and rewards.judge),
+        reward_format=_mean(rewards and rewards.format),
         seconds=record.timing.seconds if record.timing else None,
     )
     personas = tuple(persona.name for persona in debate.personas)

@@ -28,7 +28,7 @@ class DebateRow:
 
     id: str
     step: int
-    number: int
+    index: int
     problem: ProblemFacts
     personas: tuple[str, ...]
     facts: Facts
@@ -53,10 +53,10 @@ def row_of(values: tuple[Any, ...]) -> DebateRow:
 
 _RIGHT, _WRONG = WINNERS.index("right"), WINNERS.index("wrong")
 _FIGURES = (
-    "count(*), avg(d.correct_first), avg(d.correct_last), "
-    f"avg(CASE d.winner WHEN {_RIGHT} THEN 1.0 WHEN {_WRONG} THEN 0.0 END), avg(d.judge), "
+    "count(*), avg(d.accuracy_round_0), avg(d.accuracy_last_round), "
+    f"avg(CASE d.winner WHEN {_RIGHT} THEN 1.0 WHEN {_WRONG} THEN 0.0 END), avg(d.judge_accuracy), "
     "total(d.votes), total(d.cycle > 0), total(d.malformed), total(d.truncated), total(d.tokens), "
-    "avg(d.peer), avg(d.truth), avg(d.judging), avg(d.format)"
+    "avg(d.reward_peer), avg(d.reward_truth), avg(d.reward_judge), avg(d.reward_format)"
 )
 
 
@@ -64,27 +64,26 @@ _FIGURES = (
 class StepRow:
     """The debates of one step, or of all (``step`` None). Means are over the debates that have the value.
 
-    ``correct_first``, ``correct_last``: mean share of right solutions in the first and the last round;
-    ``winner_right``: share of right ones among the graded winners; ``judge``: mean share of right votes, by
-    debate; ``cycles``: debates with a cycle; ``votes``, ``malformed``, ``truncated`` and ``tokens`` are sums;
-    ``peer``, ``truth``, ``judging``, ``format``: mean rewards. All as the filters of the names have them.
+    ``accuracy_...`` and ``judge_accuracy``: means by debate; ``winner_accuracy``: right / graded winners;
+    ``cycles``: debates with a cycle; ``votes``, ``malformed``, ``truncated`` and ``tokens`` are sums;
+    ``reward_...``: mean rewards. All as the filters of the names have them.
     """
 
     step: int | None
     debates: int
-    correct_first: float | None
-    correct_last: float | None
-    winner_right: float | None
-    judge: float | None
+    accuracy_round_0: float | None
+    accuracy_last_round: float | None
+    winner_accuracy: float | None
+    judge_accuracy: float | None
     votes: int
     cycles: int
     malformed: int
     truncated: int
     tokens: int
-    peer: float | None
-    truth: float | None
-    judging: float | None
-    format: float | None
+    reward_peer: float | None
+    reward_truth: float | None
+    reward_judge: float | None
+    reward_format: float | None
 
 
 def steps_sql(debates: str, *, by_step: bool, whole: bool) -> str:

@@ -12,13 +12,13 @@ from transcripts.index.facts import Facts, ProblemFacts
 
 APPLICATION = 0x44424C54
 """Tells our databases from others (PRAGMA application_id)."""
-VERSION = 1
+VERSION = 2
 """Of the tables and of what the facts mean; a database of another version is built again."""
 PLACES = 1 << 24
 """The most debates of a step."""
 REALS = {
-    *("correct", "correct_first", "correct_last", "agreement", "judge"),
-    *("peer", "truth", "judging", "format", "seconds"),
+    *("accuracy", "accuracy_round_0", "accuracy_last_round", "agreement", "judge_accuracy"),
+    *("reward_peer", "reward_truth", "reward_judge", "reward_format", "seconds"),
 }
 
 _FACTS = ", ".join(f"{name} {'REAL' if name in REALS else 'INTEGER'}" for name in Facts._fields)

@@ -10,34 +10,24 @@ from debate_rl.formatting import json_number
 from debate_rl.inspector.views import DebateView, adoption_view, parse_forensics, vote_graphs
 from transcripts import DebateRow, Record, StepRow
 
-RENAMED = {
-    "peer": "reward_peer",
-    "truth": "reward_truth",
-    "judging": "reward_judge",
-    "format": "reward_format",
-}
-"""Names of figures that are not those of filters, with "_" for a dot."""
-FLIPS = ("cc", "cw", "wc", "ww")
+FLIPS = ("flip_cc", "flip_cw", "flip_wc", "flip_ww")
 
 
 def row_json(row: DebateRow) -> dict[str, object]:
     """Return a debate of a list; the fields are those of filters, with "_" for a dot."""
     facts = row.facts._asdict()
-    flips = {name.upper(): facts.pop(name) for name in FLIPS}
+    flips = {name.removeprefix("flip_").upper(): facts.pop(name) for name in FLIPS}
     facts["winner"], facts["cycle"] = row.winner, bool(row.facts.cycle)
     facts["condorcet"] = None if row.facts.condorcet is None else bool(row.facts.condorcet)
     problem = row.problem._asdict()
     problem["problem"] = problem.pop("id")
-    figures = {RENAMED.get(name, name): value for name, value in facts.items()}
-    figures = {name: json_number(value) for name, value in figures.items()}
+    figures = {name: json_number(value) for name, value in facts.items()}
     return {"id": row.id, "step": row.step, **problem, "personas": row.personas, **figures, "flip": flips}
 
 
 def step_json(row: StepRow) -> dict[str, object]:
     """Return the figures of a step, or of all."""
-    return {
-        RENAMED.get(field.name, field.name): json_number(getattr(row, field.name)) for field in fields(row)
-    }
+    return {field.name: json_number(getattr(row, field.name)) for field in fields(row)}
 
 
 def debate_json(view: DebateView, record: Record) -> dict[str, object]:

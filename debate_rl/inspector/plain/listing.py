@@ -68,11 +68,11 @@ def _line(printer: Printer, cells: Sequence[str], widths: Sequence[int], *, bold
 def cells_of(row: DebateRow) -> tuple[str, ...]:
     """Return the cells of one line: right shares go from the first round to the last."""
     facts = row.facts
-    shares = f"{fixed(facts.correct_first, '.2f', none='-')}->{fixed(facts.correct_last, '.2f', none='-')}"
+    first, last = (fixed(x, ".2f", none="-") for x in (facts.accuracy_round_0, facts.accuracy_last_round))
     flags = {
         "cycle": facts.cycle,
-        "CW": facts.cw,
-        "WC": facts.wc,
+        "CW": facts.flip_cw,
+        "WC": facts.flip_wc,
         "missing": facts.missing,
         "ungraded": facts.ungraded,
         "truncated": facts.truncated,
@@ -82,8 +82,8 @@ def cells_of(row: DebateRow) -> tuple[str, ...]:
         str(row.step),
         safe(row.problem.id),
         row.winner,
-        shares,
-        fixed(facts.judge, ".2f", none="-"),
+        f"{first}->{last}",
+        fixed(facts.judge_accuracy, ".2f", none="-"),
         str(facts.votes),
         str(facts.malformed),
         " ".join(name if count == 1 else f"{name}:{count}" for name, count in flags.items() if count),
@@ -118,8 +118,8 @@ def print_figures(store: RunStore, printer: Printer, filter: str = "", *, as_jso
 
 
 def _figure_cells(row: StepRow) -> Sequence[str]:
-    shares = (row.correct_first, row.correct_last, row.winner_right, row.judge)
-    rewards = (row.peer, row.truth, row.judging, row.format)
+    shares = (row.accuracy_round_0, row.accuracy_last_round, row.winner_accuracy, row.judge_accuracy)
+    rewards = (row.reward_peer, row.reward_truth, row.reward_judge, row.reward_format)
     return (
         "all" if row.step is None else str(row.step),
         str(row.debates),

@@ -159,13 +159,13 @@ def _place(failure: FailureView) -> str:
 
 
 WHY = {
-    "own": "own work",
+    "own_work": "own work",
     "not_shown": "not shown to the judge",
     "same_handle": "names one label twice",
     "duplicate": "cast before",
     "contradictory": "contradicts another vote of the judge",
     "unknown_handle": "names nobody here",
-    "malformed": "could not be read",
+    "not_a_comparison": "is not a comparison",
 }
 """Why a vote or a line does not count, in words."""
 

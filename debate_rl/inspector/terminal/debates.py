@@ -43,14 +43,14 @@ class DebateList(Listing[DebateRow]):
         """Return a debate's cells."""
         facts = item.facts
         sign, style = letter("" if item.winner == "none" else item.winner)
-        first, last = share(facts.correct_first), share(facts.correct_last)
+        first, last = share(facts.accuracy_round_0), share(facts.accuracy_last_round)
         return (
             ("•", "bold") if item.id in self.fresh else "",
             item.id,
             tail(one_line(item.problem.id, 200), 12),
             (f"{sign} {item.winner}", style),
             f"{first}→{last}",
-            share(facts.judge),
+            share(facts.judge_accuracy),
             str(facts.votes),
             (str(facts.malformed), "" if facts.malformed else FAINT),
             signs(item),
@@ -71,8 +71,8 @@ def signs(row: DebateRow) -> str:
     """Return what is out of the ordinary in a debate, in words of a filter."""
     facts = row.facts
     named = (
-        ("CW", facts.cw),
-        ("WC", facts.wc),
+        ("CW", facts.flip_cw),
+        ("WC", facts.flip_wc),
         ("cycle", facts.cycle),
         ("cut", facts.truncated),
         ("missing", facts.missing),

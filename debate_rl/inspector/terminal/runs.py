@@ -109,16 +109,16 @@ class StepList(Listing[StepRow]):
         return (
             ("all", STRONG) if item.step is None else str(item.step),
             f"{item.debates:,}",
-            f"{share(item.correct_first)}→{share(item.correct_last)}",
-            share(item.winner_right),
-            share(item.judge),
+            f"{share(item.accuracy_round_0)}→{share(item.accuracy_last_round)}",
+            share(item.winner_accuracy),
+            share(item.judge_accuracy),
             _count(item.cycles),
             _count(item.malformed),
             _count(item.truncated),
-            fixed(item.peer, "+.2f"),
-            fixed(item.truth, "+.2f"),
-            fixed(item.judging, "+.2f"),
-            fixed(item.format, "+.2f"),
+            fixed(item.reward_peer, "+.2f"),
+            fixed(item.reward_truth, "+.2f"),
+            fixed(item.reward_judge, "+.2f"),
+            fixed(item.reward_format, "+.2f"),
             (f"{item.tokens:,}", FAINT),
         )
 

@@ -30,7 +30,7 @@ __all__ = [
 class Held:
     """One debate of the problem.
 
-    ``ref`` opens it again (``read``): the id of a debate of the run, or EVALUATION:SEED.PLACE, and then
+    ``ref`` opens it again (``read``): the id of a debate of the run, or EVALUATION:SEED.INDEX, and then
     ``evaluation`` is the name of the folder in RUN/evaluations. ``step``: how many steps the weights had
     learnt from, which in training is the step. ``answers`` and ``grades`` are (N, R). ``winner``: the voted
     winner's turn, None without votes.

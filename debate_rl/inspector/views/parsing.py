@@ -15,9 +15,9 @@ from transcripts import Record
 CONTEXT, HALF = 60, 80
 """Characters that an excerpt shows on each side of what it points at, and of each end of a long piece."""
 RULES: dict[FailureReason, str] = {
-    FailureReason.MISSING: "A reply must hold this section, between its tags.",
-    FailureReason.TRUNCATED: "A section that is opened must be closed by its own tag.",
-    FailureReason.MALFORMED: (
+    FailureReason.MISSING_SECTION: "A reply must hold this section, between its tags.",
+    FailureReason.UNCLOSED_SECTION: "A section that is opened must be closed by its own tag.",
+    FailureReason.NOT_A_COMPARISON: (
         "A line of a comparison must begin with two labels and only >, < or = between them."
     ),
     FailureReason.UNKNOWN_HANDLE: "A comparison must name labels of agents of this debate.",
@@ -100,7 +100,7 @@ def parse_forensics(record: Record) -> tuple[TurnForensics, ...]:
 def failure_view(failure: ParseFailure, text: str) -> FailureView:
     r"""Return where a failure is, and the rule.
 
-    >>> found = failure_view(ParseFailure(FailureReason.MALFORMED, "A ? B", Span(3, 8)), "x\n\nA ? B")
+    >>> found = failure_view(ParseFailure(FailureReason.NOT_A_COMPARISON, "A ? B", Span(3, 8)), "x\n\nA ? B")
     >>> found.line, found.column, found.excerpt.before, found.excerpt.piece
     (3, 1, 'x\n\n', 'A ? B')
     """

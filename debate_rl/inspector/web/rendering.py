@@ -137,8 +137,8 @@ def flags(row: DebateRow) -> list[tuple[str, str]]:
     """Return what is remarkable of a debate, each with what it means."""
     facts = row.facts
     found = [
-        (facts.cw, "C→W", "an agent went from a right answer to a wrong one"),
-        (facts.wc, "W→C", "an agent went from a wrong answer to a right one"),
+        (facts.flip_cw, "C→W", "an agent went from a right answer to a wrong one"),
+        (facts.flip_wc, "W→C", "an agent went from a wrong answer to a right one"),
         (facts.cycle, "cycle", "the majorities of a round go in a circle"),
         (facts.malformed, f"{facts.malformed} malformed", "things that could not be read"),
         (facts.truncated, f"{facts.truncated} cut off", "turns that ended at their token limit"),

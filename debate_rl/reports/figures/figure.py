@@ -63,9 +63,11 @@ MEANINGS: dict[str, Meaning] = {
     "regression/persona/<label>": Meaning(
         "log-odds of the first that this persona adds to the average persona's", "Liang, Zeger 1986"
     ),
-    "winner/correct": Meaning("right / graded voted winners of the last judged round"),
+    "winner/accuracy": Meaning("right / graded voted winners of the last judged round"),
     "winner/lift": Meaning("winner right, less the share of right answers in its debate and round"),
-    "winner/mixed": Meaning("right winners of debates that had right and wrong answers in that round"),
+    "winner/mixed_accuracy": Meaning(
+        "right winners of debates that had right and wrong answers in that round"
+    ),
     "winner/oracle_gap": Meaning(
         "some answer of that round right, less winner right: what a perfect judge would add"
     ),
@@ -81,7 +83,7 @@ MEANINGS: dict[str, Meaning] = {
         "Pearson's r, over all answers, of being the winner and being right; below 0.3 it is flagged"
     ),
     **{
-        f"flips/{name}": Meaning(f"{one} to {other} / steps of an agent from one round to the next")
+        f"flip/{name}": Meaning(f"{one} to {other} / steps of an agent from one round to the next")
         for name, one, other in (
             ("CC", "right", "right"),
             ("CW", "right", "wrong"),
@@ -125,7 +127,7 @@ MEANINGS: dict[str, Meaning] = {
 """By name; `<group>` is one of ``debate_rl.reports.figures.figure.GROUPS``, `<label>` what it is of."""
 
 
-GROUPS = ("persona", "round", "seat", "length", "step", "level", "subject")
+GROUPS = ("persona", "round", "agent", "length", "step", "level", "subject")
 """What accuracy, strict accuracy and coverage are also told by, as in ``judge/accuracy/round/1``."""
 
 

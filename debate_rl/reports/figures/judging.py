@@ -17,7 +17,7 @@ from debate_rl.reports.figures.rows import NO_VOTE
 from debate_rl.reports.figures.study import Study
 from debate_rl.statistics import Codes
 
-DECIDED = "judge:>=0"
+DECIDED = "judge.accuracy:>=0"
 """Finds the debates with a vote on a decidable pair."""
 MOST_LABELS = 40
 """Groups of one kind that are told: those with the most pairs."""
@@ -69,7 +69,7 @@ def _groups(study: Study, decidable: NDArray[np.bool_]) -> Iterator[Group]:
     # "persona:" finds debates in which one took part, whether or not it was its vote
     yield from _labelled("persona", names.personas.texts, table["persona"][decidable], None)
     yield from _numbered("round", table["round"][decidable])
-    yield from _numbered("seat", table["seat"][decidable])
+    yield from _numbered("agent", table["agent"][decidable])
     yield from _lengths((table["length"] * table["better"])[decidable])
     yield from _steps(study.of_debate("step", table)[decidable])
     levels = study.of_debate("level", table)[decidable]

@@ -25,9 +25,9 @@ def winner_figures(study: Study) -> Iterator[Figure]:
     share = rights / graded
     mixed = (share > 0) & (share < 1)
     where = _mixed_filter(study)
-    yield figure("winner/correct", statistics.mean(right, clusters), GRADED)
+    yield figure("winner/accuracy", statistics.mean(right, clusters), GRADED)
     yield figure("winner/lift", statistics.mean(right - share, clusters, signed=True), GRADED)
-    yield figure("winner/mixed", statistics.mean(right[mixed], clusters[mixed]), where)
+    yield figure("winner/mixed_accuracy", statistics.mean(right[mixed], clusters[mixed]), where)
     gap = statistics.mean((rights > 0) - right, clusters, signed=True)
     yield figure("winner/oracle_gap", gap, GRADED)
     majority = statistics.mean(right - table["majority"], clusters, signed=True)
@@ -51,9 +51,9 @@ def flag_of(found: Estimate | None) -> str:
 
 
 def _mixed_filter(study: Study) -> str | None:
-    """``correct.last`` is about the last round, which is the last judged one only with a final ballot."""
+    """``accuracy.last_round`` is about the last round: the last judged one only with a final ballot."""
     final = bool(study.of_debate("final", study.winners).all())
-    return f"{GRADED} correct.last:>0 correct.last:<1" if final else None
+    return f"{GRADED} accuracy.last_round:>0 accuracy.last_round:<1" if final else None
 
 
 def cascade_figures(study: Study) -> Iterator[Figure]:
@@ -64,7 +64,7 @@ def cascade_figures(study: Study) -> Iterator[Figure]:
     why = "no agent was graded in two rounds in a row"
     for name, count in counts.items():
         found = statistics.ratio(count, every, clusters)
-        yield figure(f"flips/{name.upper()}", found, "(flip:CC OR flip:CW OR flip:WC OR flip:WW)", why)
+        yield figure(f"flip/{name.upper()}", found, "(flip:CC OR flip:CW OR flip:WC OR flip:WW)", why)
     vulnerable = statistics.ratio(counts["cw"], counts["cc"] + counts["cw"], clusters)
     yield figure("cascade/vulnerability", vulnerable, "(flip:CC OR flip:CW)", "no agent was right before")
     recovered = statistics.ratio(counts["wc"], counts["wc"] + counts["ww"], clusters)

@@ -85,7 +85,7 @@ def pair_table() -> Columns:
     ``better``: as rewards.judging.better_side; ``own``: +1 the first is the judge's own, -1 the second.
     """
     return Columns(
-        {"debate": "i", "round": "b", "seat": "b", "persona": "h", "first": "b", "second": "b"}
+        {"debate": "i", "round": "b", "agent": "b", "persona": "h", "first": "b", "second": "b"}
         | {"better": "b", "own": "b", "outcome": "b", "length": "f", "self": "b"}
     )
 

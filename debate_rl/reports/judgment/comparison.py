@@ -25,7 +25,7 @@ Rows = tuple[NDArray[np.float64], Codes]
 
 NAMES = (
     *("judge/accuracy", "judge/strict_accuracy", "judge/coverage", "judge/ties", "bias/position"),
-    *("winner/correct", "winner/lift", "winner/oracle_gap", "winner/correlation"),
+    *("winner/accuracy", "winner/lift", "winner/oracle_gap", "winner/correlation"),
     *("cascade/vulnerability", "cascade/recovery", "graph/cycles"),
 )
 
@@ -66,7 +66,7 @@ def _winners(study: Study, name: str) -> Rows | None:
     table = study.winners
     right, rights = table["right"].astype(float), table["rights"].astype(float)
     values = {
-        "winner/correct": right,
+        "winner/accuracy": right,
         "winner/lift": right - rights / table["graded"],
         "winner/oracle_gap": (rights > 0) - right,
     }

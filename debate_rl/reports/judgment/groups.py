@@ -15,12 +15,12 @@ COIN = (("a coin", 0.5),)
 NOTES = {
     "round": "A judge's round counts from 1, and judges the solutions of the round before; the last is the "
     "final ballot, where there is one.",
-    "seat": "Seats count from 1.",
+    "agent": "Seats count from 1.",
     "length": "The right solution against the wrong one, in characters; about as long: within 1.2 times.",
     "step": "Up to ten equal ranges of steps, which count from 1 here and from 0 in ids and filters.",
     "subject": "What follows the first slash of a problem's source.",
 }
-FROM_ONE = {"round": "round", "seat": "agent"}
+FROM_ONE = {"round": "round", "agent": "agent"}
 
 Found = dict[str, dict[str, Figure]]
 """By label: the figure of each measure."""
@@ -52,7 +52,7 @@ def _by_kind(figures: Iterable[Figure]) -> dict[str, Found]:
 def label_of(kind: str, label: str) -> str:
     """Return how a group is told to people, who count steps, rounds and agents from 1.
 
-    >>> label_of("round", "1"), label_of("seat", "0"), label_of("level", "Level 5"), label_of("step", "0..3")
+    >>> label_of("round", "1"), label_of("agent", "0"), label_of("level", "Level 5"), label_of("step", "0..3")
     ('round 2', 'agent 1', 'Level 5', '1 to 4')
     """
     if kind == "step":

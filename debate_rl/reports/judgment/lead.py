@@ -65,7 +65,7 @@ def _against_a_coin(accuracy: Estimate) -> str:
 
 
 def _winner(judged: Judged, found: dict[str, Figure]) -> Iterator[Paragraph]:
-    right, lift = found["winner/correct"], found["winner/lift"]
+    right, lift = found["winner/accuracy"], found["winner/lift"]
     if right.estimate is None or lift.estimate is None:
         return
     yield Paragraph(

@@ -52,7 +52,7 @@ PARTS: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
         "answers",
         "Flips and cascades",
         (
-            ("flips", "An agent's steps from one round to the next", ""),
+            ("flip", "An agent's steps from one round to the next", ""),
             ("cascade", "Who is carried away", ""),
         ),
     ),

@@ -87,7 +87,7 @@ def late(run: Run, name: str, width: int = 10) -> float | None:
 
 def solved(run: Run) -> bool:
     """Are over .9 of the last answers right? Then solutions may well be alike."""
-    return (late(run, "correct") or 0.0) > SOLVED
+    return (late(run, "accuracy") or 0.0) > SOLVED
 
 
 def whole(run: Run, name: str) -> float | None:
@@ -115,12 +115,12 @@ def told(*pairs: tuple[str, float | None]) -> str:
 def base_accuracy(run: Run) -> Answer:
     """Q1: what the model could do before training."""
     before = [figures for label, figures in run.evaluations.items() if label.endswith("@start)")]
-    found = [figures["direct/sample"] for figures in before if "direct/sample" in figures]
+    found = [figures["direct/accuracy"] for figures in before if "direct/accuracy" in figures]
     if found:
         value, low, high = min(found, key=lambda one: one[2] - one[1])
         where = f"evaluated before training: {short(value)}{between(low, high)}"
     else:
-        value = early(run, "correct/round_0")
+        value = early(run, "accuracy/round_0")
         where = f"first round of the first 5 training steps: {short(value)}"
     if value is None:
         return Answer("unknown", UNKNOWN)
@@ -150,8 +150,8 @@ def valid_comparisons(run: Run) -> Answer:
 
 def diversity(run: Run) -> Answer:
     """Q3: whether the samples of a problem differ."""
-    distinct, agreed = late(run, "completions/distinct"), late(run, "debates/agreement")
-    wrong = late(run, "debates/wrong_consensus")
+    distinct, agreed = late(run, "completions/distinct"), late(run, "agreement")
+    wrong = late(run, "wrong_consensus")
     group = run.curves.group
     same = 1.5 / group if group and group > 1 else 0.1
     words = (
@@ -181,7 +181,7 @@ def votes_and_truth(run: Run) -> Answer:
     )
     if found.bounds:
         text += f"; accuracy in the sample{found.bounds}"
-    cast, ties = whole(run, "votes/valid"), whole(run, "votes/tie")
+    cast, ties = whole(run, "votes/valid"), whole(run, "votes/ties")
     tied = ties / cast if cast and ties else 0.0
     if accuracy is not None and accuracy + tied < 0.45:
         text += "; votes are against truth"
@@ -224,7 +224,7 @@ def _spread(run: Run, stream: str) -> float | None:
 def loss_and_progress(run: Run) -> Answer:
     """Q6: whether anything gets better; the loss itself says little."""
     loss = change(run.curves.of("loss")[1])
-    gain = change(run.curves.of("correct")[1]) or change(run.curves.of("reward/truth/mean")[1])
+    gain = change(run.curves.of("accuracy")[1]) or change(run.curves.of("reward/truth/mean")[1])
     if gain is None:
         return Answer(
             "unknown", UNKNOWN if loss is None else f"loss {short(loss.early)} to {short(loss.late)}"
@@ -268,11 +268,11 @@ def overfitting(run: Run) -> Answer:
     for one in fired:
         assert one.alarm is not None
         return Answer("bad", f"{one.alarm.why} (seen at step {one.alarm.step + 1})")
-    trained = change(run.curves.of("correct/round_0")[1])
-    steps, values = run.curves.of("eval/direct/sample")
+    trained = change(run.curves.of("accuracy/round_0")[1])
+    steps, values = run.curves.of("eval/direct/accuracy")
     if not len(values):
         return Answer("unknown", "no held-out evaluation during training")
-    at_end = late(run, "correct/round_0")
+    at_end = late(run, "accuracy/round_0")
     text = told(("training, first round, late", at_end), ("held out, one answer", float(values[-1])))
     if len(values) < 2 or trained is None or trained.direction == "too few steps":
         return Answer("unknown", f"{text}; too few evaluations or steps to compare gains")

@@ -56,8 +56,8 @@ SPECS = (
         "Right answers in training, by round",
         "share right",
         (
-            *_lines(*((f"correct/round_{r}", f"round {r + 1}") for r in range(8))),
-            Line("winner/correct", "winner"),
+            *_lines(*((f"accuracy/round_{r}", f"round {r + 1}") for r in range(8))),
+            Line("winner/accuracy", "winner"),
         ),
     ),
     Spec(
@@ -65,9 +65,9 @@ SPECS = (
         "Right answers on held-out problems",
         "share right",
         _lines(
-            ("eval/direct/sample", "one answer"),
+            ("eval/direct/accuracy", "one answer"),
             ("eval/direct/self_consistency", "majority of as many tokens"),
-            ("eval/debate/winner", "debate's winner"),
+            ("eval/debate/winner/accuracy", "debate's winner"),
             band="bounds",
         ),
         note="Band: 95% interval, clustered by problem.",
@@ -77,8 +77,8 @@ SPECS = (
         "Training and held-out",
         "share right",
         (
-            Line("correct/round_0", "training, first round"),
-            Line("eval/direct/sample", "held out, one answer", "bounds"),
+            Line("accuracy/round_0", "training, first round"),
+            Line("eval/direct/accuracy", "held out, one answer", "bounds"),
         ),
     ),
     Spec(
@@ -145,7 +145,7 @@ SPECS = (
         _lines(
             ("completions/distinct", "distinct first answers"),
             ("advantage/zero_variance_share/truth", "groups alike in truth"),
-            ("debates/wrong_consensus", "all agree and are wrong"),
+            ("wrong_consensus", "all agree and are wrong"),
         ),
     ),
 )

@@ -58,7 +58,7 @@ def no_exploration(curves: Curves) -> Alarm | None:
     "The same": distinct texts / answers at most 1.5 / (K N) (0.1 where K N is not known). Not where over
     .9 of the answers are right: those that solve a problem may well say the same.
     """
-    right = np.nan_to_num(curves.dense("correct"), nan=0.0) > SOLVED
+    right = np.nan_to_num(curves.dense("accuracy"), nan=0.0) > SOLVED
     threshold = 1.5 / curves.group if curves.group and curves.group > 1 else DISTINCT
     same = np.nan_to_num(curves.dense("completions/distinct"), nan=1.0)
     silent = [curves.dense(f"advantage/zero_variance_share/{stream}") for stream in ("peer", "truth")]
@@ -88,12 +88,12 @@ def one_sided(curves: Curves) -> Alarm | None:
     """
     alarms = [
         _lopsided(curves, "sample/first", "the solution shown first", both=True),
-        *(_lopsided(curves, f"sample/seat_{seat}", f"agent {seat + 1}") for seat in SEATS),
+        *(_lopsided(curves, f"sample/agent_{seat}", f"agent {seat + 1}") for seat in SEATS),
     ]
-    valid, ties = curves.dense("votes/valid"), curves.dense("votes/tie")
+    valid, ties = curves.dense("votes/valid"), curves.dense("votes/ties")
     share = np.where(valid > 0, ties / np.maximum(valid, 1.0), np.nan)
     known = np.isfinite(share)
-    unsolved = (np.nan_to_num(curves.dense("correct"), nan=0.0) <= SOLVED)[known]
+    unsolved = (np.nan_to_num(curves.dense("accuracy"), nan=0.0) <= SOLVED)[known]
     tied = held((share[known] > TIES) & unsolved, 5, 5)
     alarms.append(first(curves.steps[known], tied, share[known], TIES, "nearly all votes are ties"))
     return earliest(*alarms)
@@ -128,7 +128,7 @@ def trailing_share(wins: Numbers, votes: Numbers, least: float = VOTES) -> Numbe
 
 def wrong_consensus(curves: Curves) -> Alarm | None:
     """Return when debates in which all agree on a wrong answer rose by .25 to at least .4 (means of 10)."""
-    steps, values = curves.of("debates/wrong_consensus")
+    steps, values = curves.of("wrong_consensus")
     if len(values) < 2 * BASE:
         return None
     level = trailing_mean(values, BASE)

@@ -62,29 +62,29 @@ def figures_of_index(store: RunStore) -> tuple[Curves, int]:
 
 def _add_row(means: _Means, row: DebateRow) -> None:
     facts, step = row.facts, row.step
-    means.add("correct", step, facts.correct)
-    means.add("correct/round_0", step, facts.correct_first)
-    means.add(f"correct/round_{max(0, facts.rounds - 1)}", step, facts.correct_last)
+    means.add("accuracy", step, facts.accuracy)
+    means.add("accuracy/round_0", step, facts.accuracy_round_0)
+    means.add(f"accuracy/round_{max(0, facts.rounds - 1)}", step, facts.accuracy_last_round)
     if row.winner in ("right", "wrong"):
-        means.add("winner/correct", step, float(row.winner == "right"))
+        means.add("winner/accuracy", step, float(row.winner == "right"))
     means.add("votes/valid", step, facts.votes)
-    means.add("votes/tie", step, facts.ties)
-    means.add("judge/accuracy", step, facts.judge)
+    means.add("votes/ties", step, facts.ties)
+    means.add("judge/accuracy", step, facts.judge_accuracy)
     if facts.agents > 1:  # one alone agrees with itself
         _add_agreement(means, row)
     means.add("debates/malformed", step, float(facts.malformed > 0))
     means.add("debates/truncated", step, float(facts.truncated > 0))
     means.add("debates/tokens", step, facts.tokens)
-    streams = zip(STREAMS, (facts.truth, facts.peer, facts.judging, facts.format), strict=True)
+    streams = zip(STREAMS, (getattr(facts, f"reward_{stream}") for stream in STREAMS), strict=True)
     for stream, value in streams:
         means.add(f"reward/{stream}/mean", step, value)
 
 
 def _add_agreement(means: _Means, row: DebateRow) -> None:
     facts, step = row.facts, row.step
-    means.add("debates/agreement", step, facts.agreement)
-    if facts.agreement is not None and facts.correct_last is not None:
-        means.add("debates/wrong_consensus", step, float(facts.agreement == 1 and facts.correct_last == 0))
+    means.add("agreement", step, facts.agreement)
+    if facts.agreement is not None and facts.accuracy_last_round is not None:
+        means.add("wrong_consensus", step, float(facts.agreement == 1 and facts.accuracy_last_round == 0))
 
 
 @dataclass(slots=True)
@@ -115,7 +115,7 @@ def read_sample(store: RunStore, steps: Steps) -> Sample:
             except WORST:
                 sample.skipped += 1
     _add_logprobs(means, store, looked, sample)
-    sums = ("sample/first/", "sample/seat_")
+    sums = ("sample/first/", "sample/agent_")
     sample.curves = means.curves(sums=sums)
     return sample
 
@@ -156,8 +156,8 @@ def _add_votes(means: _Means, view: View, step: int) -> None:
             means.add("sample/first/votes", step, 1.0)
             means.add("sample/first/wins", step, float(pair.verdict > 0))
             for seat, won in ((pair.first.agent, pair.verdict > 0), (pair.second.agent, pair.verdict < 0)):
-                means.add(f"sample/seat_{seat}/votes", step, 1.0)
-                means.add(f"sample/seat_{seat}/wins", step, float(won))
+                means.add(f"sample/agent_{seat}/votes", step, 1.0)
+                means.add(f"sample/agent_{seat}/wins", step, float(won))
 
 
 def _add_winner(means: _Means, view: View, step: int) -> None:
@@ -170,7 +170,7 @@ def _add_winner(means: _Means, view: View, step: int) -> None:
         means.add("winner/lift", step, right - accuracy)
     if praise is not None:
         means.add("sample/winner_peer", step, (1.0 + praise) / 2)
-        means.add("sample/winner_right", step, float(right))
+        means.add("sample/winner_accuracy", step, float(right))
 
 
 def _add_texts(means: _Means, sample: Sample, debate: Debate, step: int) -> None:

@@ -223,11 +223,11 @@ DETECTORS: dict[str, Detector] = {
             "debates whose agents all agree on a wrong answer: mean of 10 steps .4 or more, and .25 "
             "above the first",
             f"{DEBATE}: 'Answer is 1' by all, no comparisons",
-            ("debates/wrong_consensus",),
+            ("wrong_consensus",),
             20,
             debate_alarms.wrong_consensus,
             "more truth (rewards.truth_weight), higher temperatures, fewer rounds",
-            "step:{step} agreement:1 correct.last:0",
+            "step:{step} agreement:1 accuracy.last_round:0",
         ),
         Detector(
             "peer_truth",
@@ -250,7 +250,7 @@ DETECTORS: dict[str, Detector] = {
             10,
             truth_alarms.votes_against_truth,
             "more weight of truth for judges; better judging prompts",
-            "step:{step} judge:<0.5",
+            "step:{step} judge.accuracy:<0.5",
         ),
         Detector(
             "held_out",
@@ -265,13 +265,13 @@ DETECTORS: dict[str, Detector] = {
         ),
         Detector(
             "format_only",
-            "`format/valid` .2 above its first for 100 steps, `correct` less than .01 above (means of 20)",
+            "`format/valid` .2 above its first for 100 steps, `accuracy` less than .01 above (means of 20)",
             f"{DEBATE}: format to 90-95%, correct at 0-5%",
             ("format/valid",),
             120,
             truth_alarms.format_only,
             "a smaller rewards.format_penalty, a truth reward, easier problems",
-            "step:{step} malformed:0 correct:0",
+            "step:{step} malformed:0 accuracy:0",
         ),
     )
 }

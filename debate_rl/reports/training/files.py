@@ -22,25 +22,28 @@ ROUNDS = range(8)
 LONGEST = 1 << 22
 """Bytes of a line; a longer one is not ours."""
 _WITH_BOUNDS = (
-    *(f"eval/direct/{name}" for name in ("sample", "self_consistency")),
-    *(f"eval/debate/{name}" for name in ("winner", "majority", "winner_minus_self_consistency", "valid_xml")),
-    *(f"eval/debate/round_{r}" for r in ROUNDS),
+    *(f"eval/direct/{name}" for name in ("accuracy", "self_consistency")),
+    *(
+        f"eval/debate/{name}"
+        for name in ("winner/accuracy", "majority", "winner_minus_self_consistency", "valid_xml")
+    ),
+    *(f"eval/debate/accuracy/round_{r}" for r in ROUNDS),
     *("eval/judge/accuracy", "eval/debate/truncated"),
 )
 WANTED = frozenset(
     (
         *(f"reward/{stream}/{name}" for stream in STREAMS for name in ("mean", "std", "n")),
-        *("correct", "correct/all_right", "correct/all_wrong", "winner/correct", "winner/lift"),
-        *(f"correct/round_{r}" for r in ROUNDS),
+        *("accuracy", "accuracy/all_right", "accuracy/all_wrong", "winner/accuracy", "winner/lift"),
+        *(f"accuracy/round_{r}" for r in ROUNDS),
         *(
             "votes/cast",
             "votes/valid",
-            "votes/tie",
+            "votes/ties",
             "judge/parsed_share",
             "judge/accuracy",
-            "judge/decidable",
+            "judge/decidable_votes",
         ),
-        *("format/valid", "truncated", "tokens/completion", "tokens/completion_max", "answers/missing"),
+        *("format/valid", "truncated", "tokens/completion", "tokens/completion_max", "missing"),
         *("completions/distinct", "loss", "lr", "grad_norm", "grad_norm_max", "updates", "skipped_updates"),
         *("bad_steps", "ratio_mean", "ratio_max", "clip_fraction", "entropy_mean", "kl_mean", "kl_max"),
         *("mismatch_kl", "mismatch_mean", "rows", "tokens_per_second", "time"),

@@ -10,11 +10,11 @@ from debate_rl.reports.document import Cell, Paragraph, Part, Section, Table
 from debate_rl.reports.training.loading import Run
 
 FIGURES = (
-    ("eval/direct/sample", "one answer"),
+    ("eval/direct/accuracy", "one answer"),
     ("eval/direct/self_consistency", "majority of as many tokens"),
-    *((f"eval/debate/round_{r}", f"debate, round {r + 1}") for r in range(8)),
+    *((f"eval/debate/accuracy/round_{r}", f"debate, round {r + 1}") for r in range(8)),
     ("eval/debate/majority", "debate, majority"),
-    ("eval/debate/winner", "debate, winner"),
+    ("eval/debate/winner/accuracy", "debate, winner"),
     ("eval/debate/winner_minus_self_consistency", "winner less that majority"),
     ("eval/judge/accuracy", "judge accuracy"),
     ("eval/debate/valid_xml", "valid form"),
@@ -49,7 +49,7 @@ def _plain(run: Run, name: str) -> tuple[list[int], list[float]]:
 
 def best_step(run: Run) -> tuple[str, int, float] | None:
     """Return the figure of train.keep_best, the step of its highest value and that value."""
-    name = run.setting("train.keep_best", str) or "eval/debate/winner"
+    name = run.setting("train.keep_best", str) or "eval/debate/winner/accuracy"
     found = evaluations(run, name)
     if not found:
         return None
@@ -112,7 +112,7 @@ def _note(run: Run) -> str:
 def _afterwards(run: Run, place: int) -> Table:
     names = [
         name
-        for name in ("direct/sample", "direct/self_consistency", "debate/winner", "judge/accuracy")
+        for name in ("direct/accuracy", "direct/self_consistency", "debate/winner/accuracy", "judge/accuracy")
         if any(name in figures for figures in run.evaluations.values())
     ]
     rows = tuple(

@@ -67,8 +67,8 @@ def _sign(name: str, value: float | None, below: float | None = None, above: flo
 
 def _too_hard(run: Run) -> list[Evidence]:
     return [
-        _sign("first accuracy (below .05)", early(run, "correct/round_0"), below=0.05),
-        _sign("groups with no right answer (above .5)", early(run, "correct/all_wrong"), above=0.5),
+        _sign("first accuracy (below .05)", early(run, "accuracy/round_0"), below=0.05),
+        _sign("groups with no right answer (above .5)", early(run, "accuracy/all_wrong"), above=0.5),
     ]
 
 
@@ -87,17 +87,17 @@ def _weak_signal(run: Run) -> list[Evidence]:
 
 
 def _low_exploration(run: Run) -> list[Evidence]:
-    cast, tied = late(run, "votes/valid"), late(run, "votes/tie")
+    cast, tied = late(run, "votes/valid"), late(run, "votes/ties")
     found = [
         _sign("distinct first answers (below .3)", late(run, "completions/distinct"), below=0.3),
-        _sign("commonest answer's share (above .9)", late(run, "debates/agreement"), above=0.9),
+        _sign("commonest answer's share (above .9)", late(run, "agreement"), above=0.9),
         _sign("ties among votes (above .5)", tied / cast if cast and tied is not None else None, above=0.5),
     ]
     return [(name, value, speaks and not solved(run)) for name, value, speaks in found]
 
 
 def _format_dominates(run: Run) -> list[Evidence]:
-    form, right = change(run.curves.of("format/valid")[1]), change(run.curves.of("correct")[1])
+    form, right = change(run.curves.of("format/valid")[1]), change(run.curves.of("accuracy")[1])
     rose = form is not None and form.direction == "up" and form.value > 0.05
     flat = right is not None and right.direction in ("flat", "down")
     return [
@@ -117,14 +117,14 @@ HYPOTHESES = (
         f"{SOURCE}, 3.1",
         _too_hard,
         "easier problems first (env.levels, a curriculum), or a supervised warm start",
-        "correct:0",
+        "accuracy:0",
     ),
     Hypothesis(
         "The reward signal is weak",
         f"{SOURCE}, 3.2",
         _weak_signal,
         "mix in truth: rewards.truth_weight = 0.5; more debates of a problem",
-        "winner:wrong correct.last:>0",
+        "winner:wrong accuracy.last_round:>0",
     ),
     Hypothesis(
         "There is too little exploration",
@@ -138,7 +138,7 @@ HYPOTHESES = (
         f"{SOURCE}, 3.4",
         _format_dominates,
         "a smaller rewards.format_penalty, more weight of the generator, a bonus for right answers",
-        "malformed:0 correct:0",
+        "malformed:0 accuracy:0",
     ),
     Hypothesis(
         "Judgments are copied",

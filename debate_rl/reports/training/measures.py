@@ -128,7 +128,7 @@ def _figures(run: Run) -> dict[str, Figure]:
 
 
 def _of_steps(run: Run) -> float | None:
-    share, count = run.curves.dense("judge/accuracy"), run.curves.dense("judge/decidable")
+    share, count = run.curves.dense("judge/accuracy"), run.curves.dense("judge/decidable_votes")
     known = np.isfinite(share) & np.isfinite(count)
     total = float(count[known].sum())
     return float((share * count)[known].sum()) / total if total else None

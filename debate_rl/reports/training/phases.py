@@ -16,8 +16,8 @@ from debate_rl.reports.training.loading import Run
 from debate_rl.reports.training.measures import LEAST, Change, change
 
 FIGURES = (
-    ("correct", "right answers"),
-    ("winner/correct", "right winners"),
+    ("accuracy", "right answers"),
+    ("winner/accuracy", "right winners"),
     ("reward/truth/mean", "truth reward"),
     ("reward/judge/mean", "judge reward"),
     ("reward/peer/std", "spread of peer rewards"),
@@ -32,7 +32,7 @@ FIGURES = (
     ("tokens/completion", "tokens of a reply"),
 )
 PROGRESS = {
-    "correct": "the share of right answers",
+    "accuracy": "the share of right answers",
     "reward/truth/mean": "the mean truth reward",
     "judge/accuracy": "the judges' accuracy",
 }
@@ -96,7 +96,7 @@ def progress(run: Run) -> tuple[str, Change | None]:
     for name in PROGRESS:
         if found := change(run.curves.of(name)[1]):
             return name, found
-    return "correct", None
+    return "accuracy", None
 
 
 def status(run: Run, now: float | None = None) -> str:

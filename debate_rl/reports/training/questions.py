@@ -21,7 +21,7 @@ QUESTIONS = (
         "What can the model do before training?",
         "good from .05, bad below .01; above .95 there is little to learn",
         f"{SOURCE}, 2.1: base accuracy of 5%",
-        "step:0..4 correct.first:0",
+        "step:0..4 accuracy.round_0:0",
         base_accuracy,
     ),
     Question(
@@ -47,7 +47,7 @@ QUESTIONS = (
         "right votes .7 or more (bad below .55); correlation of winner and right .3 or more (at worst a "
         "warning: it is small where nearly all answers are alike in truth)",
         f"{SOURCE}, 3.2 and 4.3",
-        "judge:<0.5",
+        "judge.accuracy:<0.5",
         votes_and_truth,
     ),
     Question(
@@ -65,7 +65,7 @@ QUESTIONS = (
         "right answers of the last third above those of the first, 95%; a policy gradient's loss need "
         "not fall",
         f"{SOURCE}, 2.2",
-        "correct.last:0",
+        "accuracy.last_round:0",
         loss_and_progress,
     ),
     Question(
@@ -81,7 +81,7 @@ QUESTIONS = (
         "Is what is gained also gained on held-out problems?",
         "held-out gain at least a quarter of the training gain; bad where the detector held_out fires",
         f"{SOURCE}, 2.2; the quarter is ours",
-        "correct:1",
+        "accuracy:1",
         overfitting,
     ),
 )

@@ -13,7 +13,7 @@ PARTING, TRUTH_FALL = 0.3, 0.05
 LIFT, JUDGE = -0.15, 0.4
 GAIN = 0.05
 FORM_RISE, FORM_WAIT, FLAT = 0.2, 100, 0.01
-HELD_OUT = ("eval/direct/sample", "eval/debate/winner")
+HELD_OUT = ("eval/direct/accuracy", "eval/debate/winner/accuracy")
 
 
 def reward_explosion(curves: Curves) -> Alarm | None:
@@ -35,7 +35,7 @@ def peer_truth(curves: Curves) -> Alarm | None:
 
     Truth is the share of right winners; both against their first 10 values.
     """
-    peer, right = curves.dense("sample/winner_peer"), curves.dense("sample/winner_right")
+    peer, right = curves.dense("sample/winner_peer"), curves.dense("sample/winner_accuracy")
     known = np.isfinite(peer) & np.isfinite(right)
     if known.sum() < 2 * BASE:
         return None
@@ -51,11 +51,11 @@ def votes_against_truth(curves: Curves) -> Alarm | None:
     """Return when votes chose worse than a draw by .15, or fewer than .4 were right or ties (10 steps)."""
     steps, lift = curves.of("winner/lift")
     lifts = trailing_mean(lift, BASE)
-    counted, decided = curves.dense("judge/accuracy"), curves.dense("judge/decidable")
+    counted, decided = curves.dense("judge/accuracy"), curves.dense("judge/decidable_votes")
     known = np.isfinite(counted) & np.isfinite(decided)
     right = trailing_mean(np.where(known, counted * decided, 0.0)[known], BASE)
     cast = trailing_mean(decided[known], BASE)
-    valid, ties = np.nan_to_num(curves.dense("votes/valid")[known]), curves.dense("votes/tie")[known]
+    valid, ties = np.nan_to_num(curves.dense("votes/valid")[known]), curves.dense("votes/ties")[known]
     tied = trailing_mean(np.nan_to_num(ties) / np.maximum(valid, 1.0), BASE)
     share = right / np.maximum(cast, 1e-12) + tied
     enough = cast * BASE >= 100
@@ -82,7 +82,7 @@ def held_out(curves: Curves) -> Alarm | None:
 def _parted(curves: Curves, name: str) -> Alarm | None:
     steps, values = curves.of(name)
     low, high = (_bound(curves, name, steps, values, end) for end in ("low", "high"))
-    trained = _trailing_at(curves, "correct", steps)
+    trained = _trailing_at(curves, "accuracy", steps)
     best, below = 0, 0
     for place in range(len(values)):
         if values[place] > values[best]:
@@ -98,7 +98,7 @@ def _parted(curves: Curves, name: str) -> Alarm | None:
 
 def format_only(curves: Curves) -> Alarm | None:
     """Return when form had risen by .2 for 100 steps, and accuracy by less than .01 (means of 20)."""
-    form, right = curves.dense("format/valid"), curves.dense("correct")
+    form, right = curves.dense("format/valid"), curves.dense("accuracy")
     known = np.isfinite(form) & np.isfinite(right)
     width = 2 * BASE
     if known.sum() < width + FORM_WAIT:

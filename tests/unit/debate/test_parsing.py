@@ -59,18 +59,18 @@ def test_thinking_span_covers_its_tags() -> None:
 
 def test_truncated_malformed_and_missing_are_told_apart() -> None:
     head = "<solution>a</solution><evaluation>b</evaluation>"
-    assert _reasons(_parse(head)) == ["missing"]
-    assert _reasons(_parse(f"{head}<comparison>K7 >")) == ["truncated"]
-    assert _reasons(_parse(f"{head}<comparison>K7 ></comparison>")) == ["malformed"]
+    assert _reasons(_parse(head)) == ["missing_section"]
+    assert _reasons(_parse(f"{head}<comparison>K7 >")) == ["unclosed_section"]
+    assert _reasons(_parse(f"{head}<comparison>K7 ></comparison>")) == ["not_a_comparison"]
     assert _reasons(_parse(f"{head}<comparison>N/A</comparison>")) == []
-    assert _reasons(_parse("", due=False)) == ["missing"]
+    assert _reasons(_parse("", due=False)) == ["missing_section"]
     assert _parse("", due=False).failures[0].detail == "solution"
 
 
 def test_failure_names_the_line() -> None:
     text = "<solution>a</solution><evaluation>b</evaluation><comparison>\nK7 wins\n</comparison>"
     failure = _parse(text).failures[0]
-    assert (failure.reason, failure.detail) == (FailureReason.MALFORMED, "K7 wins")
+    assert (failure.reason, failure.detail) == (FailureReason.NOT_A_COMPARISON, "K7 wins")
     assert failure.span is not None
     assert failure.span.of(text) == "K7 wins"
 

@@ -16,7 +16,7 @@ ROWS = tomllib.loads(DATA.read_text(encoding="utf-8"))["reply"]
 HANDLES = ("K7", "Q2", "M4", "X5")
 PREFIX = "<solution>\\boxed{4}</solution>\n<evaluation>fine</evaluation>\n"
 SIGNS = {"left": ">", "right": "<", "tie": "="}
-LINE_REASONS = set(FailureReason) - {FailureReason.MISSING, FailureReason.TRUNCATED}
+LINE_REASONS = set(FailureReason) - {FailureReason.MISSING_SECTION, FailureReason.UNCLOSED_SECTION}
 
 
 def _vote(ballot: Ballot) -> str:

@@ -104,7 +104,10 @@ def test_a_reply_may_end_within_its_thinking(talker):
     for reply in over:
         assert (reply.tokens[-1], reply.stop_reason) == (tokenizer.eos_token_id, "stop")
         parsed = parse_turn(reply.text, handles=("A",), own="A", due=False, in_thinking=True)
-        assert (parsed.failures[0].reason, parsed.failures[0].detail) == (FailureReason.TRUNCATED, "thinking")
+        assert (parsed.failures[0].reason, parsed.failures[0].detail) == (
+            FailureReason.UNCLOSED_SECTION,
+            "thinking",
+        )
 
 
 def test_the_answer_and_the_thinking_have_random_streams_of_their_own(letters):

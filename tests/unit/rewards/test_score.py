@@ -31,21 +31,21 @@ def test_a_debate_of_three_agents_and_two_rounds():
 
 def test_the_counters_of_that_debate():
     assert score_votes(3, 2, FULL, CORRECT, CONFIG).counters == (
-        ("format/fined", 0),
+        ("format/penalties", 0),
+        ("grades/missing", 1),
+        ("grades/right", 2),
+        ("grades/ungraded", 1),
+        ("grades/wrong", 2),
         ("judge/due", 6),
         ("judge/signal", 3),
-        ("truth/correct", 2),
-        ("truth/missing", 1),
-        ("truth/ungraded", 1),
-        ("truth/wrong", 2),
         ("votes/cast", 6),
         ("votes/contradictory", 0),
         ("votes/duplicate", 0),
-        ("votes/malformed", 0),
+        ("votes/not_a_comparison", 0),
         ("votes/not_shown", 0),
-        ("votes/own", 0),
+        ("votes/own_work", 0),
         ("votes/same_handle", 0),
-        ("votes/tie", 1),
+        ("votes/ties", 1),
         ("votes/unknown_handle", 0),
         ("votes/valid", 6),
     )
@@ -67,7 +67,7 @@ def test_truth_values_come_from_the_scheme_and_ungraded_is_none():
 def test_the_penalty_falls_on_due_turns_without_a_valid_vote_only():
     rewards = score_votes(3, 2, [(0, 1, 1, 2, "tie")], None, CONFIG)
     assert rewards.format == ((0.0, 0.0, -0.5), (0.0, -0.5, -0.5), (0.0, -0.5, -0.5))
-    assert rewards.count("format/fined") == 5
+    assert rewards.count("format/penalties") == 5
 
 
 def test_an_invalid_vote_does_not_save_from_the_penalty():
@@ -84,7 +84,7 @@ def test_two_agents_owe_nothing_and_hold_no_ballot():
     rewards = score_votes(2, 2, [(0, 1, 0, 1, "left")], None, CONFIG)
     assert rewards.format == ((0.0, 0.0, None),) * 2
     assert rewards.peer == ((None, None),) * 2
-    assert rewards.count("votes/own") == 1
+    assert rewards.count("votes/own_work") == 1
 
 
 def test_two_agents_who_judge_their_own_work_owe_a_vote():

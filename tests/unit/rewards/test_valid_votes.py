@@ -43,7 +43,7 @@ def test_a_contradiction_leaves_the_judges_other_pairs_alone():
 
 def test_own_work_counts_only_when_the_scheme_says_so():
     own = [(0, 1, 0, 1, "left")]
-    assert dropped(score_votes(3, 1, own, None, CONFIG)) == {"cast": 1, "own": 1}
+    assert dropped(score_votes(3, 1, own, None, CONFIG)) == {"cast": 1, "own_work": 1}
     rewards = score_votes(3, 1, own, None, RewardConfig(judge_own=True))
     assert rewards.peer == ((1.0,), (-1.0,), (None,))
 
@@ -78,10 +78,10 @@ def test_lines_that_never_became_votes_are_counted_by_reason(make_debate):
     failures = {TurnId(0, 1): tuple(FailureReason)}
     assert dropped(score_debate(make_debate(failures=failures), None, CONFIG)) == {
         "cast": 5,
-        "own": 1,
+        "own_work": 1,
         "unknown_handle": 1,
         "same_handle": 1,
-        "malformed": 1,
+        "not_a_comparison": 1,
         "not_shown": 1,
     }
 
@@ -90,8 +90,8 @@ def test_own_work_needs_protocol_and_scheme(make_debate):
     votes = [Vote(TurnId(0, 1), A, B, "left")]
     both = RewardConfig(judge_own=True)
     assert score_debate(make_debate(votes, judge_own=True), None, both).peer[0] == (1.0,)
-    assert score_debate(make_debate(votes, judge_own=True), None, CONFIG).count("votes/own") == 1
-    assert score_debate(make_debate(votes), None, both).count("votes/own") == 1
+    assert score_debate(make_debate(votes, judge_own=True), None, CONFIG).count("votes/own_work") == 1
+    assert score_debate(make_debate(votes), None, both).count("votes/own_work") == 1
 
 
 def test_the_first_of_identical_lines_is_kept_with_its_span(make_debate):

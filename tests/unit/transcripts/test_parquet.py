@@ -21,9 +21,9 @@ def test_debates_turns_and_votes_are_tables(run, tmp_path, step_records):
     records = step_records(1)
     assert [row["id"] for row in tables["debates"]] == list(rows)
     for row in tables["debates"]:
-        assert (row["winner"], row["correct_last"]) == (
+        assert (row["winner"], row["accuracy_last_round"]) == (
             rows[row["id"]].winner,
-            rows[row["id"]].facts.correct_last,
+            rows[row["id"]].facts.accuracy_last_round,
         )
     turns = [(f"1.{n}", turn) for n, record in enumerate(records) for turn in record.debate.turns]
     assert [(t["debate"], t["agent"], t["round"], t["text"], t["tokens"]) for t in tables["turns"]] == [

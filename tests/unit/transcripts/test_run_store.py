@@ -74,7 +74,7 @@ def test_debates_are_listed_and_read_by_id(run, step_records):
         assert ids(store, newest=True, after="1.0", limit=9) == ["0.5", "0.4", "0.3", "0.2", "0.1", "0.0"]
         assert store.count() == 18
         [row] = store.debates("id:1.3")
-        assert (row.step, row.number, row.problem.id, row.problem.question) == (
+        assert (row.step, row.index, row.problem.id, row.problem.question) == (
             1,
             3,
             "sum/3",
@@ -100,7 +100,7 @@ def test_debates_are_listed_and_read_by_id(run, step_records):
     [
         ("7.0", "no debate 7.0; there are steps 0 to 2"),
         ("1.6", "no debate 1.6; step 1 has debates 0 to 5"),
-        ("x", "'x' is no debate: write STEP.PLACE, counted from 0, as in 12.3"),
+        ("x", "'x' is no debate: write STEP.INDEX, counted from 0, as in 12.3"),
         ("1", "'1' is no debate"),
         ("1.99999999", "'1.99999999' is no debate"),
         ("²." + "1", "is no debate"),
@@ -420,7 +420,7 @@ def test_while_another_writes_the_index_what_there_is_is_shown(run, step_records
     "change",
     [
         "UPDATE debates SET winner = 99",
-        "UPDATE debates SET judge = 'high'",
+        "UPDATE debates SET judge_accuracy = 'high'",
         "UPDATE casts SET names = 'no json'",
         "UPDATE problems SET id = x'00ff'",
     ],

@@ -23,7 +23,7 @@ def expected(rows, step):
     return {
         "step": step,
         "debates": len(rows),
-        "winner_right": mean(graded),
+        "winner_accuracy": mean(graded),
         "cycles": sum(fact.cycle for fact in facts),
         **{
             name: sum(getattr(f, name) for f in facts)
@@ -31,7 +31,15 @@ def expected(rows, step):
         },
         **{
             name: mean(getattr(fact, name) for fact in facts)
-            for name in ("correct_first", "correct_last", "judge", "peer", "truth", "judging", "format")
+            for name in (
+                "accuracy_round_0",
+                "accuracy_last_round",
+                "judge_accuracy",
+                "reward_peer",
+                "reward_truth",
+                "reward_judge",
+                "reward_format",
+            )
         },
     }
 
@@ -46,7 +54,7 @@ FILTERS = (
     "step:1..",
     "winner:right",
     "winner:none",
-    "judge:<1 OR votes:0",
+    "judge.accuracy:<1 OR votes:0",
     "problem:sum/3",
     'text:"boxed"',
     '-text:"boxed 5" step:>0',
@@ -83,7 +91,12 @@ def test_a_run_without_debates_has_no_steps(tmp_path):
     with RunStore.open(tmp_path / "run") as store:
         assert store.steps() == []
         nothing = store.overall()
-    assert (nothing.debates, nothing.votes, nothing.correct_last, nothing.peer) == (0, 0, None, None)
+    assert (nothing.debates, nothing.votes, nothing.accuracy_last_round, nothing.reward_peer) == (
+        0,
+        0,
+        None,
+        None,
+    )
 
 
 def test_a_step_that_comes_later_is_there_after_a_refresh(run, step_records):

@@ -17,7 +17,8 @@ from debate_rl.statistics import Estimate
 def snapshot(*rounds: float) -> Snapshot:
     """Return figures of four problems, whose accuracy in each round is a quarter's multiple."""
     values = {
-        f"debate/round_{r}": {f"p{i}": [float(i < 4 * x)] for i in range(4)} for r, x in enumerate(rounds)
+        f"debate/accuracy/round_{r}": {f"p{i}": [float(i < 4 * x)] for i in range(4)}
+        for r, x in enumerate(rounds)
     }
     same = {f"p{i}": [float(i < 2)] for i in range(4)}
     tokens = {f"p{i}": [10.0 + i] for i in range(4)}

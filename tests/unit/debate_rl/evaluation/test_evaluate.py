@@ -15,7 +15,7 @@ from debate_rl.evaluation.scores import difference, evaluate
 from envs import DataError, EnvironmentSpecError, Grade, GradeStatus
 
 CONFIG = DebateConfig(num_rounds=2, prompts="tiny", max_tokens=500)
-WINNER, MAJORITY = "debate/winner", "direct/self_consistency"
+WINNER, MAJORITY = "debate/winner/accuracy", "direct/self_consistency"
 TEXTS = load_prompts("tiny")
 PROBLEMS = [Problem(name, f"Question {name}", answer="1", kind="number") for name in ("a", "b")]
 
@@ -89,21 +89,21 @@ def found():
 
 def test_accuracy_by_round_and_winner(found):
     evaluation, _ = found
-    rounds = [evaluation.estimate(f"debate/round_{r}") for r in (0, 1)]
+    rounds = [evaluation.estimate(f"debate/accuracy/round_{r}") for r in (0, 1)]
     # round 0: a 1 of 3, b 0 of 3; round 1: a 2 of 3, b 1 of 3; the right one gets each vote
     assert [figure.value for figure in rounds] == pytest.approx([1 / 6, 3 / 6])
     assert [(f.n, f.clusters) for f in rounds] == [(6, 2)] * 2
     assert value(evaluation, WINNER) == 1.0
-    assert gap(evaluation, WINNER, "debate/round_0").value == pytest.approx((2 / 3 + 1) / 2)
+    assert gap(evaluation, WINNER, "debate/accuracy/round_0").value == pytest.approx((2 / 3 + 1) / 2)
     # a and b gain a third each
-    assert gap(evaluation, "debate/round_1", "debate/round_0").value == pytest.approx(1 / 3)
+    assert gap(evaluation, "debate/accuracy/round_1", "debate/accuracy/round_0").value == pytest.approx(1 / 3)
 
 
 def test_differences_are_paired_by_problem(found):
     evaluation, _ = found
     # a gains 1/3 and b gains 1/3: no spread, although the levels differ; so Wilson's interval for n = 2
-    gain = gap(evaluation, "debate/round_1", "debate/round_0")
-    lead = gap(evaluation, WINNER, "debate/round_0")
+    gain = gap(evaluation, "debate/accuracy/round_1", "debate/accuracy/round_0")
+    lead = gap(evaluation, WINNER, "debate/accuracy/round_0")
     assert gain.low == pytest.approx(0.04526, abs=1e-5)
     # the winner leads by 2/3 and by 1: deviations of 1/6, standard error 1/6, t(1 degree) = 12.706
     assert lead.high - lead.value == pytest.approx(12.7062047 / 6)
@@ -173,18 +173,18 @@ def test_valid_xml_counts_turns_with_due_votes():
 
 def test_one_agent_alone():
     evaluation, _ = evaluated(script(), num_agents=1, num_rounds=1)
-    assert "debate/round_1" not in evaluation.values
+    assert "debate/accuracy/round_1" not in evaluation.values
     assert evaluation.samples == 1
-    assert value(evaluation, "debate/round_0") == value(evaluation, WINNER) == 0.5
+    assert value(evaluation, "debate/accuracy/round_0") == value(evaluation, WINNER) == 0.5
     assert value(evaluation, "debate/generated_tokens") == 30
 
 
 def test_metrics_have_the_names_of_metrics_jsonl_and_bounds(found):
     evaluation, _ = found
     figures = metrics(evaluation)
-    assert figures["eval/debate/round_1"] == value(evaluation, "debate/round_1")
-    assert figures["eval/direct/sample"] == pytest.approx(3 / 17)  # a: 6 of 17, b: none
-    assert (figures["eval/debate/winner"], figures["eval/direct/self_consistency"]) == (1.0, 0.0)
+    assert figures["eval/debate/accuracy/round_1"] == value(evaluation, "debate/accuracy/round_1")
+    assert figures["eval/direct/accuracy"] == pytest.approx(3 / 17)  # a: 6 of 17, b: none
+    assert (figures["eval/debate/winner/accuracy"], figures["eval/direct/self_consistency"]) == (1.0, 0.0)
     assert figures["eval/debate/winner_minus_self_consistency"] == 1.0
     assert figures["eval/debate/valid_xml"] == 12 / 18
     assert figures["eval/debate/truncated"] == figures["eval/direct/truncated"] == 0.0
@@ -192,7 +192,7 @@ def test_metrics_have_the_names_of_metrics_jsonl_and_bounds(found):
     assert counts.items() <= figures.items()
     means = {name for name in figures if not name.endswith(("/low", "/high"))} - set(counts)
     assert set(figures) - means - set(counts) == {f"{n}/{bound}" for n in means for bound in ("low", "high")}
-    low, high = figures["eval/debate/winner/low"], figures["eval/debate/winner/high"]
+    low, high = figures["eval/debate/winner/accuracy/low"], figures["eval/debate/winner/accuracy/high"]
     assert (low, high) == (pytest.approx(0.342, abs=5e-4), 1.0)  # Wilson, 2 of 2
 
 
@@ -212,7 +212,11 @@ def test_problems_without_a_verdict_are_left_out_and_counted():
     policy = ScriptedPolicy(script(), tokens=True)
     found = evaluate(policy, Unsure("2"), PROBLEMS, config=CONFIG, seed=0)  # only "b" has an answer 2
     alone = evaluate(policy, Exact(), PROBLEMS[:1], config=CONFIG, seed=0)
-    assert value(found, "debate/round_1") == value(alone, "debate/round_1") == pytest.approx(2 / 3)
+    assert (
+        value(found, "debate/accuracy/round_1")
+        == value(alone, "debate/accuracy/round_1")
+        == pytest.approx(2 / 3)
+    )
     assert (value(found, WINNER), found.estimate(WINNER).clusters) == (1.0, 1)
     assert metrics(found)["eval/ungraded"] == 1
     with pytest.raises(DataError, match="no verdict on any of 2 problems"):

@@ -50,14 +50,14 @@ def values(found, name):
 
 def test_one_right_agent_of_three_with_judges_that_know():
     found = scores(played(ONE_RIGHT), plain_key)
-    assert found.estimate("debate/round_0").value == pytest.approx(1 / 3)
-    assert values(found, "debate/round_0")["p0"] == [1.0, 0.0, 0.0]
-    assert found.estimate("debate/winner").value == 1.0
+    assert found.estimate("debate/accuracy/round_0").value == pytest.approx(1 / 3)
+    assert values(found, "debate/accuracy/round_0")["p0"] == [1.0, 0.0, 0.0]
+    assert found.estimate("debate/winner/accuracy").value == 1.0
     assert found.estimate("debate/majority").value == 0.0  # two agree on the same wrong answer
     assert found.estimate("debate/pass@3").value == 1.0
     assert values(found, "judge/accuracy")["p0"] == [1.0, 1.0]  # the right agent sees two wrong ones: no pair
     assert found.estimate("judge/coverage").value == found.estimate("judge/strict_accuracy").value == 1.0
-    assert found.estimate("direct/sample").value == pytest.approx(1 / 3)
+    assert found.estimate("direct/accuracy").value == pytest.approx(1 / 3)
     assert found.estimate("direct/self_consistency").value == 0.0
     assert found.estimate("direct/pass@2").value == pytest.approx(2 / 3)  # 1 - C(2, 2) / C(3, 2)
     assert found.estimate("direct/pass@3").value == 1.0
@@ -66,18 +66,18 @@ def test_one_right_agent_of_three_with_judges_that_know():
 
 def test_differences_are_paired_by_problem():
     one, none = scores(played(ONE_RIGHT), plain_key), scores(played(NONE_RIGHT), plain_key)
-    gain = difference(one, "debate/winner", none, "debate/winner")
+    gain = difference(one, "debate/winner/accuracy", none, "debate/winner/accuracy")
     assert (gain.value, gain.clusters) == (1.0, 4)
     assert 0 < gain.low < 1.0 == gain.high  # Wilson: four pairs alike prove little
-    assert difference(one, "debate/winner", one, "direct/self_consistency").value == 1.0
-    assert difference(one, "debate/winner", none, "no/such") is None
+    assert difference(one, "debate/winner/accuracy", one, "direct/self_consistency").value == 1.0
+    assert difference(one, "debate/winner/accuracy", none, "no/such") is None
 
 
 def test_majorities_of_k_are_of_disjoint_samples():
     whole = played(ONE_RIGHT)  # right, wrong, wrong; then the other way round
     again = tuple((one, replace(one, correct=((False,), (True,), (True,)))) for (one,) in whole.opening)
     found = scores(replace(whole, opening=again, solutions=6, samples=3), plain_key)
-    assert found.estimate("direct/sample").value == 0.5
+    assert found.estimate("direct/accuracy").value == 0.5
     # pairs: right and wrong, wrong and wrong, right and right
     assert values(found, "direct/cons@2")["p0"] == [pytest.approx((0.5 + 0 + 1) / 3)]
     assert values(found, "direct/cons@4")["p0"] == [0.0]  # two wrong ones agree; what is left makes no four
@@ -86,7 +86,7 @@ def test_majorities_of_k_are_of_disjoint_samples():
 
 def test_only_as_many_samples_count_as_the_tokens_buy():
     found = scores(played(ONE_RIGHT, samples=1), plain_key)
-    assert values(found, "direct/sample")["p0"] == [1.0]
+    assert values(found, "direct/accuracy")["p0"] == [1.0]
     assert "direct/pass@2" not in found.values
 
 
@@ -100,11 +100,11 @@ def test_an_ungraded_answer_leaves_its_problem_out_and_is_counted():
 
 def test_rows_have_levels_and_leads_and_nothing_where_all_are_of_one_subject():
     found = {row.label: row for row in rows(scores(played(ONE_RIGHT), plain_key))}
-    assert found["debate/winner [level 1]"].estimate.n == 2
+    assert found["debate/winner/accuracy [level 1]"].estimate.n == 2
     assert not any("subject" in label for label in found)
     assert found["debate/winner_minus_self_consistency"].unit == "difference"
-    assert found["debate/winner"].plain() == {
-        "name": "debate/winner",
+    assert found["debate/winner/accuracy"].plain() == {
+        "name": "debate/winner/accuracy",
         "value": 1.0,
         "unit": "share",
         "n": 4,
@@ -118,12 +118,12 @@ def test_a_comparison_has_a_line_each_and_the_gain_over_the_first():
     lines = comparison({"sums": {"none": none, "one": one}})
     assert lines[0][:3] == ["", "", "problems"]
     assert [line[:3] for line in lines[1:]] == [["sums", "none", "4"], ["sums", "one", "4"]]
-    gain = lines[0].index("debate/winner gain")
+    gain = lines[0].index("debate/winner/accuracy gain")
     assert lines[1][gain] == ""
     assert lines[2][gain].startswith("+1.000")
     by_figure = {line[0]: line[1:] for line in figures_table({"none": none, "one": one})}
     assert by_figure[""] == ["none", "one", "gain"]
-    assert by_figure["debate/winner"][2].startswith("+1.000")
+    assert by_figure["debate/winner/accuracy"][2].startswith("+1.000")
     assert by_figure["debate/generated_tokens"][2] == ""
     assert list(by_figure)[1].startswith("direct/")
     assert "## sums\n\n" in as_text({"sums": lines}, "md")
@@ -131,7 +131,7 @@ def test_a_comparison_has_a_line_each_and_the_gain_over_the_first():
     [gained] = [
         row
         for row in plain_rows({"none": none, "one": one})
-        if (row.get("minus"), row["name"]) == ("none", "debate/winner")
+        if (row.get("minus"), row["name"]) == ("none", "debate/winner/accuracy")
     ]
     assert (gained["evaluation"], gained["value"], gained["unit"]) == ("one", 1.0, "difference")
     assert gained["p"] == 2 * 0.5**4  # all four the same way
@@ -151,7 +151,7 @@ def test_greedy_is_one_answer_of_the_first_persona_at_temperature_0(tmp_path):
     assert [one.debate.problem.id for one in found.greedy] == ["p0", "p1", "p2", "p3"]
     assert found.greedy[0].debate.personas[0].name == "Methodical Analyst"
     right = replace(found, greedy=tuple(replace(one, correct=((True,),)) for one in found.greedy[:2]))
-    assert scores(right, plain_key).estimate("direct/greedy").n == 2
+    assert scores(right, plain_key).estimate("direct/greedy_accuracy").n == 2
 
 
 class Counted:
@@ -250,8 +250,8 @@ def test_an_ungraded_problem_of_one_seed_is_left_out_of_all(tmp_path):
     ungraded = replace(first, correct=((None, False), *first.correct[1:]))
     found = scores(replace(whole, debates=(ungraded, *whole.debates[1:])), plain_key)
     assert (found.ungraded, sorted(found.problems)) == (1, ["p1", "p2", "p3"])
-    assert {len(values) for values in found.values["direct/sample"].values()} == {2 * 12}
-    assert "p0" not in found.values["debate/round_0"]
+    assert {len(values) for values in found.values["direct/accuracy"].values()} == {2 * 12}
+    assert "p0" not in found.values["debate/accuracy/round_0"]
 
 
 def test_problems_that_only_share_an_id_are_no_pair():
@@ -259,9 +259,17 @@ def test_problems_that_only_share_an_id_are_no_pair():
     changed = {
         name: replace(problem, question=f"{problem.question} Why?") for name, problem in one.problems.items()
     }
-    assert difference(replace(one, problems=changed), "debate/winner", other, "debate/winner") is None
+    assert (
+        difference(replace(one, problems=changed), "debate/winner/accuracy", other, "debate/winner/accuracy")
+        is None
+    )
     half = {**one.problems, "p0": changed["p0"]}
-    assert difference(replace(one, problems=half), "debate/winner", other, "debate/winner").clusters == 3
+    assert (
+        difference(
+            replace(one, problems=half), "debate/winner/accuracy", other, "debate/winner/accuracy"
+        ).clusters
+        == 3
+    )
 
 
 @pytest.mark.parametrize("after", [1, 10, 40, 70])

@@ -48,7 +48,7 @@ def test_ties_and_votes_that_do_not_count(circle):
     assert ballot.ties == ((0, 0, 0), (0, 0, 1), (0, 1, 0))
     assert [arrow.truth for arrow in ballot.arrows] == ["undecidable"] * 5  # all are right
     assert [(line.judge, line.reason, line.line) for line in ballot.unread] == [
-        (TurnId(1, 2), "malformed", "K7 ? M4"),
+        (TurnId(1, 2), "not_a_comparison", "K7 ? M4"),
         (TurnId(2, 2), "unknown_handle", "Z9 > Q2"),
     ]
 
@@ -75,7 +75,7 @@ def test_a_tie_is_not_right_and_own_work_does_not_count():
     own = make([[solved(4), solved(4), solved(5)], [judged("K7 > M4"), judged(""), judged("")]], own=True)
     assert [arrow.counts for arrow in vote_graphs(own)[0].arrows] == [True]
     refused = replace(own.debate, protocol=own.debate.protocol.model_copy(update={"judge_own": False}))
-    assert [arrow.dropped for arrow in vote_graphs(replace(own, debate=refused))[0].arrows] == ["own"]
+    assert [arrow.dropped for arrow in vote_graphs(replace(own, debate=refused))[0].arrows] == ["own_work"]
 
 
 def test_without_votes_there_is_no_graph_but_for_lines_that_are_none():

@@ -31,7 +31,7 @@ def test_a_failure_points_at_its_character(circle):
     )
     [failure] = second.failures
     text = circle.debate.turn(TurnId(1, 2)).completion.text
-    assert (failure.reason, failure.detail) == (FailureReason.MALFORMED, "K7 ? M4")
+    assert (failure.reason, failure.detail) == (FailureReason.NOT_A_COMPARISON, "K7 ? M4")
     assert text[failure.offset :].startswith("K7 ? M4")
     assert (failure.line, failure.column) == (3, 1)
     assert failure.excerpt.piece == "K7 ? M4"
@@ -44,7 +44,7 @@ def test_what_is_missing_has_no_place():
     [turn] = parse_forensics(make([[solved(4), solved(4), "I think 4."]]))
     [failure] = turn.failures
     assert (failure.reason, failure.detail, failure.offset, failure.excerpt) == (
-        "missing",
+        "missing_section",
         "solution",
         None,
         None,
@@ -55,14 +55,14 @@ def test_of_a_long_piece_the_middle_is_left_out():
     text = "<solution>" + "a" * 300 + "b" * 300
     [turn] = parse_forensics(make([[solved(4), solved(4), text]], reason="length"))
     [failure] = turn.failures
-    assert (turn.stop_reason, failure.reason, failure.offset) == ("length", "truncated", 10)
+    assert (turn.stop_reason, failure.reason, failure.offset) == ("length", "unclosed_section", 10)
     assert (failure.excerpt.piece, failure.excerpt.rest) == ("a" * 80, "b" * 80)
     assert failure.excerpt.left_out == 440
 
 
 @given(st.text(), st.integers(-5, 50), st.integers(-5, 50))
 def test_any_stored_place_is_shown(text, start, end):
-    found = failure_view(ParseFailure(FailureReason.MALFORMED, "x", Span(start, end)), text)
+    found = failure_view(ParseFailure(FailureReason.NOT_A_COMPARISON, "x", Span(start, end)), text)
     assert 0 <= found.offset <= len(text)
     before = text[: found.offset].split("\n")
     assert (found.line, found.column) == (len(before), len(before[-1]) + 1)
@@ -86,7 +86,9 @@ def test_held_debates_are_parsed_again_alike(own):
 
 
 def test_what_another_parser_read_is_told_field_by_field(circle):
-    other = ParsedTurn(solution=Span(0, 3), answer="7", failures=(ParseFailure(FailureReason.MISSING, "x"),))
+    other = ParsedTurn(
+        solution=Span(0, 3), answer="7", failures=(ParseFailure(FailureReason.MISSING_SECTION, "x"),)
+    )
     changed = with_turn(circle, TurnId(0, 1), parsed=other)
     found = {one.field: (one.stored, one.now) for one in reparsed(changed, changed.debate.turn(TurnId(0, 1)))}
     assert set(found) == {
@@ -100,7 +102,7 @@ def test_what_another_parser_read_is_told_field_by_field(circle):
     }
     assert found["answer"] == ("7", "4")
     assert found["evaluation"][0] == "none"
-    assert found["failures"] == ("missing x", "none")
+    assert found["failures"] == ("missing_section x", "none")
     assert found["ballots"][0] == "none"
     assert found["ballots"][1].startswith("Q2 > M4 at ")
     assert found["solution"][0] == "characters 0 to 3: <so"

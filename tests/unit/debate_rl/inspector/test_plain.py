@@ -88,9 +88,13 @@ def test_a_list_in_json_has_the_fields_of_filters(store):
         True,
         False,
     )
-    assert (first["correct_first"], first["judge"], first["flip"]["WC"]) == (pytest.approx(1 / 3), 0.5, 2)
+    assert (first["accuracy_round_0"], first["judge_accuracy"], first["flip"]["WC"]) == (
+        pytest.approx(1 / 3),
+        0.5,
+        2,
+    )
     assert first["personas"] == ["Analyst", "Advocate", "Solver"]
-    assert (rows[2]["winner"], rows[2]["condorcet"], rows[2]["judge"]) == ("none", None, None)
+    assert (rows[2]["winner"], rows[2]["condorcet"], rows[2]["judge_accuracy"]) == ("none", None, None)
 
 
 def test_figures_by_step_and_of_all(store):
@@ -132,9 +136,9 @@ def test_a_debate_is_shown_whole(circle):
         "   shown: K7 round 1, Q2 round 1, M4 round 1",
         '   M4: K7 > Q2, right, in a cycle   "K7 > Q2"',
         '   Q2: K7 > M4, undecidable, does not count: cast before   "M4 < K7"',
-        "   Q2: no vote (could not be read): K7 ? M4",
+        "   Q2: no vote (is not a comparison): K7 ? M4",
         "   cycle: K7, Q2, M4",
-        "   malformed (K7 ? M4) at line 3, column 1",
+        "   not_a_comparison (K7 ? M4) at line 3, column 1",
     ):
         assert part in text, part
     rows = [line.split() for line in text.splitlines() if line.startswith("K7 round 2 ")]
@@ -188,7 +192,7 @@ def test_a_debate_in_json(circle):
     assert [graph["cycles"] for graph in body["graphs"]] == [[[[0, 0], [1, 0], [2, 0]]], []]
     assert body["answers"][0] == {"id": [0, 0], "answer": "4", "number": 0, "correct": "right"}
     assert body["copies"][0] == {"source": [0, 0], "target": [1, 1]}
-    assert body["failures"][0]["failures"][0]["reason"] == "malformed"
+    assert body["failures"][0]["failures"][0]["reason"] == "not_a_comparison"
 
 
 def test_a_search_shows_where_the_words_stand(store):
@@ -283,10 +287,10 @@ def test_colour_and_width_are_a_terminals(monkeypatch, stream, environment, colo
 def test_figures_too_large_to_be_added_are_null(run):
     with RunStore.open(run) as store:
         [row] = store.debates(limit=1)
-        huge = replace(row, facts=row.facts._replace(peer=float("inf"), truth=float("nan")))
+        huge = replace(row, facts=row.facts._replace(reward_peer=float("inf"), reward_truth=float("nan")))
         found = row_json(huge)
-        figures = step_json(replace(store.overall(), judging=-float("inf")))
+        figures = step_json(replace(store.overall(), reward_judge=-float("inf")))
     assert (found["reward_peer"], found["reward_truth"]) == (None, None)
-    assert found["reward_judge"] == row.facts.judging
+    assert found["reward_judge"] == row.facts.reward_judge
     assert figures["reward_judge"] is None
     json.dumps([found, figures], allow_nan=False)

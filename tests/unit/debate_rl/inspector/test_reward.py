@@ -125,7 +125,7 @@ def test_the_chain_of_a_margin_worked_out_by_hand(tmp_path):
         (2, "lost", True, ""),
         (1, "won", True, ""),
         (1, "won", False, "same_handle"),
-        (0, "won", False, "own"),
+        (0, "won", False, "own_work"),
         (3, "won", False, "duplicate"),
     ]
     assert peer.votes[2].line == "<2>"
@@ -171,7 +171,7 @@ def test_the_chain_of_a_margin_worked_out_by_hand(tmp_path):
 
 def test_the_chain_of_a_ballot_worked_out_by_hand(tmp_path):
     config = configured(rewards={"judge_truth_weight": 0.25})
-    broken = ((3, FailureReason.MALFORMED),)
+    broken = ((3, FailureReason.NOT_A_COMPARISON),)
     write(tmp_path, config, [[held(VOTES, failures=broken), held((), ("5", "5", "5", None))]])
     cyd = explained(tmp_path, config, "0.0", TurnId(2, 1))
     assert cyd.ballot
@@ -188,7 +188,7 @@ def test_the_chain_of_a_ballot_worked_out_by_hand(tmp_path):
     assert (line.text, line.opens) == ("0.0 (right) < 3.0 (wrong)", ("0.0", A))
 
     dan = explained(tmp_path, config, "0.0", TurnId(3, 1))
-    assert dan.format.failures == (("malformed", "what"),)
+    assert dan.format.failures == (("not_a_comparison", "what"),)
     fined = explained(tmp_path, config, "0.1", TurnId(3, 1))
     assert fined.format.reward.value == -0.5
     assert fined.format.reward.source.startswith("comparisons were due and no vote counts")

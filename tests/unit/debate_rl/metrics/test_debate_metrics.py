@@ -24,7 +24,7 @@ from debate_rl.metrics.debates import debate_metrics, judge_metrics, length_metr
 from rewards import RewardConfig, Rewards, score_debate
 
 CONFIG = DebateConfig(num_agents=3, num_rounds=1)
-FAILED = (ParseFailure(FailureReason.TRUNCATED, "comparison"),)
+FAILED = (ParseFailure(FailureReason.UNCLOSED_SECTION, "comparison"),)
 
 
 def solution(agent: int, answer: str | None, *, tokens: int = 4, stop: str = "stop") -> Turn:
@@ -85,22 +85,22 @@ def test_the_figures_of_two_debates_by_hand():
     assert m["reward/truth/mean"] == pytest.approx(4 / 6)
     assert (m["reward/judge/mean"], m["reward/judge/n"]) == (0.0, 2)  # +1 and -1; the rest undecidable
     assert m["reward/format/mean"] == pytest.approx(-0.5 / 12)  # one silent judge among 12 turns
-    assert (m["votes/cast"], m["votes/valid"], m["votes/tie"], m["votes/duplicate"]) == (6, 5, 2, 1)
-    assert (m["votes/contradictory"], m["votes/own"], m["votes/not_due"]) == (0, 0, 0)
-    assert (m["judge/decidable"], m["judge/decidable_due"]) == (2, 2)
+    assert (m["votes/cast"], m["votes/valid"], m["votes/ties"], m["votes/duplicate"]) == (6, 5, 2, 1)
+    assert (m["votes/contradictory"], m["votes/own_work"], m["votes/not_due"]) == (0, 0, 0)
+    assert (m["judge/decidable_votes"], m["judge/decidable_pairs"]) == (2, 2)
     assert (m["judge/accuracy"], m["judge/strict_accuracy"], m["judge/coverage"]) == (0.5, 0.5, 1.0)
     assert m["judge/parsed_share"] == pytest.approx(5 / 6)
     assert m["judge/signal_share"] == pytest.approx(2 / 6)
-    assert m["correct"] == m["correct/round_0"] == m["avg@6"] == pytest.approx(4 / 6)
+    assert m["accuracy"] == m["accuracy/round_0"] == m["avg@6"] == pytest.approx(4 / 6)
     assert m["pass@1"] == pytest.approx(4 / 6)
     assert m["pass@2"] == pytest.approx(1 - 1 / 15)  # two wrong ones drawn: 1 of 15 pairs
     assert (m["pass@4"], m["pass@6"], m["cons@6"]) == (1, 1, 1)
-    assert (m["correct/all_right"], m["correct/all_wrong"]) == (0, 0)
-    assert (m["winner/n"], m["winner/correct"]) == (2, 0.5)  # MIXED elects the one without an answer
+    assert (m["accuracy/all_right"], m["accuracy/all_wrong"]) == (0, 0)
+    assert (m["winner/n"], m["winner/accuracy"]) == (2, 0.5)  # MIXED elects the one without an answer
     assert m["winner/lift"] == pytest.approx(((0 - 1 / 3) + (1 - 1)) / 2)
     assert m["format/valid"] == pytest.approx(11 / 12)
-    assert m["format/failed/truncated"] == pytest.approx(1 / 12)
-    assert m["answers/missing"] == pytest.approx(1 / 6)
+    assert m["malformed/unclosed_section"] == pytest.approx(1 / 12)
+    assert m["missing"] == pytest.approx(1 / 6)
     assert m["truncated"] == 0
     assert m["tokens/completion"] == 3.0
     assert m["tokens/generated"] == 36
@@ -117,7 +117,7 @@ def test_an_open_problem_has_no_truth_and_no_zero_in_its_place():
     rewards = score_debate(ALIKE, None, RewardConfig())
     m = debate_metrics([ALIKE], [None], [rewards])
     assert m["reward/truth/n"] == 0
-    assert not {"reward/truth/mean", "correct", "judge/accuracy", "winner/correct", "pass@1"} & m.keys()
+    assert not {"reward/truth/mean", "accuracy", "judge/accuracy", "winner/accuracy", "pass@1"} & m.keys()
     assert m["reward/peer/mean"] == pytest.approx(0.0)
 
 
@@ -130,13 +130,13 @@ def test_no_debates_give_counts_of_zero_and_no_means():
 def test_an_ungraded_side_makes_a_pair_undecidable_and_takes_no_part_in_accuracy():
     table = ((True,), (None,), ("missing",))  # only agent 1's vote, 2 > 0, is about graded sides
     assert judge_metrics([MIXED], [table]) == {
-        "judge/decidable": 1.0,
-        "judge/decidable_due": 1.0,
+        "judge/decidable_votes": 1.0,
+        "judge/decidable_pairs": 1.0,
         "judge/accuracy": 0.0,
         "judge/strict_accuracy": 0.0,
         "judge/coverage": 1.0,
     }
-    assert answer_metrics([MIXED], [table])["correct"] == 0.5
+    assert answer_metrics([MIXED], [table])["accuracy"] == 0.5
 
 
 def test_a_missing_vote_lowers_coverage_and_strict_accuracy_only():

@@ -33,8 +33,8 @@ def test_both_accuracies():
         assert estimate is not None
         return estimate.value
 
-    assert figure("debate/round_0") == pytest.approx(1 / 3)
-    assert figure("debate/round_1") == 0.0
+    assert figure("debate/accuracy/round_0") == pytest.approx(1 / 3)
+    assert figure("debate/accuracy/round_1") == 0.0
     assert figure("debate/instructions") == 0.5  # the last round: one of two, three times
     whole = [2, 1, 0] * found.samples
     assert figure("direct/instructions") == pytest.approx(sum(whole[: found.samples]) / (2 * found.samples))
@@ -61,7 +61,7 @@ def test_responses_that_another_environment_grades_have_none_either():
     policy = ScriptedPolicy({}, default="<solution>Fine.</solution>", tokens=True)
     exam = Examination(Short().problems(split="test"), Short(), CONFIG, (0,))
     found = scores(play(exam, policy), key_of(Short()))
-    assert found.estimate("direct/sample").value == 1.0
+    assert found.estimate("direct/accuracy").value == 1.0
     assert found.estimate("direct/instructions") is None
 
 

@@ -19,18 +19,18 @@ BY_HAND = {
     "judge/coverage": (3 / 6, 6, 2),
     "judge/ties": (1 / 3, 3, 1),
     "bias/position": (3 / 5 - 1 / 2, 5, 2),
-    "winner/correct": (1.0, 2, 2),
+    "winner/accuracy": (1.0, 2, 2),
     "winner/lift": ((1 / 3 + 0) / 2, 2, 2),
-    "winner/mixed": (1.0, 1, 1),
+    "winner/mixed_accuracy": (1.0, 1, 1),
     "winner/oracle_gap": (0.0, 2, 2),
     "winner/minus_majority": (0.0, 2, 2),
     "winner/auc": (0.5, 1, 1),  # scores of the right -1 and .5, of the wrong 0
     "winner/tau_b": (0.0, 1, 1),
     "winner/correlation": (0.1**0.5, 6, 2),  # (1/3 - 1/3 5/6) / sqrt(2/9 5/36)
-    "flips/CC": (3 / 6, 6, 2),
-    "flips/CW": (1 / 6, 6, 2),
-    "flips/WC": (1 / 6, 6, 2),
-    "flips/WW": (1 / 6, 6, 2),
+    "flip/CC": (3 / 6, 6, 2),
+    "flip/CW": (1 / 6, 6, 2),
+    "flip/WC": (1 / 6, 6, 2),
+    "flip/WW": (1 / 6, 6, 2),
     "cascade/vulnerability": (1 / 4, 4, 2),
     "cascade/recovery": (1 / 2, 2, 1),
     "cascade/first_listed": (0.0, 2, 1),  # +.5 by agent 1, -.5 by agent 2
@@ -84,9 +84,9 @@ def test_groups_have_their_own_pairs_and_filters(found):
         "persona/Solver": 0.0,
         "round/1": 1 / 2,
         "round/2": 0.0,
-        "seat/0": 0.0,
-        "seat/1": 1.0,
-        "seat/2": 0.0,
+        "agent/0": 0.0,
+        "agent/1": 1.0,
+        "agent/2": 0.0,
         "length/about as long": 1 / 3,
         "step/0..10": 1 / 3,
         "step/99..100": None,
@@ -97,8 +97,8 @@ def test_groups_have_their_own_pairs_and_filters(found):
     }
     assert found["judge/coverage/level/Level 2"].estimate.value == 0.0
     assert found["judge/accuracy/level/Level 2"].estimate is None
-    assert found["judge/accuracy/subject/algebra"].filter == 'source:"MATH/algebra" judge:>=0'
-    assert found["judge/accuracy/step/0..10"].filter == "step:0..10 judge:>=0"
+    assert found["judge/accuracy/subject/algebra"].filter == 'source:"MATH/algebra" judge.accuracy:>=0'
+    assert found["judge/accuracy/step/0..10"].filter == "step:0..10 judge.accuracy:>=0"
     assert found["judge/accuracy/persona/Solver"].filter is None  # no words for whose vote it is
 
 
@@ -109,7 +109,7 @@ def test_no_debates_have_no_figures_and_no_error():
 def test_debates_without_answers_have_what_needs_no_truth(circular):
     found = {figure.name: figure for figure in judgment_figures([replace(circular, correct=None)])}
     assert found["judge/accuracy"].estimate is None
-    assert found["winner/correct"].estimate is None
+    assert found["winner/accuracy"].estimate is None
     assert found["graph/cycles"].estimate.value == 1.0
 
 

@@ -50,7 +50,7 @@ def test_numbers_intervals_and_debates(one):
     assert column(table, "estimate")["accuracy"].text == "0.333"
     assert column(table, "n")["accuracy"].value == 3
     behind = column(table, "estimate")["accuracy"].behind
-    assert (behind.run, behind.filter) == ("runs/a", "judge:>=0")
+    assert (behind.run, behind.filter) == ("runs/a", "judge.accuracy:>=0")
     assert column(table, "95% interval")["accuracy"].text == "none"  # one problem alone
     assert column(table, "estimate")["strict accuracy"].behind is None
 
@@ -66,7 +66,7 @@ def test_what_has_no_value_says_why(one):
 def test_rounds_and_agents_count_from_one_for_people(one):
     found = tables(judgment_sections(one))
     assert set(column(found["by-round"], "accuracy")) == {"round 2", "round 3"}
-    assert set(column(found["by-seat"], "accuracy")) <= {"agent 1", "agent 2", "agent 3"}
+    assert set(column(found["by-agent"], "accuracy")) <= {"agent 1", "agent 2", "agent 3"}
 
 
 def test_a_filter_of_the_report_is_in_every_filter(ordered, circular):

@@ -14,7 +14,7 @@ from debate_rl.reports import judgment_figures
 from rewards import Rewards
 
 OUTCOMES = ("left", "right", "tie")
-SEATED = ("judge/accuracy/seat", "judge/strict_accuracy/seat", "judge/coverage/seat")
+SEATED = ("judge/accuracy/agent", "judge/strict_accuracy/agent", "judge/coverage/agent")
 
 
 @st.composite

@@ -39,13 +39,13 @@ def test_figures_are_those_of_training(agents):
     found = {f.name: f.estimate for f in judgment_figures(records) if f.estimate}
     debates, tables = [r.debate for r in records], [r.correct for r in records]
     wanted = judge_metrics(debates, tables) | winner_metrics(debates, tables, [r.rewards for r in records])
-    assert found["judge/accuracy"].n == wanted["judge/decidable"]
-    assert found["judge/coverage"].n == wanted["judge/decidable_due"]
+    assert found["judge/accuracy"].n == wanted["judge/decidable_votes"]
+    assert found["judge/coverage"].n == wanted["judge/decidable_pairs"]
     for name in (
         "judge/accuracy",
         "judge/strict_accuracy",
         "judge/coverage",
-        "winner/correct",
+        "winner/accuracy",
         "winner/lift",
     ):
         assert found[name].value == pytest.approx(wanted[name]), name
@@ -67,7 +67,7 @@ def test_a_stored_run_is_read_and_its_filters_find_the_debates(tmp_path):
         read = judgment_figures(record for _, record in run.records())
         assert read == judgment_figures(records)
         found = {figure.name: figure for figure in read}
-        for name in ("winner/correct", "winner/mixed", "graph/cycles", "graph/condorcet"):
+        for name in ("winner/accuracy", "winner/mixed_accuracy", "graph/cycles", "graph/condorcet"):
             assert run.count(found[name].filter) == found[name].estimate.n, name
         step = found["judge/accuracy/step/1"]
         again = judgment_figures(debate for _, debate in run.records(step.filter))

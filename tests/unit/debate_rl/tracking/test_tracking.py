@@ -84,11 +84,11 @@ def test_piped_output_is_one_plain_line_a_step():
     out = io.StringIO()
     display = progress_of("auto", 3, console=Console(file=out))
     assert isinstance(display, Lines)
-    display.log(0, {"correct": 0.5, "other": 9.0, "seconds/rollout": 2.0, "seconds/learn": 0.5})
-    display.log(1, {"correct": 1.0, "[red]": 1.0})
+    display.log(0, {"accuracy": 0.5, "other": 9.0, "seconds/rollout": 2.0, "seconds/learn": 0.5})
+    display.log(1, {"accuracy": 1.0, "[red]": 1.0})
     first, second = out.getvalue().splitlines()
-    assert first == "step 1/3  correct 0.500  2.5 s"
-    assert second == "step 2/3  correct 1.000  0.0 s"
+    assert first == "step 1/3  accuracy 0.500  2.5 s"
+    assert second == "step 2/3  accuracy 1.000  0.0 s"
     assert "\x1b" not in out.getvalue()
 
 
@@ -97,10 +97,10 @@ def test_a_terminal_gets_a_bar_that_ends_full():
     display = progress_of("auto", 2, console=Console(file=out, force_terminal=True, width=100))
     assert isinstance(display, Bar)
     display.log(0, {})
-    display.log(1, {"correct": 0.75})
+    display.log(1, {"accuracy": 0.75})
     display.close()
     assert "2/2" in out.getvalue()
-    assert "correct 0.750" in out.getvalue()
+    assert "accuracy 0.750" in out.getvalue()
 
 
 def test_nothing_is_shown_when_told_so():

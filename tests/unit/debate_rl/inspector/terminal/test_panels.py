@@ -92,7 +92,7 @@ def test_thinking_is_folded_until_asked_and_tags_are_headings():
 
 def test_text_outside_of_sections_is_shown_and_what_went_wrong_is_told():
     text = "I say <b> 4"
-    failure = ParseFailure(FailureReason.MISSING, "solution")
+    failure = ParseFailure(FailureReason.MISSING_SECTION, "solution")
     one = turn(text=text, pieces=(Piece("other", 0, len(text)),), failures=(failure,), stop_reason="length")
     shown = plain(turn_lines(view(), one))
     assert text in shown
@@ -127,7 +127,7 @@ def test_votes_as_matrix_and_list():
         arrow(judge, A, B, "right"),
         arrow(TurnId(0, 1), C, B, "wrong", tie=True),
         arrow(TurnId(1, 1), A, C, "undecidable", in_cycle=True),
-        arrow(TurnId(1, 1), A, B, "right", counts=False, dropped="own"),
+        arrow(TurnId(1, 1), A, B, "right", counts=False, dropped="own_work"),
     )
     graph = RoundGraph(
         0,
@@ -180,15 +180,15 @@ def test_adopted_answers():
 
 
 def test_a_failure_is_shown_with_its_place_and_rule():
-    failure = ParseFailure(FailureReason.MALFORMED, "K7 ? Q2", Span(2, 9))
+    failure = ParseFailure(FailureReason.NOT_A_COMPARISON, "K7 ? Q2", Span(2, 9))
     found = failure_view(failure, "a\nK7 ? Q2\nend\x1b")
     forensics = TurnForensics(A, "K7", "Careful", "stop", (found,))
     shown = plain(parse_lines(forensics, (FieldChange("answer", "4", "5"),), [replace(forensics, id=B)]))
-    assert "malformed  K7 ? Q2  line 2, column 1, character 2" in shown
+    assert "not a comparison  K7 ? Q2  line 2, column 1, character 2" in shown
     assert found.rule in shown
     assert "  a\n  »K7 ? Q2«\n  end<U+001B>" in shown
     assert "1 fields change\nanswer\n  stored 4\n  now    5" in shown
-    assert "agent 2 in round 1: malformed" in shown
+    assert "agent 2 in round 1: not a comparison" in shown
 
 
 def test_two_debates_compared_without_colour():

@@ -79,7 +79,7 @@ num_agents = 3
 [train]
 steps = 14
 debates_per_problem = 2
-keep_best = "eval/debate/winner"
+keep_best = "eval/debate/winner/accuracy"
 [learner]
 lr = 5e-5
 beta = 0.0
@@ -93,13 +93,16 @@ every = 7
 def metrics_line(step):
     """A line of a run whose accuracy rises from .2 to .72 by .04 a step."""
     right = 0.2 + 0.04 * step
-    line = {"step": step, "time": 1000.0 + 10 * step, "correct": right, "correct/round_0": right - 0.1}
+    line = {"step": step, "time": 1000.0 + 10 * step, "accuracy": right, "accuracy/round_0": right - 0.1}
     line |= {"reward/truth/mean": right, "reward/truth/std": 0.4, "reward/peer/mean": 0.0}
     line |= {"reward/peer/std": 0.7, "loss": 0.01, "grad_norm": 0.2, "updates": 1.0, "kl_mean": 0.01 * step}
-    line |= {"votes/cast": 100.0, "votes/valid": 98.0, "votes/tie": 3.0, "judge/parsed_share": 0.99}
-    line |= {"judge/accuracy": 0.8, "judge/decidable": 30.0, "winner/lift": 0.1, "format/valid": 0.98}
+    line |= {"votes/cast": 100.0, "votes/valid": 98.0, "votes/ties": 3.0, "judge/parsed_share": 0.99}
+    line |= {"judge/accuracy": 0.8, "judge/decidable_votes": 30.0, "winner/lift": 0.1, "format/valid": 0.98}
     line |= {"completions/distinct": 0.7, "seconds/rollout": 6.0, "seconds/learn": 2.0}
     if step % 7 == 6:
-        for name, value in (("eval/direct/sample", right - 0.05), ("eval/debate/winner", right + 0.1)):
+        for name, value in (
+            ("eval/direct/accuracy", right - 0.05),
+            ("eval/debate/winner/accuracy", right + 0.1),
+        ):
             line |= {name: value, f"{name}/low": value - 0.04, f"{name}/high": value + 0.04}
     return line

@@ -136,11 +136,11 @@ def test_rewards_explode_at_the_second_batch(make_curves):
 
 def test_three_different_outputs_of_83(make_curves):
     """H-28: with K N = 12, one text for all is .083."""
-    same = {"completions__distinct": [3 / 83] * 5, "correct": [0.2] * 5}
+    same = {"completions__distinct": [3 / 83] * 5, "accuracy": [0.2] * 5}
     assert fired("no_exploration", make_curves(**same)).step == 4
-    one_each = {"completions__distinct": [1 / 12] * 5, "correct": [0.2] * 5}
+    one_each = {"completions__distinct": [1 / 12] * 5, "accuracy": [0.2] * 5}
     assert fired("no_exploration", make_curves(12, **one_each)).threshold == 0.125
-    solved = {"completions__distinct": [1 / 12] * 5, "correct": [0.97] * 5}
+    solved = {"completions__distinct": [1 / 12] * 5, "accuracy": [0.97] * 5}
     assert fired("no_exploration", make_curves(12, **solved)) is None
 
 
@@ -150,35 +150,38 @@ def test_votes_for_the_first_shown(make_curves):
     assert (alarm.step, alarm.value) == (2, pytest.approx(0.95))  # 114 of 120
     last = {"sample__first__votes": [60.0] * 2, "sample__first__wins": [3.0, 2.0]}
     assert fired("one_sided", make_curves(**last)).value == pytest.approx(5 / 120)
-    seat = {"sample__seat_2__votes": [50.0] * 2, "sample__seat_2__wins": [50.0] * 2}
+    seat = {"sample__agent_2__votes": [50.0] * 2, "sample__agent_2__wins": [50.0] * 2}
     assert "agent 3" in fired("one_sided", make_curves(**seat)).why
 
 
 def test_ties_alone(make_curves):
-    tied = {"votes__valid": [100.0] * 5, "votes__tie": [95.0] * 5}
+    tied = {"votes__valid": [100.0] * 5, "votes__ties": [95.0] * 5}
     assert fired("one_sided", make_curves(**tied)).step == 4
-    assert fired("one_sided", make_curves(**tied, correct=[0.99] * 5)) is None
+    assert fired("one_sided", make_curves(**tied, accuracy=[0.99] * 5)) is None
 
 
 def test_agreement_on_wrong_answers(make_curves):
-    curves = make_curves(debates__wrong_consensus=[0.1] * 17 + [0.9] * 10)
+    curves = make_curves(wrong_consensus=[0.1] * 17 + [0.9] * 10)
     # the mean of 10 is .1 + .08 n after n steps; .4 and a rise of .25 from n = 4 on
     assert fired("wrong_consensus", curves).step == 20
 
 
 def test_praise_without_truth(make_curves):
-    apart = {"sample__winner_peer": [0.6] * 10 + [1.0] * 10, "sample__winner_right": [0.5] * 10 + [0.2] * 10}
+    apart = {
+        "sample__winner_peer": [0.6] * 10 + [1.0] * 10,
+        "sample__winner_accuracy": [0.5] * 10 + [0.2] * 10,
+    }
     alarm = fired("peer_truth", make_curves(**apart))
     # (.4 + .3) n / 10 > .3 from n = 5 on, but no sooner than 10 means later
     assert alarm.step == 19
-    both = {"sample__winner_peer": [0.6] * 10 + [1.0] * 10, "sample__winner_right": [0.5] * 20}
+    both = {"sample__winner_peer": [0.6] * 10 + [1.0] * 10, "sample__winner_accuracy": [0.5] * 20}
     assert fired("peer_truth", make_curves(**both)) is None
 
 
 def test_votes_against_truth(make_curves):
-    wrong = {"judge__accuracy": [0.3] * 10, "judge__decidable": [20.0] * 10}
+    wrong = {"judge__accuracy": [0.3] * 10, "judge__decidable_votes": [20.0] * 10}
     assert fired("votes_against_truth", make_curves(**wrong)).step == 9
-    tied = {"votes__valid": [50.0] * 10, "votes__tie": [20.0] * 10}
+    tied = {"votes__valid": [50.0] * 10, "votes__ties": [20.0] * 10}
     assert fired("votes_against_truth", make_curves(**wrong, **tied)) is None
     assert fired("votes_against_truth", make_curves(winner__lift=[-0.2] * 10)).step == 9
 
@@ -191,25 +194,25 @@ def test_held_out_falls_while_training_gains(make_curves):
     for at, value in zip(steps, held_values, strict=True):
         for end, bound in (("", 0), ("/low", -0.0125), ("/high", 0.0125)):
             columns[end][at] = value + bound
-    evals = {f"eval/direct/sample{end}": column for end, column in columns.items()}
+    evals = {f"eval/direct/accuracy{end}": column for end, column in columns.items()}
     trained = list(np.linspace(0.55, 0.7, 201))
-    curves = make_curves(correct=trained, **{name.replace("/", "__"): c for name, c in evals.items()})
+    curves = make_curves(accuracy=trained, **{name.replace("/", "__"): c for name, c in evals.items()})
     alarm = fired("held_out", curves)
     assert alarm.step == 160  # apart at 120 and at 160
     # the curve that fell names its own best step, counted from 1 as all that is written for people
-    assert alarm.why.startswith("eval/direct/sample was best at step 21, where the curves part, and fell")
-    flat = make_curves(correct=[0.6] * 201, **{name.replace("/", "__"): c for name, c in evals.items()})
+    assert alarm.why.startswith("eval/direct/accuracy was best at step 21, where the curves part, and fell")
+    flat = make_curves(accuracy=[0.6] * 201, **{name.replace("/", "__"): c for name, c in evals.items()})
     assert fired("held_out", flat) is None
 
 
 def test_form_without_answers(make_curves):
     """The seed's run: correct .04, .03, .05 while the form went to 95%."""
     form, right = [0.6] * 20 + [0.95] * 130, [0.04] * 50 + [0.03] * 50 + [0.045] * 50
-    alarm = fired("format_only", make_curves(format__valid=form, correct=right))
+    alarm = fired("format_only", make_curves(format__valid=form, accuracy=right))
     # a mean of 20 has risen .2 with 12 late values, at step 31; 100 steps later it fires
     assert alarm.step == 131
     learnt = [0.04] * 40 + [0.2] * 110
-    assert fired("format_only", make_curves(format__valid=form, correct=learnt)) is None
+    assert fired("format_only", make_curves(format__valid=form, accuracy=learnt)) is None
 
 
 def test_too_few_steps_and_no_data_are_told(make_curves):

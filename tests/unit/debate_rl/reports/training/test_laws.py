@@ -16,7 +16,14 @@ from debate_rl.reports.training.measures import change
 from debate_rl.statistics import wilson
 
 NAMES = sorted({name for one in DETECTORS.values() for name in one.reads})
-NAMES += ["correct", "votes/tie", "judge/decidable", "sample/first/wins", "sample/winner_right", "kl_max"]
+NAMES += [
+    "accuracy",
+    "votes/ties",
+    "judge/decidable_votes",
+    "sample/first/wins",
+    "sample/winner_accuracy",
+    "kl_max",
+]
 VALUE = st.floats(allow_nan=True, allow_infinity=True) | st.sampled_from([0.0, 1.0, -1.0, 1e300, np.nan])
 
 
@@ -107,12 +114,12 @@ def test_runs_are_the_same_from_the_same_seed():
 
 
 def test_the_noise_of_accuracy_is_that_of_problems_and_answers():
-    """Over many runs: mean squared error of `correct/round_0` at P = 8, K = 4, N = 3 beside its two parts."""
+    """Over many runs: mean squared error of `accuracy/round_0` at P = 8, K = 4, N = 3 by its two parts."""
     off = []
     for seed in range(40):
         run = healthy_run(seed, 40, (8, 4, 3))
         marginal = _marginal(np.log(run.skill / (1 - run.skill)))
-        off.extend(run.curves.values["correct/round_0"] - marginal)
+        off.extend(run.curves.values["accuracy/round_0"] - marginal)
     # with a spread of 1.3 in the logit the chance of a problem has a deviation near .24: .24 / sqrt(8) = .085
     assert np.mean(off) == pytest.approx(0.0, abs=0.01)
     assert np.std(off) == pytest.approx(0.085, abs=0.02)

@@ -31,14 +31,14 @@ def answer(name, run):
     ("value", "word"), [(0.005, "bad"), (0.03, "warn"), (0.05, "good"), (0.95, "good"), (0.97, "warn")]
 )
 def test_what_the_model_could_do(run_of, value, word):
-    assert answer("Q1", run_of(correct__round_0=[value] * 5 + [0.9] * 9)).word == word
+    assert answer("Q1", run_of(accuracy__round_0=[value] * 5 + [0.9] * 9)).word == word
 
 
 def test_an_evaluation_before_training_comes_first(run_of):
-    run = run_of(correct__round_0=[0.5] * 5)
-    run.evaluations = {"x (run@start)": {"direct/sample": (0.001, 0.0, 0.01)}}
+    run = run_of(accuracy__round_0=[0.5] * 5)
+    run.evaluations = {"x (run@start)": {"direct/accuracy": (0.001, 0.0, 0.01)}}
     assert answer("Q1", run).word == "bad"
-    run.evaluations = {"x (runs/warm_start_2@7)": {"direct/sample": (0.001, 0.0, 0.01)}}  # after step 7
+    run.evaluations = {"x (runs/warm_start_2@7)": {"direct/accuracy": (0.001, 0.0, 0.01)}}  # after step 7
     assert answer("Q1", run).word == "good"
 
 
@@ -64,21 +64,21 @@ def test_votes_and_the_seeds_bounds(run_of, valid, parsed, word):
 
 def test_alike_solutions_are_bad_unless_they_are_right(run_of):
     same = {"completions__distinct": [0.09] * 10}
-    assert answer("Q3", run_of(12, **same, correct=[0.3] * 10)).word == "bad"
-    assert answer("Q3", run_of(12, **same, correct=[0.95] * 10)).word == "good"
+    assert answer("Q3", run_of(12, **same, accuracy=[0.3] * 10)).word == "bad"
+    assert answer("Q3", run_of(12, **same, accuracy=[0.95] * 10)).word == "good"
 
 
 @pytest.mark.parametrize(("accuracy", "word"), [(0.7, "good"), (0.6, "warn"), (0.54, "bad")])
 def test_right_votes(run_of, accuracy, word):
-    run = run_of(judge__accuracy=[accuracy] * 4, judge__decidable=[10.0] * 4)
+    run = run_of(judge__accuracy=[accuracy] * 4, judge__decidable_votes=[10.0] * 4)
     assert answer("Q4", run).word == word
     assert "against" not in answer("Q4", run).text
 
 
 def test_votes_are_against_truth_only_where_ties_cannot_explain_it(run_of):
-    wrong = {"judge__accuracy": [0.3] * 4, "judge__decidable": [10.0] * 4, "votes__valid": [100.0] * 4}
-    assert "against truth" in answer("Q4", run_of(**wrong, votes__tie=[0.0] * 4)).text
-    assert "against truth" not in answer("Q4", run_of(**wrong, votes__tie=[20.0] * 4)).text
+    wrong = {"judge__accuracy": [0.3] * 4, "judge__decidable_votes": [10.0] * 4, "votes__valid": [100.0] * 4}
+    assert "against truth" in answer("Q4", run_of(**wrong, votes__ties=[0.0] * 4)).text
+    assert "against truth" not in answer("Q4", run_of(**wrong, votes__ties=[20.0] * 4)).text
 
 
 @pytest.mark.parametrize(
@@ -99,10 +99,10 @@ def test_spreads_and_gradients(run_of, truth, peer, norm, word):
 def test_progress_by_its_interval(run_of):
     noise = [0.01, -0.01] * 10
     rising = list(np.linspace(0.1, 0.6, 20))
-    assert answer("Q6", run_of(correct=rising)).word == "good"
-    assert answer("Q6", run_of(correct=rising[::-1])).word == "bad"
-    assert answer("Q6", run_of(correct=[0.04 + one for one in noise])).word == "warn"
-    assert answer("Q6", run_of(correct=rising[:4])).word == "unknown"
+    assert answer("Q6", run_of(accuracy=rising)).word == "good"
+    assert answer("Q6", run_of(accuracy=rising[::-1])).word == "bad"
+    assert answer("Q6", run_of(accuracy=[0.04 + one for one in noise])).word == "warn"
+    assert answer("Q6", run_of(accuracy=rising[:4])).word == "unknown"
 
 
 def test_a_policy_that_is_never_updated(run_of):
@@ -113,10 +113,10 @@ def test_a_policy_that_is_never_updated(run_of):
 def test_gains_that_stay_in_training(run_of):
     trained = list(np.linspace(0.2, 0.7, 30))
     evals = [None] * 9 + [0.3] + [None] * 9 + [0.3] + [None] * 9 + [0.31]
-    run = run_of(correct__round_0=trained, eval__direct__sample=evals)
+    run = run_of(accuracy__round_0=trained, eval__direct__accuracy=evals)
     assert answer("Q8", run).word == "warn"
     evals[-1] = 0.5
-    assert answer("Q8", run_of(correct__round_0=trained, eval__direct__sample=evals)).word == "good"
+    assert answer("Q8", run_of(accuracy__round_0=trained, eval__direct__accuracy=evals)).word == "good"
     same = {"env.path": "a", "held_out.path": "a", "env.split": "x", "held_out.split": "x"}
     assert "same problems" in answer("Q8", run_of(settings=same)).text
 
@@ -126,11 +126,11 @@ def test_nothing_known_is_unknown(run_of):
 
 
 def test_hypotheses_are_ranked_by_the_share_of_their_signs(run_of):
-    columns = {"correct__round_0": [0.01] * 20, "correct__all_wrong": [0.9] * 20}
+    columns = {"accuracy__round_0": [0.01] * 20, "accuracy__all_wrong": [0.9] * 20}
     columns |= {
         "reward__peer__std": [0.5] * 20,
         "completions__distinct": [0.2] * 20,
-        "debates__agreement": [0.5] * 20,
+        "agreement": [0.5] * 20,
     }
     found = ranked(run_of(**columns))
     assert [(one.crossed, one.known) for one in found[:3]] == [(2, 2), (1, 2), (0, 1)]

@@ -97,7 +97,7 @@ JSON = st.recursive(
 
 @given(
     st.lists(
-        st.dictionaries(st.sampled_from(("step", "loss", "correct", "reward/peer/mean", "other")), JSON)
+        st.dictionaries(st.sampled_from(("step", "loss", "accuracy", "reward/peer/mean", "other")), JSON)
         | st.binary(max_size=20),
         max_size=8,
     )
@@ -111,10 +111,10 @@ def test_any_lines_are_read(tmp_path_factory, lines):
 
 
 def test_parts_are_joined_on_all_steps_and_the_first_names_win(make_curves):
-    one, other = make_curves(correct=[0.1, 0.2]), make_curves(correct=[9.0] * 4, votes__tie=[1.0] * 4)
+    one, other = make_curves(accuracy=[0.1, 0.2]), make_curves(accuracy=[9.0] * 4, votes__ties=[1.0] * 4)
     both = joined([one, other])
-    np.testing.assert_array_equal(both.dense("correct"), [0.1, 0.2, np.nan, np.nan])
-    assert both.dense("votes/tie").tolist() == [1.0] * 4
+    np.testing.assert_array_equal(both.dense("accuracy"), [0.1, 0.2, np.nan, np.nan])
+    assert both.dense("votes/ties").tolist() == [1.0] * 4
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=300), st.integers(1, 40))

@@ -53,7 +53,7 @@ def test_a_whole_run(whole):
     tables = parts(sections, Table)
     # .2 to .72 by .04: thirds of 4 steps are .26 and .66
     steps, state, word, figure, early, late, *_, best = rows_of(tables["runs/table"])["whole"]
-    assert (steps, state, word, figure) == ("14 of 14", "finished", "learning", "correct")
+    assert (steps, state, word, figure) == ("14 of 14", "finished", "learning", "accuracy")
     assert (early, late, best) == ("0.260", "0.660", "14")
     questions = {row[0].text: row[3].text for row in tables["questions/1"].rows}
     assert questions == {
@@ -86,7 +86,7 @@ def test_transcripts_alone_make_a_report_that_says_what_is_missing(traced):
     assert "traced: no config.toml: settings are not known" in told
     run = load_run(traced)
     assert (run.debates, run.steps, run.sample.debates) == (14 * 8, 14, 14 * 8)
-    assert len(run.curves.of("correct/round_0")[1]) == 14
+    assert len(run.curves.of("accuracy/round_0")[1]) == 14
     assert not set(traced.glob("*")) - {traced / "transcripts", traced / "index.sqlite"}
 
 
@@ -130,7 +130,7 @@ def test_a_run_with_an_alarm_is_called_by_what_became_of_its_answers(whole, righ
                 0.2 + 0.06 * (step % 7) if step < 14 else right + (0.3 * (step % 2) if right == 0.45 else 0)
             )
             file.write(
-                json.dumps({"step": step, "correct": accuracy, "ratio_mean": 21.75 if step > 13 else 1})
+                json.dumps({"step": step, "accuracy": accuracy, "ratio_mean": 21.75 if step > 13 else 1})
                 + "\n"
             )
     found = verdict(load_run(whole))
@@ -158,8 +158,8 @@ def test_one_agent_alone_is_no_consensus(tmp_path):
     debates = run_debates([Problem("p", "What is 3 + 1?", "4")] * 4, policy, protocol, seed=0)
     write_step(tmp_path / "transcripts", 0, [Record(debate, 0, "p", ((False,),)) for debate in debates])
     curves = load_run(tmp_path).curves
-    assert curves.of("correct")[1].tolist() == [0.0]
-    assert not {"debates/agreement", "debates/wrong_consensus"} & curves.values.keys()
+    assert curves.of("accuracy")[1].tolist() == [0.0]
+    assert not {"agreement", "wrong_consensus"} & curves.values.keys()
 
 
 def test_the_lift_without_metrics_is_that_of_the_winners_own_round(tmp_path):
@@ -228,9 +228,13 @@ def test_settings_of_any_kind_make_a_report(whole, value):
     keys = ["train.steps", "train.debates_per_problem", "debate.num_agents", "train.keep_best", "learner.lr"]
     keys += ["learner.beta", "learner.adam_eps", "held_out.every", "rewards.truth_weight", "model.lora_rank"]
     (whole / "config.toml").write_text("".join(f"{key} = {value}\n" for key in keys))
-    lines = [{"step": n, "eval/direct/sample": 10.0**300, "correct": -(10.0**300) * n} for n in range(20)]
+    lines = [{"step": n, "eval/direct/accuracy": 10.0**300, "accuracy": -(10.0**300) * n} for n in range(20)]
     (whole / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    figures = [{"name": "direct/sample", "value": 1, "low": 0, "high": 10**400}, {"name": [], "value": 1}, 7]
+    figures = [
+        {"name": "direct/accuracy", "value": 1, "low": 0, "high": 10**400},
+        {"name": [], "value": 1},
+        7,
+    ]
     (whole / "evaluations/a").mkdir(parents=True)
     (whole / "evaluations/a/figures.json").write_text(json.dumps(figures))
     for link in links(training_sections([whole, whole])):
