@@ -118,6 +118,17 @@ def counted(count: int, thing: str) -> str:
     return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
 
 
+def title(name: str) -> str:
+    """Return the name of a figure as people read it; docs/glossary.md has the names.
+
+    >>> title("eval/debate/accuracy/round_0"), title("reward/peer/std"), title("winner_minus_direct")
+    ('debate accuracy, round 0', 'peer reward std', 'winner minus direct')
+    """
+    text = re.sub(r"/round_(\d+)", r", round \1", name.removeprefix("eval/"))
+    text = re.sub(r"\breward/(\w+)", r"\1 reward", text).replace("self_consistency", "self-consistency")
+    return re.sub("[/_]", " ", text.replace("valid_xml", "valid XML"))
+
+
 def is_unseen(character: str) -> bool:
     r"""Return whether a character shows nothing, or changes how others are shown; blanks do not.
 

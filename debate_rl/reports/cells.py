@@ -48,8 +48,8 @@ def estimate_cell(figure: Figure, behind: Behind | None) -> Cell:
     if figure.estimate is None:
         return Cell("none")
     text = number(figure.estimate.value, signed=bounds_of(figure.name)[0] < 0)
-    told = f"{text} ({figure.flag})" if figure.flag else text
-    return Cell(told, figure.estimate.value, behind, "warn" if figure.flag else "")
+    flagged = f"{text} ({figure.flag})" if figure.flag else text
+    return Cell(flagged, figure.estimate.value, behind, "warn" if figure.flag else "")
 
 
 def both(filter: str, other: str | None) -> str | None:

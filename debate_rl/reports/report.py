@@ -40,7 +40,7 @@ def judge_run(name: str, filter: str = "", *, tell: Callable[[int], object] = la
             tell(total)
     if not total:
         found = f" that {filter} finds" if filter else ""
-        why = f"; what cannot be read: {damage[0]}" if damage else ""
+        why = f"; damaged: {damage[0]}" if damage else ""
         raise TranscriptError(f"{name}: holds no debates{found}{why}")
     return Judged(name, study, figures_of(study), filter, len(damage))
 

@@ -136,7 +136,7 @@ def test_nothing_of_others_is_written_over(report, example, home):
         (["--example", "--agents", "0", "--out", "new"], "agents"),
         (["--solutions", "nowhere.jsonl"], "nowhere.jsonl: No such file or directory"),
         (["newer"], "schema: version 99; this version of debate-rl reads 1 alone"),
-        (["broken"], "broken: holds no debates; what cannot be read: step 0"),
+        (["broken"], "broken: holds no debates; damaged: step 0"),
         (["odd"], "line 1: debate.turns[0].parsed.solution: expected array"),
     ],
 )

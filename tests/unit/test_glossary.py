@@ -175,13 +175,15 @@ def test_titles_of_lists_and_tables():
 
 @applied
 def test_labels_of_figures_have_the_words_of_their_names():
+    from debate_rl.formatting import title
     from debate_rl.reports.training import charts, finals, phases
     from debate_rl.tracking import progress
     from learner import model_card
 
-    lines = ((line.figure, line.label) for spec in charts.SPECS for line in spec.lines)
+    lines = ((name, spec.label(name)) for spec in charts.SPECS for name in spec.figures)
+    rows = ((name, title(name)) for name in (*finals.FIGURES, *phases.FIGURES))
     tables = (progress.HEADLINES, progress.HELD_OUT, model_card.TRAINING, model_card.HELD_OUT)
-    pairs = [*lines, *finals.FIGURES, *phases.FIGURES, *(pair for one in tables for pair in one.items())]
+    pairs = [*lines, *rows, *(pair for one in tables for pair in one.items())]
     for name, label in pairs:
         other = set(words_of(label.replace("{}", "0"))) - set(words_of(name)) - QUALIFIERS
         assert not other, (name, label)

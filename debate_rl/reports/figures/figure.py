@@ -63,8 +63,8 @@ MEANINGS: dict[str, Meaning] = {
     "regression/persona/<label>": Meaning(
         "log-odds of the first that this persona adds to the average persona's", "Liang, Zeger 1986"
     ),
-    "winner/accuracy": Meaning("right / graded voted winners of the last judged round"),
-    "winner/lift": Meaning("winner right, less the share of right answers in its debate and round"),
+    "winner/accuracy": Meaning("right / graded winners of the last judged round"),
+    "winner/lift": Meaning("winner right, less the accuracy of its debate and round"),
     "winner/mixed_accuracy": Meaning(
         "right winners of debates that had right and wrong answers in that round"
     ),
@@ -72,7 +72,7 @@ MEANINGS: dict[str, Meaning] = {
         "some answer of that round right, less winner right: what a perfect judge would add"
     ),
     "winner/minus_majority": Meaning(
-        "winner right, less the chance that the commonest answer of the round is", "Wang 2203.11171"
+        "winner right, less the chance that the most frequent answer of the round is", "Wang 2203.11171"
     ),
     "winner/auc": Meaning(
         "chance that a right solution has the higher peer score than a wrong one, by debate",

@@ -79,40 +79,35 @@ SLATER_MOST = 8
 """The most solutions for which the Slater distance is searched."""
 
 
-def pair_table() -> Columns:
-    """Return the table of due pairs.
-
-    ``better``: as rewards.judging.better_side; ``own``: +1 the first is the judge's own, -1 the second.
-    """
-    return Columns(
-        {"debate": "i", "round": "b", "agent": "b", "persona": "h", "first": "b", "second": "b"}
-        | {"better": "b", "own": "b", "outcome": "b", "length": "f", "self": "b"}
-    )
+PAIRS = {
+    **{"debate": "i", "round": "b", "agent": "b", "persona": "h", "first": "b", "second": "b"},
+    **{"better": "b", "own": "b", "outcome": "b", "length": "f", "self": "b"},
+}
+"""Due pairs. ``better``: as rewards.judging.better_side; ``own``: 1 the first is the judge's, -1 second."""
 
 
 def add_pairs(table: Columns, view: View) -> None:
     """A row for each due pair; ``length`` is ln(first / second), ``self`` the grade of the judge's answer."""
     for pair in view.due:
-        seat, round_ = pair.judge.agent, pair.judge.round
-        alone = view.grade(TurnId(seat, min(round_, view.rounds) - 1))
+        agent, round_ = pair.judge.agent, pair.judge.round
+        alone = view.grade(TurnId(agent, min(round_, view.rounds) - 1))
         table.add(
             view.debate,
             round_,
-            seat,
-            view.personas[seat],
+            agent,
+            view.personas[agent],
             view.grade(pair.first),
             view.grade(pair.second),
             better_side(pair.first, pair.second, view.record.correct),
-            (pair.first.agent == seat) - (pair.second.agent == seat),
+            (pair.first.agent == agent) - (pair.second.agent == agent),
             NO_VOTE if pair.verdict is None else pair.verdict,
             log(view.size(pair.first) / view.size(pair.second)),
             alone,
         )
 
 
-def swap_table() -> Columns:
-    """Return the table of pairs judged in both orders; ``kind``: 0 consistent, 1 primacy, -1 recency."""
-    return Columns({"debate": "i", "kind": "b"})
+SWAPS = {"debate": "i", "kind": "b"}
+"""Pairs judged in both orders; ``kind``: 0 consistent, 1 primacy, -1 recency."""
 
 
 def add_swaps(table: Columns, view: View) -> None:
@@ -127,10 +122,10 @@ def add_swaps(table: Columns, view: View) -> None:
                 table.add(view.debate, (one.verdict if one.verdict == other.verdict else 0) or 0)
 
 
-def winner_table() -> Columns:
-    """Return the table of debates with a graded winner, all about the last judged round."""
-    whole = {"debate": "i", "right": "b", "graded": "b", "rights": "b"}
-    return Columns(whole | dict.fromkeys(("majority", "auc", "tau", "score"), "f"))
+WINNERS = {"debate": "i", "right": "b", "graded": "b", "rights": "b"} | dict.fromkeys(
+    ("majority", "auc", "tau", "score"), "f"
+)
+"""Debates with a graded winner, all about the last judged round."""
 
 
 def add_winner(table: Columns, view: View) -> None:
@@ -156,14 +151,13 @@ def add_winner(table: Columns, view: View) -> None:
 
 
 def _majority(view: View, round_: int) -> float:
-    """Return the chance that the commonest answer of a round is right, ties drawn."""
+    """Return the chance that the most frequent answer of a round is right, ties drawn."""
     keys = [view.answer(TurnId(agent, round_)) for agent in range(view.agents)]
     return consensus([Answer(key, key == RIGHT) for key in keys])
 
 
-def flip_table() -> Columns:
-    """Return the table of debates by how often an agent went from right or wrong to right or wrong."""
-    return Columns({"debate": "i", **dict.fromkeys(FLIPS, "h")})
+FLIP_COUNTS = {"debate": "i", **dict.fromkeys(FLIPS, "h")}
+"""Debates by how often an agent went from right or wrong to right or wrong."""
 
 
 def add_flips(table: Columns, view: View) -> None:
@@ -173,9 +167,8 @@ def add_flips(table: Columns, view: View) -> None:
         table.add(view.debate, *counts.values())
 
 
-def adoption_table() -> Columns:
-    """Return the table of adopted answers; ``excess``: did the first shown give it, less the share of all."""
-    return Columns({"debate": "i", "excess": "f"})
+ADOPTIONS = {"debate": "i", "excess": "f"}
+"""Adopted answers; ``excess``: did the first shown give it, less the share of all."""
 
 
 def add_adoptions(table: Columns, view: View) -> None:
@@ -191,9 +184,8 @@ def add_adoptions(table: Columns, view: View) -> None:
             table.add(view.debate, (others[0] == now) - share)
 
 
-def graph_table() -> Columns:
-    """Return the table of debates with votes: has the majority graph a cycle, and a Condorcet winner."""
-    return Columns({"debate": "i", "cycle": "b", "condorcet": "b"})
+GRAPHS = {"debate": "i", "cycle": "b", "condorcet": "b"}
+"""Debates with votes: has the majority graph a cycle, and a Condorcet winner."""
 
 
 def add_graph(table: Columns, view: View) -> None:
@@ -204,9 +196,8 @@ def add_graph(table: Columns, view: View) -> None:
         table.add(view.debate, bool(cycles(view.edges)), best is not None)
 
 
-def round_table() -> Columns:
-    """Return the table of judged rounds: circular and decided triads, Kendall's zeta, Slater distance."""
-    return Columns({"debate": "i", "circular": "i", "triads": "i", "zeta": "f", "slater": "f"})
+ROUNDS = {"debate": "i", "circular": "i", "triads": "i", "zeta": "f", "slater": "f"}
+"""Judged rounds: circular and decided triads, Kendall's zeta, Slater distance."""
 
 
 def add_rounds(table: Columns, view: View) -> None:
@@ -222,9 +213,8 @@ def add_rounds(table: Columns, view: View) -> None:
         table.add(view.debate, circular, decided, kendall_zeta(edges, view.agents), slater)
 
 
-def talk_table() -> Columns:
-    """Return the table of debates: entropy of the last answers (of 1), and votes given for votes taken."""
-    return Columns({"debate": "i", "entropy": "f", "given": "f", "dyads": "h"})
+TALK = {"debate": "i", "entropy": "f", "given": "f", "dyads": "h"}
+"""Debates: entropy of the last answers (of 1), and votes given for votes taken."""
 
 
 def add_talk(table: Columns, view: View) -> None:

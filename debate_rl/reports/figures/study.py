@@ -35,14 +35,14 @@ class Study:
     def __init__(self) -> None:
         self.names = Names(Labels(), Labels(), Labels(), Labels())
         self.debates = Columns({"problem": "i", "step": "i", "level": "i", "source": "i", "final": "b"})
-        self.pairs = rows.pair_table()
-        self.swaps = rows.swap_table()
-        self.winners = rows.winner_table()
-        self.flips = rows.flip_table()
-        self.adoptions = rows.adoption_table()
-        self.graphs = rows.graph_table()
-        self.rounds = rows.round_table()
-        self.talk = rows.talk_table()
+        self.pairs = Columns(rows.PAIRS)
+        self.swaps = Columns(rows.SWAPS)
+        self.winners = Columns(rows.WINNERS)
+        self.flips = Columns(rows.FLIP_COUNTS)
+        self.adoptions = Columns(rows.ADOPTIONS)
+        self.graphs = Columns(rows.GRAPHS)
+        self.rounds = Columns(rows.ROUNDS)
+        self.talk = Columns(rows.TALK)
 
     def add(self, record: Record) -> None:
         """Add a record."""

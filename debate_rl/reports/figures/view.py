@@ -91,7 +91,7 @@ class View:
 
     @cached_property
     def winner(self) -> TurnId | None:
-        """The voted winner of the last judged round; None without votes."""
+        """The winner of the last judged round; None without votes."""
         return voted_winner(self.peer, seed=self.record.debate.seed)
 
 

@@ -1,4 +1,4 @@
-"""Accuracy, strict accuracy and coverage by persona, round, seat, length, step, level and subject."""
+"""Accuracy, strict accuracy and coverage by persona, round, agent, length, step, level and subject."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from debate_rl.statistics import Estimate
 
 COIN = (("a coin", 0.5),)
 NOTES = {
-    "round": "A judge's round counts from 1, and judges the solutions of the round before; the last is the "
-    "final ballot, where there is one.",
-    "agent": "Seats count from 1.",
+    "round": "A judge's round: it judges the solutions of the round before; the last is the final ballot, "
+    "where there is one.",
     "length": "The right solution against the wrong one, in characters; about as long: within 1.2 times.",
-    "step": "Up to ten equal ranges of steps, which count from 1 here and from 0 in ids and filters.",
+    "step": "Up to ten equal ranges of steps.",
     "subject": "What follows the first slash of a problem's source.",
 }
-FROM_ONE = {"round": "round", "agent": "agent"}
+NUMBERED = ("round", "agent")
 
 Found = dict[str, dict[str, Figure]]
 """By label: the figure of each measure."""
@@ -50,18 +49,27 @@ def _by_kind(figures: Iterable[Figure]) -> dict[str, Found]:
 
 
 def label_of(kind: str, label: str) -> str:
-    """Return how a group is told to people, who count steps, rounds and agents from 1.
+    """Return a group as people read it.
 
     >>> label_of("round", "1"), label_of("agent", "0"), label_of("level", "Level 5"), label_of("step", "0..3")
-    ('round 2', 'agent 1', 'Level 5', '1 to 4')
+    ('round 1', 'agent 0', 'Level 5', '0 to 3')
     """
     if kind == "step":
-        return " to ".join(str(int(end) + 1) for end in label.split(".."))
-    return f"{FROM_ONE[kind]} {int(label) + 1}" if kind in FROM_ONE else label
+        return label.replace("..", " to ")
+    return f"{kind} {label}" if kind in NUMBERED else label
 
 
 def _table(run: str, filter: str, kind: str, found: Found) -> Table:
-    columns = (kind, "accuracy", "95% interval", "votes", "strict", "coverage", "pairs due", "problems")
+    columns = (
+        kind,
+        "accuracy",
+        "95% interval",
+        "votes",
+        "strict accuracy",
+        "coverage",
+        "pairs due",
+        "problems",
+    )
     rows = tuple(_row(run, filter, kind, label, measures) for label, measures in found.items())
     return Table(f"by-{kind}", f"By {kind}", columns, rows, NOTES.get(kind, ""), folded=len(found) > 1)
 
@@ -88,9 +96,9 @@ def _chart(run: str, filter: str, kind: str, found: Found) -> Chart:
     estimates = [found[label]["accuracy"].estimate for label in labels]
     return Chart(
         f"accuracy-by-{kind}",
-        f"Accuracy by {kind}",
+        f"Judge accuracy by {kind}",
         "step" if line else kind,
-        "right / valid votes",
+        "judge accuracy",
         (_series(places, estimates),),
         "line" if line else "bars",
         COIN,
@@ -115,10 +123,10 @@ def _series(places: tuple[float, ...], estimates: Sequence[Estimate | None]) -> 
 
 
 def _middle(label: str) -> float:
-    """Return the middle of a range of steps, counted from 1.
+    """Return the middle of a range of steps.
 
     >>> _middle("4..7"), _middle("3")
-    (6.5, 4.0)
+    (5.5, 3.0)
     """
     first, _, last = label.partition("..")
-    return (int(first) + int(last or first)) / 2 + 1
+    return (int(first) + int(last or first)) / 2

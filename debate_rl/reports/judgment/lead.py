@@ -27,9 +27,9 @@ def _read(judged: Judged) -> Paragraph:
     if not count:
         return Paragraph(f"{judged.run}: no debates are found", "warn")
     steps = study.debates["step"]
-    low, high = int(steps.min()) + 1, int(steps.max()) + 1
+    low, high = int(steps.min()), int(steps.max())
     range_ = f"step {low}" if low == high else f"steps {low} to {high}"
-    damage = f"; {judged.damaged:,} lines cannot be read" if judged.damaged else ""
+    damage = f"; {judged.damaged:,} damaged lines" if judged.damaged else ""
     filtered = f", found by {judged.filter}" if judged.filter else ""
     text = f"{judged.run}: {count:,} debates of {problems:,} problems, {range_}{filtered}{damage}."
     return Paragraph(text, "warn" if judged.damaged else "", Behind(judged.run, judged.filter))
@@ -69,7 +69,7 @@ def _winner(judged: Judged, found: dict[str, Figure]) -> Iterator[Paragraph]:
     if right.estimate is None or lift.estimate is None:
         return
     yield Paragraph(
-        f"The voted winner is right in {percent_of(right.estimate)} of {right.estimate.n:,} debates, "
+        f"The winner is right in {percent_of(right.estimate)} of {right.estimate.n:,} debates, "
         f"{points_of(lift.estimate)} against one answer of its round, drawn at random.",
         "",
         behind_of(judged.run, judged.filter, right),

@@ -16,7 +16,7 @@ from debate_rl.statistics import Estimate
 PARTS: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
     (
         "accuracy",
-        "Accuracy of the judges",
+        "Judge accuracy",
         (
             (
                 "accuracy",
@@ -47,7 +47,7 @@ PARTS: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
             ),
         ),
     ),
-    ("winner", "The winner", (("winner", "The voted winner of the last judged round", ""),)),
+    ("winner", "Winner", (("winner", "The winner of the last judged round", ""),)),
     (
         "answers",
         "Flips and cascades",

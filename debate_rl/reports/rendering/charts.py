@@ -93,10 +93,8 @@ def _fill(axes: Axes, chart: Chart) -> None:
         look = COLOURS[place % len(COLOURS)], DASHES[place // 2 % len(DASHES)]
         if chart.kind == "line":
             _line(axes, series, *look)
-        elif chart.ticks:
-            _lying(axes, series, look[0], place, len(chart.series))
         else:
-            _standing(axes, series, look[0], place, len(chart.series))
+            _bars(axes, series, look[0], place, len(chart.series), bool(chart.ticks))
     for _, value in chart.rules:
         rule = axes.axvline if chart.ticks and chart.kind == "bars" else axes.axhline
         rule(value, color=INK, linewidth=0.9, linestyle=(0, (4, 3)))
@@ -111,22 +109,16 @@ def _line(axes: Axes, series: Series, colour: str, dash: str) -> None:
         axes.fill_between(series.x, low, high, color=colour, alpha=0.18, linewidth=0)
 
 
-def _lying(axes: Axes, series: Series, colour: str, place: int, count: int) -> None:
-    height = 0.68 / count
-    at = [x - 0.34 + (place + 0.5) * height for x in series.x]
-    axes.barh(at, _numbers(series.y), height * 0.92, color=colour, alpha=0.75, label=_short(series.label))
-    for y, low, high in zip(at, series.low, series.high, strict=False):
-        if low is not None and high is not None:
-            axes.plot([low, high], [y, y], color=INK, linewidth=1.1)
-
-
-def _standing(axes: Axes, series: Series, colour: str, place: int, count: int) -> None:
-    width = _step(series.x) * 0.8 / count
-    at = [x + (place - (count - 1) / 2) * width for x in series.x]
-    axes.bar(at, _numbers(series.y), width * 0.92, color=colour, alpha=0.75, label=_short(series.label))
+def _bars(axes: Axes, series: Series, colour: str, place: int, count: int, lying: bool) -> None:
+    """Draw one series of bars with its intervals; ``lying`` ones stand beside the names of x = 0, 1, ..."""
+    room = (0.68 if lying else _step(series.x) * 0.8) / count
+    at = [x + (place - (count - 1) / 2) * room for x in series.x]
+    draw_bars = axes.barh if lying else axes.bar
+    draw_bars(at, _numbers(series.y), room * 0.92, color=colour, alpha=0.75, label=_short(series.label))
     for x, low, high in zip(at, series.low, series.high, strict=False):
         if low is not None and high is not None:
-            axes.plot([x, x], [low, high], color=INK, linewidth=1.1)
+            along, across = [low, high], [x, x]
+            axes.plot(*((along, across) if lying else (across, along)), color=INK, linewidth=1.1)
 
 
 def _step(places: tuple[float, ...]) -> float:

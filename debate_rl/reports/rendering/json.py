@@ -58,9 +58,7 @@ def _figures(judged: Judged, figures: Iterable[Figure]) -> Iterable[Mapping[str,
 
 def _part(part: Part) -> dict[str, object]:
     kind = type(part).__name__.lower()
-    if isinstance(part, Paragraph):
-        return {"type": kind, **_deep(asdict(part))}
-    if isinstance(part, Chart):
+    if isinstance(part, Paragraph | Chart):
         return {"type": kind, **_deep(asdict(part))}
     rows = [[_cell(cell) for cell in row] for row in part.rows]
     about = {"name": part.name, "title": part.title, "columns": list(part.columns), "note": part.note}

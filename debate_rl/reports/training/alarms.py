@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from debate_rl.reports.training.curves import Curves, Numbers, Steps
 
+MARKOVIAN = "markovian run analysis"
+RLVR = "RLVR experiment notes"
+DEBATE = "debate training analysis"
 BASE = 10
 """Values at the beginning of a run that later ones are compared with."""
 
@@ -47,6 +50,18 @@ class Detector:
     def known(self, curves: Curves) -> int:
         """Return how many values the best known of its figures has."""
         return max((len(curves.of(name)[1]) for name in self.reads), default=0)
+
+
+def detector(
+    name: str, *, source: str, reads: tuple[str, ...], least: int, fix: str, filter: str = "step:{step}"
+) -> Callable[[Detect], Detector]:
+    """Return a decorator that makes a detector of a function; its rule is the function's docstring."""
+
+    def make(detect: Detect) -> Detector:
+        text = " ".join((detect.__doc__ or "").split()).removesuffix(".")
+        return Detector(name, text[:1].lower() + text[1:], source, reads, least, detect, fix, filter)
+
+    return make
 
 
 def first(

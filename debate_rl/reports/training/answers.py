@@ -22,7 +22,7 @@ SOURCE = "debate training analysis"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer in numbers, and its verdict; ``crossed`` counts thresholds of ``asked`` that were crossed."""
+    """An answer in numbers, and its verdict."""
 
     word: Word
     text: str
@@ -121,7 +121,7 @@ def base_accuracy(run: Run) -> Answer:
         where = f"evaluated before training: {short(value)}{between(low, high)}"
     else:
         value = early(run, "accuracy/round_0")
-        where = f"first round of the first 5 training steps: {short(value)}"
+        where = f"accuracy, round 0, of the first 5 training steps: {short(value)}"
     if value is None:
         return Answer("unknown", UNKNOWN)
     if value > 0.95:
@@ -159,9 +159,9 @@ def diversity(run: Run) -> Answer:
         graded(wrong, good=0.2, bad=0.5),
     )
     text = told(
-        ("distinct first answers, late", distinct),
-        ("share of the commonest answer", agreed),
-        ("all agree and are wrong", wrong),
+        ("distinct completions, late", distinct),
+        ("agreement", agreed),
+        ("wrong consensus", wrong),
     )
     if solved(run):
         return Answer("good", f"{text}; most answers are right, and those may be alike")
@@ -175,9 +175,9 @@ def votes_and_truth(run: Run) -> Answer:
     linked: Word = "unknown" if correlation is None else "good" if correlation >= 0.3 else "warn"
     words = (graded(accuracy, good=0.7, bad=0.55), linked)
     text = told(
-        ("right votes on decidable pairs", accuracy),
+        ("judge accuracy", accuracy),
         ("correlation of being the winner and being right", correlation),
-        ("winner less a random answer", late(run, "winner/lift")),
+        ("winner lift", late(run, "winner/lift")),
     )
     if found.bounds:
         text += f"; accuracy in the sample{found.bounds}"
@@ -202,7 +202,7 @@ def gradients(run: Run) -> Answer:
     if best == "bad" and "good" in known and not any((spreads[s] or 0.0) > 5 for s in ("truth", "peer")):
         best = "warn"
     text = told(
-        *((f"spread of {s}", value) for s, value in spreads.items()),
+        *((f"{s} reward std", value) for s, value in spreads.items()),
         ("gradient's norm", norm),
         ("groups without variance in truth, late", silent),
     )
@@ -230,7 +230,7 @@ def loss_and_progress(run: Run) -> Answer:
             "unknown", UNKNOWN if loss is None else f"loss {short(loss.early)} to {short(loss.late)}"
         )
     bounds = between(*_rounded(gain.low, gain.high))
-    moved = f"right answers {short(gain.early)} to {short(gain.late)}, difference{bounds}"
+    moved = f"accuracy {short(gain.early)} to {short(gain.late)}, difference{bounds}"
     moved = moved if bounds else moved.removesuffix(", difference")
     if loss is not None:
         moved += f"; loss {short(loss.early)} to {short(loss.late)} ({loss.direction})"
@@ -267,17 +267,17 @@ def overfitting(run: Run) -> Answer:
     fired = [one for one in run.readings if one.detector.name == "held_out" and one.alarm]
     for one in fired:
         assert one.alarm is not None
-        return Answer("bad", f"{one.alarm.why} (seen at step {one.alarm.step + 1})")
+        return Answer("bad", f"{one.alarm.why} (seen at step {one.alarm.step})")
     trained = change(run.curves.of("accuracy/round_0")[1])
     steps, values = run.curves.of("eval/direct/accuracy")
     if not len(values):
         return Answer("unknown", "no held-out evaluation during training")
     at_end = late(run, "accuracy/round_0")
-    text = told(("training, first round, late", at_end), ("held out, one answer", float(values[-1])))
+    text = told(("accuracy, round 0, late", at_end), ("direct accuracy, held out", float(values[-1])))
     if len(values) < 2 or trained is None or trained.direction == "too few steps":
         return Answer("unknown", f"{text}; too few evaluations or steps to compare gains")
     gained = float(values[-1] - values[0])
     text += f"; gained {short(trained.value)} in training, and {short(gained)} held out "
-    text += f"since step {steps[0] + 1}"
+    text += f"since step {steps[0]}"
     memorised = trained.direction == "up" and trained.value > 0.05 and gained < trained.value / 4
     return Answer("warn" if memorised else "good", text)

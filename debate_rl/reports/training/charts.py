@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from debate_rl.reports.document import Behind, Chart, Part, Section, Series
+from debate_rl.formatting import title
+from debate_rl.reports.document import Chart, Part, Section, Series
 from debate_rl.reports.training.curves import Curves, thinned
-from debate_rl.reports.training.files import STREAMS
+from debate_rl.reports.training.files import ROUNDS, STREAMS
 from debate_rl.reports.training.loading import Run
 
 POINTS = 500
@@ -18,28 +19,21 @@ MOST_LINES = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """A figure's name, its label, and what its band is: "" none, "std" one deviation, "bounds" 95%."""
-
-    figure: str
-    label: str
-    band: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Spec:
-    """One chart: its lines, and horizontal lines with a name."""
+    """One chart: the names of its figures, and horizontal lines with a name."""
 
     name: str
     title: str
     y_label: str
-    lines: tuple[Line, ...]
+    figures: tuple[str, ...]
     rules: tuple[tuple[str, float], ...] = ()
     note: str = ""
 
-
-def _lines(*pairs: tuple[str, str], band: str = "") -> tuple[Line, ...]:
-    return tuple(Line(figure, label, band) for figure, label in pairs)
+    def label(self, figure: str) -> str:
+        """Return a figure's title, with "held out" where the chart has figures of training too."""
+        held_out = [name.startswith("eval/") for name in self.figures]
+        mixed = any(held_out) and not all(held_out)
+        return title(figure) + (", held out" if mixed and figure.startswith("eval/") else "")
 
 
 SPECS = (
@@ -47,106 +41,60 @@ SPECS = (
         "curves/rewards",
         "Rewards by stream",
         "reward",
-        _lines(*((f"reward/{s}/mean", s) for s in STREAMS), band="std"),
+        tuple(f"reward/{stream}/mean" for stream in STREAMS),
         (("0", 0.0),),
         "Band: one standard deviation over the turns of a step. Peer rewards of a debate sum to about 0.",
     ),
     Spec(
-        "curves/correct",
-        "Right answers in training, by round",
-        "share right",
-        (
-            *_lines(*((f"accuracy/round_{r}", f"round {r + 1}") for r in range(8))),
-            Line("winner/accuracy", "winner"),
-        ),
+        "curves/accuracy",
+        "Accuracy in training, by round",
+        "accuracy",
+        (*(f"accuracy/round_{r}" for r in ROUNDS), "winner/accuracy"),
     ),
     Spec(
         "curves/held_out",
-        "Right answers on held-out problems",
-        "share right",
-        _lines(
-            ("eval/direct/accuracy", "one answer"),
-            ("eval/direct/self_consistency", "majority of as many tokens"),
-            ("eval/debate/winner/accuracy", "debate's winner"),
-            band="bounds",
-        ),
+        "Accuracy on held-out problems",
+        "accuracy",
+        ("eval/direct/accuracy", "eval/direct/self_consistency", "eval/debate/winner/accuracy"),
         note="Band: 95% interval, clustered by problem.",
     ),
-    Spec(
-        "curves/gap",
-        "Training and held-out",
-        "share right",
-        (
-            Line("accuracy/round_0", "training, first round"),
-            Line("eval/direct/accuracy", "held out, one answer", "bounds"),
-        ),
-    ),
+    Spec("curves/gap", "Training and held-out", "accuracy", ("accuracy/round_0", "eval/direct/accuracy")),
     Spec(
         "curves/judge",
         "Judge accuracy",
-        "share right",
-        (Line("judge/accuracy", "training"), Line("eval/judge/accuracy", "held out", "bounds")),
+        "judge accuracy",
+        ("judge/accuracy", "eval/judge/accuracy"),
         (("a coin", 0.5),),
     ),
-    Spec(
-        "curves/lift",
-        "What votes add to a random answer",
-        "winner less mean",
-        _lines(("winner/lift", "lift")),
-        (("0", 0.0),),
-    ),
-    Spec("curves/kl", "KL to the reference", "nats a token", _lines(("kl_mean", "mean"))),
-    Spec("curves/kl_max", "Largest KL of a token", "nats", _lines(("kl_max", "maximum"))),
-    Spec("curves/entropy", "Entropy of the next token", "nats", _lines(("entropy_mean", "mean"))),
+    Spec("curves/lift", "What votes add to a random answer", "winner lift", ("winner/lift",), (("0", 0.0),)),
+    Spec("curves/kl", "KL to the reference", "nats a token", ("kl_mean",)),
+    Spec("curves/kl_max", "Largest KL of a token", "nats", ("kl_max",)),
+    Spec("curves/entropy", "Entropy of the next token", "nats", ("entropy_mean",)),
     Spec(
         "curves/logprob",
         "Log-probability of the sampled tokens",
         "nats a token",
-        _lines(("sample/logprob", "mean")),
+        ("sample/logprob",),
         note="From the stored tokens of a debate of up to 100 steps.",
     ),
+    Spec("curves/ratio", "Ratio of new to old probability", "ratio", ("ratio_mean",), (("1", 1.0),)),
+    Spec("curves/grad_norm", "Gradient's norm before it is clipped", "norm", ("grad_norm",)),
     Spec(
-        "curves/ratio",
-        "Ratio of new to old probability",
-        "ratio",
-        _lines(("ratio_mean", "mean")),
-        (("1", 1.0),),
+        "curves/loss", "Loss", "loss", ("loss",), note="A policy gradient's loss says little about progress."
     ),
-    Spec("curves/grad_norm", "Gradient's norm before it is cut", "norm", _lines(("grad_norm", "mean"))),
-    Spec(
-        "curves/loss",
-        "Loss",
-        "loss",
-        _lines(("loss", "loss")),
-        note="A policy gradient's loss says little about progress.",
-    ),
-    Spec("curves/lr", "Learning rate", "rate", _lines(("lr", "rate"))),
-    Spec(
-        "curves/lengths",
-        "Lengths of replies",
-        "tokens",
-        _lines(("tokens/completion", "mean"), ("tokens/completion_max", "longest")),
-    ),
+    Spec("curves/lr", "Learning rate", "rate", ("lr",)),
+    Spec("curves/lengths", "Lengths of replies", "tokens", ("tokens/completion", "tokens/completion_max")),
     Spec(
         "curves/format",
         "Form",
         "share",
-        (
-            *_lines(
-                ("format/valid", "valid"), ("judge/parsed_share", "due votes read"), ("truncated", "cut off")
-            ),
-            Line("eval/debate/valid_xml", "valid, held out", "bounds"),
-        ),
+        ("format/valid", "judge/parsed_share", "truncated", "eval/debate/valid_xml"),
     ),
     Spec(
         "curves/variety",
         "Variety",
         "share",
-        _lines(
-            ("completions/distinct", "distinct first answers"),
-            ("advantage/zero_variance_share/truth", "groups alike in truth"),
-            ("wrong_consensus", "all agree and are wrong"),
-        ),
+        ("completions/distinct", "advantage/zero_variance_share/truth", "wrong_consensus"),
     ),
 )
 PHASES = ("rollout", "reward", "learn", "record", "evaluate")
@@ -164,45 +112,46 @@ def curves_section(runs: Sequence[Run]) -> Section:
 
 def charts_of(spec: Spec, runs: Sequence[Run]) -> list[Chart]:
     """Return the chart of a spec over all runs; one for each figure where several runs make it crowded."""
-    found = [(line, run) for line in spec.lines for run in runs if len(run.curves.of(line.figure)[1])]
+    found = [(figure, run) for figure in spec.figures for run in runs if len(run.curves.of(figure)[1])]
     if len(found) <= MOST_LINES or len(runs) == 1:
         label = "{label}" if len(runs) == 1 else "{label}, {run}"
         return [_chart(spec, spec.name, spec.title, found, label)] if found else []
     charts: list[Chart] = []
-    for line in spec.lines:
-        of_line = [(one, run) for one, run in found if one is line]
-        if of_line:
-            name, title = f"{spec.name}/{line.label.replace(' ', '_')}", f"{spec.title}: {line.label}"
-            charts.append(_chart(spec, name, title, of_line, "{run}"))
+    for figure in spec.figures:
+        of_figure = [pair for pair in found if pair[0] == figure]
+        if of_figure:
+            label = spec.label(figure)
+            name, head = f"{spec.name}/{label.replace(' ', '_')}", f"{spec.title}: {label}"
+            charts.append(_chart(spec, name, head, of_figure, "{run}"))
     return charts
 
 
-def _chart(spec: Spec, name: str, title: str, found: Sequence[tuple[Line, Run]], label: str) -> Chart:
-    series = tuple(_series(line, run, label) for line, run in found)
-    binned = any(len(run.curves.of(line.figure)[1]) > POINTS for line, run in found)
+def _chart(spec: Spec, name: str, head: str, found: Sequence[tuple[str, Run]], label: str) -> Chart:
+    series = tuple(
+        _series(figure, run, label.replace("{label}", spec.label(figure)).replace("{run}", run.name))
+        for figure, run in found
+    )
+    binned = any(len(run.curves.of(figure)[1]) > POINTS for figure, run in found)
     means = f"Means of {POINTS} equal shares of the steps." if binned else ""
     single = {run.name: run for _, run in found}
     behind = next(iter(single.values())).behind() if len(single) == 1 else None
     note = " ".join(text for text in (spec.note, means) if text)
-    return Chart(name, title, "step", spec.y_label, series, "line", spec.rules, note, behind)
+    return Chart(name, head, "step", spec.y_label, series, "line", spec.rules, note, behind)
 
 
-def _series(line: Line, run: Run, label: str) -> Series:
-    curves = run.curves
-    steps, values = curves.of(line.figure)
-    x, y = thinned(steps, values, POINTS)
-    low, high = _band(line, curves)
-    named = label.replace("{label}", line.label).replace("{run}", run.name)
-    return Series(named, tuple(at + 1 for at in x), y, low, high)
+def _series(figure: str, run: Run, label: str) -> Series:
+    steps, values = run.curves.of(figure)
+    return Series(label, *thinned(steps, values, POINTS), *_band(figure, run.curves))
 
 
-def _band(line: Line, curves: Curves) -> tuple[tuple[float | None, ...], tuple[float | None, ...]]:
-    known = np.isfinite(curves.dense(line.figure))
-    if line.band == "std":
-        mean, std = curves.dense(line.figure), curves.dense(line.figure.replace("/mean", "/std"))
+def _band(figure: str, curves: Curves) -> tuple[tuple[float | None, ...], tuple[float | None, ...]]:
+    """Return a deviation about the mean of a reward, the 95% interval of a held-out figure, or nothing."""
+    known = np.isfinite(curves.dense(figure))
+    if figure.startswith("reward/"):
+        mean, std = curves.dense(figure), curves.dense(figure.replace("/mean", "/std"))
         low, high = mean - std, mean + std
-    elif line.band == "bounds":
-        low, high = curves.dense(f"{line.figure}/low"), curves.dense(f"{line.figure}/high")
+    elif figure.startswith("eval/"):
+        low, high = curves.dense(f"{figure}/low"), curves.dense(f"{figure}/high")
     else:
         return (), ()
     if not np.isfinite(low[known]).any():
@@ -223,27 +172,15 @@ def time_shares(run: Run, place: int = 0) -> list[Chart]:
     if not len(total) or not total.any():
         return []
     bins = [part for part in np.array_split(np.arange(len(total)), min(20, len(total))) if len(part)]
-    x = tuple(float(run.curves.steps[part[0]]) + 1 for part in bins)
+    x = tuple(float(run.curves.steps[part[0]]) for part in bins)
     series = tuple(
         Series(phase, x, tuple(_share(column[part], total[part]) for part in bins))
         for phase, column in columns.items()
         if column.any()
     )
     note = "Share of the time of each phase, from the step at x on."
-    behind: Behind | None = run.behind()
-    return [
-        Chart(
-            f"curves/time/{place + 1}",
-            f"Where the time went: {run.name}",
-            "step",
-            "share of the time",
-            series,
-            "bars",
-            (),
-            note,
-            behind,
-        )
-    ]
+    name, head = f"curves/time/{place + 1}", f"Where the time went: {run.name}"
+    return [Chart(name, head, "step", "share of the time", series, "bars", note=note, behind=run.behind())]
 
 
 def _share(part: np.ndarray, whole: np.ndarray) -> float:

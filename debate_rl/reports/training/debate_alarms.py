@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from debate_rl.reports.training.alarms import BASE, Alarm, after, earliest, first, held
+from debate_rl.reports.training.alarms import (
+    BASE,
+    DEBATE,
+    MARKOVIAN,
+    RLVR,
+    Alarm,
+    after,
+    detector,
+    earliest,
+    first,
+    held,
+)
 from debate_rl.reports.training.curves import Curves, Numbers, trailing_mean, trailing_median
 
 REPEATED, EMPTY = 0.2, 0.2
@@ -13,17 +24,35 @@ FORMAT_FALL, PARSED = 0.35, 0.5
 DISTINCT, SOLVED, SILENT = 0.1, 0.9, 0.97
 ONE_SIDED, VOTES, TIES = 0.9, 100, 0.9
 CONSENSUS_RISE, CONSENSUS = 0.25, 0.4
-SEATS = range(8)
+AGENTS = range(8)
 
 
+@detector(
+    "repetition",
+    source=f"{MARKOVIAN}: '4444...' after the collapse",
+    reads=("sample/repeated",),
+    least=2,
+    fix="go back to an earlier checkpoint; check the chat template and learner.lr",
+)
 def repetition(curves: Curves) -> Alarm | None:
-    """Return when over a fifth of the sampled replies were one piece repeated, in 2 of 3 looks."""
+    """Over .2 of the sampled replies are mostly one piece of up to 16 characters repeated, in 2 of 3
+    looks.
+    """
     steps, values = curves.of("sample/repeated")
     return first(steps, held(values > REPEATED, 2, 3), values, REPEATED, "replies repeat one piece of text")
 
 
+@detector(
+    "length",
+    source=f"{RLVR}: median length of 1 token",
+    reads=("tokens/completion", "truncated"),
+    least=5,
+    fix="a lower learner.lr; a higher debate.max_tokens where replies are truncated",
+)
 def length(curves: Curves) -> Alarm | None:
-    """Return when replies fell to a fifth of their first length, or half were cut off for 5 steps."""
+    """Median of 5 of `tokens/completion` below 1/5 of the median of the first 10; or that of `truncated`
+    over .5.
+    """
     steps, values = curves.of("tokens/completion")
     alarms: list[Alarm | None] = []
     if len(values) >= BASE:
@@ -32,12 +61,22 @@ def length(curves: Curves) -> Alarm | None:
         alarms.append(first(steps[4:], short, level, LENGTH_LOW, "replies became very short"))
     at, cut = curves.of("truncated")
     level = trailing_median(cut, 5)
-    alarms.append(first(at[4:], level > CUT_OFF, level, CUT_OFF, "half of the replies are cut off"))
+    alarms.append(first(at[4:], level > CUT_OFF, level, CUT_OFF, "half of the replies are truncated"))
     return earliest(*alarms)
 
 
+@detector(
+    "format",
+    source=f"{DEBATE}: missing comparisons over 50%; N/A in every section",
+    reads=("format/valid", "judge/parsed_share", "sample/empty"),
+    least=5,
+    fix="a smaller rewards.format_penalty, more weight on content",
+    filter="step:{step} malformed:>0",
+)
 def format_collapse(curves: Curves) -> Alarm | None:
-    """Return when form fell .35 below its best, due votes below half (medians of 5), or sections empty."""
+    """Median of 5 of `format/valid` .35 below its best; of `judge/parsed_share` falling below .5; or over
+    .2 of the sampled sections empty or N/A in 2 of 3 looks.
+    """
     steps, values = curves.of("format/valid")
     level = trailing_median(values, 5)
     fall = np.maximum.accumulate(level) - level if len(level) else level
@@ -52,11 +91,16 @@ def format_collapse(curves: Curves) -> Alarm | None:
     )
 
 
+@detector(
+    "no_exploration",
+    source=f"{RLVR}: 3 different outputs of 83; {DEBATE}: all copy one solution",
+    reads=("completions/distinct", "advantage/zero_variance_share/truth"),
+    least=5,
+    fix="higher temperatures, more agents, other personas; check that no seed is fixed",
+)
 def no_exploration(curves: Curves) -> Alarm | None:
-    """Return when nearly all samples of a problem were the same, or nothing had variance, for 5 steps.
-
-    "The same": distinct texts / answers at most 1.5 / (K N) (0.1 where K N is not known). Not where over
-    .9 of the answers are right: those that solve a problem may well say the same.
+    """`completions/distinct` at most 1.5 / (K N) (0.1 where K N is not known), or no group with variance
+    in votes or truth (.97 of both), for 5 steps; not where over .9 of the answers are right.
     """
     right = np.nan_to_num(curves.dense("accuracy"), nan=0.0) > SOLVED
     threshold = 1.5 / curves.group if curves.group and curves.group > 1 else DISTINCT
@@ -81,14 +125,20 @@ def no_exploration(curves: Curves) -> Alarm | None:
     )
 
 
+@detector(
+    "one_sided",
+    source=f"{DEBATE}: votes that follow the speaker and not the work",
+    reads=("sample/first/votes", "votes/valid"),
+    least=2,
+    fix='debate.order = "per_viewer", more weight of truth for judges',
+)
 def one_sided(curves: Curves) -> Alarm | None:
-    """Return when .9 of the last 100 or more sampled votes went to the first shown, the last, or one seat.
-
-    Also when .9 of the valid votes were ties for 5 steps, and at most .9 of the answers right.
+    """.9 of the last 100 sampled votes for the solution shown first, or last, or for one agent in the
+    pairs it is in; or .9 of the votes ties for 5 steps with at most .9 of the answers right.
     """
     alarms = [
         _lopsided(curves, "sample/first", "the solution shown first", both=True),
-        *(_lopsided(curves, f"sample/agent_{seat}", f"agent {seat + 1}") for seat in SEATS),
+        *(_lopsided(curves, f"sample/agent_{agent}", f"agent {agent}") for agent in AGENTS),
     ]
     valid, ties = curves.dense("votes/valid"), curves.dense("votes/ties")
     share = np.where(valid > 0, ties / np.maximum(valid, 1.0), np.nan)
@@ -126,8 +176,18 @@ def trailing_share(wins: Numbers, votes: Numbers, least: float = VOTES) -> Numbe
     return np.where(enough, (won[1:] - won[begin]) / counted, np.nan)
 
 
+@detector(
+    "wrong_consensus",
+    source=f"{DEBATE}: 'Answer is 1' by all, no comparisons",
+    reads=("wrong_consensus",),
+    least=20,
+    fix="more truth (rewards.truth_weight), higher temperatures, fewer rounds",
+    filter="step:{step} agreement:1 accuracy.last_round:0",
+)
 def wrong_consensus(curves: Curves) -> Alarm | None:
-    """Return when debates in which all agree on a wrong answer rose by .25 to at least .4 (means of 10)."""
+    """Debates whose agents all agree on a wrong answer: mean of 10 steps .4 or more, and .25 above the
+    first.
+    """
     steps, values = curves.of("wrong_consensus")
     if len(values) < 2 * BASE:
         return None

@@ -92,7 +92,7 @@ class Sample:
     """What was read of some debates, evenly over the steps.
 
     ``rewards`` by stream: (step, value) of each turn; ``study`` the judgment rows; ``texts`` by problem id:
-    (step, first-round text); ``skipped``: records that could not be looked at.
+    (step, text in round 0); ``skipped``: records that could not be looked at.
     """
 
     curves: Curves
@@ -155,9 +155,9 @@ def _add_votes(means: _Means, view: View, step: int) -> None:
         if pair.verdict:
             means.add("sample/first/votes", step, 1.0)
             means.add("sample/first/wins", step, float(pair.verdict > 0))
-            for seat, won in ((pair.first.agent, pair.verdict > 0), (pair.second.agent, pair.verdict < 0)):
-                means.add(f"sample/agent_{seat}/votes", step, 1.0)
-                means.add(f"sample/agent_{seat}/wins", step, float(won))
+            for agent, won in ((pair.first.agent, pair.verdict > 0), (pair.second.agent, pair.verdict < 0)):
+                means.add(f"sample/agent_{agent}/votes", step, 1.0)
+                means.add(f"sample/agent_{agent}/wins", step, float(won))
 
 
 def _add_winner(means: _Means, view: View, step: int) -> None:

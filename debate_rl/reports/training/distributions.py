@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from debate_rl.reports.cells import number_cell
-from debate_rl.reports.document import Behind, Cell, Chart, Paragraph, Part, Section, Series, Table
+from debate_rl.reports.document import Cell, Chart, Paragraph, Part, Section, Series, Table
 from debate_rl.reports.training.curves import Numbers
 from debate_rl.reports.training.files import STREAMS
 from debate_rl.reports.training.loading import Run
@@ -66,7 +66,7 @@ def _chart(run: Run, place: int, stream: str) -> Chart:
     for name, first, last in ranges(run):
         values = _values(run, stream, first, last)
         x, shares = histogram(values, everything)
-        series.append(Series(f"{name}: steps {first + 1} to {last + 1}", x, shares))
+        series.append(Series(f"{name}: steps {first} to {last}", x, shares))
     title = f"Reward of a turn, {stream}: {run.name}"
     name = f"distributions/{place + 1}/{stream}"
     return Chart(
@@ -98,39 +98,17 @@ def _filter(stream: str) -> str:
 
 
 def _table(run: Run, place: int) -> Table:
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
     for stream in STREAMS:
         for name, first, last in ranges(run):
             values = _values(run, stream, first, last)
             if not len(values):
                 continue
-            cells = [
-                float(values.mean()),
-                float(values.std()),
-                *np.quantile(values, (0.0, 0.25, 0.5, 0.75, 1.0)),
-            ]
-            behind: Behind | None = run.behind(f"step:{first}..{last}")
-            zero = float((values == 0).mean())
-            rows.append(
-                (
-                    Cell(stream),
-                    Cell(f"{name}: steps {first + 1} to {last + 1}"),
-                    number_cell(len(values), behind=behind),
-                    *(number_cell(float(cell)) for cell in cells),
-                    number_cell(zero),
-                )
-            )
-    columns = (
-        "stream",
-        "part",
-        "turns",
-        "mean",
-        "std",
-        "least",
-        "25%",
-        "median",
-        "75%",
-        "most",
-        "share of 0",
-    )
+            numbers = [values.mean(), values.std(), *np.quantile(values, (0.0, 0.25, 0.5, 0.75, 1.0))]
+            numbers.append((values == 0).mean())
+            part = Cell(f"{name}: steps {first} to {last}")
+            turns = number_cell(len(values), behind=run.behind(f"step:{first}..{last}"))
+            rows.append((Cell(stream), part, turns, *(number_cell(float(one)) for one in numbers)))
+    quantiles = ("least", "25%", "median", "75%", "most")
+    columns = ("stream", "part", "turns", "mean", "std", *quantiles, "share of 0")
     return Table(f"distributions/{place + 1}/table", f"Rewards of turns: {run.name}", columns, tuple(rows))

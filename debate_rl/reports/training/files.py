@@ -145,7 +145,9 @@ def _take(table: _Table, line: bytes) -> tuple[str, str]:
     """Add a line to the table; return the kind of what is wrong with it, and what."""
     found = parsed(line)
     if not isinstance(found, dict):
-        why = "no JSON object" if line.endswith(b"\n") else "the line has no end, as when a run is cut off"
+        why = (
+            "no JSON object" if line.endswith(b"\n") else "the line has no end, as when a run is interrupted"
+        )
         return "lines left out", why
     step = cast("dict[str, Any]", found).get("step")
     if type(step) is not int or not 0 <= step < 1 << 53:

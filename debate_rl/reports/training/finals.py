@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import hypot
 
+from debate_rl.formatting import title
 from debate_rl.reports.cells import interval_cell, number_cell
 from debate_rl.reports.document import Cell, Paragraph, Part, Section, Table
+from debate_rl.reports.training.files import ROUNDS
 from debate_rl.reports.training.loading import Run
 
 FIGURES = (
-    ("eval/direct/accuracy", "one answer"),
-    ("eval/direct/self_consistency", "majority of as many tokens"),
-    *((f"eval/debate/accuracy/round_{r}", f"debate, round {r + 1}") for r in range(8)),
-    ("eval/debate/majority", "debate, majority"),
-    ("eval/debate/winner/accuracy", "debate, winner"),
-    ("eval/debate/winner_minus_self_consistency", "winner less that majority"),
-    ("eval/judge/accuracy", "judge accuracy"),
-    ("eval/debate/valid_xml", "valid form"),
-    ("eval/debate/truncated", "cut off"),
+    *("eval/direct/accuracy", "eval/direct/self_consistency"),
+    *(f"eval/debate/accuracy/round_{r}" for r in ROUNDS),
+    *("eval/debate/majority", "eval/debate/winner/accuracy", "eval/debate/winner_minus_self_consistency"),
+    *("eval/judge/accuracy", "eval/debate/valid_xml", "eval/debate/truncated"),
 )
 Bounded = tuple[float, float, float]
 """A value and the bounds of its interval."""
@@ -71,22 +68,18 @@ def less(last: Bounded, first: Bounded) -> Bounded:
 
 def _of_run(run: Run, place: int) -> list[Part]:
     rows: list[tuple[Cell, ...]] = []
-    for name, label in FIGURES:
+    for name in FIGURES:
         found = evaluations(run, name)
         if found:
             (first, at_first), (last, at_last) = found[0], found[-1]
             top, at_top = max(found, key=lambda one: one[1][0])
-            cells = [
-                interval_cell(*at_first),
-                interval_cell(*at_top),
-                Cell(f"{top + 1}", top),
-                interval_cell(*at_last),
-            ]
+            at = Cell(f"{top}", top)
+            cells = [interval_cell(*at_first), interval_cell(*at_top), at, interval_cell(*at_last)]
             gain = interval_cell(*less(at_last, at_first)) if last > first else Cell("one evaluation")
-            rows.append((Cell(label), *cells, gain))
+            rows.append((Cell(title(name)), *cells, gain))
     parts: list[Part] = []
     if rows:
-        columns = ("figure", "first", "highest", "after step", "last", "last less first")
+        columns = ("figure", "first", "highest", "at step", "last", "last less first")
         parts.append(
             Table(f"final/{place + 1}", f"Held-out figures: {run.name}", columns, tuple(rows), _note(run))
         )
@@ -105,7 +98,9 @@ def _note(run: Run) -> str:
     text += "so it is wide. "
     text += "The highest of several is high by chance as well."
     if found:
-        text += f" The checkpoint kept as best ({found[0]}) is that after step {found[1] + 1}."
+        text += (
+            f" The checkpoint kept as best ({found[0]}) is step_{found[1] + 1:06d}, that of step {found[1]}."
+        )
     return text
 
 
@@ -129,14 +124,14 @@ def _afterwards(run: Run, place: int) -> Table:
 def _beside(runs: Sequence[Run]) -> list[Part]:
     """Return the table of the last evaluations of all runs, each less that of the first run."""
     rows: list[tuple[Cell, ...]] = []
-    for name, label in FIGURES:
+    for name in FIGURES:
         last = [found[-1][1] if (found := evaluations(run, name)) else None for run in runs]
         if sum(one is not None for one in last) < 2:
             continue
         cells = [interval_cell(*one) if one else number_cell(None) for one in last]
         base = last[0]
         gains = [interval_cell(*less(one, base)) if one and base else number_cell(None) for one in last[1:]]
-        rows.append((Cell(label), *cells, *gains))
+        rows.append((Cell(title(name)), *cells, *gains))
     if not rows:
         return [Paragraph("Fewer than two of the runs have held-out figures to compare.", "warn")]
     names = [run.name for run in runs]

@@ -24,17 +24,8 @@ def questions_section(runs: Sequence[Run]) -> Section:
         for one in QUESTIONS:
             found = one.answer(run)
             link = run.behind(one.filter)
-            verdict = Cell(found.word, tone=found.tone)
-            rows.append(
-                (
-                    Cell(one.name),
-                    Cell(one.text),
-                    Cell(found.text, behind=link),
-                    verdict,
-                    Cell(one.rule),
-                    Cell(one.source),
-                )
-            )
+            answer, verdict = Cell(found.text, behind=link), Cell(found.word, tone=found.tone)
+            rows.append((Cell(one.name), Cell(one.text), answer, verdict, Cell(one.rule), Cell(one.source)))
         columns = ("", "question", "answer", "verdict", "threshold", "source")
         note = "The links lead to debates to look at. 'unknown': the run does not say."
         parts.append(
@@ -96,32 +87,22 @@ def _sentence(reading: Reading, run: Run) -> str:
     alarm = reading.alarm
     assert alarm is not None
     kind = "A fault" if reading.detector.name in NO_COLLAPSE else "A sign of collapse"
-    text = f"{run.name}: {kind} at step {alarm.step + 1}: {alarm.why} ({reading.detector.name} "
+    text = f"{run.name}: {kind} at step {alarm.step}: {alarm.why} ({reading.detector.name} "
     text += f"{short(alarm.value)}, threshold {short(alarm.threshold)}). Proposed: {reading.detector.fix}."
     return text
 
 
 def _table(run: Run, place: int) -> Table:
     rows = tuple(_row(one, run) for one in run.readings)
-    columns = (
-        "detector",
-        "state",
-        "step",
-        "value",
-        "threshold",
-        "fires when",
-        "source",
-        "false alarms a run",
-    )
-    note = (
-        "Steps count from 1. 'too few steps': it cannot fire yet; 'no data': the run has none of its figures."
-    )
+    columns = ("detector", "state", "step", "value", "threshold", "fires when", "source")
+    columns += ("false alarms a run",)
+    note = "'too few steps': it cannot fire yet; 'no data': the run has none of its figures."
     return Table(f"alarms/{place + 1}", f"Detectors: {run.name}", columns, rows, note)
 
 
 def _row(reading: Reading, run: Run) -> tuple[Cell, ...]:
     alarm, one = reading.alarm, reading.detector
-    step = Cell(f"{alarm.step + 1}", alarm.step, run.behind(_filter(reading))) if alarm else number_cell(None)
+    step = Cell(f"{alarm.step}", alarm.step, run.behind(_filter(reading))) if alarm else number_cell(None)
     return (
         Cell(one.name),
         Cell(reading.status, tone=TONES.get(reading.status, "")),

@@ -67,8 +67,8 @@ def _sign(name: str, value: float | None, below: float | None = None, above: flo
 
 def _too_hard(run: Run) -> list[Evidence]:
     return [
-        _sign("first accuracy (below .05)", early(run, "accuracy/round_0"), below=0.05),
-        _sign("groups with no right answer (above .5)", early(run, "accuracy/all_wrong"), above=0.5),
+        _sign("accuracy, round 0 (below .05)", early(run, "accuracy/round_0"), below=0.05),
+        _sign("accuracy all wrong (above .5)", early(run, "accuracy/all_wrong"), above=0.5),
     ]
 
 
@@ -76,21 +76,21 @@ def _weak_signal(run: Run) -> list[Evidence]:
     found = judge_figures(run)
     return [
         _sign("correlation of winner and right (below .3)", found.correlation, below=0.3),
-        _sign("right votes (below .55)", found.accuracy, below=0.55),
+        _sign("judge accuracy (below .55)", found.accuracy, below=0.55),
         _sign(
             "groups without variance in truth (above .6)",
             median(run, "advantage/zero_variance_share/truth"),
             above=0.6,
         ),
-        _sign("spread of peer rewards (below .1)", median(run, "reward/peer/std"), below=0.1),
+        _sign("peer reward std (below .1)", median(run, "reward/peer/std"), below=0.1),
     ]
 
 
 def _low_exploration(run: Run) -> list[Evidence]:
     cast, tied = late(run, "votes/valid"), late(run, "votes/ties")
     found = [
-        _sign("distinct first answers (below .3)", late(run, "completions/distinct"), below=0.3),
-        _sign("commonest answer's share (above .9)", late(run, "agreement"), above=0.9),
+        _sign("distinct completions (below .3)", late(run, "completions/distinct"), below=0.3),
+        _sign("agreement (above .9)", late(run, "agreement"), above=0.9),
         _sign("ties among votes (above .5)", tied / cast if cast and tied is not None else None, above=0.5),
     ]
     return [(name, value, speaks and not solved(run)) for name, value, speaks in found]
@@ -101,8 +101,8 @@ def _format_dominates(run: Run) -> list[Evidence]:
     rose = form is not None and form.direction == "up" and form.value > 0.05
     flat = right is not None and right.direction in ("flat", "down")
     return [
-        ("gain in valid form (above .05, answers flat)", form.value if form else None, rose and flat),
-        ("gain in right answers (flat, form rising)", right.value if right else None, rose and flat),
+        ("gain in format valid (above .05, accuracy flat)", form.value if form else None, rose and flat),
+        ("gain in accuracy (flat, format rising)", right.value if right else None, rose and flat),
     ]
 
 

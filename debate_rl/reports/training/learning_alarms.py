@@ -5,7 +5,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from debate_rl.reports.training.alarms import BASE, Alarm, after, earliest, first, held
+from debate_rl.reports.training.alarms import (
+    BASE,
+    MARKOVIAN,
+    RLVR,
+    Alarm,
+    after,
+    detector,
+    earliest,
+    first,
+    held,
+)
 from debate_rl.reports.training.curves import Curves, Numbers, trailing_median
 
 RATIO, RATIO_NEAR = 2.0, 1.25
@@ -20,8 +30,15 @@ WATCHED = ("loss", "grad_norm", "ratio_mean", "kl_mean", "entropy_mean")
 BAD_STEPS = 3
 
 
+@detector(
+    "ratio",
+    source=f"{MARKOVIAN}: 1.00, 1.17, then 21.75 and 26.25",
+    reads=("ratio_mean",),
+    least=1,
+    fix="a lower learner.lr, fewer minibatches or epochs an update",
+)
 def ratio(curves: Curves) -> Alarm | None:
-    """Return when the mean ratio of probabilities left [1/2, 2], or [1/1.25, 1.25] for three steps."""
+    """`ratio_mean` outside 1/2 to 2 once, or outside 1/1.25 to 1.25 in 3 steps running."""
     steps, values = curves.of("ratio_mean")
     away = np.abs(np.log(np.maximum(values, 1e-30)))
     once = first(steps, away > np.log(RATIO), values, RATIO, "the mean ratio left 1/2 to 2")
@@ -29,8 +46,17 @@ def ratio(curves: Curves) -> Alarm | None:
     return earliest(once, first(steps, near, values, RATIO_NEAR, "the mean ratio stayed off 1 for 3 steps"))
 
 
+@detector(
+    "entropy",
+    source=f"{RLVR}: entropy 0.008 when KL exploded",
+    reads=("entropy_mean",),
+    least=15,
+    fix="a lower learner.lr, a higher learner.beta, an entropy bonus",
+)
 def entropy(curves: Curves) -> Alarm | None:
-    """Return when entropy (median of 5) fell to a tenth of its first, fast to a quarter, or tripled."""
+    """Median of 5 of `entropy_mean` below 1/10 of, or above 3 times, the median of the first 10; or below
+    1/4 of what it was 20 steps before.
+    """
     steps, values = curves.of("entropy_mean")
     if len(values) < BASE + 5:
         return None
@@ -48,8 +74,15 @@ def entropy(curves: Curves) -> Alarm | None:
     )
 
 
+@detector(
+    "logprob",
+    source=f"{MARKOVIAN}: -1.6, -1.9, then -41",
+    reads=("sample/logprob",),
+    least=4,
+    fix="a lower learner.lr; go back to an earlier checkpoint",
+)
 def logprob(curves: Curves) -> Alarm | None:
-    """Return when a sampled token's mean log-probability fell below twice its first value, less 1 nat."""
+    """Mean log-probability of the sampled tokens below twice the median of its first 3 values, less 1."""
     steps, values = curves.of("sample/logprob")
     if not len(values):
         return None
@@ -58,8 +91,15 @@ def logprob(curves: Curves) -> Alarm | None:
     return first(steps, crashed, values, threshold, "the log-probability of what is said crashed")
 
 
+@detector(
+    "gradient",
+    source=f"{RLVR}: 0.4 to 46.75, 148, 294",
+    reads=("grad_norm",),
+    least=11,
+    fix="learner.max_grad_norm = 1.0, a lower learner.lr, a longer warm-up",
+)
 def gradient(curves: Curves) -> Alarm | None:
-    """Return when the gradient's norm was 10 times its median so far in 3 of 5 steps, or 100 times once."""
+    """`grad_norm` over 10 times the median of the 50 steps before in 3 of 5 steps; or over 100 times once."""
     steps, values = curves.of("grad_norm")
     if len(values) <= BASE:
         return None
@@ -84,8 +124,15 @@ def _running_median(values: Numbers, width: int = 50, share: int = 1 << 14) -> N
     return np.concatenate([np.zeros(1), *parts])
 
 
+@detector(
+    "not_finite",
+    source=f"{RLVR}: loss NaN after a KL of 2685, gradient inf at step 100",
+    reads=(*WATCHED, "bad_steps"),
+    least=1,
+    fix="learner.adam_eps of 1e-5 or more, a warm-up, bfloat16 in place of float16",
+)
 def not_finite(curves: Curves) -> Alarm | None:
-    """Return when a figure of the learner was NaN or infinite, or 3 steps in a row had no update applied."""
+    """Loss, gradient, ratio, KL or entropy is no finite number; or `bad_steps` reaches 3."""
     alarms = [
         Alarm(curves.broken[name][0], np.inf, 0.0, f"{name} is not finite")
         for name in WATCHED
@@ -96,10 +143,16 @@ def not_finite(curves: Curves) -> Alarm | None:
     return earliest(*alarms, bad)
 
 
+@detector(
+    "kl",
+    source=f"{RLVR}: maxima of 100 (padding), 2685 and 9748; its 0.3, called exploded, healthy runs reach",
+    reads=("kl_mean", "kl_max"),
+    least=3,
+    fix="a higher learner.beta, a lower learner.lr; look at the worst tokens (debate tokens)",
+)
 def kl(curves: Curves) -> Alarm | None:
-    """Return when the KL a token exceeded .5 (median of 5), or its maximum 1000 in 4 of 5 steps.
-
-    Also when that maximum exceeded 100 in the first 3 steps (median), before the policy could have moved.
+    """Median of 5 of `kl_mean` over .5; or `kl_max` over 1000 in 4 of 5 steps, or over 100 (median) in the
+    first 3.
     """
     steps, values = curves.of("kl_mean")
     mean = trailing_median(values, 5)
@@ -113,16 +166,30 @@ def kl(curves: Curves) -> Alarm | None:
     )
 
 
+@detector(
+    "mismatch",
+    source=f"{RLVR}: a temperature in one place and not in the other",
+    reads=("mismatch_kl",),
+    least=5,
+    fix="the same temperature, model and numeric type for sampler and trainer",
+)
 def mismatch(curves: Curves) -> Alarm | None:
-    """Return when the KL between sampler and trainer exceeded 0.01, median of 5 steps."""
+    """Median of 5 of `mismatch_kl` over 0.01."""
     steps, values = curves.of("mismatch_kl")
     level = trailing_median(values, 5)
     why = "sampler and trainer give different probabilities: temperature, model or numeric type"
     return first(steps[4:], level > MISMATCH, level, MISMATCH, why)
 
 
+@detector(
+    "stall",
+    source=f"{RLVR}: 10 minutes stuck at a step; 30 s, then 300 s a step before a run hung",
+    reads=("seconds/rollout", "seconds/learn"),
+    least=11,
+    fix="look at the phase that took the time",
+)
 def stall(curves: Curves) -> Alarm | None:
-    """Return when a step took over 10 minutes and 5 times the median of the 50 before; names its phase."""
+    """A step over 10 minutes and over 5 times the median of the 50 before."""
     columns = [np.nan_to_num(curves.dense(f"seconds/{phase}"), nan=0.0) for phase in PHASES]
     total = np.sum(columns, axis=0)
     known = total > 0

@@ -155,7 +155,7 @@ class Outputs:
     def text(self) -> str:
         """What was found, in words."""
         return (
-            f"words not shared by two first-round texts of a problem: {self.apart:.2f} between the "
+            f"words not shared by two texts of a problem in round 0: {self.apart:.2f} between the "
             f"first and the "
             f"last third, {self.before:.2f} within the first ({self.problems} problems)"
         )

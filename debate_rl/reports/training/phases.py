@@ -8,7 +8,7 @@ from time import time
 
 import numpy as np
 
-from debate_rl.formatting import short
+from debate_rl.formatting import short, title
 from debate_rl.reports.cells import between, interval_cell, number_cell
 from debate_rl.reports.document import Cell, Paragraph, Part, Section, Table, Tone
 from debate_rl.reports.training.detectors import alarms
@@ -16,25 +16,14 @@ from debate_rl.reports.training.loading import Run
 from debate_rl.reports.training.measures import LEAST, Change, change
 
 FIGURES = (
-    ("accuracy", "right answers"),
-    ("winner/accuracy", "right winners"),
-    ("reward/truth/mean", "truth reward"),
-    ("reward/judge/mean", "judge reward"),
-    ("reward/peer/std", "spread of peer rewards"),
-    ("judge/accuracy", "judge accuracy"),
-    ("format/valid", "valid form"),
-    ("loss", "loss"),
-    ("sample/logprob", "log-probability"),
-    ("entropy_mean", "entropy"),
-    ("kl_mean", "KL to the reference"),
-    ("ratio_mean", "ratio"),
-    ("grad_norm", "gradient's norm"),
-    ("tokens/completion", "tokens of a reply"),
+    *("accuracy", "winner/accuracy", "reward/truth/mean", "reward/judge/mean", "reward/peer/std"),
+    *("judge/accuracy", "format/valid", "loss", "sample/logprob", "entropy_mean", "kl_mean"),
+    *("ratio_mean", "grad_norm", "tokens/completion"),
 )
 PROGRESS = {
-    "accuracy": "the share of right answers",
+    "accuracy": "accuracy",
     "reward/truth/mean": "the mean truth reward",
-    "judge/accuracy": "the judges' accuracy",
+    "judge/accuracy": "judge accuracy",
 }
 """What tells progress, the first that there is, and how it is called in sentences."""
 NO_COLLAPSE = ("mismatch", "stall", "held_out", "format_only")
@@ -58,7 +47,7 @@ def verdict(run: Run) -> Verdict:
     if fired and fired[0].alarm is not None:
         names = ", ".join(dict.fromkeys(one.detector.name for one in fired))
         first = fired[0].alarm
-        sentence = f"Signs of collapse from step {first.step + 1} on: {first.why} (alarms: {names})"
+        sentence = f"Signs of collapse from step {first.step} on: {first.why} (alarms: {names})"
         return _with_alarms(sentence, name, found)
     if found is None:
         return Verdict("no figures", "warn", "There is no figure that tells progress.")
@@ -117,18 +106,9 @@ def status(run: Run, now: float | None = None) -> str:
 def overview_section(runs: Sequence[Run]) -> Section:
     """Return the section that names the runs, their state, their verdict and what is missing."""
     rows = tuple(_row(run) for run in runs)
-    columns = (
-        "run",
-        "steps",
-        "status",
-        "verdict",
-        "progress",
-        "first third",
-        "last third",
-        "difference",
-        "best at step",
-    )
-    note = "Steps count from 1. 'First' and 'last third' are of the figure under 'progress'."
+    columns = ("run", "steps", "status", "verdict", "progress", "first third", "last third")
+    columns += ("difference", "best at step")
+    note = "'First' and 'last third' are of the figure under 'progress'."
     parts: list[Part] = [Table("runs/table", "Runs", columns, rows, note)]
     for run in runs:
         found = verdict(run)
@@ -155,7 +135,7 @@ def _row(run: Run) -> tuple[Cell, ...]:
         Cell(found.word, tone=found.tone),
         Cell(name if moved else "-"),
         *cells,
-        Cell(f"{best[1] + 1}", best[1]) if best else number_cell(None),
+        Cell(f"{best[1]}", best[1]) if best else number_cell(None),
     )
 
 
@@ -164,12 +144,12 @@ def phases_section(runs: Sequence[Run]) -> Section:
     parts: list[Part] = []
     for place, run in enumerate(runs):
         rows: list[tuple[Cell, ...]] = []
-        for name, label in FIGURES:
+        for name in FIGURES:
             found = change(run.curves.of(name)[1])
             if found:
                 parts_of = (number_cell(found.early), number_cell(found.middle), number_cell(found.late))
                 moved = interval_cell(found.value, found.low, found.high)
-                rows.append((Cell(f"{label} ({name})"), *parts_of, moved, Cell(found.direction)))
+                rows.append((Cell(title(name)), *parts_of, moved, Cell(found.direction)))
         columns = ("figure", "early", "middle", "late", "late less early", "direction")
         note = (
             "Thirds of the steps that have a value. The interval is Welch's on means of neighbouring steps."

@@ -35,7 +35,7 @@ QUESTIONS = (
     Question(
         "Q3",
         "Do the solutions of a problem differ?",
-        "distinct first answers .3 or more (bad below 1.5 / (K N), or .1); all agree and are wrong "
+        "distinct completions .3 or more (bad below 1.5 / (K N), or .1); wrong consensus "
         "below .2 (bad above .5); good where over .9 of the answers are right, which may be alike",
         f"{SOURCE}, 2.1; bounds are ours",
         "agreement:1",
@@ -44,7 +44,7 @@ QUESTIONS = (
     Question(
         "Q4",
         "Do votes follow truth?",
-        "right votes .7 or more (bad below .55); correlation of winner and right .3 or more (at worst a "
+        "judge accuracy .7 or more (bad below .55); correlation of winner and right .3 or more (at worst a "
         "warning: it is small where nearly all answers are alike in truth)",
         f"{SOURCE}, 3.2 and 4.3",
         "judge.accuracy:<0.5",
@@ -53,17 +53,16 @@ QUESTIONS = (
     Question(
         "Q5",
         "Is there a signal to learn from?",
-        "spread of truth and peer rewards .1 to 5 (bad above, and where neither has any), gradient above 0, "
+        "std of truth and peer rewards .1 to 5 (bad above, and where neither has any), gradient above 0, "
         "groups without variance below .6 (bad above .95)",
-        f"{SOURCE}, 2.1 (peer means are 0 by construction, so spreads are judged)",
+        f"{SOURCE}, 2.1 (peer means are 0 by construction, so these are judged)",
         "reward.peer:none",
         gradients,
     ),
     Question(
         "Q6",
         "Does anything get better?",
-        "right answers of the last third above those of the first, 95%; a policy gradient's loss need "
-        "not fall",
+        "accuracy of the last third above that of the first, 95%; a policy gradient's loss need not fall",
         f"{SOURCE}, 2.2",
         "accuracy.last_round:0",
         loss_and_progress,

@@ -103,10 +103,10 @@ def _risky_sizes(run: Run) -> Iterator[tuple[str, str, str]]:
     if run.setting("held_out.every", int) == 0 or run.setting("held_out.limit", int) == 0:
         rule = "never evaluated: nobody can tell when it was at its best"
         yield "held_out.every or held_out.limit = 0", rule, "markovian run analysis"
-    fine = run.setting("rewards.format_penalty", float)
-    if fine is not None and fine < -0.5:
-        rule = "a fine over 0.5 lets the form dominate the content"
-        yield f"rewards.format_penalty = {fine:g}", rule, "debate training analysis"
+    penalty = run.setting("rewards.format_penalty", float)
+    if penalty is not None and penalty < -0.5:
+        rule = "a format penalty over 0.5 lets the form dominate the content"
+        yield f"rewards.format_penalty = {penalty:g}", rule, "debate training analysis"
     agents, tokens = run.setting("debate.num_agents", int), run.setting("rewards.truth_weight", float)
     if agents is not None and agents > 1 and tokens == 0:
         rule = "votes alone: where few solve it, praise goes to wrong work; mix in half truth"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from debate_rl.reports.training.alarms import BASE, Alarm, earliest, first
+from debate_rl.reports.training.alarms import BASE, DEBATE, RLVR, Alarm, detector, earliest, first
 from debate_rl.reports.training.curves import Curves, Numbers, Steps, trailing_mean
 from debate_rl.reports.training.files import STREAMS
 
@@ -16,8 +16,17 @@ FORM_RISE, FORM_WAIT, FLAT = 0.2, 100, 0.01
 HELD_OUT = ("eval/direct/accuracy", "eval/debate/winner/accuracy")
 
 
+@detector(
+    "reward_explosion",
+    source=f"{DEBATE}: 0.1, 2.5, 10.7; spread over 5",
+    reads=tuple(f"reward/{stream}/mean" for stream in STREAMS),
+    least=1,
+    fix="a lower learner.lr, gradient clipping, normalised advantages",
+)
 def reward_explosion(curves: Curves) -> Alarm | None:
-    """Return when a stream's mean exceeded 1.5 and 5 times its first, or its spread 5 and 5 times that."""
+    """A stream's mean over 1.5 in size and over 5 times its first; or its std over 5 and 5 times its
+    first.
+    """
     alarms: list[Alarm | None] = []
     for stream in STREAMS:
         for part, most in (("mean", EXPLODED), ("std", SPREAD)):
@@ -30,10 +39,17 @@ def reward_explosion(curves: Curves) -> Alarm | None:
     return earliest(*alarms)
 
 
+@detector(
+    "peer_truth",
+    source=f"{DEBATE}: reward signal degradation",
+    reads=("sample/winner_peer",),
+    least=20,
+    fix="mix in truth: rewards.truth_weight = 0.5 or more",
+    filter="step:{step} winner:wrong",
+)
 def peer_truth(curves: Curves) -> Alarm | None:
-    """Return when the winner's peer reward, in [0, 1], gained .3 on truth while truth fell (means of 10).
-
-    Truth is the share of right winners; both against their first 10 values.
+    """Peer reward of the winner, in [0, 1], gained .3 on its truth, which fell by .05 (means of 10 looks
+    against the first).
     """
     peer, right = curves.dense("sample/winner_peer"), curves.dense("sample/winner_accuracy")
     known = np.isfinite(peer) & np.isfinite(right)
@@ -44,11 +60,21 @@ def peer_truth(curves: Curves) -> Alarm | None:
     gap = praise - truth
     fires = (gap > PARTING) & (truth < -TRUTH_FALL)
     fires[:BASE] = False
-    return first(steps, fires, gap, PARTING, "the voted winner's praise grew and its truth fell")
+    return first(steps, fires, gap, PARTING, "the winner's praise grew and its truth fell")
 
 
+@detector(
+    "votes_against_truth",
+    source=f"{DEBATE}: anticorrelated comparisons",
+    reads=("winner/lift", "judge/accuracy"),
+    least=10,
+    fix="more weight of truth for judges; better judging prompts",
+    filter="step:{step} judge.accuracy:<0.5",
+)
 def votes_against_truth(curves: Curves) -> Alarm | None:
-    """Return when votes chose worse than a draw by .15, or fewer than .4 were right or ties (10 steps)."""
+    """Mean of 10 of `winner/lift` below -.15; or of 100 or more votes on decidable pairs in 10 steps fewer
+    than .4 right, the share of ties added.
+    """
     steps, lift = curves.of("winner/lift")
     lifts = trailing_mean(lift, BASE)
     counted, decided = curves.dense("judge/accuracy"), curves.dense("judge/decidable_votes")
@@ -71,10 +97,17 @@ def votes_against_truth(curves: Curves) -> Alarm | None:
     )
 
 
+@detector(
+    "held_out",
+    source=f"{RLVR}: rewards of .6 to .7 while held-out fell from 28.9 to 22.3",
+    reads=HELD_OUT,
+    least=3,
+    fix="take the best checkpoint; more problems, a higher learner.beta",
+    filter="step:{step}",
+)
 def held_out(curves: Curves) -> Alarm | None:
-    """Return when held-out accuracy lay below its best, intervals apart, twice in a row.
-
-    Training accuracy (mean of 10 steps) must be .05 above that at the best evaluation.
+    """Held-out accuracy below its best with intervals apart, twice in a row, while training accuracy (mean
+    of 10) is .05 above that at the best.
     """
     return earliest(*(_parted(curves, name) for name in HELD_OUT))
 
@@ -90,14 +123,22 @@ def _parted(curves: Curves, name: str) -> Alarm | None:
         apart = high[place] < low[best] and trained[place] >= trained[best] + GAIN
         below = below + 1 if apart else 0
         if below == 2:
-            where = f"at step {steps[best] + 1}, where the curves part"
+            where = f"at step {steps[best]}, where the curves part"
             why = f"{name} was best {where}, and fell while training accuracy rose"
             return Alarm(int(steps[place]), float(values[place]), float(low[best]), why)
     return None
 
 
+@detector(
+    "format_only",
+    source=f"{DEBATE}: format to 90-95%, correct at 0-5%",
+    reads=("format/valid",),
+    least=120,
+    fix="a smaller rewards.format_penalty, a truth reward, easier problems",
+    filter="step:{step} malformed:0 accuracy:0",
+)
 def format_only(curves: Curves) -> Alarm | None:
-    """Return when form had risen by .2 for 100 steps, and accuracy by less than .01 (means of 20)."""
+    """`format/valid` .2 above its first for 100 steps, `accuracy` less than .01 above (means of 20)."""
     form, right = curves.dense("format/valid"), curves.dense("accuracy")
     known = np.isfinite(form) & np.isfinite(right)
     width = 2 * BASE

@@ -63,10 +63,10 @@ def test_what_has_no_value_says_why(one):
     )
 
 
-def test_rounds_and_agents_count_from_one_for_people(one):
+def test_rounds_and_agents_count_from_zero(one):
     found = tables(judgment_sections(one))
-    assert set(column(found["by-round"], "accuracy")) == {"round 2", "round 3"}
-    assert set(column(found["by-agent"], "accuracy")) <= {"agent 1", "agent 2", "agent 3"}
+    assert set(column(found["by-round"], "accuracy")) == {"round 1", "round 2"}
+    assert set(column(found["by-agent"], "accuracy")) <= {"agent 0", "agent 1", "agent 2"}
 
 
 def test_a_filter_of_the_report_is_in_every_filter(ordered, circular):
@@ -81,12 +81,10 @@ def test_a_filter_of_the_report_is_in_every_filter(ordered, circular):
 
 def test_the_lead_tells_the_findings(one):
     texts = [paragraph.text for paragraph in judgment_lead(one)]
-    assert texts[0] == "runs/a: 2 debates of 2 problems, steps 1 to 101."
+    assert texts[0] == "runs/a: 2 debates of 2 problems, steps 0 to 100."
     assert texts[1].startswith("Judges vote for the right side in 33.3% of 3 votes")
     assert "(33.3% are ties, which are not right)" in texts[1]
-    assert (
-        texts[2].startswith("The voted winner is right in 100.0% of 2 debates") or "of 2 debates" in texts[2]
-    )
+    assert texts[2].startswith("The winner is right in 100.0% of 2 debates") or "of 2 debates" in texts[2]
     assert any("correlate with r = " in text for text in texts)
 
 
@@ -100,7 +98,7 @@ def test_debates_without_votes_have_a_lead(make_debate):
 
 def test_damage_is_told(ordered):
     first = judgment_lead(judged([ordered], damaged=2))[0]
-    assert (first.text.endswith("2 lines cannot be read."), first.tone) == (True, "warn")
+    assert (first.text.endswith("2 damaged lines."), first.tone) == (True, "warn")
 
 
 def votes(make_debate, rights, problems):

