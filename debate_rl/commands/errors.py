@@ -1,4 +1,4 @@
-"""What the command line says when something is wrong: one line that names the place."""
+"""What the command line says when something is wrong: one line that says where."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EXTRAS |= dict.fromkeys(("jinja2", "starlette", "textual", "uvicorn"), "inspect"
 
 
 class Ended(SystemExit):
-    """A command that was told to stop; ``line`` is its last word, ``code`` its exit code."""
+    """A command that was told to stop; ``line`` is what it prints last, ``code`` its exit code."""
 
     def __init__(self, line: str, code: int) -> None:
         super().__init__(code)
@@ -26,8 +26,8 @@ class Ended(SystemExit):
 
 
 @contextmanager
-def stops_told() -> Iterator[None]:
-    """Let a run that was stopped by a signal end the command with what it says."""
+def end_on_stop() -> Iterator[None]:
+    """Let a run that was stopped by a signal end the command with its last line."""
     from debate_rl.training.stops import Stopped
 
     try:
@@ -44,11 +44,11 @@ def one_line(error: BaseException | str) -> str:
     >>> one_line(FileNotFoundError(2, "No such file or directory", "train.jsonl"))
     'train.jsonl: No such file or directory'
     """
-    text = " ".join(_told(error).split()) or type(error).__name__
+    text = " ".join(_text_of(error).split()) or type(error).__name__
     return "".join(c if c.isprintable() else "�" for c in text)  # imports nothing: a package may be missing
 
 
-def _told(error: BaseException | str) -> str:
+def _text_of(error: BaseException | str) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name and error.name.partition(".")[0] in EXTRAS:
         package = error.name.partition(".")[0]
         return f'the package {package!r} is not installed: pip install "debate-rl[{EXTRAS[package]}]"'
@@ -76,8 +76,8 @@ def refuse_shadows(home: Path = HOME) -> None:
                 f"the package {name!r} is missing beside {home / 'debate_rl'}; install debate-rl again"
             )
         if found != (home / name / "__init__.py").resolve():
-            place = found.parent if found.name == "__init__.py" else found
+            owner = found.parent if found.name == "__init__.py" else found
             raise ImportError(
-                f"{place} stands in the way of debate-rl's own package {name!r}; rename it, "
+                f"{owner} stands in the way of debate-rl's own package {name!r}; rename it, "
                 "or take its folder out of PYTHONPATH and run from elsewhere"
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -86,23 +86,29 @@ def evaluate(
     from debate_rl.commands.eval_tables import show
 
     names = [word for word in what if "=" not in word]
-    overrides = [word for word in what if "=" in word]
     graded = tuple(mode.strip() for mode in modes.split(",") if mode.strip())
     options = EvalOptions(on or (), seeds, samples, greedy, graded, out)
     _refuse(names, weights, options, table=table, watch=watch)
-    opened = {name: open_run_or_recipe(name, overrides) for name in names}
+    opened = {name: open_run_or_recipe(name, [word for word in what if "=" in word]) for name in names}
     shown = partial(show, json_file=json, table_file=table)
     if watch:
         _watch(names[0], *opened[names[0]], options, shown)
         return
     if weights != "newest" and all(run is None for run, _ in opened.values()):
         raise ValueError(f"--weights {weights}: {names[0]} is a recipe, the model as it is; name a run")
+    shown(_evaluate_all(opened, weights, options))
+
+
+def _evaluate_all(
+    opened: Mapping[str, tuple[Path | None, Config]], weights: str, options: EvalOptions
+) -> Evaluated:
+    """Return the figures of the named weights of each run or recipe, on each data set."""
     evaluated: Evaluated = {}
     for name, (run, config) in opened.items():
         for path in _weights(run, weights):
             for data, scores in _evaluate(config, run, path, options):
                 evaluated.setdefault(data, {})[_label(name, path)] = scores
-    shown(evaluated)
+    return evaluated
 
 
 def _refuse(

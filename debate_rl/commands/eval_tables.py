@@ -12,6 +12,7 @@ from rich.text import Text
 from debate_rl.commands.console import plain_console, wide_console, write_json
 from debate_rl.commands.errors import one_line
 from debate_rl.evaluation.report import SMALL, as_text, comparison, figures_table, plain_rows
+from debate_rl.formatting import counted
 
 if TYPE_CHECKING:
     from debate_rl.evaluation.scores import Scores
@@ -72,13 +73,16 @@ def _titled(data: str, lines: Lines, names: Sequence[str]) -> tuple[str, Lines]:
     """Return title and table; where all evaluations are of one run, it stands in the title alone.
 
     >>> _titled("gsm8k", [["", "runs/a@start", "runs/a@7", "gain"]], ["runs/a@start", "runs/a@7"])
-    ('gsm8k, runs/a', [['', 'start', 'step 7', 'gain']])
+    ('gsm8k, runs/a', [['', 'start', 'after 7 steps', 'gain']])
     """
     runs = {name.rpartition("@")[0] for name in names}
     if len(runs) > 1 or runs == {""}:
         return data, lines
     weights = {name: name.rpartition("@")[2] for name in names}
-    short = {name: f"step {step}" if step.isdigit() else step for name, step in weights.items()}
+    short = {
+        name: f"after {counted(int(step), 'step')}" if step.isdigit() else step
+        for name, step in weights.items()
+    }
     return f"{data}, {runs.pop()}", [[short.get(head, head) for head in lines[0]], *lines[1:]]
 
 
@@ -87,8 +91,8 @@ def _print(lines: Lines, title: str, *, fixed: int) -> None:
     console = wide_console(max(len(title), sum(map(max, _widths(lines))) + 1))
     for part in _parts(lines, console.width, fixed):
         table = Table(title=Text(one_line(title)), title_justify="left")
-        for place, head in enumerate(part[0]):
-            justify: Literal["left", "right"] = "left" if place < fixed else "right"
+        for index, head in enumerate(part[0]):
+            justify: Literal["left", "right"] = "left" if index < fixed else "right"
             table.add_column(Text(_printable(head)), justify=justify, no_wrap=True)
         for line in part[1:]:
             table.add_row(*(Text(_printable(cell)) for cell in line))
@@ -113,10 +117,10 @@ def _parts(lines: Lines, width: int, fixed: int) -> Iterator[Lines]:
     widths = [max(column) for column in _widths(lines)]
     first = list(range(fixed))
     columns, used = list(first), sum(widths[:fixed]) + 1
-    for place in range(fixed, len(widths)):
-        if len(columns) > fixed and used + widths[place] > width:
+    for index in range(fixed, len(widths)):
+        if len(columns) > fixed and used + widths[index] > width:
             yield [[line[one] for one in columns] for line in lines]
             columns, used = list(first), sum(widths[:fixed]) + 1
-        columns.append(place)
-        used += widths[place]
+        columns.append(index)
+        used += widths[index]
     yield [[line[one] for one in columns] for line in lines]

@@ -13,7 +13,7 @@ import typer
 from debate_rl.commands.arguments import writable
 
 PIPE_CLOSED = 141
-"""What a shell says of a command whose reader went away: 128 and SIGPIPE."""
+"""The exit code of a command whose reader went away: 128 and SIGPIPE."""
 
 
 def inspect(
@@ -67,13 +67,12 @@ def inspect(
     """Look at a run's debates: in the terminal, in lines (ls, show, ...), or with --web in a browser."""
     from debate_rl.commands.inspect_lines import ACTIONS, LineOptions, print_lines
 
-    action, rest = (words[0], words[1:]) if words else ("", [])
+    action, *rest = words or [""]
     if action and action not in ACTIONS:
         raise ValueError(f"ACTION is one of {', '.join(ACTIONS)}; got {action!r}")
-    _refuse_web_options(web, {"--host": host is not None, "--port": port is not None, "--open": open}, export)
-    as_pages = web or export is not None
-    if as_pages and (words or json or raw or after is not None or turn is not None):
-        raise ValueError("--web and --export take --filter, and --export --limit and --newest; no ACTION")
+    for_lines = bool(words or json or raw or after is not None or turn is not None)
+    for_web = {"--host": host is not None, "--port": port is not None, "--open": open}
+    _refuse_mixture(web, export is not None, for_web, for_lines=for_lines)
     with _quiet_pipe():
         if export is not None:
             _write_page(run, filter, export, limit, newest=newest)
@@ -86,12 +85,14 @@ def inspect(
             print_lines(action, rest, options)
 
 
-def _refuse_web_options(web: bool, given: dict[str, bool], export: str | None) -> None:
-    """Raise ValueError for options of --web without it, and for a file to write beside it."""
-    for name in (name for name, there in given.items() if there and not web):
+def _refuse_mixture(web: bool, export: bool, for_web: dict[str, bool], *, for_lines: bool) -> None:
+    """Raise ValueError for options that do not go together; ``for_web``: those of --web that are given."""
+    for name in (name for name, given in for_web.items() if given and not web):
         raise ValueError(f"{name}: says how --web serves; give --web as well")
-    if web and export is not None:
+    if web and export:
         raise ValueError("--web and --export: give one of them")
+    if (web or export) and for_lines:
+        raise ValueError("--web and --export take --filter, and --export --limit and --newest; no ACTION")
 
 
 def _open_terminal(run: str, filter: str) -> None:
@@ -133,7 +134,7 @@ def _write_page(run: str, filter: str, file: str, limit: int | None, *, newest: 
 
 @contextmanager
 def _quiet_pipe() -> Iterator[None]:
-    """End the command without a word where the reader of its output went away, as `| head` does."""
+    """End the command silently where the reader of its output went away, as `| head` does."""
     try:
         yield
         sys.stdout.flush()

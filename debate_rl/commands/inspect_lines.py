@@ -159,7 +159,7 @@ def _show(rest: Sequence[str], options: LineOptions, store: RunStore, printer: P
     from debate_rl.inspector.views import open_debate
 
     if not rest:
-        raise ValueError("show: name a debate by step and place, as in 12.3; ls lists them")
+        raise ValueError("show: name a debate by step and index, as in 12.3; ls lists them")
     for id in rest:
         print_debate(id, open_debate(store, id), printer, raw=options.raw, as_json=options.json)
 
@@ -187,7 +187,7 @@ def _why(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Pr
     from debate_rl.inspector.views.reward import config_of, why
 
     if len(rest) != 1:
-        raise ValueError("why: name one debate by step and place, and a turn, as in why 12.3 --turn 0.1")
+        raise ValueError("why: name one debate by step and index, and a turn, as in why 12.3 --turn 0.1")
     config, note = config_of(store.run)
     turn = turn_named(options.turn or "0.0")
     print_why(why(store, config, rest[0], turn, note=note), printer, as_json=options.json)
@@ -225,7 +225,7 @@ def _fixture(rest: Sequence[str], options: LineOptions, store: RunStore, printer
         printer.json({"schema": 1, "file": str(path), "test": test, "differences": found})
         return
     if note:
-        print(f"debate: note: {note}; it was paid by the default scheme", file=sys.stderr)
+        print(f"debate: note: {note}; it was rewarded by the default scheme", file=sys.stderr)
     if found:
         count = f"{len(found)} differences between what is stored and today's reading: {found[0]}"
         print(f"debate: note: {count}", file=sys.stderr)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from rewards import Rewards, Truth
 
 Kind: TypeAlias = Literal["number", "expression", "choice", "text", "verbatim", "instructions", "open"]
-MARKS: dict[Truth, str] = {True: " ✓", False: " ✗", "missing": " (no answer)", None: ""}
+MARKS: dict[Truth, str] = {True: " ✓", False: " ✗", "missing": " ∅", None: ""}
 """What stands behind a solution's title; nothing where the grader gave no verdict."""
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red", "white")
 Verdicts: TypeAlias = "Sequence[Sequence[Truth]] | None"
@@ -37,7 +36,7 @@ def play(
     seed: Annotated[int, typer.Option(help="Seed of the debate.")] = 0,
     overrides: Overrides = None,
 ) -> None:
-    """Play one debate and show its votes and rewards. Rounds count from 1 here, from 0 in transcripts."""
+    """Play one debate and show its votes and rewards."""
     from debate import run_debates
     from debate_rl.commands.config import open_run_or_recipe
     from debate_rl.engines import open_policy
@@ -46,19 +45,14 @@ def play(
 
     run, settings = open_run_or_recipe(config, overrides or ())
     environment, posed = _truth(settings.env.kind, problem, answer, kind)
-    weights = _newest(run) if run else None
-    policy = open_policy(settings, weights)
-    [debate] = run_debates([posed], policy, settings.debate, seed=seed)
+    weights = None
+    if run:
+        from debate_rl.runs.kept_weights import newest_weights  # loads torch; a server's model needs none
+
+        weights = newest_weights(run)
+    [debate] = run_debates([posed], open_policy(settings, weights), settings.debate, seed=seed)
     correct = grade_debate(environment, debate)
     show_debate(debate, correct, score_debate(debate, correct, settings.rewards), Console())
-
-
-def _newest(run: Path) -> Path:
-    from debate_rl.runs.kept_weights import (
-        newest_weights,  # loads torch, which a server's model does not need
-    )
-
-    return newest_weights(run)
 
 
 def _truth(
@@ -104,8 +98,7 @@ def _is_of_family(kind: str, question: str) -> bool:
 def show_debate(debate: Debate, correct: Verdicts, rewards: Rewards, console: Console) -> None:
     """Print the turns round by round, then the votes and the rewards of every turn.
 
-    Rounds are counted from 1 on the screen, and from 0 in transcripts, metrics and Python. Model text is
-    printed as plain text: no markup and no terminal control sequence of it takes effect.
+    Model text is printed as plain text: no markup and no terminal control sequence of it takes effect.
     """
     console.print(Panel(_plain(debate.problem.question), title="problem"))
     summaries = {one.round: one for one in debate.summaries}
@@ -120,7 +113,7 @@ def show_debate(debate: Debate, correct: Verdicts, rewards: Rewards, console: Co
 
 def _turn_panel(debate: Debate, turn: Turn, correct: Verdicts) -> Panel:
     agent, round_ = turn.id.agent, turn.id.round
-    where = "final ballot" if turn.ballot else f"round {round_ + 1}"
+    where = "final ballot" if turn.ballot else f"round {round_}"
     mark = "" if turn.ballot or correct is None else MARKS[correct[agent][round_]]
     persona = debate.personas[agent]
     title = _plain(f"{where} · {turn.handle} · {persona.name} · T {persona.temperature:g}{mark}")
@@ -129,7 +122,7 @@ def _turn_panel(debate: Debate, turn: Turn, correct: Verdicts) -> Panel:
 
 
 def _folded(turn: Turn) -> str:
-    """Return what was said, with one line in the place of the thinking."""
+    """Return the reply, with one line in place of the thinking."""
     text, thinking = turn.completion.text, turn.parsed.thinking
     if thinking is None:
         return text
@@ -143,15 +136,15 @@ def _votes(debate: Debate, rewards: Rewards) -> RichTable | str:
     if not debate.votes:
         return "no votes could be read"
     table = RichTable(title="votes", show_header=True)
-    for column in ("judge", "on round", "vote"):
+    for column in ("judge", "round", "vote"):
         table.add_column(column)
     sign = {"left": ">", "right": "<", "tie": "="}
     handle = {turn.id.agent: turn.handle for turn in debate.turns}
     for vote in debate.votes:
         text = f"{handle[vote.left.agent]} {sign[vote.outcome]} {handle[vote.right.agent]}"
-        table.add_row(_plain(handle[vote.judge.agent]), str(vote.left.round + 1), _plain(text))
+        table.add_row(_plain(handle[vote.judge.agent]), str(vote.left.round), _plain(text))
     winner = voted_winner(rewards.peer, seed=debate.seed)
-    table.caption = None if winner is None else _plain(f"voted winner: {handle[winner.agent]}")
+    table.caption = None if winner is None else _plain(f"winner: {handle[winner.agent]}")
     return table
 
 
@@ -166,7 +159,7 @@ def _rewards(debate: Debate, rewards: Rewards) -> RichTable:
         agent, round_ = turn.id.agent, turn.id.round
         solved = () if turn.ballot else (rewards.peer[agent][round_], rewards.truth[agent][round_])
         cells = (*(solved or (None, None)), rewards.judge[agent][round_], rewards.format[agent][round_])
-        where = "ballot" if turn.ballot else f"round {round_ + 1}"
+        where = "ballot" if turn.ballot else f"round {round_}"
         table.add_row(_plain(f"{turn.handle} {where}"), *(fixed(c, "+.2f", none="") for c in cells))
     return table
 

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from debate_rl.commands.arguments import JsonFile, Overrides
 from debate_rl.commands.console import write_json
-from debate_rl.commands.errors import stops_told
+from debate_rl.commands.errors import end_on_stop
 
 if TYPE_CHECKING:
     from debate_rl.config import Config
@@ -36,7 +36,7 @@ def quickstart(
 ) -> None:
     """Train a tiny model by debate from nothing, on a CPU, in minutes; show what it learned."""
     console = Console()
-    with stops_told():
+    with end_on_stop():
         figures, before, after, folder = _measured_run(family, seed, overrides or (), console)
     console.print(_table(before, after))
     console.print(_in_words(figures, before, after), soft_wrap=True)
@@ -70,7 +70,8 @@ def _measured_run(
         spent = time.process_time() - started
         console.print(f"after the warm start ({spent:.0f} CPU s): {_brief(before)}", soft_wrap=True)
         if session.step == config.train.steps:
-            console.print(_already_trained(session.folder.path), soft_wrap=True, markup=False)
+            trained = f"{session.folder.path} holds this run, finished: it is only measured again; "
+            console.print(f"{trained}another --seed trains another", soft_wrap=True, markup=False)
         train_steps(session)
         after = snapshot(session)
     spent = time.process_time() - started
@@ -98,10 +99,6 @@ class Snapshot(NamedTuple):
         """Accuracy of all agents by round, (R,)."""
         count = sum(name.startswith("debate/accuracy/round_") for name in self.scores.values)
         return [self.of(f"debate/accuracy/round_{r}") for r in range(count)]
-
-
-def _already_trained(folder: Path) -> str:
-    return f"{folder} holds this run, finished: it is only measured again; another --seed trains another"
 
 
 def _refuse_unmeasured(config: Config) -> None:
@@ -194,7 +191,7 @@ def _row(
 def _brief(shot: Snapshot) -> str:
     rounds = " -> ".join(f"{e.value:.2f}" for e in shot.rounds)
     judged = f"{shot.judge_greedy.value:.2f} greedy, {shot.judge_sampled.value:.2f} sampled"
-    return f"right by round {rounds}, voted winner {shot.of(WINNER).value:.2f}, judge {judged}"
+    return f"accuracy by round {rounds}, winner {shot.of(WINNER).value:.2f}, judge {judged}"
 
 
 def _table(before: Snapshot, after: Snapshot) -> Table:
@@ -203,15 +200,15 @@ def _table(before: Snapshot, after: Snapshot) -> Table:
     for column in ("", "after warm start", "after debate RL"):
         table.add_column(column, justify="left" if not column else "right")
     shots = before, after
-    for number, pair in enumerate(zip(before.rounds, after.rounds, strict=True), start=1):
-        table.add_row(f"right in round {number}", *map(_cell, pair))
-    table.add_row("voted winner", *(_cell(shot.of(WINNER)) for shot in shots))
+    for number, pair in enumerate(zip(before.rounds, after.rounds, strict=True)):
+        table.add_row(f"accuracy, round {number}", *map(_cell, pair))
+    table.add_row("winner accuracy", *(_cell(shot.of(WINNER)) for shot in shots))
     samples = " / ".join(str(shot.scores.samples) for shot in shots)
     table.add_row(f"self-consistency, {samples} samples", *(_cell(shot.of(MAJORITY)) for shot in shots))
     leads = (shot.of(WINNER, MAJORITY) for shot in shots)
     table.add_row("winner minus self-consistency", *(_cell(lead, sign="+") for lead in leads))
-    table.add_row("judge on fixed pairs, greedy", *(_cell(shot.judge_greedy) for shot in shots))
-    table.add_row("judge on fixed pairs, T = 1", *(_cell(shot.judge_sampled) for shot in shots))
+    table.add_row("judge accuracy on fixed pairs, greedy", *(_cell(shot.judge_greedy) for shot in shots))
+    table.add_row("judge accuracy on fixed pairs, T = 1", *(_cell(shot.judge_sampled) for shot in shots))
     table.add_row("valid XML", *(f"{shot.of('debate/valid_xml').value:.2f}" for shot in shots))
     table.add_row("tokens of a debate: generated + read", *(_tokens(shot, "debate") for shot in shots))
     table.add_row("tokens of self-consistency", *(_tokens(shot, "direct") for shot in shots))
@@ -233,9 +230,9 @@ def _in_words(figures: dict[str, dict[str, object]], before: Snapshot, after: Sn
     planted, learnt = before.of(FIRST).value, after.of(FIRST).value
     winner, lead = after.of(WINNER, FIRST).value, after.of(WINNER, MAJORITY).value
     return (
-        f"The warm start planted a first-round accuracy of {planted:.2f}; debate RL moved it by "
+        f"The warm start planted an accuracy of {planted:.2f} in round 0; debate RL moved it by "
         f"{learnt - planted:+.2f}. "
-        f"Now the voted winner of a debate is right more often than one agent's first answer by "
+        f"Now the winner of a debate is right more often than one agent's first answer by "
         f"{winner:+.2f}, and than a majority at equal generated tokens by {lead:+.2f}. "
         f"{figures['cpu_seconds']['value']:.0f} CPU seconds."
     )

@@ -27,7 +27,7 @@ COLUMNS = ("place", "token", "stream", "advantage", "sampler", "trainer", "ratio
 def tokens(
     run: RunFolder,
     debate: Annotated[
-        str, typer.Argument(metavar="DEBATE", help="STEP.INDEX, e.g. 12.3: the 4th debate of the 13th step.")
+        str, typer.Argument(metavar="DEBATE", help="STEP.INDEX, e.g. 12.3: debate 3 of step 12.")
     ],
     turn: Annotated[
         str,

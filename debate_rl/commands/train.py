@@ -8,7 +8,7 @@ import typer
 
 from debate_rl.commands.arguments import Overrides
 from debate_rl.commands.console import plain_console
-from debate_rl.commands.errors import stops_told
+from debate_rl.commands.errors import end_on_stop
 
 
 def train(
@@ -25,7 +25,7 @@ def train(
     from debate_rl.training.train import train_steps
 
     settings = load_config(Config, config, overrides or ())
-    with stops_told(), open_session(settings) as session:
+    with end_on_stop(), open_session(settings) as session:
         if session.step < settings.train.steps and settings.logging.progress != "none":
             lines = estimate(settings, session.model, session.policy, session.data.train[0])
             plain_console(stderr=True).print(*lines, sep="\n")

@@ -91,7 +91,7 @@ def test_several_weights_are_one_table_with_gains(evaluate, home):
     code, out, _ = evaluate("run", "--weights", "all", "--table", "t.tex")
     assert code == 0
     assert "pair_sum, run" in out
-    assert out.index("step 1") < out.index("step 2")
+    assert out.index("after 1 step") < out.index("after 2 steps")
     assert "gain" in out
     assert "debate/winner/accuracy gain" in (home / "t.tex").read_text()
     assert "\\bottomrule" in (home / "t.tex").read_text()

@@ -96,7 +96,7 @@ def test_replays_are_listed_and_read(inspect, debate_command, folder):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["why"], "why: name one debate by step and place, and a turn, as in why 12.3 --turn 0.1"),
+        (["why"], "why: name one debate by step and index, and a turn, as in why 12.3 --turn 0.1"),
         (
             ["why", "0.0", "--turn", "x"],
             "--turn 'x': write AGENT.ROUND, both from 0, the final ballot last",

@@ -37,11 +37,11 @@ def shown(replies, correct, *, terminal=False, problem=PROBLEM, config=CONFIG) -
 
 @pytest.mark.parametrize(
     ("truth", "mark"),
-    [(True, "T 0.6 ✓ ─"), (False, "T 0.6 ✗ ─"), ("missing", "(no answer) ─"), (None, "T 0.6 ─")],
+    [(True, "T 0.6 ✓ ─"), (False, "T 0.6 ✗ ─"), ("missing", "T 0.6 ∅ ─"), (None, "T 0.6 ─")],
 )
 def test_a_mark_stands_only_where_the_truth_is_known(truth, mark):
     text = shown({(0, 0): RIGHT, (1, 0): RIGHT, (2, 0): RIGHT}, ((truth,), (None,), (None,)))
-    [line] = [line for line in text.splitlines() if "Methodical" in line and "round 1" in line]
+    [line] = [line for line in text.splitlines() if "Methodical" in line and "round 0" in line]
     assert mark in line
 
 
@@ -55,10 +55,10 @@ def test_votes_and_rewards_are_told_by_handle():
     policy = scripted_debaters({"p": Answers("4", ("5",))}, solve=(1.0, 0.0, 0.0), judge=1.0)
     lines = shown(policy, ((True,), (False,), (False,))).splitlines()
     [winner] = {line.split("·")[1].strip() for line in lines if "✓" in line}
-    votes = [line for line in lines if re.search(r"│ ([ABC]\d) +│ 1 +│ [ABC]\d [<>] [ABC]\d +│", line)]
+    votes = [line for line in lines if re.search(r"│ ([ABC]\d) +│ 0 +│ [ABC]\d [<>] [ABC]\d +│", line)]
     assert len(votes) == 3  # each judges the other two
-    assert f"voted winner: {winner}" in map(str.strip, lines)
-    [reward] = [line for line in lines if f"{winner} round 1" in line and "+" in line]
+    assert f"winner: {winner}" in map(str.strip, lines)
+    [reward] = [line for line in lines if f"{winner} round 0" in line and "+" in line]
     # both votes about the right one are for it (peer +1), and it is right (truth +1)
     assert [cell.strip() for cell in reward.split("│")[2:4]] == ["+1.00", "+1.00"]
 
@@ -120,7 +120,7 @@ def test_a_summary_is_printed_before_the_round_that_was_shown_it():
     config = CONFIG.model_copy(update={"summary": SummaryConfig(enabled=True)})
     text = shown({(agent, 0): RIGHT for agent in range(3)} | {(-1, 1): "All say 4."}, None, config=config)
     assert text.count("summary shown to all") == text.count("All say 4.") == 1
-    assert text.rindex("round 1 ·") < text.index("All say 4.") < text.index("final ballot ·")
+    assert text.rindex("round 0 ·") < text.index("All say 4.") < text.index("final ballot ·")
 
 
 def test_every_kind_of_answer_can_be_named():

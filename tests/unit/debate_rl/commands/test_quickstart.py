@@ -28,14 +28,14 @@ def snapshot(*rounds: float) -> Snapshot:
     return Snapshot(Scores(values | dict.fromkeys(spent, tokens), {}, samples=6), one, one)
 
 
-def test_every_round_has_its_line_counted_from_1():
+def test_every_round_has_its_line_counted_from_0():
     out = io.StringIO()
     Console(file=out, width=100).print(_table(snapshot(0, 0.25, 0.5), snapshot(0.75, 1, 0.5)))
-    rows = [line.split("│")[1:4] for line in out.getvalue().splitlines() if "right in" in line]
-    assert [[cell.strip()[:6] for cell in row] for row in rows] == [
-        ["right ", "0.00 [", "0.75 ["],
-        ["right ", "0.25 [", "1.00 ["],
-        ["right ", "0.50 ±", "0.50 ±"],
+    rows = [line.split("│")[1:4] for line in out.getvalue().splitlines() if "accuracy, round" in line]
+    assert [[name.strip(), *(cell.strip()[:6] for cell in cells)] for name, *cells in rows] == [
+        ["accuracy, round 0", "0.00 [", "0.75 ["],
+        ["accuracy, round 1", "0.25 [", "1.00 ["],
+        ["accuracy, round 2", "0.50 ±", "0.50 ±"],
     ]
     tokens = next(line for line in out.getvalue().splitlines() if "tokens of a debate" in line)
     assert "12 + 12" in tokens  # means of 10, 11, 12, 13, rounded to even
