@@ -22,7 +22,7 @@ from debate.policies.scripted import Answers, scripted_debaters
 from debate_rl.commands.config import load_config
 from debate_rl.config import Config
 from debate_rl.engines import make_policy
-from debate_rl.evaluation.play import Examination, Played, play
+from debate_rl.evaluation.play import EvalPlan, Played, play
 from debate_rl.evaluation.scores import scores
 from debate_rl.problems import load_held_out
 from envs.answers.keys import key_of
@@ -31,24 +31,24 @@ from envs.answers.keys import key_of
 def main() -> None:
     args = parser("What an evaluation costs beside the model.").parse_args()
     config = load_config(Config, "quickstart")
-    examiner, problems = load_held_out(config)
-    exam = Examination(problems, examiner, config.debate, (0,))
-    figures = [*scripted(exam), *with_model(exam, config)]
+    environment, problems = load_held_out(config)
+    plan = EvalPlan(problems, environment, config.debate, (0,))
+    figures = [*scripted(plan), *with_model(plan, config)]
     report("overhead of debate eval; CPU time, one thread", figures, args.json)
 
 
-def scripted(exam: Examination) -> list[Figure]:
+def scripted(plan: EvalPlan) -> list[Figure]:
     """Return the milliseconds for each debate of holding and keeping, reading again, and the figures."""
-    answers = {p.id: Answers(str(p.answer), ("1 2",)) for p in exam.problems}
-    texts = exam.protocol.prompts
+    answers = {p.id: Answers(str(p.answer), ("1 2",)) for p in plan.problems}
+    texts = plan.protocol.prompts
     policy = scripted_debaters(answers, solve=(0.5, 0.5, 0.5), judge=0.9, prompts=texts, tokens=True)
     with tempfile.TemporaryDirectory() as folder:
         started = time.process_time()
-        played = play(exam, policy, Path(folder))
+        played = play(plan, policy, Path(folder))
         held = time.process_time()
-        play(exam, policy, Path(folder))
+        play(plan, policy, Path(folder))
         read = time.process_time()
-        scores(played, key_of(exam.examiner))
+        scores(played, key_of(plan.environment))
         scored = time.process_time()
     debates = debates_of(played)
     spans = {"hold_and_keep_ms": held - started, "read_again_ms": read - held, "figures_ms": scored - read}
@@ -72,14 +72,14 @@ class Timed(LocalPolicy):
         return answered
 
 
-def with_model(exam: Examination, config: Config) -> list[Figure]:
+def with_model(plan: EvalPlan, config: Config) -> list[Figure]:
     """Return the share of an examination's time in which the quick-start's model does not sample."""
     model, tokenizer, _ = make_policy(config)
     policy = Timed(model, tokenizer, chat=config.model.chat, batch_size=config.train.batch_size)
     with tempfile.TemporaryDirectory() as folder:
         started = time.process_time()
-        played = play(replace(exam, problems=exam.problems[:100]), policy, Path(folder))
-        scores(played, key_of(exam.examiner))
+        played = play(replace(plan, problems=plan.problems[:100]), policy, Path(folder))
+        scores(played, key_of(plan.environment))
         whole = time.process_time() - started
     return [Figure("share_of_quickstart_model", 1 - policy.seconds / whole, "share", debates_of(played))]
 

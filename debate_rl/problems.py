@@ -31,16 +31,16 @@ class OpenProblemWarning(UserWarning):
 class Problems:
     """The run's problems, no question in both parts, and the checksums of files and of both parts.
 
-    ``environment`` grades the trained problems and ``examiner`` the held-out ones; it is the same one unless
-    ``held_out.kind`` or ``held_out.path`` names others. ``overlaps`` are held-out problems that share runs of
-    words with trained ones, ``left_out`` says how many training problems ``env.decontaminate`` took away.
+    ``environment`` grades the trained problems and ``eval_environment`` the held-out ones; they are the same
+    unless ``held_out.kind`` or ``held_out.path`` names others. ``overlaps`` are held-out problems that share
+    runs of words with trained ones, ``left_out`` counts the problems that ``env.decontaminate`` took away.
     """
 
     environment: Environment
     train: tuple[Problem, ...]
     held_out: tuple[Problem, ...]
     checksums: dict[str, str]
-    examiner: Environment
+    eval_environment: Environment
     overlaps: tuple[Overlap, ...] = ()
     left_out: Mapping[str, int] | None = None
 
@@ -70,7 +70,7 @@ def load_held_out(config: Config) -> tuple[Environment, tuple[Problem, ...]]:
     """Return what grades the held-out problems, and them; trained ones are read only if one file has both."""
     if is_split_off(config):
         loaded = _loaded(config, {})
-        return loaded.examiner, loaded.held_out
+        return loaded.eval_environment, loaded.held_out
     environment = _environment(config.env, config.env.path)
     return _held_out(config, environment) if config.held_out.limit else (environment, ())
 
@@ -85,10 +85,10 @@ def _loaded(config: Config, files: dict[str, str]) -> Problems:
         return Problems(environment, train, held_out, files, environment)
     _refuse_same_split(config)
     train = environment.problems(split=env.split, limit=env.limit, seed=derive_seed(config.seed, "train"))
-    examiner, held_out = _held_out(config, environment) if held.limit else (environment, ())
+    eval_environment, held_out = _held_out(config, environment) if held.limit else (environment, ())
     if not train:
         raise DataError(f"env.kind={env.kind}: split {env.split!r} holds no problems to train on")
-    return Problems(environment, train, held_out, files, examiner)
+    return Problems(environment, train, held_out, files, eval_environment)
 
 
 def _decontaminated(config: Config, loaded: Problems) -> Problems:
@@ -105,27 +105,27 @@ def _decontaminated(config: Config, loaded: Problems) -> Problems:
         )
     if count:
         runs = f", {left_out['ngram']} by {WORDS}-word runs" if kind == "ngram" else ""
-        told = (
+        line = (
             f"{count} of {before} training problems left out ({left_out['exact']} the same as held-out ones"
         )
-        warnings.warn(f"env.decontaminate={kind!r}: {told}{runs})", OverlapWarning, stacklevel=3)
+        warnings.warn(f"env.decontaminate={kind!r}: {line}{runs})", OverlapWarning, stacklevel=3)
     return replace(loaded, train=train, left_out=left_out)
 
 
 def _held_out(config: Config, environment: Environment) -> tuple[Environment, tuple[Problem, ...]]:
     """Return the held-out problems and what grades them."""
-    held, environment = config.held_out, _examiner(config, environment)
+    held, environment = config.held_out, _eval_environment(config, environment)
     drawn = environment.problems(split=held.split, limit=held.limit, seed=derive_seed(held.seed, "held out"))
     graded = tuple(problem for problem in drawn if problem.kind != "open")
     if drawn and not graded:
         raise DataError(f"held_out: all {len(drawn)} problems are open: there is no truth to evaluate by")
     if len(graded) < len(drawn):
-        told = f"held_out: {len(drawn) - len(graded)} of {len(drawn)} problems are open, and left out"
-        warnings.warn(told, OpenProblemWarning, stacklevel=4)
+        line = f"held_out: {len(drawn) - len(graded)} of {len(drawn)} problems are open, and left out"
+        warnings.warn(line, OpenProblemWarning, stacklevel=4)
     return environment, graded
 
 
-def _examiner(config: Config, environment: Environment) -> Environment:
+def _eval_environment(config: Config, environment: Environment) -> Environment:
     """Return what the held-out problems come from: the trained environment where nothing else is named."""
     env, held = config.env, config.held_out
     own = {name: value for name in NAMED_BY_BOTH if (value := getattr(held, name)) is not None}

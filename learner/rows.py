@@ -18,7 +18,7 @@ def make_rows(transitions: Sequence[Transition], advantages: Sequence[TurnAdvant
     """Return one row for each turn that has a signal, in order; ``advantages``: of each turn.
 
     Generator tokens get only the generator's advantage and judge tokens only the judge's; a format penalty is
-    added to every sampled token of its turn. What was forced is no action. ValueError where a policy gave
+    added to every sampled token of its turn. Forced tokens are not actions. ValueError where a policy gave
     no tokens to train on.
     """
     pairs = zip(transitions, advantages, strict=True)

@@ -17,7 +17,7 @@ def token_streams(turn: Turn) -> NDArray[np.int8]:
     A token belongs to the section in which its first character lies, tags included: the comparison
     block to the judge, all else (thinking, text before ``<solution>``) to the generator. What follows
     the last section, the end token included, belongs to that section. A ballot is the judge's alone.
-    Tokens that were forced, not sampled, are nobody's (0).
+    Tokens that were forced, not sampled, have stream 0.
     A completion without offsets is taken as one token for each character (and an end token) where the
     counts agree; ValueError otherwise.
 
@@ -43,7 +43,7 @@ def _authors(turn: Turn) -> NDArray[np.int8]:
 
 
 def first_characters(turn: Turn) -> NDArray[np.int64]:
-    """Return the first character that each token touches, (T,); ValueError where nobody told."""
+    """Return the first character that each token touches, (T,); ValueError where the policy does not say."""
     completion = turn.completion
     count, length = len(completion.tokens), len(completion.text)
     if len(completion.offsets) == count:

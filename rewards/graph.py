@@ -1,4 +1,4 @@
-"""The vote graph: who was preferred to whom, how often, and the order or the circle that it makes."""
+"""The vote graph: who was preferred to whom, how often, and the order or the cycle that it makes."""
 
 from __future__ import annotations
 

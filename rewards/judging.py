@@ -72,7 +72,7 @@ def vote_values(votes: Sequence[Vote], correct: Correct, *, truth_weight: float)
     >>> vote_values([Vote(judge, a, b, "tie")], [[True], [False], [True]], truth_weight=1.0)
     [VoteValue(truth=0, others=None, consensus=None, value=0)]
     """
-    # A part of weight 0 takes no part at all: it is no fallback for the other.
+    # A part of weight 0 takes no part at all: it is not a fallback for the other.
     table = results_by_opponent(votes) if truth_weight < 1 else None
     values: list[VoteValue] = []
     for vote in votes:

@@ -1,4 +1,4 @@
-"""Grades: of one turn, their shares, how they change from round to round, and what they are rewarded."""
+"""Grades: of one turn, their shares, how they change from round to round, and their rewards."""
 
 from __future__ import annotations
 

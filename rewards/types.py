@@ -1,4 +1,4 @@
-"""What a debate's turns are rewarded: four streams that stay apart until the advantage."""
+"""The rewards of a debate's turns: four streams that stay apart until the advantage."""
 
 from __future__ import annotations
 

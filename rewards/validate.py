@@ -1,4 +1,4 @@
-"""Plain data is checked where it comes in: one line that names the place, what was expected and what came."""
+"""Checks of plain data where it comes in: one line with the field, what was expected and what came."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def check_correct(correct: Correct, num_agents: int, num_rounds: int) -> None:
         _check_length(f"correct[{agent}]", row, num_rounds, "rounds")
         for round_, grade in enumerate(row):
             if not (grade is True or grade is False or grade is None or grade == "missing"):
-                place = f"correct[{agent}][{round_}]"
-                raise ValueError(f'{place}: expected True, False, None or "missing", got {grade!r}')
+                field = f"correct[{agent}][{round_}]"
+                raise ValueError(f'{field}: expected True, False, None or "missing", got {grade!r}')
 
 
-def _check_length(place: str, value: object, length: int, unit: str) -> None:
+def _check_length(field: str, value: object, length: int, unit: str) -> None:
     if not _is_row(value):
-        raise ValueError(f"{place}: expected a sequence of {length} {unit}, got {value!r}")
+        raise ValueError(f"{field}: expected a sequence of {length} {unit}, got {value!r}")
     if len(value) != length:
-        raise ValueError(f"{place}: expected {length} {unit}, got {len(value)}")
+        raise ValueError(f"{field}: expected {length} {unit}, got {len(value)}")
 
 
 def _is_row(value: object) -> TypeGuard[Sequence[object]]:
@@ -58,6 +58,6 @@ def read_vote(index: int, vote: object, *, num_agents: int, last_round: int) -> 
     return Vote(TurnId(judge, round_), TurnId(left, round_ - 1), TurnId(right, round_ - 1), outcome)
 
 
-def _check_index(place: str, value: object, last: int) -> None:
+def _check_index(field: str, value: object, last: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= last:
-        raise ValueError(f"{place}: expected a whole number from 0 to {last}, got {value!r}")
+        raise ValueError(f"{field}: expected a whole number from 0 to {last}, got {value!r}")

@@ -1,4 +1,4 @@
-"""What can go wrong with a transcript, each with one line that names the place."""
+"""What can go wrong with a transcript, each with one line that names file, line or field."""
 
 from __future__ import annotations
 

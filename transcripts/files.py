@@ -23,12 +23,12 @@ class PlainFile:
         self.size = file.seek(0, 2)
 
     def line(self, start: int) -> bytes:
-        """Return the line that begins at a place, with its newline if it has one; b"" at the end."""
+        """Return the line that begins at a byte, with its newline if it has one; b"" at the end."""
         self._file.seek(start)
         return self._next(start)
 
     def lines(self, start: int = 0) -> Iterator[tuple[int, bytes]]:
-        """Yield the lines from a place on, each with the place where it begins."""
+        """Yield the lines from a byte on, each with the byte where it begins."""
         self._file.seek(start)
         while line := self._next(start):
             yield start, line
@@ -48,7 +48,7 @@ class PlainFile:
 def open_file(path: Path) -> PlainFile | SealedFile:
     """Open a file of lines by its plain or its sealed name, whichever of the two is there.
 
-    The plain one goes first: where both are there it is whole. TranscriptError for what is no plain file
+    The plain one goes first: where both are there it is whole. TranscriptError for what is not a plain file
     (a pipe would be waited for), FileNotFoundError where there is none.
     """
     try:
@@ -84,20 +84,20 @@ MOST = 8
 
 
 class Shelf:
-    """Reads lines by step and place. A file that was sealed meanwhile can still be read."""
+    """Reads lines by step and byte. A file that was sealed meanwhile can still be read."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._open: OrderedDict[Path, PlainFile | SealedFile] = OrderedDict()
 
-    def line(self, step: int, place: int) -> bytes:
+    def line(self, step: int, start: int) -> bytes:
         """Return the line of a debate; FileNotFoundError where its shard is gone."""
-        return self._file(self.folder / shard_name(step)).line(place)
+        return self._file(self.folder / shard_name(step)).line(start)
 
-    def token_line(self, step: int, place: int) -> bytes:
+    def token_line(self, step: int, start: int) -> bytes:
         """Return a line of token arrays, b"" where there are none."""
         try:
-            line = self._file(tokens_name(self.folder / shard_name(step))).line(max(place, 0))
+            line = self._file(tokens_name(self.folder / shard_name(step))).line(max(start, 0))
         except FileNotFoundError:
             return b""
         return line if line.endswith(b"\n") else b""

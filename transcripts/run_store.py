@@ -51,8 +51,8 @@ class RunStore:
     def open(cls, run: Path | str, *, refresh: bool = True, tell: Tell = tell_nobody) -> RunStore:
         """Open a run by its folder, or by that of its shards, and bring the index up to date.
 
-        ``tell`` is told how many shards were taken in, and of how many. TranscriptError where there is no
-        run, or one that this version cannot read; nothing is written then.
+        ``tell`` is called with how many shards are taken in, and of how many. TranscriptError where there is
+        no run, or one that this version cannot read; nothing is written then.
         """
         home, shards = run_and_shards(Path(run))
         refuse_unreadable(home, shards)
@@ -152,7 +152,7 @@ class RunStore:
         return f"SELECT debates.* FROM {tables} WHERE {' AND '.join(conditions)}{order}", tuple(values)
 
     def debate(self, id: str, *, tokens: bool = False) -> Record:
-        """Return one debate by its id (step and place in the step, as 12.3), with token arrays if asked for.
+        """Return one debate by its id (step and index in the step, as 12.3), with token arrays if asked for.
 
         TranscriptError where there is none of that id.
         """
@@ -203,11 +203,11 @@ class RunStore:
         return f"step {step} has debates 0 to {counted[0][0] - 1}"
 
     def _key(self, id: str) -> int:
-        step, _, place = id.partition(".")
-        whole = all(part.isdecimal() and len(part) < 12 for part in (step, place))
-        if not whole or int(place) >= PLACES:
+        step, _, index = id.partition(".")
+        whole = all(part.isdecimal() and len(part) < 12 for part in (step, index))
+        if not whole or int(index) >= PLACES:
             raise TranscriptError(f"{id!r} is no debate: write STEP.INDEX, counted from 0, as in 12.3")
-        return key_of(int(step), int(place))
+        return key_of(int(step), int(index))
 
     def text_read(self) -> tuple[int, int]:
         """Return how many bytes of transcripts the full text holds, and how many there are."""
@@ -220,7 +220,7 @@ class RunStore:
     def index_text(self, *, seconds: float | None = None, tell: Tell = tell_nobody) -> bool:
         """Build the full text, for some seconds or to its end; return whether it is complete.
 
-        ``tell`` is told bytes read and bytes in all. Other threads can go on searching what there is.
+        ``tell`` is called with bytes read and bytes in all. Other threads can go on searching what there is.
         """
         with self._lock:
             known = known_shards(self._connection)
@@ -255,9 +255,9 @@ class RunStore:
         with self._lock:
             return with_mending(fetch, self._mend)
 
-    def _holds(self, key: int, place: int, wanted: str) -> bool:
+    def _holds(self, key: int, start: int, wanted: str) -> bool:
         """Return whether a debate's text holds some words as they are written."""
-        body = body_of(self._shelf.line(key // PLACES, place))
+        body = body_of(self._shelf.line(key // PLACES, start))
         if body is None or (wanted not in body.casefold() and " " not in wanted):
             return False
         return " " not in wanted or wanted in plain_words(body)

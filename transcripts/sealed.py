@@ -1,7 +1,7 @@
-"""Sealed files: lines as Zstandard frames of about 128 kB with a seek table, read from any place.
+"""Sealed files: lines as Zstandard frames of about 128 kB with a seek table, read from any byte.
 
 The format is Zstandard's own seekable one (contrib/seekable_format in facebook/zstd): ``zstd -d`` unpacks it.
-Frames end where lines end, so a line is read by unpacking one frame. Places are those of the unpacked text.
+Frames end where lines end, so a line is read by unpacking one frame. Bytes are counted in the unpacked text.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class SealedFile:
         return self._held[1]
 
     def line(self, start: int) -> bytes:
-        """Return the line that begins at a place, with its newline; b"" at the end and beyond."""
+        """Return the line that begins at a byte, with its newline; b"" at the end and beyond."""
         if start >= self.size:
             return b""
         number = bisect_right(self._starts, start) - 1
@@ -120,7 +120,7 @@ class SealedFile:
         return frame[inner : end or len(frame)]
 
     def lines(self, start: int = 0) -> Iterator[tuple[int, bytes]]:
-        """Yield the lines from a place on, each with the place where it begins."""
+        """Yield the lines from a byte on, each with the byte where it begins."""
         while line := self.line(start):
             yield start, line
             start += len(line)

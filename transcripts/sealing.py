@@ -1,4 +1,4 @@
-"""Finished shards are packed to a fraction of their size, and still read from any place.
+"""Finished shards are packed to a fraction of their size, and still read from any byte.
 
 The packed file is built beside the plain one, brought to the disk and renamed; then the plain one goes. A
 process that is killed anywhere leaves the plain file whole, or the sealed one, or both, which are the same.

@@ -173,22 +173,22 @@ def _read_shard(path: Path, tokens: bool, on_torn: Callable[[str], None]) -> Ite
 
 
 class TokenFile:
-    """Finds the token line of a place in the arrays of a shard; nothing where their file is not there."""
+    """Reads token lines by the byte where they begin; b"" where the shard has no file of arrays."""
 
     def __init__(self, shard: Path) -> None:
         self._path = tokens_name(shard)
         self._file: PlainFile | SealedFile | None = None
         self._sought = False
 
-    def __call__(self, place: int) -> bytes:
-        """Return the line, b"" where the arrays end before it; FieldError for a negative place."""
-        if place < 0:
-            raise FieldError("tokens", f"{place} is no place")
+    def __call__(self, start: int) -> bytes:
+        """Return the line, b"" where the arrays end before it; FieldError for a negative byte."""
+        if start < 0:
+            raise FieldError("tokens", f"{start} is not a byte of a file")
         if not self._sought:
             self._sought = True
             if any(name.exists() for name in (self._path, sealed_name(self._path))):
                 self._file = open_file(self._path)
-        line = self._file.line(place) if self._file is not None else b""
+        line = self._file.line(start) if self._file is not None else b""
         return line if line.endswith(b"\n") else b""
 
     def __enter__(self) -> TokensAt:

@@ -182,30 +182,30 @@ def _evaluate_on(
     """Return the figures on one data set; what was played before is read and not asked again."""
     from debate_rl.evaluation.folder import default_folder, identity, open_folder
     from debate_rl.evaluation.modes import modes_of, with_modes
-    from debate_rl.evaluation.play import Examination, play
+    from debate_rl.evaluation.play import EvalPlan, play
     from debate_rl.evaluation.report import plain_rows
     from debate_rl.evaluation.scores import scores
     from debate_rl.problems import load_held_out
     from envs import DataError
     from envs.answers.keys import key_of
 
-    (examiner, problems), seeds = load_held_out(config), range(options.seeds)
+    (environment, problems), seeds = load_held_out(config), range(options.seeds)
     if not problems:
         raise DataError(
             "held_out: there are no problems to evaluate on; set held_out.limit and held_out.kind"
         )
-    modes = modes_of(options.modes, examiner, problems)
+    modes = modes_of(options.modes, environment, problems)
     what = identity(config, problems, weights, seeds)
     home = run / "evaluations" if run else Path("evaluations") / Path(config.run.dir).name
     folder = Path(options.out) if options.out else default_folder(home, weights, what)
     live = config.train.max_live or MAX_LIVE
-    exam = Examination(problems, examiner, config.debate, seeds, live, options.samples, options.greedy)
+    plan = EvalPlan(problems, environment, config.debate, seeds, live, options.samples, options.greedy)
     with open_folder(folder, what), _progress(str(folder)) as tell:
-        played = play(exam, policy(), folder, tell=tell)
-        found = scores(played, key_of(examiner))
+        played = play(plan, policy(), folder, tell=tell)
+        found = scores(played, key_of(environment))
         if not found.problems:
             raise DataError(f"{folder}: the grader gave no verdict on any of {len(problems)} problems")
-        found = with_modes(found, played, examiner, modes)
+        found = with_modes(found, played, environment, modes)
         write_json(folder / "figures.json", plain_rows({_label(config.run.dir, weights): found}))
     return found
 

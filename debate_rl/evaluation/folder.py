@@ -72,19 +72,19 @@ def open_folder(folder: Path, what: Mapping[str, object]) -> Iterator[Path]:
                 write_whole(folder / IDENTITY, json.dumps(facts, indent=1).encode())
             yield folder
     except OSError as error:
-        place = f"{error.filename or folder}: {error.strerror}" if error.strerror else str(error)
-        raise EvaluationError(f"{place}; choose another --out, or make room") from error
+        reason = f"{error.filename or folder}: {error.strerror}" if error.strerror else str(error)
+        raise EvaluationError(f"{reason}; choose another --out, or make room") from error
 
 
 def _refuse_foreign(folder: Path) -> None:
-    """Refuse what is no evaluation, links, which would be written through, and pipes, which never end."""
+    """Refuse what is not an evaluation, links, which would be written through, and pipes, which never end."""
     entries = sorted(entry.name for entry in folder.iterdir() if entry.name != ".lock")
     if entries and IDENTITY not in entries:
         raise EvaluationError(f"{folder}: holds {entries[0]} and no evaluation; choose another --out")
     for home, folders, files in os.walk(folder):
         for path in (Path(home) / name for name in (*folders, *files)):
             if path.is_symlink() or not (path.is_file() or path.is_dir()):
-                raise EvaluationError(f"{path}: is no file of an evaluation; choose another --out")
+                raise EvaluationError(f"{path}: is not a file of an evaluation; choose another --out")
 
 
 def _refuse_another(folder: Path, what: Mapping[str, object]) -> None:

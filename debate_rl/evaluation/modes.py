@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from debate import Problem
-from debate_rl.evaluation.marking import Graded
+from debate_rl.evaluation.grading import Graded
 from debate_rl.evaluation.play import Played
 from debate_rl.evaluation.scores import Scores
 from envs import Environment
@@ -15,26 +15,26 @@ from envs.registry import DataSetEnvironment
 from envs.types import MODES, Mode
 
 
-def modes_of(names: Sequence[str], examiner: Environment, problems: Sequence[Problem]) -> tuple[Mode, ...]:
+def modes_of(names: Sequence[str], environment: Environment, problems: Sequence[Problem]) -> tuple[Mode, ...]:
     """Return the modes of these names; ValueError where one is unknown, or is none for these problems."""
     modes: tuple[Mode, ...] = tuple(mode for mode in MODES if mode in names)
     for name in names:
         if name not in modes:
             raise ValueError(f"--modes {name}: unknown; valid: {', '.join(MODES)}")
-    if modes and not isinstance(examiner, DataSetEnvironment):
-        raise ValueError(f"--modes: {examiner.name} grades in its own way; modes are for data sets")
+    if modes and not isinstance(environment, DataSetEnvironment):
+        raise ValueError(f"--modes: {environment.name} grades in its own way; modes are for data sets")
     if "first_letter" in modes and any(problem.kind != "choice" for problem in problems):
         raise ValueError("--modes first_letter: is for multiple choice, and not all of these problems are")
     return modes
 
 
-def with_modes(found: Scores, played: Played, examiner: Environment, modes: Sequence[Mode]) -> Scores:
+def with_modes(found: Scores, played: Played, environment: Environment, modes: Sequence[Mode]) -> Scores:
     """Return the scores with ``direct/accuracy [mode]``, ``direct/missing [mode]`` (and greedy) beside them.
 
     What is graded is the whole reply, as other harnesses do, on the problems of the scores; one of which a
     mode gives no verdict on some reply is left out under that mode.
     """
-    if not modes or not isinstance(examiner, DataSetEnvironment):
+    if not modes or not isinstance(environment, DataSetEnvironment):
         return found
     values = {name: dict(by_problem) for name, by_problem in found.values.items()}
     for mode in modes:
@@ -42,7 +42,7 @@ def with_modes(found: Scores, played: Played, examiner: Environment, modes: Sequ
         groups = [_replies((*opening, *further))[: played.solutions] for opening, further in samples]
         greedy = [_replies([one]) for one in played.greedy]
         for name, replies in (("direct/accuracy", groups), ("direct/greedy_accuracy", greedy)):
-            _put(values, name, mode, [g for g in replies if g[0][0].id in found.problems], examiner)
+            _put(values, name, mode, [g for g in replies if g[0][0].id in found.problems], environment)
     return replace(found, values=values)
 
 
@@ -55,12 +55,12 @@ def _put(
     name: str,
     mode: Mode,
     groups: Sequence[Sequence[tuple[Problem, str]]],
-    examiner: DataSetEnvironment,
+    environment: DataSetEnvironment,
 ) -> None:
     right: dict[str, list[float]] = defaultdict(list)
     missing: dict[str, list[float]] = defaultdict(list)
     for group in groups:
-        verdicts = [examiner.grade_reply(problem, text, mode=mode).verdict for problem, text in group]
+        verdicts = [environment.grade_reply(problem, text, mode=mode).verdict for problem, text in group]
         if None not in verdicts:
             right[group[0][0].id] += [float(verdict is True) for verdict in verdicts]
             missing[group[0][0].id] += [float(verdict == "missing") for verdict in verdicts]

@@ -19,14 +19,14 @@ from debate.prompting.shown import rounds_held
 from debate.seeds import derive_seed
 from debate.types import TurnId
 from debate_rl.evaluation.folder import EvaluationError
-from debate_rl.evaluation.marking import Graded, Marking, graded
+from debate_rl.evaluation.grading import BackgroundGrading, Graded, graded
 from debate_rl.grading import Table
 from envs import Environment
 from transcripts import Record, ShardWriter, TranscriptError, read_records
 from transcripts.names import shard_name
 
 Tell = Callable[[str, int, int], None]
-"""Told what is played, how much of it is done, and how much there is."""
+"""Called with what is played, how much of it is done, and how much there is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +47,15 @@ class Played:
 
 
 @dataclass(frozen=True, slots=True)
-class Examination:
-    """What is asked of a policy: problems, their grader, the protocol, and the seeds of the repetitions.
+class EvalPlan:
+    """What an evaluation plays: problems with their environment, the protocol, and the seeds of repetitions.
 
     ``samples``: at least so many first-round solutions of each problem and seed; ``greedy``: one more of each
     problem at temperature 0.
     """
 
     problems: Sequence[Problem]
-    examiner: Environment
+    environment: Environment
     protocol: DebateConfig
     seeds: Sequence[int]
     max_live: int | None = None
@@ -64,7 +64,7 @@ class Examination:
 
 
 def play(
-    exam: Examination, policy: Policy, folder: Path | None = None, *, tell: Tell = lambda *_: None
+    plan: EvalPlan, policy: Policy, folder: Path | None = None, *, tell: Tell = lambda *_: None
 ) -> Played:
     """Return what the policy says to the problems; what ``folder`` holds of it already is not asked again.
 
@@ -72,34 +72,34 @@ def play(
     """
     debates = [
         one
-        for seed in exam.seeds
-        for one in _part(exam, policy, "debates", seed, exam.problems, folder, tell)
+        for seed in plan.seeds
+        for one in _part(plan, policy, "debates", seed, plan.problems, folder, tell)
     ]
     samples = max(1, round(solutions_of_a_debate([one.debate for one in debates])))
-    alone = exam.protocol.model_copy(update={"num_rounds": 1, "final_ballot": False})
-    single, agents = replace(exam, protocol=alone), exam.protocol.num_agents
+    alone = plan.protocol.model_copy(update={"num_rounds": 1, "final_ballot": False})
+    single, agents = replace(plan, protocol=alone), plan.protocol.num_agents
     copies = ceil(samples / agents)
-    more = max(0, ceil(exam.samples / agents) - copies)
+    more = max(0, ceil(plan.samples / agents) - copies)
     opening: list[tuple[Graded, ...]] = []
     further: list[tuple[Graded, ...]] = []
-    for seed in exam.seeds:
-        each = [problem for problem in exam.problems for _ in range(copies)]
+    for seed in plan.seeds:
+        each = [problem for problem in plan.problems for _ in range(copies)]
         found = _part(single, policy, "self-consistency", seed, each, folder, tell)
         opening += [tuple(found[start : start + copies]) for start in range(0, len(each), copies)]
         # in turn, so that still more can be asked another time
-        again = [problem for _ in range(more) for problem in exam.problems]
+        again = [problem for _ in range(more) for problem in plan.problems]
         found = _part(single, policy, "further samples", seed, again, folder, tell) if more else []
-        further += [tuple(found[start :: len(exam.problems)]) for start in range(len(exam.problems))]
-    greedy = _part(_greedy(exam), policy, "greedy", 0, exam.problems, folder, tell) if exam.greedy else ()
-    count = max(samples, exam.samples)
+        further += [tuple(found[start :: len(plan.problems)]) for start in range(len(plan.problems))]
+    greedy = _part(_greedy(plan), policy, "greedy", 0, plan.problems, folder, tell) if plan.greedy else ()
+    count = max(samples, plan.samples)
     return Played(tuple(debates), tuple(opening), samples, count, tuple(greedy), tuple(further))
 
 
-def _greedy(exam: Examination) -> Examination:
-    """Return the examination of one agent, the first persona, at temperature 0."""
-    persona = replace(exam.protocol.persona_pool[0], temperature=0.0)
+def _greedy(plan: EvalPlan) -> EvalPlan:
+    """Return the plan for one agent, the first persona, at temperature 0."""
+    persona = replace(plan.protocol.persona_pool[0], temperature=0.0)
     changes = {"num_agents": 1, "num_rounds": 1, "final_ballot": False, "personas": (persona,)}
-    return replace(exam, protocol=exam.protocol.model_copy(update=changes))
+    return replace(plan, protocol=plan.protocol.model_copy(update=changes))
 
 
 def solutions_of_a_debate(debates: Sequence[Debate]) -> float:
@@ -112,7 +112,7 @@ def solutions_of_a_debate(debates: Sequence[Debate]) -> float:
 
 
 def _part(
-    exam: Examination,
+    plan: EvalPlan,
     policy: Policy,
     name: str,
     seed: int,
@@ -122,11 +122,11 @@ def _part(
 ) -> list[Graded]:
     """Return a debate of each entry of ``problems``, kept as it ends; what was kept before is graded anew."""
     drawn = derive_seed(seed, name)
-    held = {} if folder is None else _kept(folder / name / shard_name(seed), problems, drawn, exam.protocol)
-    done = {place: graded(exam.examiner, debate) for place, debate in held.items()}
-    agents = exam.protocol.num_agents
+    held = {} if folder is None else _kept(folder / name / shard_name(seed), problems, drawn, plan.protocol)
+    done = {index: graded(plan.environment, debate) for index, debate in held.items()}
+    agents = plan.protocol.num_agents
     part = name if name == "debates" else f"{name}, {agents} at a time" if agents > 1 else name
-    part = f"{part}, seed {seed}" if len(exam.seeds) > 1 else part
+    part = f"{part}, seed {seed}" if len(plan.seeds) > 1 else part
     tell(part, len(done), len(problems))
     with ExitStack() as stack:
         writer = None if folder is None else stack.enter_context(ShardWriter(folder / name, seed))
@@ -135,30 +135,30 @@ def _part(
             if writer is not None:
                 writer.write(Record(debate, seed, debate.problem.id, correct))
 
-        def told() -> None:
+        def on_graded() -> None:
             tell(part, len(done), len(problems))
 
-        marking = stack.enter_context(Marking(exam.examiner, keep, done, told))
-        protocol, live = exam.protocol, exam.max_live
-        run_debates(problems, policy, protocol, seed=drawn, max_live=live, held=held, on_debate=marking.take)
-    return [done[place] for place in range(len(problems))]
+        grading = stack.enter_context(BackgroundGrading(plan.environment, keep, done, on_graded))
+        protocol, live = plan.protocol, plan.max_live
+        run_debates(problems, policy, protocol, seed=drawn, max_live=live, held=held, on_debate=grading.take)
+    return [done[index] for index in range(len(problems))]
 
 
 def _kept(shard: Path, problems: Sequence[Problem], seed: int, protocol: DebateConfig) -> dict[int, Debate]:
-    """Return the debates that a shard holds by their places; others of its debates are left alone."""
+    """Return the debates that a shard holds, by index; others of its debates are left alone."""
     if not shard.exists():
         return {}
-    places = {debate_seed(seed, place, problem): place for place, problem in enumerate(problems)}
+    index_of = {debate_seed(seed, index, problem): index for index, problem in enumerate(problems)}
     turns = sorted(TurnId(a, r) for a in range(protocol.num_agents) for r in range(rounds_held(protocol)))
     found: dict[int, Debate] = {}
     try:
         for debate in (record.debate for record in read_records(shard, on_torn=lambda _: None)):
-            place = places.get(debate.seed)
-            if place is None:
+            index = index_of.get(debate.seed)
+            if index is None:
                 continue
-            found[place] = debate
+            found[index] = debate
             whole = sorted(turn.id for turn in debate.turns) == turns
-            if not whole or debate.problem != problems[place] or debate.protocol != protocol:
+            if not whole or debate.problem != problems[index] or debate.protocol != protocol:
                 raise TranscriptError(
                     f"{shard}: the debate with seed {debate.seed} is not of this evaluation"
                 )

@@ -25,7 +25,7 @@ MAIN = (
     "debate/winner/accuracy",
     "debate/majority",
 )
-"""The figures that are also told by level and subject, and compared between evaluations."""
+"""The figures that are also shown by level and subject, and compared between evaluations."""
 WITHIN = {"share": (0.0, 1.0), "difference": (-1.0, 1.0), "tokens": (0.0, inf)}
 """What figures of a unit can be."""
 SMALL = 100

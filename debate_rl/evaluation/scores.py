@@ -17,8 +17,8 @@ from debate.parsing.wellformed import is_well_formed
 from debate.policy import token_counts
 from debate.seeds import derive_seed
 from debate.types import TurnId
-from debate_rl.evaluation.marking import Graded
-from debate_rl.evaluation.play import Examination, Played, play
+from debate_rl.evaluation.grading import Graded
+from debate_rl.evaluation.play import EvalPlan, Played, play
 from debate_rl.grading import Table
 from debate_rl.metrics.answers import Answer, consensus, graded_answers, pass_at_k, powers_to
 from debate_rl.metrics.debates import due_pairs_of, is_valid
@@ -132,7 +132,7 @@ def evaluate(
     The policy must report tokens. Problems without an answer are refused. DataError when the grader gave no
     verdict on any problem.
     """
-    found = scores(play(Examination(problems, environment, config, (seed,)), policy), key_of(environment))
+    found = scores(play(EvalPlan(problems, environment, config, (seed,)), policy), key_of(environment))
     if not found.problems:
         raise DataError(f"held_out: the grader gave no verdict on any of {len(problems)} problems")
     return found

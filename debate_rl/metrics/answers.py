@@ -42,7 +42,7 @@ def pass_at_k(n: int, right: int, k: int) -> float:
 
 
 def powers_to(most: int) -> list[int]:
-    """Return the powers of 2 below ``most`` and itself: the k that pass@k is told for.
+    """Return the powers of 2 below ``most`` and itself: the k of pass@k.
 
     >>> powers_to(1), powers_to(4), powers_to(17)
     ([1], [1, 2, 4], [1, 2, 4, 8, 16, 17])

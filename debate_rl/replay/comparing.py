@@ -11,7 +11,7 @@ from math import isclose
 from typing import TypeAlias
 
 from debate.types import TurnId
-from debate_rl.replay.scheme import Replayed, Scheme, pay_step, replay_step
+from debate_rl.replay.scheme import Replayed, Scheme, replay_step, score_step
 from rewards import STREAMS, Rewards
 from rewards.types import value_of
 from transcripts import Record, RunStore, TurnAdvantages
@@ -34,9 +34,9 @@ class Columns:
 class DebateChange:
     """A debate under both schemes.
 
-    ``personas``: by seat. ``change``: the sum of |new - old| over the advantages of generator and judge and
-    the fines, no signal being 0. ``differs``: what was stored is not what the run's own scheme gives;
-    ``checked`` is False where nothing was stored to compare with.
+    ``personas``: by agent. ``change``: the sum of |new - old| over the advantages of generator and judge and
+    the format penalties, no signal being 0. ``differs``: what was stored is not what the run's own scheme
+    gives; ``checked`` is False where nothing was stored to compare with.
     """
 
     id: str
@@ -63,11 +63,11 @@ def compare_steps(
     other_means: dict[str, float] = {}
     for _, of_step in groupby(records, key=lambda item: item[1].step):
         ids, step = zip(*of_step, strict=True)
-        paid = pay_step(step, own)
-        old = new = replay_step(paid, own, own_means)
+        scored = score_step(step, own)
+        old = new = replay_step(scored, own, own_means)
         if other != own:
-            paid = paid if other.scores_as(own) else pay_step(step, other)
-            new = replay_step(paid, other, other_means)
+            scored = scored if other.scores_as(own) else score_step(step, other)
+            new = replay_step(scored, other, other_means)
         for id, one, before, after in zip(ids, step, old, new, strict=True):
             yield change_of(id, one, before, after)
 

@@ -79,7 +79,7 @@ def write_facts(folder: Path, facts: Mapping[str, Any]) -> None:
 
 
 def facts_json(facts: Mapping[str, Any]) -> str:
-    """Return the figures as JSON; what is no finite number is null."""
+    """Return the figures as JSON; a number that is not finite is null."""
     return json.dumps(_finite(facts), indent=1, allow_nan=False) + "\n"
 
 

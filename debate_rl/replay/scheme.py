@@ -39,12 +39,12 @@ class Scheme:
 
 
 def scheme_of(config: Config) -> Scheme:
-    """Return how a run's debates were, or are to be, paid."""
+    """Return how a run's debates were, or are to be, rewarded."""
     return Scheme(config.rewards, config.advantages, config.train.debates_per_problem)
 
 
 @dataclass(frozen=True, slots=True)
-class Paid:
+class ScoredStep:
     """A step's debates with their rewards, and their turns for the advantages."""
 
     records: Sequence[Record]
@@ -60,23 +60,25 @@ class Replayed:
     advantages: tuple[TurnAdvantages, ...]
 
 
-def pay_step(records: Sequence[Record], scheme: Scheme) -> Paid:
+def score_step(records: Sequence[Record], scheme: Scheme) -> ScoredStep:
     """Return the rewards of a step; ``records`` are all of it, in order."""
     rewards = [score(record, scheme.rewards) for record in records]
     groups = group_indices([record.group for record in records], scheme.group_size)
-    return Paid(records, rewards, transitions_of([record.debate for record in records], rewards, groups))
+    return ScoredStep(
+        records, rewards, transitions_of([record.debate for record in records], rewards, groups)
+    )
 
 
-def replay_step(paid: Paid, scheme: Scheme, ema: MutableMapping[str, float]) -> list[Replayed]:
+def replay_step(scored: ScoredStep, scheme: Scheme, ema: MutableMapping[str, float]) -> list[Replayed]:
     """Return what each debate of a step gets.
 
     ``ema`` holds the running means of the steps before, and is left with those after.
     """
-    found = turn_advantages(paid.transitions, scheme.rewards, scheme.advantages, ema, counted=False)
-    parts = advantages_by_debate([record.debate for record in paid.records], found.turns)
-    return [Replayed(reward, part) for reward, part in zip(paid.rewards, parts, strict=True)]
+    found = turn_advantages(scored.transitions, scheme.rewards, scheme.advantages, ema, counted=False)
+    parts = advantages_by_debate([record.debate for record in scored.records], found.turns)
+    return [Replayed(reward, part) for reward, part in zip(scored.rewards, parts, strict=True)]
 
 
 def score(one: Record, config: RewardConfig) -> Rewards:
-    """Return the rewards of a debate, None for what is no finite number, as in training."""
+    """Return the rewards of a debate, None for a number that is not finite, as in training."""
     return finite(score_debate(one.debate, one.correct, config))[0]

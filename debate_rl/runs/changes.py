@@ -1,4 +1,4 @@
-"""In what the configuration of a run may differ when the run goes on, and how a refusal is told."""
+"""Which settings of a run may change when it goes on, and the message of a refusal."""
 
 from __future__ import annotations
 

@@ -59,9 +59,9 @@ def export_run(
         _write_weights(model, fresh, config, kind, out, dtype)
         tokenizer.save_pretrained(fresh)
         settings = generation_settings(config, model, tokenizer)
-        for place in (fresh, fresh / BASE):  # whoever loads an adapter gets the settings of its base
-            if place.is_dir():
-                settings.save_pretrained(place)
+        for target in (fresh, fresh / BASE):  # whoever loads an adapter gets the settings of its base
+            if target.is_dir():
+                settings.save_pretrained(target)
         prompt = _shown_prompt(run, tokenizer)
         card = model_card(run, config, kind=kind, step=_steps_of(path), folder=out, prompt=prompt)
         (fresh / "README.md").write_text(card, encoding="utf-8")
@@ -70,7 +70,7 @@ def export_run(
 
 
 def generation_settings(config: Config, model: Any, tokenizer: Any) -> Any:
-    """Return how the policy was sampled in training: unfiltered, at the mean temperature of its seats."""
+    """Return how the policy was sampled in training: unfiltered, at the mean temperature of its agents."""
     from transformers import GenerationConfig
 
     seats = seat_personas(config.debate.persona_pool, config.debate.num_agents)
@@ -155,7 +155,7 @@ def _refuse_other(out: Path, run: Path) -> None:
     except (OSError, ValueError, LookupError, TypeError):
         made_from = None
     if made_from != str(run.resolve()):
-        holds = f"an export of {made_from}" if made_from else "something that is no export"
+        holds = f"an export of {made_from}" if made_from else "something that is not an export"
         raise ExportError(f"--out {out}: holds {holds}; choose another folder")
 
 
@@ -173,7 +173,7 @@ def _appearing(out: Path) -> Iterator[Path]:
         fresh.rename(out)
         shutil.rmtree(old, ignore_errors=True)
     except OSError as error:
-        place = error.filename or out
-        raise ExportError(f"--out {out}: cannot write {place}: {error.strerror or error}") from error
+        path = error.filename or out
+        raise ExportError(f"--out {out}: cannot write {path}: {error.strerror or error}") from error
     finally:
         shutil.rmtree(fresh, ignore_errors=True)

@@ -36,7 +36,7 @@ NOT_YET_A_RUN = (LOCK, "run.json", ".run.json.new", ".config.toml.new")
 
 
 class RunFolderError(ValueError):
-    """A run folder that cannot be used as asked; the message says why and what to do."""
+    """A run folder that cannot be used; the message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +122,8 @@ def open_run(
 
 
 def _cannot_write(folder: Path, error: OSError) -> RunFolderError:
-    place = error.filename or folder
-    return RunFolderError(f"run.dir={folder}: cannot write {place}: {error.strerror}; choose another run.dir")
+    path = error.filename or folder
+    return RunFolderError(f"run.dir={folder}: cannot write {path}: {error.strerror}; choose another run.dir")
 
 
 def _enter(folder: Path, config: BaseModel, known: dict[str, object], rules: ChangeRules) -> RunFolder:

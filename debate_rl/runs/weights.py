@@ -62,8 +62,8 @@ def _load_all(model: Any, folder: Path) -> None:
 
 def _under_own_names(model: Any, folder: Path) -> dict[str, Tensor]:
     """Return the weights by the names in the model; ValueError where from_pretrained would make some up."""
-    loaded, told = type(model).from_pretrained(folder, dtype=model.dtype, output_loading_info=True)
-    other = sorted([*told["missing_keys"], *told["unexpected_keys"]])
+    loaded, info = type(model).from_pretrained(folder, dtype=model.dtype, output_loading_info=True)
+    other = sorted([*info["missing_keys"], *info["unexpected_keys"]])
     if other:
         raise ValueError(f"the weights are of another model: {other[0]}")
     return loaded.state_dict()

@@ -16,7 +16,7 @@ from transcripts import Record, TurnAdvantages
 class Sample(TypedDict):
     """One turn of a debate that was drawn.
 
-    ``debate`` is its place in the step's transcript; agents, rounds and steps count from 0. ``extracted`` is
+    ``debate`` is its index in the step's transcript; agents, rounds and steps count from 0. ``extracted`` is
     the answer read from ``text``, ``correct`` what the grader said of it ("missing": there was none).
     Rewards and advantages are None where the stream gave the turn no signal; ``advantage_format`` is added to
     both of the others.
@@ -52,25 +52,25 @@ def draw_samples(records: Sequence[Record], share: float) -> list[Sample]:
     """
     return [
         sample
-        for place, record in enumerate(records)
+        for index, record in enumerate(records)
         if Random(derive_seed(record.debate.seed, "sample")).random() < share
-        for sample in samples_of(record, place)
+        for sample in samples_of(record, index)
     ]
 
 
-def samples_of(record: Record, place: int) -> Iterator[Sample]:
+def samples_of(record: Record, index: int) -> Iterator[Sample]:
     """Yield a row for each turn of a debate."""
     advantages = {part.turn: part for part in record.advantages}
     for turn in record.debate.turns:
-        yield _sample(record, place, turn, advantages.get(turn.id, TurnAdvantages(turn.id)))
+        yield _sample(record, index, turn, advantages.get(turn.id, TurnAdvantages(turn.id)))
 
 
-def _sample(record: Record, place: int, turn: Turn, advantage: TurnAdvantages) -> Sample:
+def _sample(record: Record, index: int, turn: Turn, advantage: TurnAdvantages) -> Sample:
     debate, agent = record.debate, turn.id.agent
     rewards = record.rewards or NO_REWARDS
     return Sample(
         step=record.step,
-        debate=place,
+        debate=index,
         problem=debate.problem.id,
         question=debate.problem.question,
         answer=debate.problem.answer,

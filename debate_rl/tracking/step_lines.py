@@ -61,7 +61,7 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
         try:
             row = {"step": None, **json.loads(line)}
             if not isinstance(row["step"], int | None):
-                raise TypeError(f"step {row['step']!r} is no number")
+                raise TypeError(f"step {row['step']!r} is not a number")
             rows.append(row)
         except (ValueError, TypeError, RecursionError) as error:
             raise ValueError(f"{path}:{number}: not a line of {path.stem}: {error}") from error

@@ -304,7 +304,7 @@ def in_words(memory: Memory, took: Seconds, load: Load, there: int) -> list[str]
 
 
 def size(count: float) -> str:
-    """Return bytes to read.
+    """Return a number of bytes with its unit.
 
     >>> size(1536), size(3 * 2**30)
     ('1.5 KiB', '3.0 GiB')

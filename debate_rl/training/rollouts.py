@@ -43,7 +43,7 @@ class Clock:
 class Rollout:
     """Debates with their truth and rewards; the ``group_size`` debates of one problem stand together.
 
-    ``graded`` counts the grader's statuses, ``not_finite`` the rewards that were no number and became None.
+    ``graded`` counts the grader's statuses, ``not_finite`` the rewards that were not finite and became None.
     """
 
     group_size: int
@@ -130,7 +130,7 @@ def _timings(count: int) -> tuple[list[Timing], Callable[[int, Debate], None]]:
 
 
 def finite(rewards: Rewards) -> tuple[Rewards, int]:
-    """Return the rewards with None for each that is no finite number, and how many there were.
+    """Return the rewards with None for each that is not finite, and how many there were.
 
     >>> finite(Rewards(((float("nan"), 1.0),), ((0.0,),), ((None,),), ((0.0,),)))
     (Rewards(peer=((None, 1.0),), truth=((0.0,),), judge=((None,),), format=((0.0,),), counters=()), 1)

@@ -106,8 +106,8 @@ class Session:
         if not self.data.held_out:
             return {}
         seed = derive_seed(self.config.seed, "held out")
-        examiner, problems = self.data.examiner, self.data.held_out
-        found = evaluate(self.policy, examiner, problems, config=self.config.debate, seed=seed)
+        eval_environment, problems = self.data.eval_environment, self.data.held_out
+        found = evaluate(self.policy, eval_environment, problems, config=self.config.debate, seed=seed)
         self.evaluations[step] = found
         return metrics(found)
 
@@ -132,7 +132,7 @@ class Session:
         self.saved = self.step
 
     def keep(self, stop: Stopped) -> None:
-        """Save the finished steps of a run that was told to stop, and have the stop say so."""
+        """Save the finished steps of a run that a signal stopped, and have the stop say so."""
         if self.step == 0:
             stop.kept = "no step was finished; the same command begins with the first"
             return
@@ -173,7 +173,7 @@ class Session:
 
 @contextmanager
 def open_session(config: Config) -> Iterator[Session]:
-    """Open a run: a new one is warm-started if asked for, an old one goes on from its newest checkpoint.
+    """Open a run: a new one is warm-started if so configured, an old one goes on from its newest checkpoint.
 
     SIGINT and SIGTERM raise Stopped within: ``debate_rl.training.stops``.
     """
@@ -185,7 +185,7 @@ def open_session(config: Config) -> Iterator[Session]:
 def _opened(config: Config, stops: Stops) -> Iterator[Session]:
     refuse_training(config)
     refuse_greedy(config)
-    find_loss(config.learner.loss)  # one that cannot be had is told before the warm start
+    find_loss(config.learner.loss)  # refuses an unknown loss before the warm start
     data = load_run_problems(config)
     check_streams(config, data)
     refuse_no_best(config, data)

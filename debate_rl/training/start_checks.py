@@ -1,4 +1,4 @@
-"""What is looked at before a run begins or goes on: what cannot be learnt from, and what may have changed."""
+"""Checks before a run begins or goes on: what cannot be learnt from, and which settings may have changed."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def check_streams(config: Config, data: Problems) -> None:
 
 
 def refuse_no_best(config: Config, data: Problems) -> None:
-    """Refuse to keep the best by what is no held-out figure, or by a chosen one that nothing measures."""
+    """Refuse to keep the best by what is not a held-out figure, or by a chosen one that nothing measures."""
     name = config.train.keep_best
     if name and not BEST_BY.fullmatch(name):
         raise ValueError(

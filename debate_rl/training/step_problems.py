@@ -34,9 +34,9 @@ def problems_from(problems: Sequence[Problem], position: int, *, size: int, seed
     >>> sorted(seen[:3]), sorted(seen[3:])
     (['0', '1', '2'], ['0', '1', '2'])
     """
-    places = [divmod(position + i, len(problems)) for i in range(size)]
-    orders = {epoch: _order(len(problems), epoch, seed) for epoch, _ in places}
-    return [problems[orders[epoch][index]] for epoch, index in places]
+    draws = [divmod(position + i, len(problems)) for i in range(size)]
+    orders = {epoch: _order(len(problems), epoch, seed) for epoch, _ in draws}
+    return [problems[orders[epoch][index]] for epoch, index in draws]
 
 
 def _order(count: int, epoch: int, seed: int) -> list[int]:

@@ -22,7 +22,7 @@ WAITING = "the step that is being learnt from is finished and saved first; a sec
 
 
 class Stopped(KeyboardInterrupt):
-    """A run that was told to stop by a signal, and did.
+    """A run that a signal stopped.
 
     ``at_once``: by a second signal, wherever it was, so that nothing may be saved of what it held.
     ``kept`` says what there is to go on from.

@@ -34,7 +34,7 @@ def train(config: Config) -> Session:
 
 
 def train_steps(session: Session) -> None:
-    """Do the steps that are left of the run; what a signal does is told in ``debate_rl.training.stops``."""
+    """Do the steps that are left of the run; what a signal does stands in ``debate_rl.training.stops``."""
     try:
         for step in range(session.step, session.config.train.steps):
             with session.stops.deferred():
@@ -81,8 +81,8 @@ def _learn(
 ) -> dict[str, float]:
     """Learn from a step's turns, with dynamic sampling from those of groups that have a signal alone.
 
-    A step with a reward that is no number is left out: what such a reward rule says of the other turns is no
-    better.
+    A step with a reward that is not finite is left out: such a rule's rewards of the other turns are not to
+    be trusted either.
     """
     metrics = {"reward/not_finite": float(played.not_finite)}
     if played.not_finite:

@@ -100,7 +100,7 @@ class Demonstrator:
         return replace(turn, weights=(*chosen, *turn.weights))
 
     def _round(self, seating: Seating, agent: int) -> list[str]:
-        """Return one solution for each seat, so that the judge's pair is decidable as often as asked for."""
+        """Return a solution for each agent, so that the judge's pair is decidable as often as configured."""
         wanted = self._rng.random() < self._habits.decidable
         peers = [seat for seat in range(len(seating.handles)) if seat != agent]
         solutions: list[str] = []

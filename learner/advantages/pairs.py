@@ -1,4 +1,4 @@
-"""Judge turns by where the right solutions stood, so that both places count alike.
+"""Judge turns by where the right solutions stood, so that both positions count alike.
 
 A judge that always names the first is right whenever the first is right. Where such pairs are more frequent
 in a batch, plain advantages reward the habit of naming the first; weighted so that pairs with the right

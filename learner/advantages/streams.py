@@ -104,18 +104,18 @@ def stream_parts(
 
 
 def group_members(values: Sequence[float | None], groups: Sequence[Hashable]) -> dict[Hashable, list[int]]:
-    """Return the places of each group's values, Nones left out; ValueError for a value that is not finite.
+    """Return the indices of each group's values, Nones left out; ValueError for a value that is not finite.
 
     >>> group_members([1.0, None, 2.0], ["a", "a", "b"])
     {'a': [0], 'b': [2]}
     """
     members: dict[Hashable, list[int]] = {}
-    for place, (value, key) in enumerate(zip(values, groups, strict=True)):
+    for index, (value, key) in enumerate(zip(values, groups, strict=True)):
         if value is None:
             continue
         if not isfinite(value):
-            raise ValueError(f"reward {place} of group {key!r} is {value}; rewards must be finite or None")
-        members.setdefault(key, []).append(place)
+            raise ValueError(f"reward {index} of group {key!r} is {value}; rewards must be finite or None")
+        members.setdefault(key, []).append(index)
     return members
 
 
@@ -146,8 +146,8 @@ def _running_means(group: Values, key: str, ema: MutableMapping[str, float], dec
     """Return the mean that stood before each value came; ``ema[key]`` is left after the last."""
     before = np.empty_like(group)
     mean = ema.get(key, 0.0)
-    for place, value in enumerate(group):
-        before[place] = mean
+    for index, value in enumerate(group):
+        before[index] = mean
         mean = decay * mean + (1 - decay) * float(value)
     ema[key] = mean
     return before

@@ -64,7 +64,7 @@ def kl_as_reward(inputs: LossInputs, config: LossConfig) -> Tensor:
     """Return the advantages (B, T) less beta * KL of each token, at the old weights: A_t - beta * k_t.
 
     The estimate belongs to the token's own reward and not to those before it (a discount of 0), and nothing
-    is subtracted from it; each stream has its own beta. So no token of one stream pays for one of the other.
+    is subtracted from it; each stream has its own beta. So no stream is charged for the other.
     Source: the per-token KL reward of arXiv 2203.02155 (there with a critic and without a discount); k1 in
     the reward and k2 in the loss have the same gradient [arXiv 2510.01555]. ValueError without a reference.
     """

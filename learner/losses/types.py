@@ -49,7 +49,7 @@ class LossConfig:
     """Settings of the losses.
 
     ``eps_hi`` None means ``eps``, and 0.28 for dapo; ``beta_judge`` None means ``beta``; ``kl`` is the
-    estimator that beta weighs; ``max_tokens`` is dr_grpo's divisor; ``dual_clip`` is ppo's bound.
+    estimator that beta weights; ``max_tokens`` is dr_grpo's divisor; ``dual_clip`` is ppo's bound.
     ``totals`` is the size of the whole batch when the inputs are a micro-batch of it: the micro-batches'
     losses then add up to the whole batch's loss. None: the inputs are the whole batch.
     """

@@ -40,7 +40,7 @@ class LearnerConfig(Settings):
     entropy_bonus: float = Field(default=0.0, ge=0)
     """Weight of the mean entropy, which is added to what is maximised."""
     tis_cap: float | None = Field(default=None, gt=0)
-    """Weigh each token by exp(trainer - sampler), at most this (truncated importance sampling; 2 is usual);
+    """Weight each token by exp(trainer - sampler), at most this (truncated importance sampling; 2 is usual);
     None does not. For samplers whose log-probabilities are not the trainer's: look at ``mismatch_kl``."""
     max_staleness: int | None = Field(default=None, ge=0)
     """Drop rows sampled from weights more than so many steps old; None keeps all."""

@@ -164,11 +164,11 @@ class Learner:
         The first minibatch needs no pass of its own: its first forward pass comes before any update.
         """
         self.model.eval()
-        for place, minibatch in enumerate(minibatches):
+        for index, minibatch in enumerate(minibatches):
             for batch in minibatch:
                 if self.config.needs_reference:
                     batch.ref = self._reference_logprobs(batch)
-                if place == 0:
+                if index == 0:
                     continue
                 if self.config.old_logprobs == "sampling":
                     batch.old = batch.sampling_logprobs

@@ -248,11 +248,11 @@ def test_what_a_link_or_a_pipe_leads_to_is_left_alone(evaluate, home):
         path.unlink()
         path.symlink_to(home / "precious")
         code, _, err = evaluate("run", "--out", "linked", "held_out.limit=2")
-        assert (code, f"linked/{name}: is no file of an evaluation" in err) == (2, True), err
+        assert (code, f"linked/{name}: is not a file of an evaluation" in err) == (2, True), err
         path.unlink()
         path.write_bytes(before)
     os.mkfifo(home / "linked/evaluation.json.fifo")
-    assert "is no file of an evaluation" in evaluate("run", "--out", "linked", "held_out.limit=2")[2]
+    assert "is not a file of an evaluation" in evaluate("run", "--out", "linked", "held_out.limit=2")[2]
     assert (home / "precious").read_text() == "mine"
 
 

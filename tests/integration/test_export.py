@@ -181,7 +181,7 @@ def test_an_export_is_replaced_and_nothing_else_is(export, runs):
     code, _, err = export("full", "--out", "mine")
     assert (code, err) == (
         2,
-        "debate: --out mine: holds something that is no export; choose another folder\n",
+        "debate: --out mine: holds something that is not an export; choose another folder\n",
     )
     assert (runs / "mine/notes").read_text() == "keep"
     assert export("full", "--out", "mine/notes")[0] == 2

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 
 class FilterError(ValueError):
-    """A filter that cannot be read. ``position`` counts its characters from 0; the text shows the place."""
+    """A filter that cannot be read. ``position`` counts its characters from 0; the text points at it."""
 
     def __init__(self, problem: str, text: str, position: int) -> None:
         super().__init__(problem)
@@ -129,12 +129,12 @@ class _Reader:
         """Read parts joined by OR, up to a closing parenthesis or the end."""
         parts = [self._all(depth)]
         while True:
-            place = self.at
+            start = self.at
             if not self._word("OR"):
                 return parts[0] if len(parts) == 1 else Any(tuple(parts))
             following = self._all(depth)
             if All(()) in (parts[-1], following):
-                raise self._error("OR needs something on both sides", place)
+                raise self._error("OR needs something on both sides", start)
             parts.append(following)
 
     def _all(self, depth: int) -> All:
@@ -145,18 +145,18 @@ class _Reader:
         return All(tuple(parts))
 
     def _at_or(self) -> bool:
-        place = self.at
+        start = self.at
         found = self._word("OR")
-        self.at = place
+        self.at = start
         return found
 
     def _part(self, depth: int) -> Node:
         if depth > DEEPEST:
             raise self._error(f"more than {DEEPEST} levels of parentheses and negations")
-        place = self.at
+        start = self.at
         if self._word("NOT") or self._minus():
             if self.at == len(self.text) or self.text[self.at] == ")":
-                raise self._error("there is nothing to negate", place)
+                raise self._error("there is nothing to negate", start)
             return Not(self._part(depth + 1))
         if self.text[self.at] != "(":
             return self._term()
@@ -164,7 +164,7 @@ class _Reader:
         self._blanks()
         node = self.alternatives(depth + 1)
         if self.text[self.at : self.at + 1] != ")":
-            raise self._error("this parenthesis is never closed", place)
+            raise self._error("this parenthesis is never closed", start)
         self.at += 1
         return node
 

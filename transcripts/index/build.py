@@ -23,11 +23,11 @@ from transcripts.names import shard_paths, shard_step
 from transcripts.sealed import SealedFile
 
 Tell = Callable[[int, int], None]
-"""Told how many shards are taken in, and how many there are to take in."""
+"""Called with how many shards are taken in, and how many there are to take in."""
 
 
 def tell_nobody(done: int, total: int) -> None:
-    """Say nothing of the progress."""
+    """Show no progress."""
 
 
 COMMIT_S = 0.5
@@ -75,9 +75,9 @@ class Indexer:
         for key, names in self.connection.execute("SELECT key, names FROM casts"):
             self._casts[tuple(orjson.loads(names))] = key
 
-    def add(self, key: int, place: int, entry: IndexEntry) -> None:
+    def add(self, key: int, start: int, entry: IndexEntry) -> None:
         """Add one debate."""
-        keys = (key, place, self._problem(entry.problem), self._cast(entry.personas))
+        keys = (key, start, self._problem(entry.problem), self._cast(entry.personas))
         self.connection.execute(INSERT, (*keys, *entry.facts))
         if entry.answers:
             self.connection.executemany(
@@ -171,9 +171,9 @@ def take_in(indexer: Indexer, path: Path, step: int, known: Known) -> None:
             if known.bytes and mark_of(file.line(known.last)) != known.mark:
                 indexer.forget(step)
                 now = Known()
-            for place, line in whole_lines(file, now.bytes):
-                _take_line(indexer, step, now.debates, place, line)
-                now = Known(place + len(line), now.debates + 1, place, b"")
+            for start, line in whole_lines(file, now.bytes):
+                _take_line(indexer, step, now.debates, start, line)
+                now = Known(start + len(line), now.debates + 1, start, b"")
             if now.bytes and not now.mark:
                 now = replace(now, mark=mark_of(file.line(now.last)))
     except FileNotFoundError:
@@ -187,8 +187,8 @@ def take_in(indexer: Indexer, path: Path, step: int, known: Known) -> None:
 
 
 def whole_lines(file: PlainFile | SealedFile, start: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines from a place on that end in a newline, with their places: the rest is being written."""
-    return ((place, line) for place, line in file.lines(start) if line.endswith(b"\n"))
+    """Yield the whole lines from a byte on, with where each begins: one without newline is being written."""
+    return ((at, line) for at, line in file.lines(start) if line.endswith(b"\n"))
 
 
 def mark_of(line: bytes) -> bytes:
@@ -196,12 +196,12 @@ def mark_of(line: bytes) -> bytes:
     return blake2b(line, digest_size=16).digest()
 
 
-def _take_line(indexer: Indexer, step: int, number: int, place: int, line: bytes) -> None:
-    """Add a line's debate; what is no debate is noted and keeps its number."""
+def _take_line(indexer: Indexer, step: int, number: int, start: int, line: bytes) -> None:
+    """Add a line's debate; what is not a debate is noted and keeps its number."""
     try:
         if number >= PLACES:
             raise FieldError("", f"more than {PLACES} debates in a step")
-        indexer.add(key_of(step, number), place, read_facts(line))
+        indexer.add(key_of(step, number), start, read_facts(line))
     except FieldError as error:
         _note(indexer, step, number, f"line {number + 1}: {error}")
 

@@ -63,9 +63,9 @@ def file_system(path: Path, mounts: Path = Path("/proc/mounts")) -> str:
         lines = [line.split() for line in mounts.read_text(encoding="utf-8").splitlines()]
     except (OSError, ValueError):
         return ""
-    place = path.resolve()
+    whole = path.resolve()
     kinds = {line[1].replace("\\040", " "): line[2] for line in lines if len(line) > 2}
-    parts = [str(part) for part in (place, *place.parents)]
+    parts = [str(part) for part in (whole, *whole.parents)]
     return next((kinds[part] for part in parts if part in kinds), "")
 
 
@@ -102,7 +102,7 @@ def refuse_foreign(path: Path) -> None:
 def home_of_index(run: Path) -> tuple[Path, TemporaryDirectory[str] | None]:
     """Return the folder in which an index of the run can be kept: its own, a cache, or a passing one.
 
-    A database of somebody else in its place is left alone.
+    A foreign database in it is left alone.
     """
     for folder in dict.fromkeys((index_folder(run), cache_folder(run))):
         try:

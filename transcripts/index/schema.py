@@ -1,6 +1,6 @@
 """The tables of index.sqlite. It is derived: any doubt, and it is built again from the shards.
 
-A debate's key is its step and its place in the step, so that the order of keys is the order of the run.
+A debate's key is its step and its index in the step, so that the order of keys is the order of the run.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def key_of(step: int, number: int) -> int:
 
 
 def id_of(key: int) -> str:
-    """Return the id of a debate: its step and its place in it.
+    """Return the id of a debate: its step and its index in it.
 
     >>> id_of(16777218)
     '1.2'
@@ -62,7 +62,7 @@ def id_of(key: int) -> str:
 
 
 class ForeignDatabase(sqlite3.DatabaseError):
-    """A database of somebody else in the place of ours."""
+    """A foreign database where ours should be."""
 
 
 class OtherVersion(sqlite3.DatabaseError):

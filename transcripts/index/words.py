@@ -35,7 +35,7 @@ PRAGMA user_version = {VERSION};
 COMMIT;
 """
 Tell = Callable[[int, int], None]
-"""Told how many bytes of transcripts are read, and how many there are."""
+"""Called with how many bytes of transcripts are read, and how many there are."""
 
 
 class Outdated(Exception):
@@ -143,10 +143,10 @@ def _add_shard(
     with reading(folder / shard_name(step)) as file:
         if before.bytes and mark_of(file.line(before.last)) != before.mark:
             raise Outdated
-        for place, found in whole_lines(file, before.bytes):
+        for start, found in whole_lines(file, before.bytes):
             if end >= goal.bytes or time.monotonic() > until:
                 break
-            last, line = place, found
+            last, line = start, found
             body = body_of(line)
             if body is not None:
                 row = (key_of(step, number), body)

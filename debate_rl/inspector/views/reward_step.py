@@ -14,7 +14,7 @@ from typing import NamedTuple
 from debate.types import TurnId
 from debate_rl.inspector.views.reward_types import Member, Number, StreamWhy, TotalWhy, added, written
 from debate_rl.replay.comparing import close, steps_filter
-from debate_rl.replay.scheme import Paid, Scheme, pay_step
+from debate_rl.replay.scheme import Scheme, ScoredStep, score_step
 from learner.advantages import Advantages, StreamSettings, turn_advantages
 from learner.advantages.streams import BATCH_STD_FLOOR, GROUP_STD_EPS, GroupParts
 from learner.advantages.turns import StreamName, StreamOf, generator_streams, shares
@@ -101,7 +101,7 @@ def recompute(store: RunStore, scheme: Scheme, id: str, turn: TurnId) -> Step:
     """Return the step of a turn recomputed; an error where its debates do not allow that."""
     number = int(id.partition(".")[0])
     held = dict(store.records(steps_filter(number, number)))
-    paid = pay_step(list(held.values()), scheme)
+    paid = score_step(list(held.values()), scheme)
     before = _before(store, scheme, number) if scheme.remembers else _Before({}, Counter(), 0, 0)
     found = _advantages(paid, scheme, before.means)
     forgotten = all(scheme.advantages.ema_decay ** before.moves[key] <= FORGOTTEN for key in _moves(found))
@@ -126,11 +126,11 @@ def _before(store: RunStore, scheme: Scheme, step: int) -> _Before:
     before = _Before({}, Counter(), first, count)
     records = store.records(steps_filter(first, step - 1)) if first < step else ()
     for _, of_step in groupby((record for _, record in records), key=lambda record: record.step):
-        before.moves.update(_moves(_advantages(pay_step(list(of_step), scheme), scheme, before.means)))
+        before.moves.update(_moves(_advantages(score_step(list(of_step), scheme), scheme, before.means)))
     return before
 
 
-def _advantages(step: Paid, scheme: Scheme, means: dict[str, float]) -> Advantages:
+def _advantages(step: ScoredStep, scheme: Scheme, means: dict[str, float]) -> Advantages:
     return turn_advantages(step.transitions, scheme.rewards, scheme.advantages, means, counted=False)
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from debate import Completion, DebateConfig, Problem, run_debates
 from debate.policies.scripted import Answers, scripted_debaters
-from debate_rl.evaluation.marking import Graded
-from debate_rl.evaluation.play import Examination, Played, play, solutions_of_a_debate
+from debate_rl.evaluation.grading import Graded
+from debate_rl.evaluation.play import EvalPlan, Played, play, solutions_of_a_debate
 from debate_rl.evaluation.report import as_text, comparison, figures_table, plain_rows, rows
 from debate_rl.evaluation.scores import difference, scores
 from debate_rl.grading import grade_debate
@@ -34,9 +34,9 @@ ALONE = DebateConfig(num_agents=3, num_rounds=1, final_ballot=False)
 
 
 def graded(policy, config, problems=PROBLEMS):
-    examiner = load_environment("gsm8k")
+    environment = load_environment("gsm8k")
     debates = run_debates(problems, policy, config, seed=1)
-    return [Graded(debate, grade_debate(examiner, debate)) for debate in debates]
+    return [Graded(debate, grade_debate(environment, debate)) for debate in debates]
 
 
 def played(policy, *, samples=3):
@@ -146,7 +146,7 @@ def test_greedy_is_one_answer_of_the_first_persona_at_temperature_0(tmp_path):
             seen.append(request)
             return await super().sample(request)
 
-    found = play(replace(exam(), greedy=True), Noting(), tmp_path)
+    found = play(replace(plan(), greedy=True), Noting(), tmp_path)
     assert [(r.temperature, r.turn.round) for r in seen[-4:]] == [(0.0, 0)] * 4
     assert [one.debate.problem.id for one in found.greedy] == ["p0", "p1", "p2", "p3"]
     assert found.greedy[0].debate.personas[0].name == "Methodical Analyst"
@@ -175,12 +175,12 @@ class Counted:
         raise NotImplementedError
 
 
-def exam(seeds=(0,)):
-    return Examination(PROBLEMS, load_environment("gsm8k"), DebateConfig(num_rounds=2), seeds, max_live=1)
+def plan(seeds=(0,)):
+    return EvalPlan(PROBLEMS, load_environment("gsm8k"), DebateConfig(num_rounds=2), seeds, max_live=1)
 
 
 def test_the_samples_spend_the_tokens_of_a_debate(tmp_path):
-    found = play(exam(), Counted(), tmp_path)
+    found = play(plan(), Counted(), tmp_path)
     # a debate: 3 * 2 tokens at first, then 3 * 3 in round 2 and in the ballot: 24, as 12 solutions of 2
     assert found.samples == solutions_of_a_debate([one.debate for one in found.debates]) == 12
     assert [len(group) for group in found.opening] == [4] * 4
@@ -201,12 +201,12 @@ def test_a_grader_that_fails_ends_the_evaluation_before_all_is_asked(tmp_path):
 
     policy = Failing()
     with pytest.raises(OSError, match="no space left"):
-        play(replace(exam(), examiner=Broken()), policy, tmp_path)
+        play(replace(plan(), environment=Broken()), policy, tmp_path)
     assert len(policy.asked) < 4 * 9
 
 
 def test_what_waits_for_the_grader_at_a_stop_is_kept_and_graded_at_the_next_start(tmp_path, monkeypatch):
-    whole = play(exam(), Counted(), tmp_path / "whole")
+    whole = play(plan(), Counted(), tmp_path / "whole")
     ready, real = threading.Event(), Grader.same_answer
 
     def waiting(self, *arguments, **options):
@@ -220,15 +220,15 @@ def test_what_waits_for_the_grader_at_a_stop_is_kept_and_graded_at_the_next_star
             super().shutdown()
 
     monkeypatch.setattr(Grader, "same_answer", waiting)
-    monkeypatch.setattr("debate_rl.evaluation.marking.ThreadPoolExecutor", Pool)
+    monkeypatch.setattr("debate_rl.evaluation.grading.ThreadPoolExecutor", Pool)
     with pytest.raises(KeyboardInterrupt):
         play(
-            exam(), Counted(stop_after=30), tmp_path / "cut"
+            plan(), Counted(stop_after=30), tmp_path / "cut"
         )  # three debates of nine replies, and three more
     kept = records(tmp_path / "cut/debates")
     assert [record.correct is None for record in kept] == [False, True, True]
     rest = Counted()
-    assert play(exam(), rest, tmp_path / "cut") == whole
+    assert play(plan(), rest, tmp_path / "cut") == whole
     assert len(rest.asked) == 9 + 4 * 4 * 3
 
 
@@ -240,12 +240,12 @@ def test_an_environment_of_ones_own_grades_in_the_thread_it_was_made_for(tmp_pat
             assert threading.current_thread() is threading.main_thread()
             return Grade(GradeStatus.WRONG, "own", answer)
 
-    found = play(replace(exam(), examiner=Own(), problems=PROBLEMS[:1]), Counted())
+    found = play(replace(plan(), environment=Own(), problems=PROBLEMS[:1]), Counted())
     assert found.debates[0].correct == ((False, False),) * 3
 
 
 def test_an_ungraded_problem_of_one_seed_is_left_out_of_all(tmp_path):
-    whole = play(exam((0, 1)), Counted(), tmp_path)
+    whole = play(plan((0, 1)), Counted(), tmp_path)
     first = whole.debates[0]
     ungraded = replace(first, correct=((None, False), *first.correct[1:]))
     found = scores(replace(whole, debates=(ungraded, *whole.debates[1:])), plain_key)
@@ -274,22 +274,22 @@ def test_problems_that_only_share_an_id_are_no_pair():
 
 @pytest.mark.parametrize("after", [1, 10, 40, 70])
 def test_what_was_said_before_a_stop_is_not_asked_again(tmp_path, after):
-    whole = play(exam((0, 1)), Counted(), tmp_path / "whole")
+    whole = play(plan((0, 1)), Counted(), tmp_path / "whole")
     stopped, rest = Counted(stop_after=after), Counted()
     with pytest.raises(KeyboardInterrupt):
-        play(exam((0, 1)), stopped, tmp_path / "cut")
+        play(plan((0, 1)), stopped, tmp_path / "cut")
     parts = [tmp_path / "cut" / part for part in ("debates", "self-consistency")]
     kept = {record.debate.seed for part in parts for record in records(part)}
     shard = next(path for path in (tmp_path / "cut").rglob("*.jsonl"))
     shard.write_bytes(shard.read_bytes() + b'{"schema": 2, "deb')  # a line that was being written
-    assert play(exam((0, 1)), rest, tmp_path / "cut") == whole
+    assert play(plan((0, 1)), rest, tmp_path / "cut") == whole
     everything = [one.debate.seed for part in (whole.debates, *whole.opening) for one in part]
     assert len(everything) == len(set(everything)) == 2 * (4 + 16)
     assert len(rest.asked) == sum(
         9 if seed in {d.debate.seed for d in whole.debates} else 3 for seed in everything if seed not in kept
     )
     nobody = Counted(stop_after=0)
-    assert play(exam((0, 1)), nobody, tmp_path / "cut") == whole
+    assert play(plan((0, 1)), nobody, tmp_path / "cut") == whole
 
 
 def records(folder):

@@ -6,7 +6,7 @@ import pytest
 
 from debate import DebateConfig, Problem
 from debate.policies import ScriptedPolicy
-from debate_rl.evaluation.play import Examination, play
+from debate_rl.evaluation.play import EvalPlan, play
 from debate_rl.evaluation.scores import scores
 from debate_rl.metrics.answers import Answer, consensus
 from envs import Grade, GradeStatus, load_environment
@@ -26,7 +26,7 @@ def test_both_accuracies():
     environment = load_environment("gsm8k")
     problem = Problem("p", "Write.", GOLD, kind="instructions")
     policy = ScriptedPolicy(SAID, default=LATER, tokens=True)
-    found = scores(play(Examination([problem], environment, CONFIG, (0,)), policy), key_of(environment))
+    found = scores(play(EvalPlan([problem], environment, CONFIG, (0,)), policy), key_of(environment))
 
     def figure(name: str) -> float:
         estimate = found.estimate(name)
@@ -59,8 +59,8 @@ def test_responses_that_another_environment_grades_have_none_either():
             return Grade(GradeStatus.CORRECT if right else GradeStatus.WRONG, self.name, answer)
 
     policy = ScriptedPolicy({}, default="<solution>Fine.</solution>", tokens=True)
-    exam = Examination(Short().problems(split="test"), Short(), CONFIG, (0,))
-    found = scores(play(exam, policy), key_of(Short()))
+    plan = EvalPlan(Short().problems(split="test"), Short(), CONFIG, (0,))
+    found = scores(play(plan, policy), key_of(Short()))
     assert found.estimate("direct/accuracy").value == 1.0
     assert found.estimate("direct/instructions") is None
 
@@ -68,5 +68,5 @@ def test_responses_that_another_environment_grades_have_none_either():
 def test_a_problem_of_another_kind_has_no_figure_by_instruction():
     environment = load_environment("gsm8k")
     policy = ScriptedPolicy({}, default="<solution>\\boxed{4}</solution>", tokens=True)
-    exam = Examination([Problem("p", "2 + 2?", "4", kind="number")], environment, CONFIG, (0,))
-    assert not {name for name in scores(play(exam, policy), key_of(environment)).values if "instr" in name}
+    plan = EvalPlan([Problem("p", "2 + 2?", "4", kind="number")], environment, CONFIG, (0,))
+    assert not {name for name in scores(play(plan, policy), key_of(environment)).values if "instr" in name}

@@ -14,7 +14,7 @@ from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn, Vot
 from debate.types import FailureReason, ParsedTurn, ParseFailure, TurnId
 from debate_rl.replay.comparing import compare_steps, replay_run, same_advantages
 from debate_rl.replay.files import line_of, refuse_another, replay_name, write_debates, write_facts
-from debate_rl.replay.scheme import Scheme, pay_step, replay_step
+from debate_rl.replay.scheme import Scheme, replay_step, score_step
 from debate_rl.replay.summary import Summary, Tally
 from debate_rl.training.rollouts import step_records
 from learner.advantages import AdvantageConfig, StreamSettings, turn_advantages
@@ -90,7 +90,7 @@ def test_what_is_read_is_paid_as_it_was(held, rewards, advantages):
     read = [from_line(line) for line in lines]
     assert read == records
 
-    again = pay_step(read, scheme)
+    again = score_step(read, scheme)
     assert list(again.rewards) == paid  # counters and all
     replayed = replay_step(again, scheme, {})
     assert [one.advantages for one in replayed] == [record.advantages for record in records]
@@ -200,7 +200,7 @@ def test_debates_of_a_problem_are_cut_into_its_groups():
         replace(record, group=name, debate=replace(record.debate, problem=Problem(name, "?")))
         for name in "aaaab"
     ]
-    paid = pay_step(stored, replace(OWN, group_size=2))
+    paid = score_step(stored, replace(OWN, group_size=2))
     of_debates = {transition.debate: transition.group for transition in paid.transitions}
     assert of_debates == {0: 0, 1: 0, 2: 1, 3: 1, 4: 2}
 

@@ -109,9 +109,9 @@ def test_a_folder_of_shards_has_a_checksum_for_each_file(tmp_path):
 
 def test_another_kind_is_held_out_with_its_own_grader():
     data = loaded(env={"kind": "pair_sum", "levels": [1], "limit": 5}, held_out={"kind": "words", "limit": 2})
-    assert (data.environment.name, data.examiner.name) == ("pair_sum", "words")
+    assert (data.environment.name, data.eval_environment.name) == ("pair_sum", "words")
     problem = data.held_out[0]
-    assert data.examiner.grade(problem, problem.answer).verdict is True
+    assert data.eval_environment.grade(problem, problem.answer).verdict is True
 
 
 def test_a_held_out_file_may_name_its_fields_its_own_way(file, tmp_path):

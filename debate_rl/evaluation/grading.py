@@ -26,43 +26,43 @@ class Graded:
     correct: Table
 
 
-def graded(examiner: Environment, debate: Debate) -> Graded:
+def graded(environment: Environment, debate: Debate) -> Graded:
     """Return the debate with its verdicts; EnvironmentSpecError for an open problem, which has no truth."""
-    table = grade_debate(examiner, debate)
+    table = grade_debate(environment, debate)
     if table is None:
         raise EnvironmentSpecError(f"problem {debate.problem.id}: an open problem cannot be evaluated")
     return Graded(debate, table)
 
 
-class Marking:
-    """Takes debates by their places and grades them, ``done[place]``; ``told()`` after each.
+class BackgroundGrading:
+    """Takes debates by index and grades them into ``done[index]``; calls ``on_graded`` after each.
 
     Our grader may take seconds over an answer, so it works in a thread. An environment of one's own, which
     may not be made for threads, grades at once. Left by an error, it keeps what still waits, ungraded.
     """
 
     def __init__(
-        self, examiner: Environment, keep: Keep, done: dict[int, Graded], told: Callable[[], None]
+        self, environment: Environment, keep: Keep, done: dict[int, Graded], on_graded: Callable[[], None]
     ) -> None:
         self.done = done
-        self._examiner, self._keep, self._told = examiner, keep, told
-        self._beside = isinstance(examiner, DataSetEnvironment)
+        self._environment, self._keep, self._on_graded = environment, keep, on_graded
+        self._beside = isinstance(environment, DataSetEnvironment)
         self._thread = ThreadPoolExecutor(max_workers=1)
         self._waiting: deque[tuple[Future[None], Debate]] = deque()
 
-    def take(self, place: int, debate: Debate) -> None:
+    def take(self, index: int, debate: Debate) -> None:
         """Grade a debate, now or soon; an error of an earlier one is raised here, before more is asked."""
         if not self._beside:
-            self._mark(place, debate)
+            self._mark(index, debate)
             return
-        self._waiting.append((self._thread.submit(self._mark, place, debate), debate))
+        self._waiting.append((self._thread.submit(self._mark, index, debate), debate))
         while self._waiting and self._waiting[0][0].done():
             self._waiting.popleft()[0].result()
 
-    def _mark(self, place: int, debate: Debate) -> None:
-        self.done[place] = graded(self._examiner, debate)
-        self._keep(debate, self.done[place].correct)
-        self._told()
+    def _mark(self, index: int, debate: Debate) -> None:
+        self.done[index] = graded(self._environment, debate)
+        self._keep(debate, self.done[index].correct)
+        self._on_graded()
 
     def __enter__(self) -> Self:
         return self
