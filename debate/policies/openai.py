@@ -13,6 +13,7 @@ from debate.policies.replies import ReplyError, read_reply
 from debate.policies.server import Server, ServerError
 from debate.prompting.rendering import raw_prompt as default_raw_prompt
 from debate.types import Completion, Message, SampleRequest
+from debate.values import whole_text
 
 KEY = "OPENAI_API_KEY"
 LIMITS = ("max_tokens", "max_tokens", "max_completion_tokens")
@@ -113,19 +114,12 @@ class OpenAIPolicy:
 
     def _prompt(self, request: SampleRequest) -> dict[str, object]:
         if not self._chat:
-            return {"prompt": _whole(self._raw_prompt(request.messages))}
-        return {"messages": [{"role": one.role, "content": _whole(one.content)} for one in request.messages]}
+            return {"prompt": whole_text(self._raw_prompt(request.messages))}
+        return {
+            "messages": [{"role": one.role, "content": whole_text(one.content)} for one in request.messages]
+        }
 
     def _extras(self) -> dict[str, object]:
         if not self._chat:
             return {**VLLM, "logprobs": 1}
         return {**VLLM, "logprobs": True, "chat_template_kwargs": {"enable_thinking": self._thinking}}
-
-
-def _whole(text: str) -> str:
-    r"""Return the text with U+FFFD for each half of a character, which no server reads.
-
-    >>> _whole("a\ud83d")
-    'a�'
-    """
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
