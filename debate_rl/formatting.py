@@ -12,6 +12,10 @@ from collections.abc import Callable
 from itertools import groupby
 from math import isfinite
 
+from rich.cells import cell_len, set_cell_size
+
+GRADE_SIGNS = {"right": "✓", "wrong": "✗", "missing": "∅", "ungraded": "?", "undecidable": "?"}
+"""The sign of each grade of an answer or a vote, on every screen."""
 _BLANK_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0")
 """Letters and marks that are printable by the book and show nothing."""
 _MAYBE = re.compile(r"[^\n\t\x20-\x7e]+")
@@ -210,6 +214,19 @@ def shorten(text: str, most: int) -> str:
     """
     line = " ".join(text[: 4 * most].split())
     return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def padded(text: str, width: int, *, left: bool = True, dots: str = "…") -> str:
+    """Return a text in exactly so many cells of a terminal: cut with dots, or filled with blanks.
+
+    >>> padded("abcdef", 4), padded("ab", 4, left=False), padded("日本語", 5, dots="..")
+    ('abc…', '  ab', '日 ..')
+    """
+    size = cell_len(text)
+    if size > width:
+        return set_cell_size(text, max(0, width - len(dots))) + dots[:width]
+    blanks = " " * (width - size)
+    return text + blanks if left else blanks + text
 
 
 def with_codes(text: str, form: str) -> str:

@@ -17,7 +17,7 @@ from debate_rl.formatting import counted
 from transcripts import RunStore, compile_filter
 
 if TYPE_CHECKING:
-    from debate_rl.inspector.plain import Printer
+    from debate_rl.inspector.plain.printer import Printer
 
 PAGE = 50
 
@@ -41,7 +41,8 @@ Action: TypeAlias = "Callable[[Sequence[str], LineOptions, RunStore, Printer], N
 
 def print_lines(name: str, rest: Sequence[str], options: LineOptions) -> None:
     """Do an action, ls by default; of a folder of several runs, list these."""
-    from debate_rl.inspector.plain import print_runs, printer_for
+    from debate_rl.inspector.plain.listing import print_runs
+    from debate_rl.inspector.plain.printer import printer_for
     from debate_rl.inspector.runs import find_runs
 
     printer, runs = printer_for(sys.stdout), find_runs(options.run)
@@ -114,7 +115,7 @@ def _check_options(action: str, options: LineOptions) -> None:
 
 
 def _list(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
-    from debate_rl.inspector.plain import print_list
+    from debate_rl.inspector.plain.listing import print_list
 
     filter = _both(options.filter, rest)
     if "text:" in filter.lower():
@@ -155,7 +156,7 @@ def _both(filter: str, words: Sequence[str]) -> str:
 
 
 def _show(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
-    from debate_rl.inspector.plain import print_debate
+    from debate_rl.inspector.plain.showing import print_debate
     from debate_rl.inspector.views import open_debate
 
     if not rest:
@@ -165,7 +166,7 @@ def _show(rest: Sequence[str], options: LineOptions, store: RunStore, printer: P
 
 
 def _grep(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
-    from debate_rl.inspector.plain import print_matches
+    from debate_rl.inspector.plain.searching import print_matches
 
     if not rest:
         raise ValueError("grep: name the words to look for; a FILTER may follow")
@@ -177,13 +178,13 @@ def _grep(rest: Sequence[str], options: LineOptions, store: RunStore, printer: P
 
 
 def _stats(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
-    from debate_rl.inspector.plain import print_figures
+    from debate_rl.inspector.plain.listing import print_figures
 
     print_figures(store, printer, _both(options.filter, rest), as_json=options.json)
 
 
 def _why(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
-    from debate_rl.inspector.plain.explaining import print_why
+    from debate_rl.inspector.plain.showing import print_why
     from debate_rl.inspector.views.reward import config_of, why
 
     if len(rest) != 1:

@@ -25,7 +25,7 @@ MAY_CHANGE = ("rewards", "advantages")
 DIFFERS = 1
 """The exit code where stored numbers are not those of the run's own scheme."""
 CAPTION = (
-    "flipped: share that changed sign; gained, lost: share that had, or has, none or 0; "
+    "sign changed, gained, lost: share of turns; gained had none or 0, lost has none or 0; "
     "moved: mean |new - old|; peer and truth are the parts of generator"
 )
 
@@ -190,7 +190,7 @@ def _table(title: str, parts: tuple[str, ...], summary: Summary, caption: str | 
     table = Table(title=Text(title), caption=caption)
     for part in parts:
         table.add_column(part)
-    for column in ("turns", "flipped", "gained", "lost", "mean old", "mean new", "moved"):
+    for column in ("turns", "sign changed", "gained", "lost", "old", "new", "moved"):
         table.add_column(column, justify="right")
     for key, tally in summary.by(*parts).items():
         table.add_row(*(Text(str(part)) for part in key), str(tally.turns), *_figures(tally))
@@ -201,5 +201,5 @@ def _figures(tally: Tally) -> list[str]:
     from debate_rl.formatting import fixed, percent
 
     figures = tally.figures()
-    shares = [percent(figures[name]) for name in ("flipped", "gained", "lost")]
+    shares = [percent(figures[name]) for name in ("sign_changed", "gained", "lost")]
     return [*shares, *(fixed(figures[name], "+.3f") for name in ("old", "new")), fixed(figures["moved"])]

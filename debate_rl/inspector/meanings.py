@@ -1,23 +1,47 @@
-"""What the columns of the screens mean, in one place."""
+"""What the columns, flags and fields of the screens are, in one place."""
 
 from __future__ import annotations
 
+from transcripts import DebateRow
 from transcripts.filters.fields import FIELDS
 
 COLUMNS: tuple[tuple[str, str], ...] = (
-    ("right", "share of right solutions, of the first and of the last round"),
-    ("winner", "the voted winner's solution; of a step, the share of right ones"),
-    ("judge", "share of right votes, where one side is right and one wrong; – without such"),
-    ("votes", "votes that count"),
-    ("bad, malformed", "things due or written that could not be read"),
-    ("cut, cut off", "turns that ended at their token limit"),
-    ("cycles", "debates in which majorities go in a circle: A beats B beats C beats A"),
-    ("peer", "mean reward for the votes that others gave a turn"),
-    ("truth", "mean reward for a turn's own answer"),
-    ("judging", "mean reward for the votes that a turn gave"),
-    ("fine, format", "mean fine for what could not be read"),
+    ("accuracy", "right / graded solutions, in round 0 and in the last round"),
+    ("winner", "grade of the winner; of a step, right / graded winners"),
+    ("judge", "judge accuracy: right / valid votes where exactly one side is right; – without such"),
+    ("votes", "valid votes"),
+    ("malformed", "parse failures: their number"),
+    ("truncated", "replies that ended at their token limit: their number"),
+    ("cycles", "debates with a cycle: A beats B beats C beats A"),
+    ("peer", "mean reward for votes received"),
+    ("truth", "mean reward for the grade"),
+    ("judge reward", "mean reward for votes given"),
+    ("format", "mean format penalty"),
 )
-"""Columns of steps and debates, by their names in the terminal and in the browser."""
+"""Columns of steps and debates."""
+
+
+def flags_of(row: DebateRow) -> list[tuple[str, int, str]]:
+    """Return what is out of the ordinary in a debate: each flag, its number, and what it is."""
+    facts = row.facts
+    flags = (
+        ("cycle", facts.cycle, "solutions that beat each other in a cycle"),
+        ("CW", facts.flip_cw, "an agent's answer was right, then wrong"),
+        ("WC", facts.flip_wc, "an agent's answer was wrong, then right"),
+        ("missing", facts.missing, "solutions without an answer"),
+        ("ungraded", facts.ungraded, "solutions without a verdict"),
+        ("truncated", facts.truncated, "replies that ended at their token limit"),
+    )
+    return [(name, int(count), about) for name, count, about in flags if count]
+
+
+def flag_text(name: str, count: int) -> str:
+    """Return a flag with its number, as lists show it.
+
+    >>> flag_text("CW", 1), flag_text("missing", 3)
+    ('CW', 'missing:3')
+    """
+    return name if count == 1 else f"{name}:{count}"
 
 
 def filter_fields() -> list[tuple[str, str]]:

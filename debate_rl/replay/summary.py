@@ -17,12 +17,12 @@ MOST = 10
 class Tally:
     """Advantages of one kind. ``turns`` had a signal under either scheme, and means are over them.
 
-    ``flipped``: went from above 0 to below, or back; ``gained``: 0 or none before; ``lost``: 0 or none now.
-    What is 0 but for rounding is 0.
+    ``sign_changed``: went from above 0 to below, or back; ``gained``: 0 or none before; ``lost``: 0 or none
+    now. What is 0 but for rounding is 0.
     """
 
     turns: int = 0
-    flipped: int = 0
+    sign_changed: int = 0
     gained: int = 0
     lost: int = 0
     old: float = 0.0
@@ -39,7 +39,7 @@ class Tally:
         self.new += b
         if a != b:
             self.moved += abs(b - a)
-            self.flipped += (a > CLOSE and b < -CLOSE) or (a < -CLOSE and b > CLOSE)
+            self.sign_changed += (a > CLOSE and b < -CLOSE) or (a < -CLOSE and b > CLOSE)
             self.gained += abs(a) <= CLOSE < abs(b)
             self.lost += abs(b) <= CLOSE < abs(a)
 
@@ -52,7 +52,7 @@ class Tally:
         """Return the counts as shares, and the means; nothing but 0 turns for none."""
         if not self.turns:
             return {"turns": 0}
-        counts = {name: getattr(self, name) / self.turns for name in ("flipped", "gained", "lost")}
+        counts = {name: getattr(self, name) / self.turns for name in ("sign_changed", "gained", "lost")}
         means = {name: getattr(self, name) / self.turns for name in ("old", "new", "moved")}
         return {"turns": self.turns, **counts, **means}
 

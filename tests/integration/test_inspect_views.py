@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -23,7 +24,7 @@ def test_why_tells_every_number_of_a_turn_as_stored(inspect):
     code, out, err = inspect("why", "1.2", "--turn", "1.0")
     assert (code, err) == (0, "")
     lines = out.splitlines()
-    assert lines[0].startswith("debate 1.2, turn 1.0 (")
+    assert re.match(r"debate 1\.2, \w\d .+, turn 1\.0, problem ", lines[0])
     assert lines[-1] == "all numbers are as stored"
     assert "[not as stored]" not in out
     code, out, _ = inspect("why", "1.2", "--turn", "1.0", "--json")

@@ -37,7 +37,7 @@ def test_another_scheme_is_shown_and_kept(replay, folder):
     assert facts == json.loads((kept / "replay.json").read_text())
     assert (facts["debates"], facts["differ"], facts["overrides"]) == (8, 0, [change])
     fined = {cell["stream"]: cell for cell in facts["streams"]}["format"]
-    assert (fined["old"], fined["new"], fined["flipped"]) == (-0.5, -2.0, 0.0)
+    assert (fined["old"], fined["new"], fined["sign_changed"]) == (-0.5, -2.0, 0.0)
     lines = [json.loads(line) for line in (kept / "debates.jsonl").read_text().splitlines()]
     assert [line["id"] for line in lines] == [f"{step}.{place}" for step in range(2) for place in range(4)]
     assert set(lines[0]["new"]["rewards"]) == {"format"}

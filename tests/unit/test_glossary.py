@@ -156,16 +156,15 @@ def test_figures_of_reports():
     assert stale(names, "report") == ["wrong_consensus"]  # a curve of the training report
 
 
-@applied
 def test_titles_of_lists_and_tables():
-    from debate_rl.inspector.plain import figures, listing
-    from debate_rl.inspector.terminal import debates, steps
+    from debate_rl.inspector.plain import listing
+    from debate_rl.inspector.terminal import debates, runs
 
     templates = HOME / "debate_rl/inspector/web/templates"
     pages = "".join((templates / name).read_text() for name in ("steps.html", "_list.html"))
     titles = {
-        *(column.name for column in (*debates.COLUMNS, *steps.COLUMNS) if column.name),
-        *(*figures.HEADINGS, *listing.COLUMNS),
+        *(column.name for column in (*debates.COLUMNS, *runs.STEP_COLUMNS) if column.name),
+        *(*listing.HEADINGS, *listing.COLUMNS),
         *re.findall(r"<th[^>]*>([^<{]+)</th>", pages),
     }
     known = {words_of(name.replace("<r>", "0")) for name in names_at(*PLACES)} | nouns()

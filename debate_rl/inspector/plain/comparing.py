@@ -9,7 +9,6 @@ from debate_rl.inspector.plain.forms import as_json as json_of
 from debate_rl.inspector.plain.printer import Printer, table
 from debate_rl.inspector.views.across import Across, Comparison, Held, TextPiece, TurnDifference
 from debate_rl.inspector.views.checked import named
-from debate_rl.inspector.views.compared import told_vote
 from debate_rl.inspector.views.debate import grade_name
 from debate_rl.inspector.views.replays import DebateReplay, ReplayComparison, ReplayName, StreamChange
 from rewards import Truth
@@ -26,8 +25,8 @@ def print_across(found: Across, printer: Printer, *, as_json: bool = False) -> N
         return
     printer.line(printer.paint(f"problem {safe(found.problem)}", "bold"))
     printer.line(safe(found.question))
-    printer.line(f"right answer: {'not known' if found.gold is None else safe(found.gold)}")
-    rows = [("debate", "steps learnt", "winner", "answers of the last round"), *map(_held_row, found.held)]
+    printer.line(f"gold answer: {'not known' if found.gold is None else safe(found.gold)}")
+    rows = [("debate", "after steps", "winner", "answers of the last round"), *map(_held_row, found.held)]
     for line in table(rows, left=len(rows[0])):
         printer.line(line)
     if found.total > len(found.held):
@@ -37,7 +36,11 @@ def print_across(found: Across, printer: Printer, *, as_json: bool = False) -> N
 
 
 def _held_row(held: Held) -> tuple[str, str, str, str]:
-    winner = "none" if held.winner is None else f"{named(held.winner)} {_grade(held, held.winner.agent)}"
+    winner = (
+        "none"
+        if held.winner is None
+        else f"{safe(held.personas[held.winner.agent])} {_grade(held, held.winner.agent)}"
+    )
     answers = (
         f"{safe(row[-1] or '').strip() or '-'} ({_grade(held, agent)})"
         for agent, row in enumerate(held.answers)
@@ -59,20 +62,19 @@ def print_comparison(found: Comparison, printer: Printer, *, as_json: bool = Fal
     for note in found.notes:
         printer.line(f"note: {safe(note)}")
     for turn in found.turns:
-        for line in _turn(turn, printer):
+        for line in _turn(found, turn, printer):
             printer.line(line)
     printer.line()
     printer.line(f"votes: {found.same_votes} the same, {len(found.votes)} not")
     for vote in found.votes:
-        printer.line(f"  {told_vote(vote)}")
+        printer.line(f"  {safe(found.vote(vote))}")
 
 
-def _turn(turn: TurnDifference, printer: Printer) -> Iterator[str]:
+def _turn(found: Comparison, turn: TurnDifference, printer: Printer) -> Iterator[str]:
     yield ""
-    seats = ("no turn" if name is None else safe(name) for name in turn.personas)
-    names = " -> ".join(dict.fromkeys(seats))
-    alike = f"{percent(turn.alike, 0)} of the words alike"
-    yield printer.paint(f"turn {named(turn.turn)} ({names}), {alike}", "bold")
+    address = f" (turn {named(turn.turn)})"
+    name = safe(found.spelled(turn.turn)).removesuffix(address) + address
+    yield printer.paint(f"{name}, {percent(turn.alike, 0)} of the words alike", "bold")
     if turn.answers != (None, None):
         yield f"  answer: {_change(turn.answers, turn.grades, printer)}"
     if turn.cut:
@@ -81,11 +83,13 @@ def _turn(turn: TurnDifference, printer: Printer) -> Iterator[str]:
 
 
 def _change(answers: tuple[str | None, str | None], grades: tuple[Truth, Truth], printer: Printer) -> str:
-    told = [
+    sides = [
         f"{safe(answer).strip() if answer is not None else 'none'} ({printer.grade(grade_name(grade))})"
         for answer, grade in zip(answers, grades, strict=True)
     ]
-    return told[0] + " (the same)" if answers == answers[::-1] and told[0] == told[1] else " -> ".join(told)
+    return (
+        sides[0] + " (the same)" if answers == answers[::-1] and sides[0] == sides[1] else " -> ".join(sides)
+    )
 
 
 def _words(pieces: Sequence[TextPiece], printer: Printer) -> str:
@@ -108,7 +112,7 @@ def _piece(piece: TextPiece, printer: Printer) -> str:
     )
 
 
-SHARES, MEANS = ("flipped", "gained", "lost"), ("old", "new", "moved")
+SHARES, MEANS = ("sign_changed", "gained", "lost"), ("old", "new", "moved")
 
 
 def print_replays(found: Sequence[ReplayName], printer: Printer, *, as_json: bool = False) -> None:
@@ -134,7 +138,7 @@ def print_replay(found: ReplayComparison, printer: Printer, *, as_json: bool = F
     printer.line(f"{found.changed} of {found.debates} debates{shown} have other advantages")
     printer.line(f"{found.differ} of {found.checked} were not stored as the run's own scheme gives them")
     if found.damaged_lines:
-        printer.line(f"{found.damaged_lines} lines could not be read; their groups lack a debate")
+        printer.line(f"{found.damaged_lines} damaged lines; their groups lack a debate")
     for line in _table([*found.streams, *found.cells]):
         printer.line(line)
     named_ids = ", ".join(f"{safe(one.id)} ({one.change:.3g})" for one in found.most_changed)
@@ -142,16 +146,16 @@ def print_replay(found: ReplayComparison, printer: Printer, *, as_json: bool = F
 
 
 def _table(changes: Sequence[StreamChange]) -> Iterator[str]:
-    rows: list[Sequence[str]] = [("stream", "persona", "round", "turns", *SHARES, *MEANS)]
+    rows: list[Sequence[str]] = [("stream", "persona", "round", "turns", "sign changed", *SHARES[1:], *MEANS)]
     rows += [_cells(one) for one in changes]
     yield from table(rows, left=3)
 
 
 def _cells(one: StreamChange) -> tuple[str, ...]:
-    """Return a row; rounds count from 1 for people."""
+    """Return a row; rounds count from 0."""
     where = (
         "all" if one.persona is None else safe(one.persona),
-        "all" if one.round is None else one.round + 1,
+        "all" if one.round is None else one.round,
     )
     shares = (percent(getattr(one, name)) for name in SHARES)
     means = (fixed(getattr(one, name), "+.3f", none="-") for name in MEANS)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from debate_rl.formatting import fixed, safe
+from debate_rl.formatting import fixed, padded, safe
+from debate_rl.inspector.meanings import flag_text, flags_of
 from debate_rl.inspector.plain.forms import as_json as json_of
 from debate_rl.inspector.plain.forms import row_json, step_json
-from debate_rl.inspector.plain.printer import GRADES, Printer, fitted, fitting, table, widths_of
+from debate_rl.inspector.plain.printer import GRADES, Printer, fitting, table, widths_of
 from debate_rl.inspector.runs import FoundRun
 from transcripts import DebateRow, RunStore, StepRow
 
-COLUMNS = ("id", "step", "problem", "winner", "right", "judge", "votes", "bad", "flags")
+COLUMNS = ("id", "step", "problem", "winner", "accuracy", "judge", "votes", "malformed", "flags")
 RIGHT_SIDE = (False, True, False, False, False, True, True, True, False)
 PROBLEM, WINNER = COLUMNS.index("problem"), COLUMNS.index("winner")
 LEAST = 8
@@ -56,27 +57,19 @@ def _print_rows(printer: Printer, rows: Sequence[DebateRow]) -> None:
 
 def _line(printer: Printer, cells: Sequence[str], widths: Sequence[int], *, bold: bool = False) -> str:
     columns = zip(cells, widths, RIGHT_SIDE, strict=False)
-    padded = [fitted(cell, width, right=right) for cell, width, right in columns]
-    padded[-1] = padded[-1].rstrip()
+    shown = [padded(cell, width, left=not right, dots="..") for cell, width, right in columns]
+    shown[-1] = shown[-1].rstrip()
     if bold:
-        return printer.paint("  ".join(padded), "bold")
-    if len(padded) > WINNER:
-        padded[WINNER] = printer.paint(padded[WINNER], GRADES.get(cells[WINNER]))
-    return "  ".join(padded).rstrip()
+        return printer.paint("  ".join(shown), "bold")
+    if len(shown) > WINNER:
+        shown[WINNER] = printer.paint(shown[WINNER], GRADES.get(cells[WINNER]))
+    return "  ".join(shown).rstrip()
 
 
 def cells_of(row: DebateRow) -> tuple[str, ...]:
-    """Return the cells of one line: right shares go from the first round to the last."""
+    """Return the cells of one line: accuracy goes from round 0 to the last round."""
     facts = row.facts
     first, last = (fixed(x, ".2f", none="-") for x in (facts.accuracy_round_0, facts.accuracy_last_round))
-    flags = {
-        "cycle": facts.cycle,
-        "CW": facts.flip_cw,
-        "WC": facts.flip_wc,
-        "missing": facts.missing,
-        "ungraded": facts.ungraded,
-        "truncated": facts.truncated,
-    }
     return (
         row.id,
         str(row.step),
@@ -86,19 +79,16 @@ def cells_of(row: DebateRow) -> tuple[str, ...]:
         fixed(facts.judge_accuracy, ".2f", none="-"),
         str(facts.votes),
         str(facts.malformed),
-        " ".join(name if count == 1 else f"{name}:{count}" for name, count in flags.items() if count),
+        " ".join(flag_text(name, count) for name, count, _ in flags_of(row)),
     )
 
 
 HEADINGS = (
-    *("step", "debates", "first", "last", "winner", "judge", "votes", "cycles", "bad", "cut"),
-    *("peer", "truth", "judging", "format", "tokens"),
+    *("step", "debates", "accuracy round 0", "accuracy last round", "winner", "judge", "votes", "cycles"),
+    *("malformed", "truncated", "peer", "truth", "judge reward", "format", "tokens"),
 )
 """In the order of weight: a narrow terminal shows the first ones."""
-MEANINGS = (
-    "first, last: right shares of the first and the last round; winner: right ones; judge: right votes; "
-    "bad: things that could not be read; cut: turns at their token limit; then mean rewards"
-)
+MEANINGS = "winner and judge: accuracy; peer to format: mean rewards"
 
 
 def print_figures(store: RunStore, printer: Printer, filter: str = "", *, as_json: bool = False) -> None:
@@ -110,10 +100,10 @@ def print_figures(store: RunStore, printer: Printer, filter: str = "", *, as_jso
         return
     lines = [HEADINGS, *map(_figure_cells, steps), _figure_cells(overall)]
     widths = fitting(widths_of(lines), printer.width)
-    for place, cells in enumerate(lines):
+    for index, cells in enumerate(lines):
         shown = zip(cells, widths, strict=False)
-        line = "  ".join(fitted(cell, width, right=True) for cell, width in shown)
-        printer.line(printer.paint(line, "bold" if place in (0, len(lines) - 1) else None))
+        line = "  ".join(padded(cell, width, left=False, dots="..") for cell, width in shown)
+        printer.line(printer.paint(line, "bold" if index in (0, len(lines) - 1) else None))
     printer.line(printer.paint(MEANINGS, "dim"))
 
 
@@ -142,5 +132,5 @@ def print_runs(runs: Sequence[FoundRun], printer: Printer, *, as_json: bool = Fa
 
 
 def _run_cells(run: FoundRun) -> tuple[str, ...]:
-    debates = "not counted yet" if run.debates is None else f"{run.debates} debates"
-    return safe(str(run.path)), f"{run.steps} steps", debates, "being written" if run.writing else ""
+    debates = "not indexed yet" if run.debates is None else f"{run.debates} debates"
+    return safe(str(run.path)), f"{run.steps} steps", debates, "going on" if run.writing else ""

@@ -9,7 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TextIO, TypeAlias
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
+
+from debate_rl.formatting import padded
 
 Style: TypeAlias = Literal["bold", "dim", "red", "green", "yellow", "cyan"]
 CODES: dict[Style, str] = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
@@ -58,20 +60,6 @@ def printer_for(stream: TextIO) -> Printer:
     return Printer(stream, not plain, shutil.get_terminal_size().columns)
 
 
-def fitted(text: str, width: int, *, right: bool = False) -> str:
-    """Return the text in exactly so many columns: cut with "..", or filled with blanks on one side.
-
-    >>> fitted("pair_sum/17", 8), fitted("7", 3, right=True), fitted("日本語", 5)
-    ('pair_s..', '  7', '日 ..')
-    """
-    size = cell_len(text)
-    if size > width:
-        dots = ".."[:width]
-        return set_cell_size(text, width - len(dots)) + dots
-    blanks = " " * (width - size)
-    return blanks + text if right else text + blanks
-
-
 def widths_of(rows: Sequence[Sequence[str]]) -> list[int]:
     """Return the columns that each column of cells needs.
 
@@ -90,7 +78,7 @@ def table(rows: Sequence[Sequence[str]], *, left: int) -> Iterator[str]:
     widths = widths_of(rows)
     for row in rows:
         cells = enumerate(zip(row, widths, strict=True))
-        yield "  ".join(fitted(cell, width, right=place >= left) for place, (cell, width) in cells).rstrip()
+        yield "  ".join(padded(cell, width, left=at < left) for at, (cell, width) in cells).rstrip()
 
 
 def fitting(widths: Sequence[int], width: int | None) -> list[int]:

@@ -1,4 +1,4 @@
-"""A whole debate as text: what was said round by round, the votes, and what they were worth."""
+"""A whole debate as text: replies, votes and rewards; and why a turn was rewarded as it was."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from debate.types import TurnId
-from debate_rl.formatting import counted, fixed, safe, safe_lines
+from debate_rl.formatting import fixed, safe, safe_lines
+from debate_rl.inspector.plain.forms import as_json as json_of
 from debate_rl.inspector.plain.forms import debate_json
 from debate_rl.inspector.plain.printer import Printer, table
 from debate_rl.inspector.views import (
@@ -20,6 +21,9 @@ from debate_rl.inspector.views import (
     parse_forensics,
 )
 from debate_rl.inspector.views import vote_graphs as graphs_of
+from debate_rl.inspector.views.checked import named
+from debate_rl.inspector.views.debate import is_markup
+from debate_rl.inspector.views.reward_types import Why
 from rewards import STREAMS
 from transcripts import Record
 
@@ -30,10 +34,7 @@ ADVANTAGES = ("generator", "judge", "format")
 def print_debate(
     id: str, record: Record, printer: Printer, *, raw: bool = False, as_json: bool = False
 ) -> None:
-    """Print one debate; ``raw`` replies stand as they were written, with their tags and thinking.
-
-    Rounds and agents count from 1 in sentences; in ids of debates and in JSON they count from 0.
-    """
+    """Print one debate; ``raw`` replies stand as they were written, with their tags and thinking."""
     view = debate_view(id, record)
     if as_json:
         printer.json(debate_json(view, record))
@@ -47,8 +48,7 @@ def _lines(view: DebateView, record: Record, printer: Printer, *, raw: bool) -> 
     summaries = {one.round: one for one in view.summaries}
     for round_, turns in groupby(view.spoken(), key=lambda turn: turn.id.round):
         yield ""
-        title = "final ballot" if round_ >= view.rounds else f"round {round_ + 1}"
-        yield printer.paint(f"== {title} ==", "bold")
+        yield printer.paint(f"== {view.round_name(round_)} ==", "bold")
         if round_ in summaries:
             yield "summary shown to all:"
             yield from _block(summaries[round_].completion if raw else summaries[round_].text)
@@ -74,35 +74,28 @@ def _head(view: DebateView, printer: Printer) -> Iterator[str]:
     yield f"{size}, seed {view.seed}, policy version {view.policy_version}"
     yield "problem:"
     yield from _block(problem.question)
-    yield f"right answer: {'not known' if problem.answer is None else safe(problem.answer)}"
+    yield f"gold answer: {'not known' if problem.answer is None else safe(problem.answer)}"
     if view.winner is None:
-        yield "voted winner: none, no votes count"
+        yield "winner: none, no vote is valid"
     else:
         won = view.turn(view.winner)
-        grade = printer.grade(won.correct) if won else "unknown"
-        yield f"voted winner: {seat(view, view.winner)}, {grade}"
-
-
-def seat(view: DebateView, turn: TurnId) -> str:
-    """Return whose turn it is, for people: label and round, counted from 1."""
-    where = "final ballot" if turn.round >= view.rounds else f"round {turn.round + 1}"
-    return f"{safe(view.handles[turn.agent])} {where}"
+        grade = printer.grade(won.grade) if won else "unknown"
+        yield f"winner: {safe(view.spelled(view.winner))}, {grade}"
 
 
 def _turn(turn: TurnView, view: DebateView, printer: Printer, *, raw: bool) -> Iterator[str]:
-    where = f"(turn {turn.id.agent}.{turn.id.round})"  # as `why --turn` takes it
-    who = f"-- {safe(turn.handle)}, agent {turn.id.agent + 1}, {safe(turn.persona)} {where}"
+    who = f"-- {safe(view.who(turn.id.agent))}, turn {named(turn.id)}"  # as `why --turn` takes it
     answer = "" if turn.answer is None else f": {safe(turn.answer)}"
-    yield printer.paint(who, "cyan") + (f", {printer.grade(turn.correct)}{answer}" if not turn.ballot else "")
+    yield printer.paint(who, "cyan") + (f", {printer.grade(turn.grade)}{answer}" if not turn.ballot else "")
     if turn.shown:
-        shown = ", ".join(seat(view, one) for one in turn.shown if 0 <= one.agent < view.agents)
+        shown = "; ".join(safe(view.placed(one)) for one in turn.shown if 0 <= one.agent < view.agents)
         yield printer.paint(f"   shown: {shown}" + (f"; {turn.cut} texts cut" if turn.cut else ""), "dim")
     if raw:
         yield from _block(turn.text)
     else:
         yield from _sections(turn, printer)
     if turn.stop_reason == "length":
-        yield printer.paint("   cut off at the token limit", "yellow")
+        yield printer.paint("   truncated", "yellow")
 
 
 def _sections(turn: TurnView, printer: Printer) -> Iterator[str]:
@@ -110,19 +103,11 @@ def _sections(turn: TurnView, printer: Printer) -> Iterator[str]:
         text = piece.of(turn.text)
         if piece.kind == "thinking":
             yield printer.paint(f"   thinking: {len(text)} characters (--raw shows them)", "dim")
-        elif piece.kind != "other" or not _is_markup(text):
+        elif piece.kind != "other" or not is_markup(text):
             yield printer.paint(
                 f"   {'beside the sections' if piece.kind == 'other' else piece.kind}:", "dim"
             )
             yield from _block(text.strip())
-
-
-def _is_markup(text: str) -> bool:
-    """Return whether text beside the sections is nothing but tags and blanks."""
-    bare = text.split()
-    return all(
-        part.startswith("<") and part.endswith(">") and part.count("<") == part.count(">") for part in bare
-    )
 
 
 def _block(text: str) -> Iterator[str]:
@@ -137,14 +122,15 @@ def _rewards(view: DebateView, printer: Printer) -> Iterator[str]:
     for turn in view.spoken():
         rewards = (fixed(turn.rewards[name], "+.2f", none="-") for name in STREAMS)
         advantages = (fixed(turn.advantages[name], "+.3f", none="-") for name in ADVANTAGES)
-        rows.append((seat(view, turn.id), *rewards, *advantages))
+        rows.append((safe(view.placed(turn.id)), *rewards, *advantages))
     yield from table(rows, left=1)
 
 
 def _failures(forensics: TurnForensics, view: DebateView, printer: Printer) -> Iterator[str]:
-    yield printer.paint(f"{seat(view, forensics.id)}: could not be read", "yellow")
+    yield printer.paint(f"{safe(view.placed(forensics.id))}: malformed", "yellow")
     for failure in forensics.failures:
-        yield f"   {failure.reason} ({safe(failure.detail)}){_place(failure)}: {failure.rule}"
+        reason = failure.reason.value.replace("_", " ")
+        yield f"   {reason} ({safe(failure.detail)}){_place(failure)}: {failure.rule}"
         if failure.excerpt is not None:
             piece, left = failure.excerpt, failure.excerpt.left_out
             middle = f"[{left} characters]" if left else ""
@@ -158,27 +144,14 @@ def _place(failure: FailureView) -> str:
     return f" at line {failure.line}, column {failure.column} (character {failure.offset} from 0)"
 
 
-WHY = {
-    "own_work": "own work",
-    "not_shown": "not shown to the judge",
-    "same_handle": "names one label twice",
-    "duplicate": "cast before",
-    "contradictory": "contradicts another vote of the judge",
-    "unknown_handle": "names nobody here",
-    "not_a_comparison": "is not a comparison",
-}
-"""Why a vote or a line does not count, in words."""
-
-
 def vote_lines(graph: RoundGraph, view: DebateView, printer: Printer) -> Iterator[str]:
     """Yield the lines of one graph."""
-    where = "the final ballot" if graph.round >= view.rounds else f"round {graph.round + 1}"
-    yield printer.paint(f"votes on {where}", "bold")
+    yield printer.paint(f"votes on {view.round_name(graph.round)}", "bold")
     for arrow in graph.arrows:
         yield "   " + _arrow(arrow, view, printer)
     for line in graph.unread:
         judge = safe(view.handles[line.judge.agent])
-        yield f"   {judge}: no vote ({WHY.get(line.reason, line.reason)}): {safe(line.line)}"
+        yield f"   {judge}: no vote ({line.reason.replace('_', ' ')}): {safe(line.line)}"
     yield from _matrix(graph, view)
     yield from _order(graph, view, printer)
 
@@ -188,36 +161,24 @@ def _arrow(arrow: Arrow, view: DebateView, printer: Printer) -> str:
     sides = f"{_name(view, arrow.winner)} {sign} {_name(view, arrow.loser)}"
     notes = [printer.grade(arrow.truth)]
     if not arrow.counts:
-        notes.append(f"does not count: {WHY.get(arrow.dropped, arrow.dropped)}")
+        notes.append(f"does not count: {arrow.dropped.replace('_', ' ')}")
     if arrow.in_cycle:
         notes.append(printer.paint("in a cycle", "yellow"))
     line = f'   "{safe(arrow.line)}"' if arrow.line else ""
     return f"{_name(view, arrow.judge)}: {sides}, {', '.join(notes)}{line}"
 
 
-def _name(view: DebateView, turn: object) -> str:
-    agent: int = getattr(turn, "agent", 0)
-    return safe(view.handles[agent])
+def _name(view: DebateView, turn: TurnId) -> str:
+    return safe(view.handles[turn.agent])
 
 
 def _matrix(graph: RoundGraph, view: DebateView) -> Iterator[str]:
-    """Yield the table of votes that count: how often the row's solution beat the column's."""
+    """Yield the table of valid votes: how often the row's solution beat the column's; = is a tie."""
     names = [_name(view, turn) for turn in graph.solutions]
     rows: list[Sequence[str]] = [("beat", *names)]
     for i, name in enumerate(names):
-        cells = ("." if i == j else _count(graph.matrix[i][j], graph.ties[i][j]) for j in range(len(names)))
-        rows.append((name, *cells))
+        rows.append((name, *(graph.wins(i, j) for j in range(len(names)))))
     yield from ("   " + line for line in table(rows, left=0))
-
-
-def _count(wins: float, ties: int) -> str:
-    """Return the votes of one cell.
-
-    >>> _count(2.0, 0), _count(1.5, 1)
-    ('2', '1 (+1 tie)')
-    """
-    whole = f"{wins - ties / 2:g}"
-    return whole if not ties else f"{whole} (+{counted(ties, 'tie')})"
 
 
 def _order(graph: RoundGraph, view: DebateView, printer: Printer) -> Iterator[str]:
@@ -228,3 +189,37 @@ def _order(graph: RoundGraph, view: DebateView, printer: Printer) -> Iterator[st
         yield printer.paint(f"   cycle: {', '.join(_name(view, turn) for turn in cycle)}", "yellow")
     if graph.condorcet is not None:
         yield f"   beats every other: {_name(view, graph.condorcet)}"
+
+
+def print_why(found: Why, printer: Printer, *, as_json: bool = False) -> None:
+    """Print why a turn was rewarded as it was."""
+    from debate_rl.inspector.views.reward import outline  # loads configurations, which most do without
+
+    if as_json:
+        printer.json({"schema": 1, **json_of(found)})
+        return
+    who = f"{found.handle(found.turn)} {found.persona}, turn {named(found.turn)}"
+    title = safe(f"debate {found.id}, {who}, problem {found.problem}")
+    printer.line(printer.paint(title, "bold"))
+    for line in outline(found):
+        quote = f': "{safe(line.quote)}"' if line.quote else ""
+        text = "  " * line.depth + safe(line.text) + quote
+        heading = line.depth == 0 and not line.text.startswith("note: ")
+        printer.line((printer.paint(text, "bold") if heading else text) + _badge(line.matches, printer))
+    printer.line(_verdict(found))
+
+
+def _badge(matches: bool | None, printer: Printer) -> str:
+    if matches is None:
+        return ""
+    return printer.paint("  [as stored]", "green") if matches else printer.paint("  [not as stored]", "red")
+
+
+def _verdict(found: Why) -> str:
+    from debate_rl.inspector.views.reward import numbers_in
+
+    badges = [one.matches for one in numbers_in(found) if one.matches is not None]
+    if not badges:
+        return "nothing was recomputed that could be compared with what is stored"
+    wrong = badges.count(False)
+    return f"{wrong} of {len(badges)} numbers are not as stored" if wrong else "all numbers are as stored"

@@ -9,21 +9,40 @@ from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.widget import Widget
 
-from debate_rl.formatting import one_line
+from debate_rl.formatting import one_line, padded, percent, safe_lines
 from debate_rl.inspector.terminal.opened import Matches
-from debate_rl.inspector.terminal.panels.across import comparison_lines
 from debate_rl.inspector.terminal.panels.reading import Debate
 from debate_rl.inspector.terminal.screen import Pager, RunScreen
-from debate_rl.inspector.terminal.style import FAINT, STRONG, Cell, Column, letter
+from debate_rl.inspector.terminal.style import (
+    DOUBT,
+    FAINT,
+    RIGHT,
+    STRONG,
+    WRONG,
+    Cell,
+    Column,
+    heading,
+    line,
+    sign,
+)
 from debate_rl.inspector.terminal.widgets import Listing
-from debate_rl.inspector.views.across import Across, Held, across, compare, read
+from debate_rl.inspector.views.across import (
+    Across,
+    Comparison,
+    Held,
+    TextPiece,
+    TurnDifference,
+    across,
+    compare,
+    read,
+)
 from debate_rl.inspector.views.debate import grade_name
 
 COLUMNS = (
     Column("", 1),
     Column("debate", 16, left=True),
-    Column("step", 5),
-    Column("winner", 12, left=True),
+    Column("after steps", 11),
+    Column("winner", 20, left=True),
     Column("grades, agent by agent", 24, left=True),
     Column("answers of the last round", 26, rest=True, need=1),
 )
@@ -50,7 +69,7 @@ class HeldList(Listing[Held]):
             one_line(item.ref, 40),
             str(item.step),
             _winner(item),
-            " ".join("".join(letter(grade_name(cell))[0] for cell in row) for row in item.grades or ()),
+            " ".join("".join(sign(grade_name(cell))[0] for cell in row) for row in item.grades or ()),
             (answers, FAINT),
         )
 
@@ -59,8 +78,8 @@ def _winner(item: Held) -> Cell:
     if item.winner is None:
         return ("· no votes", FAINT)
     agent, round_ = item.winner.agent, item.winner.round
-    sign, style = letter(grade_name(item.grades[agent][round_]) if item.grades else "ungraded")
-    return (f"{sign} agent {agent + 1}", style)
+    mark, style = sign(grade_name(item.grades[agent][round_]) if item.grades else "ungraded")
+    return (f"{mark} {one_line(item.personas[agent], 40)}", style)
 
 
 class AcrossScreen(RunScreen):
@@ -94,8 +113,8 @@ class AcrossScreen(RunScreen):
         self.load("across", lambda: across(store, problem, limit=200), self._show)
 
     def _show(self, found: Across) -> None:
-        places = [place for place, held in enumerate(found.held) if held.ref == self.debate.id]
-        self.query_one(HeldList).show(found.held, cursor=places[0] if places else 0)
+        here = [index for index, held in enumerate(found.held) if held.ref == self.debate.id]
+        self.query_one(HeldList).show(found.held, cursor=here[0] if here else 0)
         self.retitle()
         if len(found.held) < found.total:
             self.say(f"{len(found.held):,} of {found.total:,} debates")
@@ -121,3 +140,57 @@ class AcrossScreen(RunScreen):
         if held is not None:
             problem = self.debate.view.problem.id.replace('"', '""')
             self._opens(held.ref, Matches(f'problem:"{problem}"'))
+
+
+MARKS = {" ": "", "-": WRONG, "+": RIGHT}
+SIGNS = {" ": ("", ""), "-": ("[-", "-]"), "+": ("{+", "+}")}
+"""Words that one debate has alone stand between these, so that colour is not needed."""
+
+
+def comparison_lines(found: Comparison) -> list[Text | str]:
+    """Return the answers, the votes, and the texts word by word."""
+    lines: list[Text | str] = [line((one_line(note), DOUBT)) for note in found.notes]
+    lines += [
+        line(
+            ("[-", WRONG),
+            f"{one_line(found.before)} alone",
+            ("-]", WRONG),
+            "  ",
+            ("{+", RIGHT),
+            f"{one_line(found.after)} alone",
+            ("+}", RIGHT),
+        )
+    ]
+    lines += ["", heading("answers"), *(_answers(found, turn) for turn in found.turns if _answered(turn))]
+    lines += ["", heading("votes that differ", f"{found.same_votes} are the same")]
+    lines += [line(one_line(found.vote(vote))) for vote in found.votes] or [line(("none", FAINT))]
+    for turn in found.turns:
+        cut = ", its middle not compared" if turn.cut else ""
+        lines += [
+            "",
+            heading(one_line(found.spelled(turn.turn), 80), f"{percent(turn.alike, 0)} alike{cut}"),
+            *_texts(turn.pieces),
+        ]
+    return lines
+
+
+def _answered(turn: TurnDifference) -> bool:
+    """Return whether one of the debates had an answer due here: a final ballot has none."""
+    return any(turn.answers) or any(grade is not None for grade in turn.grades)
+
+
+def _answers(found: Comparison, turn: TurnDifference) -> Text:
+    signs = [sign(grade_name(grade)) for grade in turn.grades]
+    answers = ["" if answer is None else one_line(answer, 40) for answer in turn.answers]
+    changed = turn.answers[0] != turn.answers[1] or turn.grades[0] != turn.grades[1]
+    style = STRONG if changed else FAINT
+    name = padded(one_line(found.spelled(turn.turn), 80), 34)
+    return line((f"{name} ", style), signs[0], f" {answers[0]} → ", signs[1], f" {answers[1]}")
+
+
+def _texts(pieces: Sequence[TextPiece]) -> list[Text]:
+    whole = Text(end="")
+    for piece in pieces:
+        before, after = SIGNS[piece.mark]
+        whole.append(before + "\n".join(safe_lines(piece.text)) + after, MARKS[piece.mark])
+    return list(whole.split("\n", allow_blank=True))

@@ -14,12 +14,11 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from debate.types import TurnId
-from debate_rl.formatting import one_line
+from debate_rl.formatting import one_line, safe_lines
 from debate_rl.inspector.terminal.across import AcrossScreen
-from debate_rl.inspector.terminal.grid import Grid, round_name
+from debate_rl.inspector.terminal.grid import Grid
 from debate_rl.inspector.terminal.opened import Matches, Opened
 from debate_rl.inspector.terminal.panels.reading import PANELS, Debate, Shown, read_debate
-from debate_rl.inspector.terminal.panels.turn import whole
 from debate_rl.inspector.terminal.panels.votes import chosen_votes, vote_lines
 from debate_rl.inspector.terminal.screen import Pager, RunScreen
 from debate_rl.inspector.terminal.style import FAINT, STRONG, WRONG, line
@@ -122,9 +121,9 @@ class DebateScreen(RunScreen):
             return ""
         view = self.debate.view
         if view.winner is None:
-            return "no voted winner"
+            return "no winner"
         turn = view.turn(view.winner)
-        return f"winner: {view.winner.agent + 1}, {turn.correct if turn else 'ungraded'}"
+        return f"winner: {view.who(view.winner.agent)}, {turn.grade if turn else 'ungraded'}"
 
     def result(self) -> str:
         """Return the debate that was seen last."""
@@ -145,9 +144,9 @@ class DebateScreen(RunScreen):
         grid.show(debate.view, grid.chosen)
         problem = debate.view.problem
         gold = "unknown" if problem.answer is None else one_line(problem.answer, 60)
-        told = line((f"right answer {gold}", STRONG), "  ", (one_line(problem.question, 600), ""))
-        told.no_wrap = False
-        self.query_one("#problem", Static).update(told)
+        shown = line((f"gold answer {gold}", STRONG), "  ", (one_line(problem.question, 600), ""))
+        shown.no_wrap = False
+        self.query_one("#problem", Static).update(shown)
         self.retitle()
         self._read()
 
@@ -165,8 +164,7 @@ class DebateScreen(RunScreen):
         if debate is None:
             return
         panel = PANELS[self._panel]
-        where = round_name(debate.view, turn.round)
-        about = f"{panel.title}  agent {turn.agent + 1}, {where} (turn {turn.agent}.{turn.round})"
+        about = f"{panel.title}  {one_line(debate.view.spelled(turn), 80)}"
         self.query_one("#panel_name", Static).update(line((f"── {about} ──", FAINT)))
         self._stop_waiting()
         self._late = self.set_timer(LATE_S, self._say_reading)
@@ -216,10 +214,11 @@ class DebateScreen(RunScreen):
 
     def action_whole(self) -> None:
         """Show all of what was said, as it was written."""
-        turn = self.debate.view.turn(self.query_one(Grid).chosen) if self.debate else None
-        if turn is not None:
-            name = f"{self.id_shown} › agent {turn.id.agent + 1}, round {turn.id.round + 1} as written"
-            self.app.push_screen(Pager(name, lambda: whole(turn.text)))
+        view = self.debate.view if self.debate else None
+        turn = view.turn(self.query_one(Grid).chosen) if view else None
+        if view is not None and turn is not None:
+            name = f"{self.id_shown} › {view.spelled(turn.id)}, as written"
+            self.app.push_screen(Pager(name, lambda: safe_lines(turn.text)))
 
     def action_match(self, forward: bool) -> None:
         """Go to the next or the previous debate of the list."""
@@ -256,7 +255,7 @@ class DebateScreen(RunScreen):
             self.load("fixture", lambda: save(debate, path), lambda test: self._saved(path, test))
 
     def _saved(self, path: str, test: str) -> None:
-        self.app.push_screen(Pager(f"saved {path}; a test to put beside it:", lambda: whole(test)))
+        self.app.push_screen(Pager(f"saved {path}; a test to put beside it:", lambda: safe_lines(test)))
 
 
 def save(debate: Debate, path: str) -> str:

@@ -9,10 +9,11 @@ from textual.binding import Binding, BindingType
 from textual.widget import Widget
 
 from debate_rl.formatting import one_line, share
+from debate_rl.inspector.meanings import flags_of
 from debate_rl.inspector.terminal.opened import Matches, Opened
 from debate_rl.inspector.terminal.replays import REPLAYS, Replays
 from debate_rl.inspector.terminal.screen import RunScreen
-from debate_rl.inspector.terminal.style import FAINT, Cell, Column, letter
+from debate_rl.inspector.terminal.style import FAINT, Cell, Column, sign
 from debate_rl.inspector.terminal.widgets import FilterBar, Listing
 from transcripts import DebateRow
 
@@ -23,11 +24,11 @@ COLUMNS = (
     Column("debate", 8, left=True),
     Column("problem", 12, need=2, left=True),
     Column("winner", 9, left=True),
-    Column("right", 9),
+    Column("accuracy", 9),
     Column("judge", 5, need=1),
     Column("votes", 5, need=3),
-    Column("bad", 3, need=4),
-    Column("flags", 11, need=5, left=True),
+    Column("malformed", 9, need=5),
+    Column("flags", 11, need=4, left=True),
     Column("question", 12, need=6, rest=True),
 )
 
@@ -42,18 +43,18 @@ class DebateList(Listing[DebateRow]):
     def cells(self, item: DebateRow) -> Sequence[Cell]:
         """Return a debate's cells."""
         facts = item.facts
-        sign, style = letter("" if item.winner == "none" else item.winner)
+        mark, style = sign("" if item.winner == "none" else item.winner)
         first, last = share(facts.accuracy_round_0), share(facts.accuracy_last_round)
         return (
             ("•", "bold") if item.id in self.fresh else "",
             item.id,
             tail(one_line(item.problem.id, 200), 12),
-            (f"{sign} {item.winner}", style),
+            (f"{mark} {item.winner}", style),
             f"{first}→{last}",
             share(facts.judge_accuracy),
             str(facts.votes),
             (str(facts.malformed), "" if facts.malformed else FAINT),
-            signs(item),
+            " ".join(name for name, _, _ in flags_of(item)),
             (one_line(item.problem.question, 200), FAINT),
         )
 
@@ -65,19 +66,6 @@ def tail(text: str, most: int) -> str:
     '…ra/2477'
     """
     return text if len(text) <= most else "…" + text[1 - most :]
-
-
-def signs(row: DebateRow) -> str:
-    """Return what is out of the ordinary in a debate, in words of a filter."""
-    facts = row.facts
-    named = (
-        ("CW", facts.flip_cw),
-        ("WC", facts.flip_wc),
-        ("cycle", facts.cycle),
-        ("cut", facts.truncated),
-        ("missing", facts.missing),
-    )
-    return " ".join(name for name, there in named if there)
 
 
 class Debates(RunScreen):
@@ -209,12 +197,12 @@ class Debates(RunScreen):
 
     def _returned(self, id: str | None) -> None:
         """Put the cursor on the debate that was seen last, where it is in the list."""
-        places = [place for place, row in enumerate(self.list.items) if row.id == id]
-        if places:
-            self.list.action_move(places[0] - self.list.cursor)
+        found = [index for index, row in enumerate(self.list.items) if row.id == id]
+        if found:
+            self.list.action_move(found[0] - self.list.cursor)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool:
-        """Return whether a key does something: a slash in the filter's line is a letter."""
+        """Return whether a key does something: a slash in the filter's line is a sign."""
         return action != "filter" or not self.query_one(FilterBar).asked
 
     def action_filter(self) -> None:
@@ -234,5 +222,5 @@ class Debates(RunScreen):
         self.restart()
 
     def action_replays(self) -> None:
-        """List what other schemes would have paid."""
+        """List what other schemes would have given."""
         self.app.push_screen(Replays(self.opened))

@@ -13,8 +13,8 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from debate.types import TurnId
-from debate_rl.formatting import one_line
-from debate_rl.inspector.terminal.style import CHOSEN, FAINT, STRONG, letter, line, padded
+from debate_rl.formatting import one_line, padded
+from debate_rl.inspector.terminal.style import CHOSEN, FAINT, STRONG, line, sign
 from debate_rl.inspector.views.debate import DebateView, TurnView
 
 NAME, CELL, MOST_AGENTS = 22, 13, 8
@@ -98,12 +98,12 @@ class Grid(Widget, can_focus=True):
     def _heads(self, first: int, across: int, width: int) -> Text:
         assert self.view is not None
         more = self.view.agents > MOST_AGENTS or len(self.view.turns[0]) > across
-        names = [padded(round_name(self.view, r), width) for r in range(first, first + across)]
+        names = [padded(self.view.round_name(r), width) for r in range(first, first + across)]
         return line((padded("(arrows go on)" if more else "", NAME + 2) + "".join(names), FAINT))
 
     def _agent(self, agent: int, first: int, across: int, width: int) -> Text:
         assert self.view is not None
-        name = f"{agent + 1} {one_line(self.view.personas[agent].name, 80)}"
+        name = one_line(self.view.who(agent), 80)
         row = line((padded(name, NAME), STRONG if agent == self.chosen.agent else ""), "  ")
         for round_ in range(first, first + across):
             turn = self.view.turns[agent][round_]
@@ -124,17 +124,12 @@ class Grid(Widget, can_focus=True):
 
 
 def cell(turn: TurnView | None, *, winner: bool) -> tuple[str, str]:
-    """Return what stands for a turn, and its style: letter, ★ the voted winner, ! failures, answer."""
+    """Return what stands for a turn, and its style: sign, ★ the winner, ! malformed or truncated, answer."""
     if turn is None:
         return "", FAINT
-    sign, style = letter(turn.correct)
+    mark, style = sign(turn.grade)
     failed = "!" if turn.failures or turn.stop_reason == "length" else " "
     if turn.ballot:
         return f"{failed} ballot", style
     answer = "" if turn.answer is None else one_line(turn.answer, 40)
-    return f"{sign}{'★' if winner else ' '}{failed}{answer}", style
-
-
-def round_name(view: DebateView, round_: int) -> str:
-    """Return how a round is called, counted from 1."""
-    return "final ballot" if round_ >= view.rounds else f"round {round_ + 1}"
+    return f"{mark}{'★' if winner else ' '}{failed}{answer}", style

@@ -1,4 +1,4 @@
-"""The replays of a run: what another scheme would have paid."""
+"""The replays of a run: what another scheme would have given."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from debate_rl.inspector.terminal.style import DOUBT, Cell, Column
 from debate_rl.inspector.terminal.widgets import Lines, Listing
 from debate_rl.inspector.views.replays import MostChanged, ReplayComparison, ReplayName, read_replay, replays
 
-REPLAYS = "replays: what other schemes would have paid"
+REPLAYS = "replays: what other schemes would have given"
 COLUMNS = (
     Column("replay", 24, left=True),
     Column("debates", 9),

@@ -9,7 +9,7 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.widget import Widget
 
-from debate_rl.formatting import fixed, one_line, share
+from debate_rl.formatting import counted, fixed, one_line, share
 from debate_rl.inspector.runs import FoundRun, find_runs
 from debate_rl.inspector.terminal.debates import FILTER, Debates
 from debate_rl.inspector.terminal.opened import Matches, Opened
@@ -35,7 +35,7 @@ class RunList(Listing[FoundRun]):
 
     def cells(self, item: FoundRun) -> Sequence[Cell]:
         """Return a run's cells."""
-        debates = "?" if item.debates is None else f"{item.debates:,}"
+        debates = "–" if item.debates is None else f"{item.debates:,}"
         going = ("going on", RIGHT) if item.writing else ("", FAINT)
         return (one_line(item.name), f"{item.steps:,}", debates, going)
 
@@ -82,18 +82,18 @@ class Runs(RunScreen):
 
 
 STEP_COLUMNS = (
-    Column("step", 8, left=True),
+    Column("step", 6, left=True),
     Column("debates", 8),
-    Column("right, by round", 15),
+    Column("accuracy", 9),
     Column("winner", 6),
     Column("judge", 5),
     Column("cycles", 6, need=4),
-    Column("bad", 6, need=3),
-    Column("cut", 6, need=5),
+    Column("malformed", 9, need=3),
+    Column("truncated", 9, need=5),
     Column("peer", 6, need=2),
     Column("truth", 6, need=1),
-    Column("judging", 7, need=6),
-    Column("fine", 6, need=7),
+    Column("judge reward", 12, need=6),
+    Column("format", 6, need=7),
     Column("tokens", 12, need=8),
 )
 
@@ -181,7 +181,7 @@ class Steps(RunScreen):
         self._reading = False
         self.list.show(rows, cursor=self.list.cursor)
         if damage:
-            self.say(f"{len(damage)} cannot be read: {damage[0]}", wrong=True)
+            self.say(f"{counted(len(damage), 'damaged place')}: {damage[0]}", wrong=True)
         else:
             self.say("" if len(rows) > 1 else "no debate yet: the run has just begun, or holds none")
         self.retitle()
@@ -205,5 +205,5 @@ class Steps(RunScreen):
         self.app.push_screen(Debates(self.opened, ask=True))
 
     def action_replays(self) -> None:
-        """List what other schemes would have paid."""
+        """List what other schemes would have given."""
         self.app.push_screen(Replays(self.opened))

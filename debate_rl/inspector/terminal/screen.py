@@ -138,12 +138,12 @@ class RunScreen(Screen[str | None]):
 
 
 SIGNS = (
-    ("C W M ?", "correct, wrong, missing, not graded"),
-    ("★", "the voted winner"),
-    ("!", "cut off, or not wholly read"),
-    ("✓ ✗ ?", "a vote: right, wrong, truth does not decide"),
+    ("✓ ✗ ∅ ?", "an answer: right, wrong, missing, ungraded"),
+    ("★", "the winner"),
+    ("!", "truncated, or malformed"),
+    ("✓ ✗ ?", "a vote: right, wrong, undecidable"),
     ("– = ↻", "a vote: does not count, a tie, in a cycle"),
-    ("CW WC", "an agent went from correct to wrong, or back"),
+    ("CW WC", "an agent's answer was right, then wrong; or the other way"),
     ("•", "a debate that came while the list was open"),
 )
 NAMED, ABOUT = 18, 60
@@ -202,8 +202,8 @@ def help_lines(keys: Explained) -> Sequence[Text]:
 
 def _rows(key: str, about: str) -> Iterator[Text]:
     """Yield a key and what it does, which goes on under its own beginning."""
-    for place, part in enumerate(wrap(about, ABOUT)):
-        yield line((f"{'' if place else key:<{NAMED - 1}} ", STRONG), (part, FAINT))
+    for index, part in enumerate(wrap(about, ABOUT)):
+        yield line((f"{'' if index else key:<{NAMED - 1}} ", STRONG), (part, FAINT))
 
 
 class Pager(RunScreen):

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from rich.cells import get_character_cell_size
+from rich.cells import cell_len, get_character_cell_size
 from rich.text import Text
+
+from debate_rl.formatting import GRADE_SIGNS, padded
 
 RIGHT: Final = "green"
 WRONG: Final = "red"
@@ -19,21 +21,17 @@ TITLE: Final = "bold cyan"
 JUDGE: Final = "magenta"
 CHOSEN: Final = "reverse"
 
-LETTERS: Final = {"right": "C", "wrong": "W", "missing": "M", "ungraded": "?", "": "·"}
-"""The letter of each grade."""
-GRADES: Final = {"right": RIGHT, "wrong": WRONG, "missing": DOUBT, "ungraded": FAINT, "": FAINT}
-"""The style of each grade."""
-TRUTHS: Final = {"right": ("✓", RIGHT), "wrong": ("✗", WRONG), "undecidable": ("?", FAINT)}
-"""The sign and style of a vote, by what truth says of it."""
+GRADES: Final = {"right": RIGHT, "wrong": WRONG, "missing": DOUBT}
+"""The style of each grade that is not faint."""
 
 
-def letter(grade: str) -> tuple[str, str]:
-    """Return a grade's letter and its style.
+def sign(grade: str) -> tuple[str, str]:
+    """Return the sign of a grade, "·" without one, and its style.
 
-    >>> letter("right")
-    ('C', 'green')
+    >>> sign("right"), sign("")
+    (('✓', 'green'), ('·', 'dim'))
     """
-    return LETTERS.get(grade, "?"), GRADES.get(grade, FAINT)
+    return GRADE_SIGNS.get(grade, "·"), GRADES.get(grade, FAINT)
 
 
 def line(*pieces: str | tuple[str, str]) -> Text:
@@ -66,7 +64,7 @@ class Column:
 
 
 def fitting(columns: Sequence[Column], width: int) -> list[tuple[int, Column, int]]:
-    """Return (place, column, width) of the columns that fit.
+    """Return (index, column, width) of the columns that fit.
 
     >>> few = [Column("id", 6), Column("votes", 5, need=2), Column("question", 10, need=1, rest=True)]
     >>> [(column.name, size) for _, column, size in fitting(few, 22)]
@@ -76,7 +74,7 @@ def fitting(columns: Sequence[Column], width: int) -> list[tuple[int, Column, in
     while _taken(kept) > width and any(column.need for _, column in kept):
         kept.remove(max(kept, key=lambda one: (one[1].need, one[0])))
     spare = max(0, width - _taken(kept))
-    return [(place, one, one.width + (spare if one.rest else 0)) for place, one in kept]
+    return [(index, one, one.width + (spare if one.rest else 0)) for index, one in kept]
 
 
 def _taken(kept: Sequence[tuple[int, Column]]) -> int:
@@ -90,7 +88,7 @@ def head(fit: Sequence[tuple[int, Column, int]]) -> Text:
 
 def body(fit: Sequence[tuple[int, Column, int]], cells_of: Sequence[Cell]) -> Text:
     """Return one row; ``cells_of`` has a cell for each column, those that do not fit included."""
-    return _row([(cells_of[place], column, width) for place, column, width in fit])
+    return _row([(cells_of[index], column, width) for index, column, width in fit])
 
 
 def _row(parts: Sequence[tuple[Cell, Column, int]]) -> Text:
@@ -101,21 +99,6 @@ def _row(parts: Sequence[tuple[Cell, Column, int]]) -> Text:
             row.append(" " * GAP)
         row.append(padded(text, width, left=column.left or column.rest), style)
     return row
-
-
-def padded(text: str, width: int, *, left: bool = True) -> str:
-    """Return a text of exactly so many cells, cut or filled.
-
-    >>> padded("abcdef", 4), padded("ab", 4, left=False)
-    ('abc…', '  ab')
-    """
-    if cells(text) > width:
-        text = text[:width]
-        while text and cells(text) > width - 1:
-            text = text[:-1]
-        text += "…"
-    blank = " " * (width - cells(text))
-    return text + blank if left else blank + text
 
 
 _WORDS = re.compile(r"[^ ]+ *| +")
@@ -156,7 +139,7 @@ def _wide_rows(text: str, width: int) -> list[tuple[int, int]]:
     for match in _WORDS.finditer(text):
         word = match[0]
         bare = word.rstrip(" ")
-        size, full = cells(bare), cells(bare) + len(word) - len(bare)
+        size, full = cell_len(bare), cell_len(bare) + len(word) - len(bare)
         if used and used + size > width:
             found.append((start, match.start()))
             start, used = match.start(), 0
@@ -164,15 +147,10 @@ def _wide_rows(text: str, width: int) -> list[tuple[int, int]]:
             pieces = _broken(text, start, match.end(), width)
             found += pieces[:-1]
             start = pieces[-1][0]
-            full = cells(text[start : match.end()])
+            full = cell_len(text[start : match.end()])
         used += full
     found.append((start, len(text)))
     return found
-
-
-def cells(text: str) -> int:
-    """Return how many cells a text takes."""
-    return len(text) if text.isascii() else sum(map(get_character_cell_size, text))
 
 
 def _broken(text: str, start: int, end: int, width: int) -> list[tuple[int, int]]:

@@ -32,7 +32,7 @@ class Held:
 
     ``ref`` opens it again (``read``): the id of a debate of the run, or EVALUATION:SEED.INDEX, and then
     ``evaluation`` is the name of the folder in RUN/evaluations. ``step``: how many steps the weights had
-    learnt from, which in training is the step. ``answers`` and ``grades`` are (N, R). ``winner``: the voted
+    learnt from, which in training is the step. ``answers`` and ``grades`` are (N, R). ``winner``: the
     winner's turn, None without votes.
     """
 
@@ -71,9 +71,9 @@ def across(
     trained, count = _trained(store, problem_id, steps, limit, notes)
     asked = [one for one in evaluations(store.run, notes) if _within(one.step, steps)]
     evaluated = [
-        (one.step, f"{one.name}:{place}", one.name, record)
+        (one.step, f"{one.name}:{id}", one.name, record)
         for one in asked
-        for place, record in found_in(one, problem_id, notes)
+        for id, record in found_in(one, problem_id, notes)
     ]
     count += len(evaluated)
     found = sorted([*trained, *evaluated[:limit]], key=lambda one: one[0])
@@ -125,10 +125,10 @@ def _held(step: int, ref: str, evaluation: str, record: Record) -> Held:
 
 def read(store: RunStore, ref: str) -> Record:
     """Return the debate that a ``Held.ref`` names; TranscriptError where there is none."""
-    name, colon, place = ref.rpartition(":")
+    name, colon, id = ref.rpartition(":")
     if not colon:
         return open_debate(store, ref)
-    return read_evaluated(_named(evaluations(store.run, []), name, store), place)
+    return read_evaluated(_named(evaluations(store.run, []), name, store), id)
 
 
 def _named(known: Sequence[Evaluated], name: str, store: RunStore) -> Evaluated:

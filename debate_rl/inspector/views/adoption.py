@@ -22,7 +22,15 @@ class AdoptionCell:
     id: TurnId
     answer: str | None
     number: int | None
-    correct: Grade
+    grade: Grade
+
+    @property
+    def letter(self) -> str:
+        """The letter of the answer, equal for equal answers: A to Z, then A2."""
+        number = self.number
+        if number is None:
+            return "–"
+        return chr(ord("A") + number % 26) + (str(1 + number // 26) if number >= 26 else "")
 
 
 @dataclass(frozen=True, slots=True)

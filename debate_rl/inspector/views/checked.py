@@ -31,10 +31,10 @@ def _problems(record: Record) -> Iterator[str]:
         yield f"debate.personas: {len(debate.personas)} of them, but the protocol has {agents} agents"
     yield from _turn_problems(record)
     known = {turn.id for turn in debate.turns}
-    for place, vote in enumerate(debate.votes):
+    for index, vote in enumerate(debate.votes):
         for name, turn in (("judge", vote.judge), ("left", vote.left), ("right", vote.right)):
             if turn not in known:
-                yield f"debate.votes[{place}].{name}: there is no turn {named(turn)}"
+                yield f"debate.votes[{index}].{name}: there is no turn {named(turn)}"
     if record.correct is not None:
         yield from _table_problems("correct", record.correct, agents, rounds)
     if record.rewards is not None:
@@ -45,13 +45,13 @@ def _problems(record: Record) -> Iterator[str]:
 
 def _turn_problems(record: Record) -> Iterator[str]:
     protocol, seen = record.debate.protocol, set[TurnId]()
-    for place, turn in enumerate(record.debate.turns):
+    for index, turn in enumerate(record.debate.turns):
         agent, round_ = turn.id.agent, turn.id.round
         if not (0 <= agent < protocol.num_agents and 0 <= round_ <= protocol.num_rounds):
             size = f"{protocol.num_agents} agents and {protocol.num_rounds} rounds"
-            yield f"debate.turns[{place}].id: {named(turn.id)} is no turn of a debate of {size}"
+            yield f"debate.turns[{index}].id: {named(turn.id)} is not a turn of a debate of {size}"
         if turn.id in seen:
-            yield f"debate.turns[{place}].id: {named(turn.id)} is there twice"
+            yield f"debate.turns[{index}].id: {named(turn.id)} is there twice"
         seen.add(turn.id)
 
 

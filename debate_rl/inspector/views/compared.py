@@ -78,10 +78,37 @@ class Comparison:
     votes: tuple[VoteDifference, ...]
     same_votes: int
     notes: tuple[str, ...] = ()
+    rounds: int | None = None
+
+    def persona(self, agent: int) -> str:
+        """Return the persona of an agent, both where it is another in each debate."""
+        names = next((one.personas for one in self.turns if one.turn.agent == agent), ())
+        return " → ".join(dict.fromkeys(name or "no turn" for name in names)) or f"agent {agent}"
+
+    def spelled(self, turn: TurnId) -> str:
+        """Return a turn by persona and round, with its address where another agent has the same persona."""
+        agents = {one.turn.agent for one in self.turns}
+        name = self.persona(turn.agent)
+        address = f" (turn {named(turn)})" if sum(self.persona(one) == name for one in agents) > 1 else ""
+        is_ballot = self.rounds is not None and turn.round >= self.rounds
+        return f"{name}, {'final ballot' if is_ballot else f'round {turn.round}'}{address}"
+
+    def outcome(self, vote: VoteDifference, outcome: str | None) -> str:
+        """Return one side of a vote that differs: who won, a tie, or no vote."""
+        sides = {"first": vote.first, "second": vote.second}
+        return (
+            "a tie" if outcome == "tie" else f"{self.spelled(sides[outcome])} won" if outcome else "no vote"
+        )
+
+    def vote(self, vote: VoteDifference) -> str:
+        """Return a vote that differs, in words."""
+        first, second, judge = (self.spelled(turn) for turn in (vote.first, vote.second, vote.judge))
+        change = f"{self.outcome(vote, vote.before)}, then {self.outcome(vote, vote.after)}"
+        return f"judge {judge} on {first} and {second}: {change} ({vote.kind})"
 
 
 def compare(before: Record, after: Record, names: tuple[str, str] = ("before", "after")) -> Comparison:
-    """Return what differs between two debates, seat by seat; only votes that count are compared.
+    """Return what differs between two debates, agent by agent; only valid votes are compared.
 
     ValueError for a record that is no debate (``check_record``).
     """
@@ -97,6 +124,7 @@ def compare(before: Record, after: Record, names: tuple[str, str] = ("before", "
         votes=votes,
         same_votes=same,
         notes=tuple(_notes(before.debate, after.debate)),
+        rounds=max(record.debate.protocol.num_rounds for record in (before, after)),
     )
 
 
@@ -107,24 +135,24 @@ def _notes(before: Debate, after: Debate) -> Iterator[str]:
         yield "the problem is not the same in both: question, gold answer or kind was changed"
     if before.protocol != after.protocol:
         yield "the debates have different protocols"
-    seats = zip(before.personas, after.personas, strict=False)
-    other = [f"{seat}: {a.name}, then {b.name}" for seat, (a, b) in enumerate(seats) if a.name != b.name]
+    pairs = zip(before.personas, after.personas, strict=False)
+    other = [f"{agent}: {a.name}, then {b.name}" for agent, (a, b) in enumerate(pairs) if a.name != b.name]
     if other:
-        yield f"seats have other personas ({'; '.join(other)})"
+        yield f"agents have other personas ({'; '.join(other)})"
 
 
 def _turn(before: Record, after: Record, turn: TurnId) -> TurnDifference:
     said = [{one.id: one for one in record.debate.turns}.get(turn) for record in (before, after)]
     texts = ["" if one is None else one.completion.text for one in said]
     pieces, cut = differing(texts[0], texts[1])
-    seats = [record.debate.personas for record in (before, after)]
-    first, second = (
-        names[turn.agent].name if one is not None else None for one, names in zip(said, seats, strict=True)
-    )
+    names = [
+        record.debate.personas[turn.agent].name if one else None
+        for one, record in zip(said, (before, after), strict=True)
+    ]
     answers = [None if one is None else one.parsed.answer for one in said]
     return TurnDifference(
         turn=turn,
-        personas=(first, second),
+        personas=(names[0], names[1]),
         pieces=pieces,
         cut=cut,
         alike=_alike(pieces),
@@ -164,7 +192,7 @@ def differing(before: str, after: str) -> tuple[tuple[TextPiece, ...], bool]:
 def _common(a: Sequence[str], b: Sequence[str]) -> int:
     """Return how many words at the beginning are the same."""
     pairs = enumerate(zip(a, b, strict=False))
-    return next((place for place, (one, other) in pairs if one != other), min(len(a), len(b)))
+    return next((index for index, (one, other) in pairs if one != other), min(len(a), len(b)))
 
 
 def _changes(a: list[str], b: list[str], *, whole: bool) -> Iterator[tuple[Mark, list[str]]]:
@@ -206,15 +234,3 @@ def _votes(before: Record, after: Record) -> tuple[tuple[VoteDifference, ...], i
 def _outcomes(record: Record) -> dict[tuple[TurnId, Pair], str]:
     votes = valid_votes(ballot_box(record.debate))
     return {(vote.judge, pair_of(vote)): _SIDES[verdict(vote)] for vote in votes}
-
-
-def told_vote(vote: VoteDifference) -> str:
-    """Return a vote that differs, in words.
-
-    >>> told_vote(VoteDifference(TurnId(2, 1), TurnId(0, 0), TurnId(1, 0), "first", "second"))
-    'judge 2.1 on 0.0 and 1.0: 0.0 won, then 1.0 won (reversed)'
-    """
-    sides = {"first": f"{named(vote.first)} won", "second": f"{named(vote.second)} won", "tie": "a tie"}
-    before, after = (sides.get(outcome or "", "no vote") for outcome in (vote.before, vote.after))
-    pair = f"{named(vote.first)} and {named(vote.second)}"
-    return f"judge {named(vote.judge)} on {pair}: {before}, then {after} ({vote.kind})"

@@ -1,7 +1,8 @@
-"""One debate as a grid of turns: who said what, what it was graded, and what it earned."""
+"""One debate as a grid of turns: who said what, its grade, its rewards and its advantages."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -25,6 +26,7 @@ from rewards.truth import grade_of as grade_of_turn
 from rewards.types import Stream, value_of
 from transcripts import Record
 
+_ONLY_TAGS = re.compile(r"\s*(?:</?[A-Za-z]{1,20}>\s*)*+")
 PieceKind: TypeAlias = Literal["thinking", "solution", "evaluation", "comparison", "other"]
 Grade: TypeAlias = Literal["right", "wrong", "missing", "ungraded", ""]
 """Of an answer; "" for a final ballot, which has none."""
@@ -52,7 +54,7 @@ class TurnView:
     """One turn. ``answer`` is as written; ``pieces`` cover ``text`` exactly, in order.
 
     ``shown``: the turns that its prompt showed, ``compared``: those it could be asked to compare. ``tokens``:
-    how many were generated, None where nobody told. ``rewards`` has peer, truth, judge and format,
+    how many were generated, None where that is not known. ``rewards`` has peer, truth, judge and format,
     ``advantages`` generator, judge, format, and the parts peer and truth of the generator's.
     """
 
@@ -60,7 +62,7 @@ class TurnView:
     persona: str
     handle: str
     ballot: bool
-    correct: Grade
+    grade: Grade
     answer: str | None
     text: str
     pieces: tuple[Piece, ...]
@@ -94,7 +96,7 @@ class SummaryView:
 class DebateView:
     """One debate. ``turns[agent][round]``, (N, R) or (N, R + 1) with a ballot; None where no turn was held.
 
-    ``winner``: the voted winner's turn, None without votes; ``judged_round``: the last round that votes were
+    ``winner``: the winner's turn, None without votes; ``judged_round``: the last round that votes were
     about. ``scored`` tells whether rewards were stored; without them the winner is that of the margins.
     """
 
@@ -114,6 +116,22 @@ class DebateView:
     seed: int
     policy_version: int
     seconds: float | None
+
+    def who(self, agent: int) -> str:
+        """Return an agent as people read it: its handle and its persona, ``K7 Skeptic``."""
+        return f"{self.handles[agent]} {self.personas[agent].name}".strip()
+
+    def round_name(self, round_: int) -> str:
+        """Return what a round is called: ``round 0``, or ``final ballot``."""
+        return "final ballot" if round_ >= self.rounds else f"round {round_}"
+
+    def placed(self, turn: TurnId) -> str:
+        """Return whose turn it is, by the handle alone: ``K7, round 0``."""
+        return f"{self.handles[turn.agent]}, {self.round_name(turn.round)}"
+
+    def spelled(self, turn: TurnId) -> str:
+        """Return whose turn it is: ``K7 Skeptic, round 0``."""
+        return f"{self.who(turn.agent)}, {self.round_name(turn.round)}"
 
     def turn(self, turn: TurnId) -> TurnView | None:
         """Return a turn by its id; None where there is none."""
@@ -164,7 +182,7 @@ def debate_view(id: str, record: Record) -> DebateView:
 
 
 def handles_of(record: Record) -> tuple[str, ...]:
-    """Return the label of each seat, (N,); "" for a seat that never spoke."""
+    """Return the handle of each agent, (N,); "" for one that never spoke."""
     handles = {turn.id.agent: turn.handle for turn in record.debate.turns}
     return tuple(handles.get(agent, "") for agent in range(record.debate.protocol.num_agents))
 
@@ -177,7 +195,7 @@ def turn_view(record: Record, turn: Turn) -> TurnView:
         persona=record.debate.personas[turn.id.agent].name,
         handle=turn.handle,
         ballot=ballot,
-        correct=grade_of(record, turn),
+        grade=grade_of(record, turn),
         answer=None if ballot else turn.parsed.answer,
         text=text,
         pieces=pieces_of(turn.parsed, len(text)),
@@ -211,7 +229,7 @@ def grade_name(grade: Truth) -> Grade:
 
 
 def generated(completion: Completion) -> int | None:
-    """Return how many tokens were generated, None where nobody told."""
+    """Return how many tokens were generated, None where that is not known."""
     return token_counts(completion)[1] or completion.token_count
 
 
@@ -243,6 +261,15 @@ def pieces_of(parsed: ParsedTurn, length: int) -> tuple[Piece, ...]:
     return tuple(pieces if at >= length else [*pieces, Piece("other", at, length)])
 
 
+def is_markup(text: str) -> bool:
+    """Return whether a text beside the sections is nothing but tags and blanks.
+
+    >>> is_markup("<solution> "), is_markup("</a> so")
+    (True, False)
+    """
+    return len(text) < 1000 and _ONLY_TAGS.fullmatch(text) is not None
+
+
 def _rewards(record: Record, turn: TurnId) -> dict[str, float | None]:
     return {name: value_of(getattr(record.rewards, name, ()), turn) for name in STREAMS}
 
@@ -253,7 +280,7 @@ def _advantages(record: Record, turn: TurnId) -> dict[str, float | None]:
 
 
 def _outcome(record: Record) -> tuple[int | None, TurnId | None]:
-    """Return the last judged round and the turn of the voted winner, as filters know them."""
+    """Return the last judged round and the turn of the winner, as filters know them."""
     peer = record.rewards.peer if record.rewards is not None else _margins(record.debate)
     return last_judged_round(peer), voted_winner(peer, seed=record.debate.seed)
 

@@ -66,42 +66,42 @@ def _warm_starts(run: Path) -> set[str]:
 
 
 def found_in(one: Evaluated, problem: str, notes: list[str]) -> Iterator[tuple[str, Record]]:
-    """Yield the debates of a problem with their places, SEED.LINE from 0; damaged lines go to ``notes``."""
+    """Yield the debates of a problem with their ids, SEED.INDEX from 0; damaged lines go to ``notes``."""
     word = json.dumps(problem).encode("ascii")
-    for seed, place, line in _lines(one, notes):
+    for seed, index, line in _lines(one, notes):
         if word in line:
             try:
                 record = _record(line)
             except ValueError as error:
-                notes.append(f"{one.folder}: debate {seed}.{place}: {error}")
+                notes.append(f"{one.folder}: debate {seed}.{index}: {error}")
                 continue
             if record.debate.problem.id == problem:
-                yield f"{seed}.{place}", record
+                yield f"{seed}.{index}", record
 
 
 def _lines(one: Evaluated, notes: list[str]) -> Iterator[tuple[int, int, bytes]]:
-    """Yield seed, place and line of every whole line; the last may still be written."""
+    """Yield seed, index and line of every whole line; the last may still be written."""
     try:
         shards = shard_paths(one.folder / "debates")
         for shard in shards:
             with reading(shard) as file:
-                for place, (_, line) in enumerate(file.lines()):
+                for index, (_, line) in enumerate(file.lines()):
                     if line.endswith(b"\n"):
-                        yield shard_step(shard) or 0, place, line
+                        yield shard_step(shard) or 0, index, line
     except (OSError, TranscriptError) as error:
         notes.append(f"{one.folder / 'debates'}: cannot be read: {error}")
 
 
-def read_evaluated(one: Evaluated, place: str) -> Record:
-    """Return the debate at SEED.LINE; TranscriptError where there is none that can be read."""
+def read_evaluated(one: Evaluated, id: str) -> Record:
+    """Return the debate at SEED.INDEX; TranscriptError where there is none that can be read."""
     notes: list[str] = []
     for seed, number, line in _lines(one, notes):
-        if f"{seed}.{number}" == place:
+        if f"{seed}.{number}" == id:
             try:
                 return _record(line)
             except ValueError as error:
-                raise TranscriptError(f"{one.folder}: debate {place}: {error}") from error
-    raise TranscriptError(notes[0] if notes else f"{one.folder}: no debate {place!r}")
+                raise TranscriptError(f"{one.folder}: debate {id}: {error}") from error
+    raise TranscriptError(notes[0] if notes else f"{one.folder}: no debate {id!r}")
 
 
 def _record(line: bytes) -> Record:

@@ -69,8 +69,8 @@ def fixture_text(
 ) -> str:
     """Return a debate as the JSON of a fixture, in ASCII.
 
-    What is expected is what the debate was read and paid as; without stored rewards, or without the scheme
-    that paid them, it is what they are today. ``tokens``: with the token arrays that the record has.
+    What is expected is what was parsed and rewarded; without stored rewards, or without the scheme that
+    gave them, it is what parsing and scoring give today. ``tokens``: with the record's arrays.
     """
     check_record(record)
     scheme = RewardConfig() if config is None else config.rewards
@@ -103,7 +103,7 @@ test_of.__test__ = False  # type: ignore[attr-defined]  # pytest is not to colle
 
 
 def load_fixture(path: Path | str) -> Fixture:
-    """Return the debate of a file; ValueError names file and field of what is none."""
+    """Return the debate of a file; ValueError names file and field of what is not a fixture."""
     try:
         return _read(Path(path).read_bytes())
     except OSError as error:
@@ -129,17 +129,17 @@ def differences(fixture: Fixture) -> list[str]:
     """Return what parsing and scoring give otherwise today, a line each: [] when all is as it was."""
     record = fixture.record
     found = score_debate(record.debate, record.correct, fixture.rewards)
-    return [*_parsed(record), *_paid(record, found)]
+    return [*_parsed(record), *_rewarded(record, found)]
 
 
 def _parsed(record: Record) -> Iterator[str]:
     for turn in record.debate.turns:
         for change in reparsed(record, turn):
-            place = f"turn {named(turn.id)}, {change.field}"
-            yield f"{place}: was {change.stored!r:.200}, is {change.now!r:.200}"
+            field = f"turn {named(turn.id)}, {change.field}"
+            yield f"{field}: was {change.stored!r:.200}, is {change.now!r:.200}"
 
 
-def _paid(record: Record, found: Rewards) -> Iterator[str]:
+def _rewarded(record: Record, found: Rewards) -> Iterator[str]:
     ids = [turn.id for turn in record.debate.turns]
     for stream in STREAMS:
         for turn in ids:

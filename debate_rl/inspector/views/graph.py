@@ -1,4 +1,4 @@
-"""The votes on each round's solutions: every arrow as it was cast, and the order or the circle they make."""
+"""The votes on each round's solutions: every arrow as it was cast, and the order or the cycle they make."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class UnreadLine:
 class RoundGraph:
     """The votes on the solutions of one round.
 
-    ``matrix[i][j]``: votes that count in which solution i beat j, (S, S) in the order of ``solutions``; a
+    ``matrix[i][j]``: valid votes in which solution i beat j, (S, S) in the order of ``solutions``; a
     tie adds 0.5 both ways and 1 to ``ties[i][j]`` and ``ties[j][i]``. ``edges``: (winner, loser) of each
     strict majority. ``cycles``: strongly connected components of three or more. ``condorcet``: the solution
     that beats those of all other agents.
@@ -79,6 +79,13 @@ class RoundGraph:
     cycles: tuple[tuple[TurnId, ...], ...]
     condorcet: TurnId | None
     unread: tuple[UnreadLine, ...]
+
+    def wins(self, index: int, other: int) -> str:
+        """Return the votes that one solution won against another, an = for each tie; "·" against itself."""
+        if index == other:
+            return "·"
+        ties = self.ties[index][other]
+        return f"{self.matrix[index][other] - ties / 2:g}" + ("=" * ties if ties <= 2 else f"+{ties}=")
 
 
 def vote_graphs(record: Record) -> tuple[RoundGraph, ...]:
@@ -121,27 +128,23 @@ def _graph(
     solutions = tuple(sorted(named | held))
     counted = [vote for vote, reason in cast if not reason]
     edges = majorities(counted)
-    circles = cycles(edges)
-    circular = {edge for edge in edges for part in circles if edge[0] in part and edge[1] in part}
+    found = cycles(edges)
+    cyclic = {edge for edge in edges for part in found if edge[0] in part and edge[1] in part}
     return RoundGraph(
         round=round_,
         solutions=solutions,
-        arrows=tuple(_arrow(record, vote, reason, circular, texts) for vote, reason in cast),
+        arrows=tuple(_arrow(record, vote, reason, cyclic, texts) for vote, reason in cast),
         matrix=win_matrix(solutions, counted),
         ties=_ties(solutions, counted),
         edges=edges,
-        cycles=circles,
+        cycles=found,
         condorcet=condorcet_winner(edges, round_, record.debate.protocol.num_agents),
         unread=tuple(unread),
     )
 
 
 def _arrow(
-    record: Record,
-    vote: Vote,
-    reason: str,
-    circular: Collection[Edge],
-    texts: Mapping[TurnId, str],
+    record: Record, vote: Vote, reason: str, cyclic: Collection[Edge], texts: Mapping[TurnId, str]
 ) -> Arrow:
     winner, loser = (vote.right, vote.left) if vote.outcome == "right" else (vote.left, vote.right)
     tie = vote.outcome == "tie"
@@ -155,7 +158,7 @@ def _arrow(
         truth=_VERDICTS[by_truth(vote, record.correct)],
         counts=not reason,
         dropped=reason,
-        in_cycle=not reason and not tie and (winner, loser) in circular,
+        in_cycle=not reason and not tie and (winner, loser) in cyclic,
         line=vote.span.of(texts[vote.judge]) if vote.span else "",
         span=vote.span,
     )

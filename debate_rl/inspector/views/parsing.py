@@ -1,4 +1,4 @@
-"""What could not be read of a debate: where, by which rule, and what today's parser makes of it."""
+"""What is malformed in a debate: where, by which rule, and what today's parser makes of it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ RULES: dict[FailureReason, str] = {
     FailureReason.MISSING_SECTION: "A reply must hold this section, between its tags.",
     FailureReason.UNCLOSED_SECTION: "A section that is opened must be closed by its own tag.",
     FailureReason.NOT_A_COMPARISON: (
-        "A line of a comparison must begin with two labels and only >, < or = between them."
+        "A line of a comparison must begin with two handles and only >, < or = between them."
     ),
-    FailureReason.UNKNOWN_HANDLE: "A comparison must name labels of agents of this debate.",
+    FailureReason.UNKNOWN_HANDLE: "A comparison must name handles of agents of this debate.",
     FailureReason.OWN_WORK: "A judge must not compare its own work unless the protocol asks for it.",
-    FailureReason.SAME_HANDLE: "A comparison must name two different labels.",
+    FailureReason.SAME_HANDLE: "A comparison must name two different handles.",
     FailureReason.NOT_DUE: "Votes count only where the prompt showed at least two solutions to compare.",
 }
 """The rule that each failure breaks, one sentence each."""
@@ -60,7 +60,7 @@ class FailureView:
 
 @dataclass(frozen=True, slots=True)
 class TurnForensics:
-    """The failures of one turn; ``stop_reason`` "length" tells that its token limit cut it off."""
+    """The failures of one turn; ``stop_reason`` "length" tells that it was truncated."""
 
     id: TurnId
     handle: str
@@ -135,7 +135,7 @@ def _excerpt(text: str, span: Span) -> Excerpt:
 
 
 def parse_again(record: Record, turn: Turn) -> ParsedTurn:
-    """Return what today's parser reads from a turn, with the labels and the rules of its debate.
+    """Return what today's parser reads from a turn, with the handles and the rules of its debate.
 
     Whether the prompt had opened a think block is not stored: it had where only so the stored thinking
     comes out.

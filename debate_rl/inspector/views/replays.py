@@ -1,37 +1,73 @@
-"""The replays of a run (``debate replay``): what another scheme would have paid, in sum and each debate."""
+"""The replays of a run (``debate replay``): what another scheme would have given, in sum and each debate."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
+from debate.types import TurnId
 from debate.values import Value
-from debate_rl.inspector.views.replay_debates import (
-    DebateReplay,
-    ReplayError,
-    TurnChange,
-    debate_of,
-    refuse_no_file,
-)
 from debate_rl.replay.files import DEBATES, FACTS, SCHEMA
+from rewards import STREAMS
 from transcripts.codec import decode
 from transcripts.errors import FieldError
+from transcripts.record import PARTS
 
-__all__ = [
-    "DebateReplay",
-    "MostChanged",
-    "ReplayComparison",
-    "ReplayError",
-    "ReplayName",
-    "StreamChange",
-    "TurnChange",
-    "read_replay",
-    "replays",
-]
+_ID = b'{"id":"'
+Pair: TypeAlias = tuple[float | None, float | None]
+Column: TypeAlias = tuple[float | None, ...]
+
+
+class _Columns(msgspec.Struct):
+    """Numbers by stream, one for each turn."""
+
+    rewards: dict[str, Column]
+    advantages: dict[str, Column]
+
+
+class _Line(msgspec.Struct):
+    """A line of debates.jsonl; ``new`` holds the streams that are not as in ``old``."""
+
+    id: str
+    step: int
+    problem: str
+    change: float
+    differs: bool
+    personas: tuple[str, ...]
+    turns: tuple[TurnId, ...]
+    old: _Columns
+    new: _Columns
+
+
+class ReplayError(ValueError):
+    """A replay that cannot be read; the message names file, field and value."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnChange:
+    """One turn under both schemes, by stream: rewards and advantages, (old, new), None without signal."""
+
+    turn: TurnId
+    persona: str
+    rewards: Mapping[str, Pair]
+    advantages: Mapping[str, Pair]
+
+
+@dataclass(frozen=True, slots=True)
+class DebateReplay:
+    """A debate under both schemes. ``differs``: what is stored is not what the run's own scheme gives."""
+
+    id: str
+    step: int
+    problem: str
+    change: float
+    differs: bool
+    turns: tuple[TurnChange, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +86,7 @@ class StreamChange(Value, frozen=True):
 
     stream: str
     turns: int
-    flipped: float
+    sign_changed: float
     gained: float
     lost: float
     old: float
@@ -121,7 +157,7 @@ class ReplayComparison:
     def debate(self, id: str) -> DebateReplay | None:
         """Return one debate, None where the replay did not show it; ReplayError where it is damaged.
 
-        The first call goes through the file once for the places of all debates.
+        The first call goes through the file once to see where each debate begins.
         """
         return debate_of(self.folder / DEBATES, id)
 
@@ -149,24 +185,9 @@ def read_replay(run: Path, name: str) -> ReplayComparison:
     ReplayError, in one line, where it is not there, damaged or of a newer schema.
     """
     folder = _folder(run, name)
-    facts = _facts(folder / FACTS)
-    return ReplayComparison(
-        name=folder.name,
-        folder=folder,
-        overrides=facts.overrides,
-        own=facts.asked.own,
-        scheme=facts.asked.scheme,
-        filter=facts.asked.filter,
-        steps=facts.asked.steps,
-        debates=facts.debates,
-        changed=facts.changed,
-        checked=facts.checked,
-        differ=facts.differ,
-        damaged_lines=facts.damaged_lines,
-        streams=facts.streams,
-        cells=facts.cells,
-        most_changed=facts.most_changed,
-    )
+    facts = msgspec.structs.asdict(_facts(folder / FACTS))
+    asked = msgspec.structs.asdict(facts.pop("asked"))
+    return ReplayComparison(name=folder.name, folder=folder, **asked, **facts)
 
 
 def _folder(run: Path, name: str) -> Path:
@@ -187,7 +208,7 @@ def _facts(path: Path) -> _Facts:
         data = path.read_bytes()
         schema = decode(data, _Schema).schema
     except OSError as error:
-        raise ReplayError(f"{path}: {error.strerror}; the replay was cut off, run it again") from error
+        raise ReplayError(f"{path}: {error.strerror}; the replay was interrupted, run it again") from error
     except FieldError as error:
         raise ReplayError(f"{path}: is not a replay: {error}") from error
     if type(schema) is not int or schema < 1:
@@ -198,3 +219,78 @@ def _facts(path: Path) -> _Facts:
         return decode(data, _Facts)
     except FieldError as error:
         raise ReplayError(f"{path}: {error}") from error
+
+
+def debate_of(path: Path, id: str) -> DebateReplay | None:
+    """Return a debate of debates.jsonl, None where it is not there; ReplayError where it is damaged."""
+    try:
+        refuse_no_file(path)
+        found = path.stat()
+        start = _starts(path, found.st_mtime_ns, found.st_size).get(id.encode())
+        if start is None:
+            return None
+        with path.open("rb") as file:
+            file.seek(start)
+            line = file.readline()
+    except OSError as error:
+        raise ReplayError(f"{path}: {error.strerror}; the replay was interrupted, run it again") from error
+    try:
+        return _debate(decode(line, _Line))
+    except FieldError as error:
+        raise ReplayError(f"{path}: debate {id}: {error}") from error
+    except IndexError as error:
+        raise ReplayError(f"{path}: debate {id}: personas: fewer than agents") from error
+
+
+def refuse_no_file(path: Path) -> None:
+    """Raise ReplayError for what is not a plain file: a pipe would be waited for, a device has no end."""
+    if path.exists() and not path.is_file():
+        raise ReplayError(f"{path}: not a plain file")
+
+
+@lru_cache(maxsize=4)
+def _starts(path: Path, changed: int, size: int) -> dict[bytes, int]:
+    """Return where the line of each debate begins; the time of change and the size tell files apart."""
+    starts: dict[bytes, int] = {}
+    at = 0
+    with path.open("rb") as file:
+        for line in file:
+            if line.startswith(_ID) and line.endswith(b"\n"):
+                starts[line[len(_ID) :].partition(b'"')[0]] = at
+            at += len(line)
+    return starts
+
+
+def _debate(line: _Line) -> DebateReplay:
+    rewards, advantages = (
+        _pairs(line, kind, names) for kind, names in (("rewards", STREAMS), ("advantages", PARTS))
+    )
+    turns = tuple(
+        TurnChange(
+            turn,
+            line.personas[turn.agent],
+            {name: column[index] for name, column in rewards.items()},
+            {name: column[index] for name, column in advantages.items()},
+        )
+        for index, turn in enumerate(line.turns)
+    )
+    return DebateReplay(line.id, line.step, line.problem, line.change, line.differs, turns)
+
+
+def _pairs(line: _Line, kind: str, names: Iterable[str]) -> dict[str, list[Pair]]:
+    """Return for each stream the numbers of the turns, old and new; what is not in ``new`` is as before."""
+    old, new = getattr(line.old, kind), getattr(line.new, kind)
+    found: dict[str, list[Pair]] = {}
+    for name in names:
+        before = _column(line, old, f"old.{kind}", name)
+        after = _column(line, new, f"new.{kind}", name) if name in new else before
+        found[name] = list(zip(before, after, strict=True))
+    return found
+
+
+def _column(line: _Line, columns: Mapping[str, Column], where: str, name: str) -> Column:
+    if name not in columns:
+        raise FieldError(f"{where}.{name}", "missing")
+    if len(columns[name]) != len(line.turns):
+        raise FieldError(f"{where}.{name}", f"{len(columns[name])} numbers for {len(line.turns)} turns")
+    return columns[name]

@@ -15,7 +15,7 @@ from debate.types import TurnId
 from debate_rl.config.recipes import ConfigError, read_run_config, refuse_own_rule
 from debate_rl.formatting import counted, figure
 from debate_rl.inspector.views.checked import is_ballot, named, open_debate
-from debate_rl.inspector.views.debate import grade_name
+from debate_rl.inspector.views.debate import grade_name, handles_of
 from debate_rl.inspector.views.reward_step import Numbers, Step, recompute, streams_why, total_why
 from debate_rl.inspector.views.reward_types import (
     FormatWhy,
@@ -42,7 +42,7 @@ LONGEST = 160
 def config_of(run: Path) -> tuple[Config | None, str]:
     """Return a run's configuration; None, and why in one line, where there is none that can be read.
 
-    A peer rule of one's own is not loaded: ``refuse_own_rule``.
+    A peer rule from a file of the user is not loaded: ``refuse_own_rule``.
     """
     try:
         refuse_own_rule(run)
@@ -55,7 +55,7 @@ def why(store: RunStore, config: Config | None, id: str, turn: TurnId, *, note: 
     """Return the explanation of a turn; without a configuration it has stored numbers alone.
 
     ``note``: why there is no configuration, if there is none. TranscriptError where there is no such debate
-    or turn, or where its turns are none that its protocol has.
+    or turn, or where its turns do not fit its protocol.
     """
     record = open_debate(store, id)
     id = _plain(id)
@@ -90,10 +90,10 @@ def _step(store: RunStore, config: Config | None, id: str, turn: TurnId) -> tupl
         return None, ""
     try:
         return recompute(store, scheme_of(config), id, turn), ""
-    except Exception as error:  # a rule of one's own may raise anything, and so may what is not ours
+    except Exception as error:  # the user's own rule may raise anything, and so may other code
         said = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
         step = id.partition(".")[0]
-        return None, f"step {step} cannot be paid again, so only what is stored is shown: {said}"
+        return None, f"step {step} cannot be recomputed, so only what is stored is shown: {said}"
 
 
 def _notes(store: RunStore, record: Record, config: Config | None, step: Step | None) -> Iterator[str]:
@@ -103,7 +103,7 @@ def _notes(store: RunStore, record: Record, config: Config | None, step: Step | 
         yield "no rewards are stored with this debate"
     damaged = [line for line in store.damage if line.startswith(f"step {record.step},")]
     if damaged and step is not None:
-        yield f"lines of this step that cannot be read: {len(damaged)}; baseline groups lack their debates"
+        yield f"{counted(len(damaged), 'damaged line')} of this step; baseline groups lack their debates"
 
 
 def _explained(id: str, numbers: Numbers, notes: Sequence[str]) -> Why:
@@ -122,6 +122,7 @@ def _explained(id: str, numbers: Numbers, notes: Sequence[str]) -> Why:
         streams=tuple(one for one in streams_why(numbers) if one.name == "judge" or not ballot),
         total=total_why(numbers),
         notes=tuple(notes),
+        handles=handles_of(record),
     )
     badges = [one.matches for one in numbers_in(found) if one.matches is not None]
     return replace(found, matches=all(badges) if badges else None)
@@ -140,7 +141,7 @@ def numbers_in(part: object) -> Iterator[Number]:
 
 
 def outline(found: Why) -> tuple[Line, ...]:
-    """Return the explanation as lines; ids and turns count from 0, as in filters."""
+    """Return the explanation as lines; turns of other debates are AGENT.ROUND, as in filters."""
     return tuple(_lines(found))
 
 
@@ -148,10 +149,10 @@ def _lines(found: Why) -> Iterator[Line]:
     for note in found.notes:
         yield Line(0, f"note: {note}")
     if found.peer is not None:
-        yield from _peer(found.id, found.peer)
+        yield from _peer(found, found.peer)
     if found.truth is not None:
         yield from _truth(found.truth)
-    yield from _judge(found.id, found.judge)
+    yield from _judge(found, found.judge)
     yield from _format(found.format)
     for stream in found.streams:
         yield from _stream(found.id, stream)
@@ -165,23 +166,20 @@ def _number(depth: int, name: str, number: Number) -> Line:
     return Line(depth, f"{name}: {told}{stored}{source}", matches=number.matches)
 
 
-def _peer(id: str, peer: PeerWhy) -> Iterator[Line]:
+def _peer(found: Why, peer: PeerWhy) -> Iterator[Line]:
     rule = f", rewards.peer = {peer.rule}" if peer.rule else ""
     yield Line(0, f"peer: {peer.won} won, {peer.lost} lost, {peer.ties} ties{rule}")
     for vote in peer.votes:
-        against = (
-            f"{vote.result} against {named(vote.other)}"
-            if vote.result != "tie"
-            else (f"tie with {named(vote.other)}")
-        )
-        dropped = "" if vote.counts else f"; does not count: {vote.why_not}"
-        text = f"judge {named(vote.judge)} ({vote.persona}): {against}{dropped}"
-        yield Line(1, text, quote=vote.line, opens=(id, vote.judge))
+        result = "tie with" if vote.result == "tie" else f"{vote.result} against"
+        dropped = "" if vote.counts else f"; does not count: {vote.why_not.replace('_', ' ')}"
+        text = f"{found.handle(vote.judge)} {vote.persona}: {result} {found.handle(vote.other)}{dropped}"
+        yield Line(1, text, quote=vote.line, opens=(found.id, vote.judge))
     for other in peer.opponents:
         score = "" if other.score is None else f", its score {figure(other.score)}"
         beats = "" if other.beats is None else f", preferred to it with p = {figure(other.beats)}"
         counts = f"{other.won} won, {other.lost} lost, {other.ties} ties"
-        yield Line(1, f"against {named(other.turn)}: {counts}{score}{beats}", opens=(id, other.turn))
+        text = f"against {found.handle(other.turn)}: {counts}{score}{beats}"
+        yield Line(1, text, opens=(found.id, other.turn))
     yield _number(1, "peer reward", peer.reward)
 
 
@@ -195,14 +193,14 @@ def _truth(truth: TruthWhy) -> Iterator[Line]:
     yield _number(1, "truth reward", truth.reward)
 
 
-def _judge(id: str, judge: JudgeWhy) -> Iterator[Line]:
-    share = "" if judge.truth_weight is None else f", truth weighs {figure(judge.truth_weight)}"
+def _judge(found: Why, judge: JudgeWhy) -> Iterator[Line]:
+    share = "" if judge.truth_weight is None else f", weight of truth {figure(judge.truth_weight)}"
     yield Line(0, f"judge: {counted(len(judge.votes), 'vote')} given{share}")
     for vote in judge.votes:
         sign = {"left": ">", "right": "<", "tie": "="}.get(vote.outcome, "?")
         left, right = (grade_name(grade) for grade in vote.left_right)
-        sides = f"{named(vote.left)} ({left}) {sign} {named(vote.right)} ({right})"
-        yield Line(1, sides, quote=vote.line, opens=(id, vote.left))
+        sides = f"{found.handle(vote.left)} ({left}) {sign} {found.handle(vote.right)} ({right})"
+        yield Line(1, sides, quote=vote.line, opens=(found.id, vote.left))
         if vote.truth is not None:
             yield Line(2, f"truth value: {vote.truth:+d}")
         if vote.others is not None:
@@ -216,10 +214,10 @@ def _judge(id: str, judge: JudgeWhy) -> Iterator[Line]:
 
 def _format(found: FormatWhy) -> Iterator[Line]:
     due = f"due on {len(found.comparable)} solutions" if found.due else "not due"
-    yield Line(0, f"format: comparisons {due}, votes that count: {found.counted}")
+    yield Line(0, f"format: comparisons {due}, valid votes: {found.counted}")
     for reason, detail in found.failures:
-        yield Line(1, f"could not be read: {reason}", quote=detail)
-    yield _number(1, "fine", found.reward)
+        yield Line(1, f"malformed: {reason.replace('_', ' ')}", quote=detail)
+    yield _number(1, "format penalty", found.reward)
 
 
 def _stream(id: str, stream: StreamWhy) -> Iterator[Line]:

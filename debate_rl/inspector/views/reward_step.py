@@ -101,15 +101,15 @@ def recompute(store: RunStore, scheme: Scheme, id: str, turn: TurnId) -> Step:
     """Return the step of a turn recomputed; an error where its debates do not allow that."""
     number = int(id.partition(".")[0])
     held = dict(store.records(steps_filter(number, number)))
-    paid = score_step(list(held.values()), scheme)
+    rewarded = score_step(list(held.values()), scheme)
     before = _before(store, scheme, number) if scheme.remembers else _Before({}, Counter(), 0, 0)
-    found = _advantages(paid, scheme, before.means)
+    found = _advantages(rewarded, scheme, before.means)
     forgotten = all(scheme.advantages.ema_decay ** before.moves[key] <= FORGOTTEN for key in _moves(found))
     ids = tuple(held)
-    index = [(ids[one.debate], one.turn.id) for one in paid.transitions].index((id, turn))
-    rewards = paid.rewards[paid.transitions[index].debate]
+    index = [(ids[one.debate], one.turn.id) for one in rewarded.transitions].index((id, turn))
+    rewards = rewarded.rewards[rewarded.transitions[index].debate]
     known, source = _means_source(number, before, forgotten=forgotten)
-    return Step(scheme, ids, paid.transitions, found, index, rewards, known, source)
+    return Step(scheme, ids, rewarded.transitions, found, index, rewards, known, source)
 
 
 class _Before(NamedTuple):
@@ -292,7 +292,7 @@ def total_why(numbers: Numbers) -> TotalWhy:
     return TotalWhy(
         generator=_generator(numbers, step, of),
         judge=numbers.total("judge", "lambda_judge * A_judge", judge, known=step.knows("judge")),
-        format=numbers.total("format", "the fine itself, on every token of the turn"),
+        format=numbers.total("format", "the format penalty itself, on every token of the turn"),
         peer=_share(numbers, step, "peer", f"(1 - {weight})", of.get("peer")),
         truth=_share(numbers, step, "truth", weight, of.get("truth")),
     )

@@ -155,7 +155,7 @@ class JudgeWhy:
 
 @dataclass(frozen=True, slots=True)
 class FormatWhy:
-    """The format penalty: whether comparisons were due, how many votes count, and what could not be read."""
+    """The format penalty: whether comparisons were due, how many votes are valid, and what is malformed."""
 
     due: bool
     comparable: tuple[TurnId, ...]
@@ -227,6 +227,12 @@ class Why:
     total: TotalWhy
     notes: tuple[str, ...] = ()
     matches: bool | None = None
+    handles: tuple[str, ...] = ()
+
+    def handle(self, turn: TurnId) -> str:
+        """Return the handle of a turn's agent; its address where the agent never spoke."""
+        known = self.handles[turn.agent] if turn.agent < len(self.handles) else ""
+        return known or f"{turn.agent}.{turn.round}"
 
 
 @dataclass(frozen=True, slots=True)

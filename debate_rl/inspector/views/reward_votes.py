@@ -31,7 +31,7 @@ from rewards.votes import sign
 
 @dataclass(frozen=True, slots=True)
 class Votes:
-    """The votes of a debate, each with why it does not count, those that count, and who had to compare."""
+    """The votes of a debate, each with why it does not count, the valid ones, and who had to compare."""
 
     debate: Debate
     cast: tuple[tuple[Vote, str], ...]
@@ -69,7 +69,7 @@ def peer_why(numbers: Numbers, votes: Votes) -> PeerWhy:
     )
 
 
-_NOT_NAMED = "no vote that counts names this turn"
+_NOT_NAMED = "no valid vote names this turn"
 _RULES = {
     "": "",
     "margin": "(won - lost) / (won + lost + ties)",
@@ -110,7 +110,7 @@ def _opponents(
 
 
 def _peer_formula(rule: str, results: Results, opponents: Sequence[Opponent]) -> str:
-    """Return the arithmetic of a rule; "" for a rule of one's own."""
+    """Return the arithmetic of a rule; "" for a rule of the user."""
     won, lost, ties = results
     if rule == "margin":
         return f"({won} - {lost}) / ({won} + {lost} + {ties})"
@@ -126,7 +126,7 @@ def truth_why(numbers: Numbers) -> TruthWhy:
     record = numbers.record
     grade = grade_of(numbers.turn, record.correct)
     setting = TRUTH_SETTINGS[grade]
-    source = f"rewards.{setting}" if setting else "the problem has no answer"
+    source = f"rewards.{setting}" if setting else "the problem has no gold answer"
     if not setting and record.correct is not None:
         source = "the answer was not graded, which is not wrong"
     answer = record.debate.turn(numbers.turn).parsed.answer
@@ -153,7 +153,7 @@ def judge_why(numbers: Numbers, votes: Votes) -> JudgeWhy:
 
 def _judge_source(given: Sequence[GivenVote], weight: float | None) -> str:
     if not any(one.counts for one in given):
-        return "the turn gave no vote that counts"
+        return "the turn gave no valid vote"
     if weight is not None and all(one.value.value is None for one in given):
         return "no vote has a value: see each vote"
     return "mean value of the votes that have one"
@@ -181,7 +181,7 @@ def _worth(weight: float | None, worth: VoteValue | None, reason: str) -> Number
     truth, consensus, value = worth.truth, worth.consensus, float(worth.value)
     if truth is not None and consensus is not None:
         formula = f"{written(weight)} * {written(truth)} + (1 - {written(weight)}) * {written(consensus)}"
-        return Number(value, formula, source="truth and the consensus of the others, weighed")
+        return Number(value, formula, source="truth and the consensus of the others, weighted")
     source = "truth" if truth is not None else "the others' consensus"
     return Number(value, written(worth.value), source=source)
 
@@ -197,8 +197,8 @@ def format_why(numbers: Numbers, votes: Votes) -> FormatWhy:
     said = numbers.record.debate.turn(numbers.turn)
     counted = sum(vote.judge == numbers.turn for vote in votes.counted)
     due = numbers.turn in votes.due
-    source = "comparisons were due and no vote counts: rewards.format_penalty"
+    source = "comparisons were due and no vote is valid: rewards.format_penalty"
     if not due or counted:
-        source = f"votes that count: {counted}, so no fine" if due else "no comparison was due"
+        source = f"valid votes: {counted}, so no format penalty" if due else "no comparison was due"
     failures = tuple((failure.reason.value, failure.detail) for failure in said.parsed.failures)
     return FormatWhy(due, said.compared, counted, failures, numbers.reward("format", source))

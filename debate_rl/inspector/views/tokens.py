@@ -20,20 +20,20 @@ from transcripts import Record
 
 Stream: TypeAlias = Literal["generator", "judge", "forced"]
 STREAMS: tuple[Stream, ...] = ("forced", "generator", "judge")
-"""Names of the streams 0, 1 and 2: what was forced is nobody's."""
+"""Names of the streams 0, 1 and 2: a forced token belongs to no agent."""
 NONE_KEPT = "no token arrays are stored of this turn (logging.transcript_tokens = false, or not read)"
 
 
 @dataclass(frozen=True, slots=True)
 class TokenPiece:
-    """One token, at its ``place`` from 0, with the ``text`` from where it begins to where the next begins.
+    """One token, at its ``index`` from 0, with the ``text`` from where it begins to where the next begins.
 
-    ``section`` is that of its first character. ``advantage``: what the loss weighted it with, the fine
-    included, None where its turn had no signal; ``logprob`` in nats at the persona's temperature. A forced
-    token has neither.
+    ``section`` is that of its first character. ``advantage``: what the loss weighted it with, the format
+    penalty included, None where its turn had no signal; ``logprob`` in nats at the persona's
+    temperature. A forced token has neither.
     """
 
-    place: int
+    index: int
     token: int
     start: int
     end: int
@@ -97,8 +97,8 @@ def _why_not(completion: Completion) -> str:
         return f"{count} tokens but {len(completion.logprobs)} log-probabilities are stored"
     if len(completion.offsets) != count and (completion.offsets or count not in (length, length + 1)):
         return f"{count} tokens but {len(completion.offsets)} offsets are stored"
-    if wrong := [place for place in completion.forced if not 0 <= place < count]:
-        return f"forced: {wrong[0]} is no place of {count} tokens"
+    if wrong := [index for index in completion.forced if not 0 <= index < count]:
+        return f"forced: {wrong[0]} is not an index of {count} tokens"
     ends = (*completion.offsets, length)
     if any(not 0 <= a <= b for a, b in pairwise(ends)):
         return "the offsets do not go up within the text"
@@ -115,26 +115,26 @@ def _tokens(record: Record, turn: Turn) -> Iterator[TokenPiece]:
     starts = [min(int(at), len(completion.text)) for at in first_characters(turn)]
     ends = [*starts[1:], len(completion.text)]
     kinds = _sections(pieces_of(turn.parsed, len(completion.text)), starts)
-    for place, (start, end) in enumerate(zip(starts, ends, strict=True)):
-        sampled = streams[place] > 0
+    for index, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        sampled = streams[index] > 0
         yield TokenPiece(
-            place,
-            completion.tokens[place],
+            index,
+            completion.tokens[index],
             start,
             end,
             completion.text[start:end],
-            kinds[place],
-            STREAMS[int(streams[place])],
-            float(weights[place]) if weights is not None and sampled else None,
-            completion.logprobs[place] if sampled else None,
+            kinds[index],
+            STREAMS[int(streams[index])],
+            float(weights[index]) if weights is not None and sampled else None,
+            completion.logprobs[index] if sampled else None,
         )
 
 
 def _sections(pieces: Sequence[Piece], starts: Sequence[int]) -> list[PieceKind]:
     """Return the section of each token; what adds no text at the end belongs to none."""
     bounds = np.array([piece.end for piece in pieces], np.int64)
-    places = np.searchsorted(bounds, np.array(starts, np.int64), side="right")
-    return [pieces[place].kind if place < len(pieces) else "other" for place in places.tolist()]
+    found = np.searchsorted(bounds, np.array(starts, np.int64), side="right")
+    return [pieces[index].kind if index < len(pieces) else "other" for index in found.tolist()]
 
 
 def _totals(tokens: Sequence[TokenPiece]) -> Iterator[TokenTotal]:

@@ -1,8 +1,7 @@
-"""One debate: its turns round by round, what each was graded and paid, and the way to the next one."""
+"""One debate: its turns round by round, the grade and the rewards of each, and the way to the next one."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ from starlette.responses import Response
 
 from debate.types import TurnId
 from debate_rl.inspector.views import DebateView, Piece, TurnView, debate_view, open_debate
+from debate_rl.inspector.views.debate import is_markup
 from debate_rl.inspector.web.page import Asked, show
 from debate_rl.inspector.web.rendering import Clip, clip
 from debate_rl.inspector.web.site import Busy
@@ -20,7 +20,6 @@ PAGE_CHARACTERS, MOST_OF_A_PIECE, LEAST_OF_A_PIECE = 90_000, 4_000, 200
 SEARCHING = "…"
 MOST_TURNS = 60
 """A page has so many turns; of longer debates it has some rounds."""
-_TAGS_ONLY = re.compile(r"\s*(?:</?(?:solution|evaluation|comparison|think(?:ing)?)>\s*)*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """The turns of a round; ``name`` counts rounds from 1."""
+    """The turns of a round."""
 
     number: int
     name: str
@@ -68,7 +67,6 @@ def debate(asked: Asked) -> Response:
         asked,
         "debate",
         view=view,
-        problem_id=view.problem.id,
         rounds=rounds,
         earlier=max(0, first - len(rounds)) if first > 0 else None,
         later=last + 1 if any(len(row) > last + 1 for row in view.turns) else None,
@@ -123,7 +121,7 @@ def rounds_of(
     return [
         Round(
             number,
-            round_name(number, view.rounds),
+            view.round_name(number).capitalize(),
             tuple(_card(view, row[number], limit, whole) for row in view.turns),
             texts.get(number),
         )
@@ -140,20 +138,15 @@ def piece_limit(pieces: int) -> int:
     return max(LEAST_OF_A_PIECE, min(MOST_OF_A_PIECE, PAGE_CHARACTERS // max(1, pieces)))
 
 
-def round_name(number: int, rounds: int) -> str:
-    """Return what a round is called.
-
-    >>> round_name(0, 3), round_name(3, 3)
-    ('Round 1', 'Final ballot')
-    """
-    return "Final ballot" if number >= rounds else f"Round {number + 1}"
-
-
 def _card(view: DebateView, turn: TurnView | None, limit: int, whole: TurnId | None) -> Card | None:
     if turn is None:
         return None
     is_whole = turn.id == whole
-    kept = [piece for piece in turn.pieces if is_whole or not _is_only_tags(turn.text, piece)]
+    kept = [
+        piece
+        for piece in turn.pieces
+        if is_whole or piece.kind != "other" or not is_markup(piece.of(turn.text))
+    ]
     sections = tuple(sections_of(turn.text, kept, None if is_whole else limit))
     return Card(turn, sections, turn.id == view.winner)
 
@@ -164,7 +157,3 @@ def sections_of(text: str, pieces: Sequence[Piece], limit: int | None) -> list[S
         Section(piece.kind, clip(piece.of(text) if limit is None else piece.of(text).strip(), limit))
         for piece in pieces
     ]
-
-
-def _is_only_tags(text: str, piece: Piece) -> bool:
-    return piece.kind == "other" and _TAGS_ONLY.fullmatch(text, piece.start, piece.end) is not None

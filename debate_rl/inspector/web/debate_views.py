@@ -1,4 +1,4 @@
-"""The other views of a debate: answers, failures of parsing, tokens, votes, why a reward, the fixture."""
+"""The other views of a debate: answers, malformed parts, tokens, votes, why a reward, the fixture."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from debate_rl.inspector.views import (
 )
 from debate_rl.inspector.views.fixture import fixture_text
 from debate_rl.inspector.views.reward import config_of, why
-from debate_rl.inspector.web.debate_page import in_debate, opened, round_name
+from debate_rl.inspector.web.debate_page import in_debate, opened
 from debate_rl.inspector.web.drawing import Drawing, draw
 from debate_rl.inspector.web.page import Asked
 from debate_rl.inspector.web.site import Unknown
@@ -63,16 +63,10 @@ def picker(view: DebateView, kind: str, chosen: TurnId) -> dict[str, object]:
         turns = [one for one in turns if one.id.round == chosen.round or one.id.agent == chosen.agent]
     numbers = sorted({one.id.round for one in turns})
     rounds = [
-        (round_name(number, view.rounds), [one for one in turns if one.id.round == number])
+        (view.round_name(number).capitalize(), [one for one in turns if one.id.round == number])
         for number in numbers
     ]
-    return {
-        "picked": chosen,
-        "choices": rounds,
-        "pick_view": kind,
-        "view": view,
-        "problem_id": view.problem.id,
-    }
+    return {"picked": chosen, "choices": rounds, "pick_view": kind, "view": view}
 
 
 def adoption(asked: Asked) -> Response:
@@ -82,12 +76,11 @@ def adoption(asked: Asked) -> Response:
     copies: dict[TurnId, list[TurnId]] = {}
     for copy in found.copies:
         copies.setdefault(copy.target, []).append(copy.source)
-    rounds = [round_name(number, view.rounds) for number in range(view.rounds)]
+    rounds = [view.round_name(number).capitalize() for number in range(view.rounds)]
     return in_debate(
         asked,
         "adoption",
         view=view,
-        problem_id=view.problem.id,
         found=found,
         copies=copies,
         rounds=rounds,
@@ -95,7 +88,7 @@ def adoption(asked: Asked) -> Response:
 
 
 def parse(asked: Asked) -> Response:
-    """Show what could not be read, where, by which rule, and what today's parser reads."""
+    """Show what is malformed, where, by which rule, and what today's parser reads."""
     record = opened(asked)
     view = debate_view(asked.id, record)
     changes: list[tuple[TurnId, Sequence[FieldChange]]] = [
@@ -106,7 +99,6 @@ def parse(asked: Asked) -> Response:
         asked,
         "parse",
         view=view,
-        problem_id=view.problem.id,
         turns=found[:MOST_FAILURES],
         left_out=max(0, len(found) - MOST_FAILURES),
         most=MOST_FAILURES,
@@ -178,18 +170,17 @@ def graph(asked: Asked) -> Response:
         asked,
         "graph",
         view=view,
-        problem_id=view.problem.id,
         graphs=[shown_round(one, view) for one in shown],
-        others=[(one.round, round_name(one.round, view.rounds)) for one in graphs if one not in shown],
+        others=[(one.round, view.round_name(one.round).capitalize()) for one in graphs if one not in shown],
         listed=MOST_LISTED,
-        graded={turn.id: turn.correct for turn in view.spoken()},
+        graded={turn.id: turn.grade for turn in view.spoken()},
     )
 
 
 def shown_round(graph: RoundGraph, view: DebateView) -> ShownRound:
     """Return a round's votes as a page shows them."""
     left_out = max(0, len(graph.arrows) - MOST_LISTED)
-    return ShownRound(graph, round_name(graph.round, view.rounds), draw(graph), left_out)
+    return ShownRound(graph, view.round_name(graph.round).capitalize(), draw(graph), left_out)
 
 
 def _cells(graph: RoundGraph) -> int:

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from math import cos, hypot, pi, sin
 
 from debate.types import TurnId
+from debate_rl.formatting import GRADE_SIGNS
 from debate_rl.inspector.views.graph import Arrow, RoundGraph
 
 NODE, TIP, GAP, LABEL = 24.0, 11.0, 52.0, 16.0
 MOST_ARROWS = 60
 """More than these cannot be told apart: then one arrow for each majority is drawn."""
-SIGNS = {"right": "✓", "wrong": "✗", "undecidable": "?"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +32,12 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One vote, by its place in the round's list, or one majority (``place`` -1).
+    """One vote, by its index in the round's list, or one majority (``index`` -1).
 
     ``path`` and ``tips`` are SVG path data; the label stands at (x, y). ``truth``: its colour and form.
     """
 
-    place: int
+    index: int
     truth: str
     tie: bool
     lit: bool
@@ -64,7 +64,7 @@ class Drawing:
 class _Line:
     """What a curve is drawn of: from the preferred solution to the other."""
 
-    place: int
+    index: int
     start: TurnId
     end: TurnId
     truth: str
@@ -78,24 +78,24 @@ def draw(graph: RoundGraph) -> Drawing:
     size = len(graph.solutions)
     radius = max(105.0, 11.0 * size)
     width, height = int(2 * radius + 150), int(2 * radius + 90)
-    circular = {turn for cycle in graph.cycles for turn in cycle}
+    cyclic = {turn for cycle in graph.cycles for turn in cycle}
     nodes = tuple(
-        Node(turn, *_on_circle(place, size, radius, width, height), turn in circular, turn == graph.condorcet)
-        for place, turn in enumerate(graph.solutions)
+        Node(turn, *_on_circle(index, size, radius, width, height), turn in cyclic, turn == graph.condorcet)
+        for index, turn in enumerate(graph.solutions)
     )
     many = len(graph.arrows) > MOST_ARROWS
-    lines = _majorities(graph) if many else [_of(arrow, place) for place, arrow in enumerate(graph.arrows)]
+    lines = _majorities(graph) if many else [_of(arrow, index) for index, arrow in enumerate(graph.arrows)]
     return Drawing(width, height, nodes, tuple(_curves(lines, nodes)), many)
 
 
-def _on_circle(place: int, size: int, radius: float, width: int, height: int) -> tuple[float, float]:
+def _on_circle(index: int, size: int, radius: float, width: int, height: int) -> tuple[float, float]:
     """Return where a solution stands: from the top around, two side by side."""
-    turn = 2 * pi * place / max(1, size) - (pi if size == 2 else pi / 2)
+    turn = 2 * pi * index / max(1, size) - (pi if size == 2 else pi / 2)
     return round(width / 2 + radius * cos(turn), 1), round(height / 2 + radius * sin(turn), 1)
 
 
-def _of(arrow: Arrow, place: int) -> _Line:
-    return _Line(place, arrow.winner, arrow.loser, arrow.truth, arrow.tie, arrow.in_cycle, arrow.counts)
+def _of(arrow: Arrow, index: int) -> _Line:
+    return _Line(index, arrow.winner, arrow.loser, arrow.truth, arrow.tie, arrow.in_cycle, arrow.counts)
 
 
 def _majorities(graph: RoundGraph) -> list[_Line]:
@@ -141,10 +141,10 @@ def _curve(line: _Line, start: tuple[float, float], end: tuple[float, float], be
         if line.tie
         else _tip((ex, ey), (bx, by), closed=line.truth != "undecidable")
     )
-    sign = "=" + SIGNS[line.truth] if line.tie else SIGNS[line.truth]
+    sign = "=" + GRADE_SIGNS[line.truth] if line.tie else GRADE_SIGNS[line.truth]
     path = f"M{sx:.1f} {sy:.1f}Q{cx:.1f} {cy:.1f} {bx:.1f} {by:.1f}"
     return Curve(
-        line.place,
+        line.index,
         line.truth,
         line.tie,
         line.lit,

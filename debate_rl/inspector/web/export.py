@@ -59,7 +59,7 @@ def export_html(
     """Write the first debates of a filter to one file, which is there as a whole or not at all.
 
     What is left out, of debates and of very long texts, is said in it. ValueError where there is a file that
-    is none of ours, FilterError for a filter that cannot be read, OSError where it cannot be written.
+    is not one of ours, FilterError for a filter that cannot be read, OSError where it cannot be written.
     """
     path = Path(path)
     _refuse_another(path)
@@ -87,7 +87,7 @@ def _refuse_another(path: Path) -> None:
     except FileNotFoundError:
         return
     if not ours:
-        raise ValueError(f"{path}: is there and is no export of debates; name another file")
+        raise ValueError(f"{path}: is there and is not an export of debates; name another file")
 
 
 def _parts(store: RunStore, filter: str, rows: list[DebateRow], found: int) -> Iterator[str]:
@@ -117,6 +117,6 @@ def _debate(store: RunStore, id: str, links: FileLinks) -> str:
         view=view,
         rounds=rounds_of(view, most_turns=EVERY_TURN, limit=PIECE_CHARACTERS),
         graphs=graphs,
-        graded={turn.id: turn.correct for turn in view.spoken()},
+        graded={turn.id: turn.grade for turn in view.spoken()},
         listed=MOST_LISTED,
     )

@@ -32,7 +32,7 @@ SHORTCUTS = (
     (("v", "g v"), "votes"),
     (("w", "g w"), "why this reward"),
     (("a", "g a"), "answers"),
-    (("g p",), "parsing: what could not be read"),
+    (("g p",), "parsing: what is malformed"),
     (("g k",), "tokens"),
     (("x", "g x"), "the same problem in other steps"),
     (("?",), "this help"),
@@ -91,7 +91,7 @@ class Asked:
             return None
         agent, _, round_ = text.partition(".")
         if not (agent.isdecimal() and round_.isdecimal() and len(text) < 9):
-            raise Unknown(f"{text!r} is no turn: write AGENT.ROUND, both from 0, as in 1.2")
+            raise Unknown(f"{text!r} is not a turn: write AGENT.ROUND, both from 0, as in 1.2")
         return TurnId(int(agent), int(round_))
 
 

@@ -11,17 +11,15 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from debate_rl.formatting import number, share, short, shorten, with_codes
+from debate_rl.formatting import GRADE_SIGNS, number, share, short, shorten, with_codes
+from debate_rl.inspector.meanings import flag_text, flags_of
 from debate_rl.inspector.web.addresses import address
-from transcripts import DebateRow
 
 HERE = Path(__file__).parent
 UNSEEN, MARKED = "⟨{}⟩", '<b class="unseen">{}</b>'
 """How unseen characters are named in an attribute, and in a text."""
 ROUNDING = 1e-12
 """What is smaller is shown as 0."""
-MARKS = {"right": "✓", "wrong": "✗", "missing": "∅", "ungraded": "?", "undecidable": "?", "none": "–", "": ""}
-"""A sign for each grade: colour is never the only one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,18 +66,18 @@ def environment() -> Environment:
     )
     made.filters |= {
         "count": lambda value: f"{value:,}",
-        "flags": flags,
+        "flags": flags_of,
+        "words": lambda name: name.replace("_", " "),
         "mean": mean,
-        "mark": lambda word: MARKS.get(word, ""),
+        "mark": lambda word: GRADE_SIGNS.get(word, "–" if word == "none" else ""),
         "number": trimmed,
         "seen": seen,
         "share": share,
         "shorten": lambda text, most: shorten(text or "", most),
         "signed": partial(trimmed, sign="+"),
-        "letter": letter,
         "turn_id": lambda turn: f"{turn.agent}.{turn.round}",
     }
-    made.globals |= {"address": address, "asset": asset, "clip": clip}
+    made.globals |= {"address": address, "asset": asset, "clip": clip, "flag_text": flag_text}
     return made
 
 
@@ -122,26 +120,3 @@ def trimmed(value: float | None, *, sign: str = "") -> str:
     text = short(value)
     text = text if "." not in text or "e" in text else text.rstrip("0").rstrip(".")
     return (sign if value > 0 else "") + text.replace("-", "−")
-
-
-def letter(number: int) -> str:
-    """Return the letter of an answer.
-
-    >>> letter(0), letter(25), letter(26)
-    ('A', 'Z', 'A2')
-    """
-    return chr(ord("A") + number % 26) + (str(1 + number // 26) if number >= 26 else "")
-
-
-def flags(row: DebateRow) -> list[tuple[str, str]]:
-    """Return what is remarkable of a debate, each with what it means."""
-    facts = row.facts
-    found = [
-        (facts.flip_cw, "C→W", "an agent went from a right answer to a wrong one"),
-        (facts.flip_wc, "W→C", "an agent went from a wrong answer to a right one"),
-        (facts.cycle, "cycle", "the majorities of a round go in a circle"),
-        (facts.malformed, f"{facts.malformed} malformed", "things that could not be read"),
-        (facts.truncated, f"{facts.truncated} cut off", "turns that ended at their token limit"),
-        (facts.missing, f"{facts.missing} no answer", "solutions without an answer"),
-    ]
-    return [(name, about) for holds, name, about in found if holds]

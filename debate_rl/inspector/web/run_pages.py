@@ -51,10 +51,10 @@ def step_of(row: StepRow) -> int:
 def lines_of(rows: list[StepRow]) -> list[Line]:
     """Return what is drawn over the steps."""
     return [
-        Line("right, last round", "a", [(step_of(row), row.accuracy_last_round) for row in rows]),
-        Line("right, first round", "b", [(step_of(row), row.accuracy_round_0) for row in rows]),
-        Line("voted winner right", "c", [(step_of(row), row.winner_accuracy) for row in rows]),
-        Line("judge", "d", [(step_of(row), row.judge_accuracy) for row in rows]),
+        Line("accuracy, last round", "a", [(step_of(row), row.accuracy_last_round) for row in rows]),
+        Line("accuracy, round 0", "b", [(step_of(row), row.accuracy_round_0) for row in rows]),
+        Line("winner accuracy", "c", [(step_of(row), row.winner_accuracy) for row in rows]),
+        Line("judge accuracy", "d", [(step_of(row), row.judge_accuracy) for row in rows]),
     ]
 
 

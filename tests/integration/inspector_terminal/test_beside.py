@@ -59,7 +59,7 @@ def replayed(run):
     return run
 
 
-def test_what_other_schemes_would_have_paid(replayed, drive):
+def test_what_other_schemes_would_have_given(replayed, drive):
     async def script(session):
         await session.press("r")
         listed = session.app.screen.query_one("#replays").items
@@ -73,7 +73,7 @@ def test_what_other_schemes_would_have_paid(replayed, drive):
         assert session.app.screen.id_shown == changed
         shown = session.app.screen.query_one("#main", Lines).plain
         assert "rewards.truth_weight=0.3" in shown
-        assert "as paid → replayed" in shown
+        assert "advantage: old → new" in shown
         await session.press("escape", "escape", "escape", "down", "enter")
         assert "torn" in "".join(row.strip() for row in session.text.splitlines()[-4:])
 
@@ -86,7 +86,7 @@ def test_what_cannot_be_read_is_one_line(run, drive):
     shard.write_bytes(b"".join([lines[0], b"x" * 40 + b"\n", *lines[2:]]))
 
     async def script(session):
-        assert "cannot be read" in session.text
+        assert "1 damaged place" in session.text
         await session.press("d", "end", "enter")
         assert session.app.screen.id_shown == "2.5"
 

@@ -188,7 +188,7 @@ def test_the_grid_chooses_the_turn(run, drive):
 
 def test_every_panel_and_back(run, drive):
     wanted = {
-        "v": "votes on round 2",
+        "v": "votes on round 1",
         "w": "peer reward",
         "p": "parsed again today  the same as is stored",
         "a": "equal letters are equal answers",

@@ -59,10 +59,10 @@ def test_without_colour_every_sign_and_the_cursor_are_still_there(run, drive, mo
         assert not any(has_colour(segment.style) for strip in session.strips for segment in strip)
         [row] = [strip for strip in session.strips if strip.text.startswith("›")]
         assert any(segment.style.reverse for segment in row)
-        assert re.search(r"[CW] (right|wrong)", screen)
+        assert re.search(r"[✓✗] (right|wrong)", screen)
         await session.press("enter")
         chosen = [s.text for strip in session.strips[2:] for s in strip if s.style and s.style.reverse]
-        assert [text.strip() for text in chosen] == ["C  1"]
+        assert [text.strip() for text in chosen] == ["✓  1"]
 
     drive(run, script)
 

@@ -17,7 +17,7 @@ from debate_rl.inspector.terminal import run_terminal, why_not
 COLOUR = re.compile(rb"\x1b\[(?:[0-9]+;)*(?:3[0-7]|4[0-7]|9[0-7]|10[0-7]|[34]8;[0-9;]+)(?:;[0-9]+)*m")
 PROGRAM = "import sys; from debate_rl.inspector.terminal import run_terminal; run_terminal(sys.argv[1])"
 PATIENCE_S = 60
-STEPS = ((b"18 debates in 3 steps", b"d"), (b"C right", b"q"))
+STEPS = ((b"18 debates in 3 steps", b"d"), ("✓ right".encode(), b"q"))
 
 
 def on_terminal(run, **environment):

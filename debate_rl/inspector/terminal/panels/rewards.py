@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rich.text import Text
 
-from debate_rl.formatting import fixed, one_line, safe, share
+from debate_rl.formatting import fixed, one_line, padded, safe, share
 from debate_rl.inspector.terminal.style import (
     DOUBT,
     FAINT,
@@ -16,15 +16,15 @@ from debate_rl.inspector.terminal.style import (
     WRONG,
     heading,
     line,
-    padded,
 )
+from debate_rl.inspector.views.debate import DebateView
 from debate_rl.inspector.views.replays import DebateReplay, ReplayComparison, StreamChange
 from debate_rl.inspector.views.reward import outline
 from debate_rl.inspector.views.reward_types import Line, Why
 from debate_rl.inspector.views.tokens import TokenPiece, TokenView
 
 MOST = 20_000
-HEADS = f"{'place':>6}  {'section':<10}  {'stream':<9}  {'advantage':>9}  {'logprob':>8}  token"
+HEADS = f"{'index':>6}  {'section':<10}  {'stream':<9}  {'advantage':>9}  {'logprob':>8}  token"
 
 
 def token_lines(found: TokenView) -> list[Text | str]:
@@ -48,7 +48,7 @@ def _rows(tokens: tuple[TokenPiece, ...]) -> Iterator[str]:
     for token in tokens:
         weights = f"{fixed(token.advantage, '+.3f'):>9}  {fixed(token.logprob, '.3f'):>8}"
         whose = f"{padded(token.section, 10)}  {token.stream:<9}"
-        yield f"{token.place:>6}  {whose}  {weights}  {_shown(token.text)}"
+        yield f"{token.index:>6}  {whose}  {weights}  {_shown(token.text)}"
 
 
 def _shown(text: str) -> str:
@@ -81,26 +81,28 @@ ADVANTAGES = ("generator", "judge", "format")
 CELL, NAME = 20, 22
 
 
-def replay_lines(found: Sequence[tuple[str, Sequence[str], DebateReplay | None]]) -> list[Text | str]:
+def replay_lines(
+    view: DebateView, found: Sequence[tuple[str, Sequence[str], DebateReplay | None]]
+) -> list[Text | str]:
     """Return a debate under each replay: (name, overrides, the debate where it was shown)."""
     if not found:
         return [line(("no replay of this run: debate replay RUN rewards.truth_weight=0.3 makes one", FAINT))]
     lines: list[Text | str] = []
     for name, overrides, debate in found:
-        lines += [heading(one_line(name, 60), one_line(" ".join(overrides))), *_debate(debate), ""]
+        lines += [heading(one_line(name, 60), one_line(" ".join(overrides))), *_debate(view, debate), ""]
     return lines
 
 
-def _debate(debate: DebateReplay | None) -> list[Text]:
+def _debate(view: DebateView, debate: DebateReplay | None) -> list[Text]:
     if debate is None:
         return [line(("this debate is not in it", FAINT))]
     differs = (
         [line(("what is stored is not what the run's own scheme gives", DOUBT))] if debate.differs else []
     )
     heads = "".join(padded(name, CELL) for name in ADVANTAGES)
-    rows = [line((padded("advantage: as paid → replayed", 30) + heads, FAINT))]
+    rows = [line((padded("advantage: old → new", 30) + heads, FAINT))]
     for turn in debate.turns:
-        name = f"round {turn.turn.round + 1}  {turn.turn.agent + 1} {one_line(turn.persona, 40)}"
+        name = one_line(view.spelled(turn.turn), 60)
         row = line(padded(name, 29), " ")
         for stream in ADVANTAGES:
             row.append_text(_change(turn.advantages, stream))
@@ -129,15 +131,15 @@ def summary_lines(found: ReplayComparison) -> list[Text | str]:
         lines.append(line((told, DOUBT)))
     if found.damaged_lines:
         lines.append(line((f"{found.damaged_lines:,} damaged lines", DOUBT)))
-    shares = f"{'sign':>6} {'came':>6} {'went':>6}"
-    heads = f"{'':<{NAME}}{'turns':>7} {shares} {'before':>8} {'after':>8} {'moved':>8}"
+    shares = f"{'sign changed':>12} {'gained':>6} {'lost':>6}"
+    heads = f"{'':<{NAME}}{'turns':>7} {shares} {'old':>8} {'new':>8} {'moved':>8}"
     lines += ["", heading("advantages"), line((heads, FAINT)), *map(_stream, found.streams), ""]
     return [*lines, heading("by persona and round"), line((heads, FAINT)), *map(_stream, found.cells)]
 
 
 def _stream(one: StreamChange) -> str:
     where = "" if one.persona is None else f" {one_line(one.persona, 20)}"
-    round_ = "" if one.round is None else f" r{one.round + 1}"
-    shares = f"{share(one.flipped):>6} {share(one.gained):>6} {share(one.lost):>6}"
+    round_ = "" if one.round is None else f" r{one.round}"
+    shares = f"{share(one.sign_changed):>12} {share(one.gained):>6} {share(one.lost):>6}"
     means = f"{fixed(one.old, '+.3f'):>8} {fixed(one.new, '+.3f'):>8} {fixed(one.moved, '.3f'):>8}"
     return f"{padded(one.stream + where + round_, NAME)}{one.turns:>7,} {shares} {means}"

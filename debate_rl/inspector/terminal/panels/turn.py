@@ -1,23 +1,19 @@
-"""What one agent said in one round, section by section, and what of it could not be read."""
+"""What one agent said in one round, section by section, and what of it is malformed."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
 from debate_rl.formatting import fixed, one_line, safe_lines
-from debate_rl.inspector.terminal.grid import round_name
-from debate_rl.inspector.terminal.panels.votes import spelled
-from debate_rl.inspector.terminal.style import DOUBT, FAINT, JUDGE, STRONG, heading, letter, line
-from debate_rl.inspector.views.debate import DebateView, Numbers, TurnView
+from debate_rl.inspector.terminal.style import DOUBT, FAINT, JUDGE, STRONG, heading, line, sign
+from debate_rl.inspector.views.debate import DebateView, Numbers, TurnView, is_markup
 from debate_rl.inspector.views.parsing import Excerpt, FailureView, FieldChange, TurnForensics
 from rewards import STREAMS
 
 MOST = 20_000
 """So many characters of a turn are shown at once; ``whole`` has them all."""
-_TAGS = re.compile(r"\s*(?:</?[A-Za-z]{1,20}>\s*)*")
 STYLES = {"thinking": FAINT, "comparison": JUDGE, "other": FAINT}
 
 
@@ -25,11 +21,11 @@ def turn_lines(view: DebateView, turn: TurnView | None, *, folded: bool = True) 
     """Return a turn's lines; ``folded``: thinking is one line."""
     if turn is None:
         return [line(("no turn was held here", FAINT))]
-    lines: list[Text | str] = [_who(view, turn), *_paid(turn), ""]
+    lines: list[Text | str] = [_who(view, turn), *_earned(turn), ""]
     left = MOST
     for piece in turn.pieces:
         text = piece.of(turn.text)
-        if piece.kind == "other" and len(text) < 1000 and _TAGS.fullmatch(text):
+        if piece.kind == "other" and is_markup(text):
             continue
         if piece.kind == "thinking" and folded:
             lines.append(heading("thinking", f"{len(text):,} characters, t shows them"))
@@ -50,33 +46,28 @@ def _section(text: str, style: str) -> Iterator[Text]:
 
 
 def _who(view: DebateView, turn: TurnView) -> Text:
-    sign, style = letter(turn.correct)
-    grade = () if turn.ballot else ("  ", (f"{sign} {turn.correct}", style))
-    winner = ("  ★ voted winner",) if view.winner == turn.id else ()
+    mark, style = sign(turn.grade)
+    grade = () if turn.ballot else ("  ", (f"{mark} {turn.grade}", style))
+    winner = ("  ★ winner",) if view.winner == turn.id else ()
     answer = () if turn.answer is None else (f"  answer {one_line(turn.answer, 60)}",)
-    name = f"{turn.id.agent + 1} {one_line(turn.persona, 60)} ({one_line(turn.handle, 20)})"
-    return line((name, STRONG), f"  {round_name(view, turn.id.round)}", *grade, *answer, *winner)
+    name = one_line(view.who(turn.id.agent), 80)
+    return line((name, STRONG), f"  {view.round_name(turn.id.round)}", *grade, *answer, *winner)
 
 
-def _paid(turn: TurnView) -> list[Text]:
-    """Return what the turn earned, how long it was, and what went wrong."""
+def _earned(turn: TurnView) -> list[Text]:
+    """Return the rewards and advantages of a turn, its length, and what is wrong with it."""
     tokens = "" if turn.tokens is None else f"  {turn.tokens:,} tokens"
     lines = [
         line(("reward     " + _named(turn.rewards, STREAMS), FAINT)),
         line(("advantage  " + _named(turn.advantages, ("generator", "judge", "format")) + tokens, FAINT)),
     ]
-    wrong = ["cut off at its token limit"] if turn.stop_reason == "length" else []
-    wrong += [f"{len(turn.failures)} not read (p tells)"] if turn.failures else []
+    wrong = ["truncated"] if turn.stop_reason == "length" else []
+    wrong += [f"{len(turn.failures)} malformed (p tells)"] if turn.failures else []
     return [*lines, *([line(("!  " + ", ".join(wrong), DOUBT))] if wrong else [])]
 
 
 def _named(numbers: Numbers, names: Sequence[str]) -> str:
     return "  ".join(f"{name} {fixed(numbers[name], '+.2f')}" for name in names)
-
-
-def whole(text: str) -> Sequence[str]:
-    """Return all lines of a text as it was written, escaped."""
-    return safe_lines(text)
 
 
 def problem_lines(view: DebateView) -> list[Text | str]:
@@ -86,14 +77,12 @@ def problem_lines(view: DebateView) -> list[Text | str]:
     named = "  ".join(f"{name} {one_line(value, 60)}" for name, value in facts if value)
     lines: list[Text | str] = [heading("problem", one_line(problem.id, 60)), *_section(problem.question, "")]
     lines += [
-        line(f"  {chr(65 + place % 26)} {one_line(choice)}") for place, choice in enumerate(problem.choices)
+        line(f"  {chr(65 + index % 26)} {one_line(choice)}") for index, choice in enumerate(problem.choices)
     ]
-    gold = "nobody knows" if problem.answer is None else one_line(problem.answer)
-    lines += [line(("right answer ", FAINT), gold), line((named, FAINT)), "", heading("agents")]
+    gold = "not known" if problem.answer is None else one_line(problem.answer)
+    lines += [line(("gold answer ", FAINT), gold), line((named, FAINT)), "", heading("agents")]
     for agent, persona in enumerate(view.personas):
-        lines.append(
-            line((f"{agent + 1} {one_line(persona.name)}", STRONG), (f"  T {persona.temperature:g}", FAINT))
-        )
+        lines.append(line((one_line(view.who(agent)), STRONG), (f"  T {persona.temperature:g}", FAINT)))
         lines += _section(persona.instructions, FAINT)
     seconds = "" if view.seconds is None else f", {view.seconds:.1f} s"
     lines += [
@@ -103,19 +92,20 @@ def problem_lines(view: DebateView) -> list[Text | str]:
     for summary in view.summaries:
         lines += [
             "",
-            heading(f"summary shown in round {summary.round + 1}"),
+            heading(f"summary shown in round {summary.round}"),
             *_section(summary.text[:MOST], ""),
         ]
     return lines
 
 
 def parse_lines(
-    found: TurnForensics | None, changes: Sequence[FieldChange], others: Sequence[TurnForensics]
+    view: DebateView,
+    found: TurnForensics | None,
+    changes: Sequence[FieldChange],
+    others: Sequence[TurnForensics],
 ) -> list[Text | str]:
     """Return the failures of the chosen turn, what parsing it again changes, and where else there are any."""
-    lines: list[Text | str] = [
-        heading("what could not be read", "" if found else "all of this turn was read")
-    ]
+    lines: list[Text | str] = [heading("malformed", "" if found else "nothing in this turn")]
     for failure in found.failures if found else ():
         lines += _failure(failure)
     note = f"{len(changes)} fields change" if changes else "the same as is stored"
@@ -126,10 +116,10 @@ def parse_lines(
             line(f"  {name} {one_line(value)}")
             for name, value in (("stored", change.stored), ("now   ", change.now))
         ]
-    lines += ["", heading("other turns", "" if others else "every other turn was read in full")]
+    lines += ["", heading("other turns", "" if others else "nothing in them is malformed")]
     for one in others:
         reasons = ", ".join(failure.reason.value.replace("_", " ") for failure in one.failures)
-        lines.append(line(f"{spelled(one.id)}: {reasons}"))
+        lines.append(line(f"{one_line(view.spelled(one.id), 60)}: {reasons}"))
     return lines
 
 

@@ -145,7 +145,7 @@ def test_two_debates_turn_by_turn_and_vote_by_vote():
     )
     found = compare(before, after, ("0.0", "3.0"))
     assert (found.before, found.after) == ("0.0", "3.0")
-    assert found.notes == ("seats have other personas (2: Cyd, then Dan)",)
+    assert found.notes == ("agents have other personas (2: Cyd, then Dan)",)
     assert [(v.judge.agent, v.before, v.after, v.kind) for v in found.votes] == [
         (0, "tie", "first", "changed"),
         (1, None, "second", "new"),

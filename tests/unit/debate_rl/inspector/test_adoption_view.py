@@ -27,7 +27,7 @@ def test_who_took_over_which_answer():
     assert numbers(view) == [[0, 1], [1, 1], [None, 1]]
     assert view.numbers == 2
     assert [[cell.answer for cell in row] for row in view.cells][1] == ["5", "5.00"]
-    assert [[cell.correct for cell in row] for row in view.cells][2] == ["missing", "wrong"]
+    assert [[cell.grade for cell in row] for row in view.cells][2] == ["missing", "wrong"]
     # Q2 kept its own; K7 and M4 have a new one that Q2's turn had, which their prompts showed
     assert view.copies == (Copy(TurnId(1, 0), TurnId(0, 1)), Copy(TurnId(1, 0), TurnId(2, 1)))
 

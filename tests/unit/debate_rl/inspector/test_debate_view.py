@@ -24,8 +24,8 @@ def test_a_debate_is_a_grid_of_turns(circle):
     assert [len(row) for row in view.turns] == [3, 3, 3]
     first, ballot = view.turns[1][0], view.turns[1][2]
     assert (first.id, first.persona, first.handle) == (TurnId(1, 0), "Advocate", "Q2")
-    assert (first.correct, first.answer, first.ballot, first.shown) == ("wrong", "5", False, ())
-    assert (ballot.correct, ballot.answer, ballot.ballot) == ("", None, True)
+    assert (first.grade, first.answer, first.ballot, first.shown) == ("wrong", "5", False, ())
+    assert (ballot.grade, ballot.answer, ballot.ballot) == ("", None, True)
     assert ballot.shown == (TurnId(0, 1), TurnId(1, 1), TurnId(2, 1))
     assert ballot.compared == (TurnId(0, 1), TurnId(2, 1))
     assert [turn.id for turn in view.spoken()] == [TurnId(a, r) for r in range(3) for a in range(3)]
@@ -61,9 +61,9 @@ def test_without_rewards_the_margins_say_who_won(circle):
 def test_without_votes_nobody_wins():
     view = debate_view("0.0", make([[solved(4), solved(5), "nothing"]]))
     assert (view.winner, view.judged_round) == (None, None)
-    assert [row[0].correct for row in view.turns] == ["right", "wrong", "missing"]
+    assert [row[0].grade for row in view.turns] == ["right", "wrong", "missing"]
     open_problem = replace(make([[solved(4)] * 3]), correct=None)
-    assert debate_view("0.0", open_problem).turns[0][0].correct == "ungraded"
+    assert debate_view("0.0", open_problem).turns[0][0].grade == "ungraded"
 
 
 def test_a_turn_that_was_not_held_leaves_a_gap(circle):
@@ -86,7 +86,7 @@ def test_summaries_and_sections_are_there(circle):
 def test_a_ballot_of_an_old_transcript_is_known_by_its_round(circle):
     view = debate_view("5.0", with_turn(circle, TurnId(0, 2), ballot=False))
     assert view.turns[0][2].ballot
-    assert view.turns[0][2].correct == ""
+    assert view.turns[0][2].grade == ""
 
 
 SPANS = st.builds(Span, st.integers(-3, 40), st.integers(-3, 40))
@@ -134,9 +134,9 @@ def wrong(record, **changes):
     ("change", "said"),
     [
         (lambda r: wrong(r, personas=r.debate.personas[:2]), "debate.personas: 2 of them"),
-        (lambda r: with_turn(r, TurnId(0, 1), id=TurnId(7, 1)), r"debate.turns\[3\].id: 7.1 is no turn"),
+        (lambda r: with_turn(r, TurnId(0, 1), id=TurnId(7, 1)), r"debate.turns\[3\].id: 7.1 is not a turn"),
         (lambda r: with_turn(r, TurnId(0, 1), id=TurnId(1, 1)), r"debate.turns\[4\].id: 1.1 is there twice"),
-        (lambda r: with_turn(r, TurnId(0, 1), id=TurnId(0, -1)), "0.-1 is no turn"),
+        (lambda r: with_turn(r, TurnId(0, 1), id=TurnId(0, -1)), "0.-1 is not a turn"),
         (
             lambda r: wrong(r, votes=(replace(r.debate.votes[0], left=TurnId(2, 9)),)),
             r"debate.votes\[0\].left: there is no turn 2.9",

@@ -8,7 +8,19 @@ from debate_rl.inspector.terminal import debates, runs
 from debate_rl.inspector.terminal.screen import help_lines
 from transcripts.filters.fields import FIELDS
 
-PLAIN = {"", "id", "step", "debate", "debates", "problem", "question", "flags", "tokens", "first", "last"}
+PLAIN = {
+    "",
+    "id",
+    "step",
+    "debate",
+    "debates",
+    "problem",
+    "question",
+    "flags",
+    "tokens",
+    "accuracy round 0",
+    "accuracy last round",
+}
 """Names that say what they are."""
 
 

@@ -11,17 +11,12 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from debate.types import TurnId
-from debate_rl.inspector.plain import (
-    Printer,
-    print_debate,
-    print_figures,
-    print_list,
-    print_matches,
-    printer_for,
-)
+from debate_rl.formatting import padded
 from debate_rl.inspector.plain.forms import row_json, step_json
-from debate_rl.inspector.plain.printer import fitted, fitting
-from debate_rl.inspector.plain.searching import matches
+from debate_rl.inspector.plain.listing import print_figures, print_list
+from debate_rl.inspector.plain.printer import Printer, fitting, printer_for
+from debate_rl.inspector.plain.searching import matches, print_matches
+from debate_rl.inspector.plain.showing import print_debate
 from transcripts import RunStore, write_step
 
 from .conftest import judged, make, solved, with_turn
@@ -100,7 +95,7 @@ def test_a_list_in_json_has_the_fields_of_filters(store):
 def test_figures_by_step_and_of_all(store):
     _, text = printed(print_figures, store)
     head, *lines = [line.split() for line in text.splitlines()[:-1]]
-    assert head[:5] == ["step", "debates", "first", "last", "winner"]
+    assert head[:5] == ["step", "debates", "accuracy", "round", "0"]
     assert [line[:5] for line in lines] == [
         ["5", "2", "0.667", "1.000", "1.000"],
         ["6", "1", "0.333", "0.333", "-"],
@@ -130,19 +125,19 @@ def test_a_debate_is_shown_whole(circle):
         "debate 5.0: p/1 (sums, Level 1, number)",
         "3 agents, 2 rounds, seed 7, policy version 3",
         "    What is 2 + 2?",
-        "right answer: 4",
-        "voted winner: K7 round 2, right",
-        "-- Q2, agent 2, Advocate (turn 1.0), wrong: 5",
-        "   shown: K7 round 1, Q2 round 1, M4 round 1",
+        "gold answer: 4",
+        "winner: K7 Analyst, round 1, right",
+        "-- Q2 Advocate, turn 1.0, wrong: 5",
+        "   shown: K7, round 0; Q2, round 0; M4, round 0",
         '   M4: K7 > Q2, right, in a cycle   "K7 > Q2"',
-        '   Q2: K7 > M4, undecidable, does not count: cast before   "M4 < K7"',
-        "   Q2: no vote (is not a comparison): K7 ? M4",
+        '   Q2: K7 > M4, undecidable, does not count: duplicate   "M4 < K7"',
+        "   Q2: no vote (not a comparison): K7 ? M4",
         "   cycle: K7, Q2, M4",
-        "   not_a_comparison (K7 ? M4) at line 3, column 1",
+        "   not a comparison (K7 ? M4) at line 3, column 1",
     ):
         assert part in text, part
-    rows = [line.split() for line in text.splitlines() if line.startswith("K7 round 2 ")]
-    assert rows == [["K7", "round", "2", "+1.00", "+1.00", "-", "+0.00", "-", "-", "-"]]
+    rows = [line.split() for line in text.splitlines() if line.startswith("K7, round 1 ")]
+    assert rows == [["K7,", "round", "1", "+1.00", "+1.00", "-", "+0.00", "-", "-", "-"]]
     assert "<solution>" not in text
 
 
@@ -156,11 +151,11 @@ def test_thinking_is_folded_unless_raw(circle):
     assert "thinking: 25 characters (--raw shows them)" in folded
     assert "let me see" not in folded
     assert "    <think>let me see</think><solution>" in raw
-    assert "cut off at the token limit" in folded
+    assert "   truncated" in folded
 
 
 def test_hostile_text_is_safe_everywhere(circle):
-    """In the problem, the personas, the labels, the replies, the votes and what could not be read."""
+    """In the problem, the personas, the handles, the replies, the votes and what is malformed."""
     evil = "\x1b[2J\x9b1m\r\u202e\x07"
     problem = type(circle.debate.problem)(f"p{evil}", f"What{evil}?", f"4{evil}", evil, evil)
     replies = [[solved(evil), solved(4), "x" + evil], [judged(f"K7 > M4 {evil}\nK7 ? {evil}")] * 3]
@@ -182,7 +177,7 @@ def test_a_debate_in_json(circle):
     body = json.loads(show(circle, as_json=True))
     assert (body["schema"], body["id"], body["winner"], body["judged_round"]) == (1, "5.0", [0, 1], 1)
     turn = body["turns"][4]
-    assert (turn["id"], turn["correct"], turn["answer"], turn["rewards"]["truth"]) == (
+    assert (turn["id"], turn["grade"], turn["answer"], turn["rewards"]["truth"]) == (
         [1, 1],
         "right",
         "4",
@@ -190,7 +185,7 @@ def test_a_debate_in_json(circle):
     )
     assert [piece["kind"] for piece in turn["pieces"]][1] == "solution"
     assert [graph["cycles"] for graph in body["graphs"]] == [[[[0, 0], [1, 0], [2, 0]]], []]
-    assert body["answers"][0] == {"id": [0, 0], "answer": "4", "number": 0, "correct": "right"}
+    assert body["answers"][0] == {"id": [0, 0], "answer": "4", "number": 0, "grade": "right"}
     assert body["copies"][0] == {"source": [0, 0], "target": [1, 1]}
     assert body["failures"][0]["failures"][0]["reason"] == "not_a_comparison"
 
@@ -251,7 +246,7 @@ def test_a_debate_that_is_found_has_a_match(store):
     st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "Zs"))), st.integers(0, 30), st.booleans()
 )
 def test_a_cell_has_exactly_its_width(text, width, right):
-    assert cell_len(fitted(text, width, right=right)) == width
+    assert cell_len(padded(text, width, left=not right, dots="..")) == width
 
 
 def test_as_many_columns_as_fit():

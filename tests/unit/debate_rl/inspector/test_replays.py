@@ -43,7 +43,16 @@ FACTS = {
     "first_differing": [],
     "most_changed": [{"id": "0.3", "change": 1.5}],
     "streams": [
-        {"stream": "peer", "turns": 4, "flipped": 0.5, "gained": 0, "lost": 0, "old": 0, "new": 0, "moved": 1}
+        {
+            "stream": "peer",
+            "turns": 4,
+            "sign_changed": 0.5,
+            "gained": 0,
+            "lost": 0,
+            "old": 0,
+            "new": 0,
+            "moved": 1,
+        }
     ],
     "cells": [],
 }
@@ -71,7 +80,7 @@ def test_a_replay_and_one_debate_of_it(run):
     found = read_replay(run, "one")
     assert (found.filter, found.steps, found.own["debates_per_problem"]) == ("winner:wrong", (0, None), 4)
     [stream] = found.streams
-    assert (stream.stream, stream.flipped, stream.persona, stream.round) == ("peer", 0.5, None, None)
+    assert (stream.stream, stream.sign_changed, stream.persona, stream.round) == ("peer", 0.5, None, None)
     assert [(one.id, one.change) for one in found.most_changed] == [("0.3", 1.5)]
     debate = found.debate("0.3")
     assert (debate.id, debate.problem, debate.change) == ("0.3", "p", 1.5)
@@ -140,7 +149,7 @@ def test_a_replay_that_was_cut_off(run):
     (folder / "replay.json").write_text('{"schema": 1')
     assert "is not a replay: not a whole line of JSON" in replays(run)[0].problem
     (folder / "replay.json").unlink()
-    assert replays(run)[0].problem.endswith("the replay was cut off, run it again")
+    assert replays(run)[0].problem.endswith("the replay was interrupted, run it again")
 
 
 @pytest.mark.parametrize(

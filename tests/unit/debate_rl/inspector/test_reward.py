@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn, Vote
 from debate.types import FailureReason, ParsedTurn, ParseFailure, Span, TurnId
 from debate_rl.config import Config
-from debate_rl.inspector.plain.explaining import print_why
 from debate_rl.inspector.plain.printer import Printer
+from debate_rl.inspector.plain.showing import print_why
 from debate_rl.inspector.views.reward import config_of, numbers_in, outline, why
 from debate_rl.inspector.views.reward_types import Number
 from debate_rl.training.rollouts import step_records
@@ -185,15 +185,15 @@ def test_the_chain_of_a_ballot_worked_out_by_hand(tmp_path):
     assert (cyd.judge.reward.value, cyd.judge.reward.formula) == (0.0, "(1.0 + (-1.0)) / 2")
     assert (cyd.format.due, cyd.format.counted) == (True, 2)
     [line] = [line for line in outline(cyd) if line.quote == "<2>"]
-    assert (line.text, line.opens) == ("0.0 (right) < 3.0 (wrong)", ("0.0", A))
+    assert (line.text, line.opens) == ("K0 (right) < K3 (wrong)", ("0.0", A))
 
     dan = explained(tmp_path, config, "0.0", TurnId(3, 1))
     assert dan.format.failures == (("not_a_comparison", "what"),)
     fined = explained(tmp_path, config, "0.1", TurnId(3, 1))
     assert fined.format.reward.value == -0.5
-    assert fined.format.reward.source.startswith("comparisons were due and no vote counts")
+    assert fined.format.reward.source.startswith("comparisons were due and no vote is valid")
     assert fined.total.format.value == -0.5
-    assert fined.judge.reward.source == "the turn gave no vote that counts"
+    assert fined.judge.reward.source == "the turn gave no valid vote"
     assert fined.matches is True
 
 
@@ -302,7 +302,7 @@ def test_damaged_lines_of_the_step_are_told(tmp_path):
     first = shard.read_bytes().splitlines(keepends=True)[0]
     shard.write_bytes(first + b'{"schema":5}\n')
     found = explained(tmp_path, config, "0.0", A)
-    assert found.notes == ("lines of this step that cannot be read: 1; baseline groups lack their debates",)
+    assert found.notes == ("1 damaged line of this step; baseline groups lack their debates",)
     assert found.total.truth.matches is False
     assert found.streams[1].members[-1].id == "0.0"
 
@@ -317,7 +317,7 @@ def test_a_step_that_cannot_be_paid_is_told(tmp_path, monkeypatch):
     config = configured(rewards={"peer": "broken"})
     found = explained(tmp_path, config, "0.0", A)
     assert found.notes == (
-        "step 0 cannot be paid again, so only what is stored is shown: RuntimeError: no more",
+        "step 0 cannot be recomputed, so only what is stored is shown: RuntimeError: no more",
     )
     assert found.peer.reward.stored == 0.5
 

@@ -94,8 +94,8 @@ def test_sections_streams_and_totals_by_hand(record):
         ({"tokens": (), "logprobs": (), "offsets": ()}, "no token arrays are stored"),
         ({"logprobs": (0.0,)}, "but 1 log-probabilities"),
         ({"offsets": (0, 1)}, "but 2 offsets"),
-        ({"forced": (-1,)}, "forced: -1 is no place"),
-        ({"forced": (10**9,)}, "forced: 1000000000 is no place"),
+        ({"forced": (-1,)}, "forced: -1 is not an index"),
+        ({"forced": (10**9,)}, "forced: 1000000000 is not an index"),
     ],
 )
 def test_arrays_that_cannot_be_shown_are_told_of(record, changes, why):

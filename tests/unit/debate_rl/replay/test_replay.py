@@ -169,9 +169,9 @@ def test_a_peer_reward_flips_its_sign_under_copeland(run):
     assert (summary.debates, summary.changed, summary.checked, summary.differ) == (6, 6, 6, 0)
     generator = summary.by("stream")["generator",].figures()
     assert generator["turns"] == 24  # four of each debate
-    assert generator["flipped"] == 0.25
+    assert generator["sign_changed"] == 0.25
     assert generator["moved"] == pytest.approx((1 / 3 + 0.2) / 4)
-    assert summary.by("stream", "persona")["generator", "A"].figures()["flipped"] == 1.0
+    assert summary.by("stream", "persona")["generator", "A"].figures()["sign_changed"] == 1.0
     assert summary.by("stream", "round")["format", 1].figures()["old"] == pytest.approx(-0.5)
     assert [id for id, _ in summary.most_changed] == ["0.0", "0.1", "1.0", "1.1", "2.0", "2.1"]
 
@@ -220,7 +220,7 @@ def test_signs_are_those_beyond_rounding():
     for old, new in pairwise([1.0, -1.0, None, 1e-17, 0.5]):
         tally.add(old, new)
     tally.add(None, None)
-    assert (tally.turns, tally.flipped, tally.gained, tally.lost) == (4, 1, 1, 1)
+    assert (tally.turns, tally.sign_changed, tally.gained, tally.lost) == (4, 1, 1, 1)
 
 
 def test_a_debate_that_cannot_be_read_is_named(run):

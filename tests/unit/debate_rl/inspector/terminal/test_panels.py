@@ -8,8 +8,8 @@ from rich.text import Text
 
 from debate import Persona, Problem
 from debate.types import FailureReason, ParseFailure, Span, TurnId
+from debate_rl.inspector.terminal.across import comparison_lines
 from debate_rl.inspector.terminal.grid import cell
-from debate_rl.inspector.terminal.panels.across import comparison_lines
 from debate_rl.inspector.terminal.panels.turn import MOST, parse_lines, turn_lines
 from debate_rl.inspector.terminal.panels.votes import adoption_lines, vote_lines
 from debate_rl.inspector.views.adoption import AdoptionCell, AdoptionView, Copy
@@ -35,7 +35,7 @@ def turn(id=A, text="<think>hm</think><solution>4</solution>", **changed):
         persona="Careful",
         handle="K7",
         ballot=False,
-        correct="right",
+        grade="right",
         answer="4",
         text=text,
         pieces=pieces,
@@ -53,7 +53,7 @@ def turn(id=A, text="<think>hm</think><solution>4</solution>", **changed):
 
 def view():
     rows = tuple(
-        (turn(TurnId(agent, 0), correct=grade),) for agent, grade in enumerate(("right", "wrong", "missing"))
+        (turn(TurnId(agent, 0), grade=grade),) for agent, grade in enumerate(("right", "wrong", "missing"))
     )
     personas = tuple(Persona(name, "Solve it.") for name in ("Careful", "Quick", "Skeptic"))
     return DebateView(
@@ -96,7 +96,7 @@ def test_text_outside_of_sections_is_shown_and_what_went_wrong_is_told():
     one = turn(text=text, pieces=(Piece("other", 0, len(text)),), failures=(failure,), stop_reason="length")
     shown = plain(turn_lines(view(), one))
     assert text in shown
-    assert "!  cut off at its token limit, 1 not read (p tells)" in shown
+    assert "!  truncated, 1 malformed (p tells)" in shown
 
 
 def test_a_long_turn_is_cut_at_the_same_place_whatever_its_sections():
@@ -109,10 +109,10 @@ def test_a_long_turn_is_cut_at_the_same_place_whatever_its_sections():
 
 
 def test_signs_of_a_cell():
-    assert cell(turn(), winner=True)[0] == "C★ 4"
-    assert cell(turn(correct="wrong", stop_reason="length"), winner=False)[0] == "W !4"
-    assert cell(turn(correct="missing", answer=None), winner=False)[0] == "M  "
-    assert cell(turn(ballot=True, correct="", answer=None), winner=False)[0] == "  ballot"
+    assert cell(turn(), winner=True)[0] == "✓★ 4"
+    assert cell(turn(grade="wrong", stop_reason="length"), winner=False)[0] == "✗ !4"
+    assert cell(turn(grade="missing", answer=None), winner=False)[0] == "∅  "
+    assert cell(turn(ballot=True, grade="", answer=None), winner=False)[0] == "  ballot"
     assert cell(None, winner=False)[0] == ""
 
 
@@ -141,23 +141,23 @@ def test_votes_as_matrix_and_list():
         (UnreadLine(judge, "unknown_handle", "K7 > [red]Z9[/]", Span(0, 3)),),
     )
     rows = plain(vote_lines(view(), [graph])).splitlines()
-    assert rows[2] == "votes on round 1  3 of 4 votes count, 1 of 2 right where truth decides"
-    assert rows[3:5] == ["↻ cycle of 1, 2, 3", "1 beats every other"]
+    assert rows[2] == "votes on round 0  3 of 4 votes are valid, 1 of 2 decidable are right"
+    assert rows[3:5] == ["↻ cycle: K7, Q2, M4", "K7 beats every other"]
     matrix = [row.split() for row in rows[6:9]]
     assert matrix == [
-        ["C", "1", "Careful", "·", "1", "1"],
-        ["W", "2", "Quick", "0", "·", "0="],
-        ["M", "3", "Skeptic", "0", "0=", "·"],
+        ["✓", "K7", "Careful", "·", "1", "1"],
+        ["✗", "Q2", "Quick", "0", "·", "0="],
+        ["∅", "M4", "Skeptic", "0", "0=", "·"],
     ]
-    assert [row.split()[:6] for row in rows[9:13]] == [
-        ["✓", "judge", "3", "1", ">", "2"],
-        ["✗", "judge", "1", "3", "=", "2"],
-        ["?", "judge", "2", "1", ">", "3"],
-        ["–", "judge", "2", "1", ">", "2"],
+    assert [row.split()[:5] for row in rows[9:13]] == [
+        ["✓", "M4", "K7", ">", "Q2"],
+        ["✗", "K7", "M4", "=", "Q2"],
+        ["?", "Q2", "K7", ">", "M4"],
+        ["–", "Q2", "K7", ">", "Q2"],
     ]
     assert "↻" in rows[11]
-    assert "does not count: own" in rows[12]
-    assert rows[13] == "– judge 3: not read, unknown handle  K7 > [red]Z9[/]"
+    assert "does not count: own work" in rows[12]
+    assert rows[13] == "– M4: no vote, unknown handle  K7 > [red]Z9[/]"
 
 
 def test_no_votes_are_told():
@@ -172,23 +172,25 @@ def test_adopted_answers():
     )
     rows = plain(adoption_lines(view(), AdoptionView(cells, (Copy(A, B),), 2))).splitlines()
     assert [row.split() for row in rows[2:5]] == [
-        ["1", "Careful", "a", "C", "4"],
-        ["2", "Quick", "b", "W", "[b]5"],
-        ["3", "Skeptic", "–", "M", "no", "answer"],
+        ["K7", "Careful", "A", "✓", "4"],
+        ["Q2", "Quick", "B", "✗", "[b]5"],
+        ["M4", "Skeptic", "–", "∅"],
     ]
-    assert rows[-1] == "agent 2 in round 1 (W) took it from agent 1 in round 1 (C): 4"
+    assert rows[-1] == "Q2 Quick, round 0 (✗) took it from K7 Careful, round 0 (✓): 4"
 
 
 def test_a_failure_is_shown_with_its_place_and_rule():
     failure = ParseFailure(FailureReason.NOT_A_COMPARISON, "K7 ? Q2", Span(2, 9))
     found = failure_view(failure, "a\nK7 ? Q2\nend\x1b")
     forensics = TurnForensics(A, "K7", "Careful", "stop", (found,))
-    shown = plain(parse_lines(forensics, (FieldChange("answer", "4", "5"),), [replace(forensics, id=B)]))
+    shown = plain(
+        parse_lines(view(), forensics, (FieldChange("answer", "4", "5"),), [replace(forensics, id=B)])
+    )
     assert "not a comparison  K7 ? Q2  line 2, column 1, character 2" in shown
     assert found.rule in shown
     assert "  a\n  »K7 ? Q2«\n  end<U+001B>" in shown
     assert "1 fields change\nanswer\n  stored 4\n  now    5" in shown
-    assert "agent 2 in round 1: not a comparison" in shown
+    assert "Q2 Quick, round 0: not a comparison" in shown
 
 
 def test_two_debates_compared_without_colour():
@@ -203,7 +205,10 @@ def test_two_debates_compared_without_colour():
     )
     shown = plain(comparison_lines(Comparison("0.1", "4.2", turns, votes, 3, ("other personas",))))
     assert "other personas\n[-0.1 alone-]  {+4.2 alone+}" in shown
-    assert "agent 1 in round 1    C 4 → W 5\n\nvotes" in shown
-    assert "reversed  judge 3 in round 2 on round 1:  1 > 2 → 2 > 1" in shown
-    assert "new       judge 2 in round 2 on round 1:  no vote → 1 = 3" in shown
+    assert f"{'Careful, round 0':<34} ✓ 4 → ✗ 5\n\nvotes" in shown
+    assert (
+        "judge agent 2, round 1 on Careful, round 0 and agent 1, round 0: "
+        "Careful, round 0 won, then agent 1, round 0 won (reversed)" in shown
+    )
+    assert ": no vote, then a tie (new)" in shown
     assert "so [-4-]{+5\nor 6+}" in shown

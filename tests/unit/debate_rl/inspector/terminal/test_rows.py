@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from debate_rl.formatting import one_line, safe_lines
-from debate_rl.inspector.terminal.style import FULLEST, Column, body, cells, fitting, padded, rows
+from debate_rl.inspector.terminal.style import FULLEST, Column, body, cell_len, fitting, padded, rows
 
 TEXTS = st.text(st.sampled_from("ab 日é\u0301👩,x "), max_size=200)
 
@@ -19,7 +19,7 @@ def test_rows_are_the_whole_line_and_fit(text, width):
     assert "".join(text[start:end] for start, end in found) == text
     for start, end in found:
         piece = text[start:end].rstrip(" ")
-        assert cells(piece) <= width
+        assert cell_len(piece) <= width
         assert len(piece) <= FULLEST * width + 1
     assert all(start < end for start, end in found) or text == ""
 
@@ -47,7 +47,7 @@ def test_marks_without_width_do_not_pile_up_on_one_cell():
 
 @given(st.text(max_size=60), st.integers(1, 30))
 def test_a_cell_has_its_width(text, width):
-    assert cells(padded(one_line(text), width)) == width
+    assert cell_len(padded(one_line(text), width)) == width
 
 
 @given(st.text(max_size=300))

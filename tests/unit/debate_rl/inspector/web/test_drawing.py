@@ -34,10 +34,10 @@ def test_truth_is_told_by_sign_and_form_as_well_as_by_colour():
             [arrow(2, A, B), arrow(0, B, C, "wrong"), arrow(1, C, A, "undecidable"), arrow(1, A, C, tie=True)]
         )
     )
-    assert {curve.place: curve.sign for curve in drawn.curves} == {0: "✓", 1: "✗", 2: "?", 3: "=✓"}
-    closed = {curve.place: curve.tips.endswith("Z") for curve in drawn.curves}
+    assert {curve.index: curve.sign for curve in drawn.curves} == {0: "✓", 1: "✗", 2: "?", 3: "=✓"}
+    closed = {curve.index: curve.tips.endswith("Z") for curve in drawn.curves}
     assert (closed[0], closed[1], closed[2]) == (True, True, False)
-    assert "a4 4" in next(curve for curve in drawn.curves if curve.place == 3).tips
+    assert "a4 4" in next(curve for curve in drawn.curves if curve.index == 3).tips
 
 
 def test_votes_on_one_pair_lie_side_by_side_and_point_at_the_loser():

@@ -43,7 +43,7 @@ def test_only_an_export_is_replaced(run, tmp_path):
     path = tmp_path / "notes.html"
     path.write_text("mine")
     with RunStore.open(run) as store:
-        with pytest.raises(ValueError, match=r"notes\.html: is there and is no export"):
+        with pytest.raises(ValueError, match=r"notes\.html: is there and is not an export"):
             export_html(store, "", path)
         assert path.read_text() == "mine"
         path.unlink()
