@@ -24,7 +24,7 @@ MALFORMED = (LookupError, ValueError)
 
 
 def judge_run(name: str, filter: str = "", *, tell: Callable[[int], object] = lambda total: None) -> Judged:
-    """Return the debates of a run that a filter finds; ``tell`` is told after each how many there are in all.
+    """Return the debates of a run that a filter finds; ``tell`` gets after each how many there are in all.
 
     TranscriptError where there is no run, none of its debates is found, or one of them cannot be read.
     """
@@ -60,8 +60,8 @@ def whole_report(runs: Sequence[Judged], *, more: Sequence[Section] = ()) -> Doc
     """Return the report of one run or several; ``more`` sections come last, and the first is of findings."""
     several = len(runs) > 1
     sections: list[Section] = [comparison_section(runs)] if several else []
-    for place, judged in enumerate(runs, start=1):
-        sections += _sections(judged, f"run-{place}-" if several else "")
+    for index, judged in enumerate(runs, start=1):
+        sections += _sections(judged, f"run-{index}-" if several else "")
     lead = tuple(paragraph for judged in runs for paragraph in judgment_lead(judged))
     lead += tuple(part for section in more[:1] for part in section.parts if isinstance(part, Paragraph))
     title = f"{len(runs)} runs" if several else runs[0].run

@@ -128,7 +128,7 @@ MEANINGS: dict[str, Meaning] = {
 
 
 GROUPS = ("persona", "round", "agent", "length", "step", "level", "subject")
-"""What accuracy, strict accuracy and coverage are also told by, as in ``judge/accuracy/round/1``."""
+"""What accuracy, strict accuracy and coverage are also grouped by, as in ``judge/accuracy/round/1``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ class Figure:
 
 
 def figure(name: str, estimate: Estimate | None, filter: str | None, why: str = "", flag: str = "") -> Figure:
-    """Return a figure whose reason is told only where there is no estimate."""
+    """Return a figure with a reason only where there is no estimate."""
     return Figure(name, estimate, filter, "" if estimate else why or "no such cases", flag)
 
 

@@ -20,7 +20,7 @@ from debate_rl.statistics import Codes
 DECIDED = "judge.accuracy:>=0"
 """Finds the debates with a vote on a decidable pair."""
 MOST_LABELS = 40
-"""Groups of one kind that are told: those with the most pairs."""
+"""Groups of one kind that are shown: those with the most pairs."""
 STEP_BINS = 10
 LENGTHS = ("less than half", "shorter", "about as long", "longer", "more than twice")
 """The right solution's length against the wrong one's; edges at 1/2, 1/1.2, 1.2 and 2."""

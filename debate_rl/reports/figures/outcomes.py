@@ -93,7 +93,7 @@ def graph_figures(study: Study) -> Iterator[Figure]:
 
 
 PER = 100.0
-"""Steps to which a slope is told."""
+"""The steps that a slope is over."""
 ONE_STEP = "all debates are of one step"
 
 

@@ -31,7 +31,7 @@ NAMES = (
 
 
 def rows_of(study: Study, name: str) -> Rows | None:
-    """Return the rows whose mean a figure is; None for a figure that is no plain mean of rows."""
+    """Return the rows whose mean a figure is; None for a figure that is not a plain mean of rows."""
     head = name.partition("/")[0]
     if head == "judge":
         return _votes(study, name)
@@ -76,7 +76,7 @@ def _winners(study: Study, name: str) -> Rows | None:
 def difference(study: Study, base: Study, name: str) -> Estimate | None:
     """Return a figure of one run less that of another, clustered by problem over both.
 
-    None for a figure that is no plain mean, and where either run has no cases.
+    None for a figure that is not a plain mean, and where either run has no cases.
     """
     one, other = rows_of(study, name), rows_of(base, name)
     if one is None or other is None:

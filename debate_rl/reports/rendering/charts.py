@@ -73,13 +73,13 @@ def _drawable(chart: Chart) -> Chart:
 
 
 def _within(series: Series) -> Series:
-    kept = [place for place, x in enumerate(series.x) if abs(x) <= LARGEST]
+    kept = [index for index, x in enumerate(series.x) if abs(x) <= LARGEST]
     columns = {
         name: tuple(value if value is not None and abs(value) <= LARGEST else None for value in values)
         for name, values in (("y", series.y), ("low", series.low), ("high", series.high))
     }
-    chosen = {name: tuple(values[place] for place in kept) for name, values in columns.items() if values}
-    return replace(series, x=tuple(series.x[place] for place in kept), **chosen)
+    chosen = {name: tuple(values[index] for index in kept) for name, values in columns.items() if values}
+    return replace(series, x=tuple(series.x[index] for index in kept), **chosen)
 
 
 def _height(chart: Chart) -> float:
@@ -89,12 +89,12 @@ def _height(chart: Chart) -> float:
 
 
 def _fill(axes: Axes, chart: Chart) -> None:
-    for place, series in enumerate(chart.series):
-        look = COLOURS[place % len(COLOURS)], DASHES[place // 2 % len(DASHES)]
+    for index, series in enumerate(chart.series):
+        look = COLOURS[index % len(COLOURS)], DASHES[index // 2 % len(DASHES)]
         if chart.kind == "line":
             _line(axes, series, *look)
         else:
-            _bars(axes, series, look[0], place, len(chart.series), bool(chart.ticks))
+            _bars(axes, series, look[0], index, len(chart.series), bool(chart.ticks))
     for _, value in chart.rules:
         rule = axes.axvline if chart.ticks and chart.kind == "bars" else axes.axhline
         rule(value, color=INK, linewidth=0.9, linestyle=(0, (4, 3)))
@@ -109,10 +109,10 @@ def _line(axes: Axes, series: Series, colour: str, dash: str) -> None:
         axes.fill_between(series.x, low, high, color=colour, alpha=0.18, linewidth=0)
 
 
-def _bars(axes: Axes, series: Series, colour: str, place: int, count: int, lying: bool) -> None:
+def _bars(axes: Axes, series: Series, colour: str, index: int, count: int, lying: bool) -> None:
     """Draw one series of bars with its intervals; ``lying`` ones stand beside the names of x = 0, 1, ..."""
     room = (0.68 if lying else _step(series.x) * 0.8) / count
-    at = [x + (place - (count - 1) / 2) * room for x in series.x]
+    at = [x + (index - (count - 1) / 2) * room for x in series.x]
     draw_bars = axes.barh if lying else axes.bar
     draw_bars(at, _numbers(series.y), room * 0.92, color=colour, alpha=0.75, label=_short(series.label))
     for x, low, high in zip(at, series.low, series.high, strict=False):

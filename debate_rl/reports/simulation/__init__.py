@@ -1,4 +1,4 @@
-"""Debates whose judges are as good, and as biased, as was asked for: what a report of them must find.
+"""Debates whose judges are as good, and as biased, as a setting says: what a report of them must find.
 
 Solutions are real ones of a file, or made ones; judges are simulated. All else is as in training: texts with
 tags, the parser, the grader, rewards, records, shards.

@@ -45,13 +45,13 @@ def read_solutions(path: Path) -> list[Solved]:
     """
     problems: dict[str, Problem] = {}
     found: dict[str, list[tuple[str, bool | None]]] = {}
-    for place, row in _rows(path):
-        question = _text(place, row, "question")
+    for where, row in _rows(path):
+        question = _text(where, row, "question")
         if question not in problems:
-            problems[question] = _problem(f"{path.stem}/{len(problems)}", place, row)
-        elif _text(place, row, "gold") != problems[question].answer:
-            raise row_error(place, "gold", "differs from that of a line before", value=row["gold"])
-        solution = boxed(_text(place, row, "output")), _expected(place, row)
+            problems[question] = _problem(f"{path.stem}/{len(problems)}", where, row)
+        elif _text(where, row, "gold") != problems[question].answer:
+            raise row_error(where, "gold", "differs from that of a line before", value=row["gold"])
+        solution = boxed(_text(where, row, "output")), _expected(where, row)
         found.setdefault(question, []).append(solution)
     several = [question for question, solutions in found.items() if len(solutions) > 1]
     if not several:
@@ -91,33 +91,33 @@ def _rows(path: Path) -> Iterator[tuple[str, dict[str, object]]]:
         raise DataError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from error
 
 
-def _row(place: str, line: str) -> dict[str, object]:
+def _row(where: str, line: str) -> dict[str, object]:
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{place}: not a line of JSON: {error}") from error
+        raise DataError(f"{where}: not a line of JSON: {error}") from error
     if not isinstance(row, dict):
-        raise DataError(f"{place}: is not a JSON object, and a line holds one with {', '.join(NEEDED)}")
+        raise DataError(f"{where}: is not a JSON object, and a line holds one with {', '.join(NEEDED)}")
     return row
 
 
-def _text(place: str, row: dict[str, object], field: str) -> str:
+def _text(where: str, row: dict[str, object], field: str) -> str:
     value = row.get(field)
     if not isinstance(value, str) or not value.strip():
-        raise row_error(place, field, "must be a text", value=value, keys=row)
+        raise row_error(where, field, "must be a text", value=value, keys=row)
     return value
 
 
-def _expected(place: str, row: dict[str, object]) -> bool | None:
+def _expected(where: str, row: dict[str, object]) -> bool | None:
     value = row.get("expected")
     if value is not None and not isinstance(value, bool):
-        raise row_error(place, "expected", "must be true or false", value=value, keys=row)
+        raise row_error(where, "expected", "must be true or false", value=value, keys=row)
     return value
 
 
-def _problem(id: str, place: str, row: dict[str, object]) -> Problem:
+def _problem(id: str, where: str, row: dict[str, object]) -> Problem:
     level, source = row.get("level") or "", row.get("source") or ""
-    return Problem(id, _text(place, row, "question"), _text(place, row, "gold"), str(source), str(level))
+    return Problem(id, _text(where, row, "question"), _text(where, row, "gold"), str(source), str(level))
 
 
 def made_solutions(problems: int, *, seed: int) -> list[Solved]:

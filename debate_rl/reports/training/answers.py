@@ -102,10 +102,10 @@ def median(run: Run, name: str) -> float | None:
     return float(np.median(values)) if len(values) else None
 
 
-def told(*pairs: tuple[str, float | None]) -> str:
+def named(*pairs: tuple[str, float | None]) -> str:
     """Return the known numbers with their names; what the run does not say where there are none.
 
-    >>> told(("votes", 12.0), ("ties", None))
+    >>> named(("votes", 12.0), ("ties", None))
     'votes 12'
     """
     known = [f"{name} {short(value)}" for name, value in pairs if value is not None]
@@ -144,7 +144,7 @@ def valid_comparisons(run: Run) -> Answer:
         graded(missing, good=0.2, bad=0.5),
         "good" if valid else "bad",
     )
-    numbers = told(("valid votes", valid), ("invalid share", invalid), ("due and missing, late", missing))
+    numbers = named(("valid votes", valid), ("invalid share", invalid), ("due and missing, late", missing))
     return Answer(worst(*words), numbers)
 
 
@@ -158,7 +158,7 @@ def diversity(run: Run) -> Answer:
         graded(distinct, good=max(0.3, same), bad=same),
         graded(wrong, good=0.2, bad=0.5),
     )
-    text = told(
+    text = named(
         ("distinct completions, late", distinct),
         ("agreement", agreed),
         ("wrong consensus", wrong),
@@ -174,7 +174,7 @@ def votes_and_truth(run: Run) -> Answer:
     accuracy, correlation = found.accuracy, found.correlation
     linked: Word = "unknown" if correlation is None else "good" if correlation >= 0.3 else "warn"
     words = (graded(accuracy, good=0.7, bad=0.55), linked)
-    text = told(
+    text = named(
         ("judge accuracy", accuracy),
         ("correlation of being the winner and being right", correlation),
         ("winner lift", late(run, "winner/lift")),
@@ -201,7 +201,7 @@ def gradients(run: Run) -> Answer:
     best = worst(*known)
     if best == "bad" and "good" in known and not any((spreads[s] or 0.0) > 5 for s in ("truth", "peer")):
         best = "warn"
-    text = told(
+    text = named(
         *((f"{s} reward std", value) for s, value in spreads.items()),
         ("gradient's norm", norm),
         ("groups without variance in truth, late", silent),
@@ -252,7 +252,7 @@ def updating(run: Run) -> Answer:
         "unknown" if kl is None else "good" if kl > 1e-6 else "bad",
         "unknown" if outputs is None else "good" if outputs.moved else "warn",
     )
-    text = told(("updates", updates), ("KL to the reference, late", kl))
+    text = named(("updates", updates), ("KL to the reference, late", kl))
     if outputs is not None:
         text += f"; {outputs.text}"
     return Answer(worst(*words), text)
@@ -273,7 +273,7 @@ def overfitting(run: Run) -> Answer:
     if not len(values):
         return Answer("unknown", "no held-out evaluation during training")
     at_end = late(run, "accuracy/round_0")
-    text = told(("accuracy, round 0, late", at_end), ("direct accuracy, held out", float(values[-1])))
+    text = named(("accuracy, round 0, late", at_end), ("direct accuracy, held out", float(values[-1])))
     if len(values) < 2 or trained is None or trained.direction == "too few steps":
         return Answer("unknown", f"{text}; too few evaluations or steps to compare gains")
     gained = float(values[-1] - values[0])

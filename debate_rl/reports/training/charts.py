@@ -105,7 +105,7 @@ def curves_section(runs: Sequence[Run]) -> Section:
     charts = [chart for spec in SPECS for chart in charts_of(spec, runs)]
     parts: list[Part] = [
         *charts,
-        *(chart for place, run in enumerate(runs) for chart in time_shares(run, place)),
+        *(chart for index, run in enumerate(runs) for chart in time_shares(run, index)),
     ]
     return Section("curves", "Curves", tuple(parts))
 
@@ -165,7 +165,7 @@ def _thinned_with_gaps(curves: Curves, values: np.ndarray, known: np.ndarray) ->
     return tuple(value if np.isfinite(value) else None for value in thin)
 
 
-def time_shares(run: Run, place: int = 0) -> list[Chart]:
+def time_shares(run: Run, index: int = 0) -> list[Chart]:
     """Return the chart of the seconds of each phase, in up to 20 bins of steps; nothing without timings."""
     columns = {phase: np.nan_to_num(run.curves.dense(f"seconds/{phase}"), nan=0.0) for phase in PHASES}
     total = np.sum([*columns.values()], axis=0)
@@ -179,7 +179,7 @@ def time_shares(run: Run, place: int = 0) -> list[Chart]:
         if column.any()
     )
     note = "Share of the time of each phase, from the step at x on."
-    name, head = f"curves/time/{place + 1}", f"Where the time went: {run.name}"
+    name, head = f"curves/time/{index + 1}", f"Where the time went: {run.name}"
     return [Chart(name, head, "step", "share of the time", series, "bars", note=note, behind=run.behind())]
 
 

@@ -19,7 +19,7 @@ from debate_rl.reports.training.alarms import (
 from debate_rl.reports.training.curves import Curves, Numbers, trailing_mean, trailing_median
 
 REPEATED, EMPTY = 0.2, 0.2
-LENGTH_LOW, CUT_OFF = 0.2, 0.5
+LENGTH_LOW, TRUNCATED = 0.2, 0.5
 FORMAT_FALL, PARSED = 0.35, 0.5
 DISTINCT, SOLVED, SILENT = 0.1, 0.9, 0.97
 ONE_SIDED, VOTES, TIES = 0.9, 100, 0.9
@@ -61,7 +61,7 @@ def length(curves: Curves) -> Alarm | None:
         alarms.append(first(steps[4:], short, level, LENGTH_LOW, "replies became very short"))
     at, cut = curves.of("truncated")
     level = trailing_median(cut, 5)
-    alarms.append(first(at[4:], level > CUT_OFF, level, CUT_OFF, "half of the replies are truncated"))
+    alarms.append(first(at[4:], level > TRUNCATED, level, TRUNCATED, "half of the replies are truncated"))
     return earliest(*alarms)
 
 

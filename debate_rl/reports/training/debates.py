@@ -199,8 +199,8 @@ def _add_logprobs(means: _Means, store: RunStore, looked: Steps, sample: Sample)
             for row in store.debates(f"step:{int(step)}", limit=1):
                 for completion in store.tokens(row.id).values():
                     forced = set(completion.forced)
-                    for place, value in enumerate(completion.logprobs):
-                        if place not in forced:
+                    for index, value in enumerate(completion.logprobs):
+                        if index not in forced:
                             means.add("sample/logprob", int(step), value)
         except (TranscriptError, OSError, *WORST):
             sample.skipped += 1

@@ -62,10 +62,10 @@ def false_alarms(name: str) -> tuple[float, float, float]:
     return share, *wilson(share, RUNS)
 
 
-def told_rate(name: str) -> str:
+def rate_text(name: str) -> str:
     """Return a detector's rate as the report and the page have it.
 
-    >>> told_rate("ratio")
+    >>> rate_text("ratio")
     '0.0% [0.0%, 0.2%]'
     """
     return "{} [{}, {}]".format(*map(percent, false_alarms(name)))

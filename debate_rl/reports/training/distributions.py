@@ -21,14 +21,14 @@ THIRDS = ("early", "middle", "late")
 def distributions_section(runs: Sequence[Run]) -> Section:
     """Return the section of histograms and their tables, from the sampled debates of each run."""
     parts: list[Part] = []
-    for place, run in enumerate(runs):
+    for index, run in enumerate(runs):
         sample = run.sample
         if sample is None or not sample.rewards:
             parts.append(Paragraph(f"{run.name}: no stored rewards.", "warn"))
             continue
         parts.append(Paragraph(_how(run), behind=run.behind()))
-        parts += [_chart(run, place, stream) for stream in STREAMS if sample.rewards.get(stream)]
-        parts.append(_table(run, place))
+        parts += [_chart(run, index, stream) for stream in STREAMS if sample.rewards.get(stream)]
+        parts.append(_table(run, index))
     return Section("distributions", "Distributions of rewards", tuple(parts))
 
 
@@ -59,7 +59,7 @@ def _values(run: Run, stream: str, first: int, last: int) -> Numbers:
     return np.array([value for step, value in found if first <= step <= last])
 
 
-def _chart(run: Run, place: int, stream: str) -> Chart:
+def _chart(run: Run, index: int, stream: str) -> Chart:
     everything = np.array([value for _, value in run.sample.rewards[stream]]) if run.sample else np.zeros(0)
     series: list[Series] = []
     x: tuple[float, ...] = ()
@@ -68,7 +68,7 @@ def _chart(run: Run, place: int, stream: str) -> Chart:
         x, shares = histogram(values, everything)
         series.append(Series(f"{name}: steps {first} to {last}", x, shares))
     title = f"Reward of a turn, {stream}: {run.name}"
-    name = f"distributions/{place + 1}/{stream}"
+    name = f"distributions/{index + 1}/{stream}"
     return Chart(
         name, title, "reward", "share of turns", tuple(series), "bars", behind=run.behind(_filter(stream))
     )
@@ -97,7 +97,7 @@ def _filter(stream: str) -> str:
     return f"reward.{stream}:<0 OR reward.{stream}:>=0"
 
 
-def _table(run: Run, place: int) -> Table:
+def _table(run: Run, index: int) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for stream in STREAMS:
         for name, first, last in ranges(run):
@@ -111,4 +111,4 @@ def _table(run: Run, place: int) -> Table:
             rows.append((Cell(stream), part, turns, *(number_cell(float(one)) for one in numbers)))
     quantiles = ("least", "25%", "median", "75%", "most")
     columns = ("stream", "part", "turns", "mean", "std", *quantiles, "share of 0")
-    return Table(f"distributions/{place + 1}/table", f"Rewards of turns: {run.name}", columns, tuple(rows))
+    return Table(f"distributions/{index + 1}/table", f"Rewards of turns: {run.name}", columns, tuple(rows))

@@ -157,7 +157,7 @@ def _take(table: _Table, line: bytes) -> tuple[str, str]:
 
 
 def parsed(text: bytes) -> Any:
-    """Return the value of a JSON text, which may have NaN and Infinity; None where it is no JSON."""
+    """Return the value of a JSON text, which may have NaN and Infinity; None where it is not JSON."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:

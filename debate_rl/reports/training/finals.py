@@ -24,8 +24,8 @@ Bounded = tuple[float, float, float]
 def finals_section(runs: Sequence[Run]) -> Section:
     """Return the section of final figures."""
     parts: list[Part] = []
-    for place, run in enumerate(runs):
-        parts += _of_run(run, place)
+    for index, run in enumerate(runs):
+        parts += _of_run(run, index)
     if len(runs) > 1:
         parts += _beside(runs)
     return Section("final", "Final figures", tuple(parts))
@@ -66,7 +66,7 @@ def less(last: Bounded, first: Bounded) -> Bounded:
     return value, value - below, value + above
 
 
-def _of_run(run: Run, place: int) -> list[Part]:
+def _of_run(run: Run, index: int) -> list[Part]:
     rows: list[tuple[Cell, ...]] = []
     for name in FIGURES:
         found = evaluations(run, name)
@@ -81,13 +81,13 @@ def _of_run(run: Run, place: int) -> list[Part]:
     if rows:
         columns = ("figure", "first", "highest", "at step", "last", "last less first")
         parts.append(
-            Table(f"final/{place + 1}", f"Held-out figures: {run.name}", columns, tuple(rows), _note(run))
+            Table(f"final/{index + 1}", f"Held-out figures: {run.name}", columns, tuple(rows), _note(run))
         )
     else:
         text = f"{run.name}: no held-out evaluation during training, so nothing is said of other problems."
         parts.append(Paragraph(text, "warn"))
     if run.evaluations:
-        parts.append(_afterwards(run, place))
+        parts.append(_afterwards(run, index))
     return parts
 
 
@@ -104,7 +104,7 @@ def _note(run: Run) -> str:
     return text
 
 
-def _afterwards(run: Run, place: int) -> Table:
+def _afterwards(run: Run, index: int) -> Table:
     names = [
         name
         for name in ("direct/accuracy", "direct/self_consistency", "debate/winner/accuracy", "judge/accuracy")
@@ -118,7 +118,7 @@ def _afterwards(run: Run, place: int) -> Table:
         for label, figures in run.evaluations.items()
     )
     title = f"Evaluations made apart from training: {run.name}"
-    return Table(f"final/{place + 1}/apart", title, ("evaluation", *names), rows, folded=True)
+    return Table(f"final/{index + 1}/apart", title, ("evaluation", *names), rows, folded=True)
 
 
 def _beside(runs: Sequence[Run]) -> list[Part]:

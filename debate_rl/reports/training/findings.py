@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from debate_rl.formatting import percent, short
 from debate_rl.reports.cells import number_cell
 from debate_rl.reports.document import Cell, Paragraph, Part, Section, Table, Tone
-from debate_rl.reports.training.detectors import ANY, RUNS, STEPS, Reading, alarms, told_rate
+from debate_rl.reports.training.detectors import ANY, RUNS, STEPS, Reading, alarms, rate_text
 from debate_rl.reports.training.hypotheses import Ranked, ranked
 from debate_rl.reports.training.loading import Run
 from debate_rl.reports.training.phases import NO_COLLAPSE
@@ -19,7 +19,7 @@ TONES: dict[str, Tone] = {"alarm": "bad", "quiet": "good"}
 def questions_section(runs: Sequence[Run]) -> Section:
     """Return the section that answers Q1 to Q8 for each run, and ranks why it may have stalled."""
     parts: list[Part] = []
-    for place, run in enumerate(runs):
+    for index, run in enumerate(runs):
         rows: list[tuple[Cell, ...]] = []
         for one in QUESTIONS:
             found = one.answer(run)
@@ -29,13 +29,13 @@ def questions_section(runs: Sequence[Run]) -> Section:
         columns = ("", "question", "answer", "verdict", "threshold", "source")
         note = "The links lead to debates to look at. 'unknown': the run does not say."
         parts.append(
-            Table(f"questions/{place + 1}", f"Eight questions: {run.name}", columns, tuple(rows), note)
+            Table(f"questions/{index + 1}", f"Eight questions: {run.name}", columns, tuple(rows), note)
         )
-        parts.append(_hypotheses(run, place))
+        parts.append(_hypotheses(run, index))
     return Section("questions", "Diagnostic questions", tuple(parts))
 
 
-def _hypotheses(run: Run, place: int) -> Table:
+def _hypotheses(run: Run, index: int) -> Table:
     rows = tuple(_hypothesis(one, run) for one in ranked(run))
     columns = ("hypothesis", "signs", "evidence", "what the source proposes", "source")
     note = (
@@ -43,7 +43,7 @@ def _hypotheses(run: Run, place: int) -> Table:
         "is no proof, "
         "and without signs nothing needs a fix."
     )
-    return Table(f"hypotheses/{place + 1}", f"Hypotheses, ranked: {run.name}", columns, rows, note)
+    return Table(f"hypotheses/{index + 1}", f"Hypotheses, ranked: {run.name}", columns, rows, note)
 
 
 def _hypothesis(one: Ranked, run: Run) -> tuple[Cell, ...]:
@@ -66,7 +66,7 @@ def alarms_section(runs: Sequence[Run]) -> Section:
             "Sources without an address are unpublished notes on earlier runs."
         )
     ]
-    for place, run in enumerate(runs):
+    for index, run in enumerate(runs):
         fired = alarms(run.readings)
         parts += [Paragraph(_sentence(one, run), "bad", run.behind(_filter(one))) for one in fired]
         if not fired:
@@ -74,7 +74,7 @@ def alarms_section(runs: Sequence[Run]) -> Section:
             text = f"{run.name}: no alarm from {quiet} of {len(run.readings)} detectors"
             text += "." if quiet == len(run.readings) else "; the others lack steps or figures."
             parts.append(Paragraph(text, "good" if quiet == len(run.readings) else ""))
-        parts.append(_table(run, place))
+        parts.append(_table(run, index))
     return Section("alarms", "Signs of collapse", tuple(parts))
 
 
@@ -92,12 +92,12 @@ def _sentence(reading: Reading, run: Run) -> str:
     return text
 
 
-def _table(run: Run, place: int) -> Table:
+def _table(run: Run, index: int) -> Table:
     rows = tuple(_row(one, run) for one in run.readings)
     columns = ("detector", "state", "step", "value", "threshold", "fires when", "source")
     columns += ("false alarms a run",)
     note = "'too few steps': it cannot fire yet; 'no data': the run has none of its figures."
-    return Table(f"alarms/{place + 1}", f"Detectors: {run.name}", columns, rows, note)
+    return Table(f"alarms/{index + 1}", f"Detectors: {run.name}", columns, rows, note)
 
 
 def _row(reading: Reading, run: Run) -> tuple[Cell, ...]:
@@ -111,5 +111,5 @@ def _row(reading: Reading, run: Run) -> tuple[Cell, ...]:
         number_cell(alarm.threshold if alarm else None),
         Cell(one.rule.replace("`", "")),
         Cell(one.source),
-        Cell(told_rate(one.name)),
+        Cell(rate_text(one.name)),
     )

@@ -142,7 +142,7 @@ def _row(run: Run) -> tuple[Cell, ...]:
 def phases_section(runs: Sequence[Run]) -> Section:
     """Return the section with the means of the first, middle and last third of each figure."""
     parts: list[Part] = []
-    for place, run in enumerate(runs):
+    for index, run in enumerate(runs):
         rows: list[tuple[Cell, ...]] = []
         for name in FIGURES:
             found = change(run.curves.of(name)[1])
@@ -154,7 +154,7 @@ def phases_section(runs: Sequence[Run]) -> Section:
         note = (
             "Thirds of the steps that have a value. The interval is Welch's on means of neighbouring steps."
         )
-        parts.append(Table(f"phases/{place + 1}", f"Phases: {run.name}", columns, tuple(rows), note))
+        parts.append(Table(f"phases/{index + 1}", f"Phases: {run.name}", columns, tuple(rows), note))
         found = verdict(run)
         parts.append(Paragraph(f"{run.name}: {found.word}. {found.sentence}", found.tone, run.behind()))
     return Section("phases", "Early, middle, late", tuple(parts))

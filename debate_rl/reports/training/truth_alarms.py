@@ -117,15 +117,15 @@ def _parted(curves: Curves, name: str) -> Alarm | None:
     low, high = (_bound(curves, name, steps, values, end) for end in ("low", "high"))
     trained = _trailing_at(curves, "accuracy", steps)
     best, below = 0, 0
-    for place in range(len(values)):
-        if values[place] > values[best]:
-            best = place
-        apart = high[place] < low[best] and trained[place] >= trained[best] + GAIN
+    for index in range(len(values)):
+        if values[index] > values[best]:
+            best = index
+        apart = high[index] < low[best] and trained[index] >= trained[best] + GAIN
         below = below + 1 if apart else 0
         if below == 2:
             where = f"at step {steps[best]}, where the curves part"
             why = f"{name} was best {where}, and fell while training accuracy rose"
-            return Alarm(int(steps[place]), float(values[place]), float(low[best]), why)
+            return Alarm(int(steps[index]), float(values[index]), float(low[best]), why)
     return None
 
 

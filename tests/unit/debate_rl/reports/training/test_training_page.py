@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from debate_rl.reports.training.detectors import ANY, DETECTORS, RATES, RUNS, told_rate
+from debate_rl.reports.training.detectors import ANY, DETECTORS, RATES, RUNS, rate_text
 from debate_rl.reports.training.hypotheses import HYPOTHESES
 from debate_rl.reports.training.questions import QUESTIONS
 from transcripts import compile_filter
@@ -25,7 +25,7 @@ def test_the_page_has_every_detector():
             f"`{one.name}`",
             one.rule,
             one.source,
-            told_rate(one.name),
+            rate_text(one.name),
             f"{RATES[one.name].seen:.2f}, {RATES[one.name].delay}",
             f"`{one.filter}`",
         ]
