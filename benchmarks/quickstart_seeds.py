@@ -36,20 +36,20 @@ ARMS: Mapping[str, tuple[str, ...]] = {
 }
 """What each arm changes of the recipe; in the last two the planted judges have the solvers' habit."""
 MAIN = (
-    "solve_before",
-    "solve_after",
-    "winner_before",
-    "winner_after",
-    "judge_before",
-    "judge_after",
-    "judge_before_sampled",
-    "judge_after_sampled",
+    "accuracy_round_0_before",
+    "accuracy_round_0_after",
+    "winner_accuracy_before",
+    "winner_accuracy_after",
+    "judge_accuracy_before",
+    "judge_accuracy_after",
+    "judge_accuracy_before_sampled",
+    "judge_accuracy_after_sampled",
     "self_consistency_before",
     "self_consistency_after",
-    "winner_minus_round1_before",
-    "winner_minus_round1",
-    "round2_minus_round1_before",
-    "round2_minus_round1",
+    "winner_minus_round_0_before",
+    "winner_minus_round_0",
+    "round_1_minus_round_0_before",
+    "round_1_minus_round_0",
     "winner_minus_self_consistency_before",
     "winner_minus_self_consistency",
     "debate_generated_tokens_after",
@@ -163,9 +163,14 @@ def summary(runs: Mapping[tuple[str, int], Run], args: argparse.Namespace) -> li
         leads = [value(runs["both", s], "winner_minus_self_consistency") for s in args.seeds]
         figures.append(mean_over_seeds("winner_minus_self_consistency_mean", leads))
     for arm in args.arms:
-        gains = [value(runs[arm, s], "solve_after") - value(runs[arm, s], "solve_before") for s in args.seeds]
-        figures.append(over_seeds("solve_gain" if arm == "both" else f"solve_gain_{arm}", gains))
-        for name in ("winner_after", "winner_minus_self_consistency", "judge_after"):
+        gains = [
+            value(runs[arm, s], "accuracy_round_0_after") - value(runs[arm, s], "accuracy_round_0_before")
+            for s in args.seeds
+        ]
+        figures.append(
+            over_seeds("accuracy_round_0_gain" if arm == "both" else f"accuracy_round_0_gain_{arm}", gains)
+        )
+        for name in ("winner_accuracy_after", "winner_minus_self_consistency", "judge_accuracy_after"):
             if arm != "both":
                 figures.append(over_seeds(f"{name}_{arm}", [value(runs[arm, s], name) for s in args.seeds]))
     return figures

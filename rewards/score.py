@@ -13,12 +13,10 @@ from debate.types import Debate, TurnId, Vote
 from rewards.config import RewardConfig
 from rewards.judging import judge_rewards, vote_values
 from rewards.peer import peer_rule
-from rewards.truth import truth_rewards
-from rewards.types import Correct, Rewards, Truth, stream_of
+from rewards.truth import GRADES, truth_rewards
+from rewards.types import Correct, Rewards, stream_of
 from rewards.validate import PlainVote, check_correct
 from rewards.votes import DROPPED, BallotBox, ballot_box, ballot_box_of_votes, split_votes
-
-_GRADES: dict[Truth, str] = {True: "right", False: "wrong", "missing": "missing", None: "ungraded"}
 
 
 def score_debate(debate: Debate, correct: Correct, config: RewardConfig) -> Rewards:
@@ -100,5 +98,5 @@ def count_all(
 def _grades(box: BallotBox, correct: Correct) -> dict[str, int]:
     seen: Counter[str] = Counter()
     if correct is not None:
-        seen.update(_GRADES[correct[turn.agent][turn.round]] for turn in box.solutions())
-    return {f"grades/{name}": seen[name] for name in _GRADES.values()}
+        seen.update(GRADES[correct[turn.agent][turn.round]] for turn in box.solutions())
+    return {f"grades/{name}": seen[name] for name in GRADES.values()}

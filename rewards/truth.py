@@ -66,6 +66,8 @@ def flips(correct: Correct) -> dict[str, int]:
     return {name: seen[name] for name in FLIPS}
 
 
+GRADES: dict[Truth, str] = {True: "right", False: "wrong", "missing": "missing", None: "ungraded"}
+"""Grades by what they are called."""
 TRUTH_SETTINGS: dict[Truth, str] = {
     True: "truth_correct",
     False: "truth_wrong",

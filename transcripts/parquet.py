@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from debate.policy import token_counts
-from rewards import STREAMS, Truth
-from rewards.truth import grade_of
+from rewards import STREAMS
+from rewards.truth import GRADES, grade_of
 from rewards.types import NO_REWARDS, value_of
 from transcripts.index.facts import WINNERS, facts_of
 from transcripts.record import PARTS, Record, TurnAdvantages
@@ -48,7 +48,6 @@ VOTE: dict[str, str] = {
     ),
     "outcome": "string",
 }
-GRADES: Mapping[Truth, str] = {True: "right", False: "wrong", "missing": "missing", None: "ungraded"}
 TABLES = {"debates": DEBATE, "turns": TURN, "votes": VOTE}
 
 

@@ -156,17 +156,17 @@ def _snapshot_before(session: Session) -> Snapshot:
 def figures_of(before: Snapshot, after: Snapshot, cpu_seconds: float) -> dict[str, dict[str, object]]:
     """Return name -> {"value", "unit", "n", "low", "high"}; accuracies at T = 1 but for judges."""
     shots = {"before": before, "after": after}
-    estimates = {f"solve_{when}": shot.rounds[0] for when, shot in shots.items()}
-    estimates |= {f"winner_{when}": shot.of(WINNER) for when, shot in shots.items()}
-    estimates |= {f"judge_{when}": shot.judge_greedy for when, shot in shots.items()}
-    estimates |= {f"judge_{when}_sampled": shot.judge_sampled for when, shot in shots.items()}
+    estimates = {f"accuracy_round_0_{when}": shot.rounds[0] for when, shot in shots.items()}
+    estimates |= {f"winner_accuracy_{when}": shot.of(WINNER) for when, shot in shots.items()}
+    estimates |= {f"judge_accuracy_{when}": shot.judge_greedy for when, shot in shots.items()}
+    estimates |= {f"judge_accuracy_{when}_sampled": shot.judge_sampled for when, shot in shots.items()}
     estimates |= {f"self_consistency_{when}": shot.of(MAJORITY) for when, shot in shots.items()}
     for suffix, shot in (("_before", before), ("", after)):
         second = f"debate/accuracy/round_{min(1, len(shot.rounds) - 1)}"
         estimates |= {
             f"winner_minus_self_consistency{suffix}": shot.of(WINNER, MAJORITY),
-            f"winner_minus_round1{suffix}": shot.of(WINNER, FIRST),
-            f"round2_minus_round1{suffix}": shot.of(second, FIRST),
+            f"winner_minus_round_0{suffix}": shot.of(WINNER, FIRST),
+            f"round_1_minus_round_0{suffix}": shot.of(second, FIRST),
         }
     rows = {name: _row(e.value, "share", e.n, e.low, e.high) for name, e in estimates.items()}
     valid = [shot.of("debate/valid_xml") for shot in (before, after)]

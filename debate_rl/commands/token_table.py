@@ -24,14 +24,14 @@ LARGEST = 700.0
 
 @dataclass(frozen=True, slots=True)
 class TokenRow:
-    """One token of a completion, at its ``place`` from 0.
+    """One token of a completion, at its ``index``.
 
     ``advantage`` is None where the turn had no signal at all; ``sampler`` and ``trainer`` are
     log-probabilities in nats at the persona's temperature; ``ratio`` is exp(trainer - sampler). A forced
     token has none of them.
     """
 
-    place: int
+    index: int
     token: int
     text: str
     stream: str

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from debate_rl.config import Config
     from transcripts import Record
 
-COLUMNS = ("place", "token", "stream", "advantage", "sampler", "trainer", "ratio")
+COLUMNS = ("index", "token", "stream", "advantage", "sampler", "trainer", "ratio")
 
 
 def tokens(
@@ -109,5 +109,5 @@ def _table(title: str, rows: Sequence[TokenRow]) -> Table:
             fixed(row.advantage, "+.3f", none=""),
             *(fixed(v, ".4f", none="") for v in (row.sampler, row.trainer, row.ratio)),
         )
-        table.add_row(str(row.place), Text(repr(row.text)), row.stream, *figures)
+        table.add_row(str(row.index), Text(repr(row.text)), row.stream, *figures)
     return table

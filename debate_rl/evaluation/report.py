@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
 from typing import Literal
 
 from debate_rl.evaluation.scores import Scores, difference
+from debate_rl.formatting import title
 from debate_rl.statistics import Estimate, spread
 
 LEADS = {
@@ -126,7 +126,7 @@ def comparison(evaluated: Mapping[str, Mapping[str, Scores]]) -> list[list[str]]
     every = [scores for by_name in evaluated.values() for scores in by_name.values()]
     names = [name for name in MAIN if any(name in scores.values for scores in every)]
     gained = MAIN[-2:] if len(every) > len(evaluated) else ()
-    table = [["", "", "problems", *map(shown, names), *(f"{name} gain" for name in gained)]]
+    table = [["", "", "problems", *map(shown, names), *(f"{shown(name)} gain" for name in gained)]]
     for data, by_name in evaluated.items():
         base = next(iter(by_name.values()))
         for name, scores in by_name.items():
@@ -164,13 +164,14 @@ def _gain_cell(figure: str, scores: Scores, base: Scores) -> str:
     return "" if gain is None else cell(Row(figure, gain, "difference"))
 
 
-def shown(name: str) -> str:
-    """Return a figure's name as people read it: rounds are counted from 1.
+def shown(label: str) -> str:
+    """Return the title of a figure; what stands in brackets, a level or a subject, stays as it is.
 
-    >>> shown("debate/accuracy/round_0 [level 2]"), shown("debate/winner_minus_direct")
-    ('debate/round 1 [level 2]', 'debate/winner/accuracy - sample')
+    >>> shown("debate/accuracy/round_0 [subject a_b]"), shown("debate/winner_minus_direct")
+    ('debate accuracy, round 0 [subject a_b]', 'debate winner minus direct')
     """
-    return re.sub(r"round_(\d+)", lambda found: f"round {int(found[1]) + 1}", name.replace("_minus_", " - "))
+    name, bracket, rest = label.partition(" [")
+    return title(name) + bracket + rest
 
 
 def as_text(tables: Mapping[str, Sequence[Sequence[str]]], kind: Literal["md", "tex"]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean, stdev
@@ -12,25 +13,17 @@ import tomli_w
 from scipy import stats
 
 from debate_rl.config import Config
-from debate_rl.formatting import interval, number
+from debate_rl.formatting import interval, number, title
 from debate_rl.runs.folder import RunFolder, plain_config
 from debate_rl.tracking.step_lines import read_metrics
 
 LAST_STEPS = 20
 """Training figures are means over so many steps at most: one step alone is noise."""
-TRAINING = {
-    "accuracy": "answers right, all agents and rounds",
-    "winner/accuracy": "voted winner right",
-    "judge/accuracy": "votes right on decidable pairs",
-    "format/valid": "turns in the right format",
-}
-HELD_OUT = {
-    "debate/accuracy/round_": "one agent, round {}",
-    "debate/winner/accuracy": "voted winner of a debate",
-    "direct/self_consistency": "majority of as many generated tokens",
-    "debate/winner_minus_self_consistency": "winner minus that majority",
-    "debate/valid_xml": "turns in the right format",
-}
+TRAINING = ("accuracy", "winner/accuracy", "judge/accuracy", "format/valid")
+HELD_OUT = re.compile(
+    r"eval/(direct/self_consistency|"
+    r"debate/(accuracy/round_\d+|winner/accuracy|winner_minus_self_consistency|valid_xml))"
+)
 
 Row = dict[str, float | None]
 
@@ -119,29 +112,15 @@ def _held_out(rows: Sequence[Row]) -> Iterator[str]:
         return
     row = evaluated[-1]
     yield (
-        f"On {row.get('eval/problems') or 0:.0f} held-out problems after step {int(row['step'] or 0) + 1}, "
+        f"On {row.get('eval/problems') or 0:.0f} held-out problems after {int(row['step'] or 0) + 1} steps, "
         "sampled as in training; 95% intervals, clustered by problem:"
     )
     yield from ("", "| | value | 95% interval |", "|---|---|---|")
     for name, value in row.items():
-        label = _label(name)
-        if label and value is not None:
+        if HELD_OUT.fullmatch(name) and value is not None:
             low, high = row.get(f"{name}/low"), row.get(f"{name}/high")
-            yield f"| {label} | {number(value)} | {interval(low, high)} |"
+            yield f"| {title(name)} | {number(value)} | {interval(low, high)} |"
     yield ""
-
-
-def _label(name: str) -> str | None:
-    """Return what a held-out metric is called on the card, None for those that are not on it.
-
-    >>> _label("eval/debate/accuracy/round_0"), _label("eval/debate/winner/accuracy/low")
-    ('one agent, round 1', None)
-    """
-    short = name.removeprefix("eval/")
-    stem, _, number = short.rpartition("_")
-    if f"{stem}_" in HELD_OUT and number.isdigit():
-        return HELD_OUT[f"{stem}_"].format(int(number) + 1)
-    return HELD_OUT.get(short) if short != name else None
 
 
 def _training(rows: Sequence[Row]) -> Iterator[str]:
@@ -151,10 +130,10 @@ def _training(rows: Sequence[Row]) -> Iterator[str]:
         return
     yield f"On training problems, mean of the last {len(last)} steps; 95% intervals over steps:"
     yield from ("", "| | value | 95% interval |", "|---|---|---|")
-    for name, label in TRAINING.items():
+    for name in TRAINING:
         values = [value for row in last if (value := row.get(name)) is not None]
         if values:
-            yield f"| {label} | {number(fmean(values))} | {_interval(values)} |"
+            yield f"| {title(name)} | {number(fmean(values))} | {_interval(values)} |"
     yield ""
 
 

@@ -51,8 +51,7 @@ class WandbTracker:
         """Log the drawn turns as a table, a row for each."""
         columns: list[Any] = list(Sample.__annotations__)
         rows: Any = [[sample[name] for name in columns] for sample in samples]
-        # "correct" is True, False or "missing": a column of more than one type
-        self._run.log({"samples": self._table(columns, rows, allow_mixed_types=True)}, step=step)
+        self._run.log({"samples": self._table(columns, rows)}, step=step)
 
     def close(self) -> None:
         """Finish the upload."""

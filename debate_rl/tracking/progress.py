@@ -13,15 +13,15 @@ from debate_rl.formatting import number
 HEADLINES = {
     "accuracy": "accuracy",
     "winner/accuracy": "winner",
-    "reward/peer/std": "peer spread",
+    "reward/peer/std": "peer std",
     "judge/accuracy": "judge",
-    "format/valid": "format",
+    "format/valid": "format valid",
     "loss": "loss",
     "kl_mean": "kl",
 }
 """Metrics shown beside the step, under short names, where a step has them."""
 HELD_OUT = {
-    "eval/direct/accuracy": "one answer",
+    "eval/direct/accuracy": "direct accuracy",
     "eval/direct/self_consistency": "self-consistency",
     "eval/debate/winner/accuracy": "winner",
     "eval/judge/accuracy": "judge",
@@ -42,7 +42,7 @@ def held_out_line(metrics: Mapping[str, float]) -> str | None:
     """Return the figures of a held-out evaluation in a line; None for a step without one.
 
     >>> held_out_line({"eval/direct/accuracy": 0.25, "eval/problems": 100.0})
-    'held out (100 problems): one answer 0.250'
+    'held out (100 problems): direct accuracy 0.250'
     """
     if "eval/problems" not in metrics:
         return None
@@ -63,7 +63,7 @@ class Lines:
         """Print the line, with the seconds of the step's phases, evaluation aside."""
         phases = {name for name in metrics if name.startswith("seconds/")} - {"seconds/evaluate"}
         spent = sum(metrics[name] for name in phases)
-        text = f"step {step + 1}/{self._steps}  {headline(metrics)}  {spent:.1f} s"
+        text = f"step {step} ({step + 1} of {self._steps} done)  {headline(metrics)}  {spent:.1f} s"
         for line in (text, held_out_line(metrics)):
             if line is not None:
                 self._console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from random import Random
-from typing import Literal, TypedDict
+from typing import TypedDict
 
 from debate.seeds import derive_seed
 from debate.types import Turn
-from rewards.truth import grade_of
+from rewards.truth import GRADES, grade_of
 from rewards.types import NO_REWARDS, value_of
 from transcripts import Record, TurnAdvantages
 
@@ -16,17 +16,16 @@ from transcripts import Record, TurnAdvantages
 class Sample(TypedDict):
     """One turn of a debate that was drawn.
 
-    ``debate`` is its index in the step's transcript; agents, rounds and steps count from 0. ``extracted`` is
-    the answer read from ``text``, ``correct`` what the grader said of it ("missing": there was none).
-    Rewards and advantages are None where the stream gave the turn no signal; ``advantage_format`` is added to
-    both of the others.
+    ``debate`` is its id, as 12.3; ``answer`` was read from ``text``; ``grade`` is right, wrong, missing or
+    ungraded, and empty for a ballot. Rewards and advantages are None where the stream gave the turn no
+    signal; ``advantage_format`` is added to both of the others.
     """
 
     step: int
-    debate: int
+    debate: str
     problem: str
     question: str
-    answer: str | None
+    gold: str | None
     agent: int
     persona: str
     round: int
@@ -34,8 +33,8 @@ class Sample(TypedDict):
     text: str
     tokens: int
     stop_reason: str
-    extracted: str | None
-    correct: bool | Literal["missing"] | None
+    answer: str | None
+    grade: str
     reward_peer: float | None
     reward_truth: float | None
     reward_judge: float | None
@@ -70,10 +69,10 @@ def _sample(record: Record, index: int, turn: Turn, advantage: TurnAdvantages) -
     rewards = record.rewards or NO_REWARDS
     return Sample(
         step=record.step,
-        debate=index,
+        debate=f"{record.step}.{index}",
         problem=debate.problem.id,
         question=debate.problem.question,
-        answer=debate.problem.answer,
+        gold=debate.problem.answer,
         agent=agent,
         persona=debate.personas[agent].name,
         round=turn.id.round,
@@ -81,8 +80,8 @@ def _sample(record: Record, index: int, turn: Turn, advantage: TurnAdvantages) -
         text=turn.completion.text,
         tokens=len(turn.completion.tokens),
         stop_reason=turn.completion.stop_reason,
-        extracted=turn.parsed.answer,
-        correct=grade_of(turn.id, record.correct),
+        answer=turn.parsed.answer,
+        grade="" if turn.ballot else GRADES[grade_of(turn.id, record.correct)],
         reward_peer=value_of(rewards.peer, turn.id),
         reward_truth=value_of(rewards.truth, turn.id),
         reward_judge=value_of(rewards.judge, turn.id),

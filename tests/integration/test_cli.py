@@ -146,7 +146,7 @@ def test_where_everything_is_told_in_paths_that_can_be_copied(
     ]
     *estimate, line = err.splitlines()
     assert [text.split()[0] for text in estimate] == ["estimate,", "memory", "time"]
-    assert line.startswith("step 1/1  correct ")
+    assert line.startswith("step 0 (1 of 1 done)  accuracy ")
 
 
 @pytest.mark.parametrize("words", ["quickstart", "tokens run 0.0", "eval run", "replay run", "report run"])

@@ -9,7 +9,7 @@ def test_train_tells_the_estimate_first(debate_command, tiny_recipe, tmp_path):
     assert first.startswith("estimate, if every reply spends its 24 tokens and prompts have up to ")
     assert memory.startswith("  memory  about ")
     assert seconds.startswith("  time    about ")
-    assert step.startswith("step 1/2")
+    assert step.startswith("step 0 (1 of 2 done)")
     code, out, err = debate_command(*command)
     assert (code, err) == (0, "")
     assert out.startswith("done: 2 steps")

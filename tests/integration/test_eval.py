@@ -75,8 +75,8 @@ def test_one_run_has_every_mode_with_intervals_and_is_kept(evaluate, home):
     assert kept == set(rows)
     assert "4 problems; self-consistency is the majority of " in out
     assert "fewer than 100 problems" in out
-    assert out.count("│ debate/winner/accuracy  ") == 1
-    assert (home / "t.md").read_text().count("\n| debate/winner/accuracy  ") == 1
+    assert out.count("│ debate winner accuracy  ") == 1
+    assert (home / "t.md").read_text().count("\n| debate winner accuracy  ") == 1
 
 
 def test_the_same_command_asks_nothing_again(evaluate, home, monkeypatch):
@@ -93,7 +93,7 @@ def test_several_weights_are_one_table_with_gains(evaluate, home):
     assert "pair_sum, run" in out
     assert out.index("after 1 step") < out.index("after 2 steps")
     assert "gain" in out
-    assert "debate/winner/accuracy gain" in (home / "t.tex").read_text()
+    assert "debate winner accuracy gain" in (home / "t.tex").read_text()
     assert "\\bottomrule" in (home / "t.tex").read_text()
 
 

@@ -14,11 +14,11 @@ import pytest
 def test_one_quick_start_learns_by_debate(tmp_path):
     figures, output = quick_start(tmp_path, "pair_sum", "--seed", "7")
 
-    assert figures["solve_after"] - figures["solve_before"] > 0.05
-    assert figures["winner_before"] - figures["solve_before"] > 0.1
-    assert figures["winner_after"] - figures["solve_after"] > 0.05
-    assert figures["judge_after"] > 0.9
-    assert figures["judge_after_sampled"] > 0.8
+    assert figures["accuracy_round_0_after"] - figures["accuracy_round_0_before"] > 0.05
+    assert figures["winner_accuracy_before"] - figures["accuracy_round_0_before"] > 0.1
+    assert figures["winner_accuracy_after"] - figures["accuracy_round_0_after"] > 0.05
+    assert figures["judge_accuracy_after"] > 0.9
+    assert figures["judge_accuracy_after_sampled"] > 0.8
     assert figures["valid_xml"] > 0.9
     assert "Try next:" in output
     assert (tmp_path / "run" / "metrics.jsonl").read_text().count("\n") > 3
@@ -28,8 +28,8 @@ def test_one_quick_start_learns_by_debate(tmp_path):
 def test_word_problems_learn_too(tmp_path):
     figures, _ = quick_start(tmp_path, "words", "--seed", "7")
 
-    assert figures["solve_after"] - figures["solve_before"] > 0.15
-    assert figures["judge_after"] > 0.7
+    assert figures["accuracy_round_0_after"] - figures["accuracy_round_0_before"] > 0.15
+    assert figures["judge_accuracy_after"] > 0.7
 
 
 def test_a_finished_one_is_only_measured_again_and_says_so(debate_command, tmp_path, monkeypatch):

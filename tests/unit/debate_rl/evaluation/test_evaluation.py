@@ -118,14 +118,14 @@ def test_a_comparison_has_a_line_each_and_the_gain_over_the_first():
     lines = comparison({"sums": {"none": none, "one": one}})
     assert lines[0][:3] == ["", "", "problems"]
     assert [line[:3] for line in lines[1:]] == [["sums", "none", "4"], ["sums", "one", "4"]]
-    gain = lines[0].index("debate/winner/accuracy gain")
+    gain = lines[0].index("debate winner accuracy gain")
     assert lines[1][gain] == ""
     assert lines[2][gain].startswith("+1.000")
     by_figure = {line[0]: line[1:] for line in figures_table({"none": none, "one": one})}
     assert by_figure[""] == ["none", "one", "gain"]
-    assert by_figure["debate/winner/accuracy"][2].startswith("+1.000")
-    assert by_figure["debate/generated_tokens"][2] == ""
-    assert list(by_figure)[1].startswith("direct/")
+    assert by_figure["debate winner accuracy"][2].startswith("+1.000")
+    assert by_figure["debate generated tokens"][2] == ""
+    assert list(by_figure)[1].startswith("direct ")
     assert "## sums\n\n" in as_text({"sums": lines}, "md")
     assert "none" in as_text({"": lines}, "md")
     [gained] = [

@@ -29,11 +29,11 @@ def record():
 def test_each_turn_is_a_row_with_its_answer_rewards_and_advantages(record):
     rows = list(samples_of(record, 4))
     assert [(row["round"], row["agent"]) for row in rows] == [(r, a) for r in range(3) for a in range(3)]
-    assert {(row["step"], row["debate"], row["problem"], row["answer"]) for row in rows} == {
-        (7, 4, "p0", "1")
+    assert {(row["step"], row["debate"], row["problem"], row["gold"]) for row in rows} == {
+        (7, "7.4", "p0", "1")
     }
     first, last = rows[0], rows[-1]
-    assert (first["extracted"], first["correct"], first["ballot"]) == ("1", True, False)
+    assert (first["answer"], first["grade"], first["ballot"]) == ("1", "right", False)
     assert first["text"] == record.debate.turns[0].completion.text
     assert first["tokens"] == len(record.debate.turns[0].completion.tokens) > 0
     assert (first["advantage_generator"], first["advantage_judge"], first["advantage_format"]) == (
@@ -42,7 +42,7 @@ def test_each_turn_is_a_row_with_its_answer_rewards_and_advantages(record):
         -0.5,
     )
     assert first["reward_truth"] == 1.0
-    assert (last["extracted"], last["correct"], last["ballot"]) == (None, None, True)
+    assert (last["answer"], last["grade"], last["ballot"]) == (None, "", True)
     assert (last["reward_peer"], last["reward_truth"]) == (None, None)
     assert (last["advantage_generator"], last["advantage_judge"]) == (None, 0.25)
     assert rows[4]["advantage_generator"] is None
@@ -50,9 +50,10 @@ def test_each_turn_is_a_row_with_its_answer_rewards_and_advantages(record):
 
 def test_about_the_share_is_drawn_and_always_the_same(record):
     records = [replace(record, debate=replace(record.debate, seed=seed)) for seed in range(2000)]
-    drawn = {row["debate"] for row in draw_samples(records, 0.1)}
+    drawn = {int(row["debate"][2:]) for row in draw_samples(records, 0.1)}
     assert 140 < len(drawn) < 260  # 200 expected, 13.4 the standard deviation
-    assert {row["debate"] for row in draw_samples(records[500:], 0.1)} == {d - 500 for d in drawn if d >= 500}
+    later = {int(row["debate"][2:]) for row in draw_samples(records[500:], 0.1)}
+    assert later == {d - 500 for d in drawn if d >= 500}
     assert draw_samples(records, 0.0) == []
     assert len(draw_samples(records[:3], 1.0)) == 3 * 9
 
