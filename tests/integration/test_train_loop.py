@@ -530,5 +530,5 @@ def test_a_tiny_policy_learns_an_easy_task(tmp_path):
         },
     )
     rows = metrics_of(train(config))
-    assert sum(row["correct"] for row in rows[:3]) / 3 < 0.4
-    assert sum(row["correct"] for row in rows[-3:]) / 3 > 0.8
+    assert sum(row["accuracy"] for row in rows[:3]) / 3 < 0.4
+    assert sum(row["accuracy"] for row in rows[-3:]) / 3 > 0.8
