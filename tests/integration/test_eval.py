@@ -160,7 +160,7 @@ def test_kept_replies_are_graded_in_other_modes_without_asking(evaluate, home, s
     assert rows["direct/missing [boxed]"]["value"] == rows["direct/missing"]["value"]
     assert 0 <= rows["direct/missing [gsm8k_flexible_extract]"]["value"] <= 1
     for mode in ("boxed", "gsm8k_flexible_extract"):
-        assert f"│ direct/accuracy [{mode}]" in out
+        assert f"│ direct accuracy [{mode}]" in out
 
 
 def test_a_watch_evaluates_what_there_is_and_ends_with_the_last_step(evaluate):

@@ -146,7 +146,7 @@ def test_the_card_has_the_recipe_and_the_figures_of_the_run(export, runs):
     last = read_metrics(runs / "full/metrics.jsonl")[-1]
     winner, low, high = (last[f"eval/debate/winner/accuracy{part}"] for part in ("", "/low", "/high"))
     assert f"| debate winner accuracy | {winner:.3f} | {low:.3f} to {high:.3f} |" in card
-    assert "On 2 held-out problems after step 2" in card
+    assert "On 2 held-out problems after 2 steps" in card
     assert "torch 2." in card
     [prompt] = re.findall(r"## A prompt as in training\n\n```text\n(.*?)\n```", card, re.DOTALL)
     assert "Target" in prompt

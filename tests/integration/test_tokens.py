@@ -100,7 +100,7 @@ def test_a_turn_without_signal_and_forced_tokens_have_blanks(folder):
     changed = replace(record, debate=replace(record.debate, turns=turns), advantages=())
     rows = token_table(changed, first.id, model, tokenizer)
     assert {row.advantage for row in rows} == {None}
-    assert [row.place for row in rows if row.stream == "forced"] == [0, 2]
+    assert [row.index for row in rows if row.stream == "forced"] == [0, 2]
     assert (rows[0].sampler, rows[0].trainer, rows[0].ratio) == (None, None, None)
     assert rows[1].ratio == pytest.approx(1.0, abs=1e-4)
 
