@@ -17,7 +17,6 @@ SHORT = {"winner", "judge", "peer", "truth", "format", "accuracy"}
 """Titles of narrow columns."""
 QUALIFIERS = {"held", "out", "training", "on", "pairs", "fixed", "greedy", "sampled", "t", "1"}
 """What a label may say beside the name: of which problems, and how it was sampled."""
-applied = pytest.mark.skip(reason="the names of this page are put into the code later")
 
 
 def table_rows(part: str) -> list[list[str]]:
@@ -111,7 +110,6 @@ def test_names_are_compared_by_their_words():
     assert words_of("accuracy, round 0") == words_of("accuracy/round_0")
 
 
-@applied
 def test_metrics():
     names = metrics_on_the_page()
     held = {name for name in names if name.startswith("eval/")}
@@ -122,7 +120,6 @@ def test_metrics():
     assert set(stale(bare, "held-out")) <= {"greedy_accuracy", "instructions"}  # not in every run
 
 
-@applied
 def test_filters():
     from transcripts.filters.fields import FIELDS
 
@@ -130,7 +127,6 @@ def test_filters():
     assert stale(set(FIELDS), "filter") == []
 
 
-@applied
 def test_columns_of_parquet_and_python():
     from debate_rl.tracking.samples import Sample
     from transcripts import StepRow
@@ -147,7 +143,6 @@ def test_columns_of_parquet_and_python():
         assert stale(names, place) == [], place
 
 
-@applied
 def test_figures_of_reports():
     from debate_rl.reports.figures import MEANINGS
 
@@ -172,16 +167,14 @@ def test_titles_of_lists_and_tables():
     assert sorted(title for title in titles if words_of(title) not in known) == []
 
 
-@applied
 def test_labels_of_figures_have_the_words_of_their_names():
     from debate_rl.formatting import title
     from debate_rl.reports.training import charts, finals, phases
     from debate_rl.tracking import progress
-    from learner import model_card
 
     lines = ((name, spec.label(name)) for spec in charts.SPECS for name in spec.figures)
     rows = ((name, title(name)) for name in (*finals.FIGURES, *phases.FIGURES))
-    tables = (progress.HEADLINES, progress.HELD_OUT, model_card.TRAINING, model_card.HELD_OUT)
+    tables = (progress.HEADLINES, progress.HELD_OUT)
     pairs = [*lines, *rows, *(pair for one in tables for pair in one.items())]
     for name, label in pairs:
         other = set(words_of(label.replace("{}", "0"))) - set(words_of(name)) - QUALIFIERS
@@ -197,7 +190,6 @@ OLD = (
 """Names and ways to count that were, so that none comes back."""
 
 
-@applied
 @pytest.mark.parametrize("path", [*sorted(DOCS.glob("*.md")), HOME / "README.md"], ids=lambda path: path.name)
 def test_documents_use_no_old_name(path):
     text = path.read_text(encoding="utf-8")
