@@ -480,7 +480,7 @@ def recipe(tmp_path):
         ),  # 3 agents, a round and the ballot
         (
             ["eval", "served.toml", "env.kind=pair_sum", "env.limit=5", "held_out.limit=1"],
-            "debate/winner/accuracy",
+            "debate winner accuracy",
             12,
         ),
     ],

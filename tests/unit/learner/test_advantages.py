@@ -326,7 +326,6 @@ def test_statistics():
         "advantage/turns": 7,
         # agent 2 twice, and the lone judge of q
         "advantage/rows_dropped": 3,
-        "advantage/judge_reward_share": 3 / 4,
         "advantage/judge_signal_share": 2 / 4,
         "advantage/zero_variance_share/truth": 1 / 2,
         "advantage/zero_variance_share/judge": 1 / 2,
