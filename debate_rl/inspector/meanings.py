@@ -48,6 +48,6 @@ def filter_fields() -> list[tuple[str, str]]:
     """Return an example of each field of filters, and what the field is.
 
     >>> filter_fields()[1]
-    ('step:>200', 'training step, from 0')
+    ('step:>200', 'training step')
     """
     return [(field.example, field.about) for field in FIELDS.values()]
