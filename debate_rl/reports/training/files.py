@@ -72,7 +72,7 @@ class _Table:
                 continue
             if type(value) is not float or not isfinite(value):
                 if type(value) not in (int, float, type(None)):
-                    wrong = wrong or f"{name} is no number but {_short(value)}"
+                    wrong = wrong or f"{name} is not a number but {_short(value)}"
                     continue
                 value = finite(value)
                 if value is None:
@@ -177,7 +177,7 @@ def read_config(path: Path) -> tuple[dict[str, Any], list[str]]:
     except OSError as error:
         return {}, [f"{path.name}: {error.strerror or 'cannot be read'}"]
     except (ValueError, RecursionError) as error:
-        return {}, [f"{path.name} is no TOML: {str(error)[:120]}"]
+        return {}, [f"{path.name} is not TOML: {str(error)[:120]}"]
 
 
 def flat(tables: Mapping[str, Any]) -> dict[str, Any]:

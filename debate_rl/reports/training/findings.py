@@ -40,8 +40,7 @@ def _hypotheses(run: Run, index: int) -> Table:
     columns = ("hypothesis", "signs", "evidence", "what the source proposes", "source")
     note = (
         "If training stalled: the share of its signs (!) that the run shows ranks a hypothesis. A sign "
-        "is no proof, "
-        "and without signs nothing needs a fix."
+        "is not proof, and without signs nothing needs a fix."
     )
     return Table(f"hypotheses/{index + 1}", f"Hypotheses, ranked: {run.name}", columns, rows, note)
 

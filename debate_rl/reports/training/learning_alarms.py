@@ -132,7 +132,7 @@ def _running_median(values: Numbers, width: int = 50, share: int = 1 << 14) -> N
     fix="learner.adam_eps of 1e-5 or more, a warm-up, bfloat16 in place of float16",
 )
 def not_finite(curves: Curves) -> Alarm | None:
-    """Loss, gradient, ratio, KL or entropy is no finite number; or `bad_steps` reaches 3."""
+    """Loss, gradient, ratio, KL or entropy is not a finite number; or `bad_steps` reaches 3."""
     alarms = [
         Alarm(curves.broken[name][0], np.inf, 0.0, f"{name} is not finite")
         for name in WATCHED

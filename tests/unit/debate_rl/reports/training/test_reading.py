@@ -62,7 +62,7 @@ def test_what_is_no_line_of_ours_is_named_by_line_field_and_value(metrics):
         {"step": 0, "loss": "<b>x</b>"}, {"step": -1}, {"step": True}, {"loss": 1}, [1], b'{"step": 4, "lo'
     )
     assert notes == [
-        "metrics.jsonl: 1 lines with values left out (first in line 1: loss is no number but '<b>x</b>')",
+        "metrics.jsonl: 1 lines with values left out (first in line 1: loss is not a number but '<b>x</b>')",
         "metrics.jsonl: 5 lines left out (first in line 2: step is -1, not a whole number from 0)",
     ]
 
@@ -78,7 +78,7 @@ def test_nothing_deep_or_foreign_raises(tmp_path):
     (tmp_path / "config.toml").write_text("a = " + "[" * 5000)
     assert read_config(tmp_path / "config.toml")[1]
     (tmp_path / "config.toml").write_bytes(b"a = '\xff'")
-    assert "no TOML" in read_config(tmp_path / "config.toml")[1][0]
+    assert "is not TOML" in read_config(tmp_path / "config.toml")[1][0]
     assert read_config(tmp_path / "none.toml")[1] == ["no none.toml: settings are not known"]
     (tmp_path / "run.json").write_text("[1]")
     assert read_json(tmp_path / "run.json") == {}
