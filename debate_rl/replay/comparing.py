@@ -76,7 +76,8 @@ def change_of(id: str, one: Record, before: Replayed, after: Replayed) -> Debate
     """Return what changes in a debate, and whether it had been stored as its own scheme has it."""
     turns = tuple(turn.id for turn in one.debate.turns)
     old = columns_of(turns, before)
-    new = old if after is before else columns_of(turns, after)
+    same = old.rewards if after.rewards is before.rewards else None
+    new = old if after is before else columns_of(turns, after, rewards=same)
     return DebateChange(
         id=id,
         step=one.step,
@@ -91,12 +92,16 @@ def change_of(id: str, one: Record, before: Replayed, after: Replayed) -> Debate
     )
 
 
-def columns_of(turns: Sequence[TurnId], replayed: Replayed) -> Columns:
-    """Return the rewards and advantages of a debate's turns by stream."""
-    found = list(_by_turn(turns, replayed.advantages))
+def columns_of(
+    turns: Sequence[TurnId], replayed: Replayed, *, rewards: Mapping[str, Column] | None = None
+) -> Columns:
+    """Return the rewards and advantages of a debate's turns by stream; ``rewards`` if they are known."""
+    if rewards is None:
+        streams = {name: getattr(replayed.rewards, name) for name in STREAMS}
+        rewards = {name: [value_of(stream, turn) for turn in turns] for name, stream in streams.items()}
+    parts = list(_by_turn(turns, replayed.advantages))
     return Columns(
-        {name: [value_of(getattr(replayed.rewards, name), turn) for turn in turns] for name in STREAMS},
-        {name: [None if part is None else getattr(part, name) for part in found] for name in PARTS},
+        rewards, {name: [None if part is None else getattr(part, name) for part in parts] for name in PARTS}
     )
 
 

@@ -131,15 +131,18 @@ def _combined(
     config: AdvantageConfig,
 ) -> TurnAdvantage | None:
     """Return what the tokens of a turn get."""
-    of = {name: stream.advantages[index] for name, stream in streams.items()}
-    weight, scale = rewards.truth_weight, config.lambda_gen
-    peer, truth = of.get("peer"), of.get("truth")
-    generator = scaled(of["mixed"] if "mixed" in of else mixed(peer, truth, weight), scale)
-    judge, penalty = scaled(of["judge"], config.lambda_judge), transition.format or None
+    scale, peer, truth = config.lambda_gen, None, None
+    if "mixed" in streams:
+        whole = streams["mixed"].advantages[index]
+    else:
+        both = streams["peer"].advantages[index], streams["truth"].advantages[index]
+        whole = mixed(*both, rewards.truth_weight)
+        peer, truth = shares(*both, rewards.truth_weight)
+    judge = scaled(streams["judge"].advantages[index], config.lambda_judge)
+    generator, penalty = scaled(whole, scale), transition.format or None
     if generator is None and judge is None and penalty is None:
         return None
-    of_peer, of_truth = shares(peer, truth, weight)
-    return TurnAdvantage(generator, judge, penalty, scaled(of_peer, scale), scaled(of_truth, scale))
+    return TurnAdvantage(generator, judge, penalty, scaled(peer, scale), scaled(truth, scale))
 
 
 def mixed(peer: float | None, truth: float | None, truth_weight: float) -> float | None:
