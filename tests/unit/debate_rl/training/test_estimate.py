@@ -27,7 +27,7 @@ from debate_rl.training.estimate import (
     shape_of,
 )
 
-HOME = Path(debate_rl.training.estimate.__file__).parents[1]
+HOME = Path(debate_rl.training.estimate.__file__).parents[2]
 SHAPE = Shape(
     weight_bytes=4000,
     trained_bytes=4000,
