@@ -10,8 +10,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import BinaryIO
 
-from transcripts.errors import TranscriptError
-from transcripts.names import SEALED, plain_name, sealed_name, shard_name, tokens_name
+from transcripts.errors import FieldError, TranscriptError
+from transcripts.names import SEALED, plain_name, sealed_name, tokens_name
 from transcripts.sealed import LARGEST, SealedFile
 
 
@@ -80,35 +80,33 @@ def _opened(path: Path) -> BinaryIO:
     return os.fdopen(fd, "rb")
 
 
-MOST = 8
+MOST_OPEN = 8
 
 
-class Shelf:
-    """Reads lines by step and byte. A file that was sealed meanwhile can still be read."""
+class OpenFiles:
+    """Reads single lines of shards, some of which stay open: a file that was sealed meanwhile still reads."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self) -> None:
         self._open: OrderedDict[Path, PlainFile | SealedFile] = OrderedDict()
 
-    def line(self, step: int, start: int) -> bytes:
-        """Return the line of a debate; FileNotFoundError where its shard is gone."""
-        return self._file(self.folder / shard_name(step)).line(start)
+    def line(self, path: Path, start: int) -> bytes:
+        """Return the line that begins at a byte; FileNotFoundError where the file is gone."""
+        if path not in self._open:
+            self._open[path] = open_file(path)
+            if len(self._open) > MOST_OPEN:
+                self._open.popitem(last=False)[1].close()
+        self._open.move_to_end(path)
+        return self._open[path].line(start)
 
-    def token_line(self, step: int, start: int) -> bytes:
-        """Return a line of token arrays, b"" where there are none."""
+    def token_line(self, shard: Path, start: int) -> bytes:
+        """Return a line of a shard's token arrays, b"" where none begins; FieldError below byte 0."""
+        if start < 0:
+            raise FieldError("tokens", f"{start} is not a byte of a file")
         try:
-            line = self._file(tokens_name(self.folder / shard_name(step))).line(max(start, 0))
+            line = self.line(tokens_name(shard), start)
         except FileNotFoundError:
             return b""
         return line if line.endswith(b"\n") else b""
-
-    def _file(self, path: Path) -> PlainFile | SealedFile:
-        if path not in self._open:
-            self._open[path] = open_file(path)
-            if len(self._open) > MOST:
-                self._open.popitem(last=False)[1].close()
-        self._open.move_to_end(path)
-        return self._open[path]
 
     def close(self) -> None:
         """Close every file; the next read opens anew."""

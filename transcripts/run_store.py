@@ -6,6 +6,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import RLock
@@ -14,7 +15,7 @@ from typing import Any, Self, TypeVar
 from debate.types import Completion, TurnId
 from transcripts.codec import from_line
 from transcripts.errors import FieldError, TranscriptError
-from transcripts.files import Shelf
+from transcripts.files import OpenFiles
 from transcripts.filters.compile import Query, compile_filter, plain_words
 from transcripts.index.build import Tell, known_shards, stale_shards, tell_nobody, update
 from transcripts.index.opening import (
@@ -29,6 +30,7 @@ from transcripts.index.opening import (
 from transcripts.index.rows import COLUMNS, JOINS, DebateRow, StepRow, row_of, step_row, steps_sql
 from transcripts.index.schema import PLACES, begin, id_of, key_of
 from transcripts.index.words import body_of, is_complete, open_words, read_so_far, update_words
+from transcripts.names import shard_name
 from transcripts.record import Record
 
 T = TypeVar("T")
@@ -43,7 +45,7 @@ class RunStore:
 
     def __init__(self, run: Path, shards: Path, folder: Path) -> None:
         self.run, self.folder, self._shards = run, folder, shards
-        self._shelf, self._lock = Shelf(shards), RLock()
+        self._files, self._lock = OpenFiles(), RLock()
         self._connection = self._connect()
         self._passing: TemporaryDirectory[str] | None = None
 
@@ -87,7 +89,7 @@ class RunStore:
         stale, gone = stale_shards(self._shards, known_shards(self._connection))
         if not stale and not gone:
             return 0
-        self._shelf.close()
+        self._files.close()
         with closing(open_index(self.folder)) as writer:
             if not begin(writer):
                 return 0
@@ -183,15 +185,18 @@ class RunStore:
 
     def _record(self, key: int, start: int, tokens: bool) -> Record:
         """Return the debate whose line begins at a byte of its shard."""
-        step = key // PLACES
+        shard = self._shard(key)
         try:
             with self._lock:
-                line = self._shelf.line(step, start)
-                return from_line(line, (lambda at: self._shelf.token_line(step, at)) if tokens else None)
+                line = self._files.line(shard, start)
+                return from_line(line, partial(self._files.token_line, shard) if tokens else None)
         except FieldError as error:
             raise TranscriptError(f"{self.run}: debate {id_of(key)}: {error}") from error
         except OSError as error:
             raise TranscriptError(f"{self.run}: debate {id_of(key)}: {error.strerror}") from error
+
+    def _shard(self, key: int) -> Path:
+        return self._shards / shard_name(key // PLACES)
 
     def _held(self, step: int) -> str:
         [(low, high)] = self._rows("SELECT min(step), max(step) FROM shards")
@@ -257,7 +262,7 @@ class RunStore:
 
     def _holds(self, key: int, start: int, wanted: str) -> bool:
         """Return whether a debate's text holds some words as they are written."""
-        body = body_of(self._shelf.line(key // PLACES, start))
+        body = body_of(self._files.line(self._shard(key), start))
         if body is None or (wanted not in body.casefold() and " " not in wanted):
             return False
         return " " not in wanted or wanted in plain_words(body)
@@ -265,7 +270,7 @@ class RunStore:
     def close(self) -> None:
         """Close what is open."""
         with self._lock:
-            self._shelf.close()
+            self._files.close()
             self._connection.close()
             if self._passing is not None:
                 self._passing.cleanup()

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Self
 
 from transcripts.append import LineFile
-from transcripts.codec import TokensAt, from_line, to_line
+from transcripts.codec import from_line, to_line
 from transcripts.errors import FieldError, TornTailWarning, TranscriptError, TranscriptWriteError
-from transcripts.files import PlainFile, open_file, reading
+from transcripts.files import OpenFiles, reading
 from transcripts.names import ASIDE, TOKENS, sealed_name, shard_name, shard_paths, shard_step, tokens_name
 from transcripts.record import Record
-from transcripts.sealed import SealedFile
 from transcripts.sealing import seal_shard
 from transcripts.token_lines import token_line
 
@@ -157,9 +157,8 @@ def read_records(
 
 
 def _read_shard(path: Path, tokens: bool, on_torn: Callable[[str], None]) -> Iterator[Record]:
-    with ExitStack() as stack:
-        file = stack.enter_context(reading(path))
-        tokens_at = stack.enter_context(TokenFile(path)) if tokens else None
+    with reading(path) as file, closing(OpenFiles()) as files:
+        tokens_at = partial(files.token_line, path) if tokens else None
         for number, (_, line) in enumerate(file.lines(), start=1):
             try:
                 yield from_line(line, tokens_at)
@@ -170,30 +169,3 @@ def _read_shard(path: Path, tokens: bool, on_torn: Callable[[str], None]) -> Ite
                     )
                 else:
                     raise TranscriptError(f"{path}:{number}: {error}") from error
-
-
-class TokenFile:
-    """Reads token lines by the byte where they begin; b"" where the shard has no file of arrays."""
-
-    def __init__(self, shard: Path) -> None:
-        self._path = tokens_name(shard)
-        self._file: PlainFile | SealedFile | None = None
-        self._sought = False
-
-    def __call__(self, start: int) -> bytes:
-        """Return the line, b"" where the arrays end before it; FieldError for a negative byte."""
-        if start < 0:
-            raise FieldError("tokens", f"{start} is not a byte of a file")
-        if not self._sought:
-            self._sought = True
-            if any(name.exists() for name in (self._path, sealed_name(self._path))):
-                self._file = open_file(self._path)
-        line = self._file.line(start) if self._file is not None else b""
-        return line if line.endswith(b"\n") else b""
-
-    def __enter__(self) -> TokensAt:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._file is not None:
-            self._file.close()

@@ -154,7 +154,7 @@ def _answers(opening: Sequence[Graded], key: AnswerKey) -> list[Answer]:
 
 
 def _debate_figures(sheet: _Sheet, one: Graded, key: AnswerKey) -> None:
-    """Accuracy by round, of the voted winner, of the last round's majority; whether any agent was right."""
+    """Accuracy by round, of the winner, of the last round's majority; whether any agent was right."""
     debate, problem = one.debate, one.debate.problem.id
     by_round: dict[int, list[Answer]] = defaultdict(list)
     for round_, answer in graded_answers(debate, one.correct, key):
@@ -206,7 +206,7 @@ def followed(problem: Problem, turn: Turn) -> tuple[bool, ...]:
 
 
 def winner_is_right(debate: Debate, table: Table, rewards: Rewards) -> float:
-    """Return 1.0 when the voted winner is right; without any vote an agent of the last round is drawn."""
+    """Return 1.0 when the winner is right; without any vote an agent of the last round is drawn."""
     winner = voted_winner(rewards.peer, seed=debate.seed)
     if winner is None:
         drawn = Random(derive_seed(debate.seed, "no votes")).randrange(len(table))

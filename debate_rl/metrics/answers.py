@@ -127,7 +127,7 @@ def _at_k(problems: Sequence[Sequence[Answer]]) -> dict[str, float]:
 def winner_metrics(
     debates: Sequence[Debate], correct: Sequence[Table | None], rewards: Sequence[Rewards]
 ) -> dict[str, float]:
-    """Return how often the voted winner of the last judged round is right, and its lead over that round.
+    """Return how often the winner of the last judged round is right, and its lead over that round.
 
     Over the debates that have a winner and a graded one; ``winner/n`` counts them.
     """

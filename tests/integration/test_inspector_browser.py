@@ -155,7 +155,7 @@ def test_keys_go_through_lists_debates_and_views(served, watched):
     page.keyboard.press("?")
     assert at(page, "help").is_visible()
     at(page, "meanings").last.locator("summary").click()
-    assert "the majorities of some round go in a circle" in at(page, "help").inner_text()
+    assert "solutions of some round beat each other in a circle" in at(page, "help").inner_text()
     page.keyboard.press("Escape")
     page.keyboard.press("/")
     page.keyboard.type("id:1.4 n")

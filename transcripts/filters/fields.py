@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from transcripts.index.facts import WINNERS
+from transcripts.index.facts import REALS, WINNERS
 
 Kind: TypeAlias = Literal["id", "number", "step", "word", "name", "words"]
 """id: STEP.INDEX; number: compares, and ``none`` where ``absent``; word: one of a few; name: exact, with *;
@@ -28,8 +28,10 @@ class Field:
     absent: bool = False
 
 
-def _number(name: str, about: str, example: str, sql: str = "", *, absent: bool = False) -> Field:
-    return Field(name, "number", sql or name, about, example, absent=absent)
+def _number(name: str, about: str, example: str) -> Field:
+    """Return the field of a fact; a fact that may be missing can be asked for as ``none``."""
+    column = name.replace(".", "_")
+    return Field(name, "number", column, about, example, absent=column in REALS)
 
 
 def _of_problem(name: str, about: str, example: str, column: str = "") -> Field:
@@ -37,12 +39,8 @@ def _of_problem(name: str, about: str, example: str, column: str = "") -> Field:
     return Field(name, "name", f"problem_key IN ({inner})", about, example)
 
 
-_YES_NO = {"yes": "{} = 1", "no": "{} = 0"}
-
-
 def _flag(name: str, about: str) -> Field:
-    words = {word: form.format(name) for word, form in _YES_NO.items()}
-    return Field(name, "word", name, about, f"{name}:yes", words)
+    return Field(name, "word", name, about, f"{name}:yes", {"yes": f"{name} = 1", "no": f"{name} = 0"})
 
 
 _ALL = (
@@ -71,19 +69,13 @@ _ALL = (
         "winner",
         "word",
         "winner",
-        "the voted winner's solution: right, wrong (missing is wrong), ungraded, or none without votes",
+        "the winner: right, wrong (missing is wrong), ungraded, or none without votes",
         "winner:wrong",
         {word: f"winner = {number}" for number, word in enumerate(WINNERS)},
     ),
-    _number("accuracy", "right / graded solutions", "accuracy:<0.5", absent=True),
-    _number("accuracy.round_0", "the same of round 0", "accuracy.round_0:0", "accuracy_round_0", absent=True),
-    _number(
-        "accuracy.last_round",
-        "the same of the last round",
-        "accuracy.last_round:1",
-        "accuracy_last_round",
-        absent=True,
-    ),
+    _number("accuracy", "right / graded solutions", "accuracy:<0.5"),
+    _number("accuracy.round_0", "the same of round 0", "accuracy.round_0:0"),
+    _number("accuracy.last_round", "the same of the last round", "accuracy.last_round:1"),
     Field(
         "flip",
         "word",
@@ -96,40 +88,27 @@ _ALL = (
     _number("ungraded", "solutions that no grader judged", "ungraded:>0"),
     _number(
         "agreement",
-        "share of the agents that gave the commonest answer of the last round, as written",
+        "share of the agents that gave the most frequent answer of the last round, as written",
         "agreement:1",
-        absent=True,
     ),
     _number("votes", "votes that count", "votes:0"),
     _number("ties", "ties among them", "ties:>=2"),
-    _flag("cycle", "the majorities of some round go in a circle (A beats B beats C beats A)"),
+    _flag("cycle", "solutions of some round beat each other in a circle (A beats B beats C beats A)"),
     _flag("condorcet", "one solution of the last judged round beats every other; neither without votes"),
-    _number(
-        "judge.accuracy",
-        "right / valid votes on decidable pairs",
-        "judge.accuracy:<0.5",
-        "judge_accuracy",
-        absent=True,
-    ),
+    _number("judge.accuracy", "right / valid votes on decidable pairs", "judge.accuracy:<0.5"),
     _number("malformed", "parse failures, of any kind", "malformed:>0"),
     _number("truncated", "truncated replies", "truncated:>0"),
     _number("tokens", "generated tokens, summaries included", "tokens:>4000"),
-    _number(
-        "reward.peer",
-        "mean peer reward of the turns that have one",
-        "reward.peer:>0",
-        "reward_peer",
-        absent=True,
-    ),
-    _number("reward.truth", "mean truth reward", "reward.truth:1", "reward_truth", absent=True),
-    _number("reward.judge", "mean judge reward", "reward.judge:<0", "reward_judge", absent=True),
-    _number("reward.format", "mean format penalty", "reward.format:<0", "reward_format", absent=True),
+    _number("reward.peer", "mean peer reward of the turns that have one", "reward.peer:>0"),
+    _number("reward.truth", "mean truth reward", "reward.truth:1"),
+    _number("reward.judge", "mean judge reward", "reward.judge:<0"),
+    _number("reward.format", "mean format penalty", "reward.format:<0"),
     _number("policy_version", "version of the policy", "policy_version:10..20"),
     _number("agents", "agents", "agents:3"),
     _number("rounds", "rounds, the final ballot not counted", "rounds:>1"),
     _number("seed", "seed of the debate", "seed:7"),
-    _number("seconds", "from the start of the rollout to the debate's end", "seconds:>60", absent=True),
-    Field("text", "words", "", "words that follow each other in one message", r'text:"\boxed"'),
+    _number("seconds", "from the start of the rollout to the debate's end", "seconds:>60"),
+    Field("text", "words", "", "words that follow each other in one reply", r'text:"\boxed"'),
 )
 FIELDS: dict[str, Field] = {one.name: one for one in _ALL}
 """All fields by name, in the order of the page."""

@@ -23,7 +23,7 @@ from transcripts.names import shard_paths, shard_step
 from transcripts.sealed import SealedFile
 
 Tell = Callable[[int, int], None]
-"""Called with how many shards are taken in, and how many there are to take in."""
+"""Called with how much is done, and how much there is to do: shards, or bytes of text."""
 
 
 def tell_nobody(done: int, total: int) -> None:

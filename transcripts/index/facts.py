@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Annotated, NamedTuple, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias, get_type_hints
 
 import msgspec
 
@@ -72,6 +72,10 @@ class Facts(NamedTuple):
     seconds: float | None
 
 
+REALS = frozenset(name for name, kind in get_type_hints(Facts).items() if kind == float | None)
+"""The facts that are not whole numbers; each may be missing."""
+
+
 class IndexEntry(NamedTuple):
     """All that the index holds of one debate; ``version`` is FACTS_VERSION."""
 
@@ -132,7 +136,7 @@ def _problem(problem: Problem) -> ProblemFacts:
 
 
 def _winner(peer: Stream, correct: Correct, seed: int) -> tuple[int, int | None]:
-    """Return what the voted winner is (an index of WINNERS) and who."""
+    """Return what the winner is (an index of WINNERS) and who."""
     winner = voted_winner(peer, seed=seed)
     if winner is None:
         return 0, None
@@ -153,7 +157,7 @@ def _ungraded(solutions: Sequence[Turn], correct: Correct) -> int:
 
 
 def _agreement(answers: Sequence[str | None]) -> float | None:
-    """Return the share of the agents that gave the commonest last answer; None where none gave any."""
+    """Return the share of the agents that gave the most frequent last answer; None where none gave any."""
     given = Counter(answer for answer in answers if answer is not None)
     return max(given.values()) / len(answers) if given else None
 

@@ -35,7 +35,7 @@ class DebateRow:
 
     @property
     def winner(self) -> str:
-        """What the voted winner was: right, wrong, ungraded, or none."""
+        """What the winner was: right, wrong, ungraded, or none."""
         return WINNERS[self.facts.winner]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from transcripts.index.facts import Facts, ProblemFacts
+from transcripts.index.facts import REALS, Facts, ProblemFacts
 
 APPLICATION = 0x44424C54
 """Tells our databases from others (PRAGMA application_id)."""
@@ -16,10 +16,6 @@ VERSION = 2
 """Of the tables and of what the facts mean; a database of another version is built again."""
 PLACES = 1 << 24
 """The most debates of a step."""
-REALS = {
-    *("accuracy", "accuracy_round_0", "accuracy_last_round", "agreement", "judge_accuracy"),
-    *("reward_peer", "reward_truth", "reward_judge", "reward_format", "seconds"),
-}
 
 _FACTS = ", ".join(f"{name} {'REAL' if name in REALS else 'INTEGER'}" for name in Facts._fields)
 TABLES = f"""

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
 from transcripts.codec import from_line
 from transcripts.errors import FieldError
 from transcripts.files import reading
-from transcripts.index.build import Known, mark_of, whole_lines
+from transcripts.index.build import Known, Tell, mark_of, tell_nobody, whole_lines
 from transcripts.index.schema import begin, connect, key_of
 from transcripts.names import shard_name
 
@@ -34,8 +34,6 @@ PRAGMA application_id = {APPLICATION};
 PRAGMA user_version = {VERSION};
 COMMIT;
 """
-Tell = Callable[[int, int], None]
-"""Called with how many bytes of transcripts are read, and how many there are."""
 
 
 class Outdated(Exception):
@@ -84,12 +82,12 @@ def update_words(
     known: Mapping[int, Known],
     *,
     seconds: float | None = None,
-    tell: Tell | None = None,
+    tell: Tell = tell_nobody,
 ) -> bool:
     """Add what the index knows and the full text does not; return whether it is complete.
 
     Stops after ``seconds``, and goes on from there the next time. False at once while another process or
-    thread adds to it.
+    thread adds to it. ``tell`` gets bytes read, and bytes in all.
     """
     until = float("inf") if seconds is None else time.monotonic() + seconds
     for _ in range(2):
@@ -113,7 +111,7 @@ def _add_all(
     known: Mapping[int, Known],
     read: Mapping[int, Known],
     until: float,
-    tell: Tell | None,
+    tell: Tell,
 ) -> bool:
     total, done = sum(one.bytes for one in known.values()), sum(one.bytes for one in read.values())
     began, complete = time.monotonic(), True
@@ -123,8 +121,7 @@ def _add_all(
             continue
         complete = _add_shard(connection, folder, step, before, goal, until)
         done += goal.bytes - before.bytes
-        if tell is not None:
-            tell(min(done, total), total)
+        tell(min(done, total), total)
         if not complete:
             break
         if time.monotonic() - began > COMMIT_S:
