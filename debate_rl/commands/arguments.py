@@ -41,24 +41,15 @@ JsonFile = Annotated[
 ]
 
 
-def turn_named(text: str) -> TurnId:
-    """Return the turn that --turn names.
+def turn_of(text: str) -> TurnId:
+    """Return the turn that --turn names; ValueError where it names none.
 
-    >>> turn_named("2.1")
+    >>> turn_of("2.1")
     TurnId(agent=2, round=1)
     """
     from debate.types import TurnId
 
-    return TurnId(*two_numbers(text, "--turn", "AGENT.ROUND", "both from 0, the final ballot last"))
-
-
-def two_numbers(text: str, name: str, form: str, meaning: str) -> tuple[int, int]:
-    """Return the numbers of a text as 12.3; ValueError says how an argument of that name is written.
-
-    >>> two_numbers("12.3", "DEBATE", "STEP.PLACE", "both from 0")
-    (12, 3)
-    """
-    first, _, second = text.partition(".")
-    if not all(part.isdecimal() and len(part) < 10 for part in (first, second)):
-        raise ValueError(f"{name} {text!r}: write {form}, {meaning}")
-    return int(first), int(second)
+    agent, _, round_ = text.partition(".")
+    if not all(part.isdecimal() and len(part) < 10 for part in (agent, round_)):
+        raise ValueError(f"--turn {text!r}: write AGENT.ROUND, both from 0, the final ballot last")
+    return TurnId(int(agent), int(round_))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -20,6 +23,27 @@ def wide_console(width: int) -> Console:
     """Return what prints tables: as wide as the terminal, or into a pipe as wide as is asked for."""
     console = Console()
     return console if console.is_terminal else Console(width=max(80, width))
+
+
+def text_table(
+    heads: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    align: str = "lr",
+    no_wrap: bool = False,
+    **settings: Any,
+) -> Table:
+    """Return a table of texts, none of which is read as markup; ``settings`` are those of rich's Table.
+
+    ``align``: l or r for each column; its last letter also serves all columns behind.
+    """
+    table = Table(**settings)
+    for index, head in enumerate(heads):
+        justify: Literal["left", "right"] = "left" if align[min(index, len(align) - 1)] == "l" else "right"
+        table.add_column(Text(head), justify=justify, no_wrap=no_wrap)
+    for row in rows:
+        table.add_row(*map(Text, row))
+    return table
 
 
 def progress_bar(*, transient: bool = True) -> Progress:

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
-from rich.table import Table
 from rich.text import Text
 
-from debate_rl.commands.console import plain_console, wide_console, write_json
+from debate_rl.commands.console import plain_console, text_table, wide_console, write_json
 from debate_rl.commands.errors import one_line
 from debate_rl.evaluation.report import SMALL, as_text, comparison, figures_table, plain_rows
 from debate_rl.formatting import counted
@@ -90,13 +89,10 @@ def _print(lines: Lines, title: str, *, fixed: int) -> None:
     """Print a table, in parts one below the other where the terminal is narrower; a pipe takes any width."""
     console = wide_console(max(len(title), sum(map(max, _widths(lines))) + 1))
     for part in _parts(lines, console.width, fixed):
-        table = Table(title=Text(one_line(title)), title_justify="left")
-        for index, head in enumerate(part[0]):
-            justify: Literal["left", "right"] = "left" if index < fixed else "right"
-            table.add_column(Text(_printable(head)), justify=justify, no_wrap=True)
-        for line in part[1:]:
-            table.add_row(*(Text(_printable(cell)) for cell in line))
-        console.print(table)
+        heads, *rows = ([_printable(cell) for cell in line] for line in part)
+        align = "l" * fixed + "r"
+        caption = {"title": Text(one_line(title)), "title_justify": "left"}
+        console.print(text_table(heads, rows, align=align, no_wrap=True, **caption))
 
 
 def _printable(cell: str) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from debate_rl.commands.arguments import turn_named
+from debate_rl.commands.arguments import turn_of
 from debate_rl.commands.console import progress_bar
 from debate_rl.commands.errors import one_line
 from debate_rl.formatting import counted
@@ -190,7 +190,7 @@ def _why(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Pr
     if len(rest) != 1:
         raise ValueError("why: name one debate by step and index, and a turn, as in why 12.3 --turn 0.1")
     config, note = config_of(store.run)
-    turn = turn_named(options.turn or "0.0")
+    turn = turn_of(options.turn or "0.0")
     print_why(why(store, config, rest[0], turn, note=note), printer, as_json=options.json)
 
 

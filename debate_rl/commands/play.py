@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 import typer
 from rich.console import Console
 from rich.panel import Panel
-from rich.table import Table as RichTable
+from rich.table import Table
 from rich.text import Text
 
 from debate_rl.commands.arguments import Overrides
+from debate_rl.commands.console import text_table
+from debate_rl.formatting import GRADE_SIGNS, fixed, printable
 
 if TYPE_CHECKING:
     from debate import Debate, Problem, Turn
@@ -20,8 +22,6 @@ if TYPE_CHECKING:
     from rewards import Rewards, Truth
 
 Kind: TypeAlias = Literal["number", "expression", "choice", "text", "verbatim", "instructions", "open"]
-MARKS: dict[Truth, str] = {True: " ✓", False: " ✗", "missing": " ∅", None: ""}
-"""What stands behind a solution's title; nothing where the grader gave no verdict."""
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red", "white")
 Verdicts: TypeAlias = "Sequence[Sequence[Truth]] | None"
 
@@ -101,23 +101,24 @@ def show_debate(debate: Debate, correct: Verdicts, rewards: Rewards, console: Co
     Model text is printed as plain text: no markup and no terminal control sequence of it takes effect.
     """
     console.print(Panel(_plain(debate.problem.question), title="problem"))
-    summaries = {one.round: one for one in debate.summaries}
+    summaries = {summary.round: summary for summary in debate.summaries}
     for turn in debate.turns:
         if turn.id.round in summaries:
             text = _plain(summaries.pop(turn.id.round).text)
             console.print(Panel(text, title="summary shown to all", title_align="left"))
         console.print(_turn_panel(debate, turn, correct))
-    console.print(_votes(debate, rewards))
-    console.print(_rewards(debate, rewards))
+    console.print(_votes_table(debate, rewards) if debate.votes else "no votes could be read")
+    console.print(_rewards_table(debate, rewards))
 
 
 def _turn_panel(debate: Debate, turn: Turn, correct: Verdicts) -> Panel:
-    agent, round_ = turn.id.agent, turn.id.round
-    where = "final ballot" if turn.ballot else f"round {round_}"
-    mark = "" if turn.ballot or correct is None else MARKS[correct[agent][round_]]
-    persona = debate.personas[agent]
-    title = _plain(f"{where} · {turn.handle} · {persona.name} · T {persona.temperature:g}{mark}")
-    colour = COLOURS[agent % len(COLOURS)]
+    from rewards.truth import GRADES, grade_of
+
+    grade, persona = grade_of(turn.id, correct), debate.personas[turn.id.agent]
+    mark = "" if grade is None else f" {GRADE_SIGNS[GRADES[grade]]}"
+    round_ = "final ballot" if turn.ballot else f"round {turn.id.round}"
+    title = _plain(f"{round_} · {turn.handle} · {persona.name} · T {persona.temperature:g}{mark}")
+    colour = COLOURS[turn.id.agent % len(COLOURS)]
     return Panel(_plain(_folded(turn)), title=title, title_align="left", border_style=colour)
 
 
@@ -130,38 +131,36 @@ def _folded(turn: Turn) -> str:
     return f"{text[: thinking.start]}(thinking, {count} characters)\n{text[thinking.end :].lstrip()}"
 
 
-def _votes(debate: Debate, rewards: Rewards) -> RichTable | str:
+def _votes_table(debate: Debate, rewards: Rewards) -> Table:
     from rewards import voted_winner
 
-    if not debate.votes:
-        return "no votes could be read"
-    table = RichTable(title="votes", show_header=True)
-    for column in ("judge", "round", "vote"):
-        table.add_column(column)
-    sign = {"left": ">", "right": "<", "tie": "="}
-    handle = {turn.id.agent: turn.handle for turn in debate.turns}
-    for vote in debate.votes:
-        text = f"{handle[vote.left.agent]} {sign[vote.outcome]} {handle[vote.right.agent]}"
-        table.add_row(_plain(handle[vote.judge.agent]), str(vote.left.round), _plain(text))
+    signs = {"left": ">", "right": "<", "tie": "="}
+    handles = {turn.id.agent: printable(turn.handle) for turn in debate.turns}
+    rows = [
+        (
+            handles[vote.judge.agent],
+            str(vote.left.round),
+            f"{handles[vote.left.agent]} {signs[vote.outcome]} {handles[vote.right.agent]}",
+        )
+        for vote in debate.votes
+    ]
     winner = voted_winner(rewards.peer, seed=debate.seed)
-    table.caption = None if winner is None else _plain(f"winner: {handle[winner.agent]}")
-    return table
+    caption = Text(f"winner: {handles[winner.agent]}") if winner else None
+    return text_table(("judge", "round", "vote"), rows, align="l", title="votes", caption=caption)
 
 
-def _rewards(debate: Debate, rewards: Rewards) -> RichTable:
-    from debate_rl.formatting import fixed
+def _rewards_table(debate: Debate, rewards: Rewards) -> Table:
     from rewards import STREAMS
+    from rewards.types import value_of
 
-    table = RichTable(title="rewards (blank: no signal)")
-    for column in ("turn", *STREAMS):
-        table.add_column(column, justify="left" if column == "turn" else "right")
-    for turn in debate.turns:
-        agent, round_ = turn.id.agent, turn.id.round
-        solved = () if turn.ballot else (rewards.peer[agent][round_], rewards.truth[agent][round_])
-        cells = (*(solved or (None, None)), rewards.judge[agent][round_], rewards.format[agent][round_])
-        where = "ballot" if turn.ballot else f"round {round_}"
-        table.add_row(_plain(f"{turn.handle} {where}"), *(fixed(c, "+.2f", none="") for c in cells))
-    return table
+    rows = [
+        (
+            f"{printable(turn.handle)} {'ballot' if turn.ballot else f'round {turn.id.round}'}",
+            *(fixed(value_of(getattr(rewards, name), turn.id), "+.2f", none="") for name in STREAMS),
+        )
+        for turn in debate.turns
+    ]
+    return text_table(("turn", *STREAMS), rows, title="rewards (blank: no signal)")
 
 
 def _plain(text: str) -> Text:
@@ -170,6 +169,4 @@ def _plain(text: str) -> Text:
     >>> _plain("a\tb [red]\x1b[2J\u202e").plain
     'a b [red]�[2J�'
     """
-    from debate_rl.formatting import printable
-
     return Text("\n".join(map(printable, text.split("\n"))))

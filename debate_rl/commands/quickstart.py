@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from debate_rl.commands.arguments import JsonFile, Overrides
-from debate_rl.commands.console import write_json
+from debate_rl.commands.console import text_table, write_json
 from debate_rl.commands.errors import end_on_stop
 
 if TYPE_CHECKING:
@@ -196,23 +196,22 @@ def _brief(shot: Snapshot) -> str:
 
 def _table(before: Snapshot, after: Snapshot) -> Table:
     """Return the figures before and after, with 95% intervals clustered by problem."""
-    table = Table(title=f"held-out problems, sampled at T = 1 (n = {before.of(WINNER).clusters})")
-    for column in ("", "after warm start", "after debate RL"):
-        table.add_column(column, justify="left" if not column else "right")
     shots = before, after
-    for number, pair in enumerate(zip(before.rounds, after.rounds, strict=True)):
-        table.add_row(f"accuracy, round {number}", *map(_cell, pair))
-    table.add_row("winner accuracy", *(_cell(shot.of(WINNER)) for shot in shots))
+    rounds = zip(before.rounds, after.rounds, strict=True)
     samples = " / ".join(str(shot.scores.samples) for shot in shots)
-    table.add_row(f"self-consistency, {samples} samples", *(_cell(shot.of(MAJORITY)) for shot in shots))
-    leads = (shot.of(WINNER, MAJORITY) for shot in shots)
-    table.add_row("winner minus self-consistency", *(_cell(lead, sign="+") for lead in leads))
-    table.add_row("judge accuracy on fixed pairs, greedy", *(_cell(shot.judge_greedy) for shot in shots))
-    table.add_row("judge accuracy on fixed pairs, T = 1", *(_cell(shot.judge_sampled) for shot in shots))
-    table.add_row("valid XML", *(f"{shot.of('debate/valid_xml').value:.2f}" for shot in shots))
-    table.add_row("tokens of a debate: generated + read", *(_tokens(shot, "debate") for shot in shots))
-    table.add_row("tokens of self-consistency", *(_tokens(shot, "direct") for shot in shots))
-    return table
+    rows: list[tuple[str, ...]] = [
+        *((f"accuracy, round {number}", *map(_cell, pair)) for number, pair in enumerate(rounds)),
+        ("winner accuracy", *(_cell(shot.of(WINNER)) for shot in shots)),
+        (f"self-consistency, {samples} samples", *(_cell(shot.of(MAJORITY)) for shot in shots)),
+        ("winner minus self-consistency", *(_cell(shot.of(WINNER, MAJORITY), sign="+") for shot in shots)),
+        ("judge accuracy on fixed pairs, greedy", *(_cell(shot.judge_greedy) for shot in shots)),
+        ("judge accuracy on fixed pairs, T = 1", *(_cell(shot.judge_sampled) for shot in shots)),
+        ("valid XML", *(f"{shot.of('debate/valid_xml').value:.2f}" for shot in shots)),
+        ("tokens of a debate: generated + read", *(_tokens(shot, "debate") for shot in shots)),
+        ("tokens of self-consistency", *(_tokens(shot, "direct") for shot in shots)),
+    ]
+    title = f"held-out problems, sampled at T = 1 (n = {before.of(WINNER).clusters})"
+    return text_table(("", "after warm start", "after debate RL"), rows, title=title)
 
 
 def _cell(estimate: Estimate, *, sign: str = "") -> str:

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from debate_rl.commands.arguments import JsonFile, Overrides, RunFolder
-from debate_rl.commands.console import plain_console, progress_bar
+from debate_rl.commands.console import plain_console, progress_bar, text_table
 from debate_rl.commands.errors import Ended
 
 if TYPE_CHECKING:
@@ -187,19 +186,15 @@ def check_lines(run: str, summary: Summary, damage: int) -> list[str]:
 
 
 def _table(title: str, parts: tuple[str, ...], summary: Summary, caption: str | None = None) -> Table:
-    table = Table(title=Text(title), caption=caption)
-    for part in parts:
-        table.add_column(part)
-    for column in ("turns", "sign changed", "gained", "lost", "old", "new", "moved"):
-        table.add_column(column, justify="right")
-    for key, tally in summary.by(*parts).items():
-        table.add_row(*(Text(str(part)) for part in key), str(tally.turns), *_figures(tally))
-    return table
+    heads = (*parts, "turns", "sign changed", "gained", "lost", "old", "new", "moved")
+    rows = ((*map(str, key), *_cells(tally)) for key, tally in summary.by(*parts).items())
+    return text_table(heads, rows, align="l" * len(parts) + "r", title=title, caption=caption)
 
 
-def _figures(tally: Tally) -> list[str]:
+def _cells(tally: Tally) -> list[str]:
     from debate_rl.formatting import fixed, percent
 
     figures = tally.figures()
     shares = [percent(figures[name]) for name in ("sign_changed", "gained", "lost")]
-    return [*shares, *(fixed(figures[name], "+.3f") for name in ("old", "new")), fixed(figures["moved"])]
+    means = [fixed(figures[name], "+.3f") for name in ("old", "new")]
+    return [str(tally.turns), *shares, *means, fixed(figures["moved"])]

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
-from rich.text import Text
 
 from debate_rl.commands.arguments import JsonFile
-from debate_rl.commands.console import plain_console, progress_bar, wide_console
+from debate_rl.commands.console import plain_console, progress_bar, text_table, wide_console
 
 if TYPE_CHECKING:
     from debate_rl.reports.document import Section
@@ -123,7 +122,7 @@ def _judge(name: str, filter: str) -> Judged:
     from debate_rl.reports.report import judge_run
 
     with progress_bar() as progress:
-        task = progress.add_task(Text(name).plain, total=None)
+        task = progress.add_task(name, total=None)
         return judge_run(name, filter, tell=lambda total: progress.update(task, total=total, advance=1))
 
 
@@ -186,14 +185,11 @@ def _show(runs: Sequence[Judged], verdicts: Sequence[Section]) -> None:
 def _main_figures(runs: Sequence[Judged]) -> Table:
     from debate_rl.formatting import printable
 
-    table = Table(caption="with 95% intervals clustered by problem", caption_justify="left")
-    table.add_column("figure")
-    for judged in runs:
-        table.add_column(Text(printable(judged.run)), justify="right")
-    found = [{figure.name: figure for figure in judged.figures} for judged in runs]
-    for name in SHOWN:
-        table.add_row(name, *(Text(_with_interval(figures[name])) for figures in found))
-    return table
+    heads = ("figure", *(printable(judged.run) for judged in runs))
+    by_name = [{figure.name: figure for figure in judged.figures} for judged in runs]
+    rows = ((name, *(_with_interval(figures[name]) for figures in by_name)) for name in SHOWN)
+    caption = "with 95% intervals clustered by problem"
+    return text_table(heads, rows, caption=caption, caption_justify="left")
 
 
 def _with_interval(figure: Figure) -> str:

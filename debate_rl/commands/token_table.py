@@ -9,15 +9,14 @@ from typing import Any
 import torch
 
 from debate.types import Turn, TurnId
+from debate_rl.inspector.views.tokens import TokenPiece, token_view
 from learner.advantages import TurnAdvantage
 from learner.rows import make_rows
-from learner.types import Row, Transition
+from learner.types import Transition
 from learner.update.batches import collate
 from learner.update.forward import action_logprobs
 from transcripts import Record
 
-STREAMS = ("forced", "generator", "judge")
-"""Names of the streams 0, 1 and 2: what was forced is nobody's."""
 LARGEST = 700.0
 """The logarithm of the largest ratio shown: more is beyond a float."""
 
@@ -48,15 +47,12 @@ def token_table(record: Record, turn_id: TurnId, model: Any, tokenizer: Any) -> 
     """
     turn = _turn(record, turn_id)
     _refuse_foreign(turn, model.get_input_embeddings().weight.shape[0])
-    part = next((part for part in record.advantages if part.turn == turn_id), None)
-    row = _row(record, turn, TurnAdvantage(part.generator, part.judge, part.format) if part else None)
-    with torch.no_grad():
-        logprobs = action_logprobs(model, collate([row], device=model.device))[0][0]
-    start = len(turn.completion.prompt_tokens)
-    trainer = logprobs[start:].tolist()
+    view = token_view(record, turn_id)
+    if view.why:
+        raise ValueError(view.why)
+    trainer = _trainer_logprobs(record, turn, model)
     return [
-        _token(place, token, tokenizer, row, start + place, trainer[place], signal=part is not None)
-        for place, token in enumerate(turn.completion.tokens)
+        _token_row(piece, tokenizer, logprob) for piece, logprob in zip(view.tokens, trainer, strict=True)
     ]
 
 
@@ -76,7 +72,7 @@ def _turn(record: Record, turn_id: TurnId) -> Turn:
 
 
 def _refuse_foreign(turn: Turn, vocabulary: int) -> None:
-    """Raise ValueError for token ids or places that no completion of this model has."""
+    """Raise ValueError for token ids or indices that no completion of this model has."""
     completion = turn.completion
     length = len(completion.tokens)
     bounds = (
@@ -94,25 +90,25 @@ def _refuse_foreign(turn: Turn, vocabulary: int) -> None:
             )
 
 
-def _row(record: Record, turn: Turn, part: TurnAdvantage | None) -> Row:
-    """Return the training row of one turn, as the learner made it."""
+def _trainer_logprobs(record: Record, turn: Turn, model: Any) -> list[float]:
+    """Return the log-probability of each token (T,) under the model, computed as the learner does."""
     transition = Transition(turn, record.debate.personas[turn.id.agent], record.group)
-    [row] = make_rows([transition], [part or TurnAdvantage(None, None, None)])
-    return row
+    [row] = make_rows([transition], [TurnAdvantage(None, None, None)])
+    with torch.no_grad():
+        logprobs = action_logprobs(model, collate([row], device=model.device))[0][0]
+    return logprobs[len(turn.completion.prompt_tokens) :].tolist()
 
 
-def _token(
-    place: int, token: int, tokenizer: Any, row: Row, at: int, trainer: float, *, signal: bool
-) -> TokenRow:
-    sampled = bool(row.action_mask[at])
-    sampler = float(row.sampling_logprobs[at])
+def _token_row(piece: TokenPiece, tokenizer: Any, trainer: float) -> TokenRow:
+    sampler, text = piece.logprob, tokenizer.decode([piece.token])
+    forced = sampler is None
     return TokenRow(
-        place,
-        token,
-        tokenizer.decode([token]),
-        STREAMS[int(row.stream[at])],
-        float(row.advantages[at]) if signal and sampled else None,
-        sampler if sampled else None,
-        trainer if sampled else None,
-        exp(min(trainer - sampler, LARGEST)) if sampled else None,
+        piece.index,
+        piece.token,
+        text,
+        piece.stream,
+        piece.advantage,
+        sampler,
+        None if forced else trainer,
+        None if forced else exp(min(trainer - sampler, LARGEST)),
     )

@@ -108,9 +108,9 @@ def test_a_turn_without_signal_and_forced_tokens_have_blanks(folder):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("run", "7.0"), "run: no transcript of step 7; there are steps 0 to 2"),
-        (("run", "0.9"), "run: step 0 has debates 0 to 3, and no 9"),
-        (("run", "3"), "DEBATE '3': write STEP.INDEX, both from 0"),
+        (("run", "7.0"), "run: no debate 7.0; there are steps 0 to 2"),
+        (("run", "0.9"), "run: no debate 0.9; step 0 has debates 0 to 3"),
+        (("run", "3"), "'3' is no debate: write STEP.INDEX, counted from 0, as in 12.3"),
         (
             ("run", "0.0", "--turn", "K7"),
             "--turn 'K7': write AGENT.ROUND, both from 0, the final ballot last",
