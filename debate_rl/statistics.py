@@ -8,7 +8,6 @@ influence values [Binder 1983].
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isfinite, sqrt
@@ -39,7 +38,7 @@ class Estimate:
 def spread(estimate: Estimate, digits: int, within: tuple[float, float] = (0.0, 1.0)) -> str:
     """Return the interval as text: half its width where it is even, else its bounds; "" where it has none.
 
-    ``within``: what the figure can be; the interval is told no further.
+    ``within``: what the figure can be; the interval goes no further.
 
     >>> spread(Estimate(0.5, 0.4, 0.6, 9, 9), 2), spread(Estimate(0.25, -0.2, 0.7, 4, 4), 2)
     (' ± 0.10', ' [0.00, 0.70]')
@@ -66,33 +65,12 @@ def clustered_mean(
     >>> e.value, e.clusters, round(e.high - e.value, 2)  # SE .5 at 1 degree of freedom
     (0.5, 2, 6.35)
     """
-    if not values:
+    codes: dict[Hashable, int] = {}
+    numbered = np.array([codes.setdefault(cluster, len(codes)) for cluster in clusters])
+    estimate = mean(values, numbered, signed=signed)
+    if estimate is None:
         raise ValueError("clustered_mean: no values")
-    sums: dict[Hashable, list[float]] = defaultdict(list)
-    for value, cluster in zip(values, clusters, strict=True):
-        sums[cluster].append(float(value))
-    mean = sum(map(float, values)) / len(values)
-    count = len(sums)
-    if count < 2:
-        return Estimate(mean, float("-inf"), float("inf"), len(values), count, 1.0 if signed else None)
-    residuals = sum(sum(v - mean for v in members) ** 2 for members in sums.values())
-    error = sqrt(count / (count - 1) * residuals) / len(values)
-    if error < 1e-12 and (-1.0 if signed else 0.0) <= mean <= 1.0:
-        low, high = _all_alike(mean, count, signed)
-        p = min(1.0, 2 * 0.5**count) if mean else 1.0
-    else:
-        reach = float(stats.t.ppf(0.975, count - 1)) * error
-        low, high = mean - reach, mean + reach
-        p = 2 * float(stats.t.sf(abs(mean) / error, count - 1)) if error else 0.0
-    return Estimate(mean, low, high, len(values), count, p if signed else None)
-
-
-def _all_alike(mean: float, count: int, signed: bool) -> tuple[float, float]:
-    """Return the interval of a mean without spread; a difference of 0 might be one either way."""
-    low, high = wilson(abs(mean), count)
-    if signed and mean == 0:
-        return -high, high
-    return (-high, -low) if mean < 0 else (low, high)
+    return estimate
 
 
 def wilson(rate: float, n: int) -> tuple[float, float]:
@@ -112,7 +90,7 @@ NO_SPREAD = 1e-12
 
 
 def mean(values: ArrayLike, clusters: Codes, *, signed: bool = False) -> Estimate | None:
-    """Return the mean of ``values`` (n,), as ``debate_rl.statistics.clustered_mean``; None of nothing.
+    """Return the mean of ``values`` (n,), as ``clustered_mean``; None of nothing.
 
     >>> e = mean([1, 1, 0, 0], np.array([7, 7, 9, 9]))
     >>> e.value, e.clusters, round(e.high - e.value, 2)
@@ -134,14 +112,22 @@ def ratio(top: ArrayLike, bottom: ArrayLike, clusters: Codes, *, signed: bool = 
     if not total:
         return None
     value = float(tops.sum()) / total
-    found = interval(value, (tops - value * bottoms) / total, clusters, round(total), signed=signed)
-    return found if isfinite(found.high) or found.clusters < 2 else _without_spread(found, signed)
+    estimate = interval(value, (tops - value * bottoms) / total, clusters, round(total), signed=signed)
+    return estimate if isfinite(estimate.high) or estimate.clusters < 2 else _all_alike(estimate, signed)
 
 
-def _without_spread(found: Estimate, signed: bool) -> Estimate:
-    """Return the estimate with the interval of a mean without spread over as many problems."""
-    value = 0.0 if abs(found.value) < NO_SPREAD else found.value
-    return replace(clustered_mean([value] * found.clusters, range(found.clusters), signed=signed), n=found.n)
+def _all_alike(estimate: Estimate, signed: bool) -> Estimate:
+    """Return the estimate with the interval of a mean without spread; a difference of 0 might be either."""
+    value = 0.0 if abs(estimate.value) < NO_SPREAD else estimate.value
+    if not (-1.0 if signed else 0.0) <= value <= 1.0:
+        return replace(estimate, low=value, high=value, p=0.0 if signed else None)
+    low, high = wilson(abs(value), estimate.clusters)
+    if signed and value == 0:
+        low = -high
+    elif value < 0:
+        low, high = -high, -low
+    p = min(1.0, 2 * 0.5**estimate.clusters) if value else 1.0
+    return replace(estimate, value=value, low=low, high=high, p=p if signed else None)
 
 
 def difference(values: ArrayLike, first: ArrayLike, clusters: Codes) -> Estimate | None:
@@ -203,8 +189,14 @@ def interval(value: float, influence: Numbers, clusters: Codes, n: int, *, signe
     error = sqrt(count / (count - 1) * float(sums @ sums)) if count > 1 else 0.0
     if error < NO_SPREAD:
         return Estimate(value, -inf, inf, n, count, 1.0 if signed else None)
+    estimate = student(value, error, n, count)
+    return estimate if signed else replace(estimate, p=None)
+
+
+def student(value: float, error: float, n: int, count: int) -> Estimate:
+    """Return an estimate with its standard error, by Student's t on count - 1 degrees of freedom."""
     reach = float(stats.t.ppf(0.975, count - 1)) * error
-    p = 2 * float(stats.t.sf(abs(value) / error, count - 1)) if signed else None
+    p = 2 * float(stats.t.sf(abs(value) / error, count - 1)) if error else None
     return Estimate(value, value - reach, value + reach, n, count, p)
 
 
@@ -214,5 +206,5 @@ def cluster_sums(values: Numbers, clusters: Codes) -> Numbers:
     >>> cluster_sums(np.array([1.0, 2.0, 4.0]), np.array([5, 2, 5]))
     array([2., 5.])
     """
-    places = np.unique(clusters, return_inverse=True)[1]
-    return np.bincount(places, weights=values).astype(np.float64) if len(values) else np.zeros(0)
+    indices = np.unique(clusters, return_inverse=True)[1]
+    return np.bincount(indices, weights=values).astype(np.float64) if len(values) else np.zeros(0)

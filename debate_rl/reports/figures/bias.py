@@ -23,12 +23,8 @@ MOST_PERSONAS = 20
 
 def bias_figures(study: Study) -> Iterator[Figure]:
     """Yield the biases on pairs equal in truth, the swapped pairs, and the coefficients of the regression."""
-    table = study.pairs
-    outcome, first, second = table["outcome"], table["first"], table["second"]
-    decided = (outcome == 1) | (outcome == -1)
-    clusters = study.clusters(table)
-    equal = decided & (first == second) & (first >= 0)
-    won = outcome[equal] == 1
+    table, clusters, equal = study.pairs, study.clusters(study.pairs), equal_in_truth(study)
+    won = table["outcome"][equal] == 1
     why = "no decided vote on two right or two wrong solutions"
     yield figure("bias/position", _less_half(won, clusters[equal]), None, why)
     length = table["length"][equal]
@@ -40,6 +36,12 @@ def bias_figures(study: Study) -> Iterator[Figure]:
     yield _self_preference(study, clusters)
     yield from _swaps(study)
     yield from regression_figures(study)
+
+
+def equal_in_truth(study: Study) -> NDArray[np.bool_]:
+    """Return which pairs have a decided vote, and two right or two wrong solutions."""
+    table = study.pairs
+    return (np.abs(table["outcome"]) == 1) & (table["first"] == table["second"]) & (table["first"] >= 0)
 
 
 def _less_half(chosen: NDArray[np.bool_], clusters: Codes) -> Estimate | None:

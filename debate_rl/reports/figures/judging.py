@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from debate_rl import statistics
 from debate_rl.reports.figures.figure import Figure, any_of, figure, quoted
 from debate_rl.reports.figures.rows import NO_VOTE
-from debate_rl.reports.figures.study import Study
-from debate_rl.statistics import Codes
+from debate_rl.reports.figures.study import Rows, Study
 
 DECIDED = "judge.accuracy:>=0"
 """Finds the debates with a vote on a decidable pair."""
@@ -30,38 +29,41 @@ Group = tuple[str, str, "NDArray[np.bool_]", str | None]
 """Kind, label, whose pairs, filter."""
 
 
+def pair_rows(study: Study) -> dict[str, Rows]:
+    """Return the decidable pairs as the rows of accuracy, strict accuracy, coverage and ties."""
+    table = study.pairs
+    decidable = table["better"] != 0
+    outcome, clusters = table["outcome"][decidable], study.clusters(table)[decidable]
+    right, voted = outcome == table["better"][decidable], outcome != NO_VOTE
+    due = np.ones(len(outcome), dtype=bool)
+    return {
+        "judge/accuracy": Rows(right, voted, clusters),
+        "judge/strict_accuracy": Rows(right, due, clusters),
+        "judge/coverage": Rows(voted, due, clusters),
+        "judge/ties": Rows(outcome == 0, voted, clusters),
+    }
+
+
 def accuracy_figures(study: Study) -> Iterator[Figure]:
     """Yield accuracy, strict accuracy, coverage and ties, then the first three by group."""
-    table = study.pairs
-    better, outcome = table["better"], table["outcome"]
-    decidable = better != 0
-    right = (outcome == better)[decidable]
-    voted = (outcome != NO_VOTE)[decidable]
-    clusters = study.clusters(table)[decidable]
-    every = np.ones(len(right), dtype=bool)
-    yield from _three("judge", "", right, voted, clusters, every, DECIDED)
-    ties = (outcome == 0)[decidable]
-    yield figure("judge/ties", statistics.ratio(ties, voted, clusters), DECIDED)
-    for kind, label, inside, where in _groups(study, decidable):
-        yield from _three("judge", f"/{kind}/{label}", right, voted, clusters, inside, where)
+    rows = pair_rows(study)
+    yield from _three(rows, "", rows["judge/coverage"].counted, DECIDED)
+    yield figure("judge/ties", statistics.ratio(*rows["judge/ties"]), DECIDED)
+    for kind, label, inside, filter in _groups(study, study.pairs["better"] != 0):
+        yield from _three(rows, f"/{kind}/{label}", inside, filter)
 
 
 def _three(
-    stem: str,
-    tail: str,
-    right: NDArray[np.bool_],
-    voted: NDArray[np.bool_],
-    clusters: Codes,
-    inside: NDArray[np.bool_],
-    where: str | None,
+    rows: dict[str, Rows], tail: str, inside: NDArray[np.bool_], filter: str | None
 ) -> Iterator[Figure]:
-    """Yield the three figures of some pairs; ``where`` finds debates with votes, which coverage is not of."""
-    right, voted, clusters = right[inside], voted[inside], clusters[inside]
-    why = "no vote on a pair with exactly one right side"
-    due = "no pair with exactly one right side"
-    yield figure(f"{stem}/accuracy{tail}", statistics.ratio(right, voted, clusters), where, why)
-    yield figure(f"{stem}/strict_accuracy{tail}", statistics.mean(right, clusters), None, due)
-    yield figure(f"{stem}/coverage{tail}", statistics.mean(voted, clusters), None, due)
+    """Yield the three figures of some pairs; ``filter`` finds the debates with votes."""
+    pair = "pair with exactly one right side"
+    for name, where, why in (
+        ("judge/accuracy", filter, f"no vote on a {pair}"),
+        ("judge/strict_accuracy", None, f"no {pair}"),
+        ("judge/coverage", None, f"no {pair}"),
+    ):
+        yield figure(name + tail, statistics.ratio(*rows[name].of(inside)), where, why)
 
 
 def _groups(study: Study, decidable: NDArray[np.bool_]) -> Iterator[Group]:

@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
-from debate_rl.statistics import Codes, Estimate, Numbers
+from debate_rl.statistics import Codes, Estimate, Numbers, student
 
 BLOCK = 1 << 16
 STEPS = 30
@@ -32,24 +31,18 @@ def logistic(columns: Sequence[NDArray[Any]], y: NDArray[Any], clusters: Codes) 
     outcome is separated: some combination of the columns tells it without fail, so no finite maximum exists
     [Albert and Anderson 1984].
     """
-    places = np.unique(clusters, return_inverse=True)[1]
-    count = int(places.max()) + 1 if len(places) else 0
+    indices = np.unique(clusters, return_inverse=True)[1]
+    count = int(indices.max()) + 1 if len(indices) else 0
     if count <= len(columns):
         raise NotEstimable(f"{count} problems are too few for {len(columns)} coefficients")
     if len(np.unique(y)) < 2:
         raise NotEstimable("every vote has the same outcome")
     beta = _maximum(columns, y)
     inverse = np.linalg.inv(_slopes(columns, y, beta)[1])
-    sums = _scores(columns, y, beta, places, count)
+    sums = _scores(columns, y, beta, indices, count)
     covariance = inverse @ (sums.T @ sums) @ inverse * count / (count - 1)
-    reach = float(stats.t.ppf(0.975, count - 1))
     errors = [sqrt(max(0.0, float(covariance[i, i]))) for i in range(len(columns))]
-    return [_estimate(b, e, reach, len(y), count) for b, e in zip(beta.tolist(), errors, strict=True)]
-
-
-def _estimate(value: float, error: float, reach: float, n: int, count: int) -> Estimate:
-    p = 2 * float(stats.t.sf(abs(value) / error, count - 1)) if error else None
-    return Estimate(value, value - reach * error, value + reach * error, n, count, p)
+    return [student(b, e, len(y), count) for b, e in zip(beta.tolist(), errors, strict=True)]
 
 
 def _maximum(columns: Sequence[NDArray[Any]], y: NDArray[Any]) -> Numbers:
@@ -86,12 +79,12 @@ def _slopes(columns: Sequence[NDArray[Any]], y: NDArray[Any], beta: Numbers) -> 
 
 
 def _scores(
-    columns: Sequence[NDArray[Any]], y: NDArray[Any], beta: Numbers, places: Codes, count: int
+    columns: Sequence[NDArray[Any]], y: NDArray[Any], beta: Numbers, indices: Codes, count: int
 ) -> Numbers:
     """Return the sum (C, k) of the rows' scores by cluster."""
     sums = np.zeros((count, len(columns)))
     for where, x, p in _blocks(columns, y, beta):
         scores = x * (y[where] - p)[:, None]
-        for place in range(len(columns)):
-            sums[:, place] += np.bincount(places[where], weights=scores[:, place], minlength=count)
+        for column in range(len(columns)):
+            sums[:, column] += np.bincount(indices[where], weights=scores[:, column], minlength=count)
     return sums

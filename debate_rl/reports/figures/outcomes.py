@@ -8,37 +8,46 @@ import numpy as np
 
 from debate_rl import statistics
 from debate_rl.reports.figures.figure import Figure, figure
-from debate_rl.reports.figures.study import Study
-from debate_rl.statistics import Estimate
+from debate_rl.reports.figures.study import Rows, Study
+from debate_rl.statistics import Codes, Estimate, Numbers
 
 GRADED = "(winner:right OR winner:wrong)"
 LEAST_CORRELATION = 0.3
 """Below this correlation of winner and right the votes say too little about truth to be a reward."""
 
 
+def winner_rows(study: Study) -> dict[str, Rows]:
+    """Return the graded winners as the rows of their accuracy and its differences."""
+    table, clusters = study.winners, study.clusters(study.winners)
+    right, rights = table["right"].astype(float), table["rights"].astype(float)
+    share, every = rights / table["graded"], np.ones(len(right), dtype=bool)
+    return {
+        "winner/accuracy": Rows(right, every, clusters),
+        "winner/lift": Rows(right - share, every, clusters),
+        "winner/mixed_accuracy": Rows(right, (share > 0) & (share < 1), clusters),
+        "winner/oracle_gap": Rows((rights > 0) - right, every, clusters),
+        "winner/minus_majority": Rows(right - table["majority"], every, clusters),
+    }
+
+
 def winner_figures(study: Study) -> Iterator[Figure]:
     """Yield the winner's accuracy and its differences, and how scores order the answers by truth."""
-    table = study.winners
-    clusters = study.clusters(table)
-    right = table["right"].astype(float)
-    graded, rights = table["graded"].astype(float), table["rights"].astype(float)
-    share = rights / graded
-    mixed = (share > 0) & (share < 1)
-    where = _mixed_filter(study)
-    yield figure("winner/accuracy", statistics.mean(right, clusters), GRADED)
-    yield figure("winner/lift", statistics.mean(right - share, clusters, signed=True), GRADED)
-    yield figure("winner/mixed_accuracy", statistics.mean(right[mixed], clusters[mixed]), where)
-    gap = statistics.mean((rights > 0) - right, clusters, signed=True)
-    yield figure("winner/oracle_gap", gap, GRADED)
-    majority = statistics.mean(right - table["majority"], clusters, signed=True)
-    yield figure("winner/minus_majority", majority, GRADED)
-    for name in ("auc", "tau"):
-        known = ~np.isnan(table[name])
-        found = statistics.mean(table[name][known], clusters[known], signed=name == "tau")
-        yield figure("winner/auc" if name == "auc" else "winner/tau_b", found, None)
+    for name, rows in winner_rows(study).items():
+        mixed = name == "winner/mixed_accuracy"
+        estimate = statistics.ratio(*rows, signed=not name.endswith("accuracy"))
+        yield figure(name, estimate, _mixed_filter(study) if mixed else GRADED)
+    table, clusters = study.winners, study.clusters(study.winners)
+    yield figure("winner/auc", _mean_of_known(table["auc"], clusters), None)
+    yield figure("winner/tau_b", _mean_of_known(table["tau"], clusters, signed=True), None)
+    right, rights, graded = (table[name].astype(float) for name in ("right", "rights", "graded"))
     ones = np.ones(len(right))
     found = statistics.correlation(np.stack([graded, ones, rights, ones, rights, right]), clusters)
     yield figure("winner/correlation", found, GRADED, "winners or answers are all alike", flag_of(found))
+
+
+def _mean_of_known(values: Numbers, clusters: Codes, *, signed: bool = False) -> Estimate | None:
+    """Return the mean of the values that are not nan."""
+    return statistics.ratio(values, ~np.isnan(values), clusters, signed=signed)
 
 
 def flag_of(found: Estimate | None) -> str:
@@ -81,15 +90,9 @@ def graph_figures(study: Study) -> Iterator[Figure]:
     rounds, clusters = study.rounds, study.clusters(study.rounds)
     triads = statistics.ratio(rounds["circular"], rounds["triads"], clusters)
     yield figure("graph/circular_triads", triads, None, "no three solutions with three majorities")
-    zeta = rounds["zeta"]
-    known = ~np.isnan(zeta)
-    found = statistics.mean(zeta[known], clusters[known])
-    yield figure("graph/zeta", found, None, "no round of three solutions or more with every pair decided")
-    slater = rounds["slater"]
-    known = ~np.isnan(slater)
-    yield figure(
-        "graph/slater", statistics.mean(slater[known], clusters[known]), None, "no round up to 8 agents"
-    )
+    zeta, slater = (_mean_of_known(rounds[name], clusters) for name in ("zeta", "slater"))
+    yield figure("graph/zeta", zeta, None, "no round of three solutions or more with every pair decided")
+    yield figure("graph/slater", slater, None, "no round up to 8 agents")
 
 
 PER = 100.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,18 @@ from debate_rl.reports.figures.rows import Columns, Labels
 from debate_rl.reports.figures.view import View
 from debate_rl.statistics import Codes
 from transcripts import Record
+
+
+class Rows(NamedTuple):
+    """The rows (n,) of a figure that is a plain mean: values, which of them count, and their problems."""
+
+    values: NDArray[Any]
+    counted: NDArray[np.bool_]
+    clusters: Codes
+
+    def of(self, inside: NDArray[np.bool_]) -> Rows:
+        """Return some of the rows."""
+        return Rows(self.values[inside], self.counted[inside], self.clusters[inside])
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +39,7 @@ class Names:
 
 
 class Study:
-    """The rows of all debates added so far; each table has a column ``debate``, a place in ``debates``.
+    """The rows of all debates added so far; each table has a column ``debate``, an index into ``debates``.
 
     About 20 bytes for a vote and 100 for a debate: a hundred thousand debates need some tens of megabytes.
     """

@@ -9,19 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from debate_rl import statistics
 from debate_rl.formatting import number
 from debate_rl.reports.cells import behind_of, estimate_cell, interval_of
 from debate_rl.reports.document import Cell, Section, Table
-from debate_rl.reports.figures.rows import NO_VOTE, Labels
-from debate_rl.reports.figures.study import Study
+from debate_rl.reports.figures.bias import equal_in_truth
+from debate_rl.reports.figures.judging import pair_rows
+from debate_rl.reports.figures.outcomes import winner_rows
+from debate_rl.reports.figures.rows import Labels
+from debate_rl.reports.figures.study import Rows, Study
 from debate_rl.reports.judgment.sections import Judged
 from debate_rl.statistics import Codes, Estimate
-
-Rows = tuple[NDArray[np.float64], Codes]
-"""Values (n,) whose mean is the figure, and the problem of each."""
 
 NAMES = (
     *("judge/accuracy", "judge/strict_accuracy", "judge/coverage", "judge/ties", "bias/position"),
@@ -30,47 +29,12 @@ NAMES = (
 )
 
 
-def rows_of(study: Study, name: str) -> Rows | None:
-    """Return the rows whose mean a figure is; None for a figure that is not a plain mean of rows."""
-    head = name.partition("/")[0]
-    if head == "judge":
-        return _votes(study, name)
-    if name == "bias/position":
-        table = study.pairs
-        outcome, first, second = table["outcome"], table["first"], table["second"]
-        used = (np.abs(outcome) == 1) & (first == second) & (first >= 0)
-        return (outcome[used] == 1) - 0.5, study.clusters(table)[used]
-    if head == "winner":
-        return _winners(study, name)
-    if name == "graph/cycles":
-        return study.graphs["cycle"].astype(float), study.clusters(study.graphs)
-    return None
-
-
-def _votes(study: Study, name: str) -> Rows | None:
-    table = study.pairs
-    better, outcome = table["better"], table["outcome"]
-    due = better != 0
-    voted = due & (outcome != NO_VOTE)
-    right = outcome == better
-    used, values = {
-        "judge/accuracy": (voted, right),
-        "judge/strict_accuracy": (due, right),
-        "judge/coverage": (due, voted),
-        "judge/ties": (voted, outcome == 0),
-    }[name]
-    return values[used].astype(float), study.clusters(table)[used]
-
-
-def _winners(study: Study, name: str) -> Rows | None:
-    table = study.winners
-    right, rights = table["right"].astype(float), table["rights"].astype(float)
-    values = {
-        "winner/accuracy": right,
-        "winner/lift": right - rights / table["graded"],
-        "winner/oracle_gap": (rights > 0) - right,
-    }
-    return (values[name], study.clusters(table)) if name in values else None
+def rows_of(study: Study) -> dict[str, Rows]:
+    """Return the rows of the figures that are plain means, by name."""
+    equal, graphs = equal_in_truth(study), study.graphs
+    first_won = Rows(study.pairs["outcome"] == 1, equal, study.clusters(study.pairs))
+    cycles = Rows(graphs["cycle"], np.ones(len(graphs), dtype=bool), study.clusters(graphs))
+    return pair_rows(study) | winner_rows(study) | {"bias/position": first_won, "graph/cycles": cycles}
 
 
 def difference(study: Study, base: Study, name: str) -> Estimate | None:
@@ -78,13 +42,15 @@ def difference(study: Study, base: Study, name: str) -> Estimate | None:
 
     None for a figure that is not a plain mean, and where either run has no cases.
     """
-    one, other = rows_of(study, name), rows_of(base, name)
-    if one is None or other is None:
+    runs = (study, rows_of(study).get(name)), (base, rows_of(base).get(name))
+    counted = [(study, rows.of(rows.counted)) for study, rows in runs if rows is not None]
+    if len(counted) < 2:
         return None
     labels = Labels()
-    clusters = [_shared(labels, study, one[1]), _shared(labels, base, other[1])]
-    first = np.repeat([True, False], [len(one[0]), len(other[0])])
-    return statistics.difference(np.concatenate([one[0], other[0]]), first, np.concatenate(clusters))
+    clusters = [_shared(labels, study, rows.clusters) for study, rows in counted]
+    values = [rows.values for _, rows in counted]
+    first = np.repeat([True, False], [len(values[0]), len(values[1])])
+    return statistics.difference(np.concatenate(values), first, np.concatenate(clusters))
 
 
 def _shared(labels: Labels, study: Study, clusters: Codes) -> Codes:
