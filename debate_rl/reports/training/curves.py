@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
 Steps = NDArray[np.int64]
+SOLVED = 0.9
+"""The share of right answers above which solutions may well be alike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +47,37 @@ class Curves:
         """Return a column (n,), nan where there is no value."""
         return self.values[name] if name in self.values else np.full(len(self.steps), np.nan)
 
+    def early(self, name: str) -> float | None:
+        """Return the mean of the first 5 values of a figure; None where it has none."""
+        return _reduced(np.mean, self.of(name)[1][:5])
+
+    def late(self, name: str) -> float | None:
+        """Return the mean of the last 10 values of a figure."""
+        return _reduced(np.mean, self.of(name)[1][-10:])
+
+    def total(self, name: str) -> float | None:
+        """Return the sum of a figure over all steps."""
+        return _reduced(np.sum, self.of(name)[1])
+
+    def median(self, name: str) -> float | None:
+        """Return the median of a figure over all steps."""
+        return _reduced(np.median, self.of(name)[1])
+
+    @property
+    def solved(self) -> bool:
+        """Are over .9 of the last answers right? Then solutions may well be alike."""
+        return (self.late("accuracy") or 0.0) > SOLVED
+
     def until(self, step: int) -> Curves:
         """Return what was known when a step had ended."""
         kept = int(np.searchsorted(self.steps, step, side="right"))
         values = {name: column[:kept] for name, column in self.values.items()}
         broken = {name: tuple(at for at in where if at <= step) for name, where in self.broken.items()}
         return Curves(self.steps[:kept], values, broken, self.group)
+
+
+def _reduced(reduce: Callable[[Numbers], Any], values: Numbers) -> float | None:
+    return float(reduce(values)) if len(values) else None
 
 
 def joined(parts: Sequence[Curves], group: int | None = None) -> Curves:

@@ -16,12 +16,12 @@ from debate_rl.reports.training.alarms import (
     first,
     held,
 )
-from debate_rl.reports.training.curves import Curves, Numbers, trailing_mean, trailing_median
+from debate_rl.reports.training.curves import SOLVED, Curves, Numbers, trailing_mean, trailing_median
 
 REPEATED, EMPTY = 0.2, 0.2
 LENGTH_LOW, TRUNCATED = 0.2, 0.5
 FORMAT_FALL, PARSED = 0.35, 0.5
-DISTINCT, SOLVED, SILENT = 0.1, 0.9, 0.97
+DISTINCT, SILENT = 0.1, 0.97
 ONE_SIDED, VOTES, TIES = 0.9, 100, 0.9
 CONSENSUS_RISE, CONSENSUS = 0.25, 0.4
 AGENTS = range(8)

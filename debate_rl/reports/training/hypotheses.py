@@ -1,4 +1,4 @@
-"""The seed's five hypotheses why training stalls, ranked by how much of their evidence a run shows."""
+"""The five hypotheses of the debate training analysis on why training stalls, ranked by a run's signs."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from debate_rl.formatting import short
-from debate_rl.reports.training.answers import SOURCE, early, late, median, solved
+from debate_rl.reports.training.alarms import DEBATE
 from debate_rl.reports.training.loading import Run
 from debate_rl.reports.training.measures import change, judge_figures
+from debate_rl.reports.training.questions import UNKNOWN
 
 Evidence = tuple[str, float | None, bool]
 """What was looked at, its value, and whether it speaks for the hypothesis."""
@@ -16,13 +17,29 @@ Evidence = tuple[str, float | None, bool]
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """One hypothesis, what would show it, and the fix that the seed proposes."""
+    """One hypothesis, what would show it, and the fix that the source proposes."""
 
     name: str
     source: str
     evidence: Callable[[Run], list[Evidence]]
     fix: str
     filter: str
+
+
+HYPOTHESES: list[Hypothesis] = []
+"""In the order of the analysis."""
+Collect = Callable[[Run], list[Evidence]]
+
+
+def hypothesis(*, source: str, fix: str, filter: str) -> Callable[[Collect], Collect]:
+    """Return a decorator that adds a function to the hypotheses; its docstring names the hypothesis."""
+
+    def add(evidence: Collect) -> Collect:
+        name = (evidence.__doc__ or "").removesuffix(".")
+        HYPOTHESES.append(Hypothesis(name, source, evidence, fix, filter))
+        return evidence
+
+    return add
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +67,13 @@ class Ranked:
             for name, value, speaks in self.evidence
             if value is not None
         ]
-        return ", ".join(parts) or "the run does not say"
+        return ", ".join(parts) or UNKNOWN
 
 
 def ranked(run: Run) -> list[Ranked]:
-    """Return the hypotheses, those with the largest share of their signs first; ties in the seed's order."""
-    found = [Ranked(one, one.evidence(run)) for one in HYPOTHESES]
-    return sorted(found, key=lambda one: -one.crossed / max(1, one.known))
+    """Return the hypotheses, those with the largest share of their signs first."""
+    every = [Ranked(hypothesis, hypothesis.evidence(run)) for hypothesis in HYPOTHESES]
+    return sorted(every, key=lambda ranked: -ranked.crossed / max(1, ranked.known))
 
 
 def _sign(name: str, value: float | None, below: float | None = None, above: float | None = None) -> Evidence:
@@ -65,38 +82,62 @@ def _sign(name: str, value: float | None, below: float | None = None, above: flo
     return name, value, low or high
 
 
+@hypothesis(
+    source=f"{DEBATE}, 3.1",
+    fix="easier problems first (env.levels, a curriculum), or a supervised warm start",
+    filter="accuracy:0",
+)
 def _too_hard(run: Run) -> list[Evidence]:
+    """The task is too hard for the model."""
     return [
-        _sign("accuracy, round 0 (below .05)", early(run, "accuracy/round_0"), below=0.05),
-        _sign("accuracy all wrong (above .5)", early(run, "accuracy/all_wrong"), above=0.5),
+        _sign("accuracy, round 0 (below .05)", run.curves.early("accuracy/round_0"), below=0.05),
+        _sign("accuracy all wrong (above .5)", run.curves.early("accuracy/all_wrong"), above=0.5),
     ]
 
 
+@hypothesis(
+    source=f"{DEBATE}, 3.2",
+    fix="mix in truth: rewards.truth_weight = 0.5; more debates of a problem",
+    filter="winner:wrong accuracy.last_round:>0",
+)
 def _weak_signal(run: Run) -> list[Evidence]:
-    found = judge_figures(run)
+    """The reward signal is weak."""
+    judges = judge_figures(run)
     return [
-        _sign("correlation of winner and right (below .3)", found.correlation, below=0.3),
-        _sign("judge accuracy (below .55)", found.accuracy, below=0.55),
+        _sign("correlation of winner and right (below .3)", judges.correlation, below=0.3),
+        _sign("judge accuracy (below .55)", judges.accuracy, below=0.55),
         _sign(
             "groups without variance in truth (above .6)",
-            median(run, "advantage/zero_variance_share/truth"),
+            run.curves.median("advantage/zero_variance_share/truth"),
             above=0.6,
         ),
-        _sign("peer reward std (below .1)", median(run, "reward/peer/std"), below=0.1),
+        _sign("peer reward std (below .1)", run.curves.median("reward/peer/std"), below=0.1),
     ]
 
 
+@hypothesis(
+    source=f"{DEBATE}, 3.3",
+    fix="higher temperatures for some personas, more agents, fewer rounds",
+    filter="agreement:1",
+)
 def _low_exploration(run: Run) -> list[Evidence]:
-    cast, tied = late(run, "votes/valid"), late(run, "votes/ties")
-    found = [
-        _sign("distinct completions (below .3)", late(run, "completions/distinct"), below=0.3),
-        _sign("agreement (above .9)", late(run, "agreement"), above=0.9),
+    """There is too little exploration."""
+    cast, tied = run.curves.late("votes/valid"), run.curves.late("votes/ties")
+    signs = [
+        _sign("distinct completions (below .3)", run.curves.late("completions/distinct"), below=0.3),
+        _sign("agreement (above .9)", run.curves.late("agreement"), above=0.9),
         _sign("ties among votes (above .5)", tied / cast if cast and tied is not None else None, above=0.5),
     ]
-    return [(name, value, speaks and not solved(run)) for name, value, speaks in found]
+    return [(name, value, speaks and not run.curves.solved) for name, value, speaks in signs]
 
 
+@hypothesis(
+    source=f"{DEBATE}, 3.4",
+    fix="a smaller rewards.format_penalty, more weight of the generator, a bonus for right answers",
+    filter="malformed:0 accuracy:0",
+)
 def _format_dominates(run: Run) -> list[Evidence]:
+    """The form is learnt in place of the content."""
     form, right = change(run.curves.of("format/valid")[1]), change(run.curves.of("accuracy")[1])
     rose = form is not None and form.direction == "up" and form.value > 0.05
     flat = right is not None and right.direction in ("flat", "down")
@@ -106,46 +147,12 @@ def _format_dominates(run: Run) -> list[Evidence]:
     ]
 
 
-def _cascades(run: Run) -> list[Evidence]:
-    found = judge_figures(run)
-    return [("excess adoption of the agent shown first (interval above 0)", found.followed, found.follows)]
-
-
-HYPOTHESES = (
-    Hypothesis(
-        "The task is too hard for the model",
-        f"{SOURCE}, 3.1",
-        _too_hard,
-        "easier problems first (env.levels, a curriculum), or a supervised warm start",
-        "accuracy:0",
-    ),
-    Hypothesis(
-        "The reward signal is weak",
-        f"{SOURCE}, 3.2",
-        _weak_signal,
-        "mix in truth: rewards.truth_weight = 0.5; more debates of a problem",
-        "winner:wrong accuracy.last_round:>0",
-    ),
-    Hypothesis(
-        "There is too little exploration",
-        f"{SOURCE}, 3.3",
-        _low_exploration,
-        "higher temperatures for some personas, more agents, fewer rounds",
-        "agreement:1",
-    ),
-    Hypothesis(
-        "The form is learnt in place of the content",
-        f"{SOURCE}, 3.4",
-        _format_dominates,
-        "a smaller rewards.format_penalty, more weight of the generator, a bonus for right answers",
-        "malformed:0 accuracy:0",
-    ),
-    Hypothesis(
-        "Judgments are copied",
-        f"{SOURCE}, 3.5",
-        _cascades,
-        'blind review (votes are never shown, as here), debate.order = "per_viewer"',
-        "flip:CW",
-    ),
+@hypothesis(
+    source=f"{DEBATE}, 3.5",
+    fix='blind review (votes are never shown, as here), debate.order = "per_viewer"',
+    filter="flip:CW",
 )
-"""In the seed's order."""
+def _cascades(run: Run) -> list[Evidence]:
+    """Judgments are copied."""
+    judges = judge_figures(run)
+    return [("excess adoption of the agent shown first (interval above 0)", judges.followed, judges.follows)]

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from debate_rl.reports.document import Cell, Paragraph, Part, Section, Table
+from debate_rl.reports.training.alarms import DEBATE, MARKOVIAN, RLVR
 from debate_rl.reports.training.loading import Run
 
 MOST_KEYS, LONGEST = 1000, 160
@@ -76,20 +77,20 @@ def _risky_learner(run: Run) -> Iterator[tuple[str, str, str]]:
     tiny = any(key.startswith("model.tiny") for key in run.settings)
     if lr is not None and not tiny and rank == 0 and lr >= 2e-5:
         rule = "full weights: 2e-5 and 5e-5 collapsed a 1.7B model, 5e-6 to 1e-5 trained it"
-        yield f"learner.lr = {lr:g}", rule, "RLVR experiment notes"
+        yield f"learner.lr = {lr:g}", rule, RLVR
     if lr is not None and not tiny and rank and lr > 5e-5:
-        yield f"learner.lr = {lr:g}", "LoRA: 1e-5 to 5e-5; 1e-4 was too much", "markovian run analysis"
+        yield f"learner.lr = {lr:g}", "LoRA: 1e-5 to 5e-5; 1e-4 was too much", MARKOVIAN
     if beta is not None and 0 < beta < 1e-3 and lr is not None and lr >= 5e-6:
         rule = "beta of 1e-4 at lr 5e-6: KL maximum 9748, entropy 0.008; 1e-3 held"
-        yield f"learner.beta = {beta:g}", rule, "RLVR experiment notes"
+        yield f"learner.beta = {beta:g}", rule, RLVR
     if beta == 0:
         rule = "no reference: drift is neither held nor measured (no kl_mean)"
-        yield "learner.beta = 0", rule, "RLVR experiment notes"
+        yield "learner.beta = 0", rule, RLVR
     if eps is not None and eps <= 1e-7 and not warmup:
         rule = "Adam's eps of 1e-7 without a warm-up: KL of 2685 within 8 steps"
-        yield f"learner.adam_eps = {eps:g}", rule, "RLVR experiment notes"
+        yield f"learner.adam_eps = {eps:g}", rule, RLVR
     if norm is not None and (norm == 0 or norm > 10):
-        yield f"learner.max_grad_norm = {norm:g}", "cut gradients at 1.0", "markovian run analysis"
+        yield f"learner.max_grad_norm = {norm:g}", "cut gradients at 1.0", MARKOVIAN
 
 
 def _risky_sizes(run: Run) -> Iterator[tuple[str, str, str]]:
@@ -99,15 +100,15 @@ def _risky_sizes(run: Run) -> Iterator[tuple[str, str, str]]:
     )
     if problems is not None and each is not None and problems * each < 16:
         rule = "small batches: 12 answers a step was too few for a baseline, 32 advised"
-        yield f"{problems} x {each} debates a step", rule, "markovian run analysis"
+        yield f"{problems} x {each} debates a step", rule, MARKOVIAN
     if run.setting("held_out.every", int) == 0 or run.setting("held_out.limit", int) == 0:
         rule = "never evaluated: nobody can tell when it was at its best"
-        yield "held_out.every or held_out.limit = 0", rule, "markovian run analysis"
+        yield "held_out.every or held_out.limit = 0", rule, MARKOVIAN
     penalty = run.setting("rewards.format_penalty", float)
     if penalty is not None and penalty < -0.5:
         rule = "a format penalty over 0.5 lets the form dominate the content"
-        yield f"rewards.format_penalty = {penalty:g}", rule, "debate training analysis"
+        yield f"rewards.format_penalty = {penalty:g}", rule, DEBATE
     agents, tokens = run.setting("debate.num_agents", int), run.setting("rewards.truth_weight", float)
     if agents is not None and agents > 1 and tokens == 0:
         rule = "votes alone: where few solve it, praise goes to wrong work; mix in half truth"
-        yield "rewards.truth_weight = 0", rule, "debate training analysis"
+        yield "rewards.truth_weight = 0", rule, DEBATE

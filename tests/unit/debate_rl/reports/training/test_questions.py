@@ -7,11 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from debate_rl.reports.training.answers import graded
 from debate_rl.reports.training.detectors import readings
 from debate_rl.reports.training.hypotheses import ranked
 from debate_rl.reports.training.loading import Run
-from debate_rl.reports.training.questions import QUESTIONS
+from debate_rl.reports.training.questions import QUESTIONS, graded
 
 
 @pytest.fixture
