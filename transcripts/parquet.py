@@ -82,7 +82,7 @@ def _batches(store: RunStore, filter: str) -> Iterator[dict[str, list[dict[str, 
     held: dict[str, list[dict[str, Any]]] = {name: [] for name in TABLES}
     for id, record in store.records(filter):
         held["debates"].append(_debate_row(id, record))
-        held["turns"] += _turn_rows(id, record)
+        held["turns"] += turn_rows(id, record)
         held["votes"] += _vote_rows(id, record)
         if len(held["debates"]) >= ROWS:
             yield held
@@ -102,7 +102,8 @@ def _debate_row(id: str, record: Record) -> dict[str, Any]:
     return row | {"question": record.debate.problem.question, "gold": problem.gold}
 
 
-def _turn_rows(id: str, record: Record) -> Iterator[dict[str, Any]]:
+def turn_rows(id: str, record: Record) -> Iterator[dict[str, Any]]:
+    """Yield a flat row for each turn of a debate, by the columns ``TURN``."""
     advantages = {part.turn: part for part in record.advantages}
     names = [persona.name for persona in record.debate.personas]
     for turn in record.debate.turns:

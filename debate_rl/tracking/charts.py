@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from debate_rl.config import TrackerError, WandbConfig
-from debate_rl.tracking.samples import Sample
+from debate_rl.tracking.step_lines import SAMPLE, Sample
 from transcripts.errors import TranscriptWriteError
 
 
@@ -49,9 +49,8 @@ class WandbTracker:
 
     def show(self, step: int, samples: Sequence[Sample]) -> None:
         """Log the drawn turns as a table, a row for each."""
-        columns: list[Any] = list(Sample.__annotations__)
-        rows: Any = [[sample[name] for name in columns] for sample in samples]
-        self._run.log({"samples": self._table(columns, rows)}, step=step)
+        rows: Any = [[sample[name] for name in SAMPLE] for sample in samples]
+        self._run.log({"samples": self._table([*SAMPLE], rows)}, step=step)
 
     def close(self) -> None:
         """Finish the upload."""

@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from random import Random
+from typing import Any, TypeAlias
 
-from debate_rl.tracking.samples import Sample
+from debate.seeds import derive_seed
+from rewards import STREAMS
+from transcripts import Record
 from transcripts.append import LineFile, sync_folder
 from transcripts.errors import TranscriptWriteError
+from transcripts.parquet import turn_rows
 
 
 def metrics_line(step: int, metrics: Mapping[str, float], *, at: float) -> bytes:
@@ -37,6 +41,38 @@ class MetricsLog(LineFile):
         """Append one line."""
         self.write(metrics_line(step, metrics, at=round(time.time(), 3)))
         self.sync()
+
+
+Sample: TypeAlias = dict[str, Any]
+"""One turn of a debate that was drawn, by the columns ``SAMPLE``."""
+SAMPLE = (
+    *("step", "debate", "problem", "question", "gold", "agent", "persona", "round", "ballot", "text"),
+    *("tokens", "stop_reason", "answer", "grade", *(f"reward_{stream}" for stream in STREAMS)),
+    *("advantage_generator", "advantage_judge", "advantage_format"),
+)
+"""As Parquet has them; ``grade`` is empty for a ballot, and ``advantage_format`` is added to both others."""
+
+
+def draw_samples(records: Sequence[Record], share: float) -> list[Sample]:
+    """Return the turns of about this share of the debates, in order.
+
+    A debate's own seed decides, so a run that goes on draws the same ones.
+    """
+    return [
+        sample
+        for index, record in enumerate(records)
+        if Random(derive_seed(record.debate.seed, "sample")).random() < share
+        for sample in samples_of(record, index)
+    ]
+
+
+def samples_of(record: Record, index: int) -> Iterator[Sample]:
+    """Yield a row for each turn of a debate."""
+    problem = record.debate.problem
+    about = {"step": record.step, "problem": problem.id, "question": problem.question, "gold": problem.answer}
+    for turn in turn_rows(f"{record.step}.{index}", record):
+        row = about | turn | {"grade": turn["grade"] or ""}
+        yield {name: row[name] for name in SAMPLE}
 
 
 class SamplesLog(LineFile):

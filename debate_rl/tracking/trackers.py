@@ -15,8 +15,7 @@ from rich.console import Console
 
 from debate_rl.config import LoggingConfig
 from debate_rl.tracking.progress import progress_of
-from debate_rl.tracking.samples import Sample, draw_samples
-from debate_rl.tracking.step_lines import MetricsLog, SamplesLog, rewind
+from debate_rl.tracking.step_lines import MetricsLog, Sample, SamplesLog, draw_samples, rewind
 from transcripts import Record
 
 

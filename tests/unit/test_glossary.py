@@ -128,13 +128,13 @@ def test_filters():
 
 
 def test_columns_of_parquet_and_python():
-    from debate_rl.tracking.samples import Sample
+    from debate_rl.tracking.step_lines import SAMPLE
     from transcripts import StepRow
     from transcripts.index.facts import Facts
     from transcripts.parquet import DEBATE, TURN, VOTE
 
     steps = {field.name for field in fields(StepRow)}
-    turns = {*TURN, *Sample.__annotations__} - {"step", "problem", "gold"}
+    turns = {*TURN, *SAMPLE} - {"step", "problem", "gold"}
     assert unknown({*DEBATE, *Facts._fields}, "filter", "debate") == []
     assert unknown(steps, "step") == []
     assert unknown(turns, "turn") == []
