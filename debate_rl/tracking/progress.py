@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from debate_rl.formatting import number
+from debate_rl.formatting import number, title
 
-HEADLINES = {
-    "accuracy": "accuracy",
-    "winner/accuracy": "winner",
-    "reward/peer/std": "peer std",
-    "judge/accuracy": "judge",
-    "format/valid": "format valid",
-    "loss": "loss",
-    "kl_mean": "kl",
-}
-"""Metrics shown beside the step, under short names, where a step has them."""
-HELD_OUT = {
-    "eval/direct/accuracy": "direct accuracy",
-    "eval/direct/self_consistency": "self-consistency",
-    "eval/debate/winner/accuracy": "winner",
-    "eval/judge/accuracy": "judge",
-}
+HEADLINES = (
+    *("accuracy", "winner/accuracy", "reward/peer/std", "judge/accuracy", "format/valid"),
+    *("loss", "kl_mean"),
+)
+"""Metrics shown beside the step, where a step has them."""
+HELD_OUT = (
+    *("eval/direct/accuracy", "eval/direct/self_consistency", "eval/debate/winner/accuracy"),
+    "eval/judge/accuracy",
+)
 """Metrics shown after a step with an evaluation."""
 
 
@@ -49,8 +42,8 @@ def held_out_line(metrics: Mapping[str, float]) -> str | None:
     return f"held out ({metrics['eval/problems']:.0f} problems): {_figures(metrics, HELD_OUT)}"
 
 
-def _figures(metrics: Mapping[str, float], names: Mapping[str, str]) -> str:
-    return "  ".join(f"{short} {number(metrics[name])}" for name, short in names.items() if name in metrics)
+def _figures(metrics: Mapping[str, float], names: Sequence[str]) -> str:
+    return "  ".join(f"{title(name)} {number(metrics[name])}" for name in names if name in metrics)
 
 
 class Lines:
@@ -77,7 +70,7 @@ class Bar:
 
     def __init__(self, console: Console, steps: int, done: int) -> None:
         columns = (
-            TextColumn("step"),
+            TextColumn("steps"),
             MofNCompleteColumn(),
             BarColumn(bar_width=24),
             TimeRemainingColumn(),

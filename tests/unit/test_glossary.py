@@ -173,10 +173,8 @@ def test_labels_of_figures_have_the_words_of_their_names():
     from debate_rl.tracking import progress
 
     lines = ((name, spec.label(name)) for spec in charts.SPECS for name in spec.figures)
-    rows = ((name, title(name)) for name in (*finals.FIGURES, *phases.FIGURES))
-    tables = (progress.HEADLINES, progress.HELD_OUT)
-    pairs = [*lines, *rows, *(pair for one in tables for pair in one.items())]
-    for name, label in pairs:
+    names = (*finals.FIGURES, *phases.FIGURES, *progress.HEADLINES, *progress.HELD_OUT)
+    for name, label in (*lines, *((name, title(name)) for name in names)):
         other = set(words_of(label.replace("{}", "0"))) - set(words_of(name)) - QUALIFIERS
         assert not other, (name, label)
 
