@@ -70,13 +70,13 @@ async def _debate(
         agents = range(config.num_agents)
         prompts = [agent_prompt(seating, past, agent, round_, budget, summary=summary) for agent in agents]
         requests = [
-            _request(seating, prompt, TurnId(agent, round_), seed, name)
+            turn_request(seating, prompt, TurnId(agent, round_), seed, name)
             for agent, prompt in enumerate(prompts)
         ]
-        replies = [reply.whole() for reply in await together([policy.sample(one) for one in requests])]
+        replies = await together([policy.sample(request) for request in requests])
         spoken = [
             read_turn(seating, request, prompt, reply, in_thinking=opens_thinking(policy, request.messages))
-            for request, prompt, reply in zip(requests, prompts, replies, strict=True)
+            for request, prompt, reply in zip(requests, prompts, map(Completion.whole, replies), strict=True)
         ]
         turns += spoken
         texts = seating.texts
@@ -90,8 +90,8 @@ async def _summarize(
 ) -> Summary | None:
     """Return the summary of what this round shows, one for all; None where nothing is shown, or none wanted.
 
-    The summariser sees what the agents would: the problem and public, anonymous texts. It has no seat, and
-    nothing that it writes is trained.
+    The summariser sees what the agents would: the problem and public, anonymous texts. It is not an agent,
+    and nothing that it writes is trained.
     """
     config, wanted = seating.config, seating.config.summary
     if not wanted.enabled or not rounds_shown(round_, config.history_rounds):
@@ -114,7 +114,7 @@ async def _summarize(
     return Summary(round_, prompt.shown, reply, text, prompt.cut)
 
 
-def _request(seating: Seating, prompt: Prompt, turn: TurnId, seed: int, name: str) -> SampleRequest:
+def turn_request(seating: Seating, prompt: Prompt, turn: TurnId, seed: int, name: str) -> SampleRequest:
     """Return the request of one turn, with the persona's own temperature and a seed of its own."""
     config = seating.config
     return SampleRequest(

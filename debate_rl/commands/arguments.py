@@ -35,6 +35,12 @@ Overrides = Annotated[
         "`debate keys` lists all keys.",
     ),
 ]
+FilterOption = Annotated[
+    str,
+    typer.Option(
+        "--filter", metavar="FILTER", help="Only these debates, as winner:wrong (docs/transcripts.md)."
+    ),
+]
 JsonFile = Annotated[
     str | None,
     typer.Option("--json", metavar="FILE", callback=writable, help="Also write the figures to this file."),

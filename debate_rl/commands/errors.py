@@ -70,13 +70,13 @@ def refuse_shadows(home: Path = HOME) -> None:
     """ImportError when a folder or file of the user's own stands in the way of one of our packages."""
     for name in PACKAGES:
         spec = find_spec(name)
-        found = Path(spec.origin).resolve() if spec and spec.origin else None
-        if found is None:
+        file = Path(spec.origin).resolve() if spec and spec.origin else None
+        if file is None:
             raise ImportError(
                 f"the package {name!r} is missing beside {home / 'debate_rl'}; install debate-rl again"
             )
-        if found != (home / name / "__init__.py").resolve():
-            owner = found.parent if found.name == "__init__.py" else found
+        if file != (home / name / "__init__.py").resolve():
+            owner = file.parent if file.name == "__init__.py" else file
             raise ImportError(
                 f"{owner} stands in the way of debate-rl's own package {name!r}; rename it, "
                 "or take its folder out of PYTHONPATH and run from elsewhere"

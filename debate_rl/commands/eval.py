@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -106,9 +106,14 @@ def _evaluate_all(
     evaluated: Evaluated = {}
     for name, (run, config) in opened.items():
         for path in _weights(run, weights):
-            for data, scores in _evaluate(config, run, path, options):
-                evaluated.setdefault(data, {})[_label(name, path)] = scores
+            _add(evaluated, _label(name, path), _evaluate(config, run, path, options))
     return evaluated
+
+
+def _add(evaluated: Evaluated, label: str, figures: Iterable[tuple[str, Scores]]) -> None:
+    """Put the figures of one set of weights, by data set, beside the others."""
+    for data, scores in figures:
+        evaluated.setdefault(data, {})[label] = scores
 
 
 def _refuse(
@@ -155,18 +160,12 @@ def _evaluate(
     """Yield the figures of one set of weights on each data set; the model is loaded once."""
     from debate_rl.engines import open_policy
 
-    opened: list[Policy] = []
-
-    def policy() -> Policy:
-        if not opened:
-            opened.append(open_policy(config, weights))
-        return opened[0]
-
-    for data, one in _on_each(config, options.on):
-        yield data, _evaluate_on(one, run, weights, options, policy)
+    policy = cache(partial(open_policy, config, weights))
+    for data, with_data in _data_sets(config, options.on):
+        yield data, _evaluate_on(with_data, run, weights, options, policy)
 
 
-def _on_each(config: Config, on: Sequence[str]) -> Iterator[tuple[str, Config]]:
+def _data_sets(config: Config, on: Sequence[str]) -> Iterator[tuple[str, Config]]:
     """Yield name and configuration of each data set that is asked for as NAME or NAME=FILE."""
     names = [text.partition("=")[0] for text in on]
     for text, name in zip(on, names, strict=True):
@@ -202,12 +201,12 @@ def _evaluate_on(
     plan = EvalPlan(problems, environment, config.debate, seeds, live, options.samples, options.greedy)
     with open_folder(folder, what), _progress(str(folder)) as tell:
         played = play(plan, policy(), folder, tell=tell)
-        found = scores(played, key_of(environment))
-        if not found.problems:
+        figures = scores(played, key_of(environment))
+        if not figures.problems:
             raise DataError(f"{folder}: the grader gave no verdict on any of {len(problems)} problems")
-        found = with_modes(found, played, environment, modes)
-        write_json(folder / "figures.json", plain_rows({_label(config.run.dir, weights): found}))
-    return found
+        figures = with_modes(figures, played, environment, modes)
+        write_json(folder / "figures.json", plain_rows({_label(config.run.dir, weights): figures}))
+    return figures
 
 
 @contextmanager
@@ -217,23 +216,22 @@ def _progress(folder: str) -> Iterator[Tell]:
     A command that is told to stop says what it leaves.
     """
     tasks: dict[str, TaskID] = {}
-    kept: dict[str, str] = {}
+    counts: dict[str, str] = {}
     try:
         with progress_bar(transient=False) as bar:
 
             def tell(part: str, done: int, total: int) -> None:
-                kept[part] = f"{part} {done}/{total}"
+                counts[part] = f"{part} {done}/{total}"
                 if part not in tasks:
                     tasks[part] = bar.add_task(part, total=total)
                 bar.update(tasks[part], completed=done)
                 if bar.disable and done == total:
-                    plain_console(stderr=True).print(f"{folder}: {part} {done}/{total}")
+                    plain_console(stderr=True).print(f"{folder}: {counts[part]}")
 
             yield tell
     except (KeyboardInterrupt, Ended) as stop:
-        line = (
-            f"stopped; {folder} keeps {', '.join(kept.values()) or 'nothing yet'}; the same command goes on"
-        )
+        kept = ", ".join(counts.values()) or "nothing yet"
+        line = f"stopped; {folder} keeps {kept}; the same command goes on"
         raise Ended(line, int(stop.code or 0) if isinstance(stop, Ended) else INTERRUPTED) from stop
 
 
@@ -253,8 +251,7 @@ def _watch(
         for weights in _unseen(run, seen):
             seen.add(weights)
             try:
-                for data, scores in _evaluate(config, run, weights, options):
-                    evaluated.setdefault(data, {})[_label(name, weights)] = scores
+                _add(evaluated, _label(name, weights), _evaluate(config, run, weights, options))
             except (OSError, CheckpointError):
                 if weights.exists():
                     raise

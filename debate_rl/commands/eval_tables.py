@@ -35,8 +35,8 @@ def show(evaluated: Evaluated, *, json_file: str | None, table_file: str | None)
     if len(evaluated) > 1:
         _print(whole, "all", fixed=2)
     if json_file is not None:
-        found = [{"data": data, **row} for data, by_name in evaluated.items() for row in plain_rows(by_name)]
-        write_json(json_file, found)
+        rows = [{"data": data, **row} for data, by_name in evaluated.items() for row in plain_rows(by_name)]
+        write_json(json_file, rows)
     if table_file is not None:
         kind = cast(Literal["md", "tex"], Path(table_file).suffix[1:])
         Path(table_file).write_text(as_text({"": whole, **tables}, kind), encoding="utf-8")
@@ -56,10 +56,11 @@ def notes(by_name: Mapping[str, Scores]) -> Iterator[str]:
 
 def _notes(scores: Scores, base: Scores) -> Iterator[str]:
     yield (
-        f"{len(scores.problems)} problems; self-consistency is the majority of {scores.samples} first-round "
+        f"{len(scores.problems)} problems; self-consistency is the majority of {scores.samples} direct "
         "solutions, which spend the generated tokens of a debate."
     )
-    others = sum(base.problems[one] != scores.problems[one] for one in base.problems.keys() & scores.problems)
+    common = base.problems.keys() & scores.problems
+    others = sum(base.problems[id] != scores.problems[id] for id in common)
     if others:
         yield f"{others} problems have the id of another problem of the first evaluation, and no gain."
     if scores.ungraded:
@@ -115,8 +116,8 @@ def _parts(lines: Lines, width: int, fixed: int) -> Iterator[Lines]:
     columns, used = list(first), sum(widths[:fixed]) + 1
     for index in range(fixed, len(widths)):
         if len(columns) > fixed and used + widths[index] > width:
-            yield [[line[one] for one in columns] for line in lines]
+            yield [[line[index] for index in columns] for line in lines]
             columns, used = list(first), sum(widths[:fixed]) + 1
         columns.append(index)
         used += widths[index]
-    yield [[line[one] for one in columns] for line in lines]
+    yield [[line[index] for index in columns] for line in lines]

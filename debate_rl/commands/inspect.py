@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from debate_rl.commands.arguments import writable
+from debate_rl.commands.arguments import FilterOption, writable
 
 PIPE_CLOSED = 141
 """The exit code of a command whose reader went away: 128 and SIGPIPE."""
@@ -27,10 +27,7 @@ def inspect(
             "application, or ls where there is no terminal.",
         ),
     ] = None,
-    filter: Annotated[
-        str,
-        typer.Option(metavar="FILTER", help="Show these debates, e.g. winner:wrong (docs/transcripts.md)."),
-    ] = "",
+    filter: FilterOption = "",
     limit: Annotated[
         int | None, typer.Option(min=1, help="Show at most so many debates; default: ls 50, grep all.")
     ] = None,

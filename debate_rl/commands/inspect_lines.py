@@ -130,9 +130,9 @@ def _list(rest: Sequence[str], options: LineOptions, store: RunStore, printer: P
         as_json=options.json,
     )
     printer.stream.flush()
-    found = counted(total, "debate") + (f" of {filter}" if filter else "")
+    count = counted(total, "debate") + (f" of {filter}" if filter else "")
     more = f"; next page: {_next(options, filter, last)}" if last else ""
-    print(one_line(found + more), file=sys.stderr)
+    print(one_line(count + more), file=sys.stderr)
 
 
 def _next(options: LineOptions, filter: str, last: str) -> str:
@@ -172,9 +172,9 @@ def _grep(rest: Sequence[str], options: LineOptions, store: RunStore, printer: P
         raise ValueError("grep: name the words to look for; a FILTER may follow")
     index_text(store)
     filter = _both(options.filter, rest[1:])
-    found = print_matches(store, printer, rest[0], filter, limit=options.limit, as_json=options.json)
+    count = print_matches(store, printer, rest[0], filter, limit=options.limit, as_json=options.json)
     printer.stream.flush()
-    print(f"found {counted(found, 'time')}", file=sys.stderr)
+    print(f"found {counted(count, 'time')}", file=sys.stderr)
 
 
 def _stats(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
@@ -221,14 +221,14 @@ def _fixture(rest: Sequence[str], options: LineOptions, store: RunStore, printer
     ref, path = rest[0], Path(rest[1])
     config, note = config_of(store.run)
     test = save_fixture(path, read(store, ref), config, source=f"{store.run.resolve().name} {ref}")
-    found = differences(load_fixture(path))
+    different = differences(load_fixture(path))
     if options.json:
-        printer.json({"schema": 1, "file": str(path), "test": test, "differences": found})
+        printer.json({"schema": 1, "file": str(path), "test": test, "differences": different})
         return
     if note:
         print(f"debate: note: {note}; it was rewarded by the default scheme", file=sys.stderr)
-    if found:
-        count = f"{len(found)} differences between what is stored and today's reading: {found[0]}"
+    if different:
+        count = f"{len(different)} differences between what is stored and today's reading: {different[0]}"
         print(f"debate: note: {count}", file=sys.stderr)
     printer.line(f"# {path}; a test of it, to stand in the same folder:")
     printer.line(test.rstrip("\n"))
@@ -243,10 +243,10 @@ def _replays(rest: Sequence[str], options: LineOptions, store: RunStore, printer
     elif len(rest) == 1:
         print_replay(read_replay(store.run, rest[0]), printer, as_json=options.json)
     elif len(rest) == 2:
-        found = read_replay(store.run, rest[0]).debate(rest[1])
-        if found is None:
+        debate = read_replay(store.run, rest[0]).debate(rest[1])
+        if debate is None:
             raise ValueError(f"replays: {rest[0]} holds no debate {rest[1]!r}")
-        print_debate_replay(found, printer, as_json=options.json)
+        print_debate_replay(debate, printer, as_json=options.json)
     else:
         raise ValueError("replays: name a replay, and perhaps one debate: replays [NAME [ID]]")
 

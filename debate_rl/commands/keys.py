@@ -37,12 +37,12 @@ def _chosen(keys: dict[str, Key], part: str | None) -> dict[str, Key]:
         return keys
     named = {name: key for name, key in keys.items() if f"{name}.".startswith(f"{part}.")}
     word = part.lower()
-    found = named or {name: key for name, key in keys.items() if word in f"{name} {_meaning(key)}".lower()}
-    if not found:
+    chosen = named or {name: key for name, key in keys.items() if word in f"{name} {_meaning(key)}".lower()}
+    if not chosen:
         near = get_close_matches(part, keys, n=1)
         hint = f"did you mean {near[0]!r}?" if near else "debate keys alone lists them all"
         raise ValueError(f"no key has {part!r} in its name or meaning; {hint}")
-    return found
+    return chosen
 
 
 def _is_table(key: Key) -> bool:

@@ -89,10 +89,10 @@ class Snapshot(NamedTuple):
         """Return a figure over all problems, or what it is above another."""
         from debate_rl.evaluation.scores import difference
 
-        one = self.scores
-        found = one.estimate(name) if minus is None else difference(one, name, one, minus)
-        assert found is not None, name  # every problem that was graded has a value of it
-        return found
+        scores = self.scores
+        figure = scores.estimate(name) if minus is None else difference(scores, name, scores, minus)
+        assert figure is not None, name  # every problem that was graded has a value of it
+        return figure
 
     @property
     def rounds(self) -> list[Estimate]:
@@ -170,7 +170,7 @@ def figures_of(before: Snapshot, after: Snapshot, cpu_seconds: float) -> dict[st
         }
     rows = {name: _row(e.value, "share", e.n, e.low, e.high) for name, e in estimates.items()}
     valid = [shot.of("debate/valid_xml") for shot in (before, after)]
-    rows["valid_xml"] = _row(min(one.value for one in valid), "share", valid[1].n)
+    rows["valid_xml"] = _row(min(estimate.value for estimate in valid), "share", valid[1].n)
     for when, shot in shots.items():
         for name, mode, n in (("debate", "debate", 1), ("self_consistency", "direct", shot.scores.samples)):
             for kind in ("generated", "prompt"):

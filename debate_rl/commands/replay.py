@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from debate_rl.commands.arguments import JsonFile, Overrides, RunFolder
+from debate_rl.commands.arguments import FilterOption, JsonFile, Overrides, RunFolder
 from debate_rl.commands.console import plain_console, progress_bar, text_table
 from debate_rl.commands.errors import Ended
 
@@ -31,10 +31,7 @@ CAPTION = (
 
 def replay(
     run: RunFolder,
-    filter: Annotated[
-        str,
-        typer.Option(metavar="FILTER", help="Show these debates, e.g. winner:wrong (docs/transcripts.md)."),
-    ] = "",
+    filter: FilterOption = "",
     steps: Annotated[str, typer.Option(metavar="A..B", help="Show these steps, counted from 0.")] = "",
     out: Annotated[
         str | None, typer.Option(metavar="FOLDER", help="Write to this folder; default RUN/replays/NAME.")
@@ -143,8 +140,8 @@ def _replay(
         damage = len(store.damage)
         task = progress.add_task("debates", total=store.count(f"step:..{last}" if last is not None else ""))
         tell = partial(progress.advance, task)
-        found = replay_run(store, *schemes, filter=filter, first=first, last=last, tell=tell)
-        changes = counted(found, summary)
+        replayed = replay_run(store, *schemes, filter=filter, first=first, last=last, tell=tell)
+        changes = counted(replayed, summary)
         if folder is not None:
             write_debates(folder, changes)
         else:

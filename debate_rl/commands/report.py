@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from debate_rl.commands.arguments import JsonFile
+from debate_rl.commands.arguments import FilterOption, JsonFile
 from debate_rl.commands.console import plain_console, progress_bar, text_table, wide_console
 
 if TYPE_CHECKING:
@@ -33,9 +33,7 @@ SHOWN = (
 
 def report(
     runs: Annotated[list[str] | None, typer.Argument(metavar="RUN...", help="Folders of runs.")] = None,
-    filter: Annotated[
-        str, typer.Option(metavar="FILTER", help="Report on these debates only (docs/transcripts.md).")
-    ] = "",
+    filter: FilterOption = "",
     out: Annotated[
         str | None,
         typer.Option(

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib import import_module
 from random import Random
-from typing import Any
+from typing import NamedTuple
 
 from debate import Completion, DebateConfig, Policy, Problem, SampleRequest
 from debate.concurrency import run_async, stops_released, together
-from debate.hold import read_turn
+from debate.hold import read_turn, turn_request
 from debate.policy import opens_thinking
 from debate.prompting.fitting import ContextBudget
 from debate.prompting.prompt import Prompt, agent_prompt
@@ -25,6 +24,7 @@ from debate.prompting.shown import PublicTurn
 from debate.seeds import derive_seed
 from debate.types import TurnId
 from debate_rl.statistics import Estimate, clustered_mean
+from envs.families import FAMILIES
 
 LIES = 0.2
 """Share of wrong solutions that state the target as their result."""
@@ -40,7 +40,8 @@ def judge_accuracy(
     """
     check_judged(config)
     pairs = [_pair(family, problem, number, config, seed) for number, problem in enumerate(problems)]
-    replies = run_async(_ask(policy, [request for _, request, _, _ in pairs], greedy=greedy))
+    requests = [replace(pair.request, temperature=0.0) if greedy else pair.request for pair in pairs]
+    replies = run_async(_sampled(policy, requests))
     right = [_prefers(policy, pair, reply) for pair, reply in zip(pairs, replies, strict=True)]
     return clustered_mean(right, [problem.id for problem in problems])
 
@@ -55,63 +56,56 @@ def check_judged(config: DebateConfig) -> None:
         raise ValueError("debate.history_rounds=0: a judge is shown no work to compare; use 1 or more, or -1")
 
 
-def _pair(
-    family: str, problem: Problem, number: int, config: DebateConfig, seed: int
-) -> tuple[Seating, SampleRequest, Prompt, str]:
-    """Return what one judge is asked, and the label of the right solution."""
+class _Pair(NamedTuple):
+    """A pair to judge: the prompt that shows it, its request, and the handle of the right solution."""
+
+    seating: Seating
+    prompt: Prompt
+    request: SampleRequest
+    right: str
+
+
+def _pair(family: str, problem: Problem, number: int, config: DebateConfig, seed: int) -> _Pair:
     rng = Random(derive_seed(seed, "pair", number))
     seating = seat_debate(problem, config, rng.getrandbits(62))
     judge = number % config.num_agents
-    peers = [seat for seat in seating.orders[judge] if seat != judge]
-    good = peers[(number // config.num_agents) % len(peers)]
-    texts = [_solution(family, problem, rng, right=seat == good) for seat in range(config.num_agents)]
+    peers = [agent for agent in seating.orders[judge] if agent != judge]
+    right = peers[(number // config.num_agents) % len(peers)]
+    texts = [_solution(family, problem, rng, right=agent == right) for agent in range(config.num_agents)]
     texts[judge] = _solution(family, problem, rng, right=rng.random() < 0.5)
-    shown = (PublicTurn(TurnId(seat, 0), seating.handles[seat], text) for seat, text in enumerate(texts))
-    seen = agent_prompt(
-        seating, [[render_entry(seating.texts, one) for one in shown]], judge, 1, ContextBudget(None, len)
-    )
-    request = SampleRequest(
-        messages=seen.messages,
-        temperature=seating.personas[judge].temperature,
-        max_tokens=config.max_tokens,
-        stop=(*config.stop, *seen.stop),
-        seed=derive_seed(seed, "judge", number),
-        debate=f"{number:06d}",
-        turn=TurnId(judge, 1),
-        thinking_tokens=config.thinking_tokens,
-    )
-    return seating, request, seen, seating.handles[good]
+    turns = [PublicTurn(TurnId(agent, 0), seating.handles[agent], text) for agent, text in enumerate(texts)]
+    past = [[render_entry(seating.texts, turn) for turn in turns]]
+    prompt = agent_prompt(seating, past, judge, 1, ContextBudget(None, len))
+    request = turn_request(seating, prompt, TurnId(judge, 1), seed, f"{number:06d}")
+    request = replace(request, seed=derive_seed(seed, "judge", number))
+    return _Pair(seating, prompt, request, seating.handles[right])
 
 
 def _solution(family: str, problem: Problem, rng: Random, *, right: bool) -> str:
-    """Return a solution that is right or wrong as asked for."""
-    module: Any = import_module(f"envs.families.{family}")
+    """Return a solution that is right or wrong as wanted."""
+    writer = FAMILIES[family]
     while True:
-        tried = module.attempt(problem, rng, right=float(right), lure=0.0 if right else 0.5)
-        text: str = module.write_solution(problem, tried)
-        if (" right" in module.write_check(problem, text)) == right:
+        attempt = writer.attempt(problem, rng, right=float(right), lure=0.0 if right else 0.5)
+        text = writer.write_solution(problem, attempt)
+        if (" right" in writer.write_check(problem, text)) == right:
             break
     lies = not right and rng.random() < LIES
-    return module.write_lie(problem, tried) if lies else text
+    return writer.write_lie(problem, attempt) if lies else text
 
 
-async def _ask(policy: Policy, requests: Sequence[SampleRequest], *, greedy: bool) -> list[Completion]:
-    asked = [replace(request, temperature=0.0) if greedy else request for request in requests]
+async def _sampled(policy: Policy, requests: Sequence[SampleRequest]) -> list[Completion]:
     with stops_released():
-        return await together([policy.sample(request) for request in asked])
+        return await together([policy.sample(request) for request in requests])
 
 
-def _prefers(policy: Policy, pair: tuple[Seating, SampleRequest, Prompt, str], reply: Completion) -> float:
+def _prefers(policy: Policy, pair: _Pair, reply: Completion) -> float:
     """Return 1.0 when every ballot on the right solution and another's prefers it, and there is one.
 
     The judge's own solution may be right too: with ``judge_own`` a vote on it says nothing of the pair.
     """
-    seating, request, seen, good = pair
-    in_thinking = opens_thinking(policy, request.messages)
-    turn = read_turn(seating, request, seen, reply, in_thinking=in_thinking)
+    in_thinking = opens_thinking(policy, pair.request.messages)
+    turn = read_turn(pair.seating, pair.request, pair.prompt, reply, in_thinking=in_thinking)
     of_others = [b for b in turn.parsed.ballots if turn.handle not in (b.left, b.right)]
-    ballots = [b for b in of_others if good in (b.left, b.right)]
-    return float(
-        bool(ballots)
-        and all((b.left if b.outcome == "left" else b.right) == good and b.outcome != "tie" for b in ballots)
-    )
+    ballots = [b for b in of_others if pair.right in (b.left, b.right)]
+    preferred = [None if b.outcome == "tie" else b.left if b.outcome == "left" else b.right for b in ballots]
+    return float(bool(preferred) and set(preferred) == {pair.right})

@@ -12,7 +12,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from importlib import import_module
 from random import Random
 from typing import Any
 
@@ -23,7 +22,8 @@ from debate.prompting.rendering import render_entry
 from debate.prompting.seating import Seating, seat_debate
 from debate.prompting.shown import PublicTurn
 from debate.types import TurnId
-from debate_rl.config.warm_start import Kind
+from debate_rl.config.warm_start import Kind, WarmStartConfig
+from envs.families import FAMILIES
 
 _NO_LIMIT = ContextBudget(None, lambda _: 0)
 _VERDICT = re.compile(r" (right|wrong)")
@@ -37,19 +37,6 @@ which solution is taken over, which weigh 3 too."""
 
 
 @dataclass(frozen=True, slots=True)
-class Habits:
-    """How the scripted agents work: probabilities, one for each persona where a tuple."""
-
-    right: tuple[float, ...]
-    lure: tuple[float, ...]
-    adopt: float
-    lie: float
-    invent: float
-    misjudge: float
-    decidable: float
-
-
-@dataclass(frozen=True, slots=True)
 class Demonstration:
     """A prompt and its reply; ``weights``: (start, end, weight) of characters that differ from the base."""
 
@@ -60,10 +47,10 @@ class Demonstration:
 
 
 class Demonstrator:
-    """Makes demonstrations of one synthetic family under one protocol."""
+    """Makes demonstrations of one synthetic family under one protocol; ``habits`` are chances of mistakes."""
 
-    def __init__(self, family: str, config: DebateConfig, habits: Habits, rng: Random) -> None:
-        self._family: Any = import_module(f"envs.families.{family}")
+    def __init__(self, family: str, config: DebateConfig, habits: WarmStartConfig, rng: Random) -> None:
+        self._family = FAMILIES[family]
         self._check = lru_cache(maxsize=1 << 16)(self._family.write_check)
         self._config, self._habits, self._rng = config, habits, rng
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING
 
 from debate.prompting.rendering import SECTIONS
 from debate_rl.config import Config
@@ -83,14 +82,6 @@ def _check_pieces(tokenizer: PreTrainedTokenizerFast, pieces: Sequence[str]) -> 
             )
 
 
-class Family(Protocol):
-    """What a synthetic family's module offers beside problems."""
-
-    def vocabulary(self, levels: tuple[str | int, ...] | None = None) -> tuple[str, ...]:
-        """Return the pieces of its texts."""
-        ...
-
-
 def tiny_vocabulary(config: Config) -> tuple[str, ...]:
     """Return the pieces: section tags, handles, those of the configuration, and the family's own."""
     tiny = config.model.tiny
@@ -98,12 +89,6 @@ def tiny_vocabulary(config: Config) -> tuple[str, ...]:
         return ()
     names = dict.fromkeys(section for sections in SECTIONS.values() for section in sections)
     tags = [tag for name in names for tag in (f"<{name}>", f"</{name}>")]
-    pieces = [*tags, *(config.debate.handles or ()), *tiny.pieces, *_family_pieces(config)]
-    return tuple(dict.fromkeys(pieces))
-
-
-def _family_pieces(config: Config) -> tuple[str, ...]:
-    if config.env.kind not in FAMILIES:
-        return ()
-    family = cast(Family, import_module(f"envs.families.{config.env.kind}"))
-    return family.vocabulary(config.env.levels)
+    kind, levels = config.env.kind, config.env.levels
+    own = FAMILIES[kind].of_levels(levels).vocabulary() if kind in FAMILIES else ()
+    return tuple(dict.fromkeys((*tags, *(config.debate.handles or ()), *tiny.pieces, *own)))

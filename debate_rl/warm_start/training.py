@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -85,11 +85,10 @@ def _set_lr(optimizers: Sequence[Any], settings: WarmStartConfig, step: int) -> 
 
 def _steps(encoder: Encoder, config: Config, environment: Environment, rng: Random) -> Iterator[list[_Batch]]:
     """Yield each step's batches, one for each kind of turn."""
-    from debate_rl.warm_start.demonstrations import Demonstrator, Habits
+    from debate_rl.warm_start.demonstrations import Demonstrator
 
     settings = config.warm_start
-    habits = Habits(**{field.name: getattr(settings, field.name) for field in fields(Habits)})
-    demonstrator = Demonstrator(config.env.kind, config.debate, habits, rng)
+    demonstrator = Demonstrator(config.env.kind, config.debate, settings, rng)
     need = settings.solve_steps * settings.solve_batch + settings.debate_steps * sum(settings.batch)
     problems = _pool(environment, config, min(need, 20_000))
 

@@ -16,21 +16,17 @@ from __future__ import annotations
 
 import random
 import re
-import time
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
-from debate.types import Problem
+from debate.types import Kind, Problem
 from envs.answers.keys import plain_key
 from envs.errors import DataError
 from envs.extraction.boxes import last_box
-from envs.families.synthetic import SyntheticFamily, chosen_levels, problem_id
-from envs.types import Grade, GradeStatus
+from envs.families.synthetic import SyntheticFamily
 
-NAME = "pair_sum"
 LEVELS = {"1": (6, 12), "2": (8, 18), "3": (10, 24)}
 """Level to (how many numbers, the largest number)."""
 
@@ -42,49 +38,106 @@ _PAIR = re.compile(r"[\s({\\\[]*(\d{1,4})(?:\s*(?:[,+&]|and)\s*|\s+)(\d{1,4})[\s
 
 @dataclass(frozen=True, slots=True)
 class PairSum(SyntheticFamily):
-    """The family as an environment, at some of its levels."""
+    """The family as an environment, at some of its levels; an attempt is a pair of numbers."""
 
     levels: tuple[str, ...] = tuple(LEVELS)
-    name: str = NAME
+    name: str = "pair_sum"
+    kind: ClassVar[Kind] = "expression"
 
-    def draw(self, rng: random.Random, level: str) -> tuple[str, Problem]:
-        """Return (canonical form, problem)."""
-        return draw(rng, level)
+    def draw(self, rng: random.Random, level: str) -> tuple[str, str, str]:
+        """Return canonical form (the target and the sorted numbers), question and answer."""
+        count, largest = LEVELS[level]
+        while True:
+            numbers = rng.sample(range(1, largest + 1), count)
+            target = sum(rng.sample(numbers, 2))
+            if sum(a + b == target for a, b in combinations(numbers, 2)) == 1:
+                break
+        answer = next(pair for pair in combinations(sorted(numbers), 2) if sum(pair) == target)
+        question = f"Target {target}. Numbers {' '.join(map(str, numbers))}."
+        return f"{target}:{','.join(map(str, sorted(numbers)))}", question, f"{answer[0]} {answer[1]}"
 
-    def grade(self, problem: Problem, answer: str | None) -> Grade:
+    def is_right(self, problem: Problem, answer: str) -> bool:
         """Return whether the answer is two different listed numbers that sum to the target."""
-        started = time.perf_counter()
-        if answer is None:
-            return Grade(GradeStatus.MISSING, "none")
         pair = read_pair(answer)
-        status = GradeStatus.CORRECT if pair and is_right(problem, pair) else GradeStatus.WRONG
-        return Grade(status, "pair_sum", answer, time.perf_counter() - started)
+        return pair is not None and has_the_sum(problem, pair)
 
     def answer_key(self, problem: Problem, answer: str) -> str:
         """Return the pair in ascending order: an answer's order does not matter."""
         pair = read_pair(answer)
         return f"{min(pair)} {max(pair)}" if pair else plain_key(problem, answer)
 
+    def attempt(self, problem: Problem, rng: random.Random, *, right: float = 1.0, lure: float = 0.0) -> Pair:
+        """Return a pair: the right one with probability ``right``, the first two of the list with ``lure``,
+        and else a random one (which is right now and then). The number listed later comes first.
+        """
+        target, numbers = read_question(problem.question)
+        draw = rng.random()
+        if draw < right:
+            pair = next(pair for pair in combinations(numbers, 2) if sum(pair) == target)
+        elif draw < right + lure:
+            pair = numbers[:2]
+        else:
+            pair = rng.choice(list(combinations(numbers, 2)))
+        return pair[1], pair[0]
 
-def draw(rng: random.Random, level: str) -> tuple[str, Problem]:
-    """Return (canonical form, problem); the canonical form is the target and the sorted numbers."""
-    count, largest = LEVELS[level]
-    while True:
-        numbers = rng.sample(range(1, largest + 1), count)
-        target = sum(rng.sample(numbers, 2))
-        if sum(a + b == target for a, b in combinations(numbers, 2)) == 1:
-            break
-    question = f"Target {target}. Numbers {' '.join(map(str, numbers))}."
-    answer = next(pair for pair in combinations(sorted(numbers), 2) if sum(pair) == target)
-    problem = Problem(
-        id=problem_id(NAME, level, question),
-        question=question,
-        answer=f"{answer[0]} {answer[1]}",
-        source=NAME,
-        level=level,
-        kind="expression",
-    )
-    return f"{target}:{','.join(map(str, sorted(numbers)))}", problem
+    def write_solution(self, problem: Problem, attempt: Pair) -> str:
+        r"""Return the solution text of a pair.
+
+        >>> PairSum().write_solution(Problem("p", "Target 19. Numbers 8 11."), (11, 8))
+        ' 11 + 8 = 19. \\boxed{ 11 8}'
+        """
+        return _solution(attempt, sum(attempt))
+
+    def invent(self, problem: Problem, rng: random.Random) -> Pair | None:
+        """Return a pair with the right sum of which one number is not listed; None where there is none.
+
+        >>> sorted(PairSum().invent(Problem("p", "Target 7. Numbers 3 9 8."), random.Random(0)))
+        [3, 4]
+        """
+        target, numbers = read_question(problem.question)
+        partners = [n for n in numbers if 0 < target - n <= max(numbers) and target - n not in numbers]
+        if not partners:
+            return None
+        listed = rng.choice(partners)
+        return (listed, target - listed) if rng.random() < 0.5 else (target - listed, listed)
+
+    def write_lie(self, problem: Problem, attempt: Pair) -> str:
+        r"""Return the solution text of a pair with the target stated as its sum.
+
+        >>> PairSum().write_lie(Problem("p", "Target 19. Numbers 3 8 9 11."), (3, 9))
+        ' 3 + 9 = 19. \\boxed{ 3 9}'
+        """
+        return _solution(attempt, read_question(problem.question)[0])
+
+    def write_check(self, problem: Problem, solution: str, *, lured: bool = False) -> str:
+        r"""Return the check of a solution: its boxed pair added up again, and whether it is right.
+
+        A ``lured`` check finds the first two numbers of the list right, and nothing else.
+
+        >>> PairSum().write_check(Problem("p", "Target 19. Numbers 3 8 9 11."), r" 3 + 9 = 19. \boxed{ 3 9}")
+        ' 3 + 9 = 12 wrong.'
+        """
+        box = last_box(solution)
+        pair = read_pair(box.of(solution)) if box else None
+        if pair is None:
+            return " none wrong."
+        lure = set(read_question(problem.question)[1][:2])
+        holds = set(pair) == lure if lured else has_the_sum(problem, pair)
+        return f" {pair[0]} + {pair[1]} = {sum(pair)} {'right' if holds else 'wrong'}."
+
+    def vocabulary(self) -> tuple[str, ...]:
+        r"""Return every piece that the texts of these levels need; joined pieces spell each text exactly.
+
+        Numbers go from 0 to the largest sum of two numbers, and one more: level 1 ends at " 24".
+
+        >>> PairSum(("1",)).vocabulary()[-1], len(PairSum(("1",)).vocabulary()), PairSum().vocabulary()[-1]
+        (' 24', 37, ' 48')
+        """
+        largest = max(LEVELS[level][1] for level in self.levels)
+        signs = (".", " ", " +", " =")
+        boxes = ("\\boxed{", " \\boxed{", "}")
+        pieces = ("Target", " Numbers", *signs, " right", " wrong", " none", *boxes)
+        return (*pieces, *(f" {n}" for n in range(2 * largest + 1)))
 
 
 @lru_cache(maxsize=4096)
@@ -110,96 +163,11 @@ def read_pair(answer: str) -> Pair | None:
     return (int(match[1]), int(match[2])) if match else None
 
 
-def is_right(problem: Problem, pair: Pair) -> bool:
+def has_the_sum(problem: Problem, pair: Pair) -> bool:
     """Whether two different listed numbers sum to the target."""
     target, numbers = read_question(problem.question)
     return pair[0] != pair[1] and set(pair) <= set(numbers) and sum(pair) == target
 
 
-def attempt(problem: Problem, rng: random.Random, *, right: float = 1.0, lure: float = 0.0) -> Pair:
-    """Return one attempt: right with probability ``right``, the first two numbers of the list with ``lure``,
-    and else a random pair (which is right now and then). The number listed later comes first.
-    """
-    target, numbers = read_question(problem.question)
-    draw = rng.random()
-    if draw < right:
-        pair = next(pair for pair in combinations(numbers, 2) if sum(pair) == target)
-    elif draw < right + lure:
-        pair = numbers[:2]
-    else:
-        pair = rng.choice(list(combinations(numbers, 2)))
-    return pair[1], pair[0]
-
-
-def write_solution(problem: Problem, pair: Pair, *, stated_sum: int | None = None) -> str:
-    r"""Return the solution text of a pair; ``stated_sum`` writes another sum than the true one (a lie).
-
-    >>> write_solution(Problem("p", "Target 19. Numbers 8 11."), (11, 8))
-    ' 11 + 8 = 19. \\boxed{ 11 8}'
-    """
-    total = sum(pair) if stated_sum is None else stated_sum
+def _solution(pair: Pair, total: int) -> str:
     return f" {pair[0]} + {pair[1]} = {total}. \\boxed{{ {pair[0]} {pair[1]}}}"
-
-
-def invent(problem: Problem, rng: random.Random) -> Pair | None:
-    """Return a pair with the right sum of which one number is not listed; None where there is none.
-
-    >>> sorted(invent(Problem("p", "Target 7. Numbers 3 9 8."), random.Random(0)))
-    [3, 4]
-    """
-    target, numbers = read_question(problem.question)
-    found = [n for n in numbers if 0 < target - n <= max(numbers) and target - n not in numbers]
-    if not found:
-        return None
-    listed = rng.choice(found)
-    return (listed, target - listed) if rng.random() < 0.5 else (target - listed, listed)
-
-
-def write_lie(problem: Problem, pair: Pair) -> str:
-    r"""Return the solution text of a pair with the target stated as its sum.
-
-    >>> write_lie(Problem("p", "Target 19. Numbers 3 8 9 11."), (3, 9))
-    ' 3 + 9 = 19. \\boxed{ 3 9}'
-    """
-    return write_solution(problem, pair, stated_sum=read_question(problem.question)[0])
-
-
-def write_check(problem: Problem, solution: str, *, lured: bool = False) -> str:
-    r"""Return the check of a solution: its boxed pair added up again, and whether it is right. A ``lured``
-    check finds the first two numbers of the list right, and nothing else.
-
-    >>> write_check(Problem("p", "Target 19. Numbers 3 8 9 11."), r" 3 + 9 = 19. \boxed{ 3 9}")
-    ' 3 + 9 = 12 wrong.'
-    """
-    box = last_box(solution)
-    pair = read_pair(box.of(solution)) if box else None
-    if pair is None:
-        return " none wrong."
-    holds = set(pair) == set(read_question(problem.question)[1][:2]) if lured else is_right(problem, pair)
-    return f" {pair[0]} + {pair[1]} = {sum(pair)} {'right' if holds else 'wrong'}."
-
-
-def vocabulary(levels: Iterable[str | int] | None = None) -> tuple[str, ...]:
-    r"""Return every piece that the texts of these levels need; joined pieces spell each text exactly.
-
-    Numbers go from 0 to the largest sum of two numbers, and one more: level 1 ends at " 24".
-
-    >>> vocabulary([1])[-1], len(vocabulary([1])), vocabulary()[-1]
-    (' 24', 37, ' 48')
-    """
-    largest = max(LEVELS[level][1] for level in chosen_levels(NAME, levels, tuple(LEVELS)))
-    pieces = (
-        "Target",
-        " Numbers",
-        ".",
-        " ",
-        " +",
-        " =",
-        " right",
-        " wrong",
-        " none",
-        "\\boxed{",
-        " \\boxed{",
-        "}",
-    )
-    return (*pieces, *(f" {n}" for n in range(2 * largest + 1)))

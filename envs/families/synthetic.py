@@ -9,30 +9,33 @@ of a larger one.
 from __future__ import annotations
 
 import random
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Self, TypeAlias
+from typing import Any, ClassVar, Self
 
 from debate.seeds import derive_seed
-from debate.types import Problem
+from debate.types import Kind, Problem
 from envs.errors import DataError, listed
-from envs.types import Grade
+from envs.types import Grade, GradeStatus
 
 SPLITS = ("train", "validation", "test")
 MAX_MISSES = 20_000
 
-Draw: TypeAlias = Callable[[random.Random, str], tuple[str, Problem]]
-"""From a generator and a level to (canonical form, problem)."""
-
 
 @dataclass(frozen=True, slots=True)
 class SyntheticFamily(ABC):
-    """A family as an environment, at some of its levels; the defaults of a subclass are all of them."""
+    """A family as an environment, at some of its levels; the defaults of a subclass are all of them.
+
+    Beside problems it writes what a small model learns from in a warm start. An ``attempt`` is what a solver
+    came to: two numbers, or a way to read a story.
+    """
 
     levels: tuple[str, ...]
     name: str
+    kind: ClassVar[Kind]
 
     def __post_init__(self) -> None:
         known = type(self).__dataclass_fields__["levels"].default
@@ -47,16 +50,71 @@ class SyntheticFamily(ABC):
     def problems(
         self, *, split: str, limit: int | None = None, seed: int | None = None
     ) -> tuple[Problem, ...]:
-        """Return ``limit`` distinct problems of a split, cycling over the levels."""
-        return draw_problems(self.name, self.draw, levels=self.levels, split=split, limit=limit, seed=seed)
+        """Return ``limit`` problems of a split with different ids, cycling over the levels."""
+        if split not in SPLITS:
+            raise DataError(f"split: {self.name} has {', '.join(SPLITS)}; got {split!r}")
+        if limit is None or limit < 1:
+            raise DataError(
+                f"limit: {self.name} makes problems without end; give a limit of at least 1 (got {limit})"
+            )
+        streams = {level: self._distinct(level, split, seed or 0) for level in self.levels}
+        return tuple(next(streams[self.levels[i % len(self.levels)]]) for i in range(limit))
 
-    @abstractmethod
-    def draw(self, rng: random.Random, level: str) -> tuple[str, Problem]:
-        """Return (canonical form, problem)."""
+    def _distinct(self, level: str, split: str, seed: int) -> Iterator[Problem]:
+        rng = random.Random(derive_seed(seed, self.name, level, split))
+        seen: set[str] = set()
+        while True:
+            for _ in range(MAX_MISSES):
+                canonical, question, answer = self.draw(rng, level)
+                id = problem_id(self.name, level, question)
+                if split_of(canonical) == split and id not in seen:
+                    break
+            else:
+                raise DataError(
+                    f"limit: {self.name}, level {level}, {split} has hardly more than {len(seen)} problems"
+                )
+            seen.add(id)
+            yield Problem(id, question, answer, self.name, level, self.kind)
 
-    @abstractmethod
     def grade(self, problem: Problem, answer: str | None) -> Grade:
         """Return whether the answer is right; it never raises on an answer."""
+        started = time.perf_counter()
+        if answer is None:
+            return Grade(GradeStatus.MISSING, "none")
+        status = GradeStatus.CORRECT if self.is_right(problem, answer) else GradeStatus.WRONG
+        return Grade(status, self.name, answer, time.perf_counter() - started)
+
+    @abstractmethod
+    def draw(self, rng: random.Random, level: str) -> tuple[str, str, str]:
+        """Return canonical form, question and answer of a new problem."""
+
+    @abstractmethod
+    def is_right(self, problem: Problem, answer: str) -> bool:
+        """Return whether an answer as written is right."""
+
+    @abstractmethod
+    def attempt(self, problem: Problem, rng: random.Random, *, right: float = 1.0, lure: float = 0.0) -> Any:
+        """Return one attempt: right with probability ``right``, the planted mistake with ``lure``."""
+
+    def invent(self, problem: Problem, rng: random.Random) -> Any:
+        """Return an attempt made up to look right; None where there is none."""
+        return None
+
+    @abstractmethod
+    def write_solution(self, problem: Problem, attempt: Any) -> str:
+        """Return the solution text of an attempt."""
+
+    def write_lie(self, problem: Problem, attempt: Any) -> str:
+        """Return a solution text that states a false result, where the family has any to state."""
+        return self.write_solution(problem, attempt)
+
+    @abstractmethod
+    def write_check(self, problem: Problem, solution: str, *, lured: bool = False) -> str:
+        """Return the check of a solution, ending in "right." or "wrong."; ``lured`` makes the mistake."""
+
+    @abstractmethod
+    def vocabulary(self) -> tuple[str, ...]:
+        """Return every piece that the texts of these levels need; joined pieces spell each text exactly."""
 
 
 def split_of(canonical: str) -> str:
@@ -67,36 +125,6 @@ def split_of(canonical: str) -> str:
     """
     share = int.from_bytes(blake2b(canonical.encode(), digest_size=8).digest()) % 10
     return "test" if share < 2 else "validation" if share == 2 else "train"
-
-
-def draw_problems(
-    family: str, draw: Draw, *, levels: tuple[str, ...], split: str, limit: int | None, seed: int | None
-) -> tuple[Problem, ...]:
-    """Return ``limit`` problems with different ids, cycling over the levels."""
-    if split not in SPLITS:
-        raise DataError(f"split: {family} has {', '.join(SPLITS)}; got {split!r}")
-    if limit is None or limit < 1:
-        raise DataError(
-            f"limit: {family} makes problems without end; give a limit of at least 1 (got {limit})"
-        )
-    streams = {level: _distinct(family, draw, level, split, seed or 0) for level in levels}
-    return tuple(next(streams[levels[i % len(levels)]]) for i in range(limit))
-
-
-def _distinct(family: str, draw: Draw, level: str, split: str, seed: int) -> Iterator[Problem]:
-    rng = random.Random(derive_seed(seed, family, level, split))
-    seen: set[str] = set()
-    while True:
-        for _ in range(MAX_MISSES):
-            canonical, problem = draw(rng, level)
-            if split_of(canonical) == split and problem.id not in seen:
-                break
-        else:
-            raise DataError(
-                f"limit: {family}, level {level}, {split} has hardly more than {len(seen)} problems"
-            )
-        seen.add(problem.id)
-        yield problem
 
 
 def problem_id(family: str, level: str, question: str) -> str:

@@ -11,21 +11,18 @@ from __future__ import annotations
 
 import random
 import re
-import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
-from debate.types import Problem
+from debate.types import Kind, Problem
 from envs.answers.keys import plain_key
 from envs.errors import DataError
 from envs.extraction.boxes import last_box
-from envs.families.synthetic import SyntheticFamily, chosen_levels, problem_id
-from envs.types import Grade, GradeStatus
+from envs.families.synthetic import SyntheticFamily
 
-NAME = "words"
 LEVELS = ("1", "2", "3")
 LARGEST = 30
 NAMES = ("Tom", "Ann", "Ben", "Eva")
@@ -41,49 +38,83 @@ _INTEGER = re.compile(r"\s*(-?\d{1,6})(?:\.0*)?\s*(?:[a-z]+)?\s*\.?\s*", re.ASCI
 
 @dataclass(frozen=True, slots=True)
 class Words(SyntheticFamily):
-    """The family as an environment, at some of its levels."""
+    """The family as an environment, at some of its levels; an attempt is a reading of the story."""
 
     levels: tuple[str, ...] = LEVELS
-    name: str = NAME
+    name: str = "words"
+    kind: ClassVar[Kind] = "number"
 
-    def draw(self, rng: random.Random, level: str) -> tuple[str, Problem]:
-        """Return (canonical form, problem)."""
-        return draw(rng, level)
+    def draw(self, rng: random.Random, level: str) -> tuple[str, str, str]:
+        """Return canonical form (the arithmetic alone), question and answer."""
+        while True:
+            changes = [rng.choice((1, -1)) * rng.randint(1, 6) for _ in range(int(level))]
+            reading = (rng.randint(2, 12), *changes)
+            if _stays_in_range(reading):
+                break
+        name, thing = rng.choice(NAMES), rng.choice(THINGS)
+        question = write_story(reading, name=name, thing=thing)
+        return " ".join(map(str, reading)), question, str(sum(reading))
 
-    def grade(self, problem: Problem, answer: str | None) -> Grade:
+    def is_right(self, problem: Problem, answer: str) -> bool:
         """Return whether the answer is the number that is left."""
-        started = time.perf_counter()
-        if answer is None:
-            return Grade(GradeStatus.MISSING, "none")
-        right = read_answer(answer) == sum(read_story(problem.question))
-        return Grade(
-            GradeStatus.CORRECT if right else GradeStatus.WRONG, NAME, answer, time.perf_counter() - started
-        )
+        return read_answer(answer) == sum(read_story(problem.question))
 
     def answer_key(self, problem: Problem, answer: str) -> str:
         """Return the number, whatever unit follows it."""
         number = read_answer(answer)
         return plain_key(problem, answer) if number is None else str(number)
 
+    def attempt(
+        self, problem: Problem, rng: random.Random, *, right: float = 1.0, lure: float = 0.0
+    ) -> Reading:
+        """Return a reading: the right one with probability ``right``, the habit ("loses" as plus) with
+        ``lure``, and else one change misread. A story without "loses" has no lure: the habit reads it right.
+        """
+        reading = read_story(problem.question)
+        draw = rng.random()
+        if draw < right:
+            return reading
+        if draw < right + lure:
+            return _habit(reading)
+        at = rng.randrange(1, len(reading))
+        misread = (*reading[:at], -reading[at], *reading[at + 1 :])
+        return misread if _stays_in_range(misread) else _habit(reading)
 
-def draw(rng: random.Random, level: str) -> tuple[str, Problem]:
-    """Return (canonical form, problem); the canonical form is the arithmetic alone."""
-    while True:
-        changes = [rng.choice((1, -1)) * rng.randint(1, 6) for _ in range(int(level))]
-        reading = (rng.randint(2, 12), *changes)
-        if _stays_in_range(reading):
-            break
-    name, thing = rng.choice(NAMES), rng.choice(THINGS)
-    question = write_story(reading, name=name, thing=thing)
-    problem = Problem(
-        id=problem_id(NAME, level, question),
-        question=question,
-        answer=str(sum(reading)),
-        source=NAME,
-        level=level,
-        kind="number",
-    )
-    return " ".join(map(str, reading)), problem
+    def write_solution(self, problem: Problem, attempt: Reading) -> str:
+        r"""Return the solution text of a reading, one step at a time.
+
+        >>> Words().write_solution(Problem("p", "Tom has 8 apples. Tom gets 4 more."), (8, 4))
+        ' 8 + 4 = 12. \\boxed{ 12}'
+        """
+        return f"{_working(attempt)} \\boxed{{ {sum(attempt)}}}"
+
+    def write_check(self, problem: Problem, solution: str, *, lured: bool = False) -> str:
+        r"""Return the check of a solution: its boxed number and the true one; ``lured`` checks by the habit.
+
+        >>> problem = Problem("p", "Tom has 8 apples. Tom gets 4 more. Tom loses 3. How many apples?")
+        >>> Words().write_check(problem, r" 8 + 4 = 12. 12 + 3 = 15. \boxed{ 15}")
+        ' 15 = 9 wrong.'
+        >>> Words().write_check(problem, r" 8 + 4 = 12. 12 + 3 = 15. \boxed{ 15}", lured=True)
+        ' 15 = 15 right.'
+        """
+        reading = read_story(problem.question)
+        expected = sum(_habit(reading) if lured else reading)
+        box = last_box(solution)
+        claimed = read_answer(box.of(solution)) if box else None
+        if claimed is None:
+            return " none wrong."
+        return f" {claimed} = {expected} {'right' if claimed == expected else 'wrong'}."
+
+    def vocabulary(self) -> tuple[str, ...]:
+        """Return every piece that the texts need; joined pieces spell each text exactly.
+
+        >>> len(Words().vocabulary()), Words().vocabulary()[-1]
+        (61, ' 30')
+        """
+        words = ("has", "gets", "more", "loses", "How", "many", "right", "wrong", "none", *THINGS)
+        signs = (".", "?", " ", " +", " -", " =", "\\boxed{", " \\boxed{", "}")
+        names = (piece for name in NAMES for piece in (name, f" {name}"))
+        return (*signs, *names, *(f" {word}" for word in words), *(f" {n}" for n in range(LARGEST + 1)))
 
 
 def write_story(reading: Reading, *, name: str, thing: str) -> str:
@@ -120,71 +151,6 @@ def read_answer(answer: str) -> int | None:
     """
     match = _INTEGER.fullmatch(answer) if len(answer) <= 64 else None
     return int(match[1]) if match else None
-
-
-def attempt(problem: Problem, rng: random.Random, *, right: float = 1.0, lure: float = 0.0) -> Reading:
-    """Return one reading: right with probability ``right``, the habit ("loses" as plus) with ``lure``, and
-    else one change misread. A story without "loses" has no lure: the habit reads it right.
-    """
-    reading = read_story(problem.question)
-    draw = rng.random()
-    if draw < right:
-        return reading
-    if draw < right + lure:
-        return _habit(reading)
-    at = rng.randrange(1, len(reading))
-    misread = (*reading[:at], -reading[at], *reading[at + 1 :])
-    return misread if _stays_in_range(misread) else _habit(reading)
-
-
-def write_solution(problem: Problem, reading: Reading) -> str:
-    r"""Return the solution text of a reading, one step at a time.
-
-    >>> write_solution(Problem("p", "Tom has 8 apples. Tom gets 4 more. Tom loses 3."), (8, 4, -3))
-    ' 8 + 4 = 12. 12 - 3 = 9. \\boxed{ 9}'
-    """
-    return f"{_working(reading)} \\boxed{{ {sum(reading)}}}"
-
-
-def invent(problem: Problem, rng: random.Random) -> Reading | None:
-    """Return None: this family has no answers made up to look right."""
-    return None
-
-
-def write_lie(problem: Problem, reading: Reading) -> str:
-    """Return the plain solution text: the question has no target to state falsely."""
-    return write_solution(problem, reading)
-
-
-def write_check(problem: Problem, solution: str, *, lured: bool = False) -> str:
-    r"""Return the check of a solution: its boxed number beside the true one; ``lured`` checks by the habit.
-
-    >>> problem = Problem("p", "Tom has 8 apples. Tom gets 4 more. Tom loses 3. How many apples?")
-    >>> write_check(problem, r" 8 + 4 = 12. 12 + 3 = 15. \boxed{ 15}")
-    ' 15 = 9 wrong.'
-    >>> write_check(problem, r" 8 + 4 = 12. 12 + 3 = 15. \boxed{ 15}", lured=True)
-    ' 15 = 15 right.'
-    """
-    reading = read_story(problem.question)
-    expected = sum(_habit(reading) if lured else reading)
-    box = last_box(solution)
-    claimed = read_answer(box.of(solution)) if box else None
-    if claimed is None:
-        return " none wrong."
-    return f" {claimed} = {expected} {'right' if claimed == expected else 'wrong'}."
-
-
-def vocabulary(levels: Iterable[str | int] | None = None) -> tuple[str, ...]:
-    """Return every piece that the texts need; joined pieces spell each text exactly.
-
-    >>> len(vocabulary()), vocabulary()[-1]
-    (61, ' 30')
-    """
-    chosen_levels(NAME, levels, LEVELS)
-    words = ("has", "gets", "more", "loses", "How", "many", "right", "wrong", "none", *THINGS)
-    signs = (".", "?", " ", " +", " -", " =", "\\boxed{", " \\boxed{", "}")
-    names = (piece for name in NAMES for piece in (name, f" {name}"))
-    return (*signs, *names, *(f" {word}" for word in words), *(f" {n}" for n in range(LARGEST + 1)))
 
 
 def _habit(reading: Reading) -> Reading:

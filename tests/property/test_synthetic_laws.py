@@ -9,10 +9,8 @@ from hypothesis import strategies as st
 
 from envs import load_problems
 from envs.extraction.boxes import last_box
-from envs.families import pair_sum, words
+from envs.families import FAMILIES, pair_sum, words
 
-FAMILIES = {"pair_sum": pair_sum, "words": words}
-ENVIRONMENTS = {"pair_sum": pair_sum.PairSum(), "words": words.Words()}
 seeds = st.integers(0, 10**6)
 families = st.sampled_from(sorted(FAMILIES))
 
@@ -47,17 +45,18 @@ def test_the_same_seed_gives_the_same_problems_and_a_limit_is_a_prefix(family, s
 @settings(max_examples=20, deadline=None)
 @given(families, seeds)
 def test_the_gold_answer_is_right_and_written_solutions_are_what_they_say(family, seed):
-    module, environment = FAMILIES[family], ENVIRONMENTS[family]
-    rng = random.Random(seed)
+    environment, rng = FAMILIES[family], random.Random(seed)
     for problem in load_problems(family, split="train", limit=9, seed=seed):
         assert environment.grade(problem, problem.answer).status == "correct"
         for right in (0.0, 1.0):
-            solution = module.write_solution(problem, module.attempt(problem, rng, right=right, lure=0.4))
+            solution = environment.write_solution(
+                problem, environment.attempt(problem, rng, right=right, lure=0.4)
+            )
             box = last_box(solution)
             assert box is not None
             status = environment.grade(problem, box.of(solution)).status
             assert status == "correct" or right < 1
-            assert module.write_check(problem, solution).endswith(
+            assert environment.write_check(problem, solution).endswith(
                 "right." if status == "correct" else "wrong."
             )
 
@@ -65,14 +64,16 @@ def test_the_gold_answer_is_right_and_written_solutions_are_what_they_say(family
 @settings(max_examples=20, deadline=None)
 @given(families, seeds)
 def test_the_vocabulary_spells_every_text(family, seed):
-    module, rng = FAMILIES[family], random.Random(seed)
+    environment, rng = FAMILIES[family], random.Random(seed)
     for level in ("1", "2", "3"):
-        pieces = module.vocabulary([level])
+        pieces = environment.of_levels([level]).vocabulary()
         assert len(set(pieces)) == len(pieces)
         longest_first = re.compile("|".join(map(re.escape, sorted(pieces, key=len, reverse=True))))
         for problem in load_problems(family, split="train", limit=4, seed=seed, levels=[level]):
-            solution = module.write_solution(problem, module.attempt(problem, rng, right=0.3, lure=0.4))
-            for text in (problem.question, solution, module.write_check(problem, solution)):
+            solution = environment.write_solution(
+                problem, environment.attempt(problem, rng, right=0.3, lure=0.4)
+            )
+            for text in (problem.question, solution, environment.write_check(problem, solution)):
                 assert "".join(longest_first.findall(text)) == text
 
 
@@ -84,4 +85,4 @@ def test_grading_never_raises_on_an_answer(family, answer):
         "words": "Tom has 8 apples. Tom gets 4 more. How many apples?",
     }[family]
     problem = load_problems(family, split="train", limit=1, seed=0)[0]
-    assert ENVIRONMENTS[family].grade(type(problem)("p", question), answer).status in ("correct", "wrong")
+    assert FAMILIES[family].grade(type(problem)("p", question), answer).status in ("correct", "wrong")

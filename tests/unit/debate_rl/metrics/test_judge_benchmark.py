@@ -8,9 +8,10 @@ from debate.prompting.reading import read_prompt
 from debate.prompting.texts import load_prompts
 from debate_rl.metrics.judge_benchmark import judge_accuracy
 from envs import load_environment
-from envs.families import pair_sum
+from envs.families import FAMILIES
 
 CONFIG = DebateConfig(num_rounds=2, prompts="tiny", handles=("K7", "Q2", "M4"))
+PAIR_SUM = FAMILIES["pair_sum"]
 PROBLEMS = load_environment("pair_sum", levels=[1]).problems(split="test", limit=60, seed=0)
 TEXTS = load_prompts("tiny")
 
@@ -19,7 +20,7 @@ def shown_to(request):
     """Return the others' entries, each with whether it is right, and the request's own entry."""
     seen = read_prompt(TEXTS, request.messages)
     problem = PROBLEMS[int(request.debate)]
-    marked = [(e.handle, " right" in pair_sum.write_check(problem, e.solution)) for e in seen.entries]
+    marked = [(e.handle, " right" in PAIR_SUM.write_check(problem, e.solution)) for e in seen.entries]
     return [one for one in marked if one[0] != seen.handle], seen
 
 
@@ -101,7 +102,7 @@ def test_votes_on_own_work_say_nothing_of_the_pair():
         others, seen = shown_to(request)
         good, bad = (handle for handle, _ in perfect(others))
         own = next(entry for entry in seen.entries if entry.handle == seen.handle)
-        owns_right.append(" right" in pair_sum.write_check(PROBLEMS[int(request.debate)], own.solution))
+        owns_right.append(" right" in PAIR_SUM.write_check(PROBLEMS[int(request.debate)], own.solution))
         verdict = f"{seen.handle} = {good}" if owns_right[-1] else f"{good} > {seen.handle}"
         return f"<evaluation>.</evaluation><comparison>{good} > {bad}\n{verdict}</comparison>"
 

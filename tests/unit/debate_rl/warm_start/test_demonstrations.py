@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
-from importlib import import_module
 from random import Random
 
 import pytest
@@ -14,16 +12,17 @@ from debate.policies.scripted import ScriptedPolicy
 from debate.prompting.reading import read_prompt
 from debate.prompting.rendering import SECTIONS
 from debate.prompting.texts import load_prompts
-from debate_rl.warm_start.demonstrations import Demonstrator, Habits
+from debate_rl.config.warm_start import WarmStartConfig
+from debate_rl.warm_start.demonstrations import Demonstrator
 from envs import load_environment
+from envs.families import FAMILIES
 
 HANDLES = ("K7", "Q2", "M4")
 CONFIG = DebateConfig(num_rounds=2, prompts="tiny", handles=HANDLES)
 TEXTS = load_prompts("tiny")
-HONEST = Habits(
+HONEST = WarmStartConfig(
     right=(0.6, 0.4, 0.5), lure=(0.3,), adopt=0.9, lie=0.3, invent=0.3, misjudge=0.0, decidable=0.6
 )
-FAMILIES = ("pair_sum", "words")
 
 
 def problems_of(family, limit=30):
@@ -36,7 +35,7 @@ def shown(family, kind, *, habits=HONEST, config=CONFIG, seed=0, **options):
 
 
 def is_right(family, problem, solution):
-    return " right" in import_module(f"envs.families.{family}").write_check(problem, solution)
+    return " right" in FAMILIES[family].write_check(problem, solution)
 
 
 def seen_by(demonstration):
@@ -81,8 +80,8 @@ def test_verdicts_and_comparisons_are_true(family, kind):
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("misjudge", [0.5, 1.0])
 def test_lured_checks_come_as_often_as_asked_and_never_in_drills(family, misjudge):
-    write_check, lured, total = import_module(f"envs.families.{family}").write_check, 0, 0
-    habits = replace(HONEST, misjudge=misjudge)
+    write_check, lured, total = FAMILIES[family].write_check, 0, 0
+    habits = HONEST.model_copy(update={"misjudge": misjudge})
     for problem, demonstration in shown(family, "ballot", habits=habits):
         seen, parsed = seen_by(demonstration)
         written = {entry.handle: entry.solution for entry in seen.entries}
@@ -103,7 +102,7 @@ def test_solutions_are_as_right_as_asked_and_adopted_when_seen(family):
     assert all(is_right(family, p, d.reply) for p, d in shown(family, "solve", only_right=True))
     share = sum(is_right(family, p, d.reply) for p, d in shown(family, "solve")) / 30
     assert 0.25 <= share <= 0.85
-    for problem, demonstration in shown(family, "debate", habits=replace(HONEST, adopt=1.0)):
+    for problem, demonstration in shown(family, "debate", habits=HONEST.model_copy(update={"adopt": 1.0})):
         seen, parsed = seen_by(demonstration)
         if any(is_right(family, problem, entry.solution) for entry in seen.entries):
             assert is_right(family, problem, parsed.solution.of(demonstration.reply))

@@ -8,7 +8,7 @@ from debate.policies.local import LocalPolicy
 from debate_rl.config import Config
 from debate_rl.config.warm_start import kinds_of_turns
 from debate_rl.models import load_model
-from debate_rl.warm_start.demonstrations import Demonstration, Demonstrator, Habits
+from debate_rl.warm_start.demonstrations import Demonstration, Demonstrator
 from debate_rl.warm_start.tokenizer import tiny_vocabulary
 from debate_rl.warm_start.training import Encoder, warm_start
 from envs import DataError, load_environment
@@ -108,9 +108,8 @@ def test_weights_of_characters_become_weights_of_tokens(encoder):
 def test_prompts_and_padding_weigh_nothing(encoder):
     encode, _ = encoder
     config = config_of()
-    habits = {name: getattr(config.warm_start, name) for name in ("right", "lure", "adopt", "lie", "invent")}
-    habits |= {"misjudge": 0.0, "decidable": 0.5}
-    demonstrator = Demonstrator("pair_sum", config.debate, Habits(**habits), Random(0))
+    habits = config.warm_start.model_copy(update={"misjudge": 0.0, "decidable": 0.5})
+    demonstrator = Demonstrator("pair_sum", config.debate, habits, Random(0))
     problem = load_environment("pair_sum", levels=[1]).problems(split="train", limit=1, seed=0)[0]
     shown = [demonstrator.show(kind, problem) for kind in ("solve", "debate", "drill", "ballot")]
     together = encode.batch(shown)

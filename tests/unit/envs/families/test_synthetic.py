@@ -4,9 +4,10 @@ import pytest
 
 from debate import types as nouns
 from envs import DataError, GradeStatus, load_problems
-from envs.families import pair_sum, words
+from envs.families import FAMILIES, pair_sum, words
 from envs.families.synthetic import split_of
 
+PAIR_SUM, WORDS = FAMILIES["pair_sum"], FAMILIES["words"]
 PAIR = nouns.Problem("p", "Target 19. Numbers 3 8 5 11 10 9.")
 STORY = nouns.Problem("w", "Tom has 8 apples. Tom gets 4 more. Tom loses 3. How many apples?")
 
@@ -31,12 +32,12 @@ STORY = nouns.Problem("w", "Tom has 8 apples. Tom gets 4 more. Tom loses 3. How 
     ],
 )
 def test_pair_sum_truth(answer, status):
-    assert pair_sum.PairSum().grade(PAIR, answer).status == status
+    assert PAIR_SUM.grade(PAIR, answer).status == status
 
 
 def test_a_number_is_not_its_own_partner():
     problem = nouns.Problem("p", "Target 6. Numbers 3 1 2 5.")
-    assert pair_sum.PairSum().grade(problem, "3 3").status == GradeStatus.WRONG
+    assert PAIR_SUM.grade(problem, "3 3").status == GradeStatus.WRONG
 
 
 def test_pair_sum_levels():
@@ -52,22 +53,22 @@ def test_pair_sum_levels():
 def test_pair_sum_attempts():
     rng = random.Random(0)
     problem = load_problems("pair_sum", split="train", limit=1, seed=0)[0]
-    right = {tuple(sorted(pair_sum.attempt(problem, rng))) for _ in range(20)}
+    right = {tuple(sorted(PAIR_SUM.attempt(problem, rng))) for _ in range(20)}
     assert right == {tuple(map(int, str(problem.answer).split()))}
-    lures = {tuple(sorted(pair_sum.attempt(PAIR, rng, right=0, lure=1))) for _ in range(20)}
+    lures = {tuple(sorted(PAIR_SUM.attempt(PAIR, rng, right=0, lure=1))) for _ in range(20)}
     assert lures == {(3, 8)}
-    others = {tuple(sorted(pair_sum.attempt(PAIR, rng, right=0))) for _ in range(300)}
+    others = {tuple(sorted(PAIR_SUM.attempt(PAIR, rng, right=0))) for _ in range(300)}
     assert len(others) == 15
 
 
 def test_pair_sum_texts():
-    assert pair_sum.write_solution(PAIR, (11, 8)) == r" 11 + 8 = 19. \boxed{ 11 8}"
-    assert pair_sum.write_solution(PAIR, (3, 9), stated_sum=19) == r" 3 + 9 = 19. \boxed{ 3 9}"
-    assert pair_sum.write_check(PAIR, r" 11 + 8 = 19. \boxed{ 11 8}") == " 11 + 8 = 19 right."
-    assert pair_sum.write_check(PAIR, r" 3 + 9 = 19. \boxed{ 3 9}") == " 3 + 9 = 12 wrong."
-    assert pair_sum.write_check(PAIR, r" 8 + 3 = 11. \boxed{ 8 3}", lured=True) == " 8 + 3 = 11 right."
-    assert pair_sum.write_check(PAIR, r" 11 + 8 = 19. \boxed{ 11 8}", lured=True) == " 11 + 8 = 19 wrong."
-    assert pair_sum.write_check(PAIR, "nothing") == " none wrong."
+    assert PAIR_SUM.write_solution(PAIR, (11, 8)) == r" 11 + 8 = 19. \boxed{ 11 8}"
+    assert PAIR_SUM.write_lie(PAIR, (3, 9)) == r" 3 + 9 = 19. \boxed{ 3 9}"
+    assert PAIR_SUM.write_check(PAIR, r" 11 + 8 = 19. \boxed{ 11 8}") == " 11 + 8 = 19 right."
+    assert PAIR_SUM.write_check(PAIR, r" 3 + 9 = 19. \boxed{ 3 9}") == " 3 + 9 = 12 wrong."
+    assert PAIR_SUM.write_check(PAIR, r" 8 + 3 = 11. \boxed{ 8 3}", lured=True) == " 8 + 3 = 11 right."
+    assert PAIR_SUM.write_check(PAIR, r" 11 + 8 = 19. \boxed{ 11 8}", lured=True) == " 11 + 8 = 19 wrong."
+    assert PAIR_SUM.write_check(PAIR, "nothing") == " none wrong."
 
 
 @pytest.mark.parametrize(
@@ -85,7 +86,7 @@ def test_pair_sum_texts():
     ],
 )
 def test_words_truth(answer, status):
-    assert words.Words().grade(STORY, answer).status == status
+    assert WORDS.grade(STORY, answer).status == status
 
 
 def test_words_levels():
@@ -100,14 +101,14 @@ def test_words_levels():
 
 def test_words_planted_habit():
     rng = random.Random(0)
-    assert words.attempt(STORY, rng, right=0, lure=1) == (8, 4, 3)
-    assert words.attempt(STORY, rng) == (8, 4, -3)
-    assert {words.attempt(STORY, rng, right=0) for _ in range(50)} == {(8, -4, -3), (8, 4, 3)}
-    assert words.write_solution(STORY, (8, 4, 3)) == r" 8 + 4 = 12. 12 + 3 = 15. \boxed{ 15}"
-    assert words.write_check(STORY, r" \boxed{ 15}") == " 15 = 9 wrong."
-    assert words.write_check(STORY, r" \boxed{ 15}", lured=True) == " 15 = 15 right."
-    assert words.write_check(STORY, r" \boxed{ 9}", lured=True) == " 9 = 15 wrong."
-    assert words.write_check(STORY, "") == " none wrong."
+    assert WORDS.attempt(STORY, rng, right=0, lure=1) == (8, 4, 3)
+    assert WORDS.attempt(STORY, rng) == (8, 4, -3)
+    assert {WORDS.attempt(STORY, rng, right=0) for _ in range(50)} == {(8, -4, -3), (8, 4, 3)}
+    assert WORDS.write_solution(STORY, (8, 4, 3)) == r" 8 + 4 = 12. 12 + 3 = 15. \boxed{ 15}"
+    assert WORDS.write_check(STORY, r" \boxed{ 15}") == " 15 = 9 wrong."
+    assert WORDS.write_check(STORY, r" \boxed{ 15}", lured=True) == " 15 = 15 right."
+    assert WORDS.write_check(STORY, r" \boxed{ 9}", lured=True) == " 9 = 15 wrong."
+    assert WORDS.write_check(STORY, "") == " none wrong."
 
 
 @pytest.mark.parametrize("family", ["pair_sum", "words"])
