@@ -17,7 +17,6 @@ from debate_rl.reports.judgment import (
 )
 from debate_rl.reports.simulation import read_setting
 from transcripts import RunStore, TranscriptError
-from transcripts.names import shard_paths
 
 MALFORMED = (LookupError, ValueError)
 """What a record raises whose turns or tables do not fit its protocol."""
@@ -28,7 +27,6 @@ def judge_run(name: str, filter: str = "", *, tell: Callable[[int], object] = la
 
     TranscriptError where there is no run, none of its debates is found, or one of them cannot be read.
     """
-    _refuse_other_folders(Path(name))
     study = Study()
     with RunStore.open(name) as run:
         damage, total = run.damage, run.count(filter)
@@ -43,17 +41,6 @@ def judge_run(name: str, filter: str = "", *, tell: Callable[[int], object] = la
         why = f"; damaged: {damage[0]}" if damage else ""
         raise TranscriptError(f"{name}: holds no debates{found}{why}")
     return Judged(name, study, figures_of(study), filter, len(damage))
-
-
-def _refuse_other_folders(folder: Path) -> None:
-    """TranscriptError where no transcripts are: opening a folder would leave an index in it."""
-    if not folder.exists():
-        raise TranscriptError(f"{folder}: there is no such folder")
-    try:
-        if folder.is_dir() and not shard_paths(folder):
-            raise TranscriptError(f"{folder}: not the folder of a run (no transcripts in it)")
-    except OSError as error:
-        raise TranscriptError(f"{folder}: cannot be read: {error.strerror}") from error
 
 
 def whole_report(runs: Sequence[Judged], *, more: Sequence[Section] = ()) -> Document:

@@ -79,7 +79,7 @@ def refuse_unreadable(run: Path, shards: Path) -> None:
     except OSError as error:
         raise TranscriptError(f"{shards}: cannot be read: {error.strerror}") from error
     if not paths and not (run / "config.toml").is_file():
-        raise TranscriptError(f"{run}: not the folder of a run: it has no transcripts (step_000000.jsonl)")
+        raise TranscriptError(f"{run}: not the folder of a run (no transcripts in it)")
     for path in dict.fromkeys((*paths[:1], *paths[-1:])):
         refuse_foreign(path)
 

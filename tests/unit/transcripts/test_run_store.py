@@ -238,7 +238,7 @@ def newer(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda folder: None, "not the folder of a run: it has no transcripts"),
+        (lambda folder: None, r"not the folder of a run \(no transcripts in it\)"),
         (Path.rmdir, "bad: there is no such folder"),
         (as_file, "bad: not a folder"),
         (lambda f: (f / "step_000000.jsonl").write_text("hello\n"), "step_000000.jsonl:1: not a whole line"),
