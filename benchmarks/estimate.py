@@ -3,11 +3,13 @@
 OMP_NUM_THREADS=1 .venv/bin/python benchmarks/estimate.py --json estimate.json
 
 Each shape runs in a process of its own, where every reply spends its limit. Memory is the peak resident size
-above that of the process with its libraries loaded, or on a GPU what torch allocated.
+above that of the process after a small step, or on a GPU what torch allocated. On a CPU freed memory is given
+back at once (MALLOC_MMAP_THRESHOLD_): otherwise gaps that the allocator keeps are measured too.
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
@@ -72,46 +74,55 @@ def measured_apart(name: str) -> dict[str, list[float]]:
     """Return (estimated, measured) by name, from a process of its own."""
     command = [sys.executable, __file__, "--child", name]
     home = str(Path(__file__).parents[1])
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([home, str(Path(__file__).parent)])}
+    path = os.pathsep.join([home, str(Path(__file__).parent)])
+    environment = os.environ | {"PYTHONPATH": path, "MALLOC_MMAP_THRESHOLD_": "65536"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])
 
 
 def measure(shape: dict[str, Any]) -> dict[str, list[float]]:
     """Return memory in MiB and seconds of sampling and learning, each (estimated, measured)."""
-    import torch
+    from debate_rl.training.estimate import memory_of, probe, seconds_of
 
+    small = {"prompt": 16, "reply": 8, "replies": 2, "words": 0}
+    _step(shape | small)  # what is loaded on first use is not part of a step
+    gc.collect()
+    base = _reset_peak()
+    model, load, config, (sampled, learned) = _step(shape)
+    peak = _peak() - base
+    took = seconds_of(load, probe(model, load), config, adapter=hasattr(model, "peft_config"))
+    rows = max(1, load.micro_tokens // load.longest)
+    return {
+        "memory": [memory_of(model, load, config).peak / 2**20, peak / 2**20],
+        "sampling": [took.sampling, sampled],
+        "learning": [took.learning * rows / load.replies, learned],
+    }
+
+
+def _step(shape: dict[str, Any]) -> tuple[Any, Any, Any, tuple[float, float]]:
+    """Learn, sample and learn again; return model, load, configuration, and seconds of both."""
     from debate import Problem, run_debates
     from debate_rl.config import Config
     from debate_rl.engines import make_policy
-    from debate_rl.training.estimate import load_of, memory_of, probe, seconds_of, shape_of
-    from debate_rl.warm_start.tokenizer import build_tokenizer
+    from debate_rl.training.estimate import load_of
     from learner.update.learner import Learner
 
     config = _config(shape, Config)
-    text = " a" * shape["prompt"]
-    problems = [Problem(str(n), text) for n in range(shape["replies"])]
-    build_tokenizer([" a"])
-    torch.nn.Linear(8, 8)(torch.zeros(8, 8)).sum().backward()  # what is loaded on first use is no part of it
-    base = _reset_peak()
+    question = " a" * (shape["prompt"] - 2)
+    problems = [
+        Problem(str(n), f"{question}{n:02}") for n in range(shape["replies"])
+    ]  # equal prompts are read once
     model, _, policy = make_policy(config)
-    load, form = load_of(config, policy, problems[0]), shape_of(model)  # type: ignore[arg-type]
-    learner = Learner(model, config.resolved_learner(), total_steps=10)
-    rows = _rows(load)[: max(1, load.micro_tokens // load.longest)]  # one pass of the learner
+    load = load_of(config, policy, problems[0])  # type: ignore[arg-type]
+    learner = Learner(model, config.resolved_learner(), total_steps=10)  # type: ignore[arg-type]
+    rows = _rows(load)[: max(1, load.micro_tokens // load.longest)]
+    learner.step(rows)  # the optimizer's state is made in the first step
     started = time.perf_counter()
     run_debates(problems, policy, config.debate, seed=0)
     sampled = time.perf_counter() - started
-    learner.step(rows)  # the optimizer's state is made in the first step
     started = time.perf_counter()
     learner.step(rows)
-    learnt = time.perf_counter() - started
-    peak = _peak() - base
-    took = seconds_of(load, probe(model, load), config, adapter=form.adapter)
-    return {
-        "memory": [memory_of(form, load, config).peak / 2**20, peak / 2**20],
-        "sampling": [took.sampling, sampled],
-        "learning": [took.learning * len(rows) / load.replies, learnt],
-    }
+    return model, load, config, (sampled, time.perf_counter() - started)
 
 
 def _config(shape: dict[str, Any], model: Any) -> Any:

@@ -1,20 +1,26 @@
-"""About how much memory and time a step takes, printed before the first one.
+"""How much memory and about how much time a step takes, printed before the first one.
 
 Everything is counted as if every reply spent its limit of tokens, and was shown whole to the others: a run
-takes less when replies stop early. Counted are the tensors that grow with the settings, and not what a
-framework holds beside them. benchmarks/estimate.py compares with what was measured.
+takes less when replies stop early. benchmarks/estimate.py compares with what was measured.
 """
 
 from __future__ import annotations
 
+import copy
 import os
 import time
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import torch
+from torch._subclasses.fake_tensor import FakeCopyMode, FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map_only
+from transformers import masking_utils
 
 from debate.policies.local import LocalPolicy
 from debate.policies.steps import steps_for
@@ -26,37 +32,10 @@ from debate.prompting.shown import rounds_held, rounds_shown
 from debate.types import Problem, TurnId
 from debate_rl.config import Config
 from learner.types import Row
-from learner.update.batches import collate
-from learner.update.forward import HEAD_ELEMENTS, action_logprobs
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """What of a decoder decides its memory. Sizes are of one layer; ``width`` is bytes of a weight.
-
-    ``queries`` and ``keys`` are heads times head size. ``trained_bytes`` is the size of the trained weights.
-    """
-
-    weight_bytes: int
-    trained_bytes: int
-    layers: int
-    hidden: int
-    inner: int
-    queries: int
-    keys: int
-    vocabulary: int
-    width: int
-    adapter: bool = False
-
-    @property
-    def saved_values(self) -> int:
-        """Values that one layer keeps for the backward pass, for each token.
-
-        The two norms keep input, normalised input and output (6 hidden); attention the queries before, within
-        and after their norm and turned, its output twice (6 queries) and as much of the keys with the values
-        (5 keys); the block's inner part gate, up, activation and product (4 inner).
-        """
-        return 6 * self.hidden + 6 * self.queries + 5 * self.keys + 4 * self.inner
+from learner.update.batches import MicroBatch, collate
+from learner.update.config import LearnerConfig
+from learner.update.forward import action_logprobs
+from learner.update.learner import train_only_checkpointed_layers
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,55 +60,15 @@ class Load:
         """Tokens of all rows."""
         return self.replies * sum(prompt + reply for prompt, reply in self.rounds)
 
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """Bytes by what holds them. Sampling and learning take turns; weights and optimizer stay."""
-
-    weights: int
-    reference: int
-    optimizer: int
-    gradients: int
-    activations: int
-    logits: int
-    cache: int
-    prompts: int
-
-    @property
-    def sampling(self) -> int:
-        """Bytes while debates are held."""
-        return self.weights + self.reference + self.optimizer + self.cache + self.prompts
-
-    @property
-    def learning(self) -> int:
-        """Bytes at the end of a forward pass of the learner."""
-        held = self.weights + self.reference + self.optimizer + self.gradients
-        return held + self.activations + self.logits
-
-    @property
-    def peak(self) -> int:
-        """The larger of the two."""
-        return max(self.sampling, self.learning)
-
-
-def shape_of(model: Any) -> Shape:
-    """Return the shape of a transformers or peft decoder."""
-    config = model.config.get_text_config()
-    heads = config.num_attention_heads
-    size = getattr(config, "head_dim", None) or config.hidden_size // heads
-    parameters = list(model.parameters())
-    return Shape(
-        weight_bytes=sum(p.numel() * p.element_size() for p in parameters),
-        trained_bytes=sum(p.numel() * p.element_size() for p in parameters if p.requires_grad),
-        layers=config.num_hidden_layers,
-        hidden=config.hidden_size,
-        inner=config.intermediate_size,
-        queries=heads * size,
-        keys=(getattr(config, "num_key_value_heads", None) or heads) * size,
-        vocabulary=config.vocab_size,
-        width=model.dtype.itemsize,
-        adapter=hasattr(model, "peft_config"),
-    )
+    def batch(self, length: int, tokens: int, device: torch.device) -> MicroBatch:
+        """Return one or more rows of a length, about ``tokens`` in all; replies have their largest share."""
+        share = max(reply / (prompt + reply) for prompt, reply in self.rounds)
+        mask = np.arange(length) >= max(1, round(length * (1 - share)))
+        zeros = np.zeros(length, np.float32)
+        row = Row(
+            np.zeros(length, np.int64), mask, zeros, zeros, mask.astype(np.int8), "estimate", 0, TurnId(0, 0)
+        )
+        return collate([row] * max(1, tokens // length), device=device)
 
 
 def load_of(config: Config, policy: LocalPolicy, problem: Problem) -> Load:
@@ -153,32 +92,116 @@ def load_of(config: Config, policy: LocalPolicy, problem: Problem) -> Load:
     return Load(tuple(rounds), replies, min(train.batch_size, replies), micro)
 
 
-def memory_of(shape: Shape, load: Load, config: Config) -> Memory:
-    """Return about how many bytes a step holds.
+class LiveBytes(TorchDispatchMode):
+    """Count the bytes of all tensors made inside: ``live`` now, ``peak`` at most so far."""
 
-    Gradients are as large as the trained weights, AdamW's two moments twice that. Passing back through a
-    layer needs about twice what it keeps, for gradients and what lies between. With gradient checkpointing a
-    layer keeps its input alone, and only the one passed back through the rest. Logits are float32, about five
-    tables of them at once (scaled, log-softmax, and for entropy and gradients). While prompts are read, one
-    layer's values are there for all their tokens.
+    def __init__(self) -> None:
+        super().__init__()
+        self.live = self.peak = 0
+        self._seen: set[int] = set()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        tree_map_only(torch.Tensor, self._count, result)
+        return result
+
+    def _count(self, tensor: torch.Tensor) -> None:
+        storage = tensor.untyped_storage()
+        key, size = storage._cdata, storage.nbytes()
+        if key not in self._seen:
+            self._seen.add(key)
+            self.live += size
+            self.peak = max(self.peak, self.live)
+            weakref.finalize(storage, self._free, key, size)
+
+    def _free(self, key: int, size: int) -> None:
+        self._seen.discard(key)
+        self.live -= size
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Bytes by what holds them. Sampling and learning take turns; weights, reference and optimizer stay.
+
+    ``sampling``: the cache and all else that sampling makes, at its peak; ``learning``: what one pass of the
+    learner makes, at its peak, with the gradients.
     """
+
+    weights: int
+    reference: int
+    optimizer: int
+    sampling: int
+    learning: int
+
+    @property
+    def peak(self) -> int:
+        """Bytes at the fullest moment of a step."""
+        return self.weights + self.reference + self.optimizer + max(self.sampling, self.learning)
+
+
+def memory_of(model: Any, load: Load, config: Config) -> Memory:
+    """Return how many bytes a step holds, from doing its largest parts with tensors that have no data.
+
+    torch's fake tensors have a type, a shape and a device, and take no memory. What real ones would take is
+    counted operation by operation, so any model and any setting is counted as it is. What a library and its
+    allocator hold beside tensors is not counted. The optimizer holds AdamW's two moments. RuntimeError for a
+    model whose forward pass looks at the data.
+    """
+    fakes = FakeTensorMode(allow_non_fake_inputs=True)
+    with FakeCopyMode(fakes):
+        fake = copy.deepcopy(model)
     learner = config.learner
-    kept = (shape.layers + 2) * shape.saved_values
-    if learner.gradient_checkpointing:
-        kept = shape.layers * shape.hidden + 3 * shape.saved_values
-    actions = int(load.micro_tokens * max(reply / (prompt + reply) for prompt, reply in load.rounds))
-    rows = min(actions, max(HEAD_ELEMENTS // shape.vocabulary, 1))
-    prompt, reply = max(load.rounds)
+    weights = _bytes(model.parameters()) + _bytes(model.buffers())
+    trained = _bytes(parameter for parameter in model.parameters() if parameter.requires_grad)
+    batch = load.batch(load.longest, load.micro_tokens, model.device)
+    with fakes:
+        sampling = _sampling_bytes(fake, load)
+        learning = _learning_bytes(fake, batch, learner)
     return Memory(
-        weights=shape.weight_bytes,
-        reference=shape.weight_bytes if learner.needs_reference and not shape.adapter else 0,
-        optimizer=2 * shape.trained_bytes,
-        gradients=shape.trained_bytes,
-        activations=load.micro_tokens * kept * shape.width,
-        logits=5 * rows * shape.vocabulary * 4,
-        cache=load.sampled * (prompt + reply) * 2 * shape.keys * shape.layers * shape.width,
-        prompts=load.sampled * prompt * (3 * shape.hidden + 3 * shape.inner) * shape.width,
+        weights=weights,
+        reference=weights if learner.needs_reference and not hasattr(model, "peft_config") else 0,
+        optimizer=2 * trained,
+        sampling=sampling,
+        learning=learning,
     )
+
+
+def _bytes(tensors: Any) -> int:
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+
+
+@torch.no_grad()
+def _sampling_bytes(model: Any, load: Load) -> int:
+    """Return the peak of reading the longest prompts, or of the last token of their replies."""
+    prompt, reply = max(load.rounds)
+    rows = torch.zeros(load.sampled, dtype=torch.long, device=model.device)
+    peaks: list[int] = []
+    for read, more in ((prompt, reply), (prompt + reply - 1, 1)):
+        with LiveBytes() as bytes_:
+            steps = steps_for(model)
+            steps.prefill(rows[:, None].expand(-1, read), rows, more)
+            if more == 1:  # reading so much at once is not what sampling does: only the step counts
+                bytes_.peak = bytes_.live
+                steps.step(rows)
+        peaks.append(bytes_.peak)
+        del steps
+    return max(peaks)
+
+
+def _learning_bytes(model: Any, batch: MicroBatch, config: LearnerConfig) -> int:
+    """Return the peak of one forward and backward pass of the learner."""
+    if config.gradient_checkpointing:
+        model.gradient_checkpointing_enable({"use_reentrant": False})
+    train_only_checkpointed_layers(model)
+    for parameter in model.parameters():
+        parameter.grad = None
+    entropy_gradient = config.entropy_bonus > 0
+    # Without data, transformers cannot see that a row is one sequence, and makes a mask that is not needed.
+    one_sequence = mock.patch.object(masking_utils, "find_packed_sequence_indices", return_value=None)
+    with one_sequence, LiveBytes() as bytes_:
+        logprobs, entropy = action_logprobs(model, batch, entropy_gradient=entropy_gradient)
+        (logprobs.sum() + entropy.sum() if entropy_gradient else logprobs.sum()).backward()
+    return bytes_.peak
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,9 +253,8 @@ PROBED_STEPS = 4
 @torch.no_grad()
 def probe(model: Any, load: Load) -> Speed:
     """Measure a model: one pass over a few rows, and a few steps of sampling. Nothing of it is random."""
-    length = min(load.longest, 512)
-    rows = max(1, min(load.micro_tokens, PROBED_TOKENS) // length)
-    batch = collate([_probed_row(length, load) for _ in range(rows)], device=model.device)
+    batch = load.batch(min(load.longest, 512), min(load.micro_tokens, PROBED_TOKENS), model.device)
+    count = batch.input_ids.numel()
     base = model.get_base_model() if hasattr(model, "get_base_model") else model
     read = _seconds(lambda: base.base_model(input_ids=batch.input_ids, use_cache=False), model.device)
     score = _seconds(lambda: action_logprobs(model, batch), model.device)
@@ -245,15 +267,7 @@ def probe(model: Any, load: Load) -> Speed:
             steps.step(tokens)
 
     step_s = _seconds(several, model.device) / PROBED_STEPS
-    return Speed(rows * length / read, rows * length / score, step_s)
-
-
-def _probed_row(length: int, load: Load) -> Row:
-    """Return a row of some length whose reply has its usual share, all of it one token."""
-    share = max(reply / (prompt + reply) for prompt, reply in load.rounds)
-    mask = np.arange(length) >= max(1, round(length * (1 - share)))
-    zeros = np.zeros(length, np.float32)
-    return Row(np.zeros(length, np.int64), mask, zeros, zeros, mask.astype(np.int8), "probe", 0, TurnId(0, 0))
+    return Speed(count / read, count / score, step_s)
 
 
 def _seconds(work: Callable[[], object], device: torch.device) -> float:
@@ -279,26 +293,30 @@ def estimate(config: Config, model: Any, policy: Any, problem: Problem) -> list[
     """Return the lines to print before the first step; none where another engine samples."""
     if not isinstance(policy, LocalPolicy):
         return []
-    shape, load = shape_of(model), load_of(config, policy, problem)
-    memory = memory_of(shape, load, config)
-    took = seconds_of(load, probe(model, load), config, adapter=shape.adapter)
-    return in_words(memory, took, load, memory_there(model.device))
-
-
-def in_words(memory: Memory, took: Seconds, load: Load, there: int) -> list[str]:
-    """Return the estimate as lines to print."""
-    phase = "sampling" if memory.sampling > memory.learning else "learning"
-    names = ("weights", "reference", "optimizer", "gradients", "activations", "logits", "cache", "prompts")
-    parts = ", ".join(f"{name} {size(getattr(memory, name))}" for name in names if getattr(memory, name))
-    lines = [
-        f"estimate, if every reply spends its {load.rounds[0][1]} tokens and prompts have up to "
-        f"{max(load.rounds)[0]}:",
-        f"  memory  about {size(memory.peak)} of {size(there)}, most of it in {phase}: {parts}",
+    load = load_of(config, policy, problem)
+    took = seconds_of(load, probe(model, load), config, adapter=hasattr(model, "peft_config"))
+    prompt, reply = max(load.rounds)
+    head = f"estimate, if every reply spends its {reply} tokens and prompts have up to {prompt}:"
+    try:
+        memory = in_words(memory_of(model, load, config), memory_there(model.device))
+    except RuntimeError as error:
+        memory = [f"  memory  not known, this model cannot be counted: {str(error).splitlines()[0]}"]
+    seconds = (
         f"  time    about {took.sampling + took.learning:.2g} s a step: sampling {took.sampling:.2g} s, "
-        f"learning {took.learning:.2g} s (from a short probe)",
-    ]
+        f"learning {took.learning:.2g} s (from a short probe)"
+    )
+    return [head, *memory, seconds]
+
+
+def in_words(memory: Memory, there: int) -> list[str]:
+    """Return the lines about memory, of which the device has ``there`` bytes."""
+    phase, cure = "learning", "learner.micro_batch_tokens"
+    if memory.sampling > memory.learning:
+        phase, cure = "sampling", "train.batch_size"
+    names = ("weights", "reference", "optimizer", "sampling", "learning")
+    parts = ", ".join(f"{name} {size(getattr(memory, name))}" for name in names if getattr(memory, name))
+    lines = [f"  memory  about {size(memory.peak)} of {size(there)}, most of it in {phase}: {parts}"]
     if memory.peak > there:
-        cure = "train.batch_size" if phase == "sampling" else "learner.micro_batch_tokens"
         lines.append(f"  that is more than there is: lower {cure} or debate.max_tokens")
     return lines
 

@@ -18,12 +18,14 @@ from learner.types import Row
 class MicroBatch:
     """B rows, padded on the right to T tokens; ``mask`` alone says what counts, never a token's value.
 
-    All fields are (B, T) but ``temperature`` (B, 1). ``old`` and ``ref`` are filled by the learner: the
-    log-probabilities before the step's first update, and those of the reference.
+    All fields are (B, T) but ``temperature`` (B, 1) and ``predictors`` (n,): for each of the n masked tokens
+    the index, in the flat (B, T - 1), of the position that predicts it. ``old`` and ``ref`` are filled by the
+    learner: the log-probabilities before the step's first update, and those of the reference.
     """
 
     input_ids: Tensor
     mask: Tensor
+    predictors: Tensor
     sampling_logprobs: Tensor
     advantages: Tensor
     stream: Tensor
@@ -75,9 +77,11 @@ def collate(rows: Sequence[Row], *, device: torch.device | str = "cpu", pad_id: 
     for row in rows:
         if row.action_mask[0]:
             raise ValueError(f"group {row.group_id!r}, {row.turn}: the first token of a row has no context")
+    mask = _pad([row.action_mask for row in rows], False, "cpu")
     return MicroBatch(
         input_ids=_pad([row.input_ids for row in rows], pad_id, device),
-        mask=_pad([row.action_mask for row in rows], False, device),
+        mask=mask.to(device),
+        predictors=mask[:, 1:].flatten().nonzero().squeeze(1).to(device),
         sampling_logprobs=_pad([row.sampling_logprobs for row in rows], 0.0, device),
         advantages=_pad([row.advantages for row in rows], 0.0, device),
         stream=_pad([row.stream for row in rows], 0, device),

@@ -29,7 +29,7 @@ def action_logprobs(
     attention kernels.
     """
     base = model.get_base_model() if hasattr(model, "get_base_model") else model  # peft's wrapper
-    where = batch.mask[:, 1:].flatten().nonzero().squeeze(1)
+    where = batch.predictors
     targets = batch.input_ids[:, 1:].flatten()[where]
     temperature = batch.temperature.expand_as(batch.mask)[:, 1:].flatten()[where]
     features, head = _features_and_head(base, batch.input_ids[:, :-1])

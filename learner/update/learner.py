@@ -87,7 +87,7 @@ class Learner:
         rows, ages = fresh_rows(rows, self.steps, self.config.max_staleness)
         minibatches = self._minibatches(rows)
         self._before_updates(minibatches, tally)
-        _train_only_checkpointed_layers(self.model)
+        train_only_checkpointed_layers(self.model)
         outcomes = [self._update(batch, tally) for _ in range(self.config.epochs) for batch in minibatches]
         self.model.eval()
         self._count_step(outcomes)
@@ -228,7 +228,7 @@ class Learner:
         return inputs, metrics
 
 
-def _train_only_checkpointed_layers(model: nn.Module) -> None:
+def train_only_checkpointed_layers(model: nn.Module) -> None:
     """Leave dropout off, as in sampling: with it on the trainer would have other probabilities.
 
     Layers keep no activations in training mode alone, and what lies within a layer has a mode of its own.
