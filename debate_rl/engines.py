@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from debate.prompting.rendering import raw_prompt
-from debate.seeds import derive_seed
 from debate.types import Policy
 from debate_rl.config import Config
 
@@ -40,23 +39,22 @@ def make_policy(config: Config) -> tuple[Any, Any, Policy]:
     """Return the model in this process, its tokenizer, and the policy that speaks with it."""
     from debate.policies.local import LocalPolicy
     from debate.policy import own_policy
-    from debate_rl.models import load_model
-    from debate_rl.warm_start.tokenizer import tiny_vocabulary
+    from debate_rl.runs.kept_weights import load_run_model
 
     make = LocalPolicy if config.model.policy is None else own_policy(config.model.policy)
-    vocabulary = tiny_vocabulary(config)
-    model, tokenizer = load_model(config.model, vocabulary=vocabulary, seed=derive_seed(config.seed, "model"))
+    model, tokenizer = load_run_model(config)
     return model, tokenizer, make(model, tokenizer, **local_settings(config))
 
 
 def local_settings(config: Config) -> dict[str, Any]:
     """Return how a local policy turns messages into prompts, and how many it answers at a time."""
-    return {
-        "chat": config.model.chat,
-        "thinking": config.debate.thinking_tokens > 0,
-        "raw_prompt": partial(raw_prompt, texts=config.debate.prompts),
-        "batch_size": config.train.batch_size,
-    }
+    return {"chat": config.model.chat, "batch_size": config.train.batch_size, **_prompt_settings(config)}
+
+
+def _prompt_settings(config: Config) -> dict[str, Any]:
+    """Return how any engine turns messages into prompts."""
+    texts, thinking = config.debate.prompts, config.debate.thinking_tokens > 0
+    return {"thinking": thinking, "raw_prompt": partial(raw_prompt, texts=texts)}
 
 
 def _local(config: Config, weights: Path | None) -> Policy:
@@ -81,11 +79,8 @@ def _server(config: Config) -> Policy:
         server.base_url,
         model.name_or_path,
         chat=model.chat is not False,
-        thinking=config.debate.thinking_tokens > 0,
-        raw_prompt=partial(raw_prompt, texts=config.debate.prompts),
-        concurrency=server.concurrency,
-        timeout_s=server.timeout_s,
-        retries=server.retries,
+        **_prompt_settings(config),
+        **server.model_dump(exclude={"base_url"}),
     )
 
 
@@ -100,21 +95,21 @@ def _vllm(config: Config) -> Policy:
     return VLLMPolicy(
         dtype=model.dtype,
         chat=model.chat,
-        thinking=config.debate.thinking_tokens > 0,
-        raw_prompt=partial(raw_prompt, texts=config.debate.prompts),
-        **_places(model.name_or_path),
+        **_prompt_settings(config),
+        **_model_and_adapter(model.name_or_path),
         **model.vllm.model_dump(),
     )
 
 
-def _places(name: str) -> dict[str, Any]:
+def _model_and_adapter(name: str) -> dict[str, Any]:
     """Return the model and, where the name is the folder of an adapter, its base and the adapter's rank."""
-    file = Path(name).expanduser() / "adapter_config.json"
+    folder = Path(name).expanduser()
+    file = folder / "adapter_config.json"
     if not file.is_file():
-        return {"model_path": str(Path(name).expanduser()) if Path(name).expanduser().is_dir() else name}
+        return {"model_path": str(folder) if folder.is_dir() else name}
     try:
-        said = json.loads(file.read_text(encoding="utf-8"))
-        base, rank = str(said["base_model_name_or_path"]), int(said["r"])
+        facts = json.loads(file.read_text(encoding="utf-8"))
+        base, rank = str(facts["base_model_name_or_path"]), int(facts["r"])
     except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{file}: does not tell base_model_name_or_path and r") from error
-    return {"model_path": base, "adapter": file.parent, "max_lora_rank": rank}
+        raise ValueError(f"{file}: does not have base_model_name_or_path and r") from error
+    return {"model_path": base, "adapter": folder, "max_lora_rank": rank}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from debate.policies.batcher import Batcher
 from debate.policies.sampler import Draw, Drawn, sample_batch
-from debate.policies.speech import Speech, ids_of_ends, refuse_impossible
+from debate.policies.speech import SpeakingPolicy, Speech, ids_of_ends, refuse_impossible
 from debate.policies.stopping import StopWatch
 from debate.types import Completion, Message, SampleRequest
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 
-class LocalPolicy:
+class LocalPolicy(SpeakingPolicy):
     """A policy over a model in this process, on whatever device it was put.
 
     ``chat`` None means: a chat model if its tokenizer has a chat template. With ``thinking`` every reply
@@ -64,11 +64,6 @@ class LocalPolicy:
         self._watch = StopWatch(self._speech.text, model.config.get_text_config().vocab_size)
         self._batcher: Batcher[SampleRequest, Completion] = Batcher(self.sample_all, _batch_key)
 
-    @property
-    def context_tokens(self) -> int | None:
-        """The most tokens of prompt and completion together."""
-        return self._speech.context_tokens
-
     async def sample(self, request: SampleRequest) -> Completion:
         """Answer one request, together with those of every other live debate."""
         return await self._batcher.submit(request)
@@ -82,18 +77,6 @@ class LocalPolicy:
         if weights is not None:
             load_weights(self._model, weights)
         self.version = version
-
-    def count_tokens(self, messages: Sequence[Message]) -> int:
-        """Return the length of the prompt that these messages make."""
-        return len(self.encode(messages))
-
-    def opens_thinking(self, messages: Sequence[Message]) -> bool:
-        """Return whether the prompt that these messages make ends with ``<think>``."""
-        return self._speech.opens_thinking(messages)
-
-    def encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
-        """Return the prompt's ids (P,), up to where the reply begins."""
-        return self._speech.encode(messages)
 
     def sample_all(self, requests: Sequence[SampleRequest]) -> list[Completion]:
         """Answer many requests in chunks of ``batch_size``, in the given order; no event loop needed."""

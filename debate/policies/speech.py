@@ -159,6 +159,29 @@ class Speech:
         return left
 
 
+class SpeakingPolicy:
+    """What a policy over a ``Speech`` has beside the protocol; see ``debate.policy``."""
+
+    _speech: Speech
+
+    @property
+    def context_tokens(self) -> int | None:
+        """The most tokens of prompt and completion together."""
+        return self._speech.context_tokens
+
+    def count_tokens(self, messages: Sequence[Message]) -> int:
+        """Return the length of the prompt that these messages make."""
+        return len(self.encode(messages))
+
+    def opens_thinking(self, messages: Sequence[Message]) -> bool:
+        """Return whether the prompt that these messages make ends with ``<think>``."""
+        return self._speech.opens_thinking(messages)
+
+    def encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
+        """Return the prompt's ids (P,), up to where the reply begins."""
+        return self._speech.encode(messages)
+
+
 def refuse_impossible(request: SampleRequest) -> None:
     """Raise ValueError for a request that cannot be sampled."""
     needs = {

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from debate.policies.sampler import Draw, Drawn
-from debate.policies.speech import THINK_END, Speech, ids_of_ends, refuse_impossible
+from debate.policies.speech import THINK_END, SpeakingPolicy, Speech, ids_of_ends, refuse_impossible
 from debate.seeds import derive_seed
 from debate.types import Completion, Message, SampleRequest, StopReason
 
@@ -28,7 +28,7 @@ THINK_START = "<think>"
 ADAPTER = "adapter_config.json"
 
 
-class VLLMPolicy:
+class VLLMPolicy(SpeakingPolicy):
     """A policy over the model in ``model_path``: a folder, or a hub id.
 
     ``max_lora_rank`` 0 is a model without adapters; otherwise ``adapter`` is the folder of the first one, if
@@ -60,7 +60,6 @@ class VLLMPolicy:
             **engine_settings,
         )
         self.version = version
-        self.context_tokens: int = self._llm.llm_engine.model_config.max_model_len
         tokenizer, ends = _tokenizer_and_ends(str(model_path))
         self._speech = Speech(
             tokenizer,
@@ -68,7 +67,7 @@ class VLLMPolicy:
             chat=chat,
             thinking=thinking,
             raw_prompt=raw_prompt,
-            context_tokens=self.context_tokens,
+            context_tokens=self._llm.llm_engine.model_config.max_model_len,
         )
         self._loop = EngineLoop(self._llm.llm_engine)
         self._takes_adapters, self._adapters = max_lora_rank > 0, 0
@@ -97,18 +96,6 @@ class VLLMPolicy:
         else:
             self._load_weights(path)
         self.version = version
-
-    def count_tokens(self, messages: Sequence[Message]) -> int:
-        """Return the length of the prompt that these messages make."""
-        return len(self.encode(messages))
-
-    def opens_thinking(self, messages: Sequence[Message]) -> bool:
-        """Return whether the prompt that these messages make ends with ``<think>``."""
-        return self._speech.opens_thinking(messages)
-
-    def encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
-        """Return the prompt's ids (P,), up to where the reply begins."""
-        return self._speech.encode(messages)
 
     def _load_adapter(self, path: Path) -> None:
         """Take an adapter under an id of its own: vLLM would go on with the old one under a known id."""

@@ -74,12 +74,17 @@ def named_weights(run: Path, name: str) -> list[Path]:
 
 def load_kept(config: Config, path: Path | None) -> tuple[Any, Any]:
     """Return the run's model with the weights of a checkpoint (None: as it began) and its tokenizer."""
-    vocabulary = tiny_vocabulary(config)
-    model, tokenizer = load_model(config.model, vocabulary=vocabulary, seed=derive_seed(config.seed, "model"))
+    model, tokenizer = load_run_model(config)
     if path is not None:
         load_checkpoint(path, model=model, restore_rng=False, verify=False)
     model.eval()
     return model, tokenizer
+
+
+def load_run_model(config: Config) -> tuple[Any, Any]:
+    """Return the model that a run begins with, and its tokenizer."""
+    vocabulary = tiny_vocabulary(config)
+    return load_model(config.model, vocabulary=vocabulary, seed=derive_seed(config.seed, "model"))
 
 
 def version_of(path: Path) -> int:
