@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import comb
 from statistics import fmean
 
 from debate.types import Debate
 from envs.answers.keys import AnswerKey, plain_key
-from rewards import Rewards, Truth, voted_winner
-from rewards.truth import is_right, round_accuracy
-
-Table = Sequence[Sequence[Truth]]
+from rewards import Correct, Rewards, voted_winner
+from rewards.truth import grade_of, is_right, round_accuracy
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,7 @@ def consensus(answers: Sequence[Answer]) -> float:
 
 
 def answer_metrics(
-    debates: Sequence[Debate], correct: Sequence[Table | None], *, key: AnswerKey = plain_key
+    debates: Sequence[Debate], correct: Sequence[Correct], *, key: AnswerKey = plain_key
 ) -> dict[str, float]:
     """Return accuracy by round and the figures of the last round, each a mean over problems.
 
@@ -80,9 +78,8 @@ def answer_metrics(
     graded for the problem that has fewest; ``pass@k`` also comes for the powers of 2 below. ``key`` says
     which wrong answers ``cons@k`` counts together.
     """
-    pairs = [(d, table) for d, table in zip(debates, correct, strict=True) if table is not None]
     by_round: dict[int, dict[str, list[Answer]]] = defaultdict(lambda: defaultdict(list))
-    for debate, table in pairs:
+    for debate, table in zip(debates, correct, strict=True):
         for round_, answer in graded_answers(debate, table, key):
             by_round[round_][debate.problem.id].append(answer)
     cells = {r: [a for answers in by_round[r].values() for a in answers] for r in sorted(by_round)}
@@ -99,15 +96,15 @@ def answer_metrics(
     )
 
 
-def graded_answers(debate: Debate, table: Table, key: AnswerKey = plain_key) -> Iterable[tuple[int, Answer]]:
+def graded_answers(
+    debate: Debate, correct: Correct, key: AnswerKey = plain_key
+) -> Iterator[tuple[int, Answer]]:
     """Yield (round, answer) of every solution turn that was graded."""
     for turn in debate.turns:
-        agent, round_ = turn.id.agent, turn.id.round
-        if turn.ballot or round_ >= debate.protocol.num_rounds or table[agent][round_] is None:
-            continue
-        grade, text = table[agent][round_], turn.parsed.answer
-        found = None if grade == "missing" or text is None else key(debate.problem, text)
-        yield round_, Answer(found, grade is True, free=debate.problem.kind == "instructions")
+        grade, text = grade_of(turn.id, correct), turn.parsed.answer
+        if grade is not None:
+            same = None if grade == "missing" or text is None else key(debate.problem, text)
+            yield turn.id.round, Answer(same, grade is True, free=debate.problem.kind == "instructions")
 
 
 def _rate(answers: Sequence[Answer]) -> float:
@@ -125,7 +122,7 @@ def _at_k(problems: Sequence[Sequence[Answer]]) -> dict[str, float]:
 
 
 def winner_metrics(
-    debates: Sequence[Debate], correct: Sequence[Table | None], rewards: Sequence[Rewards]
+    debates: Sequence[Debate], correct: Sequence[Correct], rewards: Sequence[Rewards]
 ) -> dict[str, float]:
     """Return how often the winner of the last judged round is right, and its lead over that round.
 

@@ -13,11 +13,11 @@ from statistics import fmean
 
 from debate.parsing.wellformed import is_well_formed
 from debate.types import Debate, FailureReason, Turn
-from debate_rl.metrics.answers import Table, answer_metrics, winner_metrics
+from debate_rl.metrics.answers import answer_metrics, winner_metrics
 from envs import GradeStatus
 from envs.answers.keys import AnswerKey, plain_key
 from learner.tokens import GENERATOR, JUDGE, token_streams
-from rewards import STREAMS, Rewards, ballot_box, valid_votes
+from rewards import STREAMS, Correct, Rewards, ballot_box, valid_votes
 from rewards.judging import JudgeCounts, judge_counts
 from rewards.types import known_values
 from rewards.votes import DuePair, due_pairs
@@ -25,7 +25,7 @@ from rewards.votes import DuePair, due_pairs
 
 def debate_metrics(
     debates: Sequence[Debate],
-    correct: Sequence[Table | None],
+    correct: Sequence[Correct],
     rewards: Sequence[Rewards],
     *,
     grader: Mapping[str, int] | None = None,
@@ -103,7 +103,7 @@ def counter_metrics(debates: Sequence[Debate], rewards: Sequence[Rewards]) -> di
     return result
 
 
-def judge_metrics(debates: Sequence[Debate], correct: Sequence[Table | None]) -> dict[str, float]:
+def judge_metrics(debates: Sequence[Debate], correct: Sequence[Correct]) -> dict[str, float]:
     """Return how well decidable pairs (exactly one side right, both graded) were judged.
 
     ``judge/decidable_votes`` counts valid votes on them, ``judge/decidable_pairs`` the pairs that judges

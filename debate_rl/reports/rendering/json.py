@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from typing import Any
 
 from debate_rl.formatting import json_number, printable
 from debate_rl.reports.cells import both
@@ -59,7 +60,7 @@ def _figures(judged: Judged, figures: Iterable[Figure]) -> Iterable[Mapping[str,
 def _part(part: Part) -> dict[str, object]:
     kind = type(part).__name__.lower()
     if isinstance(part, Paragraph | Chart):
-        return {"type": kind, **_deep(asdict(part))}
+        return {"type": kind, **_plain(asdict(part))}
     rows = [[_cell(cell) for cell in row] for row in part.rows]
     about = {"name": part.name, "title": part.title, "columns": list(part.columns), "note": part.note}
     return {"type": kind, **about, "rows": rows}
@@ -67,20 +68,14 @@ def _part(part: Part) -> dict[str, object]:
 
 def _cell(cell: Cell) -> dict[str, object]:
     """Return a cell without what it has not."""
-    return {
-        name: value
-        for name, value in _deep(asdict(cell)).items()
-        if value not in (None, "") or name == "text"
-    }
+    parts = _plain(asdict(cell)).items()
+    return {name: value for name, value in parts if value not in (None, "") or name == "text"}
 
 
-def _deep(facts: dict[str, object]) -> dict[str, object]:
-    return {name: _plain_all(value) for name, value in facts.items()}
-
-
-def _plain_all(value: object) -> object:
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it, all the way down."""
     if isinstance(value, dict):
-        return {printable(str(name)): _plain_all(one) for name, one in value.items()}
+        return {printable(str(name)): _plain(inner) for name, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain_all(one) for one in value]
+        return [_plain(inner) for inner in value]
     return json_number(value)

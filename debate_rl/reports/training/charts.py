@@ -9,7 +9,7 @@ import numpy as np
 
 from debate_rl.formatting import title
 from debate_rl.reports.document import Chart, Part, Section, Series
-from debate_rl.reports.training.curves import Curves, thinned
+from debate_rl.reports.training.curves import Curves, Numbers, Steps, thinned
 from debate_rl.reports.training.files import ROUNDS, STREAMS
 from debate_rl.reports.training.loading import Run
 
@@ -146,22 +146,19 @@ def _series(figure: str, run: Run, label: str) -> Series:
 
 def _band(figure: str, curves: Curves) -> tuple[tuple[float | None, ...], tuple[float | None, ...]]:
     """Return a deviation about the mean of a reward, the 95% interval of a held-out figure, or nothing."""
-    known = np.isfinite(curves.dense(figure))
+    steps, values = curves.of(figure)
     if figure.startswith("reward/"):
-        mean, std = curves.dense(figure), curves.dense(figure.replace("/mean", "/std"))
-        low, high = mean - std, mean + std
+        std = curves.dense(figure.replace("/mean", "/std"))[np.isfinite(curves.dense(figure))]
+        low, high = values - std, values + std
     elif figure.startswith("eval/"):
-        low, high = curves.dense(f"{figure}/low"), curves.dense(f"{figure}/high")
+        low, high = curves.bounds(figure)
     else:
         return (), ()
-    if not np.isfinite(low[known]).any():
-        return (), ()
-    low, high = (_thinned_with_gaps(curves, bound[known], known) for bound in (low, high))
-    return low, high
+    return (_with_gaps(steps, low), _with_gaps(steps, high)) if np.isfinite(low).any() else ((), ())
 
 
-def _thinned_with_gaps(curves: Curves, values: np.ndarray, known: np.ndarray) -> tuple[float | None, ...]:
-    _, thin = thinned(curves.steps[known], values, POINTS)
+def _with_gaps(steps: Steps, values: Numbers) -> tuple[float | None, ...]:
+    thin = thinned(steps, values, POINTS)[1]
     return tuple(value if np.isfinite(value) else None for value in thin)
 
 

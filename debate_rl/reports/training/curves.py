@@ -47,6 +47,11 @@ class Curves:
         """Return a column (n,), nan where there is no value."""
         return self.values[name] if name in self.values else np.full(len(self.steps), np.nan)
 
+    def bounds(self, name: str) -> tuple[Numbers, Numbers]:
+        """Return the interval of each value of a held-out figure, nan where it has none."""
+        known = np.isfinite(self.dense(name))
+        return self.dense(f"{name}/low")[known], self.dense(f"{name}/high")[known]
+
     def early(self, name: str) -> float | None:
         """Return the mean of the first 5 values of a figure; None where it has none."""
         return _reduced(np.mean, self.of(name)[1][:5])
@@ -96,22 +101,23 @@ def joined(parts: Sequence[Curves], group: int | None = None) -> Curves:
     return Curves(steps, values, broken, group)
 
 
+def windows(values: Numbers, width: int) -> NDArray[np.float64]:
+    """Return each ``width`` values in a row, (n - width + 1, width); none where there are fewer."""
+    return sliding_window_view(values, width) if len(values) >= width else np.zeros((0, width))
+
+
 def trailing_median(values: Numbers, width: int) -> Numbers:
-    """Return the medians of each ``width`` values in a row, (n - width + 1,); none where there are fewer.
+    """Return the medians of the windows, (n - width + 1,).
 
     >>> trailing_median(np.array([1.0, 9.0, 2.0, 3.0]), 3)
     array([2., 3.])
     """
-    if len(values) < width:
-        return np.zeros(0)
-    return np.median(sliding_window_view(values, width), axis=1)
+    return np.median(windows(values, width), axis=1)
 
 
 def trailing_mean(values: Numbers, width: int) -> Numbers:
-    """Return the means of each ``width`` values in a row, (n - width + 1,); none where there are fewer."""
-    if len(values) < width:
-        return np.zeros(0)
-    return sliding_window_view(values, width).mean(axis=1)
+    """Return the means of the windows, (n - width + 1,)."""
+    return windows(values, width).mean(axis=1)
 
 
 def thinned(steps: Steps, values: Numbers, most: int = 500) -> tuple[tuple[float, ...], tuple[float, ...]]:

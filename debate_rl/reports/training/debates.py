@@ -72,12 +72,8 @@ def _add_row(means: _Means, row: DebateRow) -> None:
     means.add("judge/accuracy", step, facts.judge_accuracy)
     if facts.agents > 1:  # one alone agrees with itself
         _add_agreement(means, row)
-    means.add("debates/malformed", step, float(facts.malformed > 0))
-    means.add("debates/truncated", step, float(facts.truncated > 0))
-    means.add("debates/tokens", step, facts.tokens)
-    streams = zip(STREAMS, (getattr(facts, f"reward_{stream}") for stream in STREAMS), strict=True)
-    for stream, value in streams:
-        means.add(f"reward/{stream}/mean", step, value)
+    for stream in STREAMS:
+        means.add(f"reward/{stream}/mean", step, getattr(facts, f"reward_{stream}"))
 
 
 def _add_agreement(means: _Means, row: DebateRow) -> None:

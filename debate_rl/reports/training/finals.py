@@ -34,14 +34,8 @@ def finals_section(runs: Sequence[Run]) -> Section:
 def evaluations(run: Run, name: str) -> list[tuple[int, Bounded]]:
     """Return (step, (value, low, high)) of each held-out evaluation during training."""
     steps, values = run.curves.of(name)
-    low, high = (dict(zip(*_plain(run, f"{name}/{end}"), strict=True)) for end in ("low", "high"))
-    at = zip(steps.tolist(), values.tolist(), strict=True)
-    return [(step, (value, low.get(step, float("nan")), high.get(step, float("nan")))) for step, value in at]
-
-
-def _plain(run: Run, name: str) -> tuple[list[int], list[float]]:
-    steps, values = run.curves.of(name)
-    return steps.tolist(), values.tolist()
+    bounded = zip(values.tolist(), *(bounds.tolist() for bounds in run.curves.bounds(name)), strict=True)
+    return list(zip(steps.tolist(), bounded, strict=True))
 
 
 def best_step(run: Run) -> tuple[str, int, float] | None:

@@ -114,7 +114,8 @@ def held_out(curves: Curves) -> Alarm | None:
 
 def _parted(curves: Curves, name: str) -> Alarm | None:
     steps, values = curves.of(name)
-    low, high = (_bound(curves, name, steps, values, end) for end in ("low", "high"))
+    low, high = curves.bounds(name)
+    low, high = np.where(np.isfinite(low), low, values - 0.1), np.where(np.isfinite(high), high, values + 0.1)
     trained = _trailing_at(curves, "accuracy", steps)
     best, below = 0, 0
     for index in range(len(values)):
@@ -156,12 +157,6 @@ def _gained(values: Numbers, width: int = BASE) -> Numbers:
     """Return the trailing means less the first of them, (n - width + 1,)."""
     means = trailing_mean(values, width)
     return means - means[0]
-
-
-def _bound(curves: Curves, name: str, steps: Steps, values: Numbers, end: str) -> Numbers:
-    """Return the bounds at the steps; where there are none, .1 off."""
-    found = curves.dense(f"{name}/{end}")[np.searchsorted(curves.steps, steps)]
-    return np.where(np.isfinite(found), found, values + (0.1 if end == "high" else -0.1))
 
 
 def _trailing_at(curves: Curves, name: str, steps: Steps) -> Numbers:
