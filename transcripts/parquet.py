@@ -15,7 +15,7 @@ from debate.policy import token_counts
 from rewards import STREAMS
 from rewards.truth import GRADES, grade_of
 from rewards.types import NO_REWARDS, value_of
-from transcripts.index.facts import WINNERS, facts_of
+from transcripts.index.facts import REALS, WINNERS, Facts, facts_of
 from transcripts.record import PARTS, Record, TurnAdvantages
 
 if TYPE_CHECKING:
@@ -24,15 +24,10 @@ if TYPE_CHECKING:
 ROWS = 2_000
 """Debates that are held in memory before they are written."""
 DEBATE: dict[str, str] = {
-    **dict.fromkeys(("id", "problem", "source", "level", "kind", "question", "gold", "winner"), "string"),
-    **dict.fromkeys(("step", "index", "seed", "policy_version", "agents", "rounds", "winner_agent"), "int64"),
-    **dict.fromkeys(
-        ("accuracy", "accuracy_round_0", "accuracy_last_round", "agreement", "judge_accuracy"), "double"
-    ),
-    **dict.fromkeys(("missing", "ungraded", "votes", "ties", "malformed", "truncated", "tokens"), "int64"),
-    **dict.fromkeys(("flip_cc", "flip_cw", "flip_wc", "flip_ww"), "int64"),
-    **dict.fromkeys(("cycle", "condorcet"), "bool"),
-    **dict.fromkeys(("reward_peer", "reward_truth", "reward_judge", "reward_format", "seconds"), "double"),
+    **dict.fromkeys(("id", "problem", "source", "level", "kind", "question", "gold"), "string"),
+    **dict.fromkeys(("step", "index"), "int64"),
+    **{name: "double" if name in REALS else "int64" for name in Facts._fields},
+    **{"winner": "string", "cycle": "bool", "condorcet": "bool"},
 }
 TURN: dict[str, str] = {
     **dict.fromkeys(("debate", "persona", "handle", "text", "answer", "grade", "stop_reason"), "string"),

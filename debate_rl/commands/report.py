@@ -16,7 +16,7 @@ from debate_rl.commands.console import plain_console, progress_bar, text_table, 
 if TYPE_CHECKING:
     from debate_rl.reports.document import Section
     from debate_rl.reports.figures.figure import Figure
-    from debate_rl.reports.judgment import Judged
+    from debate_rl.reports.judgment.sections import Judged
     from debate_rl.reports.rendering import Links
     from debate_rl.reports.simulation import Judges
 
@@ -166,7 +166,7 @@ def _show(runs: Sequence[Judged], verdicts: Sequence[Section]) -> None:
     """Print the main figures, a column for each run, what to be warned of, and how training went."""
     from debate_rl.formatting import printable
     from debate_rl.reports.document import Paragraph
-    from debate_rl.reports.judgment import judgment_lead
+    from debate_rl.reports.judgment.lead import judgment_lead
 
     wide_console(30 + 40 * len(runs)).print(_main_figures(runs))
     say = plain_console().print

@@ -8,13 +8,9 @@ from pathlib import Path
 from debate_rl.reports.document import Document, Paragraph, Section
 from debate_rl.reports.figures import figures_of
 from debate_rl.reports.figures.study import Study
-from debate_rl.reports.judgment import (
-    Judged,
-    comparison_section,
-    judgment_lead,
-    judgment_sections,
-    simulation_section,
-)
+from debate_rl.reports.judgment.comparison import comparison_section
+from debate_rl.reports.judgment.lead import judgment_lead
+from debate_rl.reports.judgment.sections import Judged, judgment_sections, simulation_section
 from debate_rl.reports.simulation import read_setting
 from transcripts import RunStore, TranscriptError
 

@@ -13,49 +13,26 @@ from debate_rl.reports.figures.study import Study
 from debate_rl.reports.judgment.groups import group_parts
 from debate_rl.statistics import Estimate
 
+READ_TOGETHER = (
+    "Read the three together: a policy that votes only where it is sure gains accuracy and loses coverage; "
+    "strict accuracy sees both."
+)
+IN_BOTH_ORDERS = 'They come with debate.order = "per_viewer" and four agents or more.'
+LOG_ODDS = "Log-odds: 0 is no effect, 1 makes the odds 2.7 times as large."
+BIASES = (
+    ("bias", "On pairs that are equal in truth", "0 is no bias, 0.1 is 60 votes in 100 for it."),
+    ("swaps", "Pairs shown in both orders", IN_BOTH_ORDERS),
+    ("regression", "One regression for all of them", LOG_ODDS),
+)
+ANSWERS = (
+    ("flip", "An agent's steps from one round to the next", ""),
+    ("cascade", "Who is carried away", ""),
+)
 PARTS: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
-    (
-        "accuracy",
-        "Judge accuracy",
-        (
-            (
-                "accuracy",
-                "On pairs with exactly one right side",
-                "Read the three together: a policy that votes only where it is sure gains accuracy and loses "
-                "coverage; strict accuracy sees both.",
-            ),
-        ),
-    ),
-    (
-        "biases",
-        "Biases",
-        (
-            (
-                "bias",
-                "On pairs that are equal in truth",
-                "0 is no bias, 0.1 is 60 votes in 100 for it.",
-            ),
-            (
-                "swaps",
-                "Pairs shown in both orders",
-                'They come with debate.order = "per_viewer" and four agents or more.',
-            ),
-            (
-                "regression",
-                "One regression for all of them",
-                "Log-odds: 0 is no effect, 1 makes the odds 2.7 times as large.",
-            ),
-        ),
-    ),
+    ("accuracy", "Judge accuracy", (("accuracy", "On pairs with exactly one right side", READ_TOGETHER),)),
+    ("biases", "Biases", BIASES),
     ("winner", "Winner", (("winner", "The winner of the last judged round", ""),)),
-    (
-        "answers",
-        "Flips and cascades",
-        (
-            ("flip", "An agent's steps from one round to the next", ""),
-            ("cascade", "Who is carried away", ""),
-        ),
-    ),
+    ("answers", "Flips and cascades", ANSWERS),
     ("graph", "Cycles and orders", (("graph", "Strict majorities of the votes", ""),)),
     ("collusion", "Collusion", (("collusion", "Praise without truth, favours returned, agreement", ""),)),
 )

@@ -6,14 +6,9 @@ import pytest
 
 from debate_rl.reports.document import Chart, Paragraph, Table
 from debate_rl.reports.figures import figures_of, gather
-from debate_rl.reports.judgment import (
-    Judged,
-    comparison_section,
-    judgment_lead,
-    judgment_sections,
-    simulation_section,
-)
-from debate_rl.reports.judgment.comparison import difference
+from debate_rl.reports.judgment.comparison import comparison_section, difference
+from debate_rl.reports.judgment.lead import judgment_lead
+from debate_rl.reports.judgment.sections import Judged, judgment_sections, simulation_section
 from debate_rl.reports.report import whole_report
 
 
