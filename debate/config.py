@@ -28,7 +28,7 @@ class DebateConfig(Settings):
     """The protocol: who speaks, how often, what is shown to whom."""
 
     num_agents: int = Field(default=3, ge=1, le=64)
-    """Seats N. One policy plays them all; 1 is plain single-agent RL."""
+    """Agents N. One policy plays them all; 1 is plain single-agent RL."""
     num_rounds: int = Field(default=3, ge=1, le=64)
     """Rounds R in which every agent writes a solution."""
     final_ballot: bool = True
@@ -36,7 +36,7 @@ class DebateConfig(Settings):
     history_rounds: int = Field(default=1, ge=-1)
     """Rounds shown to an agent: the last K, all (-1), or none (0)."""
     personas: tuple[Persona, ...] | str | None = None
-    """Own ones, "module:NAME", a preset ("default", "wide"), or None for five; cycled over the seats."""
+    """Own ones, "module:NAME", a preset ("default", "wide"), or None for five; cycled over the agents."""
     judge_own: bool = False
     """Whether an agent may compare its own work."""
     order: Literal["per_debate", "per_viewer"] = "per_debate"
@@ -94,11 +94,17 @@ class DebateConfig(Settings):
         return self
 
     @property
-    def persona_pool(self) -> tuple[Persona, ...]:
-        """The personas to seat, before cycling. A dotted path is imported here and nowhere before."""
+    def agent_personas(self) -> tuple[Persona, ...]:
+        """The persona of each agent (N,), cycled. A dotted path is imported here and nowhere before.
+
+        >>> [persona.name for persona in DebateConfig(num_agents=6).agent_personas][5]
+        'Methodical Analyst'
+        """
         if isinstance(self.personas, str):
-            return PRESETS.get(self.personas) or own_personas(self.personas)
-        return self.personas or PERSONAS
+            pool = PRESETS.get(self.personas) or own_personas(self.personas)
+        else:
+            pool = self.personas or PERSONAS
+        return tuple(pool[agent % len(pool)] for agent in range(self.num_agents))
 
 
 def check_label(label: str) -> None:

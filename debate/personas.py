@@ -15,9 +15,9 @@ from debate.values import HALVES, Value
 
 
 class Persona(Value, frozen=True):
-    """A way of working, given to one seat.
+    """A way of working, given to one agent.
 
-    ``temperature`` applies to every request of the seat and to its log-probabilities.
+    ``temperature`` applies to every request of the agent and to its log-probabilities.
     """
 
     name: str
@@ -98,12 +98,3 @@ def own_personas(path: str) -> tuple[Persona, ...]:
         raise ValueError(f"debate.personas: {path!r} must be a list of one or more debate.Persona")
     check_personas(personas)
     return personas
-
-
-def seat_personas(personas: tuple[Persona, ...], num_agents: int) -> tuple[Persona, ...]:
-    """Return one persona per seat, cycling when there are more seats than personas.
-
-    >>> [p.name for p in seat_personas(PERSONAS, 6)][5]
-    'Methodical Analyst'
-    """
-    return tuple(personas[seat % len(personas)] for seat in range(num_agents))

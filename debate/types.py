@@ -49,7 +49,7 @@ class Message:
 
 
 class TurnId(NamedTuple):
-    """Which turn: seat in [0, N) and round in [0, R]; round R is the final ballot.
+    """Which turn: agent in [0, N) and round in [0, R]; round R is the final ballot.
 
     In a request, agent ``SUMMARIZER`` asks for the summary of what the round shows.
     """

@@ -96,12 +96,12 @@ def _vllm(config: Config) -> Policy:
         dtype=model.dtype,
         chat=model.chat,
         **_prompt_settings(config),
-        **_model_and_adapter(model.name_or_path),
+        **_model_files(model.name_or_path),
         **model.vllm.model_dump(),
     )
 
 
-def _model_and_adapter(name: str) -> dict[str, Any]:
+def _model_files(name: str) -> dict[str, Any]:
     """Return the model and, where the name is the folder of an adapter, its base and the adapter's rank."""
     folder = Path(name).expanduser()
     file = folder / "adapter_config.json"

@@ -163,7 +163,7 @@ def voted_winner(
 ) -> TurnId | None:
     """Return the turn with the best peer score (N, R) of a round (None: the last judged); None without votes.
 
-    Ties are broken by a draw from ``seed``, so that no seat is favoured.
+    Ties are broken by a draw from ``seed``, so that no agent is favoured.
 
     >>> voted_winner(((0.5, -1.0), (None, 0.25), (-0.5, 0.75)), seed=1)
     TurnId(agent=2, round=1)

@@ -9,7 +9,7 @@ from debate.types import Outcome, TurnId, Vote
 from rewards.types import Correct
 
 PlainVote: TypeAlias = tuple[int, int, int, int, Outcome]
-"""``(judge, judge_round, left, right, outcome)``: seats in [0, N), round in [0, R], about the one before."""
+"""``(judge, judge_round, left, right, outcome)``: agents in [0, N), round in [0, R], about the one before."""
 
 _FIELDS = ("judge", "judge_round", "left", "right", "outcome")
 
@@ -50,8 +50,8 @@ def read_vote(index: int, vote: object, *, num_agents: int, last_round: int) -> 
     if not _is_row(vote) or len(vote) != len(_FIELDS):
         raise ValueError(f"votes[{index}]: expected ({', '.join(_FIELDS)}), got {vote!r}")
     judge, round_, left, right, outcome = cast("PlainVote", vote)
-    for name, seat in (("judge", judge), ("left", left), ("right", right)):
-        _check_index(f"votes[{index}].{name}", seat, num_agents - 1)
+    for name, agent in (("judge", judge), ("left", left), ("right", right)):
+        _check_index(f"votes[{index}].{name}", agent, num_agents - 1)
     _check_index(f"votes[{index}].judge_round", round_, last_round)
     if outcome not in get_args(Outcome):
         raise ValueError(f'votes[{index}].outcome: expected "left", "right" or "tie", got {outcome!r}')

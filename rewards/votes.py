@@ -127,7 +127,7 @@ def _all_of_the_round_before(
     table: dict[TurnId, tuple[TurnId, ...]] = {}
     for round_ in range(last + 1):
         for agent in range(num_agents):
-            shown = tuple(TurnId(seat, round_ - 1) for seat in range(num_agents) if own or seat != agent)
+            shown = tuple(TurnId(other, round_ - 1) for other in range(num_agents) if own or other != agent)
             table[TurnId(agent, round_)] = shown if round_ else ()
     # A final ballot is held only where there is a pair to judge.
     has_turn = {turn: shown for turn, shown in table.items() if turn.round < num_rounds or len(shown) >= 2}

@@ -21,7 +21,7 @@ Script: TypeAlias = (
 """A function of the request, or a table by (agent, round) or by (debate, agent, round)."""
 
 Chance: TypeAlias = float | Sequence[float] | Callable[[TurnId], float]
-"""A probability: for all seats, for each seat (cycling), or as a function of the turn."""
+"""A probability: for all agents, for each agent (cycling), or as a function of the turn."""
 
 END_TOKEN = 0x110000
 """The end token of character-level tokens: one above the last code point."""
@@ -70,10 +70,10 @@ def _look_up(
     request: SampleRequest,
 ) -> str:
     entries = cast("Mapping[tuple[str | int, ...], str]", table)
-    seat = (request.turn.agent, request.turn.round)
-    reply = entries.get((request.debate, *seat), entries.get(seat, default))
+    turn = request.turn
+    reply = entries.get((request.debate, *turn), entries.get(turn, default))
     if reply is None:
-        raise KeyError(f"the script has no reply for agent {seat[0]} in round {seat[1]} and no default")
+        raise KeyError(f"the script has no reply for agent {turn.agent} in round {turn.round} and no default")
     return reply
 
 

@@ -67,7 +67,7 @@ def summary_prompt(seating: Seating, past: Past, round_: int, budget: ContextBud
 def entries_shown(seating: Seating, past: Past, agent: int, round_: int) -> list[list[Entry]]:
     """Return the entries that a prompt of this round shows by rule, by round, in the viewer's order."""
     shown = rounds_shown(round_, seating.config.history_rounds)
-    return [[past[number][seat] for seat in seating.orders[agent]] for number in shown]
+    return [[past[number][other] for other in seating.orders[agent]] for number in shown]
 
 
 def _prompt(frame: Frame, history: History) -> Prompt:
@@ -164,7 +164,7 @@ def _barest_prompts(seating: Seating) -> Iterator[Prompt]:
     for round_ in range(rounds_held(seating.config)):
         newest = _barest_round(seating, round_)
         for agent, order in enumerate(seating.orders):
-            history = _barest_history(seating, [newest[seat] for seat in order if newest], round_)
+            history = _barest_history(seating, [newest[other] for other in order if newest], round_)
             yield _prompt(_agent_frame(seating, agent, round_, history.shown), history)
 
 
@@ -180,9 +180,9 @@ def _barest_round(seating: Seating, round_: int) -> list[Entry]:
     texts = seating.texts
     mark = texts.cut or texts.unreadable
     return [
-        render_entry(texts, PublicTurn(TurnId(seat, number), handle, mark, mark))
+        render_entry(texts, PublicTurn(TurnId(agent, number), handle, mark, mark))
         for number in rounds_shown(round_, seating.config.history_rounds)[-1:]
-        for seat, handle in enumerate(seating.handles)
+        for agent, handle in enumerate(seating.handles)
     ]
 
 

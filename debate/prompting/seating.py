@@ -11,7 +11,7 @@ from random import Random
 from typing import Literal
 
 from debate.config import DebateConfig, check_label
-from debate.personas import Persona, seat_personas
+from debate.personas import Persona
 from debate.prompting.rendering import problem_text
 from debate.prompting.texts import PromptTexts, load_prompts
 from debate.seeds import derive_seed
@@ -23,19 +23,19 @@ DIGITS = "23456789"  # without 0 and 1, which look like letters
 
 @dataclass(frozen=True, slots=True)
 class Seating:
-    """What is fixed for a debate: who sits where, under which label, and in which order texts are shown."""
+    """What is fixed for a debate: personas and handles of the agents, and in which order texts are shown."""
 
     problem: Problem
     config: DebateConfig
     texts: PromptTexts
     personas: tuple[Persona, ...]  # (N,)
     handles: tuple[str, ...]  # (N,)
-    orders: tuple[tuple[int, ...], ...]  # (N, N): for each viewer the seats in the order shown
+    orders: tuple[tuple[int, ...], ...]  # (N, N): for each viewer the agents in the order shown
     opening: str  # the rendered problem
 
 
 def seat_debate(problem: Problem, config: DebateConfig, seed: int) -> Seating:
-    """Return the seating of one debate: personas by seat, handles and orders drawn from the seed."""
+    """Return the seating of one debate: personas by agent, handles and orders drawn from the seed."""
     size, texts = config.num_agents, load_prompts(config.prompts)
     orders = show_orders(size, seed, order=config.order)
     labels = derive_seed(seed, "handles")
@@ -43,7 +43,7 @@ def seat_debate(problem: Problem, config: DebateConfig, seed: int) -> Seating:
         problem,
         config,
         texts,
-        seat_personas(config.persona_pool, size),
+        config.agent_personas,
         draw_handles(size, labels, pool=config.handles, order=orders[0], avoid=problem.question),
         orders,
         problem_text(texts, problem),
@@ -58,10 +58,10 @@ def draw_handles(
     order: Sequence[int] | None = None,
     avoid: str = "",
 ) -> tuple[str, ...]:
-    """Return one label for each seat, (N,): a letter and a digit, no letter twice up to 21 agents.
+    """Return one label for each agent, (N,): a letter and a digit, no letter twice up to 21 agents.
 
     Labels that stand in the text ``avoid`` (the question) are not drawn while others are left. With a
-    ``pool`` of own labels they are drawn from it and dealt, in the pool's order, along ``order`` (the seats
+    ``pool`` of own labels they are drawn from it and dealt, in the pool's order, along ``order`` (the agents
     as their texts are shown, (N,); itself drawn anew for each debate), so that a very small model always
     reads them in one order. ValueError when a label is not words of letters and digits.
 
@@ -76,18 +76,18 @@ def draw_handles(
     taken = avoid.upper()
     letters = rng.sample(LETTERS, len(LETTERS))
     labels: list[str] = []
-    for seat in range(num_agents):
-        letter = letters[seat % len(letters)]
+    for agent in range(num_agents):
+        letter = letters[agent % len(letters)]
         free = [letter + digit for digit in rng.sample(DIGITS, len(DIGITS)) if letter + digit not in labels]
         labels.append(next((label for label in free if label not in taken), free[0]))
     return tuple(labels)
 
 
 def _dealt(labels: Sequence[str], rng: Random, order: Sequence[int]) -> tuple[str, ...]:
-    """Return a label for each seat: as many as there are seats, in their own order along the seats' order."""
+    """Return a label for each agent, in the order of the labels along the order of the agents."""
     chosen = sorted(rng.sample(range(len(labels)), len(order)))
-    by_seat = dict(zip(order, (labels[index] for index in chosen), strict=True))
-    return tuple(by_seat[seat] for seat in range(len(order)))
+    by_agent = dict(zip(order, (labels[index] for index in chosen), strict=True))
+    return tuple(by_agent[agent] for agent in range(len(order)))
 
 
 def _distinct(pool: Sequence[str]) -> list[str]:
@@ -100,14 +100,14 @@ def _distinct(pool: Sequence[str]) -> list[str]:
 def show_orders(
     num_agents: int, seed: int, *, order: Literal["per_debate", "per_viewer"]
 ) -> tuple[tuple[int, ...], ...]:
-    """Return for each viewer the seats in the order in which their texts are shown, (N, N).
+    """Return for each viewer the agents in the order in which their texts are shown, (N, N).
 
     >>> len(set(show_orders(4, 1, order="per_debate")))
     1
     """
     if order == "per_debate":
         return (_shuffled(num_agents, derive_seed(seed, "order")),) * num_agents
-    return tuple(_shuffled(num_agents, derive_seed(seed, "order", seat)) for seat in range(num_agents))
+    return tuple(_shuffled(num_agents, derive_seed(seed, "order", agent)) for agent in range(num_agents))
 
 
 def _shuffled(num_agents: int, seed: int) -> tuple[int, ...]:

@@ -50,8 +50,8 @@ def comparable(shown: Sequence[TurnId], agent: int, *, judge_own: bool) -> tuple
 class PublicTurn:
     """What others may see of a turn, not yet escaped. None stands for what could not be read.
 
-    Comparisons, thinking, persona and seat are not in it. ``answer`` is read from the public solution: a
-    text that is cut keeps it, and must not show what the whole one hides.
+    Comparisons, thinking, persona and number of the agent are not in it. ``answer`` is read from the public
+    solution: a text that is cut keeps it, and must not show what the whole one hides.
     """
 
     id: TurnId

@@ -63,8 +63,8 @@ class WarmStartConfig(Settings):
 
     @model_validator(mode="after")
     def _one_or_the_other(self) -> Self:
-        for seat in range(len(self.right) * len(self.lure)):
-            right, lure = self.right[seat % len(self.right)], self.lure[seat % len(self.lure)]
+        for agent in range(len(self.right) * len(self.lure)):
+            right, lure = self.right[agent % len(self.right)], self.lure[agent % len(self.lure)]
             if right + lure > 1 + 1e-9:
                 raise ValueError(
                     f"right and lure are shares of the same demonstrations, and those of one persona are "

@@ -97,7 +97,7 @@ def play(
 
 def _greedy(plan: EvalPlan) -> EvalPlan:
     """Return the plan for one agent, the first persona, at temperature 0."""
-    persona = replace(plan.protocol.persona_pool[0], temperature=0.0)
+    persona = replace(plan.protocol.agent_personas[0], temperature=0.0)
     changes = {"num_agents": 1, "num_rounds": 1, "final_ballot": False, "personas": (persona,)}
     return replace(plan, protocol=plan.protocol.model_copy(update=changes))
 

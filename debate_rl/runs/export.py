@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Literal
 
-from debate.personas import seat_personas
 from debate.policies.local import end_tokens
 from debate_rl.config import Config
 from debate_rl.runs.checkpoint import write_model
@@ -73,8 +73,7 @@ def generation_settings(config: Config, model: Any, tokenizer: Any) -> Any:
     """Return how the policy was sampled in training: unfiltered, at the mean temperature of its agents."""
     from transformers import GenerationConfig
 
-    seats = seat_personas(config.debate.persona_pool, config.debate.num_agents)
-    temperature = sum(seat.temperature for seat in seats) / len(seats)
+    temperature = fmean(persona.temperature for persona in config.debate.agent_personas)
     sampled = (
         {"do_sample": True, "temperature": round(temperature, 4)} if temperature else {"do_sample": False}
     )

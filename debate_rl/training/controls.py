@@ -103,7 +103,7 @@ def _first_preferred(debate: Debate) -> dict[_Pair, bool]:
 
 
 def _own_answer(debate: Debate, judge: TurnId) -> str | None:
-    """Return the newest answer of the judge's seat up to its vote."""
+    """Return the newest answer of the judge up to its vote."""
     answers = [
         turn.parsed.answer
         for turn in debate.turns

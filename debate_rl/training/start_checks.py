@@ -6,7 +6,6 @@ import re
 import warnings
 from typing import Any
 
-from debate.personas import seat_personas
 from debate_rl.config import Config, TrainConfig
 from debate_rl.problems import Problems
 from rewards import check_scheme
@@ -47,7 +46,7 @@ def changes(config: Config) -> dict[str, Any]:
 
 def refuse_greedy(config: Config) -> None:
     """Refuse to train on turns that were not drawn from the distribution of their log-probabilities."""
-    for persona in seat_personas(config.debate.persona_pool, config.debate.num_agents):
+    for persona in config.debate.agent_personas:
         if config.train.steps and persona.temperature < LEAST_TEMPERATURE:
             raise ValueError(
                 f"debate.personas: {persona.name} has temperature {persona.temperature:g}, and a greedy "

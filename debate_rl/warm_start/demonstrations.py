@@ -9,7 +9,7 @@ sums, verdicts and comparisons are learnt).
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from random import Random
@@ -89,18 +89,18 @@ class Demonstrator:
     def _round(self, seating: Seating, agent: int) -> list[str]:
         """Return a solution for each agent, so that the judge's pair is decidable as often as configured."""
         wanted = self._rng.random() < self._habits.decidable
-        peers = [seat for seat in range(len(seating.handles)) if seat != agent]
+        agents = range(len(seating.handles))
         solutions: list[str] = []
         for _ in range(12):
-            solutions = [self._shown(seating.problem, seat) for seat in range(len(seating.handles))]
-            verdicts = {self._is_right(seating.problem, solutions[seat]) for seat in peers}
+            solutions = [self._shown(seating.problem, other) for other in agents]
+            verdicts = {self._is_right(seating.problem, solutions[peer]) for peer in agents if peer != agent}
             if (len(verdicts) == 2) == wanted:
                 break
         return solutions
 
-    def _shown(self, problem: Problem, seat: int) -> str:
+    def _shown(self, problem: Problem, agent: int) -> str:
         """Return a solution as others would see it; wrong ones are now and then made to look right."""
-        tried = self._attempt(problem, seat)
+        tried = self._attempt(problem, agent)
         honest: str = self._family.write_solution(problem, tried)
         if self._is_right(problem, honest):
             return honest
@@ -113,44 +113,44 @@ class Demonstrator:
             return tried
         return self._family.invent(problem, self._rng) or tried
 
-    def _solution(self, problem: Problem, seat: int, *, right: float | None = None) -> str:
-        return self._family.write_solution(problem, self._attempt(problem, seat, right=right))
+    def _solution(self, problem: Problem, agent: int, *, right: float | None = None) -> str:
+        return self._family.write_solution(problem, self._attempt(problem, agent, right=right))
 
-    def _attempt(self, problem: Problem, seat: int, *, right: float | None = None) -> Any:
+    def _attempt(self, problem: Problem, agent: int, *, right: float | None = None) -> Any:
         habits = self._habits
-        chance = habits.right[seat % len(habits.right)] if right is None else right
-        lure = habits.lure[seat % len(habits.lure)]
+        chance = habits.right[agent % len(habits.right)] if right is None else right
+        lure = habits.lure[agent % len(habits.lure)]
         return self._family.attempt(problem, self._rng, right=chance, lure=lure)
 
     def _entries(self, seating: Seating, solutions: Sequence[str], round_: int) -> list[Any]:
-        shown = (
-            PublicTurn(TurnId(seat, round_), seating.handles[seat], text)
-            for seat, text in enumerate(solutions)
+        turns = (
+            PublicTurn(TurnId(agent, round_), seating.handles[agent], text)
+            for agent, text in enumerate(solutions)
         )
-        return [render_entry(seating.texts, one) for one in shown]
+        return [render_entry(seating.texts, turn) for turn in turns]
 
     def _judging(
         self,
         seating: Seating,
-        seats: Sequence[int],
-        solutions: Sequence[str],
+        agents: Sequence[int],
+        solutions: Mapping[int, str] | Sequence[str],
         *,
         drill: bool = False,
         vote: bool = True,
     ) -> str:
-        """Return the evaluation of these seats' solutions, and their comparison if there is a vote. The
+        """Return the evaluation of these agents' solutions, and their comparison if there is a vote. The
         checks of a drill are all true.
         """
-        said = [
-            self._check(
-                seating.problem, solutions[i], lured=not drill and self._rng.random() < self._habits.misjudge
+        problem, handles, rng = seating.problem, seating.handles, self._rng
+        checks = {
+            agent: self._check(
+                problem, solutions[agent], lured=not drill and rng.random() < self._habits.misjudge
             )
-            for i in seats
-        ]
-        right = [" right" in text for text in said]
-        order = sorted(range(len(seats)), key=lambda i: (not right[i], self._rng.random()))
-        lines = "".join(f"{seating.handles[seat]}:{text} " for seat, text in zip(seats, said, strict=True))
-        ranking = " > ".join(seating.handles[seats[i]] for i in order)
+            for agent in agents
+        }
+        lines = "".join(f"{handles[agent]}:{text} " for agent, text in checks.items())
+        order = sorted(agents, key=lambda agent: (" right" not in checks[agent], rng.random()))
+        ranking = " > ".join(handles[agent] for agent in order)
         comparison = f"<comparison>{ranking}</comparison>" if vote else ""
         return f"<evaluation>{lines}</evaluation>{comparison}"
 
@@ -161,11 +161,9 @@ class Demonstrator:
         for _ in range(3):
             first = rng.random() < 0.5
             rights = (first, not first) if rng.random() < 0.85 else (first, first)
-            seats = rng.sample(range(len(seating.handles)), 2)
-            solutions = dict(zip(seats, (self._drilled(problem, r) for r in rights), strict=True))
-            text += self._judging(
-                seating, seats, [solutions.get(s, "") for s in range(len(seating.handles))], drill=True
-            )
+            agents = rng.sample(range(len(seating.handles)), 2)
+            solutions = dict(zip(agents, (self._drilled(problem, right) for right in rights), strict=True))
+            text += self._judging(seating, agents, solutions, drill=True)
         spans = [(*m.span(), 1.0) for pattern in (_SUM, _VERDICT, _BETTER) for m in pattern.finditer(text)]
         return Demonstration(seen.messages, text, tuple(spans), base_weight=0.0)
 

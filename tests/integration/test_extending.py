@@ -73,7 +73,7 @@ def test_each_example_does_what_it_says(folder):
     assert loss.item() == pytest.approx(-(0.5 * -1.0 + -1.0 * -2.0) / 2)
 
     config = DebateConfig(personas="my_personas:PERSONAS")
-    assert [persona.name for persona in config.persona_pool] == ["Estimator", "Checker"]
+    assert [persona.name for persona in config.agent_personas] == ["Estimator", "Checker", "Estimator"]
 
 
 def write(folder: Path, text: str) -> None:
@@ -126,13 +126,13 @@ def test_what_is_no_policy_is_refused_in_one_line(folder, text, message):
 def test_what_are_no_personas_is_refused(folder, text, message):
     (folder / "my_personas.py").write_text(text)
     with pytest.raises(ValueError, match=re.escape(message)):
-        _ = DebateConfig(personas="my_personas:PERSONAS").persona_pool
+        _ = DebateConfig(personas="my_personas:PERSONAS").agent_personas
 
 
 def test_reading_a_configuration_imports_no_personas():
     """A stored debate names its personas by path; to read it must run nobody's code."""
     config = DebateConfig(personas="no_such_module_anywhere:PERSONAS")
     with pytest.raises(ValueError, match=r"^debate\.personas: cannot import 'no_such_module_anywhere' of"):
-        _ = config.persona_pool
+        _ = config.agent_personas
     with pytest.raises(ValueError, match=r"debate\.personas: 'a:' is not a dotted path"):
-        _ = DebateConfig(personas="a:").persona_pool
+        _ = DebateConfig(personas="a:").agent_personas

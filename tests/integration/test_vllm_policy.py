@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from debate.policies.vllm import _lora_settings
-from debate_rl.engines import _model_and_adapter
+from debate_rl.engines import _model_files
 
 HERE = Path(__file__)
 BENCH = HERE.parents[2] / ".venv-bench"
@@ -94,17 +94,17 @@ def test_play_speaks_through_vllm(tmp_path, make_tiny):
 
 
 def test_the_folder_of_an_adapter_tells_its_base(tmp_path):
-    assert _model_and_adapter("some/hub-id") == {"model_path": "some/hub-id"}
-    assert _model_and_adapter(str(tmp_path)) == {"model_path": str(tmp_path)}
+    assert _model_files("some/hub-id") == {"model_path": "some/hub-id"}
+    assert _model_files(str(tmp_path)) == {"model_path": str(tmp_path)}
     (tmp_path / "adapter_config.json").write_text('{"base_model_name_or_path": "base", "r": 4}')
-    assert _model_and_adapter(str(tmp_path)) == {
+    assert _model_files(str(tmp_path)) == {
         "model_path": "base",
         "adapter": tmp_path,
         "max_lora_rank": 4,
     }
     (tmp_path / "adapter_config.json").write_text("[]")
     with pytest.raises(ValueError, match="does not have base_model_name_or_path and r"):
-        _model_and_adapter(str(tmp_path))
+        _model_files(str(tmp_path))
 
 
 def test_ranks_that_vllm_knows():
