@@ -93,7 +93,7 @@ def own_personas(path: str) -> tuple[Persona, ...]:
     """
     named = load_dotted(path, key="debate.personas")
     members = list(cast("Sequence[object]", named)) if isinstance(named, list | tuple) else []
-    personas = tuple(one for one in members if isinstance(one, Persona))
+    personas = tuple(member for member in members if isinstance(member, Persona))
     if not personas or len(personas) < len(members):
         raise ValueError(f"debate.personas: {path!r} must be a list of one or more debate.Persona")
     check_personas(personas)

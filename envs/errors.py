@@ -77,8 +77,8 @@ def listed(name: str, values: Iterable[T], *other: type) -> tuple[T, ...]:
     of = " or ".join(("texts", *("whole numbers" for _ in other)))
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise DataError(f"{name}: needs a list of {of}, got {shorten(values)}")
-    found = tuple(values)
-    for value in found:
+    items = tuple(values)
+    for value in items:
         if isinstance(value, bool) or not isinstance(value, (str, *other)):
             raise DataError(f"{name}: needs a list of {of}; {shorten(value)} is none")
-    return found
+    return items

@@ -86,7 +86,7 @@ class LocalPolicy(SpeakingPolicy):
         prompts = [self.encode(request.messages) for request in requests]
         pairs = list(zip(requests, prompts, strict=True))
         drawn = self._sampled([speech.thinking_draw(*pair) for pair in pairs])
-        thoughts = [speech.thought(one) for one in drawn]
+        thoughts = [speech.thought(thinking) for thinking in drawn]
         answers = self._sampled(
             [speech.answer_draw(*pair, thought) for pair, thought in zip(pairs, thoughts, strict=True)]
         )

@@ -116,7 +116,9 @@ class OpenAIPolicy:
         if not self._chat:
             return {"prompt": whole_text(self._raw_prompt(request.messages))}
         return {
-            "messages": [{"role": one.role, "content": whole_text(one.content)} for one in request.messages]
+            "messages": [
+                {"role": message.role, "content": whole_text(message.content)} for message in request.messages
+            ]
         }
 
     def _extras(self) -> dict[str, object]:

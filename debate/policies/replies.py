@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import TypeAlias, cast
 
-from debate.policies.decoding import characters
+from debate.policies.decoding import characters, end_of_stop
 from debate.types import Completion, SampleRequest, StopReason
 
 Object: TypeAlias = Mapping[str, object]
@@ -120,11 +120,10 @@ def _thought(
         if reason == "length" and not text.lstrip().startswith(OPENING):
             return f"{OPENING}\n{text}", _Tokens(tokens.ids, tokens.logprobs), reason
         return text, tokens, reason
-    begin = text.index(CLOSING)
-    ends = [text.find(one, begin) + len(one) for one in request.stop if one and one in text[begin:]]
-    if not ends or min(ends) == len(text):
+    end = end_of_stop(text, request.stop, text.index(CLOSING))
+    if end is None or end == len(text):
         return text, tokens, reason
-    return text[: min(ends)], tokens.until(min(ends)), "stop"
+    return text[:end], tokens.until(end), "stop"
 
 
 def _tokens(choice: Object, text: str, request: SampleRequest) -> _Tokens:

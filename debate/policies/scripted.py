@@ -9,6 +9,7 @@ from itertools import combinations
 from random import Random
 from typing import TypeAlias, cast
 
+from debate.policies.decoding import end_of_stop
 from debate.prompting.escape import escape
 from debate.prompting.reading import SeenEntry, SeenPrompt, read_prompt
 from debate.prompting.rendering import SECTIONS
@@ -80,8 +81,8 @@ def _look_up(
 def _until_stop(text: str, request: SampleRequest) -> tuple[str, bool]:
     """Return the text up to the end of the first stop string behind its thinking, and if there was one."""
     begin = max(0, text.find("</think>")) if request.thinking_tokens else 0
-    ends = [text.find(one, begin) + len(one) for one in request.stop if one and one in text[begin:]]
-    return (text[: min(ends)], True) if ends else (text, False)
+    end = end_of_stop(text, request.stop, begin)
+    return text[:end], end is not None
 
 
 def _by_character(request: SampleRequest, text: str, stopped: bool, version: int) -> Completion:

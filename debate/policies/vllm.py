@@ -236,7 +236,9 @@ def _lora_settings(rank: int) -> dict[str, object]:
     known = (1, 8, 16, 32, 64, 128, 256, 320, 512)
     if rank > known[-1]:
         raise ValueError(f"max_lora_rank {rank}: vLLM takes adapters up to {known[-1]}")
-    return {"enable_lora": True, "max_lora_rank": next(one for one in known if one >= rank)} if rank else {}
+    return (
+        {"enable_lora": True, "max_lora_rank": next(size for size in known if size >= rank)} if rank else {}
+    )
 
 
 def _tokenizer_and_ends(model_path: str) -> tuple[Any, frozenset[int]]:

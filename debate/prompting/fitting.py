@@ -117,25 +117,25 @@ def cut_history(texts: PromptTexts, material: Material, cut: Cut) -> History:
     if isinstance(material, Summary):
         text = _cut_text(texts, material.text, cut)
         return History(material.shown, summary_text(texts, text), material.cut + (text != material.text))
-    left_out = [one.turn for entries in material[: cut.rounds] for one in entries]
-    kept = [one for entries in material[cut.rounds :] for one in entries]
-    short = kept if cut.length is None else [_cut_entry(texts, one, cut) for one in kept]
+    left_out = [entry.turn for entries in material[: cut.rounds] for entry in entries]
+    kept = [entry for entries in material[cut.rounds :] for entry in entries]
+    short = kept if cut.length is None else [_cut_entry(texts, entry, cut) for entry in kept]
     return History(
-        tuple(one.turn.id for one in short),
-        history_text(texts, [one.text for one in short], left_out=bool(left_out)),
+        tuple(entry.turn.id for entry in short),
+        history_text(texts, [entry.text for entry in short], left_out=bool(left_out)),
         sum(1 + (turn.evaluation is not None) for turn in left_out) + _count_changed(kept, short),
     )
 
 
-def _cut_entry(texts: PromptTexts, one: Entry, cut: Cut) -> Entry:
+def _cut_entry(texts: PromptTexts, entry: Entry, cut: Cut) -> Entry:
     """Return the entry with each of its texts shortened."""
-    turn = one.turn
+    turn = entry.turn
     short = replace(
         turn,
         solution=turn.solution and _cut_text(texts, turn.solution, cut, answer=turn.answer),
         evaluation=turn.evaluation and _cut_text(texts, turn.evaluation, cut),
     )
-    return one if short == turn else render_entry(texts, short)
+    return entry if short == turn else render_entry(texts, short)
 
 
 def _cut_text(texts: PromptTexts, text: str, cut: Cut, *, answer: str | None = None) -> str:
@@ -168,5 +168,5 @@ def _longest_text(material: Material) -> int:
     """Return the characters of the longest text of the newest round, or of the summary."""
     if isinstance(material, Summary):
         return len(material.text)
-    newest = [one.turn for one in material[-1]] if material else []
+    newest = [entry.turn for entry in material[-1]] if material else []
     return max((len(text) for turn in newest for text in (turn.solution, turn.evaluation) if text), default=0)

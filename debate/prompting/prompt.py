@@ -52,7 +52,7 @@ def agent_prompt(
     A ``summary`` is shown in the place of the rounds that it sums up.
     """
     rounds = entries_shown(seating, past, agent, round_)
-    shown = summary.shown if summary else tuple(one.turn.id for entries in rounds for one in entries)
+    shown = summary.shown if summary else tuple(entry.turn.id for entries in rounds for entry in entries)
     frame = _agent_frame(seating, agent, round_, shown)
     return _prompt(frame, fit_history(frame, summary or rounds, seating, budget))
 
@@ -187,8 +187,8 @@ def _barest_round(seating: Seating, round_: int) -> list[Entry]:
 
 
 def _barest_history(seating: Seating, newest: Sequence[Entry], round_: int) -> History:
-    text = history_text(seating.texts, [one.text for one in newest], left_out=round_ > 1)
-    return History(tuple(one.turn.id for one in newest), text)
+    text = history_text(seating.texts, [entry.text for entry in newest], left_out=round_ > 1)
+    return History(tuple(entry.turn.id for entry in newest), text)
 
 
 def _characters(prompt: Prompt) -> int:

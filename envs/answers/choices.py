@@ -112,7 +112,7 @@ def _bare(plain: str) -> str:
 
 def _names_another(rest: str, letter: str, letters: str) -> bool:
     """Whether the text after a letter names another option: "B or C" is a hedge, "B) A rectangle" is not."""
-    found = [(m[1] or m[2]).upper() for pattern in (_OTHER, _CAPITAL) for m in pattern.finditer(rest)]
+    names = [(m[1] or m[2]).upper() for pattern in (_OTHER, _CAPITAL) for m in pattern.finditer(rest)]
     if alone := _ALONE.fullmatch(rest.strip(" ().:,")):
-        found.append(alone[1].upper())
-    return any(name != letter and name in letters for name in found)
+        names.append(alone[1].upper())
+    return any(name != letter and name in letters for name in names)

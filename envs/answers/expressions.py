@@ -298,14 +298,14 @@ def tokens_of(text: str) -> list[str] | None:
     (['2', 'x', 'y', '+', '\\sqrt', '{', '3', '}'], None, ['\\sqrt', '{', '12', '}'])
     """
     text = _RADICAL.sub(r"\\sqrt{\1}", text)
-    text, found, at = text.translate(_PLAIN).replace("**", "^").rstrip(), [], 0
+    text, tokens, at = text.translate(_PLAIN).replace("**", "^").rstrip(), [], 0
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
             return None
         at = match.end()
-        found.extend(_split_name(match["name"]) if match["name"] else [match.group().strip()])
-    return found
+        tokens.extend(_split_name(match["name"]) if match["name"] else [match.group().strip()])
+    return tokens
 
 
 def _split_name(letters: str) -> list[str]:

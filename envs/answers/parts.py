@@ -68,8 +68,8 @@ def _named_tuple(names: Sequence[str], values: Parts | None) -> Parts | None:
     """Return ``(y,x)=(2,1)`` as the tuple (1,2)."""
     if values is None or len(names) != len(values.items):
         return values
-    found = tuple_of([f"{name}={value}" for name, value in zip(names, values.items, strict=True)])
-    return Parts(values.kind, found[1], values.joined) if found else values
+    parts = tuple_of([f"{name}={value}" for name, value in zip(names, values.items, strict=True)])
+    return Parts(values.kind, parts[1], values.joined) if parts else values
 
 
 def _listed(items: Sequence[str], joined: str) -> Parts:

@@ -227,7 +227,7 @@ def _same_formula(left: str, right: str) -> bool | None:
 
 
 def _all(verdicts: Iterable[bool | None]) -> bool | None:
-    found = list(verdicts)
-    if False in found:
+    values = list(verdicts)
+    if False in values:
         return False
-    return None if None in found else True
+    return None if None in values else True

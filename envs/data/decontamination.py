@@ -47,21 +47,21 @@ def overlaps(
     """Return the held-out problems that overlap with training, in order; each side is read once.
 
     >>> seen = [Problem("t", "Tom has 3 cats and 4 dogs. How many animals does Tom have in all?")]
-    >>> asked = [Problem("h", "Tom has 3 cats and 4 dogs. How many animals does Tom have in the house?")]
-    >>> overlaps(seen, asked)
+    >>> held_out = [Problem("h", "Tom has 3 cats and 4 dogs. How many animals does Tom have in the house?")]
+    >>> overlaps(seen, held_out)
     (Overlap(held_out='h', train='t', kind='ngram', share=0.5),)
     """
     if words < 1:
         raise ValueError(f"words: needs at least 1, got {words}")
-    texts: dict[int, str | None] = {key: None for problem in held_out for key in _asked(problem)}
+    texts: dict[int, str | None] = {key: None for problem in held_out for key in _held_out_keys(problem)}
     shared: dict[int, str | None] = {
         run: None for problem in held_out for run in runs(problem.question, words)
     }
     for problem in train:
-        _note(texts, _seen(problem), problem.id)
+        _note(texts, _train_keys(problem), problem.id)
         _note(shared, runs(problem.question, words), problem.id)
-    found = (_overlap(problem, texts, shared, words) for problem in held_out)
-    return tuple(overlap for overlap in found if overlap is not None)
+    each = (_overlap(problem, texts, shared, words) for problem in held_out)
+    return tuple(overlap for overlap in each if overlap is not None)
 
 
 def without_overlaps(
@@ -76,13 +76,15 @@ def without_overlaps(
     >>> [problem.id for problem in kept], left_out
     (['3'], {'exact': 2, 'ngram': 0})
     """
-    asked = tuple(held_out)
-    texts = {key for problem in asked for key in _asked(problem)}
-    shared = {run for problem in asked for run in runs(problem.question, words)} if kind == "ngram" else set()
+    problems = tuple(held_out)
+    texts = {key for problem in problems for key in _held_out_keys(problem)}
+    shared = (
+        {run for problem in problems for run in runs(problem.question, words)} if kind == "ngram" else set()
+    )
     kept: list[Problem] = []
     left_out: dict[Kind, int] = {"exact": 0, "ngram": 0}
     for problem in train:
-        if not texts.isdisjoint(_seen(problem)):
+        if not texts.isdisjoint(_train_keys(problem)):
             left_out["exact"] += 1
         elif shared and not shared.isdisjoint(runs(problem.question, words)):
             left_out["ngram"] += 1
@@ -97,22 +99,22 @@ def runs(text: str, words: int = WORDS) -> set[int]:
     >>> len(runs("one two three one two three", words=2)), runs("too short")
     (3, set())
     """
-    found = [word.encode() for word in _WORD.findall(text.casefold())]
-    return {_hash(b" ".join(found[i : i + words])) for i in range(len(found) - words + 1)}
+    pieces = [word.encode() for word in _WORD.findall(text.casefold())]
+    return {_hash(b" ".join(pieces[i : i + words])) for i in range(len(pieces) - words + 1)}
 
 
-def overlap_line(found: Sequence[Overlap], held_out: int, *, shown: int = 5) -> str:
+def overlap_line(overlaps: Sequence[Overlap], held_out: int, *, shown: int = 5) -> str:
     """Return one line about overlaps: how many of the held-out problems, of what kind, the largest by id.
 
     >>> overlap_line([Overlap("h1", "t", "ngram", 0.25), Overlap("h2", "t", "exact", 1.0)], 8)
     '2 of 8 held-out problems overlap with training (1 the same, 1 by 13-word runs): h2 (1.00), h1 (0.25)'
     """
-    same = sum(overlap.kind == "exact" for overlap in found)
-    largest = sorted(found, key=lambda overlap: -overlap.share)[:shown]
+    same = sum(overlap.kind == "exact" for overlap in overlaps)
+    largest = sorted(overlaps, key=lambda overlap: -overlap.share)[:shown]
     named = ", ".join(f"{overlap.held_out} ({overlap.share:.2f})" for overlap in largest)
     return (
-        f"{len(found)} of {held_out} held-out problems overlap with training ({same} the same, "
-        f"{len(found) - same} by {WORDS}-word runs): {named}{', ...' if len(found) > shown else ''}"
+        f"{len(overlaps)} of {held_out} held-out problems overlap with training ({same} the same, "
+        f"{len(overlaps) - same} by {WORDS}-word runs): {named}{', ...' if len(overlaps) > shown else ''}"
     )
 
 
@@ -126,7 +128,7 @@ def _note(known: dict[int, str | None], keys: Iterable[int], name: str) -> None:
 def _overlap(
     problem: Problem, texts: dict[int, str | None], shared: dict[int, str | None], words: int
 ) -> Overlap | None:
-    if same := [name for key in _asked(problem) if (name := texts[key]) is not None]:
+    if same := [name for key in _held_out_keys(problem) if (name := texts[key]) is not None]:
         return Overlap(problem.id, same[0], "exact", 1.0)
     own = sorted(runs(problem.question, words))
     owners = [name for run in own if (name := shared[run]) is not None]
@@ -136,14 +138,14 @@ def _overlap(
     return Overlap(problem.id, most, "ngram", len(owners) / len(own))
 
 
-def _asked(problem: Problem) -> tuple[int, ...]:
+def _held_out_keys(problem: Problem) -> tuple[int, ...]:
     """Return keys; a training problem that is the same has one of them."""
     return (
         (_key(problem), _key(problem, "no options")) if problem.choices else (_key(problem, "any options"),)
     )
 
 
-def _seen(problem: Problem) -> tuple[int, ...]:
+def _train_keys(problem: Problem) -> tuple[int, ...]:
     own = _key(problem) if problem.choices else _key(problem, "no options")
     return (own, _key(problem, "any options"))
 

@@ -99,8 +99,8 @@ def math(row: Record, choices: tuple[str, ...]) -> str:
 
     Copies of MATH have an answer field that was stripped for comparing strings: of matrices it keeps no rows.
     """
-    found = row.find("solution", "solution")
-    text = found[1] if found and isinstance(found[1], str) else ""
+    solution = row.find("solution", "solution")
+    text = solution[1] if solution and isinstance(solution[1], str) else ""
     box = last_box(text)
     answer = box.of(text).strip() if box else ""
     if answer and fault_of(answer) is None and "answer" not in row.renamed:

@@ -30,15 +30,15 @@ def own_kind(row: Record) -> Kind | None:
     A field "kind" that the user reads as something else (``fields={"subject": "kind"}``) names none.
     """
     taken = "kind" not in row.renamed and "kind" in row.renamed.values()
-    found = None if taken else row.find("kind", "kind")
-    if found is None and "kind" in row.renamed:
+    named = None if taken else row.find("kind", "kind")
+    if named is None and "kind" in row.renamed:
         raise row.error(row.renamed["kind"], "is missing")
-    if found is None or found[1] is None:
+    if named is None or named[1] is None:
         return "instructions" if row.values.get(FIELDS[0]) is not None else None
-    if found[1] not in KINDS:
+    if named[1] not in KINDS:
         valid = f"valid: {', '.join(KINDS)}; or read it as something else, fields={{'subject': 'kind'}}"
-        raise row.error(found[0], f"is not a kind of problem; {valid}", found[1])
-    return cast(Kind, found[1])
+        raise row.error(named[0], f"is not a kind of problem; {valid}", named[1])
+    return cast(Kind, named[1])
 
 
 def number(row: Record, choices: tuple[str, ...]) -> str:
@@ -89,9 +89,9 @@ def instructions(row: Record, choices: tuple[str, ...]) -> str:
 
 def _texts(row: Record) -> list[str]:
     field, value = row.field("answer", *_ANSWER), row.value("answer", *_ANSWER)
-    found = [as_text(item) for item in (value if isinstance(value, list | tuple) else [value])]
-    texts = [item for item in found if item]
-    if not found or len(texts) < len(found):
+    items = [as_text(item) for item in (value if isinstance(value, list | tuple) else [value])]
+    texts = [item for item in items if item]
+    if not items or len(texts) < len(items):
         raise row.error(field, "needs a text or a list of texts, none of them empty", value)
     if any(map(HALF_CHARACTER.search, texts)):
         raise row.error(field, "holds half a character (a lone surrogate)", value)

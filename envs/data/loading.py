@@ -100,14 +100,14 @@ def _rows(
 def _of_split(rows: Iterable[Record], split: str, field: str, path: str | PathLike[str]) -> Iterator[Record]:
     """Yield the rows of a split and those that name none; DataError if there are neither."""
     known: set[str] = set()
-    found = False
+    any_row = False
     for row in rows:
         named = row.find("split", field)
         known.add(str(named[1] if named else None))
         if named is None or named[1] in (split, None):
-            found = True
+            any_row = True
             yield row
-    if not found:
+    if not any_row:
         had = ", ".join(sorted(known))
         raise DataError(f"{path}: no row of split {split!r}; the file has {had}, or use 'all'")
 

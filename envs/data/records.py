@@ -38,13 +38,13 @@ class Record:
 
     def value(self, noun: str, *names: str) -> object:
         """Return the value of a field that must be there."""
-        found = self.find(noun, *names)
-        if found is None:
+        field = self.find(noun, *names)
+        if field is None:
             wanted = self.renamed.get(noun) or " or ".join(dict.fromkeys(names)) or noun
             raise self.error(
                 wanted, "is missing; name your own with fields={...} (env.fields, held_out.fields)"
             )
-        return found[1]
+        return field[1]
 
     def text(self, noun: str, *names: str) -> str:
         """Return a field that must be there as text that is not empty."""
@@ -60,14 +60,14 @@ class Record:
         """Return a field's text; its error for half a character or, in one line, a control character."""
         if HALF_CHARACTER.search(text):
             raise self.error(field, "holds half a character (a lone surrogate)", text)
-        if one_line and (found := CONTROL.search(text)):
-            raise self.error(field, f"holds a control character ({found[0]!r})", text)
+        if one_line and (control := CONTROL.search(text)):
+            raise self.error(field, f"holds a control character ({control[0]!r})", text)
         return text
 
     def field(self, noun: str, *names: str) -> str:
         """Return the name under which the row has, or should have, a field."""
-        found = self.find(noun, *names)
-        return found[0] if found else self.renamed.get(noun) or (names[0] if names else noun)
+        present = self.find(noun, *names)
+        return present[0] if present else self.renamed.get(noun) or (names[0] if names else noun)
 
     def error(self, field: str, problem: str, value: object = None) -> DataError:
         """Return the error that names this row."""
@@ -246,11 +246,11 @@ class _TwiceError(ValueError):
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    values = dict(pairs)
+    if len(values) < len(pairs):
         names = [name for name, _ in pairs]
         raise _TwiceError(next(name for name in names if names.count(name) > 1))
-    return found
+    return values
 
 
 def _mapping(row: object, location: str) -> Mapping[str, object]:

@@ -72,20 +72,20 @@ def _id(entry: DataSet, row: Record, split: str, question: str) -> str:
 
     A row of a stream has no fixed index, so it takes its question's hash.
     """
-    found = row.find("id", *entry.ids)
-    if "id" in row.renamed and found is None:
+    field = row.find("id", *entry.ids)
+    if "id" in row.renamed and field is None:
         raise row.error(row.renamed["id"], "is missing")
     index = question_hash(question) if entry.streamed else f"{split}-{row.index}"
-    own = as_text(found[1]) if found else index
+    own = as_text(field[1]) if field else index
     if not own:
-        raise row.error(found[0] if found else "id", "is empty", found[1] if found else None)
-    row.whole(found[0] if found else "id", own, one_line=True)
+        raise row.error(field[0] if field else "id", "is empty", field[1] if field else None)
+    row.whole(field[0] if field else "id", own, one_line=True)
     return own if entry.name == OWN_FILE.name or own.startswith(entry.name) else f"{entry.name}-{own}"
 
 
 def _optional(row: Record, noun: str, names: Sequence[str]) -> str:
-    found = row.find(noun, *names)
-    return row.whole(found[0], as_text(found[1]) or "", one_line=True) if found else ""
+    field = row.find(noun, *names)
+    return row.whole(field[0], as_text(field[1]) or "", one_line=True) if field else ""
 
 
 @dataclass(slots=True)

@@ -78,12 +78,12 @@ def _matching(pattern: Path) -> list[Path]:
     ``**`` does not follow links to folders, so no folder is walked twice or for ever.
     """
     start, *parts = pattern.parts if pattern.is_absolute() else ("", *pattern.parts)
-    found = [Path(start)]
+    paths = [Path(start)]
     for part, following in zip(parts, (*parts[1:], ""), strict=True):
         if (part, following) != ("**", "**"):
-            found = list(dict.fromkeys(_expanded(found, part, is_last=not following)))
+            paths = list(dict.fromkeys(_expanded(paths, part, is_last=not following)))
     files: dict[tuple[str, str | None], Path] = {}
-    for path in sorted(found):
+    for path in sorted(paths):
         is_data = path.suffix.lower() in SUFFIXES or not path.is_dir()
         if is_data and path.name not in NO_DATA:
             files.setdefault((os.path.realpath(path), split_named(path)), path)

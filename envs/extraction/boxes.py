@@ -68,16 +68,16 @@ def boxes(text: str) -> list[Span]:
     >>> [span.of(r"\boxed{a} \boxed{}") for span in boxes(r"\boxed{a} \boxed{}")]
     ['a', '']
     """
-    found: list[Span] = []
+    spans: list[Span] = []
     open_braces: list[int] = []  # where the inside of a box starts, or -1 for a plain brace
     for token in _TOKEN.finditer(text):
         piece = token.group()
         if piece == "}":
             start = open_braces.pop() if open_braces else -1
             if start >= 0:
-                found.append(Span(start, token.start()))
+                spans.append(Span(start, token.start()))
         elif not piece.startswith("\\"):
             open_braces.append(-1)
         elif piece.startswith("\\b"):
             open_braces.append(token.end())
-    return found
+    return spans

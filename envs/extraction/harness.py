@@ -9,13 +9,12 @@ graders, which read "Answer: B" as A.
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Callable, Mapping
 
 from debate.types import Span
 from envs.answers.notation import RELATION
 from envs.extraction.boxes import last_group
-from envs.extraction.statements import widened
+from envs.extraction.statements import last_match, widened
 from envs.types import Mode
 
 Rule = Callable[[str], Span | None]
@@ -46,18 +45,13 @@ def first_of(pattern: re.Pattern[str], group: int = 0) -> Rule:
     return rule
 
 
-def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
-    found = deque(pattern.finditer(text), maxlen=1)
-    return found[0] if found else None
-
-
 def flexible(text: str) -> Span | None:
     """Return where the last run of digits, points and commas stands, as lm-eval's flexible-extract has it.
 
     >>> flexible("about $1,200. Or 7 days").of("about $1,200. Or 7 days")
     '7'
     """
-    last = _last(_FLEXIBLE, text)
+    last = last_match(_FLEXIBLE, text)
     return Span(*last.span()) if last else None
 
 
@@ -98,7 +92,7 @@ def final_answer(text: str) -> Span | None:
     >>> final_answer(text).of(text)
     '$10,455$'
     """
-    last = _last(_FINAL, text)
+    last = last_match(_FINAL, text)
     if last is None:
         return None
     end = _FINAL_END.search(text, last.start(1), last.end(1))
@@ -150,7 +144,7 @@ def _after(text: str, end: int) -> int:
 
 def formulas(text: str) -> list[Span]:
     """Return the insides of all pairs of mathematics delimiters, in one pass."""
-    found: list[Span] = []
+    spans: list[Span] = []
     closing, start = "", 0
     for token in _DELIMITERS.finditer(text):
         if token.group() == r"\$":
@@ -159,9 +153,9 @@ def formulas(text: str) -> list[Span]:
             closing, start = _CLOSED_BY.get(token.group(), ""), token.end()
         elif token.group() == closing:
             if text[start : token.start()].strip():
-                found.append(Span(start, token.start()))
+                spans.append(Span(start, token.start()))
             closing = ""
-    return found
+    return spans
 
 
 def _result(text: str, span: Span) -> Span:
@@ -174,7 +168,7 @@ def _result(text: str, span: Span) -> Span:
 
 def comma_number(text: str) -> Span | None:
     """Return the last number if it is written with a comma that may be a decimal one."""
-    last = _last(_COMMA_NUMBER, text)
+    last = last_match(_COMMA_NUMBER, text)
     return widened(text, Span(*last.span())) if last and not re.search(r"\d", text[last.end() :]) else None
 
 

@@ -7,16 +7,19 @@ elsewhere. Thinking text, and questions that a model invents after its answer, d
 from __future__ import annotations
 
 import re
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
+from typing import TypeAlias
 
 from debate.types import Span
 from envs.answers.choices import LETTERS, letter_alone, texts_of
 from envs.extraction import harness
 from envs.extraction.boxes import last_box
-from envs.extraction.statements import stated, trimmed, widened
+from envs.extraction.statements import last_match, stated, trimmed, widened
 from envs.types import MODES, Extraction, Mode
+
+Rules: TypeAlias = tuple[tuple[str, harness.Rule], ...]
+"""Rules by name, in the order in which they are tried."""
 
 _THINK = re.compile(r"</?think(?:ing)?>", re.IGNORECASE)
 _HASHES = re.compile(r"####[ \t]*([^\n]*)")
@@ -67,13 +70,7 @@ def extract(
     """
     if mode not in MODES:
         raise ValueError(f"mode: {mode!r} is not known; valid: {', '.join(MODES)}")
-    start, end = counted(text, harness.UNTIL.get(mode))
-    reply = text[start:end]
-    for method, rule in _rules(mode, letters, choices):
-        span = rule(reply)
-        if span is not None:
-            return Extraction(span.of(reply), method, Span(start + span.start, start + span.end))
-    return Extraction(None, "none")
+    return _first(text, *counted(text, harness.UNTIL.get(mode)), _rules(mode, letters, choices))
 
 
 def extract_text(text: str) -> Extraction:
@@ -82,13 +79,14 @@ def extract_text(text: str) -> Extraction:
     >>> [extract_text(text).answer for text in ("Paris", "I think\nit is Paris", r"\boxed{}")]
     ['Paris', None, '']
     """
-    start, end = counted(text)
+    rules = (("boxed", last_box), ("answer_is", partial(stated, words=True)), ("line", _one_line))
+    return _first(text, *counted(text), rules)
+
+
+def _first(text: str, start: int, end: int, rules: Rules) -> Extraction:
+    """Return what the first rule that finds an answer finds between two characters of a reply."""
     reply = text[start:end]
-    for method, rule in (
-        ("boxed", last_box),
-        ("answer_is", partial(stated, words=True)),
-        ("line", _one_line),
-    ):
+    for method, rule in rules:
         span = rule(reply)
         if span is not None:
             return Extraction(span.of(reply), method, Span(start + span.start, start + span.end))
@@ -135,9 +133,7 @@ def _behind_thinking(text: str) -> tuple[int, int]:
     return start, max(start, end)
 
 
-def _rules(
-    mode: Mode, letters: str, choices: Sequence[str]
-) -> tuple[tuple[str, Callable[[str], Span | None]], ...]:
+def _rules(mode: Mode, letters: str, choices: Sequence[str]) -> Rules:
     def option(text: str) -> Span | None:
         span = _one_line(text)
         reply = span.of(text) if span and span.end - span.start <= _OPTION_CHARS else ""
@@ -148,7 +144,7 @@ def _rules(
         hedge = _OTHER_LETTER.search(text, max(0, span.start - 32), span.start) if span else None
         return Span(hedge.start(), span.end) if span and hedge else span
 
-    alone: dict[str, tuple[str, Callable[[str], Span | None]]] = {
+    alone: dict[str, tuple[str, harness.Rule]] = {
         "boxed": ("boxed", last_box),
         "gsm8k_strict": ("####", _after_hashes),
         "answer_is": ("answer_is", stated),
@@ -170,13 +166,8 @@ def _rules(
 
 
 def _last(pattern: re.Pattern[str], text: str, group: int = 0) -> Span | None:
-    match = _last_match(pattern, text)
+    match = last_match(pattern, text)
     return Span(*match.span(group)) if match else None
-
-
-def _last_match(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
-    found = deque(pattern.finditer(text), maxlen=1)
-    return found[0] if found else None
 
 
 def _after_hashes(text: str) -> Span | None:

@@ -95,10 +95,10 @@ def stated(text: str, *, words: bool = False) -> Span | None:
     >>> answer("The answer is:\n\\[\n5\n\\]"), answer("The answer is St. Louis. It lies there.", words=True)
     ('5', 'St. Louis')
     """
-    found = deque(_HEADER.finditer(text), maxlen=1)
-    if not found:
+    header = last_match(_HEADER, text)
+    if header is None:
         return None
-    start = found[0].end() if words else _peeled(text, found[0].end(), len(text))
+    start = header.end() if words else _peeled(text, header.end(), len(text))
     end = _sentence_end(text, start, words=words)
     stop = _before_clause(text, start, end)
     for match in _IS.finditer(text, start, stop):
@@ -107,6 +107,12 @@ def stated(text: str, *, words: bool = False) -> Span | None:
         return trimmed(text, Span(start, stop))
     start = _peeled(text, start, stop)
     return _core(text, Span(start, stop))
+
+
+def last_match(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    """Return the last match of a pattern, in one pass."""
+    matches = deque(pattern.finditer(text), maxlen=1)
+    return matches[0] if matches else None
 
 
 def trimmed(text: str, span: Span) -> Span:
@@ -196,8 +202,8 @@ def _core(text: str, span: Span) -> Span:
         match = pattern.search(text, max(span.start, span.end - MAX_PEELED), span.end)
         if match and _number(text[span.start : match.start()]) is not None:
             head = Span(span.start, match.start())
-            said = _number(match[1]) if pattern is _IN_WORDS else None
-            if pattern is not _IN_WORDS or said is not None:
+            number = _number(match[1]) if pattern is _IN_WORDS else None
+            if pattern is not _IN_WORDS or number is not None:
                 span = head if _is_remark(head.of(text), match[1], gloss=pattern is not _OF) else span
     return span
 

@@ -107,12 +107,14 @@ class Grader:
         _check_text("text", text)
         kind = "choice" if (choices and kind == "auto") or mode == "first_letter" else kind
         letters = LETTERS[: len(choices or ()) or 5] if kind == "choice" else ""
-        found = _find(text, kind, mode, letters, choices or ())
-        if found.answer is None:
-            return Grade(GradeStatus.MISSING, found.method, None, time.perf_counter() - started)
-        answer = _inside(found.answer) if mode == "math_verify" else found.answer
+        extraction = _find(text, kind, mode, letters, choices or ())
+        if extraction.answer is None:
+            return Grade(GradeStatus.MISSING, extraction.method, None, time.perf_counter() - started)
+        answer = _inside(extraction.answer) if mode == "math_verify" else extraction.answer
         grade = self.same_answer(answer, gold, kind=kind, mode=mode, choices=choices or ())
-        return replace(grade, method=f"{found.method}/{grade.method}", seconds=time.perf_counter() - started)
+        return replace(
+            grade, method=f"{extraction.method}/{grade.method}", seconds=time.perf_counter() - started
+        )
 
     def warm(self) -> None:
         """Start a worker now instead of at the first answer that needs one."""

@@ -82,8 +82,8 @@ def nth_paragraph_first_word(
 ) -> bool:
     """It has exactly so many paragraphs between empty lines, and the n-th starts with the word."""
     paragraphs = [part.strip() for part in response.split("\n\n")]
-    found = sum(map(bool, paragraphs))
-    if found != num_paragraphs or nth_paragraph > found or not paragraphs[nth_paragraph - 1]:
+    count = sum(map(bool, paragraphs))
+    if count != num_paragraphs or nth_paragraph > count or not paragraphs[nth_paragraph - 1]:
         return False
     word = paragraphs[nth_paragraph - 1].split(maxsplit=1)[0].lstrip("'").lstrip('"')
     return re.split(r"[.,?!'\"]", word, maxsplit=1)[0].lower() == first_word.lower()

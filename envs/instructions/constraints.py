@@ -51,8 +51,8 @@ def constraints_of(answer: str) -> tuple[Constraint, ...]:
         raise ConstraintError("answer", f"needs a JSON object of {' and '.join(FIELDS)}", answer) from error
     if not isinstance(data, dict) or set(data) != set(FIELDS):
         raise ConstraintError("answer", f"needs a JSON object of {' and '.join(FIELDS)}", answer)
-    found = _checked(*(data[field] for field in FIELDS))
-    return tuple(Constraint(id_, partial(TYPES[id_][0], **arguments)) for id_, arguments in found)
+    checked = _checked(*(data[field] for field in FIELDS))
+    return tuple(Constraint(id_, partial(TYPES[id_][0], **arguments)) for id_, arguments in checked)
 
 
 def follows(response: str, constraints: Sequence[Constraint], *, loose: bool = False) -> tuple[bool, ...]:
@@ -108,15 +108,15 @@ def _arguments(id_: str, given: Mapping[str, object]) -> dict[str, object]:
         if name not in readers:
             known = ", ".join(readers) or "none"
             raise ConstraintError("kwargs", f"{id_} takes no {shorten(name)}, only: {known}", present[name])
-    found: dict[str, object] = {}
+    arguments: dict[str, object] = {}
     for name, read in readers.items():
         if name not in present:
             raise ConstraintError("kwargs", f"{id_} lacks {name!r}", dict(present))
         try:
-            found[name] = read(present[name])
+            arguments[name] = read(present[name])
         except Unfit as fault:
             raise ConstraintError("kwargs", f"{id_}: {name!r} {fault}", present[name]) from fault
-    nth, most = found.get("nth_paragraph"), found.get("num_paragraphs")
+    nth, most = arguments.get("nth_paragraph"), arguments.get("num_paragraphs")
     if isinstance(nth, int) and isinstance(most, int) and nth > most:
         raise ConstraintError("kwargs", f"{id_}: 'nth_paragraph' is beyond num_paragraphs={most}", nth)
-    return found
+    return arguments

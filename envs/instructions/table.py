@@ -74,7 +74,7 @@ def keywords(value: object) -> list[str]:
         raise Unfit("needs a list of texts that are not blank")
     if len(value) > _MOST_KEYWORDS:
         raise Unfit(f"needs a list of at most {_MOST_KEYWORDS} texts")
-    return [keyword(one) for one in value]
+    return [keyword(item) for item in value]
 
 
 def letter(value: object) -> str:
