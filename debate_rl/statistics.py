@@ -173,9 +173,9 @@ def correlation(sums: Numbers, clusters: Codes) -> Estimate | None:
     if vx <= 1e-12 or vy <= 1e-12:
         return None
     r = float(cov / sqrt(vx * vy))
-    one, sx, sy, sxx, syy, sxy = sums
-    both = (sxy - mx * sy - my * sx + mx * my * one) / sqrt(vx * vy)
-    squares = (sxx - 2 * mx * sx + mx * mx * one) / vx + (syy - 2 * my * sy + my * my * one) / vy
+    ones, sx, sy, sxx, syy, sxy = sums
+    both = (sxy - mx * sy - my * sx + mx * my * ones) / sqrt(vx * vy)
+    squares = (sxx - 2 * mx * sx + mx * mx * ones) / vx + (syy - 2 * my * sy + my * my * ones) / vy
     return interval(r, (both - r / 2 * squares) / count, clusters, round(count), signed=True)
 
 

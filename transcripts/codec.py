@@ -54,8 +54,8 @@ class Line(Value, frozen=True, kw_only=True):
 
     def record(self) -> Record:
         """Return the record of the line."""
-        found = (self.debate, self.step, self.group, self.correct, self.rewards, self.advantages, self.timing)
-        return Record(*found)
+        parts = (self.debate, self.step, self.group, self.correct, self.rewards, self.advantages, self.timing)
+        return Record(*parts)
 
 
 def _to_json(value: object) -> msgspec.Raw | float:
@@ -142,24 +142,24 @@ def from_line(line: bytes, tokens_at: TokensAt | None = None) -> Record:
 
     FieldError where the line is not a record, with an empty field where it is not JSON at all.
     """
-    found = _line(line)
-    arrays = tokens_at(found.tokens) if tokens_at is not None and found.tokens is not None else b""
+    decoded = _line(line)
+    arrays = tokens_at(decoded.tokens) if tokens_at is not None and decoded.tokens is not None else b""
     if arrays:
-        found = msgspec.structs.replace(found, debate=joined(found.debate, arrays))
-    return found.record()
+        decoded = msgspec.structs.replace(decoded, debate=joined(decoded.debate, arrays))
+    return decoded.record()
 
 
 def _line(line: bytes) -> Line:
     try:
-        found = DECODER.decode(line)
+        decoded = DECODER.decode(line)
     except msgspec.ValidationError as error:
         check_schema(line)
         raise field_error(error) from error
     except (ValueError, RecursionError) as error:
         raise _not_json(error) from error
-    if found.schema != SCHEMA_VERSION:
+    if decoded.schema != SCHEMA_VERSION:
         check_schema(line)
-    return found
+    return decoded
 
 
 def check_schema(line: bytes) -> None:

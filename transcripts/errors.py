@@ -36,8 +36,8 @@ class FieldError(ValueError):
 
 def field_error(error: msgspec.ValidationError) -> FieldError:
     """Return what msgspec refuses as the path of the field and what is wrong with it."""
-    found = cast("re.Match[str]", PATH.fullmatch(str(error)))
-    message, where = found[1], found[2] or ""
+    parts = cast("re.Match[str]", PATH.fullmatch(str(error)))
+    message, where = parts[1], parts[2] or ""
     if isinstance(error.__cause__, FieldError):  # of settings
         return error.__cause__.within(where)
     if missing := MISSING.fullmatch(message):

@@ -69,9 +69,9 @@ def shard_paths(folder: Path) -> list[Path]:
 
     Where a step is there twice, because sealing was cut off, it is the plain file, which always is whole.
     """
-    found: dict[int, Path] = {}
+    paths: dict[int, Path] = {}
     for path in transcripts_folder(folder).iterdir():
         step = shard_step(path)
-        if step is not None and (step not in found or path.suffix != SEALED):
-            found[step] = path
-    return [found[step] for step in sorted(found)]
+        if step is not None and (step not in paths or path.suffix != SEALED):
+            paths[step] = path
+    return [paths[step] for step in sorted(paths)]

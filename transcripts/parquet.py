@@ -74,21 +74,21 @@ def _schema(pa: Any, columns: Mapping[str, str]) -> Any:
 
 
 def _batches(store: RunStore, filter: str) -> Iterator[dict[str, list[dict[str, Any]]]]:
-    held: dict[str, list[dict[str, Any]]] = {name: [] for name in TABLES}
+    batch: dict[str, list[dict[str, Any]]] = {name: [] for name in TABLES}
     for id, record in store.records(filter):
-        held["debates"].append(_debate_row(id, record))
-        held["turns"] += turn_rows(id, record)
-        held["votes"] += _vote_rows(id, record)
-        if len(held["debates"]) >= ROWS:
-            yield held
-            held = {name: [] for name in TABLES}
-    yield held
+        batch["debates"].append(_debate_row(id, record))
+        batch["turns"] += turn_rows(id, record)
+        batch["votes"] += _vote_rows(id, record)
+        if len(batch["debates"]) >= ROWS:
+            yield batch
+            batch = {name: [] for name in TABLES}
+    yield batch
 
 
 def _debate_row(id: str, record: Record) -> dict[str, Any]:
     """Return the row of a debate: its facts, under the names of the filter language."""
-    found = facts_of(record)
-    facts, problem = found.facts, found.problem
+    entry = facts_of(record)
+    facts, problem = entry.facts, entry.problem
     row = facts._asdict()
     row |= {name: None if row[name] is None else bool(row[name]) for name in ("cycle", "condorcet")}
     row |= {"id": id, "step": record.step, "index": int(id.partition(".")[2])}

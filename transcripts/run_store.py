@@ -101,7 +101,7 @@ class RunStore:
     def damage(self) -> list[str]:
         """What could not be read, a line each."""
         rows = self._rows("SELECT step, place, message FROM damage ORDER BY step, place")
-        return [message if place < 0 else f"step {step}, {message}" for step, place, message in rows]
+        return [message if index < 0 else f"step {step}, {message}" for step, index, message in rows]
 
     def debates(
         self, filter: str = "", *, newest: bool = False, after: str | None = None, limit: int = 50
@@ -220,7 +220,7 @@ class RunStore:
             known = known_shards(self._connection)
             with closing(open_words(self.folder / FULL_TEXT)) as words:
                 read = read_so_far(words)
-        return sum(one.bytes for one in read.values()), sum(one.bytes for one in known.values())
+        return sum(shard.bytes for shard in read.values()), sum(shard.bytes for shard in known.values())
 
     def index_text(self, *, seconds: float | None = None, tell: Tell = tell_nobody) -> bool:
         """Build the full text, for some seconds or to its end; return whether it is complete.
@@ -248,14 +248,14 @@ class RunStore:
         return self._read(tuple, sql, values, query)
 
     def _read(
-        self, row: Callable[[tuple[Any, ...]], T], sql: str, values: tuple[Any, ...], query: Query | None
+        self, row: Callable[[tuple[Any, ...]], T], sql: str, parameters: tuple[Any, ...], query: Query | None
     ) -> list[T]:
         """Return what ``row`` makes of each row; an index that it finds damaged is built again."""
 
         def fetch() -> list[T]:
             if query is not None and query.words:
                 self._attach_words()
-            return [row(found) for found in self._connection.execute(sql, values).fetchall()]
+            return [row(values) for values in self._connection.execute(sql, parameters).fetchall()]
 
         with self._lock:
             return with_mending(fetch, self._mend)

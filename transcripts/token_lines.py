@@ -122,20 +122,20 @@ def unpack(text: str, where: str = "") -> list[int] | list[float]:
 def joined(debate: Debate, line: bytes) -> Debate:
     """Return the debate with the arrays of its token line; FieldError where they are another debate's."""
     try:
-        found = DECODER.decode(line)
+        decoded = DECODER.decode(line)
     except msgspec.ValidationError as error:
         raise field_error(error).within("tokens") from error
     except (ValueError, RecursionError) as error:
         raise FieldError("tokens", f"not a line of token arrays: {error}") from error
-    if found.seed != debate.seed:
+    if decoded.seed != debate.seed:
         raise FieldError("tokens", "are those of another debate")
     count = len(debate.turns) + len(debate.summaries)
-    if len(found.completions) != count:
+    if len(decoded.completions) != count:
         raise FieldError("tokens", f"expected {count} completions")
     return _with_completions(debate, [
         item.completion if arrays is None else _unpacked(item.completion, arrays, f"tokens[{index}]")
         for index, (item, arrays) in enumerate(
-            zip((*debate.turns, *debate.summaries), found.completions, strict=True)
+            zip((*debate.turns, *debate.summaries), decoded.completions, strict=True)
         )
     ])  # fmt: skip
 

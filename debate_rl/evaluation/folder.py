@@ -33,7 +33,7 @@ def identity(
     """
     load_prompts(config.debate.prompts)  # tells best what is wrong with the file
     plain = plain_config(config)
-    asked = json.dumps([asdict(problem) for problem in problems])
+    problem_text = json.dumps([asdict(problem) for problem in problems])
     home = Path(config.model.name_or_path or "").expanduser()
     built = weights is None and config.model.name_or_path is None
     return {
@@ -43,14 +43,14 @@ def identity(
         "files": _files(home) if config.model.name_or_path is not None and home.is_dir() else [],
         "built": {"seed": config.seed, "env": plain.get("env", {})} if built else {},
         "weights": None if weights is None else checksum(weights / "manifest.json"),
-        "problems": {"count": len(problems), "sha256": sha256(asked.encode()).hexdigest()},
+        "problems": {"count": len(problems), "sha256": sha256(problem_text.encode()).hexdigest()},
         "seeds": list(seeds),
     }
 
 
 def _files(folder: Path) -> list[list[object]]:
-    found = sorted(path for path in folder.iterdir() if path.is_file())
-    return [[path.name, path.stat().st_size, path.stat().st_mtime_ns] for path in found]
+    files = sorted(path for path in folder.iterdir() if path.is_file())
+    return [[path.name, path.stat().st_size, path.stat().st_mtime_ns] for path in files]
 
 
 def default_folder(home: Path, weights: Path | None, what: Mapping[str, object]) -> Path:

@@ -28,26 +28,27 @@ def modes_of(names: Sequence[str], environment: Environment, problems: Sequence[
     return modes
 
 
-def with_modes(found: Scores, played: Played, environment: Environment, modes: Sequence[Mode]) -> Scores:
+def with_modes(scores: Scores, played: Played, environment: Environment, modes: Sequence[Mode]) -> Scores:
     """Return the scores with ``direct/accuracy [mode]``, ``direct/missing [mode]`` (and greedy) beside them.
 
     What is graded is the whole reply, as other harnesses do, on the problems of the scores; one of which a
     mode gives no verdict on some reply is left out under that mode.
     """
     if not modes or not isinstance(environment, DataSetEnvironment):
-        return found
-    values = {name: dict(by_problem) for name, by_problem in found.values.items()}
+        return scores
+    values = {name: dict(by_problem) for name, by_problem in scores.values.items()}
     for mode in modes:
         samples = zip(played.opening, played.further, strict=True)
         groups = [_replies((*opening, *further))[: played.solutions] for opening, further in samples]
-        greedy = [_replies([one]) for one in played.greedy]
+        greedy = [_replies([solution]) for solution in played.greedy]
         for name, replies in (("direct/accuracy", groups), ("direct/greedy_accuracy", greedy)):
-            _put(values, name, mode, [g for g in replies if g[0][0].id in found.problems], environment)
-    return replace(found, values=values)
+            _put(values, name, mode, [g for g in replies if g[0][0].id in scores.problems], environment)
+    return replace(scores, values=values)
 
 
-def _replies(debates: Sequence[Graded]) -> list[tuple[Problem, str]]:
-    return [(one.debate.problem, turn.completion.text) for one in debates for turn in one.debate.turns]
+def _replies(parts: Sequence[Graded]) -> list[tuple[Problem, str]]:
+    debates = [graded.debate for graded in parts]
+    return [(debate.problem, turn.completion.text) for debate in debates for turn in debate.turns]
 
 
 def _put(

@@ -71,11 +71,11 @@ def play(
     EnvironmentSpecError for an open problem: there is no truth to evaluate it by.
     """
     debates = [
-        one
+        graded
         for seed in plan.seeds
-        for one in _part(plan, policy, "debates", seed, plan.problems, folder, tell)
+        for graded in _part(plan, policy, "debates", seed, plan.problems, folder, tell)
     ]
-    samples = max(1, round(solutions_of_a_debate([one.debate for one in debates])))
+    samples = max(1, round(solutions_of_a_debate([graded.debate for graded in debates])))
     alone = plan.protocol.model_copy(update={"num_rounds": 1, "final_ballot": False})
     single, agents = replace(plan, protocol=alone), plan.protocol.num_agents
     copies = ceil(samples / agents)
@@ -83,13 +83,13 @@ def play(
     opening: list[tuple[Graded, ...]] = []
     further: list[tuple[Graded, ...]] = []
     for seed in plan.seeds:
-        each = [problem for problem in plan.problems for _ in range(copies)]
-        found = _part(single, policy, "self-consistency", seed, each, folder, tell)
-        opening += [tuple(found[start : start + copies]) for start in range(0, len(each), copies)]
+        repeated = [problem for problem in plan.problems for _ in range(copies)]
+        solutions = _part(single, policy, "self-consistency", seed, repeated, folder, tell)
+        opening += [tuple(solutions[start : start + copies]) for start in range(0, len(repeated), copies)]
         # in turn, so that still more can be asked another time
         again = [problem for _ in range(more) for problem in plan.problems]
-        found = _part(single, policy, "further samples", seed, again, folder, tell) if more else []
-        further += [tuple(found[start :: len(plan.problems)]) for start in range(len(plan.problems))]
+        solutions = _part(single, policy, "further samples", seed, again, folder, tell) if more else []
+        further += [tuple(solutions[start :: len(plan.problems)]) for start in range(len(plan.problems))]
     greedy = _part(_greedy(plan), policy, "greedy", 0, plan.problems, folder, tell) if plan.greedy else ()
     count = max(samples, plan.samples)
     return Played(tuple(debates), tuple(opening), samples, count, tuple(greedy), tuple(further))
@@ -105,7 +105,7 @@ def _greedy(plan: EvalPlan) -> EvalPlan:
 def solutions_of_a_debate(debates: Sequence[Debate]) -> float:
     """Return how many first-round solutions spend the generated tokens of one debate; 1.0 without tokens."""
     spent = [(turn.id.round, token_counts(turn.completion)[1]) for debate in debates for turn in debate.turns]
-    summaries = sum(token_counts(one.completion)[1] for debate in debates for one in debate.summaries)
+    summaries = sum(token_counts(summary.completion)[1] for debate in debates for summary in debate.summaries)
     opening = [tokens for round_, tokens in spent if round_ == 0]
     whole = (sum(tokens for _, tokens in spent) + summaries) / len(debates)
     return whole / fmean(opening) if sum(opening) else 1.0
@@ -122,8 +122,8 @@ def _part(
 ) -> list[Graded]:
     """Return a debate of each entry of ``problems``, kept as it ends; what was kept before is graded anew."""
     drawn = derive_seed(seed, name)
-    held = {} if folder is None else _kept(folder / name / shard_name(seed), problems, drawn, plan.protocol)
-    done = {index: graded(plan.environment, debate) for index, debate in held.items()}
+    stored = {} if folder is None else _kept(folder / name / shard_name(seed), problems, drawn, plan.protocol)
+    done = {index: graded(plan.environment, debate) for index, debate in stored.items()}
     agents = plan.protocol.num_agents
     part = name if name == "debates" else f"{name}, {agents} at a time" if agents > 1 else name
     part = f"{part}, seed {seed}" if len(plan.seeds) > 1 else part
@@ -140,7 +140,9 @@ def _part(
 
         grading = stack.enter_context(BackgroundGrading(plan.environment, keep, done, on_graded))
         protocol, live = plan.protocol, plan.max_live
-        run_debates(problems, policy, protocol, seed=drawn, max_live=live, held=held, on_debate=grading.take)
+        run_debates(
+            problems, policy, protocol, seed=drawn, max_live=live, held=stored, on_debate=grading.take
+        )
     return [done[index] for index in range(len(problems))]
 
 
@@ -150,13 +152,13 @@ def _kept(shard: Path, problems: Sequence[Problem], seed: int, protocol: DebateC
         return {}
     index_of = {debate_seed(seed, index, problem): index for index, problem in enumerate(problems)}
     turns = sorted(TurnId(a, r) for a in range(protocol.num_agents) for r in range(rounds_held(protocol)))
-    found: dict[int, Debate] = {}
+    debates: dict[int, Debate] = {}
     try:
         for debate in (record.debate for record in read_records(shard, on_torn=lambda _: None)):
             index = index_of.get(debate.seed)
             if index is None:
                 continue
-            found[index] = debate
+            debates[index] = debate
             whole = sorted(turn.id for turn in debate.turns) == turns
             if not whole or debate.problem != problems[index] or debate.protocol != protocol:
                 raise TranscriptError(
@@ -164,4 +166,4 @@ def _kept(shard: Path, problems: Sequence[Problem], seed: int, protocol: DebateC
                 )
     except TranscriptError as error:
         raise EvaluationError(f"{error}; move the file away, or choose another --out") from error
-    return found
+    return debates

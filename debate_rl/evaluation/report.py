@@ -56,24 +56,27 @@ class Row:
 
 def rows(scores: Scores) -> list[Row]:
     """Return all figures of an evaluation: by mode, their differences, then levels and subjects."""
-    found = [
+    figures = [
         Row(name, estimate, "tokens" if name.endswith("_tokens") else "share")
         for name in sorted(scores.values, key=_mode)
         if (estimate := scores.estimate(name)) is not None
     ]
-    leads = ((name, difference(scores, one, scores, other)) for name, (one, other) in LEADS.items())
-    found += [Row(name, estimate, "difference") for name, estimate in leads if estimate is not None]
-    return found + list(_by_group(scores))
+    leads = (
+        (name, difference(scores, minuend, scores, subtrahend))
+        for name, (minuend, subtrahend) in LEADS.items()
+    )
+    figures += [Row(name, estimate, "difference") for name, estimate in leads if estimate is not None]
+    return figures + list(_by_group(scores))
 
 
-def metrics(found: Scores) -> dict[str, float]:
+def metrics(scores: Scores) -> dict[str, float]:
     """Return the figures over all problems as "eval/...", with their 95% bounds under "/low" and "/high".
 
     With one problem there are no bounds.
     """
-    counts = {"problems": len(found.problems), "ungraded": found.ungraded, "direct/samples": found.samples}
+    counts = {"problems": len(scores.problems), "ungraded": scores.ungraded, "direct/samples": scores.samples}
     figures = {f"eval/{name}": float(count) for name, count in counts.items()}
-    for row in rows(found):
+    for row in rows(scores):
         if not row.group:
             estimate, name = row.estimate, f"eval/{row.name}"
             figures[name] = estimate.value
@@ -111,12 +114,14 @@ def cell(row: Row) -> str:
 def plain_rows(evaluated: Mapping[str, Scores]) -> list[dict[str, object]]:
     """Return every figure for a JSON file, and the gains over the first evaluation, paired by problem."""
     (first, base), *others = evaluated.items()
-    figures = [{"evaluation": name, **row.plain()} for name, one in evaluated.items() for row in rows(one)]
+    figures = [
+        {"evaluation": name, **row.plain()} for name, scores in evaluated.items() for row in rows(scores)
+    ]
     gains = (
         {"evaluation": name, "minus": first, **Row(figure, gain, "difference").plain()}
-        for name, scores in others
-        for figure in scores.values
-        if (gain := _gain(figure, scores, base)) is not None
+        for name, other in others
+        for figure in other.values
+        if (gain := _gain(figure, other, base)) is not None
     )
     return [*figures, *gains]
 

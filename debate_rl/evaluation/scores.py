@@ -49,34 +49,34 @@ class Scores:
 
     def estimate(self, name: str, only: frozenset[str] | None = None) -> Estimate | None:
         """Return the mean of a figure, over some of the problems; None where it has no value there."""
-        found = [
+        counted = [
             (value, problem)
             for problem, values in self.values.get(name, {}).items()
             if only is None or problem in only
             for value in values
         ]
-        return clustered_mean([v for v, _ in found], [p for _, p in found]) if found else None
+        return clustered_mean([v for v, _ in counted], [p for _, p in counted]) if counted else None
 
     def groups(self, kind: Literal["level", "subject"]) -> dict[str, frozenset[str]]:
         """Return the problems of each level or subject, by its name; nothing where none has one."""
-        found: dict[str, set[str]] = defaultdict(set)
+        groups: dict[str, set[str]] = defaultdict(set)
         for name, problem in self.problems.items():
             label = problem.level if kind == "level" else problem.source.partition("/")[2]
             if label:
-                found[label].add(name)
-        return {label: frozenset(found[label]) for label in sorted(found)}
+                groups[label].add(name)
+        return {label: frozenset(groups[label]) for label in sorted(groups)}
 
 
-def difference(one: Scores, name: str, other: Scores, minus: str) -> Estimate | None:
+def difference(scores: Scores, name: str, base: Scores, minus: str) -> Estimate | None:
     """Return figure ``name`` of one minus figure ``minus`` of the other, paired by the problems of both.
 
     Two problems of the same id are one only where all else is the same too.
     """
-    left, right = one.values.get(name, {}), other.values.get(minus, {})
+    left, right = scores.values.get(name, {}), base.values.get(minus, {})
     shared = [
         problem
         for problem in left
-        if left[problem] and right.get(problem) and one.problems.get(problem) == other.problems.get(problem)
+        if left[problem] and right.get(problem) and scores.problems.get(problem) == base.problems.get(problem)
     ]
     if not shared:
         return None
@@ -101,9 +101,9 @@ def scores(played: Played, key: AnswerKey) -> Scores:
     """Return the figures of what was played; ``key`` says which wrong answers a majority counts together."""
     sheet, ungraded = _Sheet(), _ungraded(played)
     problems = {
-        one.debate.problem.id: one.debate.problem
-        for one in played.debates
-        if one.debate.problem.id not in ungraded
+        graded.debate.problem.id: graded.debate.problem
+        for graded in played.debates
+        if graded.debate.problem.id not in ungraded
     }
     for debated, opening, further in zip(played.debates, played.opening, played.further, strict=True):
         problem = debated.debate.problem
@@ -118,9 +118,9 @@ def scores(played: Played, key: AnswerKey) -> Scores:
             _instruction_figures(sheet, debated, (*opening, *further), played.solutions)
         _cost(sheet, problem.id, "debate", _replies([debated]))
         _cost(sheet, problem.id, "direct", _replies(opening)[: played.samples])
-    for one in played.greedy:
-        if one.debate.problem.id in problems:
-            sheet.put(one.debate.problem.id, "direct/greedy_accuracy", one.correct[0][0] is True)
+    for graded in played.greedy:
+        if graded.debate.problem.id in problems:
+            sheet.put(graded.debate.problem.id, "direct/greedy_accuracy", graded.correct[0][0] is True)
     return Scores(sheet.found, problems, played.samples, len(ungraded))
 
 
@@ -132,39 +132,39 @@ def evaluate(
     The policy must report tokens. Problems without an answer are refused. DataError when the grader gave no
     verdict on any problem.
     """
-    found = scores(play(EvalPlan(problems, environment, config, (seed,)), policy), key_of(environment))
-    if not found.problems:
+    result = scores(play(EvalPlan(problems, environment, config, (seed,)), policy), key_of(environment))
+    if not result.problems:
         raise DataError(f"held_out: the grader gave no verdict on any of {len(problems)} problems")
-    return found
+    return result
 
 
 def _ungraded(played: Played) -> set[str]:
     """Return the problems of which some answer, of whatever seed, has no verdict."""
     parts = (played.debates, played.greedy, *played.opening, *played.further)
     return {
-        one.debate.problem.id
+        graded.debate.problem.id
         for part in parts
-        for one in part
-        if any(grade is None for seat in one.correct for grade in seat)
+        for graded in part
+        if any(grade is None for row in graded.correct for grade in row)
     }
 
 
 def _answers(opening: Sequence[Graded], key: AnswerKey) -> list[Answer]:
-    return [answer for one in opening for _, answer in graded_answers(one.debate, one.correct, key)]
+    return [answer for graded in opening for _, answer in graded_answers(graded.debate, graded.correct, key)]
 
 
-def _debate_figures(sheet: _Sheet, one: Graded, key: AnswerKey) -> None:
+def _debate_figures(sheet: _Sheet, graded: Graded, key: AnswerKey) -> None:
     """Accuracy by round, of the winner, of the last round's majority; whether any agent was right."""
-    debate, problem = one.debate, one.debate.problem.id
+    debate, problem = graded.debate, graded.debate.problem.id
     by_round: dict[int, list[Answer]] = defaultdict(list)
-    for round_, answer in graded_answers(debate, one.correct, key):
+    for round_, answer in graded_answers(debate, graded.correct, key):
         by_round[round_].append(answer)
     for round_, answers in sorted(by_round.items()):
         sheet.put(problem, f"debate/accuracy/round_{round_}", *(answer.right for answer in answers))
         sheet.put(problem, "debate/missing", *(answer.key is None for answer in answers))
     last = by_round[max(by_round)]
-    rewards = score_debate(debate, one.correct, RewardConfig(judge_own=debate.protocol.judge_own))
-    sheet.put(problem, "debate/winner/accuracy", winner_is_right(debate, one.correct, rewards))
+    rewards = score_debate(debate, graded.correct, RewardConfig(judge_own=debate.protocol.judge_own))
+    sheet.put(problem, "debate/winner/accuracy", winner_is_right(debate, graded.correct, rewards))
     valid = (is_valid(turn, rewards) and is_well_formed(turn.completion.text) for turn in debate.turns)
     sheet.put(problem, "debate/valid_xml", *valid)
     sheet.put(problem, "debate/majority", consensus(last))
@@ -182,11 +182,11 @@ def _direct_figures(sheet: _Sheet, problem: str, answers: Sequence[Answer]) -> N
         sheet.put(problem, f"direct/cons@{k}", fmean(majorities))
 
 
-def _instruction_figures(sheet: _Sheet, one: Graded, opening: Sequence[Graded], samples: int) -> None:
+def _instruction_figures(sheet: _Sheet, debated: Graded, opening: Sequence[Graded], samples: int) -> None:
     """Each instruction followed or not, in single samples and by all agents of the last round."""
-    debate = one.debate
+    debate = debated.debate
     last = [turn for turn in debate.turns if turn.id.round == debate.protocol.num_rounds - 1]
-    alone = [turn for each in opening for turn in each.debate.turns][:samples]
+    alone = [turn for graded in opening for turn in graded.debate.turns][:samples]
     for name, turns in (("direct/instructions", alone), ("debate/instructions", last)):
         met = [outcome for turn in turns for outcome in followed(debate.problem, turn)]
         if met:
@@ -214,10 +214,10 @@ def winner_is_right(debate: Debate, table: Table, rewards: Rewards) -> float:
     return float(is_right(winner, table) is True)
 
 
-def _judge_figures(sheet: _Sheet, one: Graded) -> None:
+def _judge_figures(sheet: _Sheet, graded: Graded) -> None:
     """Votes on pairs of which exactly one side is right, and how many of the due ones there are."""
-    for right in decidable_votes(due_pairs_of(one.debate), one.correct):
-        problem = one.debate.problem.id
+    for right in decidable_votes(due_pairs_of(graded.debate), graded.correct):
+        problem = graded.debate.problem.id
         sheet.put(problem, "judge/coverage", right is not None)
         sheet.put(problem, "judge/strict_accuracy", right is True)
         if right is not None:
@@ -225,11 +225,11 @@ def _judge_figures(sheet: _Sheet, one: Graded) -> None:
 
 
 def _replies(parts: Sequence[Graded]) -> list[Completion]:
-    return [one.completion for part in parts for one in (*part.debate.turns, *part.debate.summaries)]
+    return [item.completion for part in parts for item in (*part.debate.turns, *part.debate.summaries)]
 
 
 def _cost(sheet: _Sheet, problem: str, mode: str, replies: Sequence[Completion]) -> None:
-    sheet.put(problem, f"{mode}/truncated", *(one.stop_reason == "length" for one in replies))
-    prompt, generated = (sum(each) for each in zip(*map(token_counts, replies), strict=True))
+    sheet.put(problem, f"{mode}/truncated", *(reply.stop_reason == "length" for reply in replies))
+    prompt, generated = (sum(counts) for counts in zip(*map(token_counts, replies), strict=True))
     sheet.put(problem, f"{mode}/generated_tokens", generated)
     sheet.put(problem, f"{mode}/prompt_tokens", prompt)

@@ -67,8 +67,8 @@ def both(filter: str, other: str | None) -> str | None:
 
 def behind_of(run: str, filter: str, figure: Figure) -> Behind | None:
     """Return the debates behind a figure of a report that was made under a filter."""
-    found = both(filter, figure.filter)
-    return None if found is None else Behind(run, found)
+    whole = both(filter, figure.filter)
+    return None if whole is None else Behind(run, whole)
 
 
 def number_cell(

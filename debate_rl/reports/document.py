@@ -134,20 +134,20 @@ class Links:
         if not self.inspector:
             return None
         name = in_address(printable(Path(behind.run).resolve().name), safe="")
-        found = in_address(printable(behind.filter), safe="")
-        return f"{self.inspector.rstrip('/')}/run/{name}/debates" + (f"?filter={found}" if found else "")
+        filter = in_address(printable(behind.filter), safe="")
+        return f"{self.inspector.rstrip('/')}/run/{name}/debates" + (f"?filter={filter}" if filter else "")
 
 
 def numeric(table: Table) -> list[bool]:
     """Return for each column whether it holds numbers, which are set to the right."""
-    columns = [[row[place].text for row in table.rows] for place in range(len(table.columns))]
+    columns = [[row[index].text for row in table.rows] for index in range(len(table.columns))]
     return [bool(texts) and all(_is_number(text) for text in texts) for texts in columns]
 
 
 def wordy(table: Table) -> list[bool]:
     """Return for each column but the first whether it holds sentences, which may be broken into lines."""
-    columns = [[row[place].text for row in table.rows] for place in range(len(table.columns))]
-    return [place > 0 and max(map(len, texts), default=0) > 40 for place, texts in enumerate(columns)]
+    columns = [[row[index].text for row in table.rows] for index in range(len(table.columns))]
+    return [index > 0 and max(map(len, texts), default=0) > 40 for index, texts in enumerate(columns)]
 
 
 def _is_number(text: str) -> bool:
@@ -156,21 +156,21 @@ def _is_number(text: str) -> bool:
 
 def data_of(chart: Chart) -> Table:
     """Return the numbers that a chart draws, a row for each place of x."""
-    places = sorted({x for series in chart.series for x in series.x})
+    positions = sorted({x for series in chart.series for x in series.x})
     columns = [chart.x_label]
-    found: list[dict[float, float | None]] = []
+    drawn: list[dict[float, float | None]] = []
     for series in chart.series:
         ends = (("low", series.low), ("high", series.high)) if series.low and series.high else ()
         for name, values in ((chart.y_label, series.y), *ends):
             columns.append(f"{series.label}: {name}" if len(chart.series) > 1 else name)
-            found.append(dict(zip(series.x, values, strict=True)))
+            drawn.append(dict(zip(series.x, values, strict=True)))
     rows = tuple(
-        (Cell(_tick(chart, x)), *(Cell(figure(column.get(x)), column.get(x)) for column in found))
-        for x in places
+        (Cell(_tick(chart, x)), *(Cell(figure(column.get(x)), column.get(x)) for column in drawn))
+        for x in positions
     )
     return Table(f"{chart.name}-data", chart.title, tuple(columns), rows)
 
 
 def _tick(chart: Chart, x: float) -> str:
-    place = int(x) if x == int(x) else -1
-    return chart.ticks[place] if 0 <= place < len(chart.ticks) else f"{x:g}"
+    index = int(x) if x == int(x) else -1
+    return chart.ticks[index] if 0 <= index < len(chart.ticks) else f"{x:g}"

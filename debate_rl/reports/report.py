@@ -33,9 +33,9 @@ def judge_run(name: str, filter: str = "", *, tell: Callable[[int], object] = la
                 raise TranscriptError(f"{name}: debate {id} cannot be read: {error!r}") from error
             tell(total)
     if not total:
-        found = f" that {filter} finds" if filter else ""
+        condition = f" that {filter} finds" if filter else ""
         why = f"; damaged: {damage[0]}" if damage else ""
-        raise TranscriptError(f"{name}: holds no debates{found}{why}")
+        raise TranscriptError(f"{name}: holds no debates{condition}{why}")
     return Judged(name, study, figures_of(study), filter, len(damage))
 
 

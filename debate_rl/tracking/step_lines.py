@@ -113,14 +113,14 @@ def rewind(path: Path, step: int) -> int:
     if not path.exists():
         return 0
     lines = list(zip(path.read_bytes().split(b"\n"), read_rows(path), strict=False))
-    kept = [line for line, row in lines if (row["step"] or 0) < step]
+    early = [line for line, row in lines if (row["step"] or 0) < step]
     late = [line for line, row in lines if (row["step"] or 0) >= step]
     if late:
-        _replace_lines(path, kept, late)
+        _replace_lines(path, early, late)
     return len(late)
 
 
-def _replace_lines(path: Path, kept: list[bytes], late: list[bytes]) -> None:
+def _replace_lines(path: Path, early: list[bytes], late: list[bytes]) -> None:
     fresh = path.with_suffix(".jsonl.new")
     try:
         with LineFile(path.with_suffix(".superseded.jsonl")) as aside:
@@ -128,7 +128,7 @@ def _replace_lines(path: Path, kept: list[bytes], late: list[bytes]) -> None:
                 aside.write(line)
         fresh.unlink(missing_ok=True)
         with LineFile(fresh) as file:
-            for line in kept:
+            for line in early:
                 file.write(line)
         fresh.replace(path)
         sync_folder(path.parent)

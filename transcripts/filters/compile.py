@@ -89,27 +89,29 @@ class _Compiler:
         self._terms += 1
         if self._terms > MOST_TERMS:
             raise self._error(f"a filter has at most {MOST_TERMS} terms", term.start)
-        one = self.field_of(term)
-        if one.kind in ("number", "step"):
-            return self._number_term(one, term)
-        value = self._only_value(one, term)
-        if one.kind == "id":
-            return f"{one.sql} = {self._take(self._key(value))}"
-        if one.kind == "word":
-            return self._word(one, value)
-        if one.kind == "name":
-            return one.sql.format(self._name(value))
+        field = self.field_of(term)
+        if field.kind in ("number", "step"):
+            return self._number_term(field, term)
+        value = self._only_value(field, term)
+        if field.kind == "id":
+            return f"{field.sql} = {self._take(self._key(value))}"
+        if field.kind == "word":
+            return self._word(field, value)
+        if field.kind == "name":
+            return field.sql.format(self._name(value))
         phrase = f"debates.key IN (SELECT rowid FROM words WHERE words MATCH {self._take(self.phrase(term))})"
         check = self.as_written(term)
         return f"({phrase} AND {check})" if check else phrase
 
-    def _only_value(self, one: Field, term: Term) -> Value:
+    def _only_value(self, field: Field, term: Term) -> Value:
         value = term.values[0] or term.values[-1]
         assert value is not None
         if term.op == "..":
             return Value(self.text[term.start + len(term.field) + 1 :].split()[0], value.start)
         if term.op != "=":
-            raise self._error(f"{one.name} does not compare; write {one.example}", value.start - len(term.op))
+            raise self._error(
+                f"{field.name} does not compare; write {field.example}", value.start - len(term.op)
+            )
         return value
 
     def _key(self, value: Value) -> int:
@@ -118,14 +120,14 @@ class _Compiler:
             raise self._error(f"expected STEP.INDEX as in id:12.3, got {value.text!r}", value.start)
         return key_of(int(match[1]), int(match[2]))
 
-    def _word(self, one: Field, value: Value) -> str:
-        words = {word.lower(): condition for word, condition in one.words.items()}
+    def _word(self, field: Field, value: Value) -> str:
+        words = {word.lower(): condition for word, condition in field.words.items()}
         if value.text.lower() in words:
             return words[value.text.lower()]
         near = get_close_matches(value.text.lower(), words, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        valid = ", ".join(one.words)
-        raise self._error(f"{one.name} is one of {valid}; got {value.text!r}{hint}", value.start)
+        valid = ", ".join(field.words)
+        raise self._error(f"{field.name} is one of {valid}; got {value.text!r}{hint}", value.start)
 
     def _name(self, value: Value) -> str:
         """Return the comparison with a name; without quotes, * stands for any characters."""
@@ -135,34 +137,34 @@ class _Compiler:
         pattern = re.sub(r"([?[])", r"[\1]", plain)
         return f"GLOB {self._take(pattern)}"
 
-    def _number_term(self, one: Field, term: Term) -> str:
+    def _number_term(self, field: Field, term: Term) -> str:
         first = term.values[0]
-        if term.op == "=" and first is not None and one.absent and first.text.lower() == "none":
-            return f"{one.sql} IS NULL"
+        if term.op == "=" and first is not None and field.absent and first.text.lower() == "none":
+            return f"{field.sql} IS NULL"
         if term.op != "..":
             assert first is not None
-            return self._compared(one, term.op, self._number(one, first))
+            return self._compared(field, term.op, self._number(field, first))
         low, high = term.values
         bounds = [(op, value) for op, value in ((">=", low), ("<=", high)) if value is not None]
         if not bounds:
             raise self._error("a range needs a number before or after '..'", term.start + len(term.field) + 1)
-        numbers = [(op, self._number(one, value)) for op, value in bounds]
-        return "(" + " AND ".join(self._compared(one, op, number) for op, number in numbers) + ")"
+        numbers = [(op, self._number(field, value)) for op, value in bounds]
+        return "(" + " AND ".join(self._compared(field, op, number) for op, number in numbers) + ")"
 
-    def _compared(self, one: Field, op: str, number: int | float) -> str:
-        if one.kind == "number":
-            return f"{one.sql} {op} {self._take(number)}"
+    def _compared(self, field: Field, op: str, number: int | float) -> str:
+        if field.kind == "number":
+            return f"{field.sql} {op} {self._take(number)}"
         if op == "=":
-            return f"({self._compared(one, '>=', number)} AND {self._compared(one, '<=', number)})"
+            return f"({self._compared(field, '>=', number)} AND {self._compared(field, '<=', number)})"
         upper = op in ("<", "<=")  # keys grow with steps: a step is a range of keys
         step = ceil(number) if op in (">=", "<") else floor(number) + 1
         key = key_of(min(max(step, 0), 2**38), 0)
-        return f"{one.sql} {'<' if upper else '>='} {self._take(key)}"
+        return f"{field.sql} {'<' if upper else '>='} {self._take(key)}"
 
-    def _number(self, one: Field, value: Value) -> int | float:
+    def _number(self, field: Field, value: Value) -> int | float:
         if not NUMBER.fullmatch(value.text):
-            absent = ", or none" if one.absent else ""
-            hint = f"{one.name} takes a number{absent}, as in {one.example}"
+            absent = ", or none" if field.absent else ""
+            hint = f"{field.name} takes a number{absent}, as in {field.example}"
             raise self._error(f"{hint}; got {value.text!r}", value.start)
         try:
             number = int(value.text)

@@ -110,5 +110,5 @@ _ALL = (
     _number("seconds", "from the start of the rollout to the debate's end", "seconds:>60"),
     Field("text", "words", "", "words that follow each other in one reply", r'text:"\boxed"'),
 )
-FIELDS: dict[str, Field] = {one.name: one for one in _ALL}
+FIELDS: dict[str, Field] = {field.name: field for field in _ALL}
 """All fields by name, in the order of the page."""

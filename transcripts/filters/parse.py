@@ -146,9 +146,9 @@ class _Reader:
 
     def _at_or(self) -> bool:
         start = self.at
-        found = self._word("OR")
+        there = self._word("OR")
         self.at = start
-        return found
+        return there
 
     def _part(self, depth: int) -> Node:
         if depth > DEEPEST:

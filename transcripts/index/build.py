@@ -117,9 +117,9 @@ def known_shards(connection: sqlite3.Connection) -> dict[int, Known]:
 
 def stale_shards(folder: Path, known: Mapping[int, Known]) -> tuple[dict[int, Path], set[int]]:
     """Return the shards whose files are not as the index knows them, and the steps that are gone."""
-    found = {cast(int, shard_step(path)): path for path in shard_paths(folder)}
-    stale = {step: path for step, path in found.items() if not _is_as_known(path, known.get(step))}
-    return stale, known.keys() - found.keys()
+    shards = {cast(int, shard_step(path)): path for path in shard_paths(folder)}
+    stale = {step: path for step, path in shards.items() if not _is_as_known(path, known.get(step))}
+    return stale, known.keys() - shards.keys()
 
 
 def _is_as_known(path: Path, known: Known | None) -> bool:
@@ -208,9 +208,9 @@ def _take_line(indexer: Indexer, step: int, number: int, start: int, line: bytes
 
 def read_facts(line: bytes) -> IndexEntry:
     """Return what the index holds of a line; FieldError where it is not a debate."""
-    kept = _kept_facts(line)
-    if kept is not None:
-        return kept
+    entry = _kept_facts(line)
+    if entry is not None:
+        return entry
     record = from_line(line)
     try:
         return convert(to_builtins(facts_of(record)), IndexEntry)
@@ -224,12 +224,12 @@ def _kept_facts(line: bytes) -> IndexEntry | None:
     """Return the facts that stand at the head of a line, None where it has none that can be used."""
     head = head_of(line)
     try:
-        found = HEADS.decode(head or b"{}")
+        decoded = HEADS.decode(head or b"{}")
     except (ValueError, RecursionError):
         return None
-    kept = found.facts
-    whole = kept is not None and kept.version == FACTS_VERSION and line.endswith(b"}\n")
-    return kept if whole and found.schema == SCHEMA_VERSION else None
+    entry = decoded.facts
+    whole = entry is not None and entry.version == FACTS_VERSION and line.endswith(b"}\n")
+    return entry if whole and decoded.schema == SCHEMA_VERSION else None
 
 
 def _note(indexer: Indexer, step: int, number: int, message: str) -> None:

@@ -63,9 +63,9 @@ def is_outdated(read: Mapping[int, Known], known: Mapping[int, Known]) -> bool:
     """Return whether the full text holds what the index does not, as after a step was done again."""
     return any(
         step not in known
-        or known[step].bytes < one.bytes
-        or (known[step].bytes == one.bytes and known[step].mark != one.mark)
-        for step, one in read.items()
+        or known[step].bytes < shard.bytes
+        or (known[step].bytes == shard.bytes and known[step].mark != shard.mark)
+        for step, shard in read.items()
     )
 
 
@@ -73,7 +73,7 @@ def is_complete(read: Mapping[int, Known], known: Mapping[int, Known]) -> bool:
     """Return whether the full text holds all that the index does, and nothing else."""
     if is_outdated(read, known):
         return False
-    return all(read.get(step, Known()).bytes == one.bytes for step, one in known.items())
+    return all(read.get(step, Known()).bytes == shard.bytes for step, shard in known.items())
 
 
 def update_words(
@@ -113,7 +113,7 @@ def _add_all(
     until: float,
     tell: Tell,
 ) -> bool:
-    total, done = sum(one.bytes for one in known.values()), sum(one.bytes for one in read.values())
+    total, done = sum(shard.bytes for shard in known.values()), sum(shard.bytes for shard in read.values())
     began, complete = time.monotonic(), True
     for step, goal in sorted(known.items()):
         before = read.get(step, Known())
@@ -140,10 +140,10 @@ def _add_shard(
     with reading(folder / shard_name(step)) as file:
         if before.bytes and mark_of(file.line(before.last)) != before.mark:
             raise Outdated
-        for start, found in whole_lines(file, before.bytes):
+        for start, whole in whole_lines(file, before.bytes):
             if end >= goal.bytes or time.monotonic() > until:
                 break
-            last, line = start, found
+            last, line = start, whole
             body = body_of(line)
             if body is not None:
                 row = (key_of(step, number), body)

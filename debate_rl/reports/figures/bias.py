@@ -59,8 +59,8 @@ def _self_preference(study: Study, clusters: Codes) -> Figure:
     used = (table["outcome"] != NO_VOTE) & (wrong != 0)
     used &= ((own != 0) & (own == wrong)) | ((own == 0) & (table["self"] == 0))
     chosen, mine = (table["outcome"] == wrong)[used], (own != 0)[used]
-    found = statistics.difference(chosen, mine, clusters[used])
-    return figure("bias/self_preference", found, None, "judges compared no own work that was wrong")
+    estimate = statistics.difference(chosen, mine, clusters[used])
+    return figure("bias/self_preference", estimate, None, "judges compared no own work that was wrong")
 
 
 def _swaps(study: Study) -> Iterator[Figure]:
@@ -77,10 +77,12 @@ def regression_figures(study: Study) -> Iterator[Figure]:
     used &= (table["first"] >= 0) & (table["second"] >= 0)
     design, absent = _design(study, used)
     won, clusters = table["outcome"][used] == 1, study.clusters(table)[used]
-    found, reasons, flag = _fitted(design, won, clusters)
+    coefficients, reasons, flag = _fitted(design, won, clusters)
     for name in (*design, *absent):
         reason = reasons.get(name, "not estimable: it does not vary")
-        yield figure(f"regression/{name}", found.get(name), None, reason, flag if name in found else "")
+        yield figure(
+            f"regression/{name}", coefficients.get(name), None, reason, flag if name in coefficients else ""
+        )
 
 
 def _fitted(
@@ -91,16 +93,16 @@ def _fitted(
     One persona whose votes all went one way leaves no finite estimate of any coefficient: the others are then
     fitted without the personas.
     """
-    kept = {name: column for name, column in design.items() if not name.startswith(PERSONA)}
+    without = {name: column for name, column in design.items() if not name.startswith(PERSONA)}
     reasons: dict[str, str] = {}
-    for columns in (design, kept) if len(kept) < len(design) else (design,):
+    for columns in (design, without) if len(without) < len(design) else (design,):
         try:
-            found = logistic([*columns.values()], won, clusters)
+            estimates = logistic([*columns.values()], won, clusters)
         except NotEstimable as error:
             reasons = dict.fromkeys(columns, f"not estimable: {error}") | reasons
         else:
             flag = "without personas" if columns is not design else ""
-            return dict(zip(columns, found, strict=True)), reasons, flag
+            return dict(zip(columns, estimates, strict=True)), reasons, flag
     return {}, reasons, ""
 
 
@@ -113,9 +115,9 @@ def _design(study: Study, used: NDArray[np.bool_]) -> tuple[dict[str, NDArray[An
         "length": table["length"][used],
     }
     absent = [name for name, column in columns.items() if not len(column) or np.ptp(column) == 0]
-    kept = {name: column for name, column in columns.items() if name not in absent}
-    place = {"position": np.ones(int(used.sum()), dtype=np.int8)}
-    return place | kept | _persona_columns(study, used), absent
+    varying = {name: column for name, column in columns.items() if name not in absent}
+    position = {"position": np.ones(int(used.sum()), dtype=np.int8)}
+    return position | varying | _persona_columns(study, used), absent
 
 
 def _persona_columns(study: Study, used: NDArray[np.bool_]) -> dict[str, NDArray[np.int8]]:

@@ -83,8 +83,8 @@ MEANINGS: dict[str, Meaning] = {
         "Pearson's r, over all answers, of being the winner and being right; below 0.3 it is flagged"
     ),
     **{
-        f"flip/{name}": Meaning(f"{one} to {other} / steps of an agent from one round to the next")
-        for name, one, other in (
+        f"flip/{name}": Meaning(f"{before} to {after} / steps of an agent from one round to the next")
+        for name, before, after in (
             ("CC", "right", "right"),
             ("CW", "right", "wrong"),
             ("WC", "wrong", "right"),

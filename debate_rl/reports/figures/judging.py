@@ -91,13 +91,13 @@ def _labelled(
 
 def _subjects(sources: list[str], codes: NDArray[np.signedinteger]) -> Iterator[Group]:
     """Subjects are what follows the first slash of a source."""
-    found: dict[str, list[int]] = {}
+    of_subject: dict[str, list[int]] = {}
     for code, source in enumerate(sources):
-        found.setdefault(source.partition("/")[2], []).append(code)
-    for subject in sorted(found.keys() - {""})[:MOST_LABELS]:
-        inside = np.isin(codes, found[subject])
+        of_subject.setdefault(source.partition("/")[2], []).append(code)
+    for subject in sorted(of_subject.keys() - {""})[:MOST_LABELS]:
+        inside = np.isin(codes, of_subject[subject])
         if inside.any():
-            where = any_of("source", [sources[code] for code in found[subject]])
+            where = any_of("source", [sources[code] for code in of_subject[subject]])
             yield "subject", subject, inside, f"{where} {DECIDED}"
 
 

@@ -41,8 +41,8 @@ def winner_figures(study: Study) -> Iterator[Figure]:
     yield figure("winner/tau_b", _mean_of_known(table["tau"], clusters, signed=True), None)
     right, rights, graded = (table[name].astype(float) for name in ("right", "rights", "graded"))
     ones = np.ones(len(right))
-    found = statistics.correlation(np.stack([graded, ones, rights, ones, rights, right]), clusters)
-    yield figure("winner/correlation", found, GRADED, "winners or answers are all alike", flag_of(found))
+    linked = statistics.correlation(np.stack([graded, ones, rights, ones, rights, right]), clusters)
+    yield figure("winner/correlation", linked, GRADED, "winners or answers are all alike", flag_of(linked))
 
 
 def _mean_of_known(values: Numbers, clusters: Codes, *, signed: bool = False) -> Estimate | None:
@@ -50,13 +50,13 @@ def _mean_of_known(values: Numbers, clusters: Codes, *, signed: bool = False) ->
     return statistics.ratio(values, ~np.isnan(values), clusters, signed=signed)
 
 
-def flag_of(found: Estimate | None) -> str:
+def flag_of(estimate: Estimate | None) -> str:
     """Return what to be warned of where the correlation is below 0.3; "" where it is not.
 
     >>> flag_of(Estimate(0.1, 0.0, 0.2, 9, 9)), flag_of(Estimate(0.3, 0.2, 0.4, 9, 9))
     ('below 0.3', '')
     """
-    return f"below {LEAST_CORRELATION}" if found is not None and found.value < LEAST_CORRELATION else ""
+    return f"below {LEAST_CORRELATION}" if estimate is not None and estimate.value < LEAST_CORRELATION else ""
 
 
 def _mixed_filter(study: Study) -> str | None:
@@ -72,8 +72,8 @@ def cascade_figures(study: Study) -> Iterator[Figure]:
     every = sum(counts.values())
     why = "no agent was graded in two rounds in a row"
     for name, count in counts.items():
-        found = statistics.ratio(count, every, clusters)
-        yield figure(f"flip/{name.upper()}", found, "(flip:CC OR flip:CW OR flip:WC OR flip:WW)", why)
+        share = statistics.ratio(count, every, clusters)
+        yield figure(f"flip/{name.upper()}", share, "(flip:CC OR flip:CW OR flip:WC OR flip:WW)", why)
     vulnerable = statistics.ratio(counts["cw"], counts["cc"] + counts["cw"], clusters)
     yield figure("cascade/vulnerability", vulnerable, "(flip:CC OR flip:CW)", "no agent was right before")
     recovered = statistics.ratio(counts["wc"], counts["wc"] + counts["ww"], clusters)
@@ -109,8 +109,8 @@ def collusion_figures(study: Study) -> Iterator[Figure]:
     steps = study.of_debate("step", table) / PER
     peer, right = (1.0 + table["score"]) / 2, table["right"].astype(float)
     for name, values in (("peer", peer), ("truth", right), ("gap", peer - right)):
-        found = statistics.slope(steps, values, clusters)
-        yield figure(f"collusion/{name}_trend", found, GRADED, ONE_STEP)
+        slope = statistics.slope(steps, values, clusters)
+        yield figure(f"collusion/{name}_trend", slope, GRADED, ONE_STEP)
     talk = study.talk
     clusters = study.clusters(talk)
     returned = statistics.ratio(talk["given"], talk["dyads"], clusters, signed=True)

@@ -112,14 +112,14 @@ SWAPS = {"debate": "i", "kind": "b"}
 
 def add_swaps(table: Columns, view: View) -> None:
     """A row for each two decided votes on one pair that was shown to one in each order."""
-    seen: dict[frozenset[TurnId], list[DuePair]] = defaultdict(list)
+    by_pair: dict[frozenset[TurnId], list[DuePair]] = defaultdict(list)
     for pair in view.due:
         if pair.verdict:
-            seen[frozenset((pair.first, pair.second))].append(pair)
-    for votes in seen.values():
-        for one, other in combinations(votes, 2):
-            if one.first != other.first:
-                table.add(view.debate, (one.verdict if one.verdict == other.verdict else 0) or 0)
+            by_pair[frozenset((pair.first, pair.second))].append(pair)
+    for votes in by_pair.values():
+        for first, second in combinations(votes, 2):
+            if first.first != second.first:
+                table.add(view.debate, (first.verdict if first.verdict == second.verdict else 0) or 0)
 
 
 WINNERS = {"debate": "i", "right": "b", "graded": "b", "rights": "b"} | dict.fromkeys(
@@ -226,13 +226,13 @@ def add_talk(table: Columns, view: View) -> None:
 
 def _favours(view: View) -> dict[tuple[int, int], float]:
     """Return the mean of a judge's votes (+1, 0, -1) for an agent, on pairs equal in truth."""
-    found: dict[tuple[int, int], list[int]] = defaultdict(list)
+    favours: dict[tuple[int, int], list[int]] = defaultdict(list)
     for vote in view.votes:
         judge, left, right = vote.judge.agent, vote.left.agent, vote.right.agent
         if judge not in (left, right) and view.grade(vote.left) == view.grade(vote.right):
-            found[judge, left].append(FOR_LEFT[vote.outcome])
-            found[judge, right].append(-FOR_LEFT[vote.outcome])
-    return {key: fmean(found[key]) for key in permutations(range(view.agents), 2) if key in found}
+            favours[judge, left].append(FOR_LEFT[vote.outcome])
+            favours[judge, right].append(-FOR_LEFT[vote.outcome])
+    return {key: fmean(favours[key]) for key in permutations(range(view.agents), 2) if key in favours}
 
 
 def _entropy(view: View) -> float:

@@ -63,11 +63,11 @@ def comparison_section(runs: Sequence[Judged]) -> Section:
     """Return one table of the main figures of the runs; the first run is what the others differ from."""
     base = runs[0]
     heads = [base.run, *(head for run in runs[1:] for head in (run.run, "less the first"))]
-    found = [{figure.name: figure for figure in run.figures} for run in runs]
+    by_name = [{figure.name: figure for figure in run.figures} for run in runs]
     rows: list[tuple[Cell, ...]] = []
     for name in NAMES:
         cells = [Cell(name)]
-        for run, figures in zip(runs, found, strict=True):
+        for run, figures in zip(runs, by_name, strict=True):
             cells.append(estimate_cell(figures[name], behind_of(run.run, run.filter, figures[name])))
             if run is not base:
                 cells.append(_difference_cell(difference(run.study, base.study, name)))
@@ -76,14 +76,14 @@ def comparison_section(runs: Sequence[Judged]) -> Section:
     return Section("comparison", "Runs side by side", (table,))
 
 
-def _difference_cell(found: Estimate | None) -> Cell:
-    if found is None:
+def _difference_cell(estimate: Estimate | None) -> Cell:
+    if estimate is None:
         return Cell("none")
-    told, reach = number(found.value, signed=True), interval_of("bias", found)
+    text, reach = number(estimate.value, signed=True), interval_of("bias", estimate)
     if reach == "none":  # no problem differs from another
-        return Cell(f"{told} (no interval)", found.value)
-    apart = found.low > 0 or found.high < 0
-    return Cell(f"{told} ({reach})" + ("" if apart else ", not told apart"), found.value)
+        return Cell(f"{text} (no interval)", estimate.value)
+    apart = estimate.low > 0 or estimate.high < 0
+    return Cell(f"{text} ({reach})" + ("" if apart else ", not told apart"), estimate.value)
 
 
 def _note(runs: Sequence[Judged]) -> str:

@@ -30,10 +30,10 @@ def group_parts(run: str, filter: str, figures: Iterable[Figure]) -> list[Part]:
     kinds = _by_kind(figures)
     parts: list[Part] = []
     for kind in sorted(kinds, key=("step", *GROUPS).index):
-        found = kinds[kind]
-        if len(found) > 1:
-            parts.append(_chart(run, filter, kind, found))
-        parts.append(_table(run, filter, kind, found))
+        groups = kinds[kind]
+        if len(groups) > 1:
+            parts.append(_chart(run, filter, kind, groups))
+        parts.append(_table(run, filter, kind, groups))
     return parts
 
 
@@ -59,7 +59,7 @@ def label_of(kind: str, label: str) -> str:
     return f"{kind} {label}" if kind in NUMBERED else label
 
 
-def _table(run: str, filter: str, kind: str, found: Found) -> Table:
+def _table(run: str, filter: str, kind: str, groups: Found) -> Table:
     columns = (
         kind,
         "accuracy",
@@ -70,8 +70,8 @@ def _table(run: str, filter: str, kind: str, found: Found) -> Table:
         "pairs due",
         "problems",
     )
-    rows = tuple(_row(run, filter, kind, label, measures) for label, measures in found.items())
-    return Table(f"by-{kind}", f"By {kind}", columns, rows, NOTES.get(kind, ""), folded=len(found) > 1)
+    rows = tuple(_row(run, filter, kind, label, measures) for label, measures in groups.items())
+    return Table(f"by-{kind}", f"By {kind}", columns, rows, NOTES.get(kind, ""), folded=len(groups) > 1)
 
 
 def _row(run: str, filter: str, kind: str, label: str, of: dict[str, Figure]) -> tuple[Cell, ...]:
@@ -89,17 +89,17 @@ def _row(run: str, filter: str, kind: str, label: str, of: dict[str, Figure]) ->
     )
 
 
-def _chart(run: str, filter: str, kind: str, found: Found) -> Chart:
-    labels = list(found)
+def _chart(run: str, filter: str, kind: str, groups: Found) -> Chart:
+    labels = list(groups)
     line = kind == "step"
-    places = tuple(map(_middle, labels)) if line else tuple(map(float, range(len(labels))))
-    estimates = [found[label]["accuracy"].estimate for label in labels]
+    positions = tuple(map(_middle, labels)) if line else tuple(map(float, range(len(labels))))
+    estimates = [groups[label]["accuracy"].estimate for label in labels]
     return Chart(
         f"accuracy-by-{kind}",
         f"Judge accuracy by {kind}",
         "step" if line else kind,
         "judge accuracy",
-        (_series(places, estimates),),
+        (_series(positions, estimates),),
         "line" if line else "bars",
         COIN,
         "",
@@ -109,16 +109,16 @@ def _chart(run: str, filter: str, kind: str, found: Found) -> Chart:
     )
 
 
-def _series(places: tuple[float, ...], estimates: Sequence[Estimate | None]) -> Series:
+def _series(positions: tuple[float, ...], estimates: Sequence[Estimate | None]) -> Series:
     def end(estimate: Estimate | None, value: float) -> float | None:
         return min(1.0, max(0.0, value)) if estimate and isfinite(value) else None
 
     return Series(
         "accuracy",
-        places,
-        tuple(one.value if one else None for one in estimates),
-        tuple(end(one, one.low) if one else None for one in estimates),
-        tuple(end(one, one.high) if one else None for one in estimates),
+        positions,
+        tuple(estimate.value if estimate else None for estimate in estimates),
+        tuple(end(estimate, estimate.low) if estimate else None for estimate in estimates),
+        tuple(end(estimate, estimate.high) if estimate else None for estimate in estimates),
     )
 
 

@@ -16,8 +16,9 @@ from debate_rl.statistics import Estimate
 
 def judgment_lead(judged: Judged) -> tuple[Paragraph, ...]:
     """Return what was read and what was found, a paragraph each."""
-    found = {figure.name: figure for figure in judged.figures}
-    return (_read(judged), *_accuracy(judged, found), *_winner(judged, found), *_position(judged, found))
+    figures = {figure.name: figure for figure in judged.figures}
+    parts = (part for lines in (_accuracy, _winner, _position) for part in lines(judged, figures))
+    return (_read(judged), *parts)
 
 
 def _read(judged: Judged) -> Paragraph:
@@ -35,8 +36,8 @@ def _read(judged: Judged) -> Paragraph:
     return Paragraph(text, "warn" if judged.damaged else "", Behind(judged.run, judged.filter))
 
 
-def _accuracy(judged: Judged, found: dict[str, Figure]) -> Iterator[Paragraph]:
-    figure = found["judge/accuracy"]
+def _accuracy(judged: Judged, figures: dict[str, Figure]) -> Iterator[Paragraph]:
+    figure = figures["judge/accuracy"]
     accuracy = figure.estimate
     if accuracy is None:
         yield Paragraph(f"Judges: no accuracy, because there is {figure.why}.", "warn")
@@ -45,10 +46,10 @@ def _accuracy(judged: Judged, found: dict[str, Figure]) -> Iterator[Paragraph]:
         f"Judges vote for the right side in {percent_of(accuracy)} of {accuracy.n:,} votes on pairs with "
         "exactly one right side"
     )
-    ties = found["judge/ties"].estimate
+    ties = figures["judge/ties"].estimate
     if ties and ties.value > 0:
         text += f" ({percent_of(ties, short=True)} are ties, which are not right)"
-    strict, coverage = found["judge/strict_accuracy"].estimate, found["judge/coverage"].estimate
+    strict, coverage = figures["judge/strict_accuracy"].estimate, figures["judge/coverage"].estimate
     if strict and coverage:
         text += f"; they cast {percent_of(coverage, short=True)} of the votes due there, and with no vote as "
         text += f"wrong {percent_of(strict, short=True)} are right"
@@ -64,8 +65,8 @@ def _against_a_coin(accuracy: Estimate) -> str:
     return ". A coin may do as well, as far as these debates tell." if accuracy.low <= 0.5 else "."
 
 
-def _winner(judged: Judged, found: dict[str, Figure]) -> Iterator[Paragraph]:
-    right, lift = found["winner/accuracy"], found["winner/lift"]
+def _winner(judged: Judged, figures: dict[str, Figure]) -> Iterator[Paragraph]:
+    right, lift = figures["winner/accuracy"], figures["winner/lift"]
     if right.estimate is None or lift.estimate is None:
         return
     yield Paragraph(
@@ -74,14 +75,14 @@ def _winner(judged: Judged, found: dict[str, Figure]) -> Iterator[Paragraph]:
         "",
         behind_of(judged.run, judged.filter, right),
     )
-    line = found["winner/correlation"]
+    line = figures["winner/correlation"]
     if line.estimate is not None:
         low = bool(line.flag)
-        said = "below" if low else "not below"
-        end = f": such votes pay little for truth{_mixed(found['winner/auc'])}" if low else "."
-        told = number(line.estimate.value)
+        side = "below" if low else "not below"
+        end = f": such votes pay little for truth{_mixed(figures['winner/auc'])}" if low else "."
+        r = number(line.estimate.value)
         yield Paragraph(
-            f"Winning and being right correlate with r = {told}, {said} the line of {LEAST_CORRELATION}{end}",
+            f"Winning and being right correlate with r = {r}, {side} the line of {LEAST_CORRELATION}{end}",
             "warn" if low else "",
             behind_of(judged.run, judged.filter, line),
         )
@@ -97,8 +98,8 @@ def _mixed(auc: Figure) -> str:
     )
 
 
-def _position(judged: Judged, found: dict[str, Figure]) -> Iterator[Paragraph]:
-    bias = found["bias/position"].estimate
+def _position(judged: Judged, figures: dict[str, Figure]) -> Iterator[Paragraph]:
+    bias = figures["bias/position"].estimate
     if bias is None:
         return
     known = bias.low > 0 or bias.high < 0

@@ -57,12 +57,12 @@ class Judged:
 def judgment_sections(judged: Judged, *, prefix: str = "") -> list[Section]:
     """Return the sections of a run; ``prefix`` goes before the anchors, and the run's name before titles."""
     named = f"{judged.run}: " if prefix else ""
-    found: list[Section] = []
+    sections: list[Section] = []
     for name, title, tables in PARTS:
         parts = [figure_table(judged, stem, head, note) for stem, head, note in tables]
         more = group_parts(judged.run, judged.filter, judged.figures) if name == "accuracy" else []
-        found.append(Section(f"{prefix}{name}", f"{named}{title}", (*parts, *more)))
-    return found
+        sections.append(Section(f"{prefix}{name}", f"{named}{title}", (*parts, *more)))
+    return sections
 
 
 def figure_table(judged: Judged, stem: str, title: str, note: str) -> Table:
@@ -94,16 +94,16 @@ def _is_of(name: str, stem: str) -> bool:
 
 
 def _row(judged: Judged, figure: Figure) -> tuple[Cell, ...]:
-    name, found, text = _name(figure.name), figure.estimate, meaning(figure)
-    if found is None:
+    name, estimate, text = _name(figure.name), figure.estimate, meaning(figure)
+    if estimate is None:
         nothing = (Cell(""),) * (len(COLUMNS) - 3)
         return (Cell(name), Cell("none"), *nothing, Cell(f"{text}. No value: {figure.why}"))
     return (
         Cell(name),
         estimate_cell(figure, behind_of(judged.run, judged.filter, figure)),
-        Cell(interval_of(figure.name, found)),
-        Cell(f"{found.n:,}", found.n),
-        Cell(f"{found.clusters:,}", found.clusters),
+        Cell(interval_of(figure.name, estimate)),
+        Cell(f"{estimate.n:,}", estimate.n),
+        Cell(f"{estimate.clusters:,}", estimate.clusters),
         Cell(text),
     )
 
@@ -117,25 +117,25 @@ KNOWN_JUDGES = (
 
 def simulation_section(judged: Judged, expected: Mapping[str, float], *, prefix: str = "") -> Section:
     """Return a table of the figures that are known beforehand."""
-    found = {figure.name: figure.estimate for figure in judged.figures}
-    rows = tuple(_simulated_row(name, value, found.get(name)) for name, value in expected.items())
+    estimates = {figure.name: figure.estimate for figure in judged.figures}
+    rows = tuple(_simulated_row(name, value, estimates.get(name)) for name, value in expected.items())
     named = f"{judged.run}: " if prefix else ""
     table = Table("put-in", "What was put in, and what was found", SIMULATED, rows, KNOWN_JUDGES)
     return Section(f"{prefix}simulation", f"{named}Simulated judges", (table,))
 
 
-def _simulated_row(name: str, value: float, found: Estimate | None) -> tuple[Cell, ...]:
+def _simulated_row(name: str, value: float, estimate: Estimate | None) -> tuple[Cell, ...]:
     signed = bounds_of(name)[0] < 0
     first = Cell(name), Cell(number(value, signed=signed), value)
-    if found is None:
+    if estimate is None:
         return *first, *(Cell("none") for _ in SIMULATED[2:])
-    reach, inside = interval_of(name, found), found.low <= value <= found.high
+    reach, inside = interval_of(name, estimate), estimate.low <= value <= estimate.high
     verdict = Cell("yes" if inside else "no", inside, tone="good" if inside else "warn")
     return (
         *first,
-        Cell(number(found.value, signed=signed), found.value),
+        Cell(number(estimate.value, signed=signed), estimate.value),
         Cell(reach),
         Cell("none") if reach == "none" else verdict,
-        Cell(f"{found.n:,}", found.n),
-        Cell(f"{found.clusters:,}", found.clusters),
+        Cell(f"{estimate.n:,}", estimate.n),
+        Cell(f"{estimate.clusters:,}", estimate.clusters),
     )

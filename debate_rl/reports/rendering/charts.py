@@ -73,13 +73,13 @@ def _drawable(chart: Chart) -> Chart:
 
 
 def _within(series: Series) -> Series:
-    kept = [index for index, x in enumerate(series.x) if abs(x) <= LARGEST]
+    inside = [index for index, x in enumerate(series.x) if abs(x) <= LARGEST]
     columns = {
         name: tuple(value if value is not None and abs(value) <= LARGEST else None for value in values)
         for name, values in (("y", series.y), ("low", series.low), ("high", series.high))
     }
-    chosen = {name: tuple(values[index] for index in kept) for name, values in columns.items() if values}
-    return replace(series, x=tuple(series.x[index] for index in kept), **chosen)
+    chosen = {name: tuple(values[index] for index in inside) for name, values in columns.items() if values}
+    return replace(series, x=tuple(series.x[index] for index in inside), **chosen)
 
 
 def _height(chart: Chart) -> float:
@@ -121,8 +121,8 @@ def _bars(axes: Axes, series: Series, colour: str, index: int, count: int, lying
             axes.plot(*((along, across) if lying else (across, along)), color=INK, linewidth=1.1)
 
 
-def _step(places: tuple[float, ...]) -> float:
-    ordered = sorted(set(places))
+def _step(positions: tuple[float, ...]) -> float:
+    ordered = sorted(set(positions))
     return min((b - a for a, b in pairwise(ordered)), default=1.0)
 
 
@@ -148,10 +148,10 @@ def _name(figure: Figure, axes: Axes, chart: Chart) -> None:
         axes.set_xticks(range(len(chart.ticks)), [_short(tick) for tick in chart.ticks])
     if chart.kind == "line":
         axes.ticklabel_format(axis="y", useOffset=False)  # "+1" in a corner is overlooked
-    if not chart.ticks and all(x == int(x) for one in chart.series for x in one.x):
-        places = {x for one in chart.series for x in one.x}
-        if len(places) == 1:  # else the only step stands between tenths of a step
-            axes.set_xlim(min(places) - 1, max(places) + 1)
+    if not chart.ticks and all(x == int(x) for series in chart.series for x in series.x):
+        steps = {x for series in chart.series for x in series.x}
+        if len(steps) == 1:  # else the only step stands between tenths of a step
+            axes.set_xlim(min(steps) - 1, max(steps) + 1)
         whole = MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True)  # there is no half step
         axes.xaxis.set_major_locator(whole)
     for name, value in chart.rules:
@@ -171,13 +171,13 @@ def _name(figure: Figure, axes: Axes, chart: Chart) -> None:
 
 
 def _ends(chart: Chart) -> list[float]:
-    values = [value for one in chart.series for value in (*one.y, *one.low, *one.high)]
+    values = [value for series in chart.series for value in (*series.y, *series.low, *series.high)]
     return [value for value in values if value is not None]
 
 
 def _short(text: str) -> str:
-    found = printable(text).lstrip("_") or "-"  # a leading underscore would hide it from the legend
-    return found if len(found) <= LONGEST else found[: LONGEST - 1] + "…"
+    shown = printable(text).lstrip("_") or "-"  # a leading underscore would hide it from the legend
+    return shown if len(shown) <= LONGEST else shown[: LONGEST - 1] + "…"
 
 
 def _inline(svg: str, chart: Chart) -> str:

@@ -69,8 +69,8 @@ def kind_of(part: Part) -> str:
 
 def _anchors(sections: tuple[Section, ...]) -> list[str]:
     """Return a name for each section that is one word and no other section's."""
-    found: list[str] = []
+    anchors: list[str] = []
     for index, section in enumerate(sections):
         name = re.sub(r"[^a-zA-Z0-9_-]+", "-", section.name) or "section"
-        found.append(name if name not in found else f"{name}-{index}")
-    return found
+        anchors.append(name if name not in anchors else f"{name}-{index}")
+    return anchors

@@ -30,8 +30,8 @@ def as_json(document: Document, runs: Sequence[Judged] = ()) -> str:
         "lead": [_part(part) for part in document.lead],
         "figures": [row for judged in runs for row in _figures(judged, judged.figures)],
         "sections": [
-            {"name": one.name, "title": one.title, "parts": [_part(part) for part in one.parts]}
-            for one in document.sections
+            {"name": section.name, "title": section.title, "parts": [_part(part) for part in section.parts]}
+            for section in document.sections
         ],
     }
     return json.dumps(facts, indent=1, allow_nan=False) + "\n"
@@ -39,16 +39,16 @@ def as_json(document: Document, runs: Sequence[Judged] = ()) -> str:
 
 def _figures(judged: Judged, figures: Iterable[Figure]) -> Iterable[Mapping[str, object]]:
     for figure in figures:
-        found = figure.estimate
+        estimate = figure.estimate
         yield {
             "run": judged.run,
             "name": figure.name,
-            "estimate": json_number(found.value) if found else None,
-            "low": json_number(found.low) if found else None,
-            "high": json_number(found.high) if found else None,
-            "p": json_number(found.p) if found else None,
-            "n": found.n if found else 0,
-            "problems": found.clusters if found else 0,
+            "estimate": json_number(estimate.value) if estimate else None,
+            "low": json_number(estimate.low) if estimate else None,
+            "high": json_number(estimate.high) if estimate else None,
+            "p": json_number(estimate.p) if estimate else None,
+            "n": estimate.n if estimate else 0,
+            "problems": estimate.clusters if estimate else 0,
             "filter": both(judged.filter, figure.filter),
             "why": figure.why,
             "flag": figure.flag,

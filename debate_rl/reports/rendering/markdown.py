@@ -110,8 +110,8 @@ def escaped(text: str) -> str:
     >>> escaped("0.5 to +0.7 (strict_accuracy)"), escaped("http://x"), escaped("1. x")
     ('0.5 to +0.7 (strict_accuracy)', 'http\\://x', '1\\. x')
     """
-    found = _SPECIAL.sub(lambda match: "\\" + match[0], printable(text))
-    return _NUMBERED.sub(r"\1\\", found)
+    marked = _SPECIAL.sub(lambda match: "\\" + match[0], printable(text))
+    return _NUMBERED.sub(r"\1\\", marked)
 
 
 def code(text: str) -> str:

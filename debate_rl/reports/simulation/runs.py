@@ -80,7 +80,7 @@ class Judges:
         >>> Judges(1.0).lines([("K7", False), ("Q2", True)], Random(0))[0] in ("K7 < Q2", "Q2 > K7")
         True
         """
-        found: list[str] = []
+        lines: list[str] = []
         for first, second in combinations(shown, 2):
             silent, tie, wins = (rng.random() for _ in range(3))
             won = wins < self.first_wins(first[1], second[1])
@@ -90,8 +90,8 @@ class Judges:
             if turned:
                 line = (second[0], sign.translate(_TURNED), first[0])
             if silent >= self.silent:
-                found.append(" ".join(line))
-        return found
+                lines.append(" ".join(line))
+        return lines
 
 
 _TURNED = str.maketrans("<>", "><")
@@ -138,13 +138,13 @@ def _records(part: Sequence[Solved], setting: Setting, config: DebateConfig, ste
     """Return the scored debates of a step."""
     environment = load_environment("gsm8k")  # any data set compares answers alike
     rewards = RewardConfig()
-    found: list[Record] = []
+    records: list[Record] = []
     seed = derive_seed(setting.seed, "step", step)
     for debate in replay_solutions(part, setting.judges, config, environment, seed=seed):
         correct = grade_debate(environment, debate)
         numbers = score_debate(debate, correct, rewards)
-        found.append(Record(debate, step, debate.problem.id, correct, numbers))
-    return found
+        records.append(Record(debate, step, debate.problem.id, correct, numbers))
+    return records
 
 
 def read_setting(folder: Path) -> Setting | None:
@@ -165,11 +165,11 @@ def _holds(folder: Path, setting: Setting) -> bool:
     """Return whether the folder has this simulation, whole; ValueError where it has something else."""
     if not folder.exists() or not any(folder.iterdir()):
         return False
-    held = read_setting(folder)
-    if held is None:
+    stored = read_setting(folder)
+    if stored is None:
         raise ValueError(f"{folder}: is not empty and holds no whole simulation; choose another --out")
-    if held != setting:
-        raise ValueError(f"{folder}: holds another simulation ({held.solutions}); choose another --out")
+    if stored != setting:
+        raise ValueError(f"{folder}: holds another simulation ({stored.solutions}); choose another --out")
     return True
 
 
@@ -204,8 +204,8 @@ def deal(solved: Solved, right: Sequence[bool], config: DebateConfig, seed: int)
             row.append(row[-1] if rng.random() < KEEPS else rng.randrange(count))
     seating = seat_debate(solved.problem, config, seed)
     return Dealt(
-        tuple(tuple(solved.texts[place] for place in row) for row in chosen),
-        tuple(tuple(right[place] for place in row) for row in chosen),
+        tuple(tuple(solved.texts[index] for index in row) for row in chosen),
+        tuple(tuple(right[index] for index in row) for row in chosen),
         seating.handles,
         seating.orders,
     )
@@ -223,12 +223,12 @@ def replay_solutions(
 
     Judges know the truth as the grader does, and err as ``judges`` says.
     """
-    problems = [one.problem for one in solved]
+    problems = [item.problem for item in solved]
     dealt: dict[str, Dealt] = {}
-    for place, one in enumerate(solved):
-        right = [environment.grade(one.problem, answer_of(text)).verdict is True for text in one.texts]
-        own = debate_seed(seed, place, one.problem)
-        dealt[f"{place:06d}"] = deal(one, right, config, own)
+    for index, item in enumerate(solved):
+        right = [environment.grade(item.problem, answer_of(text)).verdict is True for text in item.texts]
+        own = debate_seed(seed, index, item.problem)
+        dealt[f"{index:06d}"] = deal(item, right, config, own)
     policy = ScriptedPolicy(lambda request: _reply(dealt, judges, config, request))
     yield from run_debates(problems, policy, config, seed=seed)
 
@@ -237,8 +237,8 @@ def _reply(dealt: Mapping[str, Dealt], judges: Judges, config: DebateConfig, req
     """Return what is said in a turn, with every section that is due."""
     mine = dealt[request.debate.partition(":")[0]]
     agent, round_ = request.turn.agent, request.turn.round
-    others = [seat for seat in mine.orders[agent] if seat != agent] if round_ else []
-    shown = [(mine.handles[seat], mine.right[seat][round_ - 1]) for seat in others]
+    others = [other for other in mine.orders[agent] if other != agent] if round_ else []
+    shown = [(mine.handles[other], mine.right[other][round_ - 1]) for other in others]
     lines = judges.lines(shown, Random(request.seed))
     written = {
         "solution": mine.texts[agent][round_] if round_ < config.num_rounds else "",
@@ -264,4 +264,4 @@ def needed(solved: Sequence[Solved], debates: int) -> list[Solved]:
     >>> [item.problem.id for item in needed([one, two], 3)]
     ['p', 'q', 'p']
     """
-    return [solved[place % len(solved)] for place in range(debates)]
+    return [solved[index % len(solved)] for index in range(debates)]

@@ -44,7 +44,7 @@ def read_solutions(path: Path) -> list[Solved]:
     DataError names file, line and field.
     """
     problems: dict[str, Problem] = {}
-    found: dict[str, list[tuple[str, bool | None]]] = {}
+    solutions: dict[str, list[tuple[str, bool | None]]] = {}
     for where, row in _rows(path):
         question = _text(where, row, "question")
         if question not in problems:
@@ -52,12 +52,12 @@ def read_solutions(path: Path) -> list[Solved]:
         elif _text(where, row, "gold") != problems[question].answer:
             raise row_error(where, "gold", "differs from that of a line before", value=row["gold"])
         solution = boxed(_text(where, row, "output")), _expected(where, row)
-        found.setdefault(question, []).append(solution)
-    several = [question for question, solutions in found.items() if len(solutions) > 1]
+        solutions.setdefault(question, []).append(solution)
+    several = [question for question, texts in solutions.items() if len(texts) > 1]
     if not several:
         raise DataError(f"{path}: no question has two solutions or more")
     return [
-        Solved(problems[question], *map(tuple, zip(*found[question], strict=True)))  # type: ignore[arg-type]
+        Solved(problems[question], *map(tuple, zip(*solutions[question], strict=True)))  # type: ignore[arg-type]
         for question in several
     ]
 
@@ -70,10 +70,10 @@ def boxed(text: str) -> str:
     >>> boxed(r"So \boxed{7}.")
     'So \\boxed{7}.'
     """
-    found = extract(text).answer
-    if found is None or answer_of(text) is not None:
+    answer = extract(text).answer
+    if answer is None or answer_of(text) is not None:
         return text
-    return f"{text}\n\\boxed{{{found}}}"
+    return f"{text}\n\\boxed{{{answer}}}"
 
 
 def answer_of(text: str) -> str | None:
@@ -123,7 +123,7 @@ def _problem(id: str, where: str, row: dict[str, object]) -> Problem:
 def made_solutions(problems: int, *, seed: int) -> list[Solved]:
     """Return problems of three levels with six solutions each.
 
-    >>> [one.problem.question for one in made_solutions(2, seed=0)]
+    >>> [item.problem.question for item in made_solutions(2, seed=0)]
     ['What is (4 + 9) * 6?', 'What is (15 + 10) * 11?']
     """
     return [_made(number, Random(derive_seed(seed, "made", number))) for number in range(problems)]
@@ -141,7 +141,7 @@ def _made(number: int, rng: Random) -> Solved:
         "number",
     )
     right = [rng.random() < RIGHT[level] for _ in range(SOLUTIONS)]
-    texts = tuple(_solution(a, b, c, one, rng) for one in right)
+    texts = tuple(_solution(a, b, c, is_right, rng) for is_right in right)
     return Solved(problem, texts, tuple(right))
 
 

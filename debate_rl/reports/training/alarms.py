@@ -80,8 +80,8 @@ def first(
 
 def earliest(*alarms: Alarm | None) -> Alarm | None:
     """Return the alarm of the lowest step; of equal ones the first."""
-    found = [alarm for alarm in alarms if alarm is not None]
-    return min(found, key=lambda alarm: alarm.step, default=None)
+    fired = [alarm for alarm in alarms if alarm is not None]
+    return min(fired, key=lambda alarm: alarm.step, default=None)
 
 
 def after(known: int, count: int, width: int = 1) -> NDArray[np.bool_]:

@@ -112,13 +112,13 @@ def curves_section(runs: Sequence[Run]) -> Section:
 
 def charts_of(spec: Spec, runs: Sequence[Run]) -> list[Chart]:
     """Return the chart of a spec over all runs; one for each figure where several runs make it crowded."""
-    found = [(figure, run) for figure in spec.figures for run in runs if len(run.curves.of(figure)[1])]
-    if len(found) <= MOST_LINES or len(runs) == 1:
+    pairs = [(figure, run) for figure in spec.figures for run in runs if len(run.curves.of(figure)[1])]
+    if len(pairs) <= MOST_LINES or len(runs) == 1:
         label = "{label}" if len(runs) == 1 else "{label}, {run}"
-        return [_chart(spec, spec.name, spec.title, found, label)] if found else []
+        return [_chart(spec, spec.name, spec.title, pairs, label)] if pairs else []
     charts: list[Chart] = []
     for figure in spec.figures:
-        of_figure = [pair for pair in found if pair[0] == figure]
+        of_figure = [pair for pair in pairs if pair[0] == figure]
         if of_figure:
             label = spec.label(figure)
             name, head = f"{spec.name}/{label.replace(' ', '_')}", f"{spec.title}: {label}"
@@ -126,14 +126,14 @@ def charts_of(spec: Spec, runs: Sequence[Run]) -> list[Chart]:
     return charts
 
 
-def _chart(spec: Spec, name: str, head: str, found: Sequence[tuple[str, Run]], label: str) -> Chart:
+def _chart(spec: Spec, name: str, head: str, pairs: Sequence[tuple[str, Run]], label: str) -> Chart:
     series = tuple(
         _series(figure, run, label.replace("{label}", spec.label(figure)).replace("{run}", run.name))
-        for figure, run in found
+        for figure, run in pairs
     )
-    binned = any(len(run.curves.of(figure)[1]) > POINTS for figure, run in found)
+    binned = any(len(run.curves.of(figure)[1]) > POINTS for figure, run in pairs)
     means = f"Means of {POINTS} equal shares of the steps." if binned else ""
-    single = {run.name: run for _, run in found}
+    single = {run.name: run for _, run in pairs}
     behind = next(iter(single.values())).behind() if len(single) == 1 else None
     note = " ".join(text for text in (spec.note, means) if text)
     return Chart(name, head, "step", spec.y_label, series, "line", spec.rules, note, behind)

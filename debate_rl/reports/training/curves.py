@@ -75,10 +75,10 @@ class Curves:
 
     def until(self, step: int) -> Curves:
         """Return what was known when a step had ended."""
-        kept = int(np.searchsorted(self.steps, step, side="right"))
-        values = {name: column[:kept] for name, column in self.values.items()}
+        count = int(np.searchsorted(self.steps, step, side="right"))
+        values = {name: column[:count] for name, column in self.values.items()}
         broken = {name: tuple(at for at in where if at <= step) for name, where in self.broken.items()}
-        return Curves(self.steps[:kept], values, broken, self.group)
+        return Curves(self.steps[:count], values, broken, self.group)
 
 
 def _reduced(reduce: Callable[[Numbers], Any], values: Numbers) -> float | None:

@@ -83,11 +83,11 @@ def format_collapse(curves: Curves) -> Alarm | None:
     at, parsed = curves.of("judge/parsed_share")
     votes = trailing_median(parsed, 5)
     had = np.maximum.accumulate(votes) >= PARSED if len(votes) else votes.astype(bool)
-    seen, empty = curves.of("sample/empty")
+    looks, empty = curves.of("sample/empty")
     return earliest(
         first(steps[4:], fall > FORMAT_FALL, fall, FORMAT_FALL, "the form of replies got worse"),
         first(at[4:], had & (votes < PARSED), votes, PARSED, "most due comparisons are missing"),
-        first(seen, held(empty > EMPTY, 2, 3), empty, EMPTY, "sections hold N/A or nothing"),
+        first(looks, held(empty > EMPTY, 2, 3), empty, EMPTY, "sections hold N/A or nothing"),
     )
 
 

@@ -40,7 +40,7 @@ class _Means:
 
     def curves(self, *, sums: tuple[str, ...] = ()) -> Curves:
         """Return the means by step; of the names that begin with one of ``sums`` the sums."""
-        steps = sorted({step for found in self._counts.values() for step in found})
+        steps = sorted({step for counts in self._counts.values() for step in counts})
         values: dict[str, Numbers] = {}
         for name, counts in self._counts.items():
             totals = self._sums[name]
@@ -52,12 +52,12 @@ class _Means:
 
 def figures_of_index(store: RunStore) -> tuple[Curves, int]:
     """Return figures by step from the index alone, under the names of metrics.jsonl, and the debates read."""
-    means, seen, after = _Means(), 0, None
+    means, count, after = _Means(), 0, None
     while page := store.debates(after=after, limit=PAGE):
         for row in page:
             _add_row(means, row)
-        seen, after = seen + len(page), page[-1].id
-    return means.curves(sums=("votes/",)), seen
+        count, after = count + len(page), page[-1].id
+    return means.curves(sums=("votes/",)), count
 
 
 def _add_row(means: _Means, row: DebateRow) -> None:
@@ -102,15 +102,15 @@ class Sample:
 def read_sample(store: RunStore, steps: Steps) -> Sample:
     """Return what some 2,000 debates of up to 100 steps say, read in time linear in their size."""
     means, sample = _Means(), Sample(Curves(np.zeros(0, np.int64), {}))
-    looked = evenly(steps)
-    each = max(1, MOST_DEBATES // max(1, len(looked)))
-    for step in looked:
-        for record in _debates_of(store, int(step), each, sample):
+    chosen = evenly(steps)
+    most = max(1, MOST_DEBATES // max(1, len(chosen)))
+    for step in chosen:
+        for record in _debates_of(store, int(step), most, sample):
             try:
                 _add_debate(means, sample, int(step), record)
             except WORST:
                 sample.skipped += 1
-    _add_logprobs(means, store, looked, sample)
+    _add_logprobs(means, store, chosen, sample)
     sums = ("sample/first/", "sample/agent_")
     sample.curves = means.curves(sums=sums)
     return sample
@@ -128,9 +128,9 @@ def evenly(steps: Steps, most: int = MOST_STEPS) -> Steps:
 
 
 def _debates_of(store: RunStore, step: int, most: int, sample: Sample) -> Iterator[Record]:
-    found = store.records(f"step:{step}")
+    records = store.records(f"step:{step}")
     try:
-        for _, record in islice(found, most):
+        for _, record in islice(records, most):
             yield record
     except (TranscriptError, OSError, *WORST):
         sample.skipped += 1
@@ -171,13 +171,13 @@ def _add_winner(means: _Means, view: View, step: int) -> None:
 
 def _add_texts(means: _Means, sample: Sample, debate: Debate, step: int) -> None:
     for turn in debate.turns:
-        said = turn.completion.text
-        means.add("sample/repeated", step, float(is_repeated(said)))
+        text = turn.completion.text
+        means.add("sample/repeated", step, float(is_repeated(text)))
         if turn.parsed.solution:
-            means.add("sample/empty", step, float(is_empty(turn.parsed.solution.of(said))))
+            means.add("sample/empty", step, float(is_empty(turn.parsed.solution.of(text))))
         texts = sample.texts.setdefault(debate.problem.id, []) if turn.id.round == 0 else None
         if texts is not None and len(texts) < 20:
-            texts.append((step, said[:1000]))
+            texts.append((step, text[:1000]))
 
 
 def _add_rewards(means: _Means, sample: Sample, rewards: Rewards | None, step: int) -> None:
@@ -188,9 +188,9 @@ def _add_rewards(means: _Means, sample: Sample, rewards: Rewards | None, step: i
                     sample.rewards.setdefault(stream, []).append((step, float(value)))
 
 
-def _add_logprobs(means: _Means, store: RunStore, looked: Steps, sample: Sample) -> None:
+def _add_logprobs(means: _Means, store: RunStore, chosen: Steps, sample: Sample) -> None:
     """Add the mean log-probability of the sampled tokens of a debate, of each step that is looked at."""
-    for step in evenly(looked, MOST_WITH_TOKENS):
+    for step in evenly(chosen, MOST_WITH_TOKENS):
         try:
             for row in store.debates(f"step:{int(step)}", limit=1):
                 for completion in store.tokens(row.id).values():

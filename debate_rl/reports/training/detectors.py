@@ -71,9 +71,13 @@ def rate_text(name: str) -> str:
     return "{} [{}, {}]".format(*map(percent, false_alarms(name)))
 
 
-MODULES = (learning_alarms, debate_alarms, truth_alarms)
-FOUND = {one.name: one for module in MODULES for one in vars(module).values() if isinstance(one, Detector)}
-DETECTORS: dict[str, Detector] = {name: FOUND[name] for name in RATES}
+BY_NAME = {
+    value.name: value
+    for module in (learning_alarms, debate_alarms, truth_alarms)
+    for value in vars(module).values()
+    if isinstance(value, Detector)
+}
+DETECTORS: dict[str, Detector] = {name: BY_NAME[name] for name in RATES}
 """By name, in the order of the report."""
 
 
@@ -98,9 +102,10 @@ class Reading:
 def readings(curves: Curves) -> list[Reading]:
     """Return what every detector says, in order."""
     with np.errstate(all="ignore"):  # figures of a foreign file may be of any size
-        return [Reading(one, one.detect(curves), one.known(curves)) for one in DETECTORS.values()]
+        return [Reading(d, d.detect(curves), d.known(curves)) for d in DETECTORS.values()]
 
 
-def alarms(found: Sequence[Reading]) -> list[Reading]:
+def alarms(readings: Sequence[Reading]) -> list[Reading]:
     """Return those with an alarm, earliest first."""
-    return sorted((one for one in found if one.alarm), key=lambda one: one.alarm.step if one.alarm else 0)
+    fired = [(reading.alarm.step, reading) for reading in readings if reading.alarm]
+    return [reading for _, reading in sorted(fired, key=lambda pair: pair[0])]

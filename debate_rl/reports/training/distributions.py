@@ -55,8 +55,8 @@ def ranges(run: Run) -> list[tuple[str, int, int]]:
 
 
 def _values(run: Run, stream: str, first: int, last: int) -> Numbers:
-    found = run.sample.rewards.get(stream, []) if run.sample else []
-    return np.array([value for step, value in found if first <= step <= last])
+    rewards = run.sample.rewards.get(stream, []) if run.sample else []
+    return np.array([value for step, value in rewards if first <= step <= last])
 
 
 def _chart(run: Run, index: int, stream: str) -> Chart:
@@ -84,7 +84,7 @@ def histogram(values: Numbers, everything: Numbers) -> tuple[tuple[float, ...], 
     """
     different = np.unique(everything)
     if len(different) <= MOST_VALUES:
-        counts = np.array([(values == one).sum() for one in different], dtype=float)
+        counts = np.array([(values == value).sum() for value in different], dtype=float)
         x = different
     else:
         counts, edges = np.histogram(values, bins=BINS, range=(float(different[0]), float(different[-1])))
@@ -108,7 +108,7 @@ def _table(run: Run, index: int) -> Table:
             numbers.append((values == 0).mean())
             part = Cell(f"{name}: steps {first} to {last}")
             turns = number_cell(len(values), behind=run.behind(f"step:{first}..{last}"))
-            rows.append((Cell(stream), part, turns, *(number_cell(float(one)) for one in numbers)))
+            rows.append((Cell(stream), part, turns, *(number_cell(float(number)) for number in numbers)))
     quantiles = ("least", "25%", "median", "75%", "most")
     columns = ("stream", "part", "turns", "mean", "std", *quantiles, "share of 0")
     return Table(f"distributions/{index + 1}/table", f"Rewards of turns: {run.name}", columns, tuple(rows))

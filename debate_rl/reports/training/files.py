@@ -91,9 +91,9 @@ class _Table:
         order = np.argsort(steps, kind="stable")
         ranked = steps[order]
         last = np.append(ranked[1:] != ranked[:-1], True) if len(ranked) else np.zeros(0, bool)
-        kept = order[last]
+        latest = order[last]
         broken = {name: tuple(sorted(set(where))) for name, where in self.broken.items()}
-        return Curves(steps[kept], {name: self._dense(name)[kept] for name in self._columns}, broken)
+        return Curves(steps[latest], {name: self._dense(name)[latest] for name in self._columns}, broken)
 
     def _dense(self, name: str) -> Numbers:
         column = np.array(self._columns[name], dtype=np.float64)
@@ -143,16 +143,16 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 def _take(table: _Table, line: bytes) -> tuple[str, str]:
     """Add a line to the table; return the kind of what is wrong with it, and what."""
-    found = parsed(line)
-    if not isinstance(found, dict):
+    row = parsed(line)
+    if not isinstance(row, dict):
         why = (
             "no JSON object" if line.endswith(b"\n") else "the line has no end, as when a run is interrupted"
         )
         return "lines left out", why
-    step = cast("dict[str, Any]", found).get("step")
+    step = cast("dict[str, Any]", row).get("step")
     if type(step) is not int or not 0 <= step < 1 << 53:
         return "lines left out", f"step is {_short(step)}, not a whole number from 0"
-    wrong = table.add(step, cast("dict[str, Any]", found))
+    wrong = table.add(step, cast("dict[str, Any]", row))
     return ("lines with values left out", wrong) if wrong else ("", "")
 
 
@@ -186,25 +186,25 @@ def flat(tables: Mapping[str, Any]) -> dict[str, Any]:
     >>> flat({"learner": {"lr": 1e-5}, "seed": 0})
     {'learner.lr': 1e-05, 'seed': 0}
     """
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     waiting: list[tuple[str, Any]] = [*tables.items()][::-1]
     while waiting:
         key, value = waiting.pop()
         if isinstance(value, dict) and len(key) < 200:
             inner = cast("dict[str, Any]", value)
-            waiting.extend([(f"{key}.{name}", one) for name, one in inner.items()][::-1])
+            waiting.extend([(f"{key}.{name}", nested) for name, nested in inner.items()][::-1])
         else:
-            found[key] = value
-    return found
+            result[key] = value
+    return result
 
 
 def read_json(path: Path) -> dict[str, Any]:
     """Return a JSON file's object; {} where there is none."""
     try:
-        found = parsed(path.read_bytes()) if path.is_file() else None  # a pipe would be waited for
+        value = parsed(path.read_bytes()) if path.is_file() else None  # a pipe would be waited for
     except OSError:
         return {}
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _short(value: Any) -> str:

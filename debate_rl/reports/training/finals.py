@@ -41,10 +41,10 @@ def evaluations(run: Run, name: str) -> list[tuple[int, Bounded]]:
 def best_step(run: Run) -> tuple[str, int, float] | None:
     """Return the figure of train.keep_best, the step of its highest value and that value."""
     name = run.setting("train.keep_best", str) or "eval/debate/winner/accuracy"
-    found = evaluations(run, name)
-    if not found:
+    evaluated = evaluations(run, name)
+    if not evaluated:
         return None
-    step, (value, _, _) = max(found, key=lambda one: one[1][0])
+    step, (value, _, _) = max(evaluated, key=lambda evaluation: evaluation[1][0])
     return name, step, value
 
 
@@ -63,10 +63,10 @@ def less(last: Bounded, first: Bounded) -> Bounded:
 def _of_run(run: Run, index: int) -> list[Part]:
     rows: list[tuple[Cell, ...]] = []
     for name in FIGURES:
-        found = evaluations(run, name)
-        if found:
-            (first, at_first), (last, at_last) = found[0], found[-1]
-            top, at_top = max(found, key=lambda one: one[1][0])
+        evaluated = evaluations(run, name)
+        if evaluated:
+            (first, at_first), (last, at_last) = evaluated[0], evaluated[-1]
+            top, at_top = max(evaluated, key=lambda evaluation: evaluation[1][0])
             at = Cell(f"{top}", top)
             cells = [interval_cell(*at_first), interval_cell(*at_top), at, interval_cell(*at_last)]
             gain = interval_cell(*less(at_last, at_first)) if last > first else Cell("one evaluation")
@@ -86,15 +86,13 @@ def _of_run(run: Run, index: int) -> list[Part]:
 
 
 def _note(run: Run) -> str:
-    found, count = best_step(run), run.curves.of("eval/problems")[1]
+    best, count = best_step(run), run.curves.of("eval/problems")[1]
     text = f"{int(count[-1])} problems. " if len(count) else ""
     text += "The interval of a difference takes the two for independent; both are of the same problems, "
     text += "so it is wide. "
     text += "The highest of several is high by chance as well."
-    if found:
-        text += (
-            f" The checkpoint kept as best ({found[0]}) is step_{found[1] + 1:06d}, that of step {found[1]}."
-        )
+    if best:
+        text += f" The checkpoint kept as best ({best[0]}) is step_{best[1] + 1:06d}, that of step {best[1]}."
     return text
 
 
@@ -119,13 +117,13 @@ def _beside(runs: Sequence[Run]) -> list[Part]:
     """Return the table of the last evaluations of all runs, each less that of the first run."""
     rows: list[tuple[Cell, ...]] = []
     for name in FIGURES:
-        last = [found[-1][1] if (found := evaluations(run, name)) else None for run in runs]
-        if sum(one is not None for one in last) < 2:
+        last = [evaluated[-1][1] if (evaluated := evaluations(run, name)) else None for run in runs]
+        if sum(bounded is not None for bounded in last) < 2:
             continue
-        cells = [interval_cell(*one) if one else number_cell(None) for one in last]
         base = last[0]
-        gains = [interval_cell(*less(one, base)) if one and base else number_cell(None) for one in last[1:]]
-        rows.append((Cell(title(name)), *cells, *gains))
+        gains = [less(bounded, base) if bounded and base else None for bounded in last[1:]]
+        cells = (interval_cell(*bounded) if bounded else number_cell(None) for bounded in (*last, *gains))
+        rows.append((Cell(title(name)), *cells))
     if not rows:
         return [Paragraph("Fewer than two of the runs have held-out figures to compare.", "warn")]
     names = [run.name for run in runs]

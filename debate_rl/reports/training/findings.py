@@ -21,11 +21,12 @@ def questions_section(runs: Sequence[Run]) -> Section:
     parts: list[Part] = []
     for index, run in enumerate(runs):
         rows: list[tuple[Cell, ...]] = []
-        for one in QUESTIONS:
-            found = one.answer(run)
-            link = run.behind(one.filter)
-            answer, verdict = Cell(found.text, behind=link), Cell(found.word, tone=found.tone)
-            rows.append((Cell(one.name), Cell(one.text), answer, verdict, Cell(one.rule), Cell(one.source)))
+        for question in QUESTIONS:
+            answer = question.answer(run)
+            text = Cell(answer.text, behind=run.behind(question.filter))
+            about = Cell(question.name), Cell(question.text)
+            verdict = Cell(answer.word, tone=answer.tone)
+            rows.append((*about, text, verdict, Cell(question.rule), Cell(question.source)))
         columns = ("", "question", "answer", "verdict", "threshold", "source")
         note = "The links lead to debates to look at. 'unknown': the run does not say."
         parts.append(
@@ -36,7 +37,7 @@ def questions_section(runs: Sequence[Run]) -> Section:
 
 
 def _hypotheses(run: Run, index: int) -> Table:
-    rows = tuple(_hypothesis(one, run) for one in ranked(run))
+    rows = tuple(_hypothesis(item, run) for item in ranked(run))
     columns = ("hypothesis", "signs", "evidence", "what the source proposes", "source")
     note = (
         "If training stalled: the share of its signs (!) that the run shows ranks a hypothesis. A sign "
@@ -45,14 +46,14 @@ def _hypotheses(run: Run, index: int) -> Table:
     return Table(f"hypotheses/{index + 1}", f"Hypotheses, ranked: {run.name}", columns, rows, note)
 
 
-def _hypothesis(one: Ranked, run: Run) -> tuple[Cell, ...]:
-    tone: Tone = "warn" if one.crossed else ""
+def _hypothesis(ranked: Ranked, run: Run) -> tuple[Cell, ...]:
+    tone: Tone = "warn" if ranked.crossed else ""
     return (
-        Cell(one.hypothesis.name, behind=run.behind(one.hypothesis.filter)),
-        Cell(f"{one.crossed} of {one.known}", one.crossed, tone=tone),
-        Cell(one.text),
-        Cell(one.hypothesis.fix if one.crossed else "-"),
-        Cell(one.hypothesis.source),
+        Cell(ranked.hypothesis.name, behind=run.behind(ranked.hypothesis.filter)),
+        Cell(f"{ranked.crossed} of {ranked.known}", ranked.crossed, tone=tone),
+        Cell(ranked.text),
+        Cell(ranked.hypothesis.fix if ranked.crossed else "-"),
+        Cell(ranked.hypothesis.source),
     )
 
 
@@ -67,9 +68,11 @@ def alarms_section(runs: Sequence[Run]) -> Section:
     ]
     for index, run in enumerate(runs):
         fired = alarms(run.readings)
-        parts += [Paragraph(_sentence(one, run), "bad", run.behind(_filter(one))) for one in fired]
+        parts += [
+            Paragraph(_sentence(reading, run), "bad", run.behind(_filter(reading))) for reading in fired
+        ]
         if not fired:
-            quiet = sum(one.status == "quiet" for one in run.readings)
+            quiet = sum(reading.status == "quiet" for reading in run.readings)
             text = f"{run.name}: no alarm from {quiet} of {len(run.readings)} detectors"
             text += "." if quiet == len(run.readings) else "; the others lack steps or figures."
             parts.append(Paragraph(text, "good" if quiet == len(run.readings) else ""))
@@ -92,7 +95,7 @@ def _sentence(reading: Reading, run: Run) -> str:
 
 
 def _table(run: Run, index: int) -> Table:
-    rows = tuple(_row(one, run) for one in run.readings)
+    rows = tuple(_row(reading, run) for reading in run.readings)
     columns = ("detector", "state", "step", "value", "threshold", "fires when", "source")
     columns += ("false alarms a run",)
     note = "'too few steps': it cannot fire yet; 'no data': the run has none of its figures."
@@ -100,15 +103,15 @@ def _table(run: Run, index: int) -> Table:
 
 
 def _row(reading: Reading, run: Run) -> tuple[Cell, ...]:
-    alarm, one = reading.alarm, reading.detector
+    alarm, detector = reading.alarm, reading.detector
     step = Cell(f"{alarm.step}", alarm.step, run.behind(_filter(reading))) if alarm else number_cell(None)
     return (
-        Cell(one.name),
+        Cell(detector.name),
         Cell(reading.status, tone=TONES.get(reading.status, "")),
         step,
         number_cell(alarm.value if alarm else None),
         number_cell(alarm.threshold if alarm else None),
-        Cell(one.rule.replace("`", "")),
-        Cell(one.source),
-        Cell(rate_text(one.name)),
+        Cell(detector.rule.replace("`", "")),
+        Cell(detector.source),
+        Cell(rate_text(detector.name)),
     )

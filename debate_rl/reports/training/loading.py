@@ -74,8 +74,8 @@ def load_run(path: Path, name: str = "") -> Run:
     notes += wrong
     run = Run(path, name or path.name, curves, settings, read_json(path / "run.json"), notes=notes)
     indexed, sampled = _read_debates(run)
-    agents, each = run.setting("debate.num_agents", int), run.setting("train.debates_per_problem", int)
-    group = agents * each if agents and each else None
+    agents, debates = run.setting("debate.num_agents", int), run.setting("train.debates_per_problem", int)
+    group = agents * debates if agents and debates else None
     run.curves = joined([curves, indexed, sampled], group)
     run.evaluations = _read_evaluations(path / "evaluations")
     run.readings = readings(run.curves)
@@ -115,25 +115,25 @@ def _read_debates(run: Run) -> tuple[Curves, Curves]:
 
 def _read_evaluations(folder: Path) -> dict[str, dict[str, tuple[float, float, float]]]:
     """Return the figures of the evaluations that were made afterwards, by their label."""
-    found: dict[str, dict[str, tuple[float, float, float]]] = {}
+    figures: dict[str, dict[str, tuple[float, float, float]]] = {}
     for path in sorted(folder.glob("*/figures.json"))[:EVALUATIONS] if folder.is_dir() else ():
         try:
             rows = parsed(path.read_bytes()) if path.is_file() else None  # a pipe would be waited for
         except OSError:
             continue
         for row in cast("list[Any]", rows) if isinstance(rows, list) else ():
-            _take(found, row, path.parent.name)
-    return found
+            _take(figures, row, path.parent.name)
+    return figures
 
 
-def _take(found: dict[str, dict[str, tuple[float, float, float]]], row: Any, folder: str) -> None:
+def _take(figures: dict[str, dict[str, tuple[float, float, float]]], row: Any, folder: str) -> None:
     if not isinstance(row, dict):
         return
     cells = cast("dict[str, Any]", row)
     found_numbers = [cells.get(key) for key in ("value", "low", "high")]
-    numbers = [finite(one) if type(one) in (int, float) else None for one in found_numbers]
+    numbers = [finite(cell) if type(cell) in (int, float) else None for cell in found_numbers]
     if None in numbers or not isinstance(cells.get("name"), str):
         return
     label = f"{folder} ({cells['evaluation']})" if isinstance(cells.get("evaluation"), str) else folder
     value, low, high = (number for number in numbers if number is not None)
-    found.setdefault(label, {})[cells["name"]] = (value, low, high)
+    figures.setdefault(label, {})[cells["name"]] = (value, low, high)

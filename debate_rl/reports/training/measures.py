@@ -73,20 +73,20 @@ def _blocks(values: Numbers) -> Numbers:
     return np.array([part.mean() for part in np.array_split(values, min(BLOCKS, len(values)))])
 
 
-def _welch(one: Numbers, other: Numbers) -> tuple[float, float]:
-    """Return the 95% interval of the mean of ``other`` less that of ``one``."""
-    difference = float(other.mean() - one.mean())
-    if min(len(one), len(other)) < 2:
+def _welch(first: Numbers, last: Numbers) -> tuple[float, float]:
+    """Return the 95% interval of the mean of ``last`` less that of ``first``."""
+    difference = float(last.mean() - first.mean())
+    if min(len(first), len(last)) < 2:
         return -inf, inf
     with np.errstate(over="ignore", invalid="ignore"):
-        shares = float(one.var(ddof=1)) / len(one), float(other.var(ddof=1)) / len(other)
+        shares = float(first.var(ddof=1)) / len(first), float(last.var(ddof=1)) / len(last)
     total = sum(shares)
     if not isfinite(total):
         return -inf, inf
     if total <= 0:
         return difference, difference
     freedom = 1 / sum(  # of parts of the sum: squares of the shares themselves can overflow
-        (share / total) ** 2 / (len(found) - 1) for share, found in zip(shares, (one, other), strict=True)
+        (share / total) ** 2 / (len(sample) - 1) for share, sample in zip(shares, (first, last), strict=True)
     )
     reach = float(stats.t.ppf(0.975, freedom)) * sqrt(total)
     return difference - reach, difference + reach
@@ -105,8 +105,8 @@ class JudgeFigures:
 
 def judge_figures(run: Run) -> JudgeFigures:
     """Return the figures; the accuracy is that of all steps where metrics.jsonl has it."""
-    found = _figures(run)
-    estimates = {name: one.estimate for name, one in found.items()}
+    figures = _figures(run)
+    estimates = {name: figure.estimate for name, figure in figures.items()}
     right, first = estimates.get("judge/accuracy"), estimates.get("cascade/first_listed")
     linked = estimates.get("winner/correlation")
     accuracy = _of_steps(run)
@@ -124,7 +124,7 @@ def _figures(run: Run) -> dict[str, Figure]:
         return {}
     study = run.sample.study
     every = chain(accuracy_figures(study), winner_figures(study), cascade_figures(study))
-    return {one.name: one for one in every}
+    return {figure.name: figure for figure in every}
 
 
 def _of_steps(run: Run) -> float | None:
@@ -179,18 +179,18 @@ def changed_outputs(run: Run) -> Outputs | None:
 
 
 def _mean(pairs: Iterable[Sequence[frozenset[str]]]) -> float:
-    return fmean(distance(one, other) for one, other in pairs)
+    return fmean(distance(text, another) for text, another in pairs)
 
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def distance(one: frozenset[str], other: frozenset[str]) -> float:
+def distance(words: frozenset[str], others: frozenset[str]) -> float:
     """Return 1 - Jaccard's index of two sets of words, 0 for two empty ones.
 
     >>> distance(frozenset("ab"), frozenset("bc"))
     0.6666666666666667
     """
-    union = one | other
-    return 1 - len(one & other) / len(union) if union else 0.0
+    union = words | others
+    return 1 - len(words & others) / len(union) if union else 0.0

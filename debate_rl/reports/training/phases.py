@@ -42,49 +42,49 @@ class Verdict:
 
 def verdict(run: Run) -> Verdict:
     """Return the verdict by the rule of docs/training_report.md."""
-    name, found = progress(run)
-    fired = [one for one in alarms(run.readings) if one.detector.name not in NO_COLLAPSE]
+    name, moved = progress(run)
+    fired = [reading for reading in alarms(run.readings) if reading.detector.name not in NO_COLLAPSE]
     if fired and fired[0].alarm is not None:
-        names = ", ".join(dict.fromkeys(one.detector.name for one in fired))
+        names = ", ".join(dict.fromkeys(reading.detector.name for reading in fired))
         first = fired[0].alarm
         sentence = f"Signs of collapse from step {first.step} on: {first.why} (alarms: {names})"
-        return _with_alarms(sentence, name, found)
-    if found is None:
+        return _with_alarms(sentence, name, moved)
+    if moved is None:
         return Verdict("no figures", "warn", "There is no figure that tells progress.")
-    moved = _moved(name, found)
-    few = f"{found.n} steps are too few to tell (from {LEAST} on); {moved}."
+    change_text = _moved(name, moved)
+    few = f"{moved.n} steps are too few to tell (from {LEAST} on); {change_text}."
     return {
-        "up": Verdict("learning", "good", f"No alarm; {moved}."),
+        "up": Verdict("learning", "good", f"No alarm; {change_text}."),
         "flat": Verdict(
-            "not learning", "warn", f"No alarm, and no change that can be told from noise: {moved}."
+            "not learning", "warn", f"No alarm, and no change that can be told from noise: {change_text}."
         ),
-        "down": Verdict("getting worse", "bad", f"No alarm, but {moved}."),
+        "down": Verdict("getting worse", "bad", f"No alarm, but {change_text}."),
         "too few steps": Verdict("too few steps", "", few),
-    }[found.direction]
+    }[moved.direction]
 
 
-def _with_alarms(sentence: str, name: str, found: Change | None) -> Verdict:
+def _with_alarms(sentence: str, name: str, moved: Change | None) -> Verdict:
     """Return the verdict of a run with an alarm: by whether its figure rose, fell, or did neither."""
-    if found is None:
+    if moved is None:
         return Verdict("signs of collapse", "bad", f"{sentence}.")
-    sentence = f"{sentence}; {_moved(name, found)}."
-    if found.direction == "up":
+    sentence = f"{sentence}; {_moved(name, moved)}."
+    if moved.direction == "up":
         return Verdict("learning, with alarms", "warn", sentence)
-    fell = found.direction == "down" or (found.n >= LEAST and found.late < found.early / 2)
+    fell = moved.direction == "down" or (moved.n >= LEAST and moved.late < moved.early / 2)
     return Verdict("collapsed" if fell else "signs of collapse", "bad", sentence)
 
 
-def _moved(name: str, found: Change) -> str:
-    bounds = between(found.low, found.high)
-    thirds = f"first and last third of {found.n} steps{', difference' + bounds if bounds else ''}"
-    return f"{PROGRESS[name]} went from {short(found.early)} to {short(found.late)} ({thirds})"
+def _moved(name: str, moved: Change) -> str:
+    bounds = between(moved.low, moved.high)
+    thirds = f"first and last third of {moved.n} steps{', difference' + bounds if bounds else ''}"
+    return f"{PROGRESS[name]} went from {short(moved.early)} to {short(moved.late)} ({thirds})"
 
 
 def progress(run: Run) -> tuple[str, Change | None]:
     """Return the figure that tells progress, and its change."""
     for name in PROGRESS:
-        if found := change(run.curves.of(name)[1]):
-            return name, found
+        if moved := change(run.curves.of(name)[1]):
+            return name, moved
     return "accuracy", None
 
 
@@ -111,8 +111,8 @@ def overview_section(runs: Sequence[Run]) -> Section:
     note = "'First' and 'last third' are of the figure under 'progress'."
     parts: list[Part] = [Table("runs/table", "Runs", columns, rows, note)]
     for run in runs:
-        found = verdict(run)
-        parts.append(Paragraph(f"{run.name}: {found.sentence}", found.tone, run.behind()))
+        result = verdict(run)
+        parts.append(Paragraph(f"{run.name}: {result.sentence}", result.tone, run.behind()))
     parts += [Paragraph(f"{run.name}: {note}", "warn") for run in runs for note in run.notes]
     return Section("runs", "Runs", tuple(parts))
 
@@ -120,7 +120,7 @@ def overview_section(runs: Sequence[Run]) -> Section:
 def _row(run: Run) -> tuple[Cell, ...]:
     from debate_rl.reports.training.finals import best_step
 
-    found, (name, moved), best = verdict(run), progress(run), best_step(run)
+    result, (name, moved), best = verdict(run), progress(run), best_step(run)
     cells = (
         (number_cell(moved.early), number_cell(moved.late), interval_cell(moved.value, moved.low, moved.high))
         if moved
@@ -132,7 +132,7 @@ def _row(run: Run) -> tuple[Cell, ...]:
         Cell(run.name, behind=run.behind()),
         Cell(steps, run.steps),
         Cell(status(run)),
-        Cell(found.word, tone=found.tone),
+        Cell(result.word, tone=result.tone),
         Cell(name if moved else "-"),
         *cells,
         Cell(f"{best[1]}", best[1]) if best else number_cell(None),
@@ -145,16 +145,16 @@ def phases_section(runs: Sequence[Run]) -> Section:
     for index, run in enumerate(runs):
         rows: list[tuple[Cell, ...]] = []
         for name in FIGURES:
-            found = change(run.curves.of(name)[1])
-            if found:
-                parts_of = (number_cell(found.early), number_cell(found.middle), number_cell(found.late))
-                moved = interval_cell(found.value, found.low, found.high)
-                rows.append((Cell(title(name)), *parts_of, moved, Cell(found.direction)))
+            moved = change(run.curves.of(name)[1])
+            if moved:
+                parts_of = (number_cell(moved.early), number_cell(moved.middle), number_cell(moved.late))
+                difference = interval_cell(moved.value, moved.low, moved.high)
+                rows.append((Cell(title(name)), *parts_of, difference, Cell(moved.direction)))
         columns = ("figure", "early", "middle", "late", "late less early", "direction")
         note = (
             "Thirds of the steps that have a value. The interval is Welch's on means of neighbouring steps."
         )
         parts.append(Table(f"phases/{index + 1}", f"Phases: {run.name}", columns, tuple(rows), note))
-        found = verdict(run)
-        parts.append(Paragraph(f"{run.name}: {found.word}. {found.sentence}", found.tone, run.behind()))
+        result = verdict(run)
+        parts.append(Paragraph(f"{run.name}: {result.word}. {result.sentence}", result.tone, run.behind()))
     return Section("phases", "Early, middle, late", tuple(parts))

@@ -94,13 +94,13 @@ def _risky_learner(run: Run) -> Iterator[tuple[str, str, str]]:
 
 
 def _risky_sizes(run: Run) -> Iterator[tuple[str, str, str]]:
-    problems, each = (
+    problems, debates = (
         run.setting("train.problems_per_step", int),
         run.setting("train.debates_per_problem", int),
     )
-    if problems is not None and each is not None and problems * each < 16:
+    if problems is not None and debates is not None and problems * debates < 16:
         rule = "small batches: 12 answers a step was too few for a baseline, 32 advised"
-        yield f"{problems} x {each} debates a step", rule, MARKOVIAN
+        yield f"{problems} x {debates} debates a step", rule, MARKOVIAN
     if run.setting("held_out.every", int) == 0 or run.setting("held_out.limit", int) == 0:
         rule = "never evaluated: nobody can tell when it was at its best"
         yield "held_out.every or held_out.limit = 0", rule, MARKOVIAN
