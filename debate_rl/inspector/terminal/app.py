@@ -12,9 +12,8 @@ from textual.binding import Binding, BindingType
 
 from debate_rl.inspector.runs import find_runs
 from debate_rl.inspector.terminal.debates import Debates
-from debate_rl.inspector.terminal.opened import Matches, Opened
 from debate_rl.inspector.terminal.runs import Runs, Steps
-from debate_rl.inspector.terminal.screen import READING_ERRORS, RunScreen
+from debate_rl.inspector.terminal.screen import READING_ERRORS, Matches, OpenRun, RunScreen
 
 KEYS = {"enter": "Enter", "escape": "Esc", "backspace": "Backspace", "tab": "Tab", "space": "Space"}
 KEYS |= {"pageup": "PgUp", "pagedown": "PgDn", "home": "Home", "end": "End"}
@@ -45,7 +44,7 @@ class Inspector(App[None]):
     CSS = """
     Screen { background: ansi_default; color: ansi_default; }
     RunScreen > #title { height: 1; text-style: reverse; padding: 0 1; }
-    RunScreen > #said { height: auto; max-height: 4; padding: 0 1; display: none; }
+    RunScreen > #message { height: auto; max-height: 4; padding: 0 1; display: none; }
     Footer { background: ansi_default; color: ansi_default; padding: 0 1; }
     Footer.-compact FooterKey { background: ansi_default; margin-right: 2; }
     Footer.-compact KeyGroup FooterKey { margin: 0; }
@@ -59,8 +58,8 @@ class Inspector(App[None]):
         super().__init__(ansi_color=True)
         self.theme = "ansi-dark"
         self._path, self._filter, self._every_s = Path(path), filter, every_s
-        self._found = find_runs(self._path)
-        self.opened: list[Opened] = []
+        self._runs = find_runs(self._path)
+        self.open_run: OpenRun | None = None
 
     def get_key_display(self, binding: Binding) -> str:
         """Return a key as keyboards name it."""
@@ -68,44 +67,40 @@ class Inspector(App[None]):
 
     def on_mount(self) -> None:
         """Show the runs, or the steps of the only one; with a filter, its debates on top."""
-        if len(self._found) == 1:
-            self.enter(Opened.of(self._found[0].path, self._found[0].name))
+        if len(self._runs) == 1:
+            self.enter(OpenRun(self._runs[0].path, self._runs[0].name))
         else:
-            self.push_screen(Runs(self._path, self._found, self.enter))
+            self.push_screen(Runs(self._path, self._runs, self.enter))
         if self._every_s is not None:
-            self.set_interval(self._every_s, self._look)
+            self.set_interval(self._every_s, lambda: self.run_worker(self.look_again(), group="look"))
         self.run_worker(asyncio.to_thread(load_views), group="views")
 
-    def enter(self, opened: Opened) -> None:
+    def enter(self, run: OpenRun) -> None:
         """Show a run that was opened, with a filter its debates; the one before is closed."""
-        for before in self.opened:
-            before.close()
-        self.opened = [opened]
-        self.push_screen(Steps(opened))
+        self.on_unmount()
+        self.open_run = run
+        self.push_screen(Steps(run))
         if self._filter:
-            self.push_screen(Debates(opened, Matches(self._filter)))
-
-    def _look(self) -> None:
-        self.run_worker(self.look_again(), group="look")
+            self.push_screen(Debates(run, Matches(self._filter)))
 
     async def look_again(self) -> None:
-        """Take in what the run wrote since, and tell the screens."""
-        if not self.opened or self._looking:
+        """Index what the run wrote since, and let the screens show it."""
+        if self.open_run is None or self._looking:
             return
         self._looking = True
         try:
-            added = await asyncio.to_thread(self.opened[0].refresh)
+            added = await asyncio.to_thread(self.open_run.refresh)
         except READING_ERRORS:
-            return  # a shard that is being sealed, a disk that is away: the next look tells
+            return  # a shard that is being sealed, a disk that is away: the next look says so
         finally:
             self._looking = False
         for screen in self.screen_stack:
             if isinstance(screen, RunScreen) and added:
-                screen.look_again(added)
+                screen.refresh_run()
 
     _looking = False
 
     def on_unmount(self) -> None:
         """Close what is open."""
-        for opened in self.opened:
-            opened.close()
+        if self.open_run is not None:
+            self.open_run.close()

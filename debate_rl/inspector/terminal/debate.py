@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -10,17 +9,15 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
 from textual.timer import Timer
-from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from debate.types import TurnId
 from debate_rl.formatting import one_line, safe_lines
 from debate_rl.inspector.terminal.across import AcrossScreen
 from debate_rl.inspector.terminal.grid import Grid
-from debate_rl.inspector.terminal.opened import Matches, Opened
-from debate_rl.inspector.terminal.panels.reading import PANELS, Debate, Shown, read_debate
+from debate_rl.inspector.terminal.panels.reading import PANELS, OpenDebate, Shown, read_debate
 from debate_rl.inspector.terminal.panels.votes import chosen_votes, vote_lines
-from debate_rl.inspector.terminal.screen import Pager, RunScreen
+from debate_rl.inspector.terminal.screen import Matches, OpenRun, Pager, RunScreen
 from debate_rl.inspector.terminal.style import FAINT, STRONG, WRONG, line
 from debate_rl.inspector.terminal.widgets import Lines
 from transcripts import DebateRow
@@ -71,8 +68,8 @@ class DebateScreen(RunScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *(
-            Binding(key, f"panel({key!r})", one.title.partition(" ")[0], show=key in SHOWN, tooltip=one.about)
-            for key, one in PANELS.items()
+            Binding(key, f"panel({key!r})", panel.name, show=key in SHOWN, tooltip=panel.about)
+            for key, panel in PANELS.items()
         ),
         Binding("n", "match(True)", "next", tooltip="the next debate of the list"),
         Binding("N", "match(False)", "previous", show=False, tooltip="the previous debate of the list"),
@@ -95,35 +92,18 @@ class DebateScreen(RunScreen):
     #halves.-wide #side { display: block; }
     """
 
-    def __init__(self, opened: Opened, id: str, matches: Matches) -> None:
-        super().__init__()
-        self.opened, self.id_shown, self.matches = opened, id, matches
-        self.debate: Debate | None = None
+    def __init__(self, run: OpenRun, id: str, matches: Matches) -> None:
+        super().__init__(
+            "",
+            Static(id="problem", markup=False),
+            Grid(id="grid"),
+            Static(id="panel_name", markup=False),
+            Horizontal(Lines(id="main"), Lines(id="side"), id="halves"),
+        )
+        self.run, self.id_shown, self.matches = run, id, matches
+        self.debate: OpenDebate | None = None
         self._panel, self._folded = HOME, True
         self._late: Timer | None = None
-
-    def body(self) -> Iterable[Widget]:
-        """Return problem, grid, and the lower half."""
-        yield Static(id="problem", markup=False)
-        yield Grid(id="grid")
-        yield Static(id="panel_name", markup=False)
-        with Horizontal(id="halves"):
-            yield Lines(id="main")
-            yield Lines(id="side")
-
-    def place(self) -> str:
-        """Return the run and the debate."""
-        return f"{self.opened.name} › {self.matches.filter or 'all debates'} › {self.id_shown}"
-
-    def told(self) -> str:
-        """Return how the debate ended."""
-        if self.debate is None:
-            return ""
-        view = self.debate.view
-        if view.winner is None:
-            return "no winner"
-        turn = view.turn(view.winner)
-        return f"winner: {view.who(view.winner.agent)}, {turn.grade if turn else 'ungraded'}"
 
     def result(self) -> str:
         """Return the debate that was seen last."""
@@ -131,14 +111,22 @@ class DebateScreen(RunScreen):
 
     def on_mount(self) -> None:
         """Read the debate."""
-        super().on_mount()
-        self.query_one(Grid).focus()
+        self._retitle()
         self._open(self.id_shown)
 
-    def _open(self, id: str) -> None:
-        self.load("debate", lambda: read_debate(self.opened, id), self._show)
+    def _retitle(self) -> None:
+        """Say where this is, and how the debate ended."""
+        self.title = f"{self.run.name} › {self.matches.filter or 'all debates'} › {self.id_shown}"
+        if self.debate is not None:
+            view = self.debate.view
+            turn = view.turn(view.winner) if view.winner else None
+            grade = turn.grade if turn else "ungraded"
+            self.sub_title = f"winner: {view.who(view.winner.agent)}, {grade}" if view.winner else "no winner"
 
-    def _show(self, debate: Debate) -> None:
+    def _open(self, id: str) -> None:
+        self.load("debate", lambda: read_debate(self.run, id), self._show)
+
+    def _show(self, debate: OpenDebate) -> None:
         self.debate, self.id_shown = debate, debate.id
         grid = self.query_one(Grid)
         grid.show(debate.view, grid.chosen)
@@ -147,12 +135,11 @@ class DebateScreen(RunScreen):
         shown = line((f"gold answer {gold}", STRONG), "  ", (one_line(problem.question, 600), ""))
         shown.no_wrap = False
         self.query_one("#problem", Static).update(shown)
-        self.retitle()
+        self._retitle()
         self._read()
 
-    def retitle(self) -> None:
-        """Fit title and halves to the width."""
-        super().retitle()
+    def on_resize(self) -> None:
+        """Show the votes beside the text where the screen is wide."""
         self.query_one("#halves").set_class(self.app.size.width >= WIDE, "-wide")
 
     def on_grid_moved(self) -> None:
@@ -222,7 +209,7 @@ class DebateScreen(RunScreen):
 
     def action_match(self, forward: bool) -> None:
         """Go to the next or the previous debate of the list."""
-        matches, store, after = self.matches, self.opened.store, self.id_shown
+        matches, store, after = self.matches, self.run.store, self.id_shown
 
         def read() -> list[DebateRow]:
             newest = matches.newest == forward
@@ -239,10 +226,7 @@ class DebateScreen(RunScreen):
     def action_across(self) -> None:
         """List the debates on the same problem."""
         if self.debate is not None:
-            self.app.push_screen(AcrossScreen(self.debate, self._open_beside))
-
-    def _open_beside(self, id: str, matches: Matches) -> None:
-        self.app.push_screen(DebateScreen(self.opened, id, matches))
+            self.app.push_screen(AcrossScreen(self.debate))
 
     def action_fixture(self) -> None:
         """Ask for a file, and save the debate as a test's fixture."""
@@ -258,18 +242,18 @@ class DebateScreen(RunScreen):
         self.app.push_screen(Pager(f"saved {path}; a test to put beside it:", lambda: safe_lines(test)))
 
 
-def save(debate: Debate, path: str) -> str:
+def save(debate: OpenDebate, path: str) -> str:
     """Write a debate as a fixture and return a test of it; ValueError where the file exists."""
     from pathlib import Path
 
     from debate_rl.inspector.views.fixture import save_fixture
     from debate_rl.inspector.views.reward import config_of
 
-    config, _ = config_of(debate.opened.store.run)
-    return save_fixture(Path(path), debate.record, config, source=f"{debate.opened.name} {debate.id}")
+    config, _ = config_of(debate.run.store.run)
+    return save_fixture(Path(path), debate.record, config, source=f"{debate.run.name} {debate.id}")
 
 
-def _side(debate: Debate, turn: TurnId) -> Shown:
+def _side(debate: OpenDebate, turn: TurnId) -> Shown:
     return [
         *chosen_votes(debate.graphs, debate.view, turn.agent, turn.round),
         *vote_lines(debate.view, debate.graphs),

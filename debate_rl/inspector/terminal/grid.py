@@ -15,6 +15,7 @@ from textual.widget import Widget
 from debate.types import TurnId
 from debate_rl.formatting import one_line, padded
 from debate_rl.inspector.terminal.style import CHOSEN, FAINT, STRONG, line, sign
+from debate_rl.inspector.terminal.widgets import strip_of
 from debate_rl.inspector.views.debate import DebateView, TurnView
 
 NAME, CELL, MOST_AGENTS = 22, 13, 8
@@ -72,28 +73,23 @@ class Grid(Widget, can_focus=True):
         """Return the first agent and the first round in sight, how many rounds are, and a cell's width."""
         assert self.view is not None
         rounds = max(1, len(self.view.turns[0]))
-        room = max(CELL, self.size.width - NAME - 2)
-        across = max(1, min(rounds, room // CELL))
+        available = max(CELL, self.size.width - NAME - 2)
+        across = max(1, min(rounds, available // CELL))
         first = max(0, min(self.chosen.round - across + 1, rounds - across))
         top = max(0, self.chosen.agent - MOST_AGENTS + 1)
-        return top, first, across, min(26, room // across)
+        return top, first, across, min(26, available // across)
 
     def render_line(self, y: int) -> Strip:
         """Draw one row."""
-        style = self.rich_style
         if self.view is None:
-            return Strip.blank(self.size.width, style)
+            return Strip.blank(self.size.width, self.rich_style)
         top, first, across, width = self._window()
         agent = top + y - 1
         if y == 0:
-            row = self._heads(first, across, width)
-        elif agent < self.view.agents:
-            row = self._agent(agent, first, across, width)
-        else:
-            return Strip.blank(self.size.width, style)
-        row.end = ""
-        strip = Strip(row.render(self.app.console)).apply_style(style)
-        return strip.adjust_cell_length(self.size.width, style)
+            return strip_of(self, self._heads(first, across, width))
+        if agent < self.view.agents:
+            return strip_of(self, self._agent(agent, first, across, width))
+        return Strip.blank(self.size.width, self.rich_style)
 
     def _heads(self, first: int, across: int, width: int) -> Text:
         assert self.view is not None

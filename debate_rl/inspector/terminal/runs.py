@@ -2,133 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
-from textual.widget import Widget
 
 from debate_rl.formatting import counted, fixed, one_line, share
 from debate_rl.inspector.runs import FoundRun, find_runs
 from debate_rl.inspector.terminal.debates import FILTER, Debates
-from debate_rl.inspector.terminal.opened import Matches, Opened
 from debate_rl.inspector.terminal.replays import REPLAYS, Replays
-from debate_rl.inspector.terminal.screen import RunScreen
-from debate_rl.inspector.terminal.style import FAINT, RIGHT, STRONG, Cell, Column
+from debate_rl.inspector.terminal.screen import Matches, OpenRun, RunScreen
+from debate_rl.inspector.terminal.style import FAINT, RIGHT, STRONG, Column, count_cell
 from debate_rl.inspector.terminal.widgets import Listing
 from transcripts import StepRow
 
-RUN_COLUMNS = (
-    Column("run", 20, left=True, rest=True),
-    Column("steps", 7),
-    Column("debates", 10),
-    Column("", 10, left=True),
+RUN_COLUMNS: Sequence[Column[FoundRun]] = (
+    Column("run", 20, lambda run: one_line(run.name), left=True, rest=True),
+    Column("steps", 7, lambda run: f"{run.steps:,}"),
+    Column("debates", 10, lambda run: "–" if run.debates is None else f"{run.debates:,}"),
+    Column("", 10, lambda run: ("going on", RIGHT) if run.writing else "", left=True),
 )
-
-
-class RunList(Listing[FoundRun]):
-    """One row a run."""
-
-    def __init__(self, *, id: str) -> None:
-        super().__init__(RUN_COLUMNS, id=id)
-
-    def cells(self, item: FoundRun) -> Sequence[Cell]:
-        """Return a run's cells."""
-        debates = "–" if item.debates is None else f"{item.debates:,}"
-        going = ("going on", RIGHT) if item.writing else ("", FAINT)
-        return (one_line(item.name), f"{item.steps:,}", debates, going)
 
 
 class Runs(RunScreen):
     """The runs found at a path."""
 
-    def __init__(self, path: Path, runs: Sequence[FoundRun], enter: Callable[[Opened], None]) -> None:
-        super().__init__()
+    def __init__(self, path: Path, runs: Sequence[FoundRun], enter: Callable[[OpenRun], None]) -> None:
         self._path, self._runs, self._enter = path, runs, enter
-
-    def body(self) -> Iterable[Widget]:
-        """Return the list."""
-        yield RunList(id="runs")
-
-    def place(self) -> str:
-        """Return the folder."""
-        return self._path.resolve().name
-
-    def told(self) -> str:
-        """Return how many runs there are."""
-        return f"{len(self._runs)} runs"
+        self.list = Listing(RUN_COLUMNS, id="runs")
+        super().__init__(path.resolve().name, self.list)
 
     def on_mount(self) -> None:
         """Show the runs."""
-        super().on_mount()
-        self.query_one(RunList).show(self._runs)
-        self.query_one(RunList).focus()
+        self._show(self._runs)
 
     def on_screen_resume(self) -> None:
         """Look again which runs there are."""
         self.load("runs", lambda: find_runs(self._path), self._show)
 
     def _show(self, runs: Sequence[FoundRun]) -> None:
-        self._runs = runs
-        listed = self.query_one(RunList)
-        listed.show(runs, cursor=listed.cursor)
-        self.retitle()
+        self.list.show(runs, cursor=self.list.cursor)
+        self.sub_title = f"{len(runs)} runs"
 
     def on_listing_chosen(self, event: Listing.Chosen) -> None:
         """Open a run."""
-        run = self.query_one(RunList).items[event.place]
-        self.load("open", lambda: Opened.of(run.path, run.name), self._enter)
+        run: FoundRun = event.item
+        self.load("open", lambda: OpenRun(run.path, run.name), self._enter)
 
 
-STEP_COLUMNS = (
-    Column("step", 6, left=True),
-    Column("debates", 8),
-    Column("accuracy", 9),
-    Column("winner", 6),
-    Column("judge", 5),
-    Column("cycles", 6, need=4),
-    Column("malformed", 9, need=3),
-    Column("truncated", 9, need=5),
-    Column("peer", 6, need=2),
-    Column("truth", 6, need=1),
-    Column("judge reward", 12, need=6),
-    Column("format", 6, need=7),
-    Column("tokens", 12, need=8),
+STEP_COLUMNS: Sequence[Column[StepRow]] = (
+    Column("step", 6, lambda row: ("all", STRONG) if row.step is None else str(row.step), left=True),
+    Column("debates", 8, lambda row: f"{row.debates:,}"),
+    Column("accuracy", 9, lambda row: f"{share(row.accuracy_round_0)}→{share(row.accuracy_last_round)}"),
+    Column("winner", 6, lambda row: share(row.winner_accuracy)),
+    Column("judge", 5, lambda row: share(row.judge_accuracy)),
+    Column("cycles", 6, lambda row: count_cell(row.cycles), need=4),
+    Column("malformed", 9, lambda row: count_cell(row.malformed), need=3),
+    Column("truncated", 9, lambda row: count_cell(row.truncated), need=5),
+    Column("peer", 6, lambda row: fixed(row.reward_peer, "+.2f"), need=2),
+    Column("truth", 6, lambda row: fixed(row.reward_truth, "+.2f"), need=1),
+    Column("judge reward", 12, lambda row: fixed(row.reward_judge, "+.2f"), need=6),
+    Column("format", 6, lambda row: fixed(row.reward_format, "+.2f"), need=7),
+    Column("tokens", 12, lambda row: (f"{row.tokens:,}", FAINT), need=8),
 )
 
 
-class StepList(Listing[StepRow]):
-    """One row a step; the first one is the whole run."""
-
-    def __init__(self, *, id: str) -> None:
-        super().__init__(STEP_COLUMNS, id=id)
-
-    def cells(self, item: StepRow) -> Sequence[Cell]:
-        """Return a step's cells."""
-        return (
-            ("all", STRONG) if item.step is None else str(item.step),
-            f"{item.debates:,}",
-            f"{share(item.accuracy_round_0)}→{share(item.accuracy_last_round)}",
-            share(item.winner_accuracy),
-            share(item.judge_accuracy),
-            _count(item.cycles),
-            _count(item.malformed),
-            _count(item.truncated),
-            fixed(item.reward_peer, "+.2f"),
-            fixed(item.reward_truth, "+.2f"),
-            fixed(item.reward_judge, "+.2f"),
-            fixed(item.reward_format, "+.2f"),
-            (f"{item.tokens:,}", FAINT),
-        )
-
-
-def _count(value: int) -> Cell:
-    return (f"{value:,}", "" if value else FAINT)
-
-
 class Steps(RunScreen):
-    """The steps of one run."""
+    """The steps of one run, below a row of the whole run."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "filter", "filter", tooltip=FILTER),
@@ -136,74 +77,49 @@ class Steps(RunScreen):
         Binding("r", "replays", "replays", tooltip=REPLAYS),
     ]
 
-    def __init__(self, opened: Opened) -> None:
-        super().__init__()
-        self.opened = opened
-        self._reading = False
-
-    def body(self) -> Iterable[Widget]:
-        """Return the list."""
-        yield StepList(id="steps")
-
-    @property
-    def list(self) -> StepList:
-        """The list."""
-        return self.query_one(StepList)
-
-    def place(self) -> str:
-        """Return the run."""
-        return self.opened.name
-
-    def told(self) -> str:
-        """Return how many debates there are."""
-        whole = self.list.items[0].debates if self.list.items else None
-        return "" if whole is None else f"{whole:,} debates in {len(self.list.items) - 1:,} steps"
+    def __init__(self, run: OpenRun) -> None:
+        self.run, self.list = run, Listing(STEP_COLUMNS, id="steps")
+        super().__init__(run.name, self.list)
+        self._reading = True
 
     def on_mount(self) -> None:
-        """Bring the index up to date, telling how far it is, and read the steps."""
-        super().on_mount()
-        self.list.focus()
-        self._reading = True
-        self.set_interval(0.3, self._tell)
-        self.load("index", self.opened.refresh, lambda added: self._read())
+        """Bring the index up to date, saying how far it is, and read the steps."""
+        self.set_interval(0.3, self._say_progress)
+        self.load("index", self.run.refresh, lambda added: self.refresh_run())
 
-    def _tell(self) -> None:
-        done, whole = self.opened.taken_in
+    def _say_progress(self) -> None:
+        done, whole = self.run.indexed
         if self._reading and whole:
             self.say(f"taking in the debates of the run: {done:,} of {whole:,} steps")
 
-    def _read(self) -> None:
-        store = self.opened.store
+    def refresh_run(self) -> None:
+        """Read the figures again."""
+        store = self.run.store
         self.load("steps", lambda: ([store.overall(), *store.steps()], store.damage), self._show)
 
-    def _show(self, found: tuple[list[StepRow], list[str]]) -> None:
-        rows, damage = found
+    def _show(self, rows_and_damage: tuple[list[StepRow], list[str]]) -> None:
+        rows, damage = rows_and_damage
         self._reading = False
         self.list.show(rows, cursor=self.list.cursor)
         if damage:
             self.say(f"{counted(len(damage), 'damaged place')}: {damage[0]}", wrong=True)
         else:
             self.say("" if len(rows) > 1 else "no debate yet: the run has just begun, or holds none")
-        self.retitle()
-
-    def look_again(self, added: int) -> None:
-        """Read the figures again."""
-        if added:
-            self._read()
+        self.sub_title = f"{rows[0].debates:,} debates in {len(rows) - 1:,} steps"
 
     def on_listing_chosen(self, event: Listing.Chosen) -> None:
         """List a step's debates."""
-        step = self.list.items[event.place].step
-        self.app.push_screen(Debates(self.opened, Matches("" if step is None else f"step:{step}")))
+        step = event.item.step
+        self.app.push_screen(Debates(self.run, Matches("" if step is None else f"step:{step}")))
 
     def action_all(self) -> None:
         """List all debates."""
-        self.app.push_screen(Debates(self.opened))
+        self.app.push_screen(Debates(self.run))
 
     def action_filter(self) -> None:
         """List the debates of a filter."""
-        self.app.push_screen(Debates(self.opened, ask=True))
+        self.app.push_screen(Debates(self.run, ask=True))
 
     def action_replays(self) -> None:
         """List what other schemes would have given."""
-        self.app.push_screen(Replays(self.opened))
+        self.app.push_screen(Replays(self.run))

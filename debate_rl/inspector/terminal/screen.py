@@ -1,11 +1,14 @@
-"""What all screens have in common, and two that hold a text: the help and the pager."""
+"""An open run, what all screens have in common, and two screens that hold a text: the help and the pager."""
 
 from __future__ import annotations
 
 import asyncio
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from textwrap import wrap
+from threading import Event
 from typing import ClassVar, TypeAlias, TypeVar
 
 from rich.text import Text
@@ -17,110 +20,145 @@ from textual.widgets import Footer, Static
 
 from debate_rl.formatting import counted, one_line
 from debate_rl.inspector.meanings import COLUMNS, filter_fields
-from debate_rl.inspector.terminal.opened import Opened
 from debate_rl.inspector.terminal.style import FAINT, STRONG, WRONG, heading, line
 from debate_rl.inspector.terminal.widgets import Lines, Row, fold
-from transcripts import compile_filter
+from transcripts import RunStore, compile_filter
 
 SLICE_S, PAUSE_S = 0.4, 0.05
 """The full text is built in slices of so many seconds, between which the application can be left."""
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 READING_ERRORS = (ValueError, OSError, sqlite3.Error)
 """What reading a run may raise: shown in the last line, never a traceback."""
 
 
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """What a list of debates shows: a filter, in the order of the run or newest first."""
+
+    filter: str = ""
+    newest: bool = False
+
+
+class Leaving(Exception):
+    """The application is being left: stop building an index."""
+
+
+class OpenRun:
+    """An open run. ``closed`` stops what is being built in threads; ``indexed``: steps done, of how many."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.store, self.name = RunStore.open(path, refresh=False), name
+        self.closed = Event()
+        self.indexed = (0, 0)
+
+    def refresh(self) -> int:
+        """Index what the run wrote since; return how many debates came."""
+
+        def tell(done: int, whole: int) -> None:
+            self.indexed = (done, whole)
+            if self.closed.is_set():
+                raise Leaving
+
+        try:
+            return self.store.refresh(tell=tell)
+        except Leaving:
+            return 0
+
+    def close(self) -> None:
+        """Stop what is being built, and close the run."""
+        self.closed.set()
+        self.store.close()
+
+
 class RunScreen(Screen[str | None]):
-    """One screen. Subclasses give ``body`` and ``place``; their bindings are what footer and help show."""
+    """One screen: ``widgets`` between title and footer, which names its bindings, as the help does.
+
+    ``title`` says where in the run this is; ``sub_title`` stands at the right.
+    """
+
+    def __init__(self, title: str, *widgets: Widget) -> None:
+        super().__init__()
+        self._widgets = widgets
+        self.title = title
 
     def compose(self) -> ComposeResult:
         """Lay out the screen."""
         yield Static(id="title", markup=False)
-        yield from self.body()
-        yield Static(id="said", markup=False)
+        yield from self._widgets
+        yield Static(id="message", markup=False)
         yield Footer(compact=True)
 
-    def body(self) -> Iterable[Widget]:
-        """Return what stands between title and footer."""
-        raise NotImplementedError
-
-    def place(self) -> str:
-        """Return where in the run this is."""
-        raise NotImplementedError
-
-    def told(self) -> str:
-        """Return what stands at the right of the title."""
-        return ""
-
     def result(self) -> str | None:
-        """Return what the screen before is told when this one is left."""
+        """Return what the screen before gets when this one is left."""
         return None
 
     def on_mount(self) -> None:
         """Show the title."""
-        self.retitle()
+        self.watch(self, "title", self.fit_title, init=False)
+        self.watch(self, "sub_title", self.fit_title)
 
     def on_resize(self) -> None:
         """Fit the title."""
-        self.retitle()
+        self.fit_title()
 
-    def retitle(self) -> None:
-        """Show place and what is told again."""
+    def fit_title(self) -> None:
+        """Show title and sub-title in one line; of a title that is too long the end stays."""
         width = max(20, self.app.size.width - 2)
-        right = one_line(self.told())
-        left = one_line(self.place())
-        room = width - len(right) - 1
-        if len(left) > room:
-            left = "…" + left[1 - room :]
+        right = one_line(self.sub_title or "")
+        left = one_line(self.title or "")
+        available = width - len(right) - 1
+        if len(left) > available:
+            left = "…" + left[1 - available :]
         self.query_one("#title", Static).update(Text(left + right.rjust(width - len(left))))
 
-    def say(self, words: str, *, wrong: bool = False) -> None:
-        """Say something in the place of the footer; nothing brings the footer back."""
-        said = self.query_one("#said", Static)
-        said.update(line((one_line(words), WRONG if wrong else "")))
-        said.display, self.query_one(Footer).display = bool(words), not words
+    def say(self, text: str, *, wrong: bool = False) -> None:
+        """Show a message in place of the footer, until it is ""."""
+        message = self.query_one("#message", Static)
+        message.update(line((one_line(text), WRONG if wrong else "")))
+        message.display, self.query_one(Footer).display = bool(text), not text
 
     def load(
         self,
         group: str,
-        read: Callable[[], Found],
-        then: Callable[[Found], None],
+        read: Callable[[], Result],
+        then: Callable[[Result], None],
         failed: Callable[[str], None] | None = None,
     ) -> None:
         """Read in a thread, then go on; a later ``load`` of the group takes the place of this one.
 
-        What cannot be read is told in one line, to ``failed`` or in the last row.
+        What cannot be read is said in one line, by ``failed`` or in the last row.
         """
 
         async def run() -> None:
             try:
-                found = await asyncio.to_thread(read)
+                result = await asyncio.to_thread(read)
             except READING_ERRORS as error:
-                told = str(error) or type(error).__name__
-                failed(told) if failed else self.say(told, wrong=True)
+                message = str(error) or type(error).__name__
+                failed(message) if failed else self.say(message, wrong=True)
             else:
-                then(found)
+                then(result)
 
         self.run_worker(run(), group=group, exclusive=True)
 
-    def with_text(self, opened: Opened, filter: str, then: Callable[[], None]) -> None:
+    def with_text(self, run: OpenRun, filter: str, then: Callable[[], None]) -> None:
         """Build the full text where the filter searches words, saying how far it is; then go on."""
         if not compile_filter(filter).words:
             self.workers.cancel_group(self, "text")
             then()
             return
 
-        async def run() -> None:
-            while not opened.closed.is_set():
-                if await asyncio.to_thread(opened.store.index_text, seconds=SLICE_S):
+        async def index() -> None:
+            while not run.closed.is_set():
+                if await asyncio.to_thread(run.store.index_text, seconds=SLICE_S):
                     break
-                read, whole = await asyncio.to_thread(opened.store.text_read)
+                read, whole = await asyncio.to_thread(run.store.text_read)
                 self.say(f"reading the words of all debates: {read * 100 // max(1, whole)}%")
                 await asyncio.sleep(PAUSE_S)  # where another process builds it, nothing was done
-            if not opened.closed.is_set():
+            if not run.closed.is_set():
                 self.say("")
                 then()
 
-        self.run_worker(run(), group="text", exclusive=True)
+        self.run_worker(index(), group="text", exclusive=True)
 
     def action_back(self) -> None:
         """Go out, to the screen before."""
@@ -133,8 +171,8 @@ class RunScreen(Screen[str | None]):
         """Show the keys that work here, the signs, the columns and the fields of filters."""
         self.app.push_screen(Help(bound(self).items()))
 
-    def look_again(self, added: int) -> None:
-        """Take in what the run wrote since: ``added`` debates."""
+    def refresh_run(self) -> None:
+        """Show debates that the run wrote since."""
 
 
 SIGNS = (
@@ -158,21 +196,11 @@ class Help(RunScreen):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("question_mark,f1,enter", "back", "back", show=False)]
 
     def __init__(self, keys: Explained) -> None:
-        super().__init__()
+        super().__init__("help", Lines(id="keys"))
         self._keys = keys
-
-    def body(self) -> Iterable[Widget]:
-        """Return the list."""
-        yield Lines(id="keys")
-
-    def place(self) -> str:
-        """Return the title."""
-        return "help"
 
     def on_mount(self) -> None:
         """Show the list."""
-        super().on_mount()
-        self.query_one(Lines).focus()
         self.query_one(Lines).show(help_lines(self._keys))
 
 
@@ -207,42 +235,25 @@ def _rows(key: str, about: str) -> Iterator[Text]:
 
 
 class Pager(RunScreen):
-    """Shows lines that are read when it opens."""
+    """Shows lines that are read when it opens, and how many rows they take."""
 
-    def __init__(self, name: str, read: Callable[[], Sequence[Text | str]]) -> None:
-        super().__init__()
-        self._name, self._text = name, read
-        self._count = 0
-
-    def body(self) -> Iterable[Widget]:
-        """Return the text."""
-        yield Lines(id="main")
-
-    def place(self) -> str:
-        """Return what is shown."""
-        return self._name
-
-    def told(self) -> str:
-        """Return how many rows there are."""
-        return counted(self._count, "row") if self._count else ""
+    def __init__(self, title: str, read: Callable[[], Sequence[Text | str]]) -> None:
+        super().__init__(title, Lines(id="main"))
+        self._read = read
 
     def on_mount(self) -> None:
         """Read the text once the width is known."""
-        super().on_mount()
-        self.query_one(Lines).focus()
         self.call_after_refresh(self._open)
 
     def _open(self) -> None:
         width = self.query_one(Lines).inner_width
-        read = self._text
 
         def prepared() -> tuple[Sequence[Text | str], list[Row], int]:
-            lines = read()
+            lines = self._read()
             return lines, fold(lines, width), width
 
         self.load("text", prepared, self._show)
 
-    def _show(self, found: tuple[Sequence[Text | str], list[Row], int]) -> None:
-        self._count = len(found[1])
-        self.query_one(Lines).show_folded(*found)
-        self.retitle()
+    def _show(self, folded: tuple[Sequence[Text | str], list[Row], int]) -> None:
+        self.query_one(Lines).show_folded(*folded)
+        self.sub_title = counted(len(folded[1]), "row")

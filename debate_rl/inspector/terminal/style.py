@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, Generic, TypeVar
 
 from rich.cells import cell_len, get_character_cell_size
 from rich.text import Text
@@ -46,57 +46,64 @@ def heading(words: str, note: str = "") -> Text:
 
 Cell = str | tuple[str, str]
 """A text, or a text and its style."""
+Item = TypeVar("Item")
 GAP = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One column: its cells take ``width``; ``need`` 0 always stays, the highest goes first.
+def count_cell(value: int) -> Cell:
+    """Return a number of things, faint where there are none."""
+    return f"{value:,}", "" if value else FAINT
 
-    ``rest``: it takes the cells that the others leave.
+
+@dataclass(frozen=True, slots=True)
+class Column(Generic[Item]):
+    """One column: ``cell`` returns what it shows of an item, escaped, in ``width`` cells of the terminal.
+
+    ``need`` 0 always stays; where columns do not fit, the highest goes first. ``rest``: it takes what the
+    others leave.
     """
 
     name: str
     width: int
+    cell: Callable[[Item], Cell] = str
     need: int = 0
     left: bool = False
     rest: bool = False
 
 
-def fitting(columns: Sequence[Column], width: int) -> list[tuple[int, Column, int]]:
-    """Return (index, column, width) of the columns that fit.
+def fitting(columns: Sequence[Column[Any]], width: int) -> list[tuple[Column[Any], int]]:
+    """Return the columns that fit, each with its width.
 
     >>> few = [Column("id", 6), Column("votes", 5, need=2), Column("question", 10, need=1, rest=True)]
-    >>> [(column.name, size) for _, column, size in fitting(few, 22)]
+    >>> [(column.name, size) for column, size in fitting(few, 22)]
     [('id', 6), ('question', 14)]
     """
-    kept = list(enumerate(columns))
-    while _taken(kept) > width and any(column.need for _, column in kept):
-        kept.remove(max(kept, key=lambda one: (one[1].need, one[0])))
-    spare = max(0, width - _taken(kept))
-    return [(index, one, one.width + (spare if one.rest else 0)) for index, one in kept]
+    left = list(columns)
+    while _total(left) > width and any(column.need for column in left):
+        left.remove(max(reversed(left), key=lambda column: column.need))
+    spare = max(0, width - _total(left))
+    return [(column, column.width + (spare if column.rest else 0)) for column in left]
 
 
-def _taken(kept: Sequence[tuple[int, Column]]) -> int:
-    return sum(column.width for _, column in kept) + GAP * (len(kept) - 1)
+def _total(columns: Sequence[Column[Any]]) -> int:
+    return sum(column.width for column in columns) + GAP * (len(columns) - 1)
 
 
-def head(fit: Sequence[tuple[int, Column, int]]) -> Text:
+def head(columns: Sequence[tuple[Column[Any], int]]) -> Text:
     """Return the row of the names."""
-    return _row([((column.name, FAINT), column, width) for _, column, width in fit])
+    return _row(columns, [(column.name, FAINT) for column, _ in columns])
 
 
-def body(fit: Sequence[tuple[int, Column, int]], cells_of: Sequence[Cell]) -> Text:
-    """Return one row; ``cells_of`` has a cell for each column, those that do not fit included."""
-    return _row([(cells_of[index], column, width) for index, column, width in fit])
+def body(columns: Sequence[tuple[Column[Item], int]], item: Item) -> Text:
+    """Return the row of an item."""
+    return _row(columns, [column.cell(item) for column, _ in columns])
 
 
-def _row(parts: Sequence[tuple[Cell, Column, int]]) -> Text:
+def _row(columns: Sequence[tuple[Column[Any], int]], cells: Sequence[Cell]) -> Text:
     row = Text(no_wrap=True, end="")
-    for count, (cell, column, width) in enumerate(parts):
+    for (column, width), cell in zip(columns, cells, strict=True):
         text, style = (cell, "") if isinstance(cell, str) else cell
-        if count:
-            row.append(" " * GAP)
+        row.append(" " * GAP if row else "")
         row.append(padded(text, width, left=column.left or column.rest), style)
     return row
 
@@ -122,45 +129,45 @@ def rows(text: str, width: int) -> list[tuple[int, int]]:
 
 
 def _plain_rows(text: str, width: int) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     start = 0
     while len(text) - start > width:
         blank = text.rfind(" ", start, start + width + 1)
         end = blank + 1 if blank > start else start + width
-        found.append((start, end))
+        spans.append((start, end))
         start = end
-    return [*found, (start, len(text))] if start < len(text) else found
+    return [*spans, (start, len(text))] if start < len(text) else spans
 
 
 def _wide_rows(text: str, width: int) -> list[tuple[int, int]]:
     """Return the rows of a line some of whose characters take two cells, or none."""
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     start, used = 0, 0
     for match in _WORDS.finditer(text):
         word = match[0]
         bare = word.rstrip(" ")
         size, full = cell_len(bare), cell_len(bare) + len(word) - len(bare)
         if used and used + size > width:
-            found.append((start, match.start()))
+            spans.append((start, match.start()))
             start, used = match.start(), 0
         if size > width or len(bare) > FULLEST * width:
             pieces = _broken(text, start, match.end(), width)
-            found += pieces[:-1]
+            spans += pieces[:-1]
             start = pieces[-1][0]
             full = cell_len(text[start : match.end()])
         used += full
-    found.append((start, len(text)))
-    return found
+    spans.append((start, len(text)))
+    return spans
 
 
 def _broken(text: str, start: int, end: int, width: int) -> list[tuple[int, int]]:
     """Return the rows of a word that is longer than a row."""
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     used = 0
     for at in range(start, end):
         size = get_character_cell_size(text[at])
         if used + size > width or at - start >= FULLEST * width:
-            found.append((start, at))
+            spans.append((start, at))
             start, used = at, 0
         used += size
-    return [*found, (start, end)]
+    return [*spans, (start, end)]

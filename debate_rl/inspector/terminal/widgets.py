@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic
 
 from rich.style import Style
 from rich.text import Text
@@ -15,14 +15,15 @@ from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from debate_rl.inspector.terminal.style import (
     CHOSEN,
     FAINT,
     WRONG,
-    Cell,
     Column,
+    Item,
     body,
     fitting,
     head,
@@ -32,14 +33,21 @@ from debate_rl.inspector.terminal.style import (
 from transcripts import FilterError, compile_filter
 
 Row = tuple[int, int, int]
-"""One row in sight: the place of its line, and the first and last of its characters."""
+"""One row in sight: the index of its line, and the first and last of its characters."""
+
+
+def strip_of(widget: Widget, row: Text) -> Strip:
+    """Return a row of a widget as Textual draws it, as wide as the widget."""
+    row.end = ""
+    strip = Strip(row.render(widget.app.console)).apply_style(widget.rich_style)
+    return strip.adjust_cell_length(widget.size.width, widget.rich_style)
 
 
 def fold(lines: Sequence[Text | str], width: int) -> list[Row]:
     """Return the rows of lines at a width."""
     return [
-        (place, start, end)
-        for place, line in enumerate(lines)
+        (index, start, end)
+        for index, line in enumerate(lines)
         for start, end in rows(line if isinstance(line, str) else line.plain, width)
     ]
 
@@ -69,10 +77,10 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
         if not keep:
             self.scroll_to(0, 0, animate=False)
 
-    def show_folded(self, lines: Sequence[Text | str], found: list[Row], width: int) -> None:
+    def show_folded(self, lines: Sequence[Text | str], rows: list[Row], width: int) -> None:
         """Show lines whose rows at this width are known."""
-        self._lines, self._rows, self._width = lines, found, width
-        self.virtual_size = Size(width, len(found))
+        self._lines, self._rows, self._width = lines, rows, width
+        self.virtual_size = Size(width, len(rows))
         self.refresh()
 
     @property
@@ -92,15 +100,11 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
 
     def render_line(self, y: int) -> Strip:
         """Draw one row."""
-        style, at = self.rich_style, self.scroll_offset.y + y
-        if at >= len(self._rows):
-            return Strip.blank(self.size.width, style)
-        place, start, end = self._rows[at]
-        line = self._lines[place]
-        piece = Text(line[start:end]) if isinstance(line, str) else line[start:end]
-        piece.end = ""
-        strip = Strip(piece.render(self.app.console)).apply_style(style)
-        return strip.adjust_cell_length(self.size.width, style)
+        if self.scroll_offset.y + y >= len(self._rows):
+            return Strip.blank(self.size.width, self.rich_style)
+        index, start, end = self._rows[self.scroll_offset.y + y]
+        line = self._lines[index]
+        return strip_of(self, Text(line[start:end]) if isinstance(line, str) else line[start:end])
 
     def action_turn(self, by: int) -> None:
         """Go on or back by a page, but for one row."""
@@ -112,13 +116,12 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
         self.scroll_to(y=max(0, min(self.scroll_offset.y + by, top)), animate=False, force=True)
 
 
-Item = TypeVar("Item")
 MARGIN = 10
 """So many rows before the end, more are asked for."""
 
 
 class Listing(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False):
-    """Items under column heads. ``cells`` of a subclass says what a row shows."""
+    """Items under column heads, a row each."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter,right", "choose", "open", tooltip="go in"),
@@ -134,23 +137,19 @@ class Listing(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
     class Chosen(Message):
         """The item under the cursor is to be opened."""
 
-        def __init__(self, place: int) -> None:
+        def __init__(self, item: Any) -> None:
             super().__init__()
-            self.place = place
+            self.item = item
 
     class NearEnd(Message):
         """The cursor comes to the last rows that are there."""
 
-    def __init__(self, columns: Sequence[Column], *, id: str | None = None) -> None:
+    def __init__(self, columns: Sequence[Column[Item]], *, id: str) -> None:
         super().__init__(id=id)
         self.columns = columns
         self.items: list[Item] = []
         self.cursor = 0
         self._fit = fitting(columns, 80)
-
-    def cells(self, item: Item) -> Sequence[Cell]:
-        """Return the cells of an item, one for each column, texts escaped."""
-        raise NotImplementedError
 
     def show(self, items: Sequence[Item], *, cursor: int = 0) -> None:
         """Show other items."""
@@ -186,20 +185,14 @@ class Listing(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
 
     def render_line(self, y: int) -> Strip:
         """Draw one row; the heads stay on top."""
-        style = self.rich_style
-        place = self.scroll_offset.y + y - 1
+        index = self.scroll_offset.y + y - 1
         if y == 0:
-            return self._strip(head(self._fit), " ", style, Style.null())
-        if not 0 <= place < len(self.items):
-            return Strip.blank(self.size.width, style)
-        row, here = body(self._fit, self.cells(self.items[place])), place == self.cursor
-        over = Style.parse(CHOSEN) if here and self.has_focus else Style.null()
-        return self._strip(row, "›" if here else " ", style, over)
-
-    def _strip(self, row: Text, mark: str, style: Style, over: Style) -> Strip:
-        strip = Strip((Text(mark, end="") + row).render(self.app.console)).apply_style(style)
-        strip = strip.adjust_cell_length(self.size.width, style)
-        return strip.apply_style(over) if over else strip
+            return strip_of(self, Text(" ") + head(self._fit))
+        if not 0 <= index < len(self.items):
+            return Strip.blank(self.size.width, self.rich_style)
+        here = index == self.cursor
+        strip = strip_of(self, Text("›" if here else " ") + body(self._fit, self.items[index]))
+        return strip.apply_style(Style.parse(CHOSEN)) if here and self.has_focus else strip
 
     def _into_sight(self) -> None:
         region = Region(0, self.cursor, 1, 2)
@@ -222,27 +215,27 @@ class Listing(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
     def action_choose(self) -> None:
         """Open the item under the cursor."""
         if self.items:
-            self.post_message(self.Chosen(self.cursor))
+            self.post_message(self.Chosen(self.items[self.cursor]))
 
     def on_click(self, event: Click) -> None:
         """Move the cursor to the row; open it when it is there already."""
-        place = self.scroll_offset.y + event.y - 1
-        if event.y == 0 or not 0 <= place < len(self.items):
+        index = self.scroll_offset.y + event.y - 1
+        if event.y == 0 or not 0 <= index < len(self.items):
             return
-        if place == self.cursor:
+        if index == self.cursor:
             self.action_choose()
-        self.action_move(place - self.cursor)
+        self.action_move(index - self.cursor)
 
 
 class FilterBar(Vertical):
-    """Hidden until asked; Enter gives the filter, Escape none."""
+    """Hidden until opened; Enter gives the filter, Escape none."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "leave", tooltip="leave the filter as it is")
     ]
     DEFAULT_CSS = """
     FilterBar { height: auto; display: none; }
-    FilterBar.-asked { display: block; }
+    FilterBar.-open { display: block; }
     FilterBar Input, FilterBar Input:focus { border: none; height: 1; padding: 0 1; background: $background; }
     FilterBar Static { height: auto; padding: 0 1; }
     """
@@ -264,13 +257,13 @@ class FilterBar(Vertical):
         yield Static(id="filter_error", markup=False)
 
     @property
-    def asked(self) -> bool:
+    def is_open(self) -> bool:
         """Whether the line is in sight."""
-        return self.has_class("-asked")
+        return self.has_class("-open")
 
-    def ask(self, filter: str) -> None:
+    def open(self, filter: str) -> None:
         """Show the line with a filter in it."""
-        self.add_class("-asked")
+        self.add_class("-open")
         self.query_one("#filter_error", Static).update("")
         entry = self.query_one(Input)
         entry.value = filter
@@ -294,5 +287,5 @@ class FilterBar(Vertical):
         self._close(None)
 
     def _close(self, filter: str | None) -> None:
-        self.remove_class("-asked")
+        self.remove_class("-open")
         self.post_message(self.Given(filter))

@@ -8,11 +8,11 @@ import threading
 import pytest
 
 from debate_rl.inspector.terminal.debate import DebateScreen
-from debate_rl.inspector.terminal.debates import PAGE, DebateList, Debates
+from debate_rl.inspector.terminal.debates import PAGE, Debates
 from debate_rl.inspector.terminal.grid import Grid
 from debate_rl.inspector.terminal.panels.reading import PANELS
-from debate_rl.inspector.terminal.runs import Runs, StepList, Steps
-from debate_rl.inspector.terminal.widgets import Lines
+from debate_rl.inspector.terminal.runs import Runs, Steps
+from debate_rl.inspector.terminal.widgets import Lines, Listing
 from transcripts import RunStore, TranscriptError
 
 
@@ -153,7 +153,7 @@ def test_debates_that_come_are_marked_and_the_cursor_stays(run, drive, add_step,
 
     async def script(session):
         await session.press("d", *(["o"] if newest else []), "down", "down")
-        listed = session.app.screen.query_one(DebateList)
+        listed = session.app.screen.query_one(Listing)
         before, row = listed.current.id, listed.cursor - listed.scroll_offset.y
         add_step(run, 4, 10)
         await session.app.look_again()
@@ -162,13 +162,13 @@ def test_debates_that_come_are_marked_and_the_cursor_stays(run, drive, add_step,
         assert listed.cursor - listed.scroll_offset.y == row
         came = [f"4.{n}" for n in range(10)]
         ids = [row.id for row in listed.items]
-        assert ids == [row.id for row in session.app.opened[0].store.debates(newest=newest, limit=200)]
-        assert listed.fresh == set(came)
+        assert ids == [row.id for row in session.app.open_run.store.debates(newest=newest, limit=200)]
+        assert session.app.screen.fresh == set(came)
         assert "68 debates, 10 new" in session.text
         await session.press("home" if newest else "end")
         assert "•  4." in session.text
         await session.press("escape")
-        assert session.app.screen.query_one(StepList).items[-1].step == 4
+        assert session.app.screen.query_one(Listing).items[-1].step == 4
 
     drive(run, script)
 

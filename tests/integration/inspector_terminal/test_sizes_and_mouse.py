@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from debate_rl.inspector.terminal.debate import DebateScreen
-from debate_rl.inspector.terminal.debates import DebateList
 from debate_rl.inspector.terminal.grid import Grid
-from debate_rl.inspector.terminal.widgets import Lines
+from debate_rl.inspector.terminal.widgets import Lines, Listing
 
 
 @pytest.mark.parametrize("size", [(80, 24), (40, 10), (160, 50), (20, 6)])
@@ -22,7 +21,7 @@ def test_resizing_loses_nothing(run, drive, size):
         side = session.app.screen.query_one("#side", Lines)
         assert side.display == (size[0] >= 120)
         await session.press("escape", "escape")
-        assert session.app.screen.query_one(DebateList).current.id == "0.1"
+        assert session.app.screen.query_one(Listing).current.id == "0.1"
 
     drive(run, script)
 
@@ -32,7 +31,7 @@ def test_a_click_moves_the_cursor_and_a_second_one_opens(run, drive):
         await session.press("d")
         await session.pilot.click("#debates", offset=(10, 4))
         await session.settle()
-        assert session.app.screen.query_one(DebateList).cursor == 3
+        assert session.app.screen.query_one(Listing).cursor == 3
         await session.pilot.click("#debates", offset=(10, 4))
         await session.settle()
         assert isinstance(session.app.screen, DebateScreen)

@@ -9,10 +9,10 @@ from typing import Final, NamedTuple
 from rich.text import Text
 
 from debate.types import TurnId
-from debate_rl.inspector.terminal.opened import Opened
 from debate_rl.inspector.terminal.panels.rewards import replay_lines, token_lines, why_lines
 from debate_rl.inspector.terminal.panels.turn import parse_lines, problem_lines, turn_lines
 from debate_rl.inspector.terminal.panels.votes import adoption_lines, vote_lines
+from debate_rl.inspector.terminal.screen import OpenRun
 from debate_rl.inspector.views.across import read
 from debate_rl.inspector.views.adoption import adoption_view
 from debate_rl.inspector.views.checked import open_debate
@@ -27,63 +27,66 @@ Shown = Sequence[Text | str]
 
 
 @dataclass(frozen=True, slots=True)
-class Debate:
+class OpenDebate:
     """One debate that was read: the record without its token arrays, and what every panel needs of it."""
 
-    opened: Opened
+    run: OpenRun
     id: str
     record: Record
     view: DebateView
     graphs: tuple[RoundGraph, ...]
 
 
-def read_debate(opened: Opened, id: str) -> Debate:
+def read_debate(run: OpenRun, id: str) -> OpenDebate:
     """Read a debate by its id, or an evaluation's by its ref; TranscriptError where it cannot be shown."""
-    record = read(opened.store, id)
-    return Debate(opened, id, record, debate_view(id, record), vote_graphs(record))
+    record = read(run.store, id)
+    return OpenDebate(run, id, record, debate_view(id, record), vote_graphs(record))
 
 
-def parse_panel(debate: Debate, turn: TurnId, folded: bool) -> Shown:
+def parse_panel(debate: OpenDebate, turn: TurnId, folded: bool) -> Shown:
     """What is malformed."""
-    found = parse_forensics(debate.record)
-    held = [one for one in debate.record.debate.turns if one.id == turn]
-    changes = reparsed(debate.record, held[0]) if held else ()
+    malformed = parse_forensics(debate.record)
+    parsed = [other for other in debate.record.debate.turns if other.id == turn]
+    changes = reparsed(debate.record, parsed[0]) if parsed else ()
     return parse_lines(
         debate.view,
-        next((one for one in found if one.id == turn), None),
+        next((found for found in malformed if found.id == turn), None),
         changes,
-        [one for one in found if one.id != turn],
+        [found for found in malformed if found.id != turn],
     )
 
 
-def token_panel(debate: Debate, turn: TurnId, folded: bool) -> Shown:
+def token_panel(debate: OpenDebate, turn: TurnId, folded: bool) -> Shown:
     """The turn token by token."""
-    return token_lines(token_view(open_debate(debate.opened.store, debate.id, tokens=True), turn))
+    return token_lines(token_view(open_debate(debate.run.store, debate.id, tokens=True), turn))
 
 
-def why_panel(debate: Debate, turn: TurnId, folded: bool) -> Shown:
+def why_panel(debate: OpenDebate, turn: TurnId, folded: bool) -> Shown:
     """Why the turn was rewarded as it was."""
     from debate_rl.inspector.views.reward import config_of, why
 
-    config, _ = config_of(debate.opened.store.run)
-    return why_lines(why(debate.opened.store, config, debate.id, turn))
+    config, _ = config_of(debate.run.store.run)
+    return why_lines(why(debate.run.store, config, debate.id, turn))
 
 
-def replay_panel(debate: Debate, turn: TurnId, folded: bool) -> Shown:
+def replay_panel(debate: OpenDebate, turn: TurnId, folded: bool) -> Shown:
     """What other schemes would have given."""
-    run = debate.opened.store.run
-    found = [(one, read_replay(run, one.name)) for one in replays(run) if not one.problem]
-    return replay_lines(
-        debate.view, [(one.name, one.overrides, replay.debate(debate.id)) for one, replay in found]
-    )
+    run = debate.run.store.run
+    readable = [read_replay(run, listed.name) for listed in replays(run) if not listed.problem]
+    return replay_lines(debate.view, [(replay, replay.debate(debate.id)) for replay in readable])
 
 
 class Panel(NamedTuple):
-    """What the lower half can show: its title, what it tells, and what reads its lines."""
+    """What the lower half can show: its title, what it is about, and what reads its lines."""
 
     title: str
     about: str
-    read: Callable[[Debate, TurnId, bool], Shown]
+    read: Callable[[OpenDebate, TurnId, bool], Shown]
+
+    @property
+    def name(self) -> str:
+        """The first word of the title, for the footer."""
+        return self.title.partition(" ")[0]
 
 
 PANELS: Final[dict[str, Panel]] = {

@@ -82,14 +82,15 @@ CELL, NAME = 20, 22
 
 
 def replay_lines(
-    view: DebateView, found: Sequence[tuple[str, Sequence[str], DebateReplay | None]]
+    view: DebateView, replays: Sequence[tuple[ReplayComparison, DebateReplay | None]]
 ) -> list[Text | str]:
-    """Return a debate under each replay: (name, overrides, the debate where it was shown)."""
-    if not found:
+    """Return a debate under each replay, None where the replay did not show it."""
+    if not replays:
         return [line(("no replay of this run: debate replay RUN rewards.truth_weight=0.3 makes one", FAINT))]
     lines: list[Text | str] = []
-    for name, overrides, debate in found:
-        lines += [heading(one_line(name, 60), one_line(" ".join(overrides))), *_debate(view, debate), ""]
+    for replay, debate in replays:
+        title = heading(one_line(replay.name, 60), one_line(" ".join(replay.overrides)))
+        lines += [title, *_debate(view, debate), ""]
     return lines
 
 

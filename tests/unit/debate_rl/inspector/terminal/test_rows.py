@@ -57,8 +57,12 @@ def test_what_is_shown_is_printable(text):
 
 
 def test_columns_go_from_the_highest_need_and_the_rest_is_filled():
-    columns = [Column("a", 4), Column("b", 6, need=2), Column("c", 5, need=1, rest=True)]
-    assert [(one.name, width) for _, one, width in fitting(columns, 30)] == [("a", 4), ("b", 6), ("c", 16)]
-    assert [(one.name, width) for _, one, width in fitting(columns, 12)] == [("a", 4), ("c", 6)]
-    assert [one.name for _, one, _ in fitting(columns, 3)] == ["a"]
-    assert body(fitting(columns, 12), ["1", "22", ("[red]x", "bold")]).plain == "   1  [red]x"
+    columns = [
+        Column("a", 4, lambda item: item[0]),
+        Column("b", 6, lambda item: item[1], need=2),
+        Column("c", 5, lambda item: (item[2], "bold"), need=1, rest=True),
+    ]
+    assert [(column.name, width) for column, width in fitting(columns, 30)] == [("a", 4), ("b", 6), ("c", 16)]
+    assert [(column.name, width) for column, width in fitting(columns, 12)] == [("a", 4), ("c", 6)]
+    assert [column.name for column, _ in fitting(columns, 3)] == ["a"]
+    assert body(fitting(columns, 12), ("1", "22", "[red]x")).plain == "   1  [red]x"
