@@ -44,12 +44,12 @@ ARMS: Mapping[str, tuple[str, ...]] = {
     "random_judge": (*PEER_ONLY, "train.control=random_judge"),
 }
 """What each arm changes of the recipe. "start" is the warm start. In "single_agent" nobody sees or judges
-anybody; as many more first rounds are held as spend the tokens of a debate. The last four learn from votes
-alone, or from what stands in their place.
+anybody; as many more solutions of round 0 are drawn as spend the tokens of a debate. The last four learn from
+votes alone, or from what stands in their place.
 """
 Run = dict[str, list[float]]
-"""Held-out figures: "solve" (first round) and "winner" by problem; of one element: "judge", and "solutions":
-as many first-round solutions as spend the tokens of a debate."""
+"""Held-out figures: "solve" (round 0) and "winner" by problem; of one element: "judge", and "solutions":
+as many direct solutions as spend the tokens of a debate."""
 
 
 def main() -> None:
@@ -122,7 +122,7 @@ def examine(session: Session, protocol: DebateConfig, seed: int) -> Run:
 
 
 def figures_of(family: str, arm: str, runs: Mapping[tuple[str, int], Run]) -> list[Figure]:
-    """Return an arm's accuracy by first rounds and winners, its gain over the warm start, and its judge."""
+    """Return an arm's accuracy in round 0 and of winners, its gain over the warm start, and its judge."""
     seeds = [seed for one, seed in runs if one == arm]
     pooled = {
         name: [value for seed in seeds for value in runs[arm, seed][name]]

@@ -57,16 +57,16 @@ def resolve_device(name: str) -> torch.device:
     """Return the device of this name; "auto" is the first GPU, or the CPU."""
     import torch
 
-    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    available = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     if name == "auto":
-        name = next(kind for kind, found in there.items() if found)
+        name = next(kind for kind, present in available.items() if present)
     try:
         device = torch.device(name)
     except RuntimeError as error:
         raise ModelError(
             f"model.device: unknown device {name!r}; use auto, cpu, cuda, cuda:N or mps"
         ) from error
-    if not there.get(device.type, False):
+    if not available.get(device.type, False):
         kind = device.type.upper()
         raise ModelError(f"model.device: {name!r}, but torch sees no {kind} device; use cpu or auto")
     return device

@@ -31,14 +31,14 @@ Overrides = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="KEY=VALUE",
-        help="Set a key of the recipe, e.g. learner.lr=1e-5; KEY=none goes back to the key's default. "
+        help="Set a key of the recipe, e.g. learner.lr=1e-5; KEY=none restores its default. "
         "`debate keys` lists all keys.",
     ),
 ]
 FilterOption = Annotated[
     str,
     typer.Option(
-        "--filter", metavar="FILTER", help="Only these debates, as winner:wrong (docs/transcripts.md)."
+        "--filter", metavar="FILTER", help="Only debates that match, e.g. winner:wrong (docs/transcripts.md)."
     ),
 ]
 JsonFile = Annotated[

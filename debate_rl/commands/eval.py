@@ -1,4 +1,4 @@
-"""``debate eval``: direct answers, debate and self-consistency at equal tokens, with intervals."""
+"""``debate eval``: direct solutions, debate and self-consistency at equal tokens, with intervals."""
 
 from __future__ import annotations
 
@@ -53,7 +53,9 @@ def evaluate(
     ],
     weights: Annotated[
         str,
-        typer.Option(help="newest, best, start (the warm start), all, a checkpoint's step, or several: a,b."),
+        typer.Option(
+            help="newest, best, start (warm start), all, the step of a checkpoint, or several (a,b)."
+        ),
     ] = "newest",
     on: Annotated[
         list[str] | None,
@@ -61,15 +63,17 @@ def evaluate(
             metavar="NAME[=FILE]", help="Use this data set in place of held_out's. Repeat for more data sets."
         ),
     ] = None,
-    seeds: Annotated[int, typer.Option(help="Play each problem so many times, each with another seed.")] = 1,
+    seeds: Annotated[
+        int, typer.Option(help="Hold so many debates on each problem, each with its own seed.")
+    ] = 1,
     samples: Annotated[
-        int, typer.Option(help="Sample at least so many single solutions of each problem, for pass@k.")
+        int, typer.Option(help="Sample at least this many direct solutions of each problem, for pass@k.")
     ] = 0,
     greedy: Annotated[
-        bool, typer.Option("--greedy", help="Also sample one answer of one agent at temperature 0.")
+        bool, typer.Option("--greedy", help="Also sample one direct solution at temperature 0.")
     ] = False,
     modes: Annotated[
-        str, typer.Option(metavar="A,B", help="Also grade single solutions in these modes (docs/grading.md).")
+        str, typer.Option(metavar="A,B", help="Also grade direct solutions in these modes (docs/grading.md).")
     ] = "",
     out: Annotated[
         str | None, typer.Option(metavar="FOLDER", help="Keep replies and figures in this folder.")
@@ -81,7 +85,7 @@ def evaluate(
     ] = None,
     watch: Annotated[bool, typer.Option("--watch", help="Evaluate checkpoints as they appear.")] = False,
 ) -> None:
-    """Compare direct answers, debate and self-consistency at equal tokens; the same command goes on."""
+    """Compare direct solutions, debate and self-consistency at equal tokens; run it again to continue."""
     from debate_rl.commands.config import open_run_or_recipe
     from debate_rl.commands.eval_tables import show
 

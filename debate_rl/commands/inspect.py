@@ -29,7 +29,7 @@ def inspect(
     ] = None,
     filter: FilterOption = "",
     limit: Annotated[
-        int | None, typer.Option(min=1, help="Show at most so many debates; default: ls 50, grep all.")
+        int | None, typer.Option(min=1, help="Show at most this many debates; default: ls 50, grep all.")
     ] = None,
     after: Annotated[
         str | None, typer.Option(metavar="ID", help="ls: start after this debate, for the next page.")
@@ -46,7 +46,7 @@ def inspect(
     web: Annotated[bool, typer.Option("--web", help="Show the debates in a browser.")] = False,
     host: Annotated[
         str | None,
-        typer.Option(help="--web: listen here; default: 127.0.0.1. Any other address needs a token."),
+        typer.Option(help="--web: the address to listen on; default: 127.0.0.1. Any other needs a token."),
     ] = None,
     port: Annotated[
         int | None, typer.Option(min=0, max=65535, help="--web: use this port; default: 8123; 0: a free one.")
@@ -57,7 +57,7 @@ def inspect(
         typer.Option(
             metavar="FILE",
             callback=writable,
-            help="Write debates as one HTML file: 200, or as many as --limit says.",
+            help="Write debates to one HTML file: 200, or as many as --limit says.",
         ),
     ] = None,
 ) -> None:

@@ -29,9 +29,9 @@ Verdicts: TypeAlias = "Sequence[Sequence[Truth]] | None"
 def play(
     config: Annotated[str, typer.Argument(help="A TOML recipe, or the folder of a run.")],
     problem: Annotated[str, typer.Argument(help="The problem to debate.")],
-    answer: Annotated[str | None, typer.Option(help="Grade solutions by this right answer.")] = None,
+    answer: Annotated[str | None, typer.Option(help="The gold answer, to grade solutions by.")] = None,
     kind: Annotated[
-        Kind | None, typer.Option(help="Compare answers as this kind; default: as mathematics.")
+        Kind | None, typer.Option(help="How answers are compared; default: as mathematics.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the debate.")] = 0,
     overrides: Overrides = None,

@@ -231,7 +231,7 @@ def _in_words(figures: dict[str, dict[str, object]], before: Snapshot, after: Sn
     return (
         f"The warm start planted an accuracy of {planted:.2f} in round 0; debate RL moved it by "
         f"{learnt - planted:+.2f}. "
-        f"Now the winner of a debate is right more often than one agent's first answer by "
+        f"Now the winner of a debate is right more often than one agent's answer in round 0 by "
         f"{winner:+.2f}, and than a majority at equal generated tokens by {lead:+.2f}. "
         f"{figures['cpu_seconds']['value']:.0f} CPU seconds."
     )

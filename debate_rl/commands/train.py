@@ -15,7 +15,7 @@ def train(
     config: Annotated[str, typer.Argument(help="A TOML recipe, e.g. configs/gsm8k_smoke.toml.")],
     overrides: Overrides = None,
 ) -> None:
-    """Train; the same command again goes on where the run stopped."""
+    """Train; run the same command again to continue a run that stopped."""
     from shlex import quote
 
     from debate_rl.commands.config import load_config

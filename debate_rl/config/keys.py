@@ -20,10 +20,10 @@ def key_type(model: type[Settings], path: Sequence[str]) -> Any:
     """
     kind: Any = model
     for part in path:
-        tables = [one for one in (kind, *get_args(kind)) if isinstance(one, type)]
-        inner = next((one for one in tables if issubclass(one, Settings)), None)
+        tables = [option for option in (kind, *get_args(kind)) if isinstance(option, type)]
+        inner = next((option for option in tables if issubclass(option, Settings)), None)
         if inner is None:
-            return Any if any(get_origin(one) is dict for one in (kind, *get_args(kind))) else None
+            return Any if any(get_origin(option) is dict for option in (kind, *get_args(kind))) else None
         if part not in inner.model_fields:
             return None
         kind = inner.model_fields[part].annotation
@@ -63,11 +63,11 @@ def all_keys(model: type[Settings], settings: object = None) -> dict[str, Key]:
     >>> list(keys)[:2], keys["peer.scale"].default, keys["truth.scale"].default
     (['peer', 'peer.baseline'], 'none', 'group')
     """
-    found: dict[str, Key] = {}
+    keys: dict[str, Key] = {}
     for name, field in model.model_fields.items():
         default = getattr(settings, name) if isinstance(settings, model) else field.default
-        found[name] = Key(field, default)
+        keys[name] = Key(field, default)
         for inner in (field.annotation, *get_args(field.annotation)):
             if isinstance(inner, type) and issubclass(inner, Settings):
-                found |= {f"{name}.{key}": value for key, value in all_keys(inner, default).items()}
-    return found
+                keys |= {f"{name}.{key}": value for key, value in all_keys(inner, default).items()}
+    return keys

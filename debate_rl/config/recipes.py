@@ -112,7 +112,7 @@ def _with(table: Mapping[str, object], path: list[str], value: object, text: str
     return {**table, first: _with(cast("dict[str, object]", inner), rest, value, text)}
 
 
-def explain(error: ValidationError, place: str, model: type[Settings], overrides: Sequence[str]) -> str:
+def explain(error: ValidationError, source: str, model: type[Settings], overrides: Sequence[str]) -> str:
     """Return one line: file and overrides of this key, which key, what was wrong, what was given."""
     first = error.errors()[0]
     key = ".".join(str(part) for part in first["loc"])
@@ -124,7 +124,7 @@ def explain(error: ValidationError, place: str, model: type[Settings], overrides
     given = first["input"]
     shown = "" if isinstance(given, dict | Settings) or "unknown key" in message else f" (got {given!r})"
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-    where = " ".join((place, *(text for text in overrides if text.startswith(key))))
+    where = " ".join((source, *(text for text in overrides if text.startswith(key))))
     return f"{where}: {key + ': ' if key else ''}{message}{shown}{more}"
 
 

@@ -21,13 +21,13 @@ class WarmStartConfig(Settings):
     from_run: str | None = None
     """Take the warm-started weights of another run instead of training anew, to compare on equal terms."""
     solve_steps: int = Field(default=0, ge=0)
-    """First steps, on right first-round solutions alone: checking is learnt faster once solving is."""
+    """First steps, on right solutions of round 0 alone: checking is learnt faster once solving is."""
     debate_steps: int = Field(default=0, ge=0)
     """Steps on all kinds of turns that follow."""
     solve_batch: int = Field(default=96, ge=1)
     """Demonstrations in each of the first steps."""
     batch: tuple[int, int, int, int] = (32, 40, 24, 8)
-    """First-round turns, later turns, drills and ballots in each step that follows."""
+    """Turns of round 0, later turns, drills and ballots in each step that follows."""
     lr: float = Field(default=3e-3, gt=0)
     """AdamW's peak learning rate (embeddings and norms)."""
     muon_lr: float = Field(default=0.02, gt=0)
@@ -86,11 +86,11 @@ def kinds_of_turns(config: DebateConfig) -> frozenset[Kind]:
     ['solve']
     """
     compares = config.history_rounds != 0 and config.num_agents - (not config.judge_own) >= 2
-    found: set[Kind] = {"solve"}
+    kinds: set[Kind] = {"solve"}
     if config.num_rounds > 1:
-        found.add("debate")
+        kinds.add("debate")
     if compares and (config.num_rounds > 1 or config.final_ballot):
-        found.add("drill")
+        kinds.add("drill")
     if compares and config.final_ballot:
-        found.add("ballot")
-    return frozenset(found)
+        kinds.add("ballot")
+    return frozenset(kinds)

@@ -30,8 +30,8 @@ def tidy(folder: Path, step: int, *, best: int | None, keep_last: int) -> None:
 
 def checkpoints(folder: Path) -> list[Path]:
     """Return the finished checkpoints by step; one being replaced comes before its successor."""
-    found = [path for path in folder.iterdir() if NAME.fullmatch(path.name)] if folder.is_dir() else []
-    return sorted(found, key=lambda path: (step_of(path), not path.name.endswith(".old")))
+    paths = [path for path in folder.iterdir() if NAME.fullmatch(path.name)] if folder.is_dir() else []
+    return sorted(paths, key=lambda path: (step_of(path), not path.name.endswith(".old")))
 
 
 def step_of(path: Path) -> int:

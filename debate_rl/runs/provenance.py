@@ -35,13 +35,13 @@ PACKAGES = (
 
 def versions() -> dict[str, str]:
     """Return the versions of Python and of the packages that decide a run's numbers, where installed."""
-    found = {"python": platform.python_version()}
+    numbers = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
-            found[package] = version(package)
+            numbers[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return numbers
 
 
 def source_commit() -> str | None:
@@ -106,11 +106,11 @@ def problems_checksum(problems: Iterable[Problem]) -> str:
     >>> problems_checksum([Problem("1", "1 + 1?", "2")])[:8]
     '0598b0bd'
     """
-    found = sha256()
+    digest = sha256()
     for problem in problems:
         parts = (problem.id, problem.question, problem.answer, problem.source, problem.level, problem.kind)
-        found.update(json.dumps([*parts, *problem.choices]).encode())
-    return found.hexdigest()
+        digest.update(json.dumps([*parts, *problem.choices]).encode())
+    return digest.hexdigest()
 
 
 TRAIN_ONLY = ("limit", "decontaminate")

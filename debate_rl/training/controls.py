@@ -72,7 +72,7 @@ def vote_by_own_answer(debate: Debate, key: AnswerKey) -> Debate:
 
     def recast(vote: Vote) -> Vote:
         own = _own_answer(debate, vote.judge)
-        left, right = (_same(debate.problem, key, turns[one], own) for one in (vote.left, vote.right))
+        left, right = (_same(debate.problem, key, turns[side], own) for side in (vote.left, vote.right))
         return replace(vote, outcome="tie" if left == right else "left" if left else "right")
 
     return replace(debate, votes=tuple(recast(vote) for vote in debate.votes))

@@ -91,10 +91,10 @@ class Session:
         name = self.config.train.keep_best
         if not name or not figures:
             return False
-        found = figures.get(name, nan)  # a judge without any valid vote has no accuracy
-        better = isfinite(found) and (self.best is None or found > self.best[1])
+        value = figures.get(name, nan)  # a judge without any valid vote has no accuracy
+        better = isfinite(value) and (self.best is None or value > self.best[1])
         if better:
-            self.best = (self.step, found)
+            self.best = (self.step, value)
         return better
 
     def _best_of(self) -> str:
@@ -107,9 +107,9 @@ class Session:
             return {}
         seed = derive_seed(self.config.seed, "held out")
         eval_environment, problems = self.data.eval_environment, self.data.held_out
-        found = evaluate(self.policy, eval_environment, problems, config=self.config.debate, seed=seed)
-        self.evaluations[step] = found
-        return metrics(found)
+        scores = evaluate(self.policy, eval_environment, problems, config=self.config.debate, seed=seed)
+        self.evaluations[step] = scores
+        return metrics(scores)
 
     def save(self) -> None:
         """Write a checkpoint of the finished steps."""
@@ -222,9 +222,9 @@ def _start_weights(
 
     The folder becomes a run once what is taken over from another is known to fit.
     """
-    settings, kept = config.warm_start, folder.path / WARM_START
+    settings, home = config.warm_start, folder.path / WARM_START
     wanted = settings.steps > 0 or settings.from_run is not None
-    own = latest_good(kept) if wanted else None
+    own = latest_good(home) if wanted else None
     path = own or (_warm_start_of(settings.from_run) if settings.from_run is not None else None)
     if path is not None:
         load_checkpoint(path, model=model, restore_rng=False, verify=False)
@@ -236,7 +236,7 @@ def _start_weights(
         own_model = isinstance(policy, LocalPolicy)
         speaker = policy if own_model else LocalPolicy(model, tokenizer, **local_settings(config))
         warm_start(model, tokenizer, config, data.environment, encode=speaker.encode)
-    save_checkpoint(kept, TrainState(step=config.warm_start.steps, seed=config.seed), model=model)
+    save_checkpoint(home, TrainState(step=config.warm_start.steps, seed=config.seed), model=model)
 
 
 def _warm_start_of(run: str) -> Path:

@@ -56,7 +56,7 @@ def silent_groups(
 ) -> int:
     """Return how many groups have no signal of their own; the running means stay as they are."""
     silent = 0
-    for _, members in groupby(transitions, key=lambda one: one.group):
+    for _, members in groupby(transitions, key=lambda transition: transition.group):
         group = list(members)
         silent += not groups_with_signal(group, turn_advantages(group, rewards, config, dict(ema)).turns)
     return silent

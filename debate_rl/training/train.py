@@ -67,8 +67,10 @@ def train_step(session: Session, step: int) -> dict[str, float]:
     session.tracker.show(step, records)
     clock.lap("record")
     key = key_of(session.data.environment)
-    found = debate_metrics(played.debates, played.correct, played.rewards, grader=played.graded, key=key)
-    figures = found | advantages.metrics | learnt
+    debate_figures = debate_metrics(
+        played.debates, played.correct, played.rewards, grader=played.graded, key=key
+    )
+    figures = debate_figures | advantages.metrics | learnt
     speed = {"tokens_per_second": figures["tokens/generated"] / clock.seconds["seconds/rollout"]}
     return figures | speed | clock.seconds
 

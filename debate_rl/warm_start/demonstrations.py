@@ -1,8 +1,8 @@
 """Demonstrations for the warm start of a tiny model: the debate's own prompts, answered by a script.
 
 Prompts come from the code that runs debates, so training and debating see the same text. Four kinds:
-``solve`` (a first-round turn), ``debate`` (a later round: solve, check the peers, compare), ``ballot`` (check
-and compare), and ``drill`` (several ballots' checks in a row behind a first-round prompt, of which only the
+``solve`` (a turn of round 0), ``debate`` (a later round: solve, check the peers, compare), ``ballot`` (check
+and compare), and ``drill`` (several ballots' checks in a row behind a prompt of round 0, of which only the
 sums, verdicts and comparisons are learnt).
 """
 
