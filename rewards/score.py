@@ -14,8 +14,7 @@ from rewards.config import RewardConfig
 from rewards.judging import judge_rewards, vote_values
 from rewards.peer import peer_rule
 from rewards.truth import GRADES, truth_rewards
-from rewards.types import Correct, Rewards, stream_of
-from rewards.validate import PlainVote, check_correct
+from rewards.types import Correct, PlainVote, Rewards, check_correct, stream_of
 from rewards.votes import DROPPED, BallotBox, ballot_box, ballot_box_of_votes, split_votes
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeAlias
 from debate.config import DebateConfig
 from debate.prompting.shown import comparable
 from debate.types import Debate, FailureReason, Outcome, Turn, TurnId, Vote
-from rewards.validate import PlainVote, check_size, read_vote
+from rewards.types import PlainVote, check_size, read_vote
 
 Pair: TypeAlias = tuple[TurnId, TurnId]
 

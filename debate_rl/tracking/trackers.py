@@ -1,15 +1,14 @@
 """Where a run's figures go: metrics.jsonl always, wandb and TensorBoard when asked, and the screen.
 
-All sinks get the same names. A tracker of metrics is anything with ``log`` and ``close``; one of samples,
-the turns of the debates that are drawn to be read, anything with ``show`` and ``close``.
+All get the same names. Samples are the turns of the debates that are drawn to be read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from rich.console import Console
 
@@ -19,55 +18,24 @@ from debate_rl.tracking.step_lines import MetricsLog, Sample, SamplesLog, draw_s
 from transcripts import Record
 
 
-class Tracker(Protocol):
-    """Takes the metrics of each step."""
-
-    def log(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Take the metrics of one step."""
-        ...
-
-    def close(self) -> None:
-        """Write what is still held back."""
-        ...
-
-
-class SampleTracker(Protocol):
-    """Takes the turns drawn from each step."""
-
-    def show(self, step: int, samples: Sequence[Sample]) -> None:
-        """Take the drawn turns of one step, of which there are some."""
-        ...
-
-    def close(self) -> None:
-        """Write what is still held back."""
-        ...
-
-
+@dataclass(frozen=True)
 class Trackers:
-    """Hands each step's metrics and drawn turns to every tracker, the files first."""
+    """Hands each step's metrics to ``loggers`` and the turns drawn from it to ``showers``, files first."""
 
-    def __init__(self, *, sample_share: float = 0.0) -> None:
-        self.metrics: list[Tracker] = []
-        self.samples: list[SampleTracker] = []
-        self._share = sample_share
+    sample_share: float = 0.0
+    loggers: list[Callable[[int, Mapping[str, float]], None]] = field(default_factory=list)
+    showers: list[Callable[[int, Sequence[Sample]], None]] = field(default_factory=list)
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
         """Log one step everywhere."""
-        for member in self.metrics:
-            member.log(step, metrics)
+        for log in self.loggers:
+            log(step, metrics)
 
     def show(self, step: int, records: Sequence[Record]) -> None:
         """Show the turns of the share of a step's debates that is drawn."""
-        if drawn := draw_samples(records, self._share):
-            for member in self.samples:
-                member.show(step, drawn)
-
-    def close(self) -> None:
-        """Close all; the first error is raised after every member was closed."""
-        members = {id(member): member for member in (*self.metrics, *self.samples)}
-        with ExitStack() as stack:
-            for member in members.values():
-                stack.callback(member.close)
+        if drawn := draw_samples(records, self.sample_share):
+            for show in self.showers:
+                show(step, drawn)
 
 
 @contextmanager
@@ -87,23 +55,24 @@ def open_trackers(
     """
     for name in ("metrics", "samples"):
         rewind(folder / f"{name}.jsonl", first_step)
-    trackers = Trackers(sample_share=config.sample_share)
-    try:
-        trackers.metrics.append(MetricsLog(folder / "metrics.jsonl"))
+    trackers = Trackers(config.sample_share)
+    with ExitStack() as stack:  # closes every tracker; an error of one is raised after all were closed
+        metrics = stack.enter_context(MetricsLog(folder / "metrics.jsonl"))
+        trackers.loggers.append(metrics.log)
         if config.sample_share:
-            trackers.samples.append(SamplesLog(folder / "samples.jsonl"))
+            samples = stack.enter_context(SamplesLog(folder / "samples.jsonl"))
+            trackers.showers.append(samples.show)
         if config.wandb.project is not None:
             from debate_rl.tracking.charts import WandbTracker
 
-            wandb = WandbTracker(config.wandb, folder, settings or {})
-            trackers.metrics.append(wandb)
-            trackers.samples.append(wandb)
+            wandb = stack.enter_context(closing(WandbTracker(config.wandb, folder, settings or {})))
+            trackers.loggers.append(wandb.log)
+            trackers.showers.append(wandb.show)
         if config.tensorboard:
             from debate_rl.tracking.charts import TensorBoardTracker
 
-            trackers.metrics.append(TensorBoardTracker(folder / "tensorboard", first_step))
-        bar = progress_of(config.progress, steps, done=first_step, console=console)
-        trackers.metrics.extend([bar] if bar else [])
+            board = stack.enter_context(closing(TensorBoardTracker(folder / "tensorboard", first_step)))
+            trackers.loggers.append(board.log)
+        if bar := progress_of(config.progress, steps, done=first_step, console=console):
+            trackers.loggers.append(stack.enter_context(closing(bar)).log)
         yield trackers
-    finally:
-        trackers.close()

@@ -56,8 +56,8 @@ class Study:
         self.rounds = Columns(rows.ROUNDS)
         self.talk = Columns(rows.TALK)
 
-    def add(self, record: Record) -> None:
-        """Add a record."""
+    def add(self, record: Record) -> View:
+        """Add a record, and return it as the measures see it."""
         view = self._view(record)
         rows.add_pairs(self.pairs, view)
         rows.add_swaps(self.swaps, view)
@@ -67,6 +67,7 @@ class Study:
         rows.add_graph(self.graphs, view)
         rows.add_rounds(self.rounds, view)
         rows.add_talk(self.talk, view)
+        return view
 
     def _view(self, record: Record) -> View:
         debate, names = record.debate, self.names

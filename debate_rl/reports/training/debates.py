@@ -137,12 +137,11 @@ def _debates_of(store: RunStore, step: int, most: int, sample: Sample) -> Iterat
 
 
 def _add_debate(means: _Means, sample: Sample, step: int, record: Record) -> None:
-    view = View(record, sample.debates, tuple(range(len(record.debate.personas))))
+    view = sample.study.add(record)
     _add_votes(means, view, step)
     _add_winner(means, view, step)
     _add_texts(means, sample, record.debate, step)
     _add_rewards(means, sample, record.rewards, step)
-    sample.study.add(record)
     sample.debates += 1
 
 
