@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, cast, get_args
@@ -28,8 +28,7 @@ class Settings(BaseModel):
         known = list(cls.model_fields)
         for key, _ in _items(data):
             if key not in known:
-                near = get_close_matches(str(key), known, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else f"valid keys: {', '.join(known)}"
+                hint = did_you_mean(str(key), known, f"valid keys: {', '.join(known)}")
                 raise ValueError(f"unknown key {key!r}; {hint}")
         return data
 
@@ -46,6 +45,16 @@ class Settings(BaseModel):
 
 def _items(data: object) -> list[tuple[str, object]]:
     return list(cast("dict[str, object]", data).items()) if isinstance(data, dict) else []
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
+    """Return a hint for an unknown name: the known name nearest to it, or ``otherwise`` where none is near.
+
+    >>> did_you_mean("lerner", ("learner", "train"), "valid: learner, train")
+    "did you mean 'learner'?"
+    """
+    near = get_close_matches(name, list(known), n=1)
+    return f"did you mean {near[0]!r}?" if near else otherwise
 
 
 def load_dotted(path: str, *, key: str) -> object:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Protocol, cast
 
-from debate.settings import load_dotted
+from debate.settings import did_you_mean, load_dotted
 from debate.types import Problem
 from envs.answers.keys import key_of_kind
 from envs.data.catalog import DATA_SETS, find_data_set
@@ -116,8 +115,7 @@ def load_environment(kind: str, **options: object) -> Environment:
         name = entry.name if entry and not entry.own else kind
         return cast(Environment, _build(kind, DataSetEnvironment, {"name": name, **given}))
     known = [*FAMILIES, *DATA_SETS, *OWN_FILE_NAMES]
-    near = get_close_matches(kind, known, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"valid: {', '.join(known)}"
+    hint = did_you_mean(kind, known, f"valid: {', '.join(known)}")
     raise EnvironmentSpecError(f"env.kind: {kind!r} is not known; {hint} (your own: 'package.module:Class')")
 
 

@@ -6,10 +6,11 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 from string import Template
+
+from debate.settings import did_you_mean
 
 SHIPPED = Path(__file__).parent.parent / "prompts"
 
@@ -136,8 +137,7 @@ def _read(path: Path) -> dict[str, str | bool]:
 def _check_keys(name: str, texts: Mapping[str, object]) -> None:
     for key, value in texts.items():
         if key not in _KEYS:
-            near = get_close_matches(key, _KEYS, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"valid keys: {', '.join(_KEYS)}"
+            hint = did_you_mean(key, _KEYS, f"valid keys: {', '.join(_KEYS)}")
             raise PromptFileError(f"{name}: unknown key {key!r}; {hint}")
         kind = bool if key == "strip" else str
         if not isinstance(value, kind):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from debate.settings import did_you_mean
 from debate_rl.config.recipes import ConfigError, S, read_config, read_run_config
 
 if TYPE_CHECKING:
@@ -18,13 +18,8 @@ def open_run_or_recipe(name: str, overrides: Iterable[str]) -> tuple[Path | None
     from debate_rl.config import Config
 
     if (Path(name) / "config.toml").is_file():
-        return open_run_folder(name, overrides)
+        return Path(name), read_run_config(Path(name), overrides)
     return None, load_config(Config, name, overrides)
-
-
-def open_run_folder(name: str, overrides: Iterable[str]) -> tuple[Path, Config]:
-    """Return the folder of a run and its configuration; ConfigError where it is not one."""
-    return Path(name), read_run_config(Path(name), overrides)
 
 
 def load_config(model: type[S], name: str, overrides: Iterable[str] = ()) -> S:
@@ -41,9 +36,9 @@ def find_recipe(name: str) -> Path:
         raise ConfigError(f"{name}: is a folder, and a configuration is a TOML file")
     if path.parent in (Path(), Path("configs")) and path.stem in shipped_recipes():
         return shipped_recipes()[path.stem]
-    near = get_close_matches(path.stem, shipped_recipes(), n=1)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    raise ConfigError(f"{name}: no such file; {hint}shipped recipes: {', '.join(shipped_recipes())}")
+    shipped = f"shipped recipes: {', '.join(shipped_recipes())}"
+    hint = did_you_mean(path.stem, shipped_recipes(), "")
+    raise ConfigError(f"{name}: no such file; {f'{hint} {shipped}' if hint else shipped}")
 
 
 def shipped_recipes() -> dict[str, Path]:

@@ -24,13 +24,14 @@ def export(
     overrides: Overrides = None,
 ) -> None:
     """Export a run's newest weights, with a model card, as a folder that transformers, peft and vLLM load."""
-    from debate_rl.commands.config import open_run_folder
+    from debate_rl.config.recipes import read_run_config
     from debate_rl.runs.export import DType, export_run
     from debate_rl.runs.model_card import loading_code
 
     if dtype is not None and dtype not in get_args(DType):
         raise ValueError(f"--dtype {dtype}: unknown; valid: {', '.join(get_args(DType))}")
-    path, config = open_run_folder(run, overrides or ())
+    path = Path(run)
+    config = read_run_config(path, overrides or ())
     folder = Path(out) if out else path / "export"
     done = export_run(path, config, folder, merge=merge, dtype=cast("DType | None", dtype))
     say = plain_console().print

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Literal, Union, get_args, get_origin
 
@@ -39,8 +38,9 @@ def _chosen(keys: dict[str, Key], part: str | None) -> dict[str, Key]:
     word = part.lower()
     chosen = named or {name: key for name, key in keys.items() if word in f"{name} {_meaning(key)}".lower()}
     if not chosen:
-        near = get_close_matches(part, keys, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else "debate keys alone lists them all"
+        from debate.settings import did_you_mean
+
+        hint = did_you_mean(part, keys, "debate keys alone lists them all")
         raise ValueError(f"no key has {part!r} in its name or meaning; {hint}")
     return chosen
 

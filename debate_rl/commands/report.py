@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -84,13 +83,16 @@ def _write(names: Sequence[str], filter: str, folder: Path, json: str | None, li
     """Write the report of the runs and print its main figures."""
     from debate_rl.reports.rendering import as_html, as_json, as_markdown
     from debate_rl.reports.report import whole_report
+    from debate_rl.runs.folder import write_whole
 
     judged = [_judge(name, filter) for name in names]
     training = _training(names)
     document = whole_report(judged, more=training)
     facts = as_json(document, judged)
     texts = as_html(document, links), as_markdown(document, links), facts
-    write_files(folder, dict(zip(FILES, texts, strict=True)))
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in zip(FILES, texts, strict=True):
+        write_whole(folder / name, text.encode(errors="replace"))
     if json is not None:
         Path(json).write_text(facts, encoding="utf-8")
     _show(judged, training[:1])
@@ -148,18 +150,6 @@ def refuse_foreign(folder: Path) -> None:
                 head = file.read(200)
             if MARK.encode() not in head:
                 raise ValueError(f"{path}: was not written by debate report; choose another --out")
-
-
-def write_files(folder: Path, written: dict[str, str]) -> None:
-    """Write each file beside its place, then put it there at once."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in written.items():
-        fresh = folder / f".{name}.{os.getpid()}.new"
-        try:
-            fresh.write_text(text, encoding="utf-8", errors="replace")
-            fresh.replace(folder / name)
-        finally:
-            fresh.unlink(missing_ok=True)
 
 
 def _show(runs: Sequence[Judged], verdicts: Sequence[Section]) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Any, NamedTuple, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from debate.settings import Settings
+from debate.settings import Settings, did_you_mean
 
 
 def key_type(model: type[Settings], path: Sequence[str]) -> Any:
@@ -43,9 +42,8 @@ def takes_none_as_a_word(kind: Any) -> bool:
 def check_key(model: type[Settings], key: str) -> None:
     """ValueError when a dotted key (or table) is none of the model's; the message has the nearest one."""
     if key_type(model, key.split(".")) is None:
-        near = get_close_matches(key, all_keys(model), n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else "; keys are written as in learner.lr"
-        raise ValueError(f"no key is named {key!r}{hint}")
+        hint = did_you_mean(key, all_keys(model), "keys are written as in learner.lr")
+        raise ValueError(f"no key is named {key!r}; {hint}")
 
 
 class Key(NamedTuple):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import lru_cache, partial
 
+from debate.settings import did_you_mean
 from envs.errors import DataError, shorten
 from envs.instructions.table import DETECTED, TYPES, Unfit
 from envs.instructions.text import require_detector
@@ -94,8 +94,7 @@ def _checked(ids: object, kwargs: object) -> Iterator[tuple[str, dict[str, objec
 
 
 def _unknown(id_: object) -> str:
-    near = get_close_matches(str(id_)[:80], TYPES, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"valid: {', '.join(TYPES)}"
+    hint = did_you_mean(str(id_)[:80], TYPES, f"valid: {', '.join(TYPES)}")
     return f"{shorten(id_)} is not a known instruction; {hint}"
 
 

@@ -16,8 +16,9 @@ import torch
 from safetensors.torch import load_file
 
 import debate_rl
-from debate_rl.commands.config import load_config, open_run_folder
+from debate_rl.commands.config import load_config
 from debate_rl.config import Config
+from debate_rl.config.recipes import read_run_config
 from debate_rl.runs.kept_weights import load_kept, newest_weights
 from debate_rl.tracking.step_lines import read_metrics
 from debate_rl.training.train import train
@@ -80,7 +81,7 @@ def loaded_elsewhere(code: str, cwd: Path) -> dict:
 
 
 def loaded_here(run: Path, *overrides: str):
-    path, config = open_run_folder(str(run), overrides)
+    path, config = Path(run), read_run_config(Path(run), overrides)
     model, tokenizer = load_kept(config, newest_weights(path))
     with torch.no_grad():
         table = model(torch.tensor(IDS)).logits.float().log_softmax(-1)
@@ -153,7 +154,7 @@ def test_the_card_has_the_recipe_and_the_figures_of_the_run(export, runs):
 
 
 def test_a_transcript_of_another_model_gives_the_card_no_prompt(runs):
-    _, tokenizer = load_kept(open_run_folder(str(runs / "full"), ())[1], None)
+    _, tokenizer = load_kept(read_run_config(runs / "full"), None)
     assert first_prompt_of((5, 7), runs, tokenizer) == tokenizer.decode([5, 7])
     assert first_prompt_of((5, -1), runs, tokenizer) is None
     assert first_prompt_of((5, 10**30), runs, tokenizer) is None

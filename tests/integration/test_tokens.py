@@ -10,9 +10,10 @@ import pytest
 import torch
 
 from debate.types import TurnId
-from debate_rl.commands.config import load_config, open_run_folder
+from debate_rl.commands.config import load_config
 from debate_rl.commands.token_table import token_table
 from debate_rl.config import Config
+from debate_rl.config.recipes import read_run_config
 from debate_rl.runs.kept_weights import load_kept
 from debate_rl.training.train import train
 from learner.tokens import token_streams
@@ -42,7 +43,7 @@ def record_of(folder, step, place):
 
 def expected(folder, checkpoint, record, turn_id):
     """Return each token's log-probability by the model's whole logits in float64."""
-    _, config = open_run_folder(str(folder / "run"), ())
+    config = read_run_config(folder / "run")
     model, _ = load_kept(config, checkpoint and folder / "run" / checkpoint)
     turn = record.debate.turn(turn_id)
     prompt, own = turn.completion.prompt_tokens, turn.completion.tokens
@@ -92,7 +93,7 @@ def test_each_token_has_its_stream_advantage_and_both_log_probabilities(
 
 def test_a_turn_without_signal_and_forced_tokens_have_blanks(folder):
     record = record_of(folder, 0, 0)
-    _, config = open_run_folder(str(folder / "run"), ())
+    config = read_run_config(folder / "run")
     model, tokenizer = load_kept(config, None)
     first = record.debate.turns[0]
     completion = replace(first.completion, forced=(0, 2))
@@ -142,7 +143,7 @@ def test_what_is_not_there_is_said_in_one_line(tokens, arguments, message):
 )
 def test_a_transcript_of_another_model_is_one_line(folder, field, values, told):
     record = record_of(folder, 0, 0)
-    _, config = open_run_folder(str(folder / "run"), ())
+    config = read_run_config(folder / "run")
     model, tokenizer = load_kept(config, None)
     first, *others = record.debate.turns
     values = (*values, *getattr(first.completion, field)[1:])
@@ -157,7 +158,7 @@ def test_a_transcript_of_another_model_is_one_line(folder, field, values, told):
 
 def test_a_ratio_beyond_all_numbers_is_shown_as_a_large_one(folder):
     record = record_of(folder, 0, 0)
-    _, config = open_run_folder(str(folder / "run"), ())
+    config = read_run_config(folder / "run")
     first, *others = record.debate.turns
     far = replace(first.completion, logprobs=(-1e6,) * len(first.completion.tokens))
     turns = (replace(first, completion=far), *others)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from difflib import get_close_matches
 from math import ceil, floor, isfinite
 from typing import TypeAlias
 
+from debate.settings import did_you_mean
 from transcripts.filters.fields import FIELDS, Field
 from transcripts.filters.parse import All, FilterError, Node, Not, Term, Value, parse
 from transcripts.index.schema import PLACES, key_of
@@ -71,8 +71,7 @@ class _Compiler:
         """Return the field of a term; FilterError names the nearest where there is none."""
         name = term.field.lower()
         if name not in FIELDS:
-            near = get_close_matches(name, FIELDS, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"fields: {', '.join(FIELDS)}"
+            hint = did_you_mean(name, FIELDS, f"fields: {', '.join(FIELDS)}")
             raise self._error(f"unknown field {term.field!r}; {hint}", term.start)
         return FIELDS[name]
 
@@ -124,10 +123,9 @@ class _Compiler:
         words = {word.lower(): condition for word, condition in field.words.items()}
         if value.text.lower() in words:
             return words[value.text.lower()]
-        near = get_close_matches(value.text.lower(), words, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        valid = ", ".join(field.words)
-        raise self._error(f"{field.name} is one of {valid}; got {value.text!r}{hint}", value.start)
+        hint = did_you_mean(value.text.lower(), words, "")
+        fault = f"{field.name} is one of {', '.join(field.words)}; got {value.text!r}"
+        raise self._error(f"{fault}; {hint}" if hint else fault, value.start)
 
     def _name(self, value: Value) -> str:
         """Return the comparison with a name; without quotes, * stands for any characters."""
