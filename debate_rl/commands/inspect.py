@@ -124,8 +124,8 @@ def _write_page(run: str, filter: str, file: str, limit: int | None, *, newest: 
         if "text:" in filter.lower():
             index_text(store)
         done = export_html(store, filter, file, limit=limit or LIMIT, newest=newest)
-    left = done.found - done.written
-    rest = f"; {left} more match, and --limit {done.found} would take them all" if left else ""
+    left = done.matching - done.written
+    rest = f"; {left} more match, and --limit {done.matching} would take them all" if left else ""
     print(f"{file}: {done.written} debates{rest}")
 
 

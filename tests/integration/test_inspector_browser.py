@@ -210,7 +210,7 @@ def test_a_run_that_is_written_grows_on_the_page(run, watched, step_records):
             assert at(steps, "summary").inner_text() == "24 debates in 4 steps"
             page.keyboard.press("j")
             write_step(run / "transcripts", 4, step_records(4), tokens=False)
-            page.locator("#live-said", has_text="6 new").wait_for()
+            page.locator("#live-message", has_text="6 new").wait_for()
             assert page.evaluate("document.activeElement.textContent") == "3.5"
             at(page, "live-show").click()
             assert at(page, "row-link").first.inner_text() == "4.5"

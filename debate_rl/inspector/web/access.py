@@ -1,4 +1,4 @@
-"""Who may ask, and what every answer says to the browser."""
+"""Who may see the pages, and the headers of every answer."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class AccessPolicy:
     def opens(self, given: Iterable[str]) -> bool:
         """Return whether one of these is the token; every one is compared, in constant time."""
         wanted = (self.token or "").encode()
-        return any(hmac.compare_digest(one.encode("utf-8", "replace"), wanted) for one in given)
+        return any(hmac.compare_digest(text.encode("utf-8", "replace"), wanted) for text in given)
 
 
 def host_of(header: str) -> str:
@@ -87,8 +87,8 @@ def is_loopback(host: str) -> bool:
     >>> [is_loopback(h) for h in ("localhost", "127.0.0.5", "::1", "0.0.0.0", "box.example")]
     [True, True, True, False, False]
     """
-    found = _address(host)
-    return host.lower() == "localhost" or (found is not None and found.is_loopback)
+    address = _address(host)
+    return host.lower() == "localhost" or (address is not None and address.is_loopback)
 
 
 def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
@@ -147,5 +147,5 @@ class AccessControl:
 
 def _cookies(headers: Headers, name: str) -> list[str]:
     """Return the values of a cookie; those of other servers of the host may look like anything."""
-    kept = (one.partition("=") for one in headers.get("cookie", "").split(";"))
-    return [value.strip() for key, _, value in kept if key.strip() == name]
+    cookies = (text.partition("=") for text in headers.get("cookie", "").split(";"))
+    return [value.strip() for key, _, value in cookies if key.strip() == name]

@@ -1,4 +1,4 @@
-"""The addresses of the pages: all that a page shows is said by its address."""
+"""The addresses of the pages: what a page shows depends on its address alone."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ def address(*parts: str, **query: object) -> str:
     '/run/a%2Fb/debates?filter=text%3A%22x%22'
     """
     path = "/" + "/".join(quote(part, safe="", errors="surrogatepass") for part in parts)
-    kept = {
+    given = {
         key: "1" if value is True else str(value)
         for key, value in query.items()
         if value not in (None, "") and value is not False
     }
-    return path + ("?" + urlencode(kept, errors="surrogatepass") if kept else "")
+    return path + ("?" + urlencode(given, errors="surrogatepass") if given else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """The addresses of one run's pages, with the filter and the order that one is looking through."""
+    """The addresses of one run's pages, with the filter and the order of the list that is looked through."""
 
     run: str
     filter: str = ""
@@ -32,7 +32,7 @@ class Links:
 
     @classmethod
     def of(cls, run: str, query: Mapping[str, str]) -> Links:
-        """Return the links of a page that was asked for with this query."""
+        """Return the links of a page with this query."""
         return cls(run, query.get("filter", ""), query.get("newest", "") == "1")
 
     def __call__(self, *parts: str, **query: object) -> str:
@@ -56,9 +56,9 @@ class Links:
         return f"{term} ({self.filter})" if self.filter.strip() else term
 
     def debate(self, id: str, *view: str, anchor: str = "", **query: object) -> str:
-        """Return the address of a debate, or of a view of it, within the list that it was found in."""
-        found = address("run", self.run, "debate", id, *view, **query, filter=self.filter, newest=self.newest)
-        return found + (f"#{anchor}" if anchor else "")
+        """Return the address of a debate, or of a view of it, within the list of the filter."""
+        url = address("run", self.run, "debate", id, *view, **query, filter=self.filter, newest=self.newest)
+        return url + (f"#{anchor}" if anchor else "")
 
     def turn(self, id: str, agent: int, round_: int) -> str:
         """Return the address of a turn on the page of its debate."""

@@ -17,14 +17,14 @@ from debate_rl.inspector.views.replays import ReplayError
 from debate_rl.inspector.web import debate_page, debate_views, run_pages
 from debate_rl.inspector.web.access import AccessControl, AccessPolicy
 from debate_rl.inspector.web.addresses import address
-from debate_rl.inspector.web.page import Asked, show
+from debate_rl.inspector.web.page import PageRequest, show
 from debate_rl.inspector.web.site import Busy, Site, Unknown
 from transcripts import FilterError, TranscriptError
 from transcripts.errors import FieldError
 
 STATIC = Path(__file__).parent / "static"
 KINDS = {"style.css": "text/css", "inspect.js": "text/javascript", "icon.svg": "image/svg+xml"}
-Page: TypeAlias = Callable[[Asked], Response]
+Page: TypeAlias = Callable[[PageRequest], Response]
 
 
 def make_app(site: Site, policy: AccessPolicy) -> ASGIApp:
@@ -47,49 +47,47 @@ def make_app(site: Site, policy: AccessPolicy) -> ASGIApp:
         "/run/{name}/replays": run_pages.replay_list,
         "/run/{name}/replays/{replay}": run_pages.replay,
     }
-    routes = [Route(path, _answering(site, page), methods=["GET"]) for path, page in pages.items()]
+    routes = [Route(path, _endpoint(site, page), methods=["GET"]) for path, page in pages.items()]
     routes += [
         Route("/static/{file}", static, methods=["GET"]),
-        Route("/run/{name}", lambda request: _slash(request), methods=["GET"]),
+        Route("/run/{name}", _slash, methods=["GET"]),
     ]
     app = Starlette(routes=routes, exception_handlers={HTTPException: _not_found(site), 500: _failed(site)})
     return AccessControl(app, policy)
 
 
-def _answering(site: Site, page: Page) -> Callable[[Request], Response]:
+def _endpoint(site: Site, page: Page) -> Callable[[Request], Response]:
     """Return an endpoint; it runs in a thread, and what is wrong becomes a page."""
 
-    def endpoint(request: Request) -> Response:
-        asked = Asked(site, request)
+    def endpoint(http_request: Request) -> Response:
+        request = PageRequest(site, http_request)
         try:
-            return page(asked)
+            return page(request)
         except Busy as busy:
-            return show(asked, "busy", status=202, progress=busy.progress)
+            return show(request, "busy", status=202, progress=busy.progress)
         except FilterError as error:
-            return _problem(asked, 400, "This filter cannot be read", error.problem, error.shown())
+            return _problem(request, 400, "This filter cannot be read", error.problem, error.shown())
         except Unknown as error:
-            return _problem(asked, 404, "Not here", str(error))
-        except ReplayError as error:
-            return _problem(asked, 422, "This cannot be shown", str(error))
-        except FieldError as error:  # read, and yet nothing that could be stored
-            return _problem(asked, 422, "This cannot be shown", str(error))
+            return _problem(request, 404, "Not here", str(error))
+        except (ReplayError, FieldError) as error:  # of files that can be read, and yet not be shown
+            return _problem(request, 422, "This cannot be shown", str(error))
         except TranscriptError as error:
             status = 404 if ": no debate " in str(error) or " is no debate" in str(error) else 422
-            return _problem(asked, status, "This cannot be shown", str(error))
+            return _problem(request, status, "This cannot be shown", str(error))
         except OSError as error:
-            return _problem(asked, 503, "This cannot be read", error.strerror or str(error))
+            return _problem(request, 503, "This cannot be read", error.strerror or str(error))
 
     return endpoint
 
 
-def _problem(asked: Asked, status: int, title: str, problem: str, shown: str = "") -> Response:
-    return show(asked, "error", status=status, title=title, problem=problem, shown=shown)
+def _problem(request: PageRequest, status: int, title: str, problem: str, shown: str = "") -> Response:
+    return show(request, "error", status=status, title=title, problem=problem, shown=shown)
 
 
 def _not_found(site: Site) -> Callable[[Request, Exception], Response]:
     def page(request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 500
-        return _problem(Asked(site, request), status, "Not here", "there is no such page")
+        return _problem(PageRequest(site, request), status, "Not here", "there is no such page")
 
     return page
 
@@ -98,8 +96,8 @@ def _failed(site: Site) -> Callable[[Request, Exception], Response]:
     """Return the page of what should not happen; the server prints the trace."""
 
     def page(request: Request, error: Exception) -> Response:
-        told = f"{type(error).__name__}: {error}"
-        return _problem(Asked(site, request), 500, "This page could not be made", told)
+        problem = f"{type(error).__name__}: {error}"
+        return _problem(PageRequest(site, request), 500, "This page could not be made", problem)
 
     return page
 

@@ -1,4 +1,4 @@
-"""The course of a few shares over the steps, as places in a small drawing."""
+"""The course of a few shares over the steps, as points of a small drawing."""
 
 from __future__ import annotations
 
@@ -42,21 +42,21 @@ class Chart:
 def chart(lines: Sequence[Line]) -> Chart | None:
     """Return the drawing, None where there are fewer than two steps or no value."""
     steps = [step for line in lines for step, _ in line.points]
-    kept = [line for line in lines if any(value is not None for _, value in line.points)]
-    if not kept or min(steps) == max(steps):
+    drawn = [line for line in lines if any(value is not None for _, value in line.points)]
+    if not drawn or min(steps) == max(steps):
         return None
     low, high = min(steps), max(steps)
-    return Chart(tuple(_drawn(line, low, high) for line in kept), low, high)
+    return Chart(tuple(_drawn(line, low, high) for line in drawn), low, high)
 
 
 def _drawn(line: Line, low: int, high: int) -> Drawn:
     points = binned(line.points, MOST_POINTS)
-    parts = tuple(" ".join(_place(point, low, high) for point in run) for run in _runs(points))
+    parts = tuple(" ".join(_xy(point, low, high) for point in run) for run in _runs(points))
     last = next((value for _, value in reversed(line.points) if value is not None), None)
     return Drawn(line.name, line.style, parts, last)
 
 
-def _place(point: tuple[float, float], low: int, high: int) -> str:
+def _xy(point: tuple[float, float], low: int, high: int) -> str:
     x = 4 + (WIDTH - 8) * (point[0] - low) / (high - low)
     y = 4 + (HEIGHT - 8) * (1 - min(1.0, max(0.0, point[1])))
     return f"{x:.1f},{y:.1f}"
@@ -69,13 +69,13 @@ def binned(points: Sequence[tuple[int, float | None]], most: int) -> list[tuple[
     [(0.5, 0.5), (2.5, None), (4.0, 0.5)]
     """
     size = -(-len(points) // most) or 1
-    found: list[tuple[float, float | None]] = []
+    means: list[tuple[float, float | None]] = []
     for start in range(0, len(points), size):
         part = points[start : start + size]
         values = [value for _, value in part if value is not None]
         mean = sum(values) / len(values) if values else None
-        found.append((sum(step for step, _ in part) / len(part), mean))
-    return found
+        means.append((sum(step for step, _ in part) / len(part), mean))
+    return means
 
 
 def _runs(points: Sequence[tuple[float, float | None]]) -> Iterator[list[tuple[float, float]]]:

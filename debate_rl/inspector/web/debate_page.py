@@ -11,7 +11,7 @@ from starlette.responses import Response
 from debate.types import TurnId
 from debate_rl.inspector.views import DebateView, Piece, TurnView, debate_view, open_debate
 from debate_rl.inspector.views.debate import is_markup
-from debate_rl.inspector.web.page import Asked, show
+from debate_rl.inspector.web.page import PageRequest, show
 from debate_rl.inspector.web.rendering import Clip, clip
 from debate_rl.inspector.web.site import Busy
 from transcripts import Record, RunStore
@@ -32,7 +32,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A turn as the page shows it; ``is_whole``: nothing of its text is left out."""
+    """A turn as the page shows it."""
 
     turn: TurnView
     sections: tuple[Section, ...]
@@ -51,51 +51,49 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """The debates before and after one in the list it was found in."""
+    """The debates before and after one in the list of the filter."""
 
     previous: str | None
     next: str | None
 
 
-def debate(asked: Asked) -> Response:
+def debate(request: PageRequest) -> Response:
     """Show a debate."""
-    view = debate_view(asked.id, opened(asked))
-    first = asked.whole_number("round") or 0
-    rounds = rounds_of(view, whole=asked.turn("full"), first=first)
+    view = debate_view(request.id, read_record(request))
+    first = request.whole_number("round") or 0
+    rounds = rounds_of(view, whole=request.turn("full"), first=first)
     last = rounds[-1].number if rounds else -1
     return in_debate(
-        asked,
+        request,
         "debate",
-        view=view,
+        view,
         rounds=rounds,
         earlier=max(0, first - len(rounds)) if first > 0 else None,
         later=last + 1 if any(len(row) > last + 1 for row in view.turns) else None,
     )
 
 
-def opened(asked: Asked, *, tokens: bool = False) -> Record:
+def read_record(request: PageRequest, *, tokens: bool = False) -> Record:
     """Return the debate that was asked for; TranscriptError where it is not there, or damaged."""
-    return open_debate(asked.store, asked.id, tokens=tokens)
+    return open_debate(request.store, request.id, tokens=tokens)
 
 
-def in_debate(asked: Asked, kind: str, **values: Any) -> Response:
+def in_debate(request: PageRequest, kind: str, view: DebateView, **values: Any) -> Response:
     """Show a page about a debate, with its neighbours and the ways to the other views of it."""
-    return show(asked, kind, near=neighbours(asked), id=asked.id, **values)
+    newest = request.links.newest
+    near = Neighbours(_beside(request, newest=not newest), _beside(request, newest=newest))
+    return show(request, kind, near=near, id=request.id, view=view, **values)
 
 
-def neighbours(asked: Asked) -> Neighbours:
-    """Return what comes before and after in the list of the filter; "…" while texts are looked through."""
-    newest = asked.links.newest
-    return Neighbours(_beside(asked, newest=not newest), _beside(asked, newest=newest))
+def _beside(request: PageRequest, *, newest: bool) -> str | None:
+    """Return the next debate in an order of the filter's list; "…" while texts are looked through."""
 
-
-def _beside(asked: Asked, *, newest: bool) -> str | None:
     def next_of(store: RunStore) -> str | None:
-        found = store.debates(asked.links.filter, newest=newest, after=asked.id, limit=1)
-        return found[0].id if found else None
+        rows = store.debates(request.links.filter, newest=newest, after=request.id, limit=1)
+        return rows[0].id if rows else None
 
     try:
-        return asked.look(("beside", asked.id, newest), next_of)
+        return request.look(("beside", request.id, newest), next_of)
     except Busy:
         return SEARCHING
 
@@ -110,7 +108,7 @@ def rounds_of(
 ) -> list[Round]:
     """Return rounds from ``first`` on, as many as a page holds; ``whole`` is the turn to show in full.
 
-    ``limit``: characters of a piece, what the page has room for if None.
+    ``limit``: characters of a piece; None shares out those of a page.
     """
     held = len(view.turns[0]) if view.turns else 0
     shown = range(first, min(held, first + max(1, most_turns // max(1, view.agents))))
@@ -142,12 +140,12 @@ def _card(view: DebateView, turn: TurnView | None, limit: int, whole: TurnId | N
     if turn is None:
         return None
     is_whole = turn.id == whole
-    kept = [
+    pieces = [
         piece
         for piece in turn.pieces
         if is_whole or piece.kind != "other" or not is_markup(piece.of(turn.text))
     ]
-    sections = tuple(sections_of(turn.text, kept, None if is_whole else limit))
+    sections = tuple(sections_of(turn.text, pieces, None if is_whole else limit))
     return Card(turn, sections, turn.id == view.winner)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -13,10 +12,8 @@ from starlette.responses import Response
 from debate.types import TurnId
 from debate_rl.inspector.views import (
     DebateView,
-    FieldChange,
     RoundGraph,
     TokenPiece,
-    TurnForensics,
     adoption_view,
     debate_view,
     parse_forensics,
@@ -24,11 +21,12 @@ from debate_rl.inspector.views import (
     token_view,
     vote_graphs,
 )
+from debate_rl.inspector.views.checked import named
 from debate_rl.inspector.views.fixture import fixture_text
 from debate_rl.inspector.views.reward import config_of, why
-from debate_rl.inspector.web.debate_page import in_debate, opened
+from debate_rl.inspector.web.debate_page import in_debate, read_record
 from debate_rl.inspector.web.drawing import Drawing, draw
-from debate_rl.inspector.web.page import Asked
+from debate_rl.inspector.web.page import PageRequest
 from debate_rl.inspector.web.site import Unknown
 
 if TYPE_CHECKING:
@@ -47,83 +45,73 @@ class Shade:
     tone: str
 
 
-def chosen_turn(asked: Asked, view: DebateView) -> TurnId:
+def chosen_turn(request: PageRequest, view: DebateView) -> TurnId:
     """Return the turn of the address, or the winner's, or the first; Unknown where there is no such turn."""
-    wanted = asked.turn() or view.winner or next((turn.id for turn in view.spoken()), None)
-    if wanted is None or view.turn(wanted) is None:
-        named = "there is no turn in it" if wanted is None else f"no turn {wanted.agent}.{wanted.round} in it"
-        raise Unknown(f"debate {asked.id}: {named}")
-    return wanted
+    turn = request.turn() or view.winner or next((turn.id for turn in view.spoken()), None)
+    if turn is None or view.turn(turn) is None:
+        missing = "there is no turn in it" if turn is None else f"no turn {named(turn)} in it"
+        raise Unknown(f"debate {request.id}: {missing}")
+    return turn
 
 
 def picker(view: DebateView, kind: str, chosen: TurnId) -> dict[str, object]:
     """Return the turns to choose from: all, or of a large debate those of the same agent or round."""
     turns = list(view.spoken())
     if len(turns) > MOST_TURNS:
-        turns = [one for one in turns if one.id.round == chosen.round or one.id.agent == chosen.agent]
-    numbers = sorted({one.id.round for one in turns})
+        turns = [turn for turn in turns if turn.id.round == chosen.round or turn.id.agent == chosen.agent]
+    numbers = sorted({turn.id.round for turn in turns})
     rounds = [
-        (view.round_name(number).capitalize(), [one for one in turns if one.id.round == number])
+        (view.round_name(number).capitalize(), [turn for turn in turns if turn.id.round == number])
         for number in numbers
     ]
-    return {"picked": chosen, "choices": rounds, "pick_view": kind, "view": view}
+    return {"picked": chosen, "choices": rounds, "pick_view": kind, "turn": view.turn(chosen)}
 
 
-def adoption(asked: Asked) -> Response:
+def adoption(request: PageRequest) -> Response:
     """Show the answers of each agent by round, equal ones alike, and who took over whose."""
-    record = opened(asked)
-    view, found = debate_view(asked.id, record), adoption_view(record)
+    record = read_record(request)
+    view, answers = debate_view(request.id, record), adoption_view(record)
     copies: dict[TurnId, list[TurnId]] = {}
-    for copy in found.copies:
+    for copy in answers.copies:
         copies.setdefault(copy.target, []).append(copy.source)
     rounds = [view.round_name(number).capitalize() for number in range(view.rounds)]
-    return in_debate(
-        asked,
-        "adoption",
-        view=view,
-        found=found,
-        copies=copies,
-        rounds=rounds,
-    )
+    return in_debate(request, "adoption", view, adoption=answers, copies=copies, rounds=rounds)
 
 
-def parse(asked: Asked) -> Response:
+def parse(request: PageRequest) -> Response:
     """Show what is malformed, where, by which rule, and what today's parser reads."""
-    record = opened(asked)
-    view = debate_view(asked.id, record)
-    changes: list[tuple[TurnId, Sequence[FieldChange]]] = [
-        (turn.id, changed) for turn in record.debate.turns if (changed := reparsed(record, turn))
-    ]
-    found: list[TurnForensics] = [*parse_forensics(record)]
+    record = read_record(request)
+    changes = [(turn.id, changed) for turn in record.debate.turns if (changed := reparsed(record, turn))]
+    malformed = parse_forensics(record)
     return in_debate(
-        asked,
+        request,
         "parse",
-        view=view,
-        turns=found[:MOST_FAILURES],
-        left_out=max(0, len(found) - MOST_FAILURES),
+        debate_view(request.id, record),
+        turns=malformed[:MOST_FAILURES],
+        left_out=max(0, len(malformed) - MOST_FAILURES),
         most=MOST_FAILURES,
         changes=changes[:MOST_FAILURES],
         compared=len(record.debate.turns),
     )
 
 
-def tokens(asked: Asked) -> Response:
+def tokens(request: PageRequest) -> Response:
     """Show one turn token by token, a page of it at a time."""
-    record = opened(asked, tokens=True)
-    view = debate_view(asked.id, record)
-    chosen = chosen_turn(asked, view)
-    found = token_view(record, chosen)
-    start = min(asked.whole_number("from") or 0, max(0, len(found.tokens) - 1))
-    part = found.tokens[start : start + MOST_TOKENS]
-    largest = max((abs(one.advantage) for one in found.tokens if one.advantage), default=0.0)
+    record = read_record(request, tokens=True)
+    view = debate_view(request.id, record)
+    chosen = chosen_turn(request, view)
+    shown = token_view(record, chosen)
+    start = min(request.whole_number("from") or 0, max(0, len(shown.tokens) - 1))
+    part = shown.tokens[start : start + MOST_TOKENS]
+    largest = max((abs(token.advantage) for token in shown.tokens if token.advantage), default=0.0)
     return in_debate(
-        asked,
+        request,
         "tokens",
-        found=found,
-        turn=view.turn(chosen),
-        shades=[Shade(one, tone(one.advantage, largest)) for one in part],
+        view,
+        shown=shown,
+        shades=[Shade(token, tone(token.advantage, largest)) for token in part],
         start=start,
-        after=start + len(part) if start + len(part) < len(found.tokens) else None,
+        after=start + len(part) if start + len(part) < len(shown.tokens) else None,
         before=max(0, start - MOST_TOKENS) if start else None,
         **picker(view, "tokens", chosen),
     )
@@ -158,20 +146,20 @@ class ShownRound:
     left_out: int
 
 
-def graph(asked: Asked) -> Response:
+def graph(request: PageRequest) -> Response:
     """Show the votes of each round, or of one where there are very many."""
-    record = opened(asked)
-    view, graphs = debate_view(asked.id, record), vote_graphs(record)
-    wanted = asked.whole_number("round")
-    if sum(_cells(one) for one in graphs) > MOST_CELLS and wanted is None:
-        wanted = graphs[-1].round
-    shown = [one for one in graphs if wanted is None or one.round == wanted]
+    record = read_record(request)
+    view, graphs = debate_view(request.id, record), vote_graphs(record)
+    round_ = request.whole_number("round")
+    if round_ is None and sum(len(graph.arrows) + len(graph.solutions) ** 2 for graph in graphs) > MOST_CELLS:
+        round_ = graphs[-1].round
+    shown = [shown_round(graph, view) for graph in graphs]
     return in_debate(
-        asked,
+        request,
         "graph",
-        view=view,
-        graphs=[shown_round(one, view) for one in shown],
-        others=[(one.round, view.round_name(one.round).capitalize()) for one in graphs if one not in shown],
+        view,
+        graphs=[one for one in shown if round_ in (None, one.graph.round)],
+        others=[(one.graph.round, one.name) for one in shown if round_ not in (None, one.graph.round)],
         listed=MOST_LISTED,
         graded={turn.id: turn.grade for turn in view.spoken()},
     )
@@ -183,49 +171,38 @@ def shown_round(graph: RoundGraph, view: DebateView) -> ShownRound:
     return ShownRound(graph, view.round_name(graph.round).capitalize(), draw(graph), left_out)
 
 
-def _cells(graph: RoundGraph) -> int:
-    return len(graph.arrows) + len(graph.solutions) ** 2
-
-
 MOST_REASONS = 40
 """Votes, opponents or members of a group that are listed."""
 
 
-def explained(asked: Asked) -> Response:
+def explained(request: PageRequest) -> Response:
     """Show the chain of a turn: votes, rewards, baselines, advantage."""
-    store, record = asked.store, opened(asked)
-    view = debate_view(asked.id, record)
-    chosen = chosen_turn(asked, view)
+    store, view = request.store, debate_view(request.id, read_record(request))
+    chosen = chosen_turn(request, view)
     config, note = _config(store.run)
-    return in_debate(
-        asked,
-        "why",
-        why=why(store, config, asked.id, chosen, note=note),
-        turn=view.turn(chosen),
-        most=MOST_REASONS,
-        **picker(view, "why", chosen),
-    )
+    reasons = why(store, config, request.id, chosen, note=note)
+    return in_debate(request, "why", view, why=reasons, most=MOST_REASONS, **picker(view, "why", chosen))
 
 
 def _config(run: Path) -> tuple[Config | None, str]:
     """Return a run's configuration, read again when its file changes."""
     try:
-        found = (run / "config.toml").stat()
+        file = (run / "config.toml").stat()
     except OSError:
         return config_of(run)
-    return _kept(run, found.st_mtime_ns, found.st_size)
+    return _config_at(run, file.st_mtime_ns, file.st_size)
 
 
 @lru_cache(maxsize=64)
-def _kept(run: Path, changed: int, size: int) -> tuple[Config | None, str]:
+def _config_at(run: Path, changed: int, size: int) -> tuple[Config | None, str]:
     return config_of(run)
 
 
-def download(asked: Asked) -> Response:
+def download(request: PageRequest) -> Response:
     """Answer with the fixture's JSON."""
-    record = opened(asked)
-    config, _ = config_of(asked.store.run)
-    name = f"debate_{record.step}_{int(asked.id.partition('.')[2])}.json"
-    content = fixture_text(record, config, source=f"{asked.name} {asked.id}")
+    record = read_record(request)
+    config, _ = config_of(request.store.run)
+    name = f"debate_{record.step}_{int(request.id.partition('.')[2])}.json"
+    content = fixture_text(record, config, source=f"{request.name} {request.id}")
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return Response(content, media_type="application/json", headers=headers)

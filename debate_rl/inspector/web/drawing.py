@@ -1,6 +1,6 @@
 """The votes on a round's solutions as a drawing: an arrow goes from the preferred solution to the other.
 
-What a colour tells is told by a form and a sign as well: right votes are solid lines with a filled tip, wrong
+Form and sign say the same as the colour: right votes are solid lines with a filled tip, wrong
 ones dashed with a hollow tip, undecidable ones dotted with an open tip; ties end in dots on both sides.
 """
 
@@ -31,17 +31,26 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
-    """One vote, by its index in the round's list, or one majority (``index`` -1).
+class DrawnVote:
+    """One vote, by its index in the round's list, or one majority (``index`` -1): ``start`` is preferred.
 
-    ``path`` and ``tips`` are SVG path data; the label stands at (x, y). ``truth``: its colour and form.
+    ``truth``: its colour and form. ``lit``: it goes with a cycle.
     """
 
     index: int
+    start: TurnId
+    end: TurnId
     truth: str
-    tie: bool
-    lit: bool
-    counts: bool
+    tie: bool = False
+    lit: bool = False
+    counts: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A vote as drawn: SVG path data of the line and its ``tips``; the label ``sign`` stands at (x, y)."""
+
+    vote: DrawnVote
     path: str
     tips: str
     x: float
@@ -60,19 +69,6 @@ class Drawing:
     majorities: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """What a curve is drawn of: from the preferred solution to the other."""
-
-    index: int
-    start: TurnId
-    end: TurnId
-    truth: str
-    tie: bool = False
-    lit: bool = False
-    counts: bool = True
-
-
 def draw(graph: RoundGraph) -> Drawing:
     """Return the drawing of a round."""
     size = len(graph.solutions)
@@ -84,8 +80,8 @@ def draw(graph: RoundGraph) -> Drawing:
         for index, turn in enumerate(graph.solutions)
     )
     many = len(graph.arrows) > MOST_ARROWS
-    lines = _majorities(graph) if many else [_of(arrow, index) for index, arrow in enumerate(graph.arrows)]
-    return Drawing(width, height, nodes, tuple(_curves(lines, nodes)), many)
+    votes = _majorities(graph) if many else [_drawn(arrow, index) for index, arrow in enumerate(graph.arrows)]
+    return Drawing(width, height, nodes, tuple(_curves(votes, nodes)), many)
 
 
 def _on_circle(index: int, size: int, radius: float, width: int, height: int) -> tuple[float, float]:
@@ -94,67 +90,58 @@ def _on_circle(index: int, size: int, radius: float, width: int, height: int) ->
     return round(width / 2 + radius * cos(turn), 1), round(height / 2 + radius * sin(turn), 1)
 
 
-def _of(arrow: Arrow, index: int) -> _Line:
-    return _Line(index, arrow.winner, arrow.loser, arrow.truth, arrow.tie, arrow.in_cycle, arrow.counts)
+def _drawn(arrow: Arrow, index: int) -> DrawnVote:
+    return DrawnVote(index, arrow.winner, arrow.loser, arrow.truth, arrow.tie, arrow.in_cycle, arrow.counts)
 
 
-def _majorities(graph: RoundGraph) -> list[_Line]:
+def _majorities(graph: RoundGraph) -> list[DrawnVote]:
     truth = {(a.winner, a.loser): a.truth for a in graph.arrows if a.counts and not a.tie}
     cycles = [set(cycle) for cycle in graph.cycles]
     return [
-        _Line(-1, won, lost, truth.get((won, lost), "undecidable"), lit=any({won, lost} <= c for c in cycles))
+        DrawnVote(
+            -1, won, lost, truth.get((won, lost), "undecidable"), lit=any({won, lost} <= c for c in cycles)
+        )
         for won, lost in graph.edges
     ]
 
 
-def _curves(lines: Sequence[_Line], nodes: Sequence[Node]) -> list[Curve]:
+def _curves(votes: Sequence[DrawnVote], nodes: Sequence[Node]) -> list[Curve]:
     at = {node.turn: (node.x, node.y) for node in nodes}
-    bundles: dict[frozenset[TurnId], list[_Line]] = {}
-    for line in lines:
-        if line.start != line.end and line.start in at and line.end in at:
-            bundles.setdefault(frozenset((line.start, line.end)), []).append(line)
+    bundles: dict[frozenset[TurnId], list[DrawnVote]] = {}
+    for vote in votes:
+        if vote.start != vote.end and vote.start in at and vote.end in at:
+            bundles.setdefault(frozenset((vote.start, vote.end)), []).append(vote)
     return [
-        _curve(line, at[line.start], at[line.end], _offset(line, number, len(bundle)))
+        _curve(vote, at[vote.start], at[vote.end], _offset(vote, number, len(bundle)))
         for bundle in bundles.values()
-        for number, line in enumerate(bundle)
+        for number, vote in enumerate(bundle)
     ]
 
 
-def _offset(line: _Line, number: int, count: int) -> float:
+def _offset(vote: DrawnVote, number: int, count: int) -> float:
     """Return how far to the side a curve bends, so that those between two solutions lie side by side."""
     side = GAP * (number - (count - 1) / 2)
-    return side if line.start < line.end else -side
+    return side if vote.start < vote.end else -side
 
 
-def _curve(line: _Line, start: tuple[float, float], end: tuple[float, float], bend: float) -> Curve:
+def _curve(vote: DrawnVote, start: tuple[float, float], end: tuple[float, float], bend: float) -> Curve:
     (x0, y0), (x1, y1) = start, end
     length = hypot(x1 - x0, y1 - y0) or 1.0
     across = (-(y1 - y0) / length, (x1 - x0) / length)
     cx, cy = (x0 + x1) / 2 + across[0] * bend, (y0 + y1) / 2 + across[1] * bend
     sx, sy = _towards((x0, y0), (cx, cy), NODE + 2)
     ex, ey = _towards((x1, y1), (cx, cy), NODE + 3)
-    bx, by = _towards((ex, ey), (cx, cy), 0 if line.tie else TIP)
+    bx, by = _towards((ex, ey), (cx, cy), 0 if vote.tie else TIP)
     beside = LABEL if bend >= 0 else -LABEL
     middle = (sx + 2 * cx + bx) / 4 + across[0] * beside, (sy + 2 * cy + by) / 4 + across[1] * beside * 0.7
     tips = (
         _dots((sx, sy), (ex, ey))
-        if line.tie
-        else _tip((ex, ey), (bx, by), closed=line.truth != "undecidable")
+        if vote.tie
+        else _tip((ex, ey), (bx, by), closed=vote.truth != "undecidable")
     )
-    sign = "=" + GRADE_SIGNS[line.truth] if line.tie else GRADE_SIGNS[line.truth]
+    sign = "=" + GRADE_SIGNS[vote.truth] if vote.tie else GRADE_SIGNS[vote.truth]
     path = f"M{sx:.1f} {sy:.1f}Q{cx:.1f} {cy:.1f} {bx:.1f} {by:.1f}"
-    return Curve(
-        line.index,
-        line.truth,
-        line.tie,
-        line.lit,
-        line.counts,
-        path,
-        tips,
-        round(middle[0], 1),
-        round(middle[1], 1),
-        sign,
-    )
+    return Curve(vote, path, tips, round(middle[0], 1), round(middle[1], 1), sign)
 
 
 def _towards(start: tuple[float, float], end: tuple[float, float], distance: float) -> tuple[float, float]:
@@ -172,5 +159,5 @@ def _tip(point: tuple[float, float], base: tuple[float, float], *, closed: bool)
     return path + ("Z" if closed else "")
 
 
-def _dots(*places: tuple[float, float]) -> str:
-    return "".join(f"M{x - 4:.1f} {y:.1f}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0" for x, y in places)
+def _dots(*points: tuple[float, float]) -> str:
+    return "".join(f"M{x - 4:.1f} {y:.1f}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0" for x, y in points)

@@ -47,10 +47,10 @@ class FileLinks:
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """How many debates a file has, and how many the filter finds."""
+    """How many debates a file has, and how many match the filter."""
 
     written: int
-    found: int
+    matching: int
 
 
 def export_html(
@@ -63,18 +63,18 @@ def export_html(
     """
     path = Path(path)
     _refuse_another(path)
-    rows, found = store.debates(filter, newest=newest, limit=limit), store.count(filter)
+    rows, matching = store.debates(filter, newest=newest, limit=limit), store.count(filter)
     beside = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
         with beside.open("x", encoding="utf-8") as file:
-            for part in _parts(store, filter, rows, found):
+            for part in _parts(store, filter, rows, matching):
                 file.write(part)
         beside.replace(path)
     except BaseException:
         with suppress(OSError):
             beside.unlink(missing_ok=True)
         raise
-    return Exported(len(rows), found)
+    return Exported(len(rows), matching)
 
 
 def _refuse_another(path: Path) -> None:
@@ -90,13 +90,12 @@ def _refuse_another(path: Path) -> None:
         raise ValueError(f"{path}: is there and is not an export of debates; name another file")
 
 
-def _parts(store: RunStore, filter: str, rows: list[DebateRow], found: int) -> Iterator[str]:
+def _parts(store: RunStore, filter: str, rows: list[DebateRow], matching: int) -> Iterator[str]:
     links = FileLinks(store.run.resolve().name, filter, {row.id for row in rows})
     sheet = (HERE / "static" / "style.css").read_text(encoding="utf-8")
     mark = b64encode(hashlib.sha256(sheet.encode()).digest()).decode()
-    yield render(
-        "export_head.html", links=links, rows=rows, found=found, sheet=sheet, sheet_mark=mark, mark=MARK
-    )
+    facts = {"links": links, "rows": rows, "matching": matching}
+    yield render("export_head.html", sheet=sheet, sheet_mark=mark, mark=MARK, **facts)
     for row in rows:
         yield _debate(store, row.id, links)
     yield "</main>\n</body>\n</html>\n"
@@ -108,7 +107,6 @@ def _debate(store: RunStore, id: str, links: FileLinks) -> str:
     except TranscriptError as error:
         return render("export_damaged.html", id=id, problem=str(error))
     view = debate_view(id, record)
-    graphs = [shown_round(one, view) for one in vote_graphs(record)]
     return render(
         "export_debate.html",
         id=id,
@@ -116,7 +114,7 @@ def _debate(store: RunStore, id: str, links: FileLinks) -> str:
         links=links,
         view=view,
         rounds=rounds_of(view, most_turns=EVERY_TURN, limit=PIECE_CHARACTERS),
-        graphs=graphs,
+        graphs=[shown_round(graph, view) for graph in vote_graphs(record)],
         graded={turn.id: turn.grade for turn in view.spoken()},
         listed=MOST_LISTED,
     )

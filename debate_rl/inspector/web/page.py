@@ -1,4 +1,4 @@
-"""What every page has: what was asked for, where it stands, and the frame around it."""
+"""What every page has: the request that it answers, and the frame around it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from starlette.responses import HTMLResponse
 
 from debate.types import TurnId
 from debate_rl.inspector.meanings import COLUMNS, filter_fields
+from debate_rl.inspector.runs import FoundRun
 from debate_rl.inspector.web.addresses import Links
 from debate_rl.inspector.web.rendering import render
-from debate_rl.inspector.web.site import Found, Site, Unknown
+from debate_rl.inspector.web.site import Result, Site, Unknown
 from transcripts import RunStore
 
 SHORTCUTS = (
@@ -51,33 +52,33 @@ class Live:
     insert: bool
 
 
-class Asked:
-    """One request: the site, the run's name if it is about one, and the query."""
+class PageRequest:
+    """A request for a page: the site and the query, and "" or the name of a run, a replay, a debate's id."""
 
     def __init__(self, site: Site, request: Request) -> None:
-        self.site, self.request = site, request
-        self.query = dict(request.query_params)
-        self.name: str | None = request.path_params.get("name")
-        self.id: str = request.path_params.get("id", "")
+        self.site, self.query = site, dict(request.query_params)
+        self.name, self.replay, self.id = (
+            str(request.path_params.get(key, "")) for key in ("name", "replay", "id")
+        )
 
     @property
     def links(self) -> Links:
         """The addresses of the run's pages."""
-        return Links.of(self.name or "", self.query)
+        return Links.of(self.name, self.query)
+
+    @property
+    def run(self) -> FoundRun:
+        """The run as it is now; ``writing`` says whether its pages are live."""
+        return self.site.run(self.name)
 
     @property
     def store(self) -> RunStore:
         """The store of the run, up to date."""
-        return self.site.store(self.name or "")
+        return self.site.store(self.name)
 
-    def look(self, key: object, work: Callable[[RunStore], Found]) -> Found:
+    def look(self, key: object, work: Callable[[RunStore], Result]) -> Result:
         """Return what some work with the store gives for the filter of the address; see ``Site.look``."""
-        return self.site.look(self.name or "", self.links.filter, key, work)
-
-    @property
-    def is_live(self) -> bool:
-        """Whether the run is being written."""
-        return self.site.run(self.name or "").writing
+        return self.site.look(self.name, self.links.filter, key, work)
 
     def whole_number(self, key: str) -> int | None:
         """Return a number of the query; None where it is not there or none."""
@@ -95,14 +96,13 @@ class Asked:
         return TurnId(int(agent), int(round_))
 
 
-def show(asked: Asked, kind: str, *, status: int = 200, **values: Any) -> HTMLResponse:
+def show(request: PageRequest, kind: str, *, status: int = 200, **values: Any) -> HTMLResponse:
     """Return a page in its frame; ``kind`` is its template."""
-    name = asked.name
-    links = asked.links if name else None
+    links = request.links if request.name else None
     values = {
         "kind": kind,
         "links": links,
-        "place": _place(asked, kind),
+        "breadcrumb": _breadcrumb(request, kind),
         "run_nav": _run_nav(links, kind) if links else (),
         "shortcuts": SHORTCUTS,
         "meanings": (("Columns", COLUMNS), ("Fields of filters", filter_fields())),
@@ -112,22 +112,20 @@ def show(asked: Asked, kind: str, *, status: int = 200, **values: Any) -> HTMLRe
     return HTMLResponse(render(f"{kind}.html", **values), status)
 
 
-def _place(asked: Asked, kind: str) -> list[tuple[str, str]]:
+def _breadcrumb(request: PageRequest, kind: str) -> list[tuple[str, str]]:
     """Return the way to the page: its words and addresses, from the top."""
-    place: list[tuple[str, str]] = [] if asked.site.is_one_run and asked.name else [("Runs", "/")]
-    if asked.name:
-        links = asked.links
-        place.append((asked.name, links("")))
-        if asked.id:
-            place.append(("Debates", links.debates()))
-            place.append((asked.id, links.debate(asked.id)))
-            if kind not in ("debate", "error", "busy"):
-                place.append((TITLES.get(kind, kind.capitalize()), ""))
-        elif kind == "replay":
-            place += [("Replays", links("replays")), (asked.request.path_params["replay"], "")]
-        elif kind not in ("steps", "error", "busy"):
-            place.append((TITLES.get(kind, kind.capitalize()), ""))
-    return place
+    parts: list[tuple[str, str]] = [] if request.site.is_one_run and request.name else [("Runs", "/")]
+    if not request.name:
+        return parts
+    links = request.links
+    parts.append((request.name, links("")))
+    if request.id:
+        parts += [("Debates", links.debates()), (request.id, links.debate(request.id))]
+    if kind == "replay":
+        parts += [("Replays", links("replays")), (request.replay, "")]
+    elif kind not in ("steps", "debate", "error", "busy"):
+        parts.append((TITLES.get(kind, kind.capitalize()), ""))
+    return parts
 
 
 def _run_nav(links: Links, kind: str) -> tuple[tuple[str, str, str, bool], ...]:

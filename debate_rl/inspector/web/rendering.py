@@ -13,6 +13,8 @@ from markupsafe import Markup, escape
 
 from debate_rl.formatting import GRADE_SIGNS, number, share, short, shorten, with_codes
 from debate_rl.inspector.meanings import flag_text, flags_of
+from debate_rl.inspector.views.checked import named
+from debate_rl.inspector.views.debate import grade_name
 from debate_rl.inspector.web.addresses import address
 
 HERE = Path(__file__).parent
@@ -32,8 +34,8 @@ class Clip:
 
 def clip(text: str, limit: int | None) -> Clip:
     """Return a text, or its beginning where it is longer than ``limit``."""
-    kept = text if limit is None else head(text, limit)
-    return Clip(seen(kept), len(text) - len(kept))
+    shown = text if limit is None else head(text, limit)
+    return Clip(seen(shown), len(text) - len(shown))
 
 
 def seen(text: str) -> Markup:
@@ -56,7 +58,7 @@ def head(text: str, limit: int) -> str:
 @cache
 def environment() -> Environment:
     """Return the templates."""
-    made = Environment(
+    templates = Environment(
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -64,9 +66,10 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {
+    templates.filters |= {
         "count": lambda value: f"{value:,}",
         "flags": flags_of,
+        "grade_name": grade_name,
         "words": lambda name: name.replace("_", " "),
         "mean": mean,
         "mark": lambda word: GRADE_SIGNS.get(word, "–" if word == "none" else ""),
@@ -75,10 +78,10 @@ def environment() -> Environment:
         "share": share,
         "shorten": lambda text, most: shorten(text or "", most),
         "signed": partial(trimmed, sign="+"),
-        "turn_id": lambda turn: f"{turn.agent}.{turn.round}",
+        "turn_id": named,
     }
-    made.globals |= {"address": address, "asset": asset, "clip": clip, "flag_text": flag_text}
-    return made
+    templates.globals |= {"address": address, "asset": asset, "clip": clip, "flag_text": flag_text}
+    return templates
 
 
 def render(template: str, **values: Any) -> str:

@@ -8,37 +8,39 @@ from debate_rl.inspector.views.across import TurnDifference, across, compare, re
 from debate_rl.inspector.views.replays import read_replay, replays
 from debate_rl.inspector.web.addresses import address
 from debate_rl.inspector.web.charts import Line, chart
-from debate_rl.inspector.web.page import Asked, Live, show
+from debate_rl.inspector.web.page import Live, PageRequest, show
 from debate_rl.inspector.web.rendering import Clip, clip, render
 from debate_rl.inspector.web.site import Busy, Unknown
-from transcripts import StepRow
+from transcripts import RunStore, StepRow
 
 SHOWN_STEPS = 200
 
 
-def front(asked: Asked) -> Response:
+def front(request: PageRequest) -> Response:
     """Show the runs, or go to the only one."""
-    if asked.site.is_one_run:
-        return RedirectResponse(address("run", asked.site.runs()[0].name, ""), 307)
-    return show(asked, "runs", runs=asked.site.runs())
+    if request.site.is_one_run:
+        return RedirectResponse(address("run", request.site.runs()[0].name, ""), 307)
+    return show(request, "runs", runs=request.site.runs())
 
 
-def steps(asked: Asked) -> Response:
+def steps(request: PageRequest) -> Response:
     """Show a run step by step, the newest first, with the course of its figures."""
-    store, links = asked.store, asked.links
-    found = asked.look("steps", lambda store: store.steps(links.filter))
-    before = asked.whole_number("before")
-    rows = [row for row in reversed(found) if before is None or step_of(row) < before]
+    store, links, run = request.store, request.links, request.run
+    all_rows = request.look("steps", lambda store: store.steps(links.filter))
+    before = request.whole_number("before")
+    rows = [row for row in reversed(all_rows) if before is None or step_of(row) < before]
+    last = str(all_rows[-1].step) if all_rows else ""
+    live = Live(links("live", "steps", filter=links.filter), last, insert=True)
     return show(
-        asked,
+        request,
         "steps",
-        run=asked.site.run(asked.name or ""),
+        run=run,
         rows=rows[:SHOWN_STEPS],
         older=step_of(rows[SHOWN_STEPS - 1]) if len(rows) > SHOWN_STEPS else None,
-        total=sum(row.debates for row in found),
-        course=chart(lines_of(found)),
+        total=sum(row.debates for row in all_rows),
+        course=chart(lines_of(all_rows)),
         damage=store.damage,
-        live=live_of(asked, found) if asked.is_live and before is None else None,
+        live=live if run.writing and before is None else None,
     )
 
 
@@ -58,91 +60,83 @@ def lines_of(rows: list[StepRow]) -> list[Line]:
     ]
 
 
-def live_of(asked: Asked, rows: list[StepRow]) -> Live:
-    """Return how the page asks for steps that are new or have grown."""
-    url = asked.links("live", "steps", filter=asked.links.filter)
-    return Live(url, str(rows[-1].step) if rows else "", insert=True)
-
-
 PAGE = 50
 
 
-def debate_list(asked: Asked) -> Response:
+def debate_list(request: PageRequest) -> Response:
     """Show a page of debates, 50 a page."""
-    store, links, after = asked.store, asked.links, asked.query.get("after")
-    found = asked.look(
+    store, links, after = request.store, request.links, request.query.get("after")
+    page = request.look(
         ("rows", links.newest, after),
         lambda store: store.debates(links.filter, newest=links.newest, after=after, limit=PAGE + 1),
     )
-    rows, more = found[:PAGE], len(found) > PAGE
-    total = store.count()
+    rows, total = page[:PAGE], store.count()
+    live = Live(links("live", "debates", filter=links.filter), _newest(store), links.newest and after is None)
     return show(
-        asked,
+        request,
         "debates",
         rows=rows,
-        found=_found(asked) if links.filter else total,
+        matching=_matching(request) if links.filter else total,
         total=total,
         after=after,
-        next=rows[-1].id if more else None,
-        live=_live(asked, first=after is None) if asked.is_live else None,
+        next=rows[-1].id if len(page) > PAGE else None,
+        live=live if request.run.writing else None,
     )
 
 
-def _found(asked: Asked) -> int | None:
+def _matching(request: PageRequest) -> int | None:
     """Return how many debates match, None while they are being counted."""
     try:
-        return asked.look("count", lambda store: store.count(asked.links.filter))
+        return request.look("count", lambda store: store.count(request.links.filter))
     except Busy:
         return None
 
 
-def count(asked: Asked) -> Response:
+def count(request: PageRequest) -> Response:
     """Answer with how many debates match, null while they are being counted."""
-    return JSONResponse({"count": _found(asked)})
+    return JSONResponse({"count": _matching(request)})
 
 
-def _live(asked: Asked, *, first: bool) -> Live:
-    newest = asked.store.debates(newest=True, limit=1)
-    url = asked.links("live", "debates", filter=asked.links.filter)
-    return Live(url, newest[0].id if newest else "", asked.links.newest and first)
+def _newest(store: RunStore) -> str:
+    """Return the id of the newest debate, "" where there is none."""
+    return next((row.id for row in store.debates(newest=True, limit=1)), "")
 
 
 MOST_NEW = 200
 """Rows in one answer; where there are more, the page is behind and says so."""
 
 
-def new_debates(asked: Asked) -> Response:
+def new_debates(request: PageRequest) -> Response:
     """Answer with the debates of the filter after the cursor, newest first, and the next cursor.
 
     ``back``: the run is now behind the cursor, as after a resume from an earlier checkpoint.
     """
-    links, cursor = asked.links, asked.query.get("after") or None
-    store = asked.site.searchable(asked.name or "", links.filter)
-    newest = store.debates(newest=True, limit=1)
-    last = newest[0].id if newest else ""
+    links, cursor = request.links, request.query.get("after") or None
+    store = request.site.searchable(request.name, links.filter)
+    last = _newest(store)
     rows = store.debates(links.filter, after=cursor, limit=MOST_NEW + 1)
     more = len(rows) > MOST_NEW
     rows = [] if more else rows[::-1]
     return _answer(
-        asked,
+        request,
         count=len(rows),
         more=more,
         cursor=last,
-        back=cursor is not None and _place(last) < _place(cursor),
+        back=cursor is not None and _position(last) < _position(cursor),
         html=render("_rows.html", rows=rows, links=links) if rows else "",
         total=store.count(links.filter) if rows else None,
     )
 
 
-def new_steps(asked: Asked) -> Response:
+def new_steps(request: PageRequest) -> Response:
     """Answer with the steps from the cursor on, which may have grown, newest first."""
-    links = asked.links
-    store = asked.site.searchable(asked.name or "", links.filter)
-    cursor = asked.whole_number("after")
+    links = request.links
+    store = request.site.searchable(request.name, links.filter)
+    cursor = request.whole_number("after")
     rows = store.steps(links.within(f"step:>={cursor or 0}"))[::-1]
     last = step_of(rows[0]) if rows else -1
     return _answer(
-        asked,
+        request,
         count=sum(step_of(row) > (-1 if cursor is None else cursor) for row in rows),
         more=len(rows) > MOST_NEW,
         cursor=str(last) if rows else "",
@@ -153,39 +147,33 @@ def new_steps(asked: Asked) -> Response:
     )
 
 
-def _answer(asked: Asked, **values: object) -> Response:
-    return JSONResponse({**values, "live": asked.is_live})
+def _answer(request: PageRequest, **values: object) -> Response:
+    return JSONResponse({**values, "live": request.run.writing})
 
 
-def _place(id: str) -> tuple[int, ...]:
+def _position(id: str) -> tuple[int, ...]:
+    """Return step and index of a debate, by which debates are ordered."""
     return tuple(int(part) for part in id.split(".")) if id else ()
 
 
 PIECE_LIMIT, DIFFERENCE_LIMIT = 3_000, 70_000
 
 
-def same_problem(asked: Asked) -> Response:
+def same_problem(request: PageRequest) -> Response:
     """Show a problem's debates, and what differs between two of them where two are chosen."""
-    problem, a, b = (asked.query.get(key, "") for key in ("problem", "a", "b"))
+    problem, a, b = (request.query.get(key, "") for key in ("problem", "a", "b"))
     if not problem:
         raise Unknown("the address names no problem: problem=ID")
-    store = asked.store
-    found = across(store, problem)
+    store = request.store
+    result = across(store, problem)
     compared = compare(read(store, a), read(store, b), (a, b)) if a and b else None
-    return show(
-        asked,
-        "across",
-        found=found,
-        a=a,
-        b=b,
-        compared=compared,
-        texts=_texts(compared.turns) if compared else {},
-    )
+    texts = _texts(compared.turns) if compared else {}
+    return show(request, "across", result=result, a=a, b=b, compared=compared, texts=texts)
 
 
 def _texts(turns: tuple[TurnDifference, ...]) -> dict[object, list[tuple[str, Clip]]]:
     """Return the words of each turn as marked pieces, as many characters as a page holds."""
-    left, found = DIFFERENCE_LIMIT, dict[object, list[tuple[str, Clip]]]()
+    left, texts = DIFFERENCE_LIMIT, dict[object, list[tuple[str, Clip]]]()
     for turn in turns:
         shown: list[tuple[str, Clip]] = []
         for piece in turn.pieces:
@@ -194,25 +182,25 @@ def _texts(turns: tuple[TurnDifference, ...]) -> dict[object, list[tuple[str, Cl
             cut = clip(piece.text, min(PIECE_LIMIT, left))
             left -= len(cut.text)
             shown.append((piece.mark, cut))
-        found[turn.turn] = shown
-    return found
+        texts[turn.turn] = shown
+    return texts
 
 
 MOST_REPLAYED = 200
 
 
-def replay_list(asked: Asked) -> Response:
+def replay_list(request: PageRequest) -> Response:
     """Show the replays of a run."""
-    return show(asked, "replays", found=replays(asked.site.run(asked.name or "").path))
+    return show(request, "replays", replays=replays(request.run.path))
 
 
-def replay(asked: Asked) -> Response:
+def replay(request: PageRequest) -> Response:
     """Show one replay, and one debate under both schemes where the address names it."""
-    run, wanted = asked.site.run(asked.name or "").path, asked.request.path_params["replay"]
-    if wanted not in {one.name for one in replays(run)}:
-        raise Unknown(f"there is no replay {wanted!r}")
-    found, id = read_replay(run, wanted), asked.query.get("debate", "")
-    debate = found.debate(id) if id else None
+    run, id = request.run.path, request.query.get("debate", "")
+    if request.replay not in {listed.name for listed in replays(run)}:
+        raise Unknown(f"there is no replay {request.replay!r}")
+    replayed = read_replay(run, request.replay)
+    debate = replayed.debate(id) if id else None
     if id and debate is None:
         raise Unknown(f"the replay shows no debate {id!r}")
-    return show(asked, "replay", found=found, debate=debate, most=MOST_REPLAYED)
+    return show(request, "replay", replay=replayed, debate=debate, most=MOST_REPLAYED)

@@ -43,8 +43,8 @@ def serve(
     site, policy = Site(Path(path)), AccessPolicy.of(host, token)
     start = "/"
     if filter:
-        one = site.runs()[0].name if site.is_one_run else None
-        start = Links(one, filter).debates() if one else address()
+        name = site.runs()[0].name if site.is_one_run else None
+        start = Links(name, filter).debates() if name else address()
     try:
         with listen(host, port) as listener:
             url = url_of(host, listener.getsockname()[1], start, policy.token)
@@ -85,17 +85,15 @@ def need_packages() -> None:
 def listen(host: str, port: int) -> socket.socket:
     """Return a listening socket; OSError says in a line what is in the way."""
     try:
-        family, kind, protocol, _, place = socket.getaddrinfo(
+        family, kind, protocol, _, address = socket.getaddrinfo(
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         listener = socket.socket(family, kind, protocol)
     except (OSError, OverflowError) as error:
-        raise OSError(
-            f"cannot listen on {host}:{port}: {getattr(error, 'strerror', None) or error}"
-        ) from error
+        raise OSError(_why(error, host, port)) from error
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(place)
+        listener.bind(address)
         listener.listen(64)
     except OSError as error:
         listener.close()
@@ -103,14 +101,13 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _why(error: OSError, host: str, port: int) -> str:
-    said = error.strerror or str(error)
-    if error.errno == errno.EADDRINUSE:
+def _why(error: Exception, host: str, port: int) -> str:
+    number = getattr(error, "errno", None)
+    if number == errno.EADDRINUSE:
         return f"port {port} is in use; choose another by --port, or a free one by --port 0"
-
-    if error.errno == errno.EACCES:
+    if number == errno.EACCES:
         return f"port {port} may not be used without more rights; choose one from 1024 on"
-    return f"cannot listen on {host}:{port}: {said}"
+    return f"cannot listen on {host}:{port}: {getattr(error, 'strerror', None) or error}"
 
 
 def url_of(host: str, port: int, path: str, token: str | None) -> str:

@@ -24,7 +24,7 @@ SMALL_BYTES = 24 << 20
 """So much text is indexed while the page waits; more is indexed in the background."""
 
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 class Unknown(LookupError):
@@ -74,7 +74,7 @@ class _Opening:
         try:
             self.store = RunStore.open(self.path, tell=self.tell)
             self.refreshed = time.monotonic()
-        except Exception as error:  # told by the page that asked
+        except Exception as error:  # raised for the page that wants the run
             self.error = error
 
 
@@ -86,12 +86,12 @@ class Site:
 
     def __init__(self, path: Path) -> None:
         self._path, self._lock = path, Lock()
-        self._found: tuple[FoundRun, ...] = ()
+        self._runs: tuple[FoundRun, ...] = ()
         self._looked = -FRESH_S
         self._seen: dict[str, tuple[float, FoundRun]] = {}
         self._open: dict[str, _Opening] = {}
         self._closed = False
-        self._asked: dict[tuple[object, ...], Future[Any]] = {}
+        self._answers: dict[tuple[object, ...], Future[Any]] = {}
         self._workers = ThreadPoolExecutor(3, "search")
         here, runs = path.resolve(), self.runs()  # which says now what is wrong with the path
         self.is_one_run = len(runs) == 1 and runs[0].path.resolve() in (here, here.parent)
@@ -100,9 +100,9 @@ class Site:
         """Return the runs there are; TranscriptError where the path has none."""
         with self._lock:
             if time.monotonic() - self._looked >= FRESH_S:
-                self._found = tuple(find_runs(self._path))
+                self._runs = tuple(find_runs(self._path))
                 self._looked = time.monotonic()
-            return self._found
+            return self._runs
 
     def run(self, name: str) -> FoundRun:
         """Return a run by its name, as it is now; Unknown where none is called so."""
@@ -173,7 +173,7 @@ class Site:
             raise Busy(Progress("indexing the words", *store.text_read()))
         return store
 
-    def look(self, name: str, filter: str, key: object, work: Callable[[RunStore], Found]) -> Found:
+    def look(self, name: str, filter: str, key: object, work: Callable[[RunStore], Result]) -> Result:
         """Return what some work with a store gives, for a filter; ``key`` tells it from other work.
 
         A search for words may have to read many texts: it is done by a store of its own, so that other pages
@@ -184,13 +184,13 @@ class Site:
             return work(store)
         known = (name, filter, key, store.count())
         with self._lock:
-            if known not in self._asked:
-                while len(self._asked) >= KEPT_ANSWERS:
-                    self._asked.pop(next(iter(self._asked)))
-                self._asked[known] = self._workers.submit(_alone, store.run, work)
-            asked = self._asked[known]
+            if known not in self._answers:
+                while len(self._answers) >= KEPT_ANSWERS:
+                    self._answers.pop(next(iter(self._answers)))
+                self._answers[known] = self._workers.submit(_alone, store.run, work)
+            answer = self._answers[known]
         try:
-            return asked.result(LOOK_S)
+            return answer.result(LOOK_S)
         except TimeoutError:
             raise Busy(Progress("looking through the texts", 0, 0)) from None
 
@@ -217,7 +217,7 @@ class Site:
             self._open.clear()
 
 
-def _alone(run: Path, work: Callable[[RunStore], Found]) -> Found:
+def _alone(run: Path, work: Callable[[RunStore], Result]) -> Result:
     """Return what some work gives with a store of this thread's own."""
     with RunStore.open(run) as store:
         return work(store)

@@ -2,18 +2,18 @@
 "use strict";
 (() => {
   const POLL_MS = 2000;
-  const one = (selector, within = document) => within.querySelector(selector);
+  const select = (selector, within = document) => within.querySelector(selector);
   const items = () => [...document.querySelectorAll("a[data-item]")];
 
   // Keys. Moving in a list moves the focus, so that Enter opens as everywhere.
-  const keysOn = one("#keys-on");
-  const kept = (() => { try { return localStorage; } catch { return null; } })();
+  const keysOn = select("#keys-on");
+  const storage = (() => { try { return localStorage; } catch { return null; } })();
   if (keysOn) {
-    keysOn.checked = kept?.getItem("keys") !== "off";
-    keysOn.addEventListener("change", () => kept?.setItem("keys", keysOn.checked ? "on" : "off"));
+    keysOn.checked = storage?.getItem("keys") !== "off";
+    keysOn.addEventListener("change", () => storage?.setItem("keys", keysOn.checked ? "on" : "off"));
   }
-  const help = one("#help");
-  one("#help-open")?.addEventListener("click", () => help.showModal());
+  const help = select("#help");
+  select("#help-open")?.addEventListener("click", () => help.showModal());
 
   const move = (by) => {
     const all = items();
@@ -23,7 +23,7 @@
     all[to].focus();
     all[to].scrollIntoView({ block: "nearest" });
   };
-  const follow = (selector) => { const link = one(selector); if (link) link.click(); return Boolean(link); };
+  const follow = (selector) => { const link = select(selector); if (link) link.click(); return Boolean(link); };
   const actions = {
     j: () => move(1),
     k: () => move(-1),
@@ -34,7 +34,7 @@
     N: () => follow("a[rel=prev]"),
     o: () => follow('[data-testid="order"]'),
     u: () => follow('a[data-key="up"]'),
-    "/": () => { const box = one("#filter"); box?.focus(); box?.select(); },
+    "/": () => { const box = select("#filter"); box?.focus(); box?.select(); },
     "?": () => help.showModal(),
   };
   let going = 0;
@@ -61,7 +61,7 @@
   const unfold = () => {
     const id = decodeURIComponent(location.hash.slice(1));
     const target = id && document.getElementById(id);
-    for (let place = target; place; place = place.parentElement) if (place.tagName === "DETAILS") place.open = true;
+    for (let parent = target; parent; parent = parent.parentElement) if (parent.tagName === "DETAILS") parent.open = true;
     if (target) target.scrollIntoView();
   };
   addEventListener("hashchange", unfold);
@@ -69,30 +69,30 @@
 
   // Something is being built: the page's content is asked for again until it is there.
   const refresh = async () => {
-    const place = one("[data-refresh]");
-    if (!place) return;
+    const element = select("[data-refresh]");
+    if (!element) return;
     if (!document.hidden) {
       try {
         const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
         const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-        const main = one("#main", page);
-        if (main) { one("#main").replaceChildren(...main.childNodes); document.title = page.title; watch(); }
+        const main = select("#main", page);
+        if (main) { select("#main").replaceChildren(...main.childNodes); document.title = page.title; watch(); }
       } catch { /* the server is away; asked again */ }
     }
-    setTimeout(refresh, Number(place.dataset.refresh));
+    setTimeout(refresh, Number(element.dataset.refresh));
   };
-  if (one("[data-refresh]")) setTimeout(refresh, Number(one("[data-refresh]").dataset.refresh));
+  if (select("[data-refresh]")) setTimeout(refresh, Number(select("[data-refresh]").dataset.refresh));
 
   // A number that takes long is filled in when it is there.
   const count = async () => {
-    const place = one("[data-count]");
-    if (!place) return;
+    const element = select("[data-count]");
+    if (!element) return;
     try {
-      const answer = await fetch(place.dataset.count, { headers: { Accept: "application/json" } });
-      const found = answer.status === 200 ? (await answer.json()).count : null;
-      if (found !== null) {
-        place.textContent = found.toLocaleString("en");
-        delete place.dataset.count;
+      const answer = await fetch(element.dataset.count, { headers: { Accept: "application/json" } });
+      const number = answer.status === 200 ? (await answer.json()).count : null;
+      if (number !== null) {
+        element.textContent = number.toLocaleString("en");
+        delete element.dataset.count;
         return;
       }
     } catch { /* the server is away; asked again */ }
@@ -102,10 +102,10 @@
 
   // New rows. They go on top of a list that shows the newest first and is at its top; else they are offered.
   function watch() {
-    const bar = one("[data-live]");
+    const bar = select("[data-live]");
     if (!bar || bar.dataset.watched) return;
     bar.dataset.watched = "1";
-    const said = one("#live-said"), button = one("#live-show"), body = one("#rows");
+    const message = select("#live-message"), button = select("#live-show"), body = select("#rows");
     let cursor = bar.dataset.cursor, waiting = 0, html = "";
     const put = () => {
       const made = document.createElement("template");
@@ -117,27 +117,27 @@
           old.replaceWith(row);
         } else body.prepend(row);
       }
-      one('[data-testid="none"]')?.remove();
-      html = ""; waiting = 0; button.hidden = true; said.textContent = "";
+      select('[data-testid="none"]')?.remove();
+      html = ""; waiting = 0; button.hidden = true; message.textContent = "";
     };
     const reload = () => location.reload();
     const take = (answer) => {
       if (answer.back || answer.more) {
-        said.textContent = answer.back ? "The run went back to an earlier step." : "Many new debates.";
+        message.textContent = answer.back ? "The run went back to an earlier step." : "Many new debates.";
         button.textContent = "Load the page again"; button.onclick = reload; button.hidden = false;
         return;
       }
       cursor = answer.cursor;
       for (const name of ["total", "steps"]) {
-        const place = one(`[data-${name}]`);
-        if (place && typeof answer[name] === "number") place.textContent = answer[name].toLocaleString("en");
+        const element = select(`[data-${name}]`);
+        if (element && typeof answer[name] === "number") element.textContent = answer[name].toLocaleString("en");
       }
       html = answer.html + html;
       waiting += answer.count;
       if (!html) return;
       const calm = window.scrollY < 40 && !items().includes(document.activeElement);
       if (bar.dataset.insert && body && (calm || waiting === 0)) return put();
-      said.textContent = `${waiting} new`;
+      message.textContent = `${waiting} new`;
       button.textContent = "Show";
       button.onclick = bar.dataset.insert && body ? put : () => follow('[data-testid="order"], [data-testid="first-page"]');
       button.hidden = false;
@@ -150,10 +150,10 @@
           if (cursor) url.searchParams.set("after", cursor);
           const answer = await fetch(url, { headers: { Accept: "application/json" } });
           if (answer.status === 200) {
-            const found = await answer.json();
-            take(found);
-            goes = found.live && !found.back && !found.more;
-            if (!found.live) one(".live", bar).textContent = "not going on";
+            const news = await answer.json();
+            take(news);
+            goes = news.live && !news.back && !news.more;
+            if (!news.live) select(".live", bar).textContent = "not going on";
           }
         } catch { /* the server is away; asked again */ }
       }

@@ -18,7 +18,7 @@ def test_a_file_holds_the_list_and_the_debates_of_a_filter(run, tmp_path):
         ids = [row.id for row in store.debates("winner:wrong")]
         done = export_html(store, "winner:wrong", path)
     page = path.read_text(encoding="utf-8")
-    assert (done.written, done.found) == (len(ids), len(ids))
+    assert (done.written, done.matching) == (len(ids), len(ids))
     assert re.findall(r'class="exported" id="d([^"]*)"', page) == ids
     inner = set(re.findall(r'href="#([^"]*)"', page))
     assert inner <= set(re.findall(r'id="([^"]*)"', page))
@@ -30,7 +30,7 @@ def test_a_file_holds_the_list_and_the_debates_of_a_filter(run, tmp_path):
 def test_what_is_left_out_is_said_and_the_style_alone_is_allowed(run, tmp_path):
     path = tmp_path / "some.html"
     with RunStore.open(run) as store:
-        assert export_html(store, "", path, limit=5).found == 18
+        assert export_html(store, "", path, limit=5).matching == 18
     page = path.read_text(encoding="utf-8")
     assert "13 are left out" in page
     [style] = re.findall(r"<style>(.*?)</style>", page, re.DOTALL)
