@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isfinite, sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,6 +34,18 @@ class Estimate:
     n: int
     clusters: int
     p: float | None = None
+
+
+class Numbered(dict[Any, int]):
+    """Whole numbers from 0 for keys, in the order in which they are first asked for.
+
+    >>> numbered = Numbered()
+    >>> [numbered[text] for text in ("a", "b", "a")], list(numbered)
+    ([0, 1, 0], ['a', 'b'])
+    """
+
+    def __missing__(self, key: Hashable) -> int:
+        return self.setdefault(key, len(self))
 
 
 def spread(estimate: Estimate, digits: int, within: tuple[float, float] = (0.0, 1.0)) -> str:
@@ -65,9 +78,7 @@ def clustered_mean(
     >>> e.value, e.clusters, round(e.high - e.value, 2)  # SE .5 at 1 degree of freedom
     (0.5, 2, 6.35)
     """
-    codes: dict[Hashable, int] = {}
-    numbered = np.array([codes.setdefault(cluster, len(codes)) for cluster in clusters])
-    estimate = mean(values, numbered, signed=signed)
+    estimate = mean(values, np.array([*map(Numbered().__getitem__, clusters)]), signed=signed)
     if estimate is None:
         raise ValueError("clustered_mean: no values")
     return estimate

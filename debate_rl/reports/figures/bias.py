@@ -123,7 +123,7 @@ def _design(study: Study, used: NDArray[np.bool_]) -> tuple[dict[str, NDArray[An
 def _persona_columns(study: Study, used: NDArray[np.bool_]) -> dict[str, NDArray[np.int8]]:
     """Return a column for each persona but the last, coded so that all personas' effects sum to 0."""
     codes = study.pairs["persona"][used]
-    texts = study.names.personas.texts
+    texts = [*study.personas]
     present = sorted(np.unique(codes).tolist(), key=texts.__getitem__)
     if not 2 <= len(present) <= MOST_PERSONAS:
         return {}

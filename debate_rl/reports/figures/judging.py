@@ -67,16 +67,16 @@ def _three(
 
 
 def _groups(study: Study, decidable: NDArray[np.bool_]) -> Iterator[Group]:
-    table, names = study.pairs, study.names
+    table = study.pairs
     # "persona:" finds debates in which one took part, whether or not it was its vote
-    yield from _labelled("persona", names.personas.texts, table["persona"][decidable], None)
+    yield from _labelled("persona", [*study.personas], table["persona"][decidable], None)
     yield from _numbered("round", table["round"][decidable])
     yield from _numbered("agent", table["agent"][decidable])
     yield from _lengths((table["length"] * table["better"])[decidable])
     yield from _steps(study.of_debate("step", table)[decidable])
     levels = study.of_debate("level", table)[decidable]
-    yield from _labelled("level", names.levels.texts, levels, "level")
-    yield from _subjects(names.sources.texts, study.of_debate("source", table)[decidable])
+    yield from _labelled("level", [*study.levels], levels, "level")
+    yield from _subjects([*study.sources], study.of_debate("source", table)[decidable])
 
 
 def _labelled(

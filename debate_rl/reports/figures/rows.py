@@ -57,22 +57,6 @@ class Columns:
         return len(self._arrays[0])
 
 
-class Labels:
-    """Small numbers for texts, in the order in which they were first met."""
-
-    def __init__(self) -> None:
-        self._codes: dict[str, int] = {}
-
-    def code(self, text: str) -> int:
-        """Return the number of a text, a new one for a new text."""
-        return self._codes.setdefault(text, len(self._codes))
-
-    @property
-    def texts(self) -> list[str]:
-        """The texts; place i has number i."""
-        return list(self._codes)
-
-
 NO_VOTE = 2
 """The outcome of a pair that was due and got no valid vote."""
 SLATER_MOST = 8

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from debate_rl.reports.figures import rows
-from debate_rl.reports.figures.rows import Columns, Labels
+from debate_rl.reports.figures.rows import Columns
 from debate_rl.reports.figures.view import View
-from debate_rl.statistics import Codes
+from debate_rl.statistics import Codes, Numbered
 from transcripts import Record
 
 
@@ -28,24 +27,16 @@ class Rows(NamedTuple):
         return Rows(self.values[inside], self.counted[inside], self.clusters[inside])
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
-    """The texts behind the numbers in the tables."""
-
-    problems: Labels
-    personas: Labels
-    levels: Labels
-    sources: Labels
-
-
 class Study:
     """The rows of all debates added so far; each table has a column ``debate``, an index into ``debates``.
+
+    ``problems``, ``personas``, ``levels`` and ``sources`` have the texts behind the numbers in the tables.
 
     About 20 bytes for a vote and 100 for a debate: a hundred thousand debates need some tens of megabytes.
     """
 
     def __init__(self) -> None:
-        self.names = Names(Labels(), Labels(), Labels(), Labels())
+        self.problems, self.personas, self.levels, self.sources = (Numbered() for _ in range(4))
         self.debates = Columns({"problem": "i", "step": "i", "level": "i", "source": "i", "final": "b"})
         self.pairs = Columns(rows.PAIRS)
         self.swaps = Columns(rows.SWAPS)
@@ -70,14 +61,14 @@ class Study:
         return view
 
     def _view(self, record: Record) -> View:
-        debate, names = record.debate, self.names
-        personas = tuple(names.personas.code(persona.name) for persona in debate.personas)
+        debate, problem = record.debate, record.debate.problem
+        personas = tuple(self.personas[persona.name] for persona in debate.personas)
         view = View(record, len(self.debates), personas)
         self.debates.add(
-            names.problems.code(debate.problem.id),
+            self.problems[problem.id],
             record.step,
-            names.levels.code(debate.problem.level),
-            names.sources.code(debate.problem.source),
+            self.levels[problem.level],
+            self.sources[problem.source],
             view.winner is not None and view.winner.round == view.rounds - 1,
         )
         return view

@@ -17,10 +17,9 @@ from debate_rl.reports.document import Cell, Section, Table
 from debate_rl.reports.figures.bias import equal_in_truth
 from debate_rl.reports.figures.judging import pair_rows
 from debate_rl.reports.figures.outcomes import winner_rows
-from debate_rl.reports.figures.rows import Labels
 from debate_rl.reports.figures.study import Rows, Study
 from debate_rl.reports.judgment.sections import Judged
-from debate_rl.statistics import Codes, Estimate
+from debate_rl.statistics import Estimate, Numbered
 
 NAMES = (
     *("judge/accuracy", "judge/strict_accuracy", "judge/coverage", "judge/ties", "bias/position"),
@@ -46,17 +45,13 @@ def difference(study: Study, base: Study, name: str) -> Estimate | None:
     counted = [(study, rows.of(rows.counted)) for study, rows in runs if rows is not None]
     if len(counted) < 2:
         return None
-    labels = Labels()
-    clusters = [_shared(labels, study, rows.clusters) for study, rows in counted]
+    both = Numbered()  # by the problems' names, so that a problem is one cluster in both runs
+    clusters = [
+        np.array([both[problem] for problem in study.problems])[rows.clusters] for study, rows in counted
+    ]
     values = [rows.values for _, rows in counted]
     first = np.repeat([True, False], [len(values[0]), len(values[1])])
     return statistics.difference(np.concatenate(values), first, np.concatenate(clusters))
-
-
-def _shared(labels: Labels, study: Study, clusters: Codes) -> Codes:
-    """Return the clusters numbered by their problems' names, the same in both runs."""
-    codes = [labels.code(text) for text in study.names.problems.texts]
-    return np.array(codes, dtype=np.int64)[clusters]
 
 
 def comparison_section(runs: Sequence[Judged]) -> Section:
@@ -87,8 +82,8 @@ def _difference_cell(estimate: Estimate | None) -> Cell:
 
 
 def _note(runs: Sequence[Judged]) -> str:
-    base = set(runs[0].study.names.problems.texts)
-    shared = [len(base & set(run.study.names.problems.texts)) for run in runs[1:]]
+    base = runs[0].study.problems.keys()
+    shared = [len(base & run.study.problems.keys()) for run in runs[1:]]
     counts = ", ".join(f"{count:,}" for count in shared)
     return (
         f"Problems shared with the first run: {counts}. Differences have 95% intervals clustered by problem "

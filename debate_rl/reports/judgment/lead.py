@@ -24,7 +24,7 @@ def judgment_lead(judged: Judged) -> tuple[Paragraph, ...]:
 def _read(judged: Judged) -> Paragraph:
     """Return how many debates there are, of which steps."""
     study = judged.study
-    count, problems = len(study.debates), len(study.names.problems.texts)
+    count, problems = len(study.debates), len(study.problems)
     if not count:
         return Paragraph(f"{judged.run}: no debates are found", "warn")
     steps = study.debates["step"]
