@@ -264,11 +264,11 @@ def test_an_exported_file_works_alone(hostile_run, watched, tmp_path):
     path = tmp_path / "debates.html"
     with RunStore.open(hostile_run) as store:
         done = export_html(store, "votes:>0", path, limit=4)
-    assert (done.written, done.found > 4) == (4, True)
+    assert (done.written, done.matching > 4) == (4, True)
     seen = watched(path.as_uri())
     seen.page.goto(path.as_uri())
     assert at(seen.page, "exported").count() == 4
-    assert f"{done.found - 4} are left out" in at(seen.page, "count").inner_text()
+    assert f"{done.matching - 4} are left out" in at(seen.page, "count").inner_text()
     at(seen.page, "row-link").nth(2).click()
     assert seen.page.evaluate("document.querySelector(':target').className") == "exported"
     ground = seen.page.evaluate("getComputedStyle(document.body).backgroundColor")
