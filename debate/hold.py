@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -221,52 +221,34 @@ def run_debates(
     """
     if max_live is not None and max_live < 1:
         raise ValueError(f"max_live must be at least 1 or None, got {max_live}")
-
-    return run_async(
-        hold_debates(
-            problems,
-            policy,
-            config,
-            seed=seed,
-            max_live=max_live,
-            summarizer=summarizer,
-            held=held,
-            on_debate=on_debate,
-        )
-    )
-
-
-async def hold_debates(
-    problems: Sequence[Problem],
-    policy: Policy,
-    config: DebateConfig,
-    *,
-    seed: int,
-    max_live: int | None = None,
-    summarizer: Policy | None = None,
-    held: Mapping[int, Debate] | None = None,
-    on_debate: Callable[[int, Debate], None] | None = None,
-) -> list[Debate]:
-    """Do what ``run_debates`` does, inside an event loop."""
     debates = dict(held or {})
     missing = [index for index in range(len(problems)) if index not in debates]
+
+    async def hold(index: int) -> None:
+        problem = problems[index]
+        own_seed, name = debate_seed(seed, index, problem), debate_name(index, problem.id)
+        debates[index] = await _debate(problem, policy, config, own_seed, name, summarizer or policy)
+        if on_debate is not None:
+            on_debate(index, debates[index])
+
+    run_async(_hold_all(missing, hold, policy, seats=min(len(missing), max_live or len(missing))))
+    return [debates[index] for index in range(len(problems))]
+
+
+async def _hold_all(
+    missing: Sequence[int], hold: Callable[[int], Awaitable[None]], policy: Policy, *, seats: int
+) -> None:
+    """Hold the missing debates from so many seats, each goes on to the next as soon as one has ended."""
     waiting = iter(missing)
 
     async def keep_seat(seat: ExitStack) -> None:
-        """Hold debates from one seat until none is waiting."""
         with seat:
             for index in waiting:
-                problem = problems[index]
-                own_seed, name = debate_seed(seed, index, problem), debate_name(index, problem.id)
-                debates[index] = await _debate(problem, policy, config, own_seed, name, summarizer or policy)
-                if on_debate is not None:
-                    on_debate(index, debates[index])
+                await hold(index)
 
     with stops_released(), ExitStack() as all_seats:  # every seat is taken before the first request
-        count = min(len(missing), max_live or len(missing))
-        seats = [all_seats.enter_context(_taken(policy)) for _ in range(count)]
-        await together([keep_seat(seat) for seat in seats])
-    return [debates[index] for index in range(len(problems))]
+        taken = [all_seats.enter_context(_taken(policy)) for _ in range(seats)]
+        await together([keep_seat(seat) for seat in taken])
 
 
 def debate_seed(seed: int, index: int, problem: Problem) -> int:

@@ -9,7 +9,6 @@ from random import Random
 import pytest
 
 from debate import Completion, DebateConfig, Persona, Problem, Vote, hold_debate, run_debates
-from debate.hold import hold_debates
 from debate.personas import PERSONAS, WIDE_PERSONAS
 from debate.policies import ScriptedPolicy
 from debate.prompting.seating import seat_debate
@@ -326,11 +325,6 @@ def test_debates_run_where_a_loop_already_runs():
 
     inside = asyncio.run(notebook_cell())
     assert inside == run_debates([PROBLEM] * 2, ScriptedPolicy({}, default=SILENT), DebateConfig(), seed=1)
-
-    async def awaited():
-        return await hold_debates([PROBLEM] * 2, ScriptedPolicy({}, default=SILENT), DebateConfig(), seed=1)
-
-    assert asyncio.run(awaited()) == inside
 
 
 class Seated(Slow):
