@@ -37,7 +37,7 @@ class Estimate:
 
 
 class Numbered(dict[Any, int]):
-    """Whole numbers from 0 for keys, in the order in which they are first asked for.
+    """Whole numbers from 0 for keys, in the order in which they are first looked up.
 
     >>> numbered = Numbered()
     >>> [numbered[text] for text in ("a", "b", "a")], list(numbered)

@@ -28,7 +28,7 @@ from transcripts.index.opening import (
     with_mending,
 )
 from transcripts.index.rows import COLUMNS, JOINS, DebateRow, StepRow, row_of, step_row, steps_sql
-from transcripts.index.schema import PLACES, begin, id_of, key_of
+from transcripts.index.schema import MOST_DEBATES, begin, id_of, key_of
 from transcripts.index.words import body_of, is_complete, open_words, read_so_far, update_words
 from transcripts.names import shard_name
 from transcripts.record import Record
@@ -47,7 +47,7 @@ class RunStore:
         self.run, self.folder, self._shards = run, folder, shards
         self._files, self._lock = OpenFiles(), RLock()
         self._connection = self._connect()
-        self._passing: TemporaryDirectory[str] | None = None
+        self._temporary: TemporaryDirectory[str] | None = None
 
     @classmethod
     def open(cls, run: Path | str, *, refresh: bool = True, tell: Tell = tell_nobody) -> RunStore:
@@ -58,9 +58,9 @@ class RunStore:
         """
         home, shards = run_and_shards(Path(run))
         refuse_unreadable(home, shards)
-        folder, passing = home_of_index(home)
+        folder, temporary = home_of_index(home)
         store = cls(home, shards, folder)
-        store._passing = passing
+        store._temporary = temporary
         if refresh:
             store.refresh(tell=tell)
         return store
@@ -100,8 +100,8 @@ class RunStore:
     @property
     def damage(self) -> list[str]:
         """What could not be read, a line each."""
-        rows = self._rows("SELECT step, place, message FROM damage ORDER BY step, place")
-        return [message if index < 0 else f"step {step}, {message}" for step, index, message in rows]
+        rows = self._rows("SELECT step, number, message FROM damage ORDER BY step, number")
+        return [message if number < 0 else f"step {step}, {message}" for step, number, message in rows]
 
     def debates(
         self, filter: str = "", *, newest: bool = False, after: str | None = None, limit: int = 50
@@ -159,9 +159,9 @@ class RunStore:
         TranscriptError where there is none of that id.
         """
         key = self._key(id)
-        rows = self._rows("SELECT place FROM debates WHERE key = ?", (key,))
+        rows = self._rows("SELECT start FROM debates WHERE key = ?", (key,))
         if not rows:
-            raise TranscriptError(f"{self.run}: no debate {id_of(key)}; {self._held(key // PLACES)}")
+            raise TranscriptError(f"{self.run}: no debate {id_of(key)}; {self._held(key // MOST_DEBATES)}")
         return self._record(key, rows[0][0], tokens)
 
     def tokens(self, id: str) -> dict[TurnId, Completion]:
@@ -176,7 +176,7 @@ class RunStore:
         after: str | None = None
         while page := self.debates(filter, after=after, limit=500):
             low, high = self._key(page[0].id), self._key(page[-1].id)
-            sql = "SELECT key, place FROM debates WHERE key BETWEEN ? AND ?"
+            sql = "SELECT key, start FROM debates WHERE key BETWEEN ? AND ?"
             starts = dict(self._rows(sql, (low, high)))
             for row in page:
                 key = self._key(row.id)
@@ -196,7 +196,7 @@ class RunStore:
             raise TranscriptError(f"{self.run}: debate {id_of(key)}: {error.strerror}") from error
 
     def _shard(self, key: int) -> Path:
-        return self._shards / shard_name(key // PLACES)
+        return self._shards / shard_name(key // MOST_DEBATES)
 
     def _held(self, step: int) -> str:
         [(low, high)] = self._rows("SELECT min(step), max(step) FROM shards")
@@ -210,7 +210,7 @@ class RunStore:
     def _key(self, id: str) -> int:
         step, _, index = id.partition(".")
         whole = all(part.isdecimal() and len(part) < 12 for part in (step, index))
-        if not whole or int(index) >= PLACES:
+        if not whole or int(index) >= MOST_DEBATES:
             raise TranscriptError(f"{id!r} is no debate: write STEP.INDEX, counted from 0, as in 12.3")
         return key_of(int(step), int(index))
 
@@ -272,8 +272,8 @@ class RunStore:
         with self._lock:
             self._files.close()
             self._connection.close()
-            if self._passing is not None:
-                self._passing.cleanup()
+            if self._temporary is not None:
+                self._temporary.cleanup()
 
     def __enter__(self) -> Self:
         return self

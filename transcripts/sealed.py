@@ -106,7 +106,7 @@ class SealedFile:
             except zstd.ZstdError as error:
                 raise self._damaged(f"frame {number}: {error}") from error
             if len(data) != size or not unpacking.eof:
-                raise self._damaged(f"frame {number} does not have the size that the seek table tells")
+                raise self._damaged(f"frame {number} does not have the size that the seek table has")
             self._held = (number, data)
         return self._held[1]
 

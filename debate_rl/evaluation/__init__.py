@@ -1,1 +1,1 @@
-"""``debate eval``: what a policy says to held-out problems, kept on disk, and what it is worth."""
+"""``debate eval``: what a policy says to held-out problems, kept on disk, and its figures."""

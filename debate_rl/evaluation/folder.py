@@ -31,7 +31,7 @@ def identity(
     A model's own folder is known by the names, sizes and times of its files; one that is built anew, by all
     that it is built from. The code of a policy of one's own is not looked at.
     """
-    load_prompts(config.debate.prompts)  # tells best what is wrong with the file
+    load_prompts(config.debate.prompts)  # says best what is wrong with the file
     plain = plain_config(config)
     problem_text = json.dumps([asdict(problem) for problem in problems])
     home = Path(config.model.name_or_path or "").expanduser()

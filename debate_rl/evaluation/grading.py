@@ -51,7 +51,7 @@ class BackgroundGrading:
         self._waiting: deque[tuple[Future[None], Debate]] = deque()
 
     def take(self, index: int, debate: Debate) -> None:
-        """Grade a debate, now or soon; an error of an earlier one is raised here, before more is asked."""
+        """Grade a debate, now or soon; an error of an earlier one is raised here, before more is sampled."""
         if not self._beside:
             self._mark(index, debate)
             return

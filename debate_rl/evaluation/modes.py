@@ -1,4 +1,4 @@
-"""Single answers under other graders' modes, from the replies as they were kept: nothing is asked again."""
+"""Single answers under other graders' modes, from the replies as they were kept: nothing is sampled again."""
 
 from __future__ import annotations
 

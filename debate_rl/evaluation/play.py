@@ -66,9 +66,9 @@ class EvalPlan:
 def play(
     plan: EvalPlan, policy: Policy, folder: Path | None = None, *, tell: Tell = lambda *_: None
 ) -> Played:
-    """Return what the policy says to the problems; what ``folder`` holds of it already is not asked again.
+    """Return what the policy says to the problems; what ``folder`` holds of it already is not sampled again.
 
-    EnvironmentSpecError for an open problem: there is no truth to evaluate it by.
+    EnvironmentSpecError for an open problem, which has no gold answer.
     """
     debates = [
         graded
@@ -86,7 +86,7 @@ def play(
         repeated = [problem for problem in plan.problems for _ in range(copies)]
         solutions = _part(single, policy, "self-consistency", seed, repeated, folder, tell)
         opening += [tuple(solutions[start : start + copies]) for start in range(0, len(repeated), copies)]
-        # in turn, so that still more can be asked another time
+        # in turn, so that still more can be sampled another time
         again = [problem for _ in range(more) for problem in plan.problems]
         solutions = _part(single, policy, "further samples", seed, again, folder, tell) if more else []
         further += [tuple(solutions[start :: len(plan.problems)]) for start in range(len(plan.problems))]

@@ -24,7 +24,7 @@ class Behind:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What a table shows in one place; ``value`` is the same for JSON, where it is not the text."""
+    """A cell of a table; ``value`` is the same for JSON, where it is not the text."""
 
     text: str
     value: float | int | bool | None = None
@@ -155,7 +155,7 @@ def _is_number(text: str) -> bool:
 
 
 def data_of(chart: Chart) -> Table:
-    """Return the numbers that a chart draws, a row for each place of x."""
+    """Return the numbers that a chart draws, a row for each x."""
     positions = sorted({x for series in chart.series for x in series.x})
     columns = [chart.x_label]
     drawn: list[dict[float, float | None]] = []

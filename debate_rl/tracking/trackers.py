@@ -1,4 +1,4 @@
-"""Where a run's figures go: metrics.jsonl always, wandb and TensorBoard when asked, and the screen.
+"""Where a run's figures go: metrics.jsonl always, wandb and TensorBoard when configured, and the screen.
 
 All get the same names. Samples are the turns of the debates that are drawn to be read.
 """

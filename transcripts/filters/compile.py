@@ -10,11 +10,11 @@ from typing import TypeAlias
 from debate.settings import did_you_mean
 from transcripts.filters.fields import FIELDS, Field
 from transcripts.filters.parse import All, FilterError, Node, Not, Term, Value, parse
-from transcripts.index.schema import PLACES, key_of
+from transcripts.index.schema import MOST_DEBATES, key_of
 
 Parameter: TypeAlias = str | int | float
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
-PLACE = re.compile(r"([0-9]{1,11})\.([0-9]{1,7})", re.ASCII)
+ID = re.compile(r"([0-9]{1,11})\.([0-9]{1,7})", re.ASCII)
 BIGGEST = 2**63 - 1
 MOST_TERMS = 200
 
@@ -114,8 +114,8 @@ class _Compiler:
         return value
 
     def _key(self, value: Value) -> int:
-        match = PLACE.fullmatch(value.text)
-        if match is None or int(match[2]) >= PLACES:
+        match = ID.fullmatch(value.text)
+        if match is None or int(match[2]) >= MOST_DEBATES:
             raise self._error(f"expected STEP.INDEX as in id:12.3, got {value.text!r}", value.start)
         return key_of(int(match[1]), int(match[2]))
 
@@ -189,7 +189,7 @@ class _Compiler:
         if wanted.replace(" ", "").isalnum():
             return ""
         searched = wanted.encode("utf-8", "replace").decode("utf-8")
-        return f"holds(debates.key, debates.place, {self._take(searched)})"
+        return f"holds(debates.key, debates.start, {self._take(searched)})"
 
 
 def plain_words(text: str) -> str:

@@ -18,7 +18,7 @@ from transcripts.codec import SCHEMA_VERSION, convert, from_line, head_of
 from transcripts.errors import FieldError, TranscriptError
 from transcripts.files import PlainFile, reading
 from transcripts.index.facts import FACTS_VERSION, Facts, IndexEntry, ProblemFacts, facts_of
-from transcripts.index.schema import PLACES, key_of
+from transcripts.index.schema import MOST_DEBATES, key_of
 from transcripts.names import shard_paths, shard_step
 from transcripts.sealed import SealedFile
 
@@ -164,7 +164,7 @@ def take_in(indexer: Indexer, path: Path, step: int, known: Known) -> None:
         state = path.stat()
     except FileNotFoundError:
         return  # sealed or set aside in this moment: the next look will tell
-    indexer.connection.execute("DELETE FROM damage WHERE step = ? AND place < 0", (step,))
+    indexer.connection.execute("DELETE FROM damage WHERE step = ? AND number < 0", (step,))
     now = known
     try:
         with reading(path) as file:
@@ -192,15 +192,15 @@ def whole_lines(file: PlainFile | SealedFile, start: int) -> Iterator[tuple[int,
 
 
 def mark_of(line: bytes) -> bytes:
-    """Return what tells a line from others."""
+    """Return the hash of a line."""
     return blake2b(line, digest_size=16).digest()
 
 
 def _take_line(indexer: Indexer, step: int, number: int, start: int, line: bytes) -> None:
     """Add a line's debate; what is not a debate is noted and keeps its number."""
     try:
-        if number >= PLACES:
-            raise FieldError("", f"more than {PLACES} debates in a step")
+        if number >= MOST_DEBATES:
+            raise FieldError("", f"more than {MOST_DEBATES} debates in a step")
         indexer.add(key_of(step, number), start, read_facts(line))
     except FieldError as error:
         _note(indexer, step, number, f"line {number + 1}: {error}")

@@ -100,7 +100,7 @@ def refuse_foreign(path: Path) -> None:
 
 
 def home_of_index(run: Path) -> tuple[Path, TemporaryDirectory[str] | None]:
-    """Return the folder in which an index of the run can be kept: its own, a cache, or a passing one.
+    """Return the folder in which an index of the run can be kept: its own, a cache, or a temporary one.
 
     A foreign database in it is left alone.
     """
@@ -111,8 +111,8 @@ def home_of_index(run: Path) -> tuple[Path, TemporaryDirectory[str] | None]:
             return folder, None
         except (OSError, ForeignDatabase, sqlite3.OperationalError):
             continue
-    passing = TemporaryDirectory(prefix="debate-rl-")
-    return Path(passing.name), passing
+    temporary = TemporaryDirectory(prefix="debate-rl-")
+    return Path(temporary.name), temporary
 
 
 def open_index(folder: Path) -> sqlite3.Connection:
@@ -144,7 +144,7 @@ def _checked(path: Path) -> sqlite3.Connection:
 
 
 def is_damage(error: sqlite3.Error) -> bool:
-    """Return whether an error tells of a damaged database, and not of a busy one or a wrong statement."""
+    """Return whether an error means a damaged database, and not of a busy one or a wrong statement."""
     known = (sqlite3.ProgrammingError, sqlite3.IntegrityError, sqlite3.InterfaceError)
     if isinstance(error, sqlite3.OperationalError):
         return "no such" in str(error) or "disk I/O" in str(error)

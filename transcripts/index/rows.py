@@ -9,7 +9,7 @@ from typing import Any
 from transcripts.codec import convert, decode
 from transcripts.errors import FieldError
 from transcripts.index.facts import WINNERS, Facts, ProblemFacts
-from transcripts.index.schema import PLACES, id_of
+from transcripts.index.schema import MOST_DEBATES, id_of
 
 COLUMNS = ", ".join(
     [
@@ -48,7 +48,7 @@ def row_of(values: tuple[Any, ...]) -> DebateRow:
         about, numbers = convert(problem, ProblemFacts), convert(facts, Facts)
     except (TypeError, FieldError) as error:
         raise sqlite3.DatabaseError(f"debate {id_of(key)}: not as we write it: {error}") from error
-    return DebateRow(id_of(key), key // PLACES, key % PLACES, about, personas, numbers)
+    return DebateRow(id_of(key), key // MOST_DEBATES, key % MOST_DEBATES, about, personas, numbers)
 
 
 _RIGHT, _WRONG = WINNERS.index("right"), WINNERS.index("wrong")
@@ -95,10 +95,10 @@ def steps_sql(debates: str, *, by_step: bool, whole: bool) -> str:
     if not by_step:
         return f"SELECT NULL, {_FIGURES} FROM ({debates}) d"
     if not whole:
-        step = f"d.key / {PLACES}"
+        step = f"d.key / {MOST_DEBATES}"
         return f"SELECT {step}, {_FIGURES} FROM ({debates}) d GROUP BY {step} ORDER BY {step}"
-    first = f"s.step * {PLACES}"
-    joined = f"shards s CROSS JOIN ({debates}) d ON d.key BETWEEN {first} AND {first} + {PLACES - 1}"
+    first = f"s.step * {MOST_DEBATES}"
+    joined = f"shards s CROSS JOIN ({debates}) d ON d.key BETWEEN {first} AND {first} + {MOST_DEBATES - 1}"
     return f"SELECT s.step, {_FIGURES} FROM {joined} GROUP BY s.step ORDER BY s.step"
 
 

@@ -1,6 +1,7 @@
 """The tables of index.sqlite. It is derived: any doubt, and it is built again from the shards.
 
-A debate's key is its step and its index in the step, so that the order of keys is the order of the run.
+A debate's key is its step and its index in the step, so that the order of keys is the order of the run. Its
+line begins at byte ``start`` of its shard. Damage that is not of one line has the number -1.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from pathlib import Path
 from transcripts.index.facts import REALS, Facts, ProblemFacts
 
 APPLICATION = 0x44424C54
-"""Tells our databases from others (PRAGMA application_id)."""
-VERSION = 2
+"""Marks our databases (PRAGMA application_id)."""
+VERSION = 3
 """Of the tables and of what the facts mean; a database of another version is built again."""
-PLACES = 1 << 24
+MOST_DEBATES = 1 << 24
 """The most debates of a step."""
 
 _FACTS = ", ".join(f"{name} {'REAL' if name in REALS else 'INTEGER'}" for name in Facts._fields)
@@ -27,8 +28,8 @@ CREATE TABLE problems(key INTEGER PRIMARY KEY, {", ".join(f"{name} TEXT" for nam
 CREATE TABLE casts(key INTEGER PRIMARY KEY, names TEXT NOT NULL);
 CREATE TABLE personas(name TEXT, cast_key INTEGER, PRIMARY KEY(name, cast_key)) WITHOUT ROWID;
 CREATE TABLE answers(answer TEXT, debate INTEGER, PRIMARY KEY(answer, debate)) WITHOUT ROWID;
-CREATE TABLE damage(step INTEGER, place INTEGER, message TEXT, PRIMARY KEY(step, place)) WITHOUT ROWID;
-CREATE TABLE debates(key INTEGER PRIMARY KEY, place INTEGER NOT NULL, problem_key INTEGER NOT NULL,
+CREATE TABLE damage(step INTEGER, number INTEGER, message TEXT, PRIMARY KEY(step, number)) WITHOUT ROWID;
+CREATE TABLE debates(key INTEGER PRIMARY KEY, start INTEGER NOT NULL, problem_key INTEGER NOT NULL,
     cast_key INTEGER NOT NULL, {_FACTS});
 CREATE INDEX of_problem ON debates(problem_key);
 CREATE INDEX cyclic ON debates(key) WHERE cycle > 0;
@@ -45,7 +46,7 @@ def key_of(step: int, number: int) -> int:
     >>> key_of(1, 2)
     16777218
     """
-    return step * PLACES + number
+    return step * MOST_DEBATES + number
 
 
 def id_of(key: int) -> str:
@@ -54,7 +55,7 @@ def id_of(key: int) -> str:
     >>> id_of(16777218)
     '1.2'
     """
-    return f"{key // PLACES}.{key % PLACES}"
+    return f"{key // MOST_DEBATES}.{key % MOST_DEBATES}"
 
 
 class ForeignDatabase(sqlite3.DatabaseError):

@@ -1,4 +1,4 @@
-"""What moves a vote beside truth: place, length, own work and persona; alone, and in one regression."""
+"""What moves a vote beside truth: position, length, own work and persona; alone, and in one regression."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from debate_rl.statistics import Codes, Estimate
 
 PERSONA = "persona/"
 MOST_PERSONAS = 20
-"""Personas that the regression tells apart; with more it tells none."""
+"""The most personas that have coefficients; with more of them none has one."""
 
 
 def bias_figures(study: Study) -> Iterator[Figure]:
@@ -71,7 +71,7 @@ def _swaps(study: Study) -> Iterator[Figure]:
 
 
 def regression_figures(study: Study) -> Iterator[Figure]:
-    """Yield logit P(first wins) on place, truth, own work, length and persona, over decided votes."""
+    """Yield logit P(first wins) on position, truth, own work, length and persona, over decided votes."""
     table = study.pairs
     used = np.abs(table["outcome"]) == 1
     used &= (table["first"] >= 0) & (table["second"] >= 0)

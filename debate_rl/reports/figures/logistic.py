@@ -28,7 +28,7 @@ def logistic(columns: Sequence[NDArray[Any]], y: NDArray[Any], clusters: Codes) 
     """Return the coefficients of logit P(y = 1) on ``columns``, each (n,); an intercept is a column of ones.
 
     NotEstimable where there are too few clusters, where a column is a combination of others, and where the
-    outcome is separated: some combination of the columns tells it without fail, so no finite maximum exists
+    outcome is separated: some combination of the columns always predicts it, so no finite maximum exists
     [Albert and Anderson 1984].
     """
     indices = np.unique(clusters, return_inverse=True)[1]
@@ -56,7 +56,7 @@ def _maximum(columns: Sequence[NDArray[Any]], y: NDArray[Any]) -> Numbers:
         beta = beta + step
         if float(np.abs(step).max()) < 1e-9:
             return beta
-    raise NotEstimable("the votes are separated: some combination of the columns tells every outcome")
+    raise NotEstimable("the votes are separated: some combination of the columns predicts every outcome")
 
 
 def _blocks(

@@ -78,7 +78,7 @@ def _difference_cell(estimate: Estimate | None) -> Cell:
     if reach == "none":  # no problem differs from another
         return Cell(f"{text} (no interval)", estimate.value)
     apart = estimate.low > 0 or estimate.high < 0
-    return Cell(f"{text} ({reach})" + ("" if apart else ", not told apart"), estimate.value)
+    return Cell(f"{text} ({reach})" + ("" if apart else ", not significant"), estimate.value)
 
 
 def _note(runs: Sequence[Judged]) -> str:

@@ -108,7 +108,7 @@ def _position(judged: Judged, figures: dict[str, Figure]) -> Iterator[Paragraph]
     if known:
         text = f"Between solutions that are equal in truth, judges prefer the one shown {side}: {size}."
     else:
-        text = f"No preference for a place is found between solutions that are equal in truth: {size}."
+        text = f"No preference for a position is found between solutions that are equal in truth: {size}."
     yield Paragraph(text, "warn" if known and abs(bias.value) >= 0.05 else "")
 
 

@@ -69,7 +69,7 @@ class Judges:
         }
 
     def first_wins(self, first: bool, second: bool) -> float:
-        """Return the chance that the first shown wins a vote that is no tie; the sides: are they right."""
+        """Return the chance that the first shown wins a vote that is not a tie; the sides: are they right."""
         if first == second:
             return 0.5 + self.position
         return (self.accuracy if first else 1.0 - self.accuracy) + self.position
@@ -106,7 +106,7 @@ PER_STEP = 32
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a simulation was asked for: ``solutions`` names where they are from."""
+    """The settings of a simulation; ``solutions`` names where they are from."""
 
     solutions: str
     judges: Judges

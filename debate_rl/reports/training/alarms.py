@@ -67,7 +67,7 @@ def detector(
 def first(
     steps: Steps, fires: NDArray[np.bool_], values: Numbers, threshold: float, why: str
 ) -> Alarm | None:
-    """Return the alarm of the first place (n,) where ``fires`` holds.
+    """Return the alarm of the first index (n,) where ``fires`` holds.
 
     >>> first(np.array([3, 4]), np.array([False, True]), np.array([1.0, 7.0]), 5.0, "high").step
     4
@@ -85,7 +85,7 @@ def earliest(*alarms: Alarm | None) -> Alarm | None:
 
 
 def after(known: int, count: int, width: int = 1) -> NDArray[np.bool_]:
-    """Return (count,): does each trailing window of ``width`` end at place ``known`` or later?
+    """Return (count,): does each trailing window of ``width`` end at index ``known`` or later?
 
     What is compared with the first values of a run can only be judged once these are all there.
 
@@ -96,7 +96,7 @@ def after(known: int, count: int, width: int = 1) -> NDArray[np.bool_]:
 
 
 def held(condition: NDArray[np.bool_], times: int, among: int) -> NDArray[np.bool_]:
-    """Return (n,): does the condition hold here, and at ``times`` of the last ``among`` places?
+    """Return (n,): does the condition hold here, and at ``times`` of the last ``among`` values?
 
     >>> held(np.array([True, False, True, True]), 2, 3).tolist()
     [False, False, True, True]

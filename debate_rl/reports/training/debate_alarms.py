@@ -162,7 +162,7 @@ def _lopsided(curves: Curves, name: str, whom: str, *, both: bool = False) -> Al
 
 
 def trailing_share(wins: Numbers, votes: Numbers, least: float = VOTES) -> Numbers:
-    """Return (n,): wins / votes over the shortest run of places up to here with ``least`` votes; nan before.
+    """Return (n,): wins / votes over the shortest run of steps up to here with ``least`` votes; nan before.
 
     >>> trailing_share(np.array([1.0, 0.0, 4.0]), np.array([2.0, 2.0, 4.0]), least=4)
     array([ nan, 0.25, 1.  ])

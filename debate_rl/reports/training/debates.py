@@ -33,7 +33,7 @@ class _Means:
         self._counts: dict[str, dict[int, int]] = defaultdict(lambda: defaultdict(int))
 
     def add(self, name: str, step: int, value: float | None) -> None:
-        """Count a value; None and numbers that are not finite are no value."""
+        """Count a value, unless it is None or not finite."""
         if value is not None and isfinite(value):
             self._sums[name][step] += value
             self._counts[name][step] += 1

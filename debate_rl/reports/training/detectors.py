@@ -46,7 +46,7 @@ RATES: dict[str, Measured] = {
     "held_out": Measured(0, 0.97, 39),
     "format_only": Measured(17, 0.99, 41),
 }
-"""As measured on healthy simulated runs, which are no promise for another task:
+"""As measured on healthy simulated runs, which promise nothing for another task:
 
     python benchmarks/collapse_detectors.py --runs 2000 --first-seed 20000 --collapses 100
 

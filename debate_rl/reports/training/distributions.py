@@ -75,7 +75,7 @@ def _chart(run: Run, index: int, stream: str) -> Chart:
 
 
 def histogram(values: Numbers, everything: Numbers) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return the places of bars and the share of the values in each; the bars are those of ``everything``.
+    """Return the positions of bars and the share of the values in each; the bars are those of ``everything``.
 
     Up to 12 different values have a bar each; more of them 20 bars of equal width, at their middles.
 

@@ -51,7 +51,7 @@ class Ranked:
 
     @property
     def known(self) -> int:
-        """Signs that the run tells of."""
+        """Signs whose value is known."""
         return sum(value is not None for _, value, _ in self.evidence)
 
     @property

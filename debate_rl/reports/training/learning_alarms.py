@@ -118,7 +118,7 @@ def gradient(curves: Curves) -> Alarm | None:
 
 
 def _running_median(values: Numbers, width: int = 50, share: int = 1 << 14) -> Numbers:
-    """Return (n,): the median of the up to ``width`` values before each place, 0 for the first."""
+    """Return (n,): the median of the up to ``width`` values before each value, 0 for the first."""
     windows = sliding_window_view(np.concatenate([np.full(width, np.nan), values[:-1]]), width)
     parts = [np.nanmedian(windows[begin : begin + share], axis=1) for begin in range(1, len(values), share)]
     return np.concatenate([np.zeros(1), *parts])

@@ -104,7 +104,7 @@ def _read_debates(run: Run) -> tuple[Curves, Curves]:
             run.stored = (int(indexed.steps[0]), int(indexed.steps[-1]))
             run.sample = read_sample(store, indexed.steps)
             if store.damage:
-                run.notes.append(f"{len(store.damage)} damaged places in the transcripts: {store.damage[0]}")
+                run.notes.append(f"{len(store.damage)} damaged lines in the transcripts: {store.damage[0]}")
     except (TranscriptError, OSError, *WORST) as error:
         run.notes.append(f"stored debates are left out: {' '.join(str(error).split())[:200]}")
         return _none(), _none()

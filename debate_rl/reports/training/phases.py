@@ -25,7 +25,7 @@ PROGRESS = {
     "reward/truth/mean": "the mean truth reward",
     "judge/accuracy": "judge accuracy",
 }
-"""What tells progress, the first that there is, and how it is called in sentences."""
+"""The figures that show progress, of which the first known counts, with their names in sentences."""
 NO_COLLAPSE = ("mismatch", "stall", "held_out", "format_only")
 """Detectors whose alarm is a fault, and not yet a collapse of the policy."""
 GOING_S = 600.0
@@ -50,13 +50,15 @@ def verdict(run: Run) -> Verdict:
         sentence = f"Signs of collapse from step {first.step} on: {first.why} (alarms: {names})"
         return _with_alarms(sentence, name, moved)
     if moved is None:
-        return Verdict("no figures", "warn", "There is no figure that tells progress.")
+        return Verdict("no figures", "warn", "No figure shows progress.")
     change_text = _moved(name, moved)
     few = f"{moved.n} steps are too few to tell (from {LEAST} on); {change_text}."
     return {
         "up": Verdict("learning", "good", f"No alarm; {change_text}."),
         "flat": Verdict(
-            "not learning", "warn", f"No alarm, and no change that can be told from noise: {change_text}."
+            "not learning",
+            "warn",
+            f"No alarm, and no change that can be distinguished from noise: {change_text}.",
         ),
         "down": Verdict("getting worse", "bad", f"No alarm, but {change_text}."),
         "too few steps": Verdict("too few steps", "", few),
@@ -81,7 +83,7 @@ def _moved(name: str, moved: Change) -> str:
 
 
 def progress(run: Run) -> tuple[str, Change | None]:
-    """Return the figure that tells progress, and its change."""
+    """Return the figure that shows progress, and its change."""
     for name in PROGRESS:
         if moved := change(run.curves.of(name)[1]):
             return name, moved

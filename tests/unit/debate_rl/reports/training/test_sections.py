@@ -186,7 +186,7 @@ def test_damaged_debates_are_left_out_and_told(whole, traced):
     shard.write_bytes(b"".join([b'{"schema": 1}\n', *lines[1:]]))
     run = load_run(whole)
     assert run.debates == 14 * 8 - 1
-    assert "1 damaged places in the transcripts: step 13" in run.notes[0]
+    assert "1 damaged lines in the transcripts: step 13" in run.notes[0]
 
 
 def test_risky_settings_cite_their_rule(whole):
