@@ -212,7 +212,7 @@ def run_debates(
     """Hold one debate for each problem of the list, at the same time, and return them in the list's order.
 
     For K debates of one problem, list it K times: each debate's seed comes from ``seed``, its index in the
-    list and the problem's id. Every debate goes on as soon as its own round is complete; ``max_live`` bounds
+    list and the problem's id. Every debate continues once its own round is complete; ``max_live`` bounds
     how many are open at a time, and ``summarizer`` is as in ``hold_debate``, one for all. Works where an
     event loop already runs, as in notebooks, by using a thread.
     ``held``: debates that were held before, by their index in the list; they are not held again.
@@ -238,7 +238,7 @@ def run_debates(
 async def _hold_all(
     missing: Sequence[int], hold: Callable[[int], Awaitable[None]], policy: Policy, *, seats: int
 ) -> None:
-    """Hold the missing debates from so many seats, each goes on to the next as soon as one has ended."""
+    """Hold the missing debates, so many at a time; a seat takes the next one when its debate has ended."""
     waiting = iter(missing)
 
     async def keep_seat(seat: ExitStack) -> None:

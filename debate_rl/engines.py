@@ -1,4 +1,4 @@
-"""Which engine speaks: the model in this process, a server, or vLLM. Only the first of them loads torch."""
+"""Which engine samples: the model in this process, a server, or vLLM. Only the first of them loads torch."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def refuse_training(config: Config) -> None:
 
 
 def make_policy(config: Config) -> tuple[Any, Any, Policy]:
-    """Return the model in this process, its tokenizer, and the policy that speaks with it."""
+    """Return the model in this process, its tokenizer, and the policy over it."""
     from debate.policies.local import LocalPolicy
     from debate.policy import own_policy
     from debate_rl.runs.kept_weights import load_run_model

@@ -50,7 +50,7 @@ def number(value: float | None, *, signed: bool = False, none: str = "–") -> s
 
 
 def short(value: float | None, digits: int = 3, *, none: str = "-") -> str:
-    """Return a number in as few characters as tell it: whole ones without a point, tiny ones as powers.
+    """Return a number in few characters: whole ones without a point, tiny ones as powers.
 
     >>> short(0.12345), short(0.5), short(1234567.0), short(2e-5), short(None), short(0.0), short(3.0)
     ('0.123', '0.500', '1,234,567', '2e-05', '-', '0', '3')

@@ -15,7 +15,7 @@ def grade_debate(environment: Environment, debate: Debate, tally: Counter[str] |
     """Return the verdict on every solution; None for a problem of kind "open".
 
     True, False, "missing", or None where the grader gave no verdict (time-out, crash). ``tally`` counts what
-    the table no longer tells: statuses, verdicts of math-verify ("symbolic"), and "microseconds".
+    the table does not hold: statuses, verdicts of math-verify ("symbolic"), and "microseconds".
     """
     if debate.problem.kind == "open":
         return None

@@ -138,7 +138,7 @@ def _load_checkpoint(
             f"model.name_or_path: no model in {name!r} (no config.json there); give a folder or a hub id"
         )
     source = str(path) if path.is_dir() else name
-    try:  # unless told not to, transformers asks at the terminal whether to run the code in a model's folder
+    try:  # without trust_remote_code transformers asks at the terminal whether to run a folder's code
         tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
         model = AutoModelForCausalLM.from_pretrained(
             source,
@@ -158,5 +158,5 @@ def _load_checkpoint(
 def _first_line(error: Exception) -> str:
     """Return what an error of transformers says first; torch's advice to run a pickle is not passed on."""
     if isinstance(error, UnpicklingError):
-        return "its weights are no plain tensors."
+        return "its weights are not plain tensors."
     return next(iter(str(error).strip().splitlines()), "") or type(error).__name__

@@ -45,7 +45,7 @@ class Problems:
     left_out: Mapping[str, int] | None = None
 
     def findings(self) -> dict[str, object]:
-        """Return what run.json tells about the problems beside their checksums."""
+        """Return what run.json says about the problems beside their checksums."""
         left_out = {} if self.left_out is None else {"left_out": dict(self.left_out)}
         return {"overlaps": [asdict(overlap) for overlap in self.overlaps], **left_out}
 
@@ -54,7 +54,7 @@ def load_run_problems(config: Config) -> Problems:
     """Return the problems of a run; with one local file and no other, ``held_out.limit`` of it are held out.
 
     Open problems are never held out: there is no truth to evaluate them by. DataError when nothing is left to
-    train on, or when a question would be both trained on and held out; a warning tells of those that are so
+    train on, or when a question would be both trained on and held out; a warning names those that are so
     in part.
     """
     loaded = _decontaminated(config, _loaded(config, file_checksums(config)))
@@ -92,7 +92,7 @@ def _loaded(config: Config, files: dict[str, str]) -> Problems:
 
 
 def _decontaminated(config: Config, loaded: Problems) -> Problems:
-    """Return the problems but the trained ones that ``env.decontaminate`` takes away, and tell."""
+    """Return the problems but the trained ones that ``env.decontaminate`` takes away, with a warning."""
     kind = config.env.decontaminate
     if kind is None or _generated(config):
         return loaded

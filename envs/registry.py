@@ -23,7 +23,7 @@ class Environment(Protocol):
     """Problems and their truth: all that training and evaluation need from a task.
 
     It may also have ``answer_key(problem, answer) -> str``, equal for answers that are the same; without one,
-    ``envs.answers.keys.plain_key`` tells wrong answers apart.
+    ``envs.answers.keys.plain_key`` distinguishes wrong answers.
     """
 
     @property
@@ -86,7 +86,7 @@ class DataSetEnvironment:
         return self.grader.grade(text, problem.answer, kind=_grade_kind(problem), mode=mode, choices=choices)
 
     def answer_key(self, problem: Problem, answer: str) -> str:
-        """Return the key that tells wrong answers apart."""
+        """Return the key that distinguishes wrong answers."""
         return key_of_kind(problem, answer)
 
 

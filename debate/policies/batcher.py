@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 class Batcher(Generic[Request, Result]):
     """Collects requests and answers them together once every live seat has one pending.
 
-    ``key`` gives a request's (debate, round, agent): the order in a batch, and what tells debates apart.
+    ``key`` gives a request's (debate, round, agent): the order in a batch, and how debates are distinguished.
     Requests from outside any seat count like one more debate; without any seat they are answered at once.
     All who use it at a time belong to one event loop: another one is refused, since it might wait for ever.
     """

@@ -40,7 +40,7 @@ class Draw:
     seed: int
     stop: tuple[str, ...] = ()
     thinking: bool | None = None
-    """Whether the row begins within a think block; None: its first tokens tell. No stop string ends that."""
+    """Whether the row begins in a think block; None: its first tokens decide. No stop string ends that."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """A policy over vLLM in this process: prompts, stop strings, thinking and token ids as LocalPolicy has them.
 
-vLLM batches the requests of a moment and goes on with each as soon as it can, so equal bits are not
+vLLM batches the requests of a moment and continues each as soon as it can, so equal bits are not
 promised; each request has its own seed. Weights are vLLM's own: ``update`` loads new ones.
 """
 
@@ -98,7 +98,7 @@ class VLLMPolicy(SpeakingPolicy):
         self.version = version
 
     def _load_adapter(self, path: Path) -> None:
-        """Take an adapter under an id of its own: vLLM would go on with the old one under a known id."""
+        """Take an adapter under an id of its own: vLLM would keep using the old one under a known id."""
         if not self._takes_adapters:
             raise ValueError(f"{path}: is an adapter; make the policy with max_lora_rank of its rank or more")
         self._adapters += 1
@@ -114,7 +114,7 @@ class VLLMPolicy(SpeakingPolicy):
         self._lora = None
 
     async def _drawn(self, draw: Draw, lora: Any) -> Drawn:
-        """Return the row's tokens. A stop string within a think block ends nothing: it goes on behind it."""
+        """Return the row's tokens. No stop string ends a think block: sampling continues behind it."""
         tokens: list[int] = []
         logprobs: list[float] = []
         reason: StopReason = "length"
@@ -130,7 +130,7 @@ class VLLMPolicy(SpeakingPolicy):
         return Drawn(tuple(tokens), tuple(logprobs), reason)
 
     def _thinks(self, draw: Draw, tokens: list[int]) -> bool:
-        """Return whether the row is still within a leading think block, where a stop string is no stop."""
+        """Return whether the row is still within a leading think block, which no stop string ends."""
         if draw.thinking is False:
             return False
         text = self._speech.text.decode(tokens)
@@ -156,7 +156,7 @@ class VLLMPolicy(SpeakingPolicy):
 
 
 class EngineLoop:
-    """Steps vLLM's ``LLMEngine`` within an event loop while anybody waits for it, so every debate goes on.
+    """Steps vLLM's ``LLMEngine`` within an event loop while anybody waits for it, so every debate continues.
 
     A step blocks the event loop, as sampling does in ``LocalPolicy``; between two steps everybody else runs.
     Requests of a cancelled caller are dropped. All at a time belong to one event loop.

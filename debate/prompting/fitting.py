@@ -1,4 +1,4 @@
-"""What gives way when a prompt does not fit the context.
+"""What is cut when a prompt does not fit the context.
 
 The rule, in this order: whole rounds go, oldest first, but never the newest one; then the longest texts of
 the newest round are shortened to one common length, the largest that fits, with their boxed answers kept;
@@ -52,7 +52,7 @@ def context_budget(policy: Policy, config: DebateConfig, *, max_tokens: int | No
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """How much gives way: the oldest ``rounds``, and what the remaining texts have above ``length``.
+    """How much is cut: the oldest ``rounds``, and what the remaining texts have above ``length``.
 
     ``length`` is in characters, None for whole texts.
     """

@@ -76,7 +76,7 @@ def _prompt(frame: Frame, history: History) -> Prompt:
 
 
 def _agent_frame(seating: Seating, agent: int, round_: int, shown: Sequence[TurnId]) -> Frame:
-    """Return what surrounds the history in an agent's prompt. The oldest of these turns may still give way.
+    """Return what surrounds the history in an agent's prompt. The oldest of these turns may still be cut.
 
     What all agents share comes first (rules, problem, history in one order) and what is one agent's own comes
     last (instructions, handle, task), so that an engine with a prefix cache reads the shared part once.

@@ -18,7 +18,7 @@ EXTRAS |= dict.fromkeys(("jinja2", "starlette", "textual", "uvicorn"), "inspect"
 
 
 class Ended(SystemExit):
-    """A command that was told to stop; ``line`` is what it prints last, ``code`` its exit code."""
+    """A command that a signal stopped; ``line`` is what it prints last, ``code`` its exit code."""
 
     def __init__(self, line: str, code: int) -> None:
         super().__init__(code)

@@ -217,7 +217,7 @@ def _evaluate_on(
 def _progress(folder: str) -> Iterator[Tell]:
     """Yield what shows the progress: a bar with the time left in a terminal, lines in a pipe.
 
-    A command that is told to stop says what it leaves.
+    A command that is interrupted says what it leaves.
     """
     tasks: dict[str, TaskID] = {}
     counts: dict[str, str] = {}

@@ -32,7 +32,7 @@ from debate_rl.commands.train import train
 
 STOPPED = "stopped; a run goes on from its newest checkpoint when the same command is given again"
 LOOKING = ("inspect", "replay", "report")
-"""Commands that only look at a run: stopped, there is nothing to go on with."""
+"""Commands that only look at a run: stopped, they leave nothing to continue."""
 
 app = typer.Typer(
     no_args_is_help=True,

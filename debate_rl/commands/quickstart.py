@@ -143,7 +143,7 @@ def snapshot(session: Session) -> Snapshot:
 
 
 def _snapshot_before(session: Session) -> Snapshot:
-    """Evaluate the warm-started weights, also when the session goes on from a later checkpoint."""
+    """Evaluate the warm-started weights, also when the session resumes from a later checkpoint."""
     if session.step == 0:
         return snapshot(session)
     step, session.step = session.step, 0

@@ -36,7 +36,7 @@ class WandbConfig(Settings):
 
 
 class LoggingConfig(Settings):
-    """What is written and shown while a run goes on."""
+    """What is written and shown during a run."""
 
     wandb: WandbConfig = WandbConfig()
     tensorboard: bool = False
@@ -64,7 +64,7 @@ class RunConfig(Settings):
     dir: str = Field(default="runs/debate", min_length=1)
     """The run folder; made when missing. Nothing in it is ever overwritten by another configuration."""
     allow_changes: tuple[str, ...] = ()
-    """Keys or tables, as in ("learner.lr", "held_out"), in which a run may go on with other values than it
+    """Keys or tables, as in ("learner.lr", "held_out"), in which a resumed run may have other values than it
     began with; what is done stays as it was. "data" allows other problems or golds under the same names.
     ``train.steps`` may grow unasked while ``learner.schedule`` is constant: only then is the longer run the
     same as one of that length from its start."""
@@ -90,7 +90,7 @@ class EnvConfig(Settings):
     """Names of the fields in a file of your own, e.g. {question = "problem", answer = "solution"}."""
     decontaminate: Literal["exact", "ngram"] | None = None
     """Leave out training problems that are the same as held-out ones but for case, blanks and dollar signs
-    ("exact"), or that also share a run of 13 words with one ("ngram"); None trains on all, and tells."""
+    ("exact"), or that also share a run of 13 words with one ("ngram"); None trains on all, and warns."""
 
 
 class HeldOutConfig(Settings):

@@ -1,4 +1,4 @@
-"""Which settings of a run may change when it goes on, and the message of a refusal."""
+"""Which settings of a run may change when it is resumed, and the message of a refusal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Change: TypeAlias = tuple[object, object]
 
 @dataclass(frozen=True, slots=True)
 class ChangeRules:
-    """In which keys a run may go on with another value; the fields are the arguments of ``open_run``."""
+    """In which keys a resumed run may have another value; the fields are the arguments of ``open_run``."""
 
     may_change: tuple[str, ...]
     may_grow: tuple[str, ...]

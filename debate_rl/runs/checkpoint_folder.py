@@ -15,7 +15,7 @@ BEST = "best"
 
 
 def tidy(folder: Path, step: int, *, best: int | None, keep_last: int) -> None:
-    """Bring the folder of a run that goes on from this step to what it was after its saving.
+    """Bring the folder of a run that resumes from this step to what it was after its saving.
 
     What a crash left half done is finished. Later checkpoints, which are damaged, are renamed NAME.damaged,
     so that none of them is counted among the newest or replaced.

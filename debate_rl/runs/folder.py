@@ -61,7 +61,7 @@ class RunFolder:
     def record(self) -> None:
         """Write down configuration and facts; the configuration, last, makes the folder a run.
 
-        To be called before anything else is written of a new run, and when an old one is known to go on.
+        To be called before anything else is written of a new run, and when an old one is known to continue.
         """
         try:
             for name, text in self.texts.items():
@@ -100,7 +100,7 @@ def open_run(
     """Make the folder, or open it again for the same configuration, and hold its lock until the end.
 
     Nothing is written but the lock until ``RunFolder.record``, so a start that fails leaves all as it was.
-    ``may_change`` names keys (or tables) that may differ when a run goes on, "data" what the checksums are
+    ``may_change`` names keys (or tables) that may differ when a run is resumed, "data" what the checksums are
     of, ``may_grow`` those that may be larger than before, and ``notes`` says of a key what its change would
     mean; what changed is kept in run.json, and so are ``findings``, those of the latest start. RunFolderError
     for any other difference, for changed data, for a folder that is not a run, while another process holds
@@ -136,19 +136,19 @@ def _enter(folder: Path, config: BaseModel, known: dict[str, object], rules: Cha
         changed = differences(_with_defaults(_read_config(run.config), type(config)), plain)
         if refused := refusal(changed, rules):
             raise RunFolderError(f"run.dir={folder} holds a run with another configuration: {refused}")
-        facts = _gone_on(folder, _read_facts(run.facts), known, changed, rules)
+        facts = _resumed_facts(folder, _read_facts(run.facts), known, changed, rules)
     texts = {"run.json": json.dumps(facts, indent=2).encode(), "config.toml": tomli_w.dumps(plain).encode()}
     return replace(run, texts=texts)
 
 
-def _gone_on(
+def _resumed_facts(
     folder: Path,
     facts: dict[str, object],
     known: dict[str, object],
     changed: Mapping[str, Change],
     rules: ChangeRules,
 ) -> dict[str, object]:
-    """Return the facts of a run that goes on: data and starts are added to, the seed stays the first."""
+    """Return the facts of a resumed run: data and starts are added to, the seed stays the first."""
     before, now, earlier = _mapping(facts.get("data")), _mapping(known["data"]), facts.get("starts")
     others = data_changes(before, now)
     if refused := data_refusal(others, rules):
@@ -243,7 +243,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def is_locked(folder: Path) -> bool:
-    """Return whether a process holds the folder's lock; nothing is written. False where nobody can tell."""
+    """Return whether a process holds the folder's lock; nothing is written. False where that is unknown."""
     try:
         import fcntl
 

@@ -123,11 +123,11 @@ def is_split_off(config: Config) -> bool:
 
 
 def file_checksums(config: Config) -> dict[str, str]:
-    """Return the checksums of the files a run reads: data, each shard of it, and prompts of one's own."""
+    """Return the checksums of the files a run reads: data, each shard of it, and the user's own prompts."""
     paths = (config.env.path, config.held_out.path)
     files = {str(file): _checksum(file) for path in paths if path is not None for file in files_of(path)}
     if (prompts := prompt_path(config.debate.prompts)).parent != SHIPPED:
-        load_prompts(config.debate.prompts)  # tells best what is wrong with the file
+        load_prompts(config.debate.prompts)  # says best what is wrong with the file
         files[str(prompts)] = _checksum(prompts)
     return files
 

@@ -173,7 +173,7 @@ class Session:
 
 @contextmanager
 def open_session(config: Config) -> Iterator[Session]:
-    """Open a run: a new one is warm-started if so configured, an old one goes on from its newest checkpoint.
+    """Open a run: a new one is warm-started if so configured, an old one resumes from its newest checkpoint.
 
     SIGINT and SIGTERM raise Stopped within: ``debate_rl.training.stops``.
     """

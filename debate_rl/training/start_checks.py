@@ -1,4 +1,4 @@
-"""Checks before a run begins or goes on: what cannot be learnt from, and which settings may have changed."""
+"""Checks before a run begins or resumes: what cannot be learnt from, and which settings may have changed."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 before the first step    the start ends at once; a warm start begins again
 while debates are held   they are given up at once (``interruptible``), and random generators are put back to
                          where they were before them (``generators_kept_on`` in ``train_steps``)
-in the rest of a step    grading, learning, writing and evaluating go on to the step's end (``deferred``)
+in the rest of a step    grading, learning, writing and evaluating continue to the step's end (``deferred``)
 then                     the finished steps are saved (``Session.keep``), and Stopped says how to go on
 at a second signal       the run leaves wherever it is, and saves nothing
 """
@@ -25,7 +25,7 @@ class Stopped(KeyboardInterrupt):
     """A run that a signal stopped.
 
     ``at_once``: by a second signal, wherever it was, so that nothing may be saved of what it held.
-    ``kept`` says what there is to go on from.
+    ``kept`` says what a resumed run begins from.
     """
 
     def __init__(self, signum: int, *, at_once: bool = False) -> None:

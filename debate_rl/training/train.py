@@ -1,7 +1,7 @@
 """The loop: problems -> debates -> truth -> rewards -> advantages -> rows -> new weights.
 
 Everything a step does is a pure function of the configuration, the weights and the step's number, so the same
-seed gives the same run, and a run that stopped goes on from its newest checkpoint.
+seed gives the same run, and a run that stopped resumes from its newest checkpoint.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class StuckError(ValueError):
 
 
 def train(config: Config) -> Session:
-    """Train from a configuration, or go on with the run in its folder; return the session at its end."""
+    """Train from a configuration, or resume the run in its folder; return the session at its end."""
     with open_session(config) as session:
         train_steps(session)
     return session

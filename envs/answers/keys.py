@@ -1,4 +1,4 @@
-r"""Keys that tell wrong answers apart, so that a majority counts equal ones together.
+r"""Keys that distinguish wrong answers, so that a majority counts equal ones together.
 
 The grader says which answers are right. For wrong ones there is no gold answer to compare with, and to
 compare all pairs symbolically would cost a process call each. They are the same when they are the same plain

@@ -5,7 +5,7 @@ and a union are not ordered, and a part that is given twice changes nothing. A l
 parts: hedging is wrong. A bare list with commas may stand for a tuple, in its order, and assignments to
 different names for either.
 
-Shapes are told apart before values are compared: a library that confuses them never sees them.
+Shapes are distinguished before values are compared: a library that confuses them never sees them.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def _same_lists(left: Parts, right: Parts) -> bool | None:
         listed, union = (right, left) if left.joined == "union" else (left, right)
         intervals = listed.joined != "set" and any(_is_interval(item) for item in listed.items)
         if not intervals and not _are_sets(union):
-            return False  # points are no intervals
+            return False  # points are not intervals
     named = _by_name(left, right)
     if named is not None:
         return named

@@ -1,7 +1,7 @@
 r"""The words after a number: scales that multiply it, units that are left out, and what is neither.
 
 "3 million" is a number, "3 apples" is 3, and "3 tenths", "3 out of five" or "3 is wrong" are not 3. Units of
-the common measures have one name each, with their power, so that two different ones can be told apart.
+the common measures have one name each, with their power, so that two different ones are distinguished.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 
 def own_kind(row: Record) -> Kind | None:
-    """Return the kind that a row of one's own names, or "instructions" where it has constraints; else None.
+    """Return the kind that a user's row names, or "instructions" where it has constraints; else None.
 
     A field "kind" that the user reads as something else (``fields={"subject": "kind"}``) names none.
     """

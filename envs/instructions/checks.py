@@ -1,7 +1,7 @@
 """The 25 verifiable instructions of IFEval, one function each [Zhou et al. 2023, arXiv 2311.07911, table 1].
 
 From a response and the instruction's arguments, under their published names, to whether it is followed.
-Strictly: as the published checkers decide, but keywords and markers stand for themselves and are no regular
+Strictly: as the published checkers decide, but keywords and markers stand for themselves and are not regular
 expressions, and every check is linear in the response and raises on none.
 """
 

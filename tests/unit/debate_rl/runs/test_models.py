@@ -207,7 +207,7 @@ class Touches:
 def test_code_among_the_weights_is_never_run_nor_advised(folder):
     (folder / "model.safetensors").unlink()
     torch.save({"a": Touches(folder / "made")}, folder / "pytorch_model.bin")
-    with pytest.raises(ModelError, match=r": its weights are no plain tensors\. Give a folder"):
+    with pytest.raises(ModelError, match=r": its weights are not plain tensors\. Give a folder"):
         load_model(ModelConfig(name_or_path=str(folder), device="cpu"), seed=0)
     assert not (folder / "made").exists()
 
