@@ -196,7 +196,8 @@ def _why(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Pr
 
 def _same(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
     from debate_rl.inspector.plain.comparing import print_across, print_comparison
-    from debate_rl.inspector.views.across import across, compare, read
+    from debate_rl.inspector.views.across import across, read
+    from debate_rl.inspector.views.compared import compare
 
     if len(rest) not in (1, 3):
         raise ValueError("same: name a problem, and perhaps two of its debates: same PROBLEM [ID ID]")

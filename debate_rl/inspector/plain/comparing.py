@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from debate_rl.formatting import fixed, percent, safe
 from debate_rl.inspector.plain.forms import as_json as json_of
 from debate_rl.inspector.plain.printer import Printer, table
-from debate_rl.inspector.views.across import Across, Comparison, Held, TextPiece, TurnDifference
+from debate_rl.inspector.views.across import Across, Held
 from debate_rl.inspector.views.checked import named
+from debate_rl.inspector.views.compared import Comparison, TextPiece, TurnDifference
 from debate_rl.inspector.views.debate import grade_name
-from debate_rl.inspector.views.replays import DebateReplay, ReplayComparison, ReplayName, StreamChange
+from debate_rl.inspector.views.replays import DebateReplay, ReplayName, StoredReplay, StreamChange
 from rewards import Truth
 from transcripts.record import PARTS
 
@@ -18,29 +19,25 @@ AROUND = 40
 """Characters of a long common part that stand on each side."""
 
 
-def print_across(found: Across, printer: Printer, *, as_json: bool = False) -> None:
+def print_across(result: Across, printer: Printer, *, as_json: bool = False) -> None:
     """Print the debates of a problem, a line each: id, step, where, the winner, the answers at the end."""
     if as_json:
-        printer.json({"schema": 1, **json_of(found)})
+        printer.json({"schema": 1, **json_of(result)})
         return
-    printer.line(printer.paint(f"problem {safe(found.problem)}", "bold"))
-    printer.line(safe(found.question))
-    printer.line(f"gold answer: {'not known' if found.gold is None else safe(found.gold)}")
-    rows = [("debate", "after steps", "winner", "answers of the last round"), *map(_held_row, found.held)]
-    for line in table(rows, left=len(rows[0])):
-        printer.line(line)
-    if found.total > len(found.held):
-        printer.line(f"{len(found.held)} of {found.total} debates; --limit shows more")
-    for note in found.notes:
-        printer.line(f"note: {safe(note)}")
+    printer.line(printer.paint(f"problem {safe(result.problem)}", "bold"))
+    printer.line(safe(result.question))
+    printer.line(f"gold answer: {'not known' if result.gold is None else safe(result.gold)}")
+    heads = ("debate", "after steps", "winner", "answers of the last round")
+    printer.lines(table([heads, *map(_held_row, result.held)], left=len(heads)))
+    if result.total > len(result.held):
+        printer.line(f"{len(result.held)} of {result.total} debates; --limit shows more")
+    printer.lines(f"note: {safe(note)}" for note in result.notes)
 
 
 def _held_row(held: Held) -> tuple[str, str, str, str]:
-    winner = (
-        "none"
-        if held.winner is None
-        else f"{safe(held.personas[held.winner.agent])} {_grade(held, held.winner.agent)}"
-    )
+    winner = "none"
+    if held.winner is not None:
+        winner = f"{safe(held.personas[held.winner.agent])} {_grade(held, held.winner.agent)}"
     answers = (
         f"{safe(row[-1] or '').strip() or '-'} ({_grade(held, agent)})"
         for agent, row in enumerate(held.answers)
@@ -52,59 +49,50 @@ def _grade(held: Held, agent: int) -> str:
     return grade_name(held.grades[agent][-1] if held.grades else None)
 
 
-def print_comparison(found: Comparison, printer: Printer, *, as_json: bool = False) -> None:
+def print_comparison(both: Comparison, printer: Printer, *, as_json: bool = False) -> None:
     """Print what differs between two debates: words that went, words that came, answers, grades, votes."""
     if as_json:
-        votes = [json_of(vote) | {"kind": vote.kind} for vote in found.votes]
-        printer.json({"schema": 1, **json_of(found), "votes": votes})
+        votes = [json_of(vote) | {"kind": vote.kind} for vote in both.votes]
+        printer.json({"schema": 1, **json_of(both), "votes": votes})
         return
-    printer.line(printer.paint(f"{safe(found.before)} -> {safe(found.after)}", "bold"))
-    for note in found.notes:
-        printer.line(f"note: {safe(note)}")
-    for turn in found.turns:
-        for line in _turn(found, turn, printer):
-            printer.line(line)
+    printer.line(printer.paint(f"{safe(both.before)} -> {safe(both.after)}", "bold"))
+    printer.lines(f"note: {safe(note)}" for note in both.notes)
+    for turn in both.turns:
+        printer.lines(_turn(both, turn, printer))
     printer.line()
-    printer.line(f"votes: {found.same_votes} the same, {len(found.votes)} not")
-    for vote in found.votes:
-        printer.line(f"  {safe(found.vote(vote))}")
+    printer.line(f"votes: {both.same_votes} the same, {len(both.votes)} not")
+    printer.lines(f"  {safe(both.vote(vote))}" for vote in both.votes)
 
 
-def _turn(found: Comparison, turn: TurnDifference, printer: Printer) -> Iterator[str]:
+def _turn(both: Comparison, turn: TurnDifference, printer: Printer) -> Iterator[str]:
     yield ""
     address = f" (turn {named(turn.turn)})"
-    name = safe(found.spelled(turn.turn)).removesuffix(address) + address
+    name = safe(both.spelled(turn.turn)).removesuffix(address) + address
     yield printer.paint(f"{name}, {percent(turn.alike, 0)} of the words alike", "bold")
     if turn.answers != (None, None):
         yield f"  answer: {_change(turn.answers, turn.grades, printer)}"
     if turn.cut:
         yield "  too long to compare word by word; only beginning and end are"
-    yield f"  {_words(turn.pieces, printer)}"
+    yield "  " + "".join(_piece(piece, printer) for piece in turn.pieces)
 
 
 def _change(answers: tuple[str | None, str | None], grades: tuple[Truth, Truth], printer: Printer) -> str:
-    sides = [
+    before, after = (
         f"{safe(answer).strip() if answer is not None else 'none'} ({printer.grade(grade_name(grade))})"
         for answer, grade in zip(answers, grades, strict=True)
-    ]
-    return (
-        sides[0] + " (the same)" if answers == answers[::-1] and sides[0] == sides[1] else " -> ".join(sides)
     )
-
-
-def _words(pieces: Sequence[TextPiece], printer: Printer) -> str:
-    """Return the texts as one: [-what went-]{+what came+}, long common parts shortened."""
-    return "".join(_piece(piece, printer) for piece in pieces)
+    return before + " (the same)" if answers[0] == answers[1] and before == after else f"{before} -> {after}"
 
 
 def _piece(piece: TextPiece, printer: Printer) -> str:
+    """Return words as they stand in both, long ones shortened, or as [-what went-] or {+what came+}."""
     text = piece.text
-    if piece.mark == " ":
-        left_out = len(text) - 2 * AROUND
-        if left_out > AROUND:
-            text = f"{text[:AROUND]}[{left_out} characters]{text[-AROUND:]}"
-        return safe(text.replace("\n", " "))
+    left_out = len(text) - 2 * AROUND
+    if piece.mark == " " and left_out > AROUND:
+        text = f"{text[:AROUND]}[{left_out} characters]{text[-AROUND:]}"
     words = safe(text.replace("\n", " "))
+    if piece.mark == " ":
+        return words
     return (
         printer.paint(f"[-{words}-]", "red")
         if piece.mark == "-"
@@ -112,70 +100,59 @@ def _piece(piece: TextPiece, printer: Printer) -> str:
     )
 
 
-SHARES, MEANS = ("sign_changed", "gained", "lost"), ("old", "new", "moved")
-
-
-def print_replays(found: Sequence[ReplayName], printer: Printer, *, as_json: bool = False) -> None:
+def print_replays(listed: Sequence[ReplayName], printer: Printer, *, as_json: bool = False) -> None:
     """Print the replays, a line each."""
-    if as_json:
-        for one in found:
-            printer.json(json_of(one))
-        return
-    for one in found:
-        told = f"{one.changed} of {one.debates} debates change" if not one.problem else one.problem
-        printer.line(f"{safe(one.name)}: {safe(told)}")
-    if not found:
+    for replay in listed:
+        text = replay.problem or f"{replay.changed} of {replay.debates} debates change"
+        printer.json(json_of(replay)) if as_json else printer.line(f"{safe(replay.name)}: {safe(text)}")
+    if not listed and not as_json:
         printer.line("no replays; debate replay RUN KEY=VALUE makes one")
 
 
-def print_replay(found: ReplayComparison, printer: Printer, *, as_json: bool = False) -> None:
+def print_replay(replay: StoredReplay, printer: Printer, *, as_json: bool = False) -> None:
     """Print a replay's figures, by stream, and by stream, persona and round, and the debates to open."""
+    facts = replay.facts
     if as_json:
-        printer.json({"schema": 1, **json_of(found), "folder": str(found.folder)})
+        figures = json_of(facts)
+        names = {"name": replay.name, "folder": str(replay.folder)}
+        printer.json({"schema": 1, **names, **figures.pop("asked"), **figures})
         return
-    printer.line(printer.paint(f"replay {safe(found.name)}: {safe(' '.join(found.overrides))}", "bold"))
-    shown = f", of {safe(found.filter)}" if found.filter else ""
-    printer.line(f"{found.changed} of {found.debates} debates{shown} have other advantages")
-    printer.line(f"{found.differ} of {found.checked} were not stored as the run's own scheme gives them")
-    if found.damaged_lines:
-        printer.line(f"{found.damaged_lines} damaged lines; their groups lack a debate")
-    for line in _table([*found.streams, *found.cells]):
-        printer.line(line)
-    named_ids = ", ".join(f"{safe(one.id)} ({one.change:.3g})" for one in found.most_changed)
-    printer.line(f"these change most (sum of |new - old|): {named_ids or 'none'}")
+    printer.line(printer.paint(f"replay {safe(replay.name)}: {safe(' '.join(facts.overrides))}", "bold"))
+    shown = f", of {safe(facts.asked.filter)}" if facts.asked.filter else ""
+    printer.line(f"{facts.changed} of {facts.debates} debates{shown} have other advantages")
+    printer.line(f"{facts.differ} of {facts.checked} were not stored as the run's own scheme gives them")
+    if facts.damaged_lines:
+        printer.line(f"{facts.damaged_lines} damaged lines; their groups lack a debate")
+    heads = ("stream", "persona", "round", "turns", *(name.replace("_", " ") for name in (*SHARES, *MEANS)))
+    printer.lines(table([heads, *map(_change_row, (*facts.streams, *facts.cells))], left=3))
+    ids = ", ".join(f"{safe(changed.id)} ({changed.change:.3g})" for changed in facts.most_changed)
+    printer.line(f"these change most (sum of |new - old|): {ids or 'none'}")
 
 
-def _table(changes: Sequence[StreamChange]) -> Iterator[str]:
-    rows: list[Sequence[str]] = [("stream", "persona", "round", "turns", "sign changed", *SHARES[1:], *MEANS)]
-    rows += [_cells(one) for one in changes]
-    yield from table(rows, left=3)
+SHARES, MEANS = ("sign_changed", "gained", "lost"), ("old", "new", "moved")
 
 
-def _cells(one: StreamChange) -> tuple[str, ...]:
-    """Return a row; rounds count from 0."""
-    where = (
-        "all" if one.persona is None else safe(one.persona),
-        "all" if one.round is None else one.round,
-    )
-    shares = (percent(getattr(one, name)) for name in SHARES)
-    means = (fixed(getattr(one, name), "+.3f", none="-") for name in MEANS)
-    return safe(one.stream), where[0], str(where[1]), str(one.turns), *shares, *means
+def _change_row(change: StreamChange) -> tuple[str, ...]:
+    persona = "all" if change.persona is None else safe(change.persona)
+    round_ = "all" if change.round is None else str(change.round)
+    shares = (percent(getattr(change, name)) for name in SHARES)
+    means = (fixed(getattr(change, name), "+.3f", none="-") for name in MEANS)
+    return safe(change.stream), persona, round_, str(change.turns), *shares, *means
 
 
-def print_debate_replay(found: DebateReplay, printer: Printer, *, as_json: bool = False) -> None:
+def print_debate_replay(debate: DebateReplay, printer: Printer, *, as_json: bool = False) -> None:
     """Print one debate under both schemes: the advantages of each turn, old and new."""
     if as_json:
-        printer.json({"schema": 1, **json_of(found)})
+        printer.json({"schema": 1, **json_of(debate)})
         return
-    printer.line(printer.paint(f"debate {safe(found.id)}: {safe(found.problem)}", "bold"))
+    printer.line(printer.paint(f"debate {safe(debate.id)}: {safe(debate.problem)}", "bold"))
     rows: list[Sequence[str]] = [("turn", "persona", *PARTS)]
-    for turn in found.turns:
+    for turn in debate.turns:
         cells = (_pair(*turn.advantages[name]) for name in PARTS)
         rows.append((named(turn.turn), safe(turn.persona), *cells))
-    for line in table(rows, left=len(rows[0])):
-        printer.line(line)
-    printer.line(f"sum of |new - old| over generator, judge and format: {found.change:.3g}")
-    if found.differs:
+    printer.lines(table(rows, left=len(rows[0])))
+    printer.line(f"sum of |new - old| over generator, judge and format: {debate.change:.3g}")
+    if debate.differs:
         printer.line("what is stored is not what the run's own scheme gives")
 
 

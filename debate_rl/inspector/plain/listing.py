@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from debate_rl.formatting import fixed, padded, safe
+from debate_rl.formatting import fixed, safe
 from debate_rl.inspector.meanings import flag_text, flags_of
 from debate_rl.inspector.plain.forms import as_json as json_of
 from debate_rl.inspector.plain.forms import row_json, step_json
-from debate_rl.inspector.plain.printer import GRADES, Printer, fitting, table, widths_of
+from debate_rl.inspector.plain.printer import GRADES, Printer, fitting, padded_cells, table, widths_of
 from debate_rl.inspector.runs import FoundRun
 from transcripts import DebateRow, RunStore, StepRow
 
 COLUMNS = ("id", "step", "problem", "winner", "accuracy", "judge", "votes", "malformed", "flags")
-RIGHT_SIDE = (False, True, False, False, False, True, True, True, False)
+LEFT = frozenset(map(COLUMNS.index, ("id", "problem", "winner", "accuracy", "flags")))
 PROBLEM, WINNER = COLUMNS.index("problem"), COLUMNS.index("winner")
 LEAST = 8
 """Columns that the problem has at least."""
@@ -29,7 +29,7 @@ def print_list(
     newest: bool = False,
     as_json: bool = False,
 ) -> tuple[int, str | None]:
-    """Print a page; return how many debates the filter finds, and the id after which the next page begins.
+    """Print a page; return how many debates match, and the id after which the next page begins.
 
     The id is None on the last page. On a terminal there is a line of headings, and the lines fit.
     """
@@ -56,8 +56,7 @@ def _print_rows(printer: Printer, rows: Sequence[DebateRow]) -> None:
 
 
 def _line(printer: Printer, cells: Sequence[str], widths: Sequence[int], *, bold: bool = False) -> str:
-    columns = zip(cells, widths, RIGHT_SIDE, strict=False)
-    shown = [padded(cell, width, left=not right, dots="..") for cell, width, right in columns]
+    shown = padded_cells(cells, widths, left=LEFT)
     shown[-1] = shown[-1].rstrip()
     if bold:
         return printer.paint("  ".join(shown), "bold")
@@ -101,8 +100,7 @@ def print_figures(store: RunStore, printer: Printer, filter: str = "", *, as_jso
     lines = [HEADINGS, *map(_figure_cells, steps), _figure_cells(overall)]
     widths = fitting(widths_of(lines), printer.width)
     for index, cells in enumerate(lines):
-        shown = zip(cells, widths, strict=False)
-        line = "  ".join(padded(cell, width, left=False, dots="..") for cell, width in shown)
+        line = "  ".join(padded_cells(cells, widths, left=()))
         printer.line(printer.paint(line, "bold" if index in (0, len(lines) - 1) else None))
     printer.line(printer.paint(MEANINGS, "dim"))
 
@@ -126,9 +124,8 @@ def print_runs(runs: Sequence[FoundRun], printer: Printer, *, as_json: bool = Fa
         for run in runs:
             printer.json(json_of(run) | {"path": str(run.path)})
         return
-    lines = [_run_cells(run) for run in runs]
-    for line in table(lines, left=len(lines[0])) if lines else ():
-        printer.line(line)
+    rows = [_run_cells(run) for run in runs]
+    printer.lines(table(rows, left=len(rows[0])) if rows else ())
 
 
 def _run_cells(run: FoundRun) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TextIO, TypeAlias
 
@@ -30,6 +30,11 @@ class Printer:
     def line(self, text: str = "") -> None:
         """Write one line, as it is."""
         self.stream.write(text + "\n")
+
+    def lines(self, lines: Iterable[str]) -> None:
+        """Write lines, as they are."""
+        for line in lines:
+            self.line(line)
 
     def json(self, value: object) -> None:
         """Write a value as one line of JSON, in ASCII."""
@@ -77,8 +82,17 @@ def table(rows: Sequence[Sequence[str]], *, left: int) -> Iterator[str]:
     """
     widths = widths_of(rows)
     for row in rows:
-        cells = enumerate(zip(row, widths, strict=True))
-        yield "  ".join(padded(cell, width, left=at < left) for at, (cell, width) in cells).rstrip()
+        yield "  ".join(padded_cells(row, widths, left=range(left))).rstrip()
+
+
+def padded_cells(row: Sequence[str], widths: Sequence[int], *, left: Container[int]) -> list[str]:
+    """Return the first cells of a row, in these widths; ``left``: the columns that are set to the left.
+
+    >>> padded_cells(("a", "bcdef", "c"), [3, 4], left=(0,))
+    ['a  ', 'bc..']
+    """
+    cells = enumerate(zip(row, widths, strict=False))
+    return [padded(cell, width, left=index in left, dots="..") for index, (cell, width) in cells]
 
 
 def fitting(widths: Sequence[int], width: int | None) -> list[int]:
@@ -87,7 +101,7 @@ def fitting(widths: Sequence[int], width: int | None) -> list[int]:
     >>> fitting([4, 4, 9], 12), fitting([4, 4, 9], None)
     ([4, 4], [4, 4, 9])
     """
-    kept = list(widths)
-    while width is not None and len(kept) > 1 and sum(kept) + 2 * (len(kept) - 1) > width:
-        kept.pop()
-    return kept
+    fit = list(widths)
+    while width is not None and len(fit) > 1 and sum(fit) + 2 * (len(fit) - 1) > width:
+        fit.pop()
+    return fit

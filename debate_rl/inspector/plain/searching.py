@@ -1,4 +1,4 @@
-"""Where the words of a search stand: turn by turn, with what is around them."""
+"""A search: each match of some words, with the text around it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from debate_rl.inspector.views.checked import named
 from transcripts import RunStore, compile_filter
 
 AROUND = 50
-"""Characters that are shown on each side of what was found."""
+"""Characters that are shown on each side of a match."""
 _BLANKS = re.compile(r"[ \t\n]+")
 
 
@@ -35,7 +35,7 @@ class Match:
 
     @property
     def words(self) -> str:
-        """What was found."""
+        """The words themselves."""
         return self.text[self.start : self.end]
 
     @property
@@ -63,25 +63,25 @@ def print_matches(
     limit: int | None = None,
     as_json: bool = False,
 ) -> int:
-    """Print a line for each place where the words stand, as ``text:`` finds them; return how many.
+    """Print a line for each match, as ``text:`` finds words; return how many.
 
-    ``limit``: the most debates. FilterError as ever.
+    ``limit``: the most debates. FilterError where the filter cannot be read.
     """
     compile_filter(filter)  # points into what was typed
-    found = 0
+    count = 0
     for id, record in islice(store.records(search_filter(words, filter)), limit):
         for turn in record.debate.turns:
             for match in matches(words, turn.id, turn.completion.text):
-                found += 1
+                count += 1
                 printer.json(_json(id, match)) if as_json else printer.line(_line(printer, id, match))
-    return found
+    return count
 
 
 def _line(printer: Printer, id: str, match: Match) -> str:
     parts = (match.before, match.words, match.after)
     before, words, after = (safe(_BLANKS.sub(" ", part)) for part in parts)
-    place = printer.paint(f"{id} {named(match.turn)}", "cyan")
-    return f"{place}: {before.lstrip()}{printer.paint(words, 'red')}{after.rstrip()}"
+    address = printer.paint(f"{id} {named(match.turn)}", "cyan")
+    return f"{address}: {before.lstrip()}{printer.paint(words, 'red')}{after.rstrip()}"
 
 
 def _json(id: str, match: Match) -> dict[str, object]:
@@ -97,16 +97,16 @@ def _json(id: str, match: Match) -> dict[str, object]:
 
 
 def matches(words: str, turn: TurnId, text: str) -> Iterator[Match]:
-    r"""Yield the places of a text where words stand as ``text:`` finds them.
+    r"""Yield where words stand in a text, as ``text:`` finds them.
 
     >>> [match.words for match in matches("deriv*", TurnId(0, 0), "The dérivative. Derive it!")]
     ['dérivative', 'Derive']
     """
-    folded, places = _folded(text)
-    for found in _pattern(words).finditer(folded):
-        if found.end() > found.start():
-            end = places[found.end()] if found.end() < len(places) else len(text)
-            yield Match(turn, places[found.start()], end, text)
+    folded, indices = _folded(text)
+    for match in _pattern(words).finditer(folded):
+        if match.end() > match.start():
+            end = indices[match.end()] if match.end() < len(indices) else len(text)
+            yield Match(turn, indices[match.start()], end, text)
 
 
 def _pattern(words: str) -> re.Pattern[str]:
@@ -127,11 +127,11 @@ def _folded(text: str) -> tuple[str, range | list[int]]:
     if text.isascii():
         return text.lower(), range(len(text))
     folded: list[str] = []
-    places: list[int] = []
-    for place, character in enumerate(text):
+    indices: list[int] = []
+    for index, character in enumerate(text):
         base = unicodedata.normalize("NFD", character)[0]
         if not unicodedata.combining(base):
             lower = base.lower()
             folded.append(lower if len(lower) == 1 else base)
-            places.append(place)
-    return "".join(folded), places
+            indices.append(index)
+    return "".join(folded), indices

@@ -19,8 +19,8 @@ from debate_rl.inspector.views import (
     TurnView,
     debate_view,
     parse_forensics,
+    vote_graphs,
 )
-from debate_rl.inspector.views import vote_graphs as graphs_of
 from debate_rl.inspector.views.checked import named
 from debate_rl.inspector.views.debate import is_markup
 from debate_rl.inspector.views.reward_types import Why
@@ -39,13 +39,12 @@ def print_debate(
     if as_json:
         printer.json(debate_json(view, record))
         return
-    for line in _lines(view, record, printer, raw=raw):
-        printer.line(line)
+    printer.lines(_lines(view, record, printer, raw=raw))
 
 
 def _lines(view: DebateView, record: Record, printer: Printer, *, raw: bool) -> Iterator[str]:
     yield from _head(view, printer)
-    summaries = {one.round: one for one in view.summaries}
+    summaries = {summary.round: summary for summary in view.summaries}
     for round_, turns in groupby(view.spoken(), key=lambda turn: turn.id.round):
         yield ""
         yield printer.paint(f"== {view.round_name(round_)} ==", "bold")
@@ -55,9 +54,9 @@ def _lines(view: DebateView, record: Record, printer: Printer, *, raw: bool) -> 
         for turn in turns:
             yield ""
             yield from _turn(turn, view, printer, raw=raw)
-    for graph in graphs_of(record):
+    for graph in vote_graphs(record):
         yield ""
-        yield from vote_lines(graph, view, printer)
+        yield from _votes(graph, view, printer)
     yield ""
     yield from _rewards(view, printer)
     for forensics in parse_forensics(record):
@@ -88,7 +87,7 @@ def _turn(turn: TurnView, view: DebateView, printer: Printer, *, raw: bool) -> I
     answer = "" if turn.answer is None else f": {safe(turn.answer)}"
     yield printer.paint(who, "cyan") + (f", {printer.grade(turn.grade)}{answer}" if not turn.ballot else "")
     if turn.shown:
-        shown = "; ".join(safe(view.placed(one)) for one in turn.shown if 0 <= one.agent < view.agents)
+        shown = "; ".join(safe(view.placed(other)) for other in turn.shown if 0 <= other.agent < view.agents)
         yield printer.paint(f"   shown: {shown}" + (f"; {turn.cut} texts cut" if turn.cut else ""), "dim")
     if raw:
         yield from _block(turn.text)
@@ -104,9 +103,8 @@ def _sections(turn: TurnView, printer: Printer) -> Iterator[str]:
         if piece.kind == "thinking":
             yield printer.paint(f"   thinking: {len(text)} characters (--raw shows them)", "dim")
         elif piece.kind != "other" or not is_markup(text):
-            yield printer.paint(
-                f"   {'beside the sections' if piece.kind == 'other' else piece.kind}:", "dim"
-            )
+            name = "beside the sections" if piece.kind == "other" else piece.kind
+            yield printer.paint(f"   {name}:", "dim")
             yield from _block(text.strip())
 
 
@@ -130,7 +128,7 @@ def _failures(forensics: TurnForensics, view: DebateView, printer: Printer) -> I
     yield printer.paint(f"{safe(view.placed(forensics.id))}: malformed", "yellow")
     for failure in forensics.failures:
         reason = failure.reason.value.replace("_", " ")
-        yield f"   {reason} ({safe(failure.detail)}){_place(failure)}: {failure.rule}"
+        yield f"   {reason} ({safe(failure.detail)}){_position(failure)}: {failure.rule}"
         if failure.excerpt is not None:
             piece, left = failure.excerpt, failure.excerpt.left_out
             middle = f"[{left} characters]" if left else ""
@@ -138,13 +136,13 @@ def _failures(forensics: TurnForensics, view: DebateView, printer: Printer) -> I
             yield f"{INDENT}{safe(piece.before)}{marked}{safe(piece.after)}"
 
 
-def _place(failure: FailureView) -> str:
+def _position(failure: FailureView) -> str:
     if failure.offset is None:
         return ""
     return f" at line {failure.line}, column {failure.column} (character {failure.offset} from 0)"
 
 
-def vote_lines(graph: RoundGraph, view: DebateView, printer: Printer) -> Iterator[str]:
+def _votes(graph: RoundGraph, view: DebateView, printer: Printer) -> Iterator[str]:
     """Yield the lines of one graph."""
     yield printer.paint(f"votes on {view.round_name(graph.round)}", "bold")
     for arrow in graph.arrows:
@@ -191,22 +189,22 @@ def _order(graph: RoundGraph, view: DebateView, printer: Printer) -> Iterator[st
         yield f"   beats every other: {_name(view, graph.condorcet)}"
 
 
-def print_why(found: Why, printer: Printer, *, as_json: bool = False) -> None:
+def print_why(why: Why, printer: Printer, *, as_json: bool = False) -> None:
     """Print why a turn was rewarded as it was."""
     from debate_rl.inspector.views.reward import outline  # loads configurations, which most do without
 
     if as_json:
-        printer.json({"schema": 1, **json_of(found)})
+        printer.json({"schema": 1, **json_of(why)})
         return
-    who = f"{found.handle(found.turn)} {found.persona}, turn {named(found.turn)}"
-    title = safe(f"debate {found.id}, {who}, problem {found.problem}")
+    who = f"{why.handle(why.turn)} {why.persona}, turn {named(why.turn)}"
+    title = safe(f"debate {why.id}, {who}, problem {why.problem}")
     printer.line(printer.paint(title, "bold"))
-    for line in outline(found):
+    for line in outline(why):
         quote = f': "{safe(line.quote)}"' if line.quote else ""
         text = "  " * line.depth + safe(line.text) + quote
         heading = line.depth == 0 and not line.text.startswith("note: ")
         printer.line((printer.paint(text, "bold") if heading else text) + _badge(line.matches, printer))
-    printer.line(_verdict(found))
+    printer.line(_verdict(why))
 
 
 def _badge(matches: bool | None, printer: Printer) -> str:
@@ -215,10 +213,10 @@ def _badge(matches: bool | None, printer: Printer) -> str:
     return printer.paint("  [as stored]", "green") if matches else printer.paint("  [not as stored]", "red")
 
 
-def _verdict(found: Why) -> str:
+def _verdict(why: Why) -> str:
     from debate_rl.inspector.views.reward import numbers_in
 
-    badges = [one.matches for one in numbers_in(found) if one.matches is not None]
+    badges = [number.matches for number in numbers_in(why) if number.matches is not None]
     if not badges:
         return "nothing was recomputed that could be compared with what is stored"
     wrong = badges.count(False)

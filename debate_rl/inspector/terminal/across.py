@@ -24,16 +24,8 @@ from debate_rl.inspector.terminal.style import (
     sign,
 )
 from debate_rl.inspector.terminal.widgets import Listing
-from debate_rl.inspector.views.across import (
-    Across,
-    Comparison,
-    Held,
-    TextPiece,
-    TurnDifference,
-    across,
-    compare,
-    read,
-)
+from debate_rl.inspector.views.across import Across, Held, across, read
+from debate_rl.inspector.views.compared import Comparison, TextPiece, TurnDifference, compare
 from debate_rl.inspector.views.debate import grade_name
 
 

@@ -12,7 +12,7 @@ from debate_rl.inspector.terminal.panels.rewards import summary_lines
 from debate_rl.inspector.terminal.screen import Matches, OpenRun, RunScreen
 from debate_rl.inspector.terminal.style import DOUBT, Cell, Column
 from debate_rl.inspector.terminal.widgets import Lines, Listing
-from debate_rl.inspector.views.replays import MostChanged, ReplayComparison, ReplayName, read_replay, replays
+from debate_rl.inspector.views.replays import MostChanged, ReplayName, StoredReplay, read_replay, replays
 
 REPLAYS = "replays: what other schemes would have given"
 
@@ -82,9 +82,9 @@ class Replay(RunScreen):
         """Read it."""
         self.load("replay", lambda: read_replay(self.run.store.run, self._replay), self._show)
 
-    def _show(self, replay: ReplayComparison) -> None:
+    def _show(self, replay: StoredReplay) -> None:
         self._figures.show(summary_lines(replay))
-        self._changed.show(replay.most_changed)
+        self._changed.show(replay.facts.most_changed)
 
     def on_listing_chosen(self, event: Listing.Chosen) -> None:
         """Open a debate."""

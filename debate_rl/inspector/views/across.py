@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from debate.types import TurnId
 from debate_rl.inspector.views.checked import open_debate
-from debate_rl.inspector.views.compared import Comparison, TextPiece, TurnDifference, VoteDifference, compare
 from debate_rl.inspector.views.debate import debate_view
-from debate_rl.inspector.views.evaluated import Evaluated, evaluations, found_in, read_evaluated
+from debate_rl.inspector.views.evaluated import debates_on, evaluations, read_evaluated
 from rewards import Truth
 from transcripts import Record, RunStore, TranscriptError
-
-__all__ = [
-    "Across",
-    "Comparison",
-    "Held",
-    "TextPiece",
-    "TurnDifference",
-    "VoteDifference",
-    "across",
-    "compare",
-    "read",
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,58 +54,56 @@ def across(
     ``steps``: the first and the last step to look at. TranscriptError where there is no debate of it.
     """
     notes: list[str] = []
-    trained, count = _trained(store, problem_id, steps, limit, notes)
-    asked = [one for one in evaluations(store.run, notes) if _within(one.step, steps)]
+    first, last = steps or (0, None)
+    trained, total = _trained(store, problem_id, first, last, limit, notes)
     evaluated = [
-        (one.step, f"{one.name}:{id}", one.name, record)
-        for one in asked
-        for id, record in found_in(one, problem_id, notes)
+        (_held(evaluation.step, f"{evaluation.name}:{id}", evaluation.name, record), record)
+        for evaluation in evaluations(store.run, notes)
+        if first <= evaluation.step and (last is None or evaluation.step <= last)
+        for id, record in debates_on(evaluation, problem_id, notes)
     ]
-    count += len(evaluated)
-    found = sorted([*trained, *evaluated[:limit]], key=lambda one: one[0])
-    held = tuple(_held(step, ref, name, record) for step, ref, name, record in found)
-    if not held:
+    debates = sorted([*trained, *evaluated[:limit]], key=lambda debate: debate[0].step)
+    if not debates:
         within = "" if steps is None else " in these steps"
-        told = f"; {notes[0]}" if notes else ""
-        raise TranscriptError(f"{store.run}: no debate of problem {problem_id!r}{within}{told}")
-    problem = found[0][3].debate.problem
-    return Across(problem.id, problem.question, problem.answer, held, count, tuple(notes))
-
-
-def _within(step: int, steps: tuple[int, int | None] | None) -> bool:
-    return steps is None or (steps[0] <= step and (steps[1] is None or step <= steps[1]))
+        note = f"; {notes[0]}" if notes else ""
+        raise TranscriptError(f"{store.run}: no debate of problem {problem_id!r}{within}{note}")
+    problem = debates[0][1].debate.problem
+    held = tuple(held for held, _ in debates)
+    total += len(evaluated)
+    return Across(problem.id, problem.question, problem.answer, held, total, tuple(notes))
 
 
 def _trained(
-    store: RunStore, problem: str, steps: tuple[int, int | None] | None, limit: int, notes: list[str]
-) -> tuple[list[tuple[int, str, str, Record]], int]:
-    """Return debates of training with their steps and ids, and how many there are."""
-    first, last = steps or (0, None)
+    store: RunStore, problem: str, first: int, last: int | None, limit: int, notes: list[str]
+) -> tuple[list[tuple[Held, Record]], int]:
+    """Return debates of training, and how many there are."""
     quoted = problem.replace('"', '""')
     filter = f'problem:"{quoted}" step:{first}..{"" if last is None else last}'
-    found: list[tuple[int, str, str, Record]] = []
+    debates: list[tuple[Held, Record]] = []
     for row in store.debates(filter, limit=limit):
         try:
-            found.append((row.step, row.id, "", open_debate(store, row.id)))
+            record = open_debate(store, row.id)
         except TranscriptError as error:
             notes.append(str(error))
-    return found, store.count(filter)
+        else:
+            debates.append((_held(row.step, row.id, "", record), record))
+    return debates, store.count(filter)
 
 
 def _held(step: int, ref: str, evaluation: str, record: Record) -> Held:
-    protocol = record.debate.protocol
+    view = debate_view(ref, record)
     answers = {turn.id: turn.parsed.answer for turn in record.debate.turns}
     return Held(
         ref=ref,
         evaluation=evaluation,
         step=step,
-        personas=tuple(persona.name for persona in record.debate.personas),
+        personas=tuple(persona.name for persona in view.personas),
         answers=tuple(
-            tuple(answers.get(TurnId(agent, round_)) for round_ in range(protocol.num_rounds))
-            for agent in range(protocol.num_agents)
+            tuple(answers.get(TurnId(agent, round_)) for round_ in range(view.rounds))
+            for agent in range(view.agents)
         ),
         grades=record.correct,
-        winner=debate_view(ref, record).winner,
+        winner=view.winner,
     )
 
 
@@ -128,12 +112,8 @@ def read(store: RunStore, ref: str) -> Record:
     name, colon, id = ref.rpartition(":")
     if not colon:
         return open_debate(store, ref)
-    return read_evaluated(_named(evaluations(store.run, []), name, store), id)
-
-
-def _named(known: Sequence[Evaluated], name: str, store: RunStore) -> Evaluated:
-    for one in known:
-        if one.name == name:
-            return one
-    told = ", ".join(one.name for one in known) or "none"
-    raise TranscriptError(f"{store.run}: no evaluation {name!r}; there are {told}")
+    known = {evaluation.name: evaluation for evaluation in evaluations(store.run, [])}
+    if name not in known:
+        names = ", ".join(known) or "none"
+        raise TranscriptError(f"{store.run}: no evaluation {name!r}; there are {names}")
+    return read_evaluated(known[name], id)

@@ -1,4 +1,4 @@
-"""The debates that the evaluations of a run keep: RUN/evaluations/NAME/debates, a shard for each seed."""
+"""The debates that the evaluations of a run store: RUN/evaluations/NAME/debates, a shard for each seed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from transcripts.names import shard_paths, shard_step
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluated:
+class Evaluation:
     """One evaluation. ``step``: how many training steps its weights had learnt from, 0 for a warm start."""
 
     name: str
@@ -28,29 +28,31 @@ class Evaluated:
     folder: Path
 
 
-def evaluations(run: Path, notes: list[str]) -> list[Evaluated]:
+def evaluations(run: Path, notes: list[str]) -> list[Evaluation]:
     """Return the evaluations of a run by the steps of their weights; ``notes`` gets what cannot be read."""
     home = run / "evaluations"
     try:
         folders = sorted(child for child in home.iterdir() if (child / IDENTITY).is_file())
     except OSError:
         return []
-    return sorted((_evaluated(run, folder, notes) for folder in folders), key=lambda one: one.step)
+    return sorted(
+        (_evaluation(run, folder, notes) for folder in folders), key=lambda evaluation: evaluation.step
+    )
 
 
-def _evaluated(run: Path, folder: Path, notes: list[str]) -> Evaluated:
+def _evaluation(run: Path, folder: Path, notes: list[str]) -> Evaluation:
     weights, _, _ = folder.name.rpartition("-")
     step = step_of(Path(weights)) or 0
     if _identity(folder, notes).get("weights") in _warm_starts(run):
         step = 0
-    return Evaluated(folder.name, step, folder)
+    return Evaluation(folder.name, step, folder)
 
 
 def _identity(folder: Path, notes: list[str]) -> dict[str, Any]:
     try:
-        found = json.loads((folder / IDENTITY).read_text(encoding="utf-8"))["of"]
-        if isinstance(found, dict):
-            return found
+        identity = json.loads((folder / IDENTITY).read_text(encoding="utf-8"))["of"]
+        if isinstance(identity, dict):
+            return identity
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         pass
     notes.append(f"{folder / IDENTITY}: is damaged; the weights are taken from the folder's name")
@@ -59,49 +61,49 @@ def _identity(folder: Path, notes: list[str]) -> dict[str, Any]:
 
 def _warm_starts(run: Path) -> set[str]:
     try:
-        found = [path / "manifest.json" for path in (run / WARM_START).iterdir()]
-        return {checksum(path) for path in found if path.is_file()}
+        manifests = [path / "manifest.json" for path in (run / WARM_START).iterdir()]
+        return {checksum(path) for path in manifests if path.is_file()}
     except OSError:
         return set()
 
 
-def found_in(one: Evaluated, problem: str, notes: list[str]) -> Iterator[tuple[str, Record]]:
+def debates_on(evaluation: Evaluation, problem: str, notes: list[str]) -> Iterator[tuple[str, Record]]:
     """Yield the debates of a problem with their ids, SEED.INDEX from 0; damaged lines go to ``notes``."""
     word = json.dumps(problem).encode("ascii")
-    for seed, index, line in _lines(one, notes):
+    for seed, index, line in _lines(evaluation, notes):
         if word in line:
             try:
                 record = _record(line)
             except ValueError as error:
-                notes.append(f"{one.folder}: debate {seed}.{index}: {error}")
+                notes.append(f"{evaluation.folder}: debate {seed}.{index}: {error}")
                 continue
             if record.debate.problem.id == problem:
                 yield f"{seed}.{index}", record
 
 
-def _lines(one: Evaluated, notes: list[str]) -> Iterator[tuple[int, int, bytes]]:
+def _lines(evaluation: Evaluation, notes: list[str]) -> Iterator[tuple[int, int, bytes]]:
     """Yield seed, index and line of every whole line; the last may still be written."""
     try:
-        shards = shard_paths(one.folder / "debates")
+        shards = shard_paths(evaluation.folder / "debates")
         for shard in shards:
             with reading(shard) as file:
                 for index, (_, line) in enumerate(file.lines()):
                     if line.endswith(b"\n"):
                         yield shard_step(shard) or 0, index, line
     except (OSError, TranscriptError) as error:
-        notes.append(f"{one.folder / 'debates'}: cannot be read: {error}")
+        notes.append(f"{evaluation.folder / 'debates'}: cannot be read: {error}")
 
 
-def read_evaluated(one: Evaluated, id: str) -> Record:
+def read_evaluated(evaluation: Evaluation, id: str) -> Record:
     """Return the debate at SEED.INDEX; TranscriptError where there is none that can be read."""
     notes: list[str] = []
-    for seed, number, line in _lines(one, notes):
+    for seed, number, line in _lines(evaluation, notes):
         if f"{seed}.{number}" == id:
             try:
                 return _record(line)
             except ValueError as error:
-                raise TranscriptError(f"{one.folder}: debate {id}: {error}") from error
-    raise TranscriptError(notes[0] if notes else f"{one.folder}: no debate {id!r}")
+                raise TranscriptError(f"{evaluation.folder}: debate {id}: {error}") from error
+    raise TranscriptError(notes[0] if notes else f"{evaluation.folder}: no debate {id!r}")
 
 
 def _record(line: bytes) -> Record:

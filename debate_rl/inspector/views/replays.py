@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -107,18 +108,27 @@ class _Schema(msgspec.Struct):
     schema: Any = None
 
 
-class _Asked(msgspec.Struct):
+class Question(Value, frozen=True, forbid_unknown_fields=False):
+    """What a replay was asked: both schemes, as tables rewards, advantages and debates_per_problem.
+
+    ``steps``: the first and the last that were shown, None for the run's last.
+    """
+
     own: dict[str, Any]
     scheme: dict[str, Any]
     filter: str
     steps: tuple[int, int | None]
 
 
-class _Facts(msgspec.Struct):
-    """replay.json, as far as it is shown."""
+class ReplayFacts(Value, frozen=True, forbid_unknown_fields=False):
+    """replay.json: the figures by stream and by cell, and the debates that changed most.
+
+    ``checked`` debates had something stored, and ``differ`` of them something else than the run's own scheme
+    gives.
+    """
 
     overrides: tuple[str, ...]
-    asked: _Asked
+    asked: Question
     damaged_lines: int
     debates: int
     changed: int
@@ -130,29 +140,16 @@ class _Facts(msgspec.Struct):
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayComparison:
-    """A replay: both schemes, the figures by stream and by cell, and the debates that changed most.
+class StoredReplay:
+    """A replay: its folder and its figures."""
 
-    ``own`` and ``scheme`` are the tables rewards, advantages and debates_per_problem. ``steps``: the first
-    and the last that were shown, None for the run's last. ``checked`` debates had something stored, and
-    ``differ`` of them something else than the run's own scheme gives.
-    """
-
-    name: str
     folder: Path
-    overrides: tuple[str, ...]
-    own: Mapping[str, Any]
-    scheme: Mapping[str, Any]
-    filter: str
-    steps: tuple[int, int | None]
-    debates: int
-    changed: int
-    checked: int
-    differ: int
-    damaged_lines: int
-    streams: tuple[StreamChange, ...]
-    cells: tuple[StreamChange, ...]
-    most_changed: tuple[MostChanged, ...]
+    facts: ReplayFacts
+
+    @property
+    def name(self) -> str:
+        """The name of the folder."""
+        return self.folder.name
 
     def debate(self, id: str) -> DebateReplay | None:
         """Return one debate, None where the replay did not show it; ReplayError where it is damaged.
@@ -173,42 +170,52 @@ def replays(run: Path) -> list[ReplayName]:
 
 def _listed(run: Path, name: str) -> ReplayName:
     try:
-        found = read_replay(run, name)
+        facts = read_replay(run, name).facts
     except ReplayError as error:
         return ReplayName(name, problem=str(error))
-    return ReplayName(name, found.overrides, found.debates, found.changed)
+    return ReplayName(name, facts.overrides, facts.debates, facts.changed)
 
 
-def read_replay(run: Path, name: str) -> ReplayComparison:
+def read_replay(run: Path, name: str) -> StoredReplay:
     """Return a replay of a run by its name, or at a path of its own (``--out``).
 
     ReplayError, in one line, where it is not there, damaged or of a newer schema.
     """
     folder = _folder(run, name)
-    facts = msgspec.structs.asdict(_facts(folder / FACTS))
-    asked = msgspec.structs.asdict(facts.pop("asked"))
-    return ReplayComparison(name=folder.name, folder=folder, **asked, **facts)
+    return StoredReplay(folder, _facts(folder / FACTS))
 
 
 def _folder(run: Path, name: str) -> Path:
     """Return the folder of a replay: right below RUN/replays, or a path."""
-    known = [one.name for one in (run / "replays").glob("*")] if (run / "replays").is_dir() else []
+    known = [path.name for path in (run / "replays").glob("*")]
     if name in known:
         return run / "replays" / name
     if (Path(name) / FACTS).is_file():
         return Path(name)
-    told = ", ".join(sorted(known)) or "none (debate replay makes them)"
-    raise ReplayError(f"{run}: no replay {name!r}; there are {told}")
+    names = ", ".join(sorted(known)) or "none (debate replay makes them)"
+    raise ReplayError(f"{run}: no replay {name!r}; there are {names}")
 
 
-def _facts(path: Path) -> _Facts:
-    """Return the figures of a replay; ReplayError for what is not one, and for a newer schema."""
+@contextmanager
+def _plain_file(path: Path) -> Iterator[None]:
+    """Raise ReplayError for what is not a plain file, and for one that cannot be read.
+
+    A pipe would be waited for, and a device has no end.
+    """
+    if path.exists() and not path.is_file():
+        raise ReplayError(f"{path}: not a plain file")
     try:
-        refuse_no_file(path)
-        data = path.read_bytes()
-        schema = decode(data, _Schema).schema
+        yield
     except OSError as error:
         raise ReplayError(f"{path}: {error.strerror}; the replay was interrupted, run it again") from error
+
+
+def _facts(path: Path) -> ReplayFacts:
+    """Return the figures of a replay; ReplayError for what is not one, and for a newer schema."""
+    with _plain_file(path):
+        data = path.read_bytes()
+    try:
+        schema = decode(data, _Schema).schema
     except FieldError as error:
         raise ReplayError(f"{path}: is not a replay: {error}") from error
     if type(schema) is not int or schema < 1:
@@ -216,36 +223,27 @@ def _facts(path: Path) -> _Facts:
     if schema > SCHEMA:
         raise ReplayError(f"{path}: schema: {schema} is newer than {SCHEMA}, which this version reads")
     try:
-        return decode(data, _Facts)
+        return decode(data, ReplayFacts)
     except FieldError as error:
         raise ReplayError(f"{path}: {error}") from error
 
 
 def debate_of(path: Path, id: str) -> DebateReplay | None:
     """Return a debate of debates.jsonl, None where it is not there; ReplayError where it is damaged."""
-    try:
-        refuse_no_file(path)
-        found = path.stat()
-        start = _starts(path, found.st_mtime_ns, found.st_size).get(id.encode())
+    with _plain_file(path):
+        file_now = path.stat()
+        start = _starts(path, file_now.st_mtime_ns, file_now.st_size).get(id.encode())
         if start is None:
             return None
         with path.open("rb") as file:
             file.seek(start)
             line = file.readline()
-    except OSError as error:
-        raise ReplayError(f"{path}: {error.strerror}; the replay was interrupted, run it again") from error
     try:
         return _debate(decode(line, _Line))
     except FieldError as error:
         raise ReplayError(f"{path}: debate {id}: {error}") from error
     except IndexError as error:
         raise ReplayError(f"{path}: debate {id}: personas: fewer than agents") from error
-
-
-def refuse_no_file(path: Path) -> None:
-    """Raise ReplayError for what is not a plain file: a pipe would be waited for, a device has no end."""
-    if path.exists() and not path.is_file():
-        raise ReplayError(f"{path}: not a plain file")
 
 
 @lru_cache(maxsize=4)
@@ -262,30 +260,26 @@ def _starts(path: Path, changed: int, size: int) -> dict[bytes, int]:
 
 
 def _debate(line: _Line) -> DebateReplay:
-    rewards, advantages = (
-        _pairs(line, kind, names) for kind, names in (("rewards", STREAMS), ("advantages", PARTS))
-    )
+    rewards, advantages = _pairs(line, "rewards", STREAMS), _pairs(line, "advantages", PARTS)
     turns = tuple(
-        TurnChange(
-            turn,
-            line.personas[turn.agent],
-            {name: column[index] for name, column in rewards.items()},
-            {name: column[index] for name, column in advantages.items()},
-        )
+        TurnChange(turn, line.personas[turn.agent], rewards[index], advantages[index])
         for index, turn in enumerate(line.turns)
     )
     return DebateReplay(line.id, line.step, line.problem, line.change, line.differs, turns)
 
 
-def _pairs(line: _Line, kind: str, names: Iterable[str]) -> dict[str, list[Pair]]:
-    """Return for each stream the numbers of the turns, old and new; what is not in ``new`` is as before."""
+def _pairs(line: _Line, kind: str, names: Sequence[str]) -> list[dict[str, Pair]]:
+    """Return for each turn its numbers by stream, old and new; what is not in ``new`` is as before."""
     old, new = getattr(line.old, kind), getattr(line.new, kind)
-    found: dict[str, list[Pair]] = {}
-    for name in names:
-        before = _column(line, old, f"old.{kind}", name)
-        after = _column(line, new, f"new.{kind}", name) if name in new else before
-        found[name] = list(zip(before, after, strict=True))
-    return found
+    before = [_column(line, old, f"old.{kind}", name) for name in names]
+    after = [
+        _column(line, new, f"new.{kind}", name) if name in new else column
+        for name, column in zip(names, before, strict=True)
+    ]
+    return [
+        {name: (a[index], b[index]) for name, a, b in zip(names, before, after, strict=True)}
+        for index in range(len(line.turns))
+    ]
 
 
 def _column(line: _Line, columns: Mapping[str, Column], where: str, name: str) -> Column:

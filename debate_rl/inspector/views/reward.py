@@ -73,14 +73,14 @@ def _plain(id: str) -> str:
     >>> _plain("012.03")
     '12.3'
     """
-    step, _, place = id.partition(".")
-    return f"{int(step)}.{int(place)}"
+    step, _, index = id.partition(".")
+    return f"{int(step)}.{int(index)}"
 
 
 def _require(record: Record, id: str, turn: TurnId) -> None:
-    known = [one.id for one in record.debate.turns]
+    known = [turn.id for turn in record.debate.turns]
     if turn not in known:
-        ids = ", ".join(f"{named(one)}" for one in known) or "none"
+        ids = ", ".join(map(named, known)) or "none"
         raise TranscriptError(f"debate {id}: no turn {named(turn)}; there are {ids}")
 
 
@@ -91,9 +91,9 @@ def _step(store: RunStore, config: Config | None, id: str, turn: TurnId) -> tupl
     try:
         return recompute(store, scheme_of(config), id, turn), ""
     except Exception as error:  # the user's own rule may raise anything, and so may other code
-        said = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
         step = id.partition(".")[0]
-        return None, f"step {step} cannot be recomputed, so only what is stored is shown: {said}"
+        return None, f"step {step} cannot be recomputed, so only what is stored is shown: {reason}"
 
 
 def _notes(store: RunStore, record: Record, config: Config | None, step: Step | None) -> Iterator[str]:
@@ -109,7 +109,7 @@ def _notes(store: RunStore, record: Record, config: Config | None, step: Step | 
 def _explained(id: str, numbers: Numbers, notes: Sequence[str]) -> Why:
     record, turn, votes = numbers.record, numbers.turn, votes_of(numbers)
     ballot = is_ballot(record, record.debate.turn(turn))
-    found = Why(
+    explanation = Why(
         id=id,
         turn=turn,
         persona=record.debate.personas[turn.agent].name,
@@ -119,13 +119,13 @@ def _explained(id: str, numbers: Numbers, notes: Sequence[str]) -> Why:
         truth=None if ballot else truth_why(numbers),
         judge=judge_why(numbers, votes),
         format=format_why(numbers, votes),
-        streams=tuple(one for one in streams_why(numbers) if one.name == "judge" or not ballot),
+        streams=tuple(stream for stream in streams_why(numbers) if stream.name == "judge" or not ballot),
         total=total_why(numbers),
         notes=tuple(notes),
         handles=handles_of(record),
     )
-    badges = [one.matches for one in numbers_in(found) if one.matches is not None]
-    return replace(found, matches=all(badges) if badges else None)
+    badges = [number.matches for number in numbers_in(explanation) if number.matches is not None]
+    return replace(explanation, matches=all(badges) if badges else None)
 
 
 def numbers_in(part: object) -> Iterator[Number]:
@@ -133,53 +133,53 @@ def numbers_in(part: object) -> Iterator[Number]:
     if isinstance(part, Number):
         yield part
     elif isinstance(part, (tuple, list)):
-        for one in part:
-            yield from numbers_in(one)
+        for item in part:
+            yield from numbers_in(item)
     elif is_dataclass(part):
         for field in fields(part):
             yield from numbers_in(getattr(part, field.name))
 
 
-def outline(found: Why) -> tuple[Line, ...]:
+def outline(why: Why) -> tuple[Line, ...]:
     """Return the explanation as lines; turns of other debates are AGENT.ROUND, as in filters."""
-    return tuple(_lines(found))
+    return tuple(_lines(why))
 
 
-def _lines(found: Why) -> Iterator[Line]:
-    for note in found.notes:
+def _lines(why: Why) -> Iterator[Line]:
+    for note in why.notes:
         yield Line(0, f"note: {note}")
-    if found.peer is not None:
-        yield from _peer(found, found.peer)
-    if found.truth is not None:
-        yield from _truth(found.truth)
-    yield from _judge(found, found.judge)
-    yield from _format(found.format)
-    for stream in found.streams:
-        yield from _stream(found.id, stream)
-    yield from _total(found.total)
+    if why.peer is not None:
+        yield from _peer(why, why.peer)
+    if why.truth is not None:
+        yield from _truth(why.truth)
+    yield from _judge(why, why.judge)
+    yield from _format(why.format)
+    for stream in why.streams:
+        yield from _stream(stream)
+    yield from _total(why.total)
 
 
 def _number(depth: int, name: str, number: Number) -> Line:
     source = f"  ({number.source})" if number.source else ""
-    told = number.told if len(number.formula) <= LONGEST else figure(number.value)
+    text = number.text if len(number.formula) <= LONGEST else figure(number.value)
     stored = f"; stored: {figure(number.stored)}" if number.matches is False else ""
-    return Line(depth, f"{name}: {told}{stored}{source}", matches=number.matches)
+    return Line(depth, f"{name}: {text}{stored}{source}", matches=number.matches)
 
 
-def _peer(found: Why, peer: PeerWhy) -> Iterator[Line]:
+def _peer(why: Why, peer: PeerWhy) -> Iterator[Line]:
     rule = f", rewards.peer = {peer.rule}" if peer.rule else ""
     yield Line(0, f"peer: {peer.won} won, {peer.lost} lost, {peer.ties} ties{rule}")
     for vote in peer.votes:
         result = "tie with" if vote.result == "tie" else f"{vote.result} against"
         dropped = "" if vote.counts else f"; does not count: {vote.why_not.replace('_', ' ')}"
-        text = f"{found.handle(vote.judge)} {vote.persona}: {result} {found.handle(vote.other)}{dropped}"
-        yield Line(1, text, quote=vote.line, opens=(found.id, vote.judge))
+        text = f"{why.handle(vote.judge)} {vote.persona}: {result} {why.handle(vote.other)}{dropped}"
+        yield Line(1, text, quote=vote.line)
     for other in peer.opponents:
         score = "" if other.score is None else f", its score {figure(other.score)}"
         beats = "" if other.beats is None else f", preferred to it with p = {figure(other.beats)}"
         counts = f"{other.won} won, {other.lost} lost, {other.ties} ties"
-        text = f"against {found.handle(other.turn)}: {counts}{score}{beats}"
-        yield Line(1, text, opens=(found.id, other.turn))
+        text = f"against {why.handle(other.turn)}: {counts}{score}{beats}"
+        yield Line(1, text)
     yield _number(1, "peer reward", peer.reward)
 
 
@@ -193,41 +193,40 @@ def _truth(truth: TruthWhy) -> Iterator[Line]:
     yield _number(1, "truth reward", truth.reward)
 
 
-def _judge(found: Why, judge: JudgeWhy) -> Iterator[Line]:
+def _judge(why: Why, judge: JudgeWhy) -> Iterator[Line]:
     share = "" if judge.truth_weight is None else f", weight of truth {figure(judge.truth_weight)}"
     yield Line(0, f"judge: {counted(len(judge.votes), 'vote')} given{share}")
     for vote in judge.votes:
         sign = {"left": ">", "right": "<", "tie": "="}.get(vote.outcome, "?")
         left, right = (grade_name(grade) for grade in vote.left_right)
-        sides = f"{found.handle(vote.left)} ({left}) {sign} {found.handle(vote.right)} ({right})"
-        yield Line(1, sides, quote=vote.line, opens=(found.id, vote.left))
+        sides = f"{why.handle(vote.left)} ({left}) {sign} {why.handle(vote.right)} ({right})"
+        yield Line(1, sides, quote=vote.line)
         if vote.truth is not None:
             yield Line(2, f"truth value: {vote.truth:+d}")
         if vote.others is not None:
-            told = "none" if vote.consensus is None else f"{vote.consensus:+d}"
-            yield Line(
-                2, f"the other judges' net vote for the first: {vote.others:+d}; consensus value: {told}"
-            )
+            consensus = "none" if vote.consensus is None else f"{vote.consensus:+d}"
+            net = f"the other judges' net vote for the first: {vote.others:+d}"
+            yield Line(2, f"{net}; consensus value: {consensus}")
         yield _number(2, "value of the vote", vote.value)
     yield _number(1, "judge reward", judge.reward)
 
 
-def _format(found: FormatWhy) -> Iterator[Line]:
-    due = f"due on {len(found.comparable)} solutions" if found.due else "not due"
-    yield Line(0, f"format: comparisons {due}, valid votes: {found.counted}")
-    for reason, detail in found.failures:
+def _format(format: FormatWhy) -> Iterator[Line]:
+    due = f"due on {len(format.comparable)} solutions" if format.due else "not due"
+    yield Line(0, f"format: comparisons {due}, valid votes: {format.counted}")
+    for reason, detail in format.failures:
         yield Line(1, f"malformed: {reason.replace('_', ' ')}", quote=detail)
-    yield _number(1, "format penalty", found.reward)
+    yield _number(1, "format penalty", format.reward)
 
 
-def _stream(id: str, stream: StreamWhy) -> Iterator[Line]:
+def _stream(stream: StreamWhy) -> Iterator[Line]:
     how = f"baseline {stream.baseline}, scale {stream.scale}, group by {stream.key}"
     yield Line(0, f"advantage of {stream.name}: {how}")
     yield _number(1, "value", stream.reward)
     for member in stream.members:
         mark = ", this turn" if member.this else ""
         text = f"{member.id} turn {named(member.turn)} ({member.persona}): {figure(member.value)}{mark}"
-        yield Line(2, text, opens=(member.id, member.turn))
+        yield Line(2, text)
     if stream.centre is not None:
         yield _number(1, "baseline", stream.centre)
     if stream.spread is not None:

@@ -31,12 +31,12 @@ class Number:
     source: str = ""
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """The formula with rounded figures, and what it gives.
 
-        >>> Number(1 / 3, "(2.0 - 1.0) / (2 + 1 + 0)").told
+        >>> Number(1 / 3, "(2.0 - 1.0) / (2 + 1 + 0)").text
         '(2 - 1) / (2 + 1 + 0) = 0.3333'
-        >>> Number(-1.0, "(-1.0)").told, Number(None).told
+        >>> Number(-1.0, "(-1.0)").text, Number(None).text
         ('-1', 'none')
         """
         shown = figure(self.value if self.value is not None else self.stored)
@@ -70,7 +70,7 @@ def rounded(formula: str) -> str:
     >>> rounded("(1.0 - 0.3333333333333333) / (0.4714045207910317 + 0.0001)")
     '(1 - 0.3333) / (0.4714 + 0.0001)'
     """
-    return _FIGURE.sub(lambda found: f"{float(found[0]):.4g}", formula)
+    return _FIGURE.sub(lambda match: f"{float(match[0]):.4g}", formula)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,11 +239,10 @@ class Why:
 class Line:
     """A line of the explanation; ``text`` and ``quote`` may hold a model's words: escape them.
 
-    ``depth``: 0 for a heading. ``matches``: the badge of its number. ``opens``: a debate and turn to go to.
+    ``depth``: 0 for a heading. ``matches``: the badge of its number.
     """
 
     depth: int
     text: str
     quote: str = ""
     matches: bool | None = None
-    opens: tuple[str, TurnId] | None = None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from debate_rl.inspector.views.across import TurnDifference, across, compare, read
+from debate_rl.inspector.views.across import across, read
+from debate_rl.inspector.views.compared import TurnDifference, compare
 from debate_rl.inspector.views.replays import read_replay, replays
 from debate_rl.inspector.web.addresses import address
 from debate_rl.inspector.web.charts import Line, chart

@@ -18,7 +18,7 @@ from debate_rl.inspector.terminal.style import (
     line,
 )
 from debate_rl.inspector.views.debate import DebateView
-from debate_rl.inspector.views.replays import DebateReplay, ReplayComparison, StreamChange
+from debate_rl.inspector.views.replays import DebateReplay, StoredReplay, StreamChange
 from debate_rl.inspector.views.reward import outline
 from debate_rl.inspector.views.reward_types import Line, Why
 from debate_rl.inspector.views.tokens import TokenPiece, TokenView
@@ -27,20 +27,20 @@ MOST = 20_000
 HEADS = f"{'index':>6}  {'section':<10}  {'stream':<9}  {'advantage':>9}  {'logprob':>8}  token"
 
 
-def token_lines(found: TokenView) -> list[Text | str]:
+def token_lines(view: TokenView) -> list[Text | str]:
     """Return the sums by section and stream, then every token."""
-    if not found.stored:
-        return [line((found.why, FAINT))]
+    if not view.stored:
+        return [line((view.why, FAINT))]
     lines: list[Text | str] = [
         heading("by section", "the sum of the advantages, the mean log-probability in nats"),
         line((f"{'section':<10}  {'stream':<9}  {'tokens':>7}  {'advantage':>10}  {'logprob':>8}", FAINT)),
     ]
-    for total in found.totals:
+    for total in view.totals:
         sums = f"{fixed(total.advantage, '+.3f'):>10}  {fixed(total.logprob, '.3f'):>8}"
         lines.append(f"{total.section:<10}  {total.stream:<9}  {total.tokens:>7,}  {sums}")
-    lines += ["", heading("tokens"), line((HEADS, FAINT)), *_rows(found.tokens[:MOST])]
-    if len(found.tokens) > MOST:
-        lines.append(line((f"… {len(found.tokens) - MOST:,} more", FAINT)))
+    lines += ["", heading("tokens"), line((HEADS, FAINT)), *_rows(view.tokens[:MOST])]
+    if len(view.tokens) > MOST:
+        lines.append(line((f"… {len(view.tokens) - MOST:,} more", FAINT)))
     return lines
 
 
@@ -59,21 +59,21 @@ def _shown(text: str) -> str:
 MATCHES = {True: ("  = stored", RIGHT), False: ("  ≠ stored", WRONG), None: ("", "")}
 
 
-def why_lines(found: Why) -> list[Text | str]:
+def why_lines(why: Why) -> list[Text | str]:
     """Return the chain from the votes to the advantage."""
     lines: list[Text | str] = []
-    for one in outline(found):
-        if one.depth == 0 and lines:
+    for item in outline(why):
+        if item.depth == 0 and lines:
             lines.append("")
-        lines.append(_line(one))
+        lines.append(_line(item))
     return lines
 
 
-def _line(one: Line) -> Text:
-    quote = f"  “{one_line(one.quote, 200)}”" if one.quote else ""
-    indent = "  " * max(0, one.depth - 1)
+def _line(item: Line) -> Text:
+    quote = f"  “{one_line(item.quote, 200)}”" if item.quote else ""
+    indent = "  " * max(0, item.depth - 1)
     return line(
-        indent, (one_line(one.text), TITLE if one.depth == 0 else ""), (quote, FAINT), MATCHES[one.matches]
+        indent, (one_line(item.text), TITLE if item.depth == 0 else ""), (quote, FAINT), MATCHES[item.matches]
     )
 
 
@@ -82,14 +82,14 @@ CELL, NAME = 20, 22
 
 
 def replay_lines(
-    view: DebateView, replays: Sequence[tuple[ReplayComparison, DebateReplay | None]]
+    view: DebateView, replays: Sequence[tuple[StoredReplay, DebateReplay | None]]
 ) -> list[Text | str]:
     """Return a debate under each replay, None where the replay did not show it."""
     if not replays:
         return [line(("no replay of this run: debate replay RUN rewards.truth_weight=0.3 makes one", FAINT))]
     lines: list[Text | str] = []
     for replay, debate in replays:
-        title = heading(one_line(replay.name, 60), one_line(" ".join(replay.overrides)))
+        title = heading(one_line(replay.name, 60), one_line(" ".join(replay.facts.overrides)))
         lines += [title, *_debate(view, debate), ""]
     return lines
 
@@ -114,33 +114,32 @@ def _debate(view: DebateView, debate: DebateReplay | None) -> list[Text]:
 def _change(values: Mapping[str, tuple[float | None, float | None]], stream: str) -> Text:
     old, new = values.get(stream, (None, None))
     turned = old is not None and new is not None and old * new < 0
-    told = f"{fixed(old, '+.2f')} → {fixed(new, '+.2f')}{' !' if turned else ''}"
-    return line((padded(told, CELL), STRONG if turned else FAINT if old == new else ""))
+    text = f"{fixed(old, '+.2f')} → {fixed(new, '+.2f')}{' !' if turned else ''}"
+    return line((padded(text, CELL), STRONG if turned else FAINT if old == new else ""))
 
 
-def summary_lines(found: ReplayComparison) -> list[Text | str]:
+def summary_lines(replay: StoredReplay) -> list[Text | str]:
     """Return what a replay changed, by stream and by cell."""
+    facts, filter = replay.facts, replay.facts.asked.filter
+    of_filter = f", filter {one_line(filter)}" if filter else ""
     lines: list[Text | str] = [
-        heading(one_line(found.name, 60), one_line(" ".join(found.overrides) or "the run's own scheme")),
-        line(
-            f"{found.changed:,} of {found.debates:,} debates change"
-            + (f", filter {one_line(found.filter)}" if found.filter else "")
-        ),
+        heading(one_line(replay.name, 60), one_line(" ".join(facts.overrides) or "the run's own scheme")),
+        line(f"{facts.changed:,} of {facts.debates:,} debates change{of_filter}"),
     ]
-    if found.differ:
-        told = f"{found.differ:,} of {found.checked:,} debates: stored is not what the run's own scheme gives"
-        lines.append(line((told, DOUBT)))
-    if found.damaged_lines:
-        lines.append(line((f"{found.damaged_lines:,} damaged lines", DOUBT)))
+    if facts.differ:
+        count = f"{facts.differ:,} of {facts.checked:,} debates"
+        lines.append(line((f"{count}: stored is not what the run's own scheme gives", DOUBT)))
+    if facts.damaged_lines:
+        lines.append(line((f"{facts.damaged_lines:,} damaged lines", DOUBT)))
     shares = f"{'sign changed':>12} {'gained':>6} {'lost':>6}"
     heads = f"{'':<{NAME}}{'turns':>7} {shares} {'old':>8} {'new':>8} {'moved':>8}"
-    lines += ["", heading("advantages"), line((heads, FAINT)), *map(_stream, found.streams), ""]
-    return [*lines, heading("by persona and round"), line((heads, FAINT)), *map(_stream, found.cells)]
+    lines += ["", heading("advantages"), line((heads, FAINT)), *map(_stream, facts.streams), ""]
+    return [*lines, heading("by persona and round"), line((heads, FAINT)), *map(_stream, facts.cells)]
 
 
-def _stream(one: StreamChange) -> str:
-    where = "" if one.persona is None else f" {one_line(one.persona, 20)}"
-    round_ = "" if one.round is None else f" r{one.round}"
-    shares = f"{share(one.sign_changed):>12} {share(one.gained):>6} {share(one.lost):>6}"
-    means = f"{fixed(one.old, '+.3f'):>8} {fixed(one.new, '+.3f'):>8} {fixed(one.moved, '.3f'):>8}"
-    return f"{padded(one.stream + where + round_, NAME)}{one.turns:>7,} {shares} {means}"
+def _stream(change: StreamChange) -> str:
+    where = "" if change.persona is None else f" {one_line(change.persona, 20)}"
+    round_ = "" if change.round is None else f" r{change.round}"
+    shares = f"{share(change.sign_changed):>12} {share(change.gained):>6} {share(change.lost):>6}"
+    means = f"{fixed(change.old, '+.3f'):>8} {fixed(change.new, '+.3f'):>8} {fixed(change.moved, '.3f'):>8}"
+    return f"{padded(change.stream + where + round_, NAME)}{change.turns:>7,} {shares} {means}"

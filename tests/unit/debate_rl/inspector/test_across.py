@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn, Vote
 from debate.types import ParsedTurn, TurnId
 from debate_rl.evaluation.folder import IDENTITY
-from debate_rl.inspector.views.across import across, compare, read
-from debate_rl.inspector.views.compared import MOST_WORDS, differing
+from debate_rl.inspector.views.across import across, read
+from debate_rl.inspector.views.compared import MOST_WORDS, compare, differing
 from debate_rl.inspector.views.evaluated import evaluations
 from debate_rl.runs.provenance import checksum
 from transcripts import Record, RunStore, TranscriptError, write_step

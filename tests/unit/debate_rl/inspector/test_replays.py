@@ -78,10 +78,11 @@ def test_a_replay_and_one_debate_of_it(run):
         "",
     )
     found = read_replay(run, "one")
-    assert (found.filter, found.steps, found.own["debates_per_problem"]) == ("winner:wrong", (0, None), 4)
-    [stream] = found.streams
+    asked = found.facts.asked
+    assert (asked.filter, asked.steps, asked.own["debates_per_problem"]) == ("winner:wrong", (0, None), 4)
+    [stream] = found.facts.streams
     assert (stream.stream, stream.sign_changed, stream.persona, stream.round) == ("peer", 0.5, None, None)
-    assert [(one.id, one.change) for one in found.most_changed] == [("0.3", 1.5)]
+    assert [(one.id, one.change) for one in found.facts.most_changed] == [("0.3", 1.5)]
     debate = found.debate("0.3")
     assert (debate.id, debate.problem, debate.change) == ("0.3", "p", 1.5)
     first, second = debate.turns

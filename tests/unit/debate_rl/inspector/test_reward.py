@@ -136,7 +136,7 @@ def test_the_chain_of_a_margin_worked_out_by_hand(tmp_path):
         (D, 0, 1, 0, -1),
     ]
     assert (peer.reward.value, peer.reward.formula) == (0.5, "(3 - 1) / (3 + 1 + 0)")
-    assert peer.reward.told == "(3 - 1) / (3 + 1 + 0) = 0.5"
+    assert peer.reward.text == "(3 - 1) / (3 + 1 + 0) = 0.5"
     assert (peer.reward.stored, peer.reward.matches) == (0.5, True)
 
     assert (found.truth.grade, found.truth.setting, found.truth.answer) == (True, "truth_correct", "4")
@@ -185,7 +185,7 @@ def test_the_chain_of_a_ballot_worked_out_by_hand(tmp_path):
     assert (cyd.judge.reward.value, cyd.judge.reward.formula) == (0.0, "(1.0 + (-1.0)) / 2")
     assert (cyd.format.due, cyd.format.counted) == (True, 2)
     [line] = [line for line in outline(cyd) if line.quote == "<2>"]
-    assert (line.text, line.opens) == ("K0 (right) < K3 (wrong)", ("0.0", A))
+    assert line.text == "K0 (right) < K3 (wrong)"
 
     dan = explained(tmp_path, config, "0.0", TurnId(3, 1))
     assert dan.format.failures == (("not_a_comparison", "what"),)

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import debate_rl
-from debate_rl.inspector.views.across import Across, Comparison, Held, TurnDifference, VoteDifference
+from debate_rl.inspector.views.across import Across, Held
+from debate_rl.inspector.views.compared import Comparison, TurnDifference, VoteDifference
 from debate_rl.inspector.views.replays import DebateReplay, ReplayName, TurnChange
 from debate_rl.inspector.views.reward_types import Number, Why
 
