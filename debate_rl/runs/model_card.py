@@ -6,15 +6,15 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any
 
 import tomli_w
-from scipy import stats
 
 from debate_rl.config import Config
 from debate_rl.formatting import interval, number, title
 from debate_rl.runs.folder import RunFolder, plain_config
+from debate_rl.statistics import clustered_mean
 from debate_rl.tracking.step_lines import read_metrics
 
 LAST_STEPS = 20
@@ -145,8 +145,8 @@ def _interval(values: Sequence[float]) -> str:
     """
     if len(set(values)) < 2:
         return ""
-    reach = float(stats.t.ppf(0.975, len(values) - 1)) * stdev(values) / len(values) ** 0.5
-    return interval(max(fmean(values) - reach, 0.0), min(fmean(values) + reach, 1.0))
+    estimate = clustered_mean(values, range(len(values)))
+    return interval(max(estimate.low, 0.0), min(estimate.high, 1.0))
 
 
 def _provenance(path: Path) -> Iterator[str]:
