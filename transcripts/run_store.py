@@ -173,15 +173,15 @@ class RunStore:
 
         TranscriptError names a debate that cannot be read.
         """
-        after: str | None = None
-        while page := self.debates(filter, after=after, limit=500):
-            low, high = self._key(page[0].id), self._key(page[-1].id)
-            sql = "SELECT key, start FROM debates WHERE key BETWEEN ? AND ?"
-            starts = dict(self._rows(sql, (low, high)))
-            for row in page:
-                key = self._key(row.id)
-                yield row.id, self._record(key, starts[key], tokens)
-            after = page[-1].id
+        query, after = compile_filter(filter), None
+        while True:
+            keys, values = self._keys(query, False, after)
+            page = self._rows(f"SELECT key, start FROM ({keys} LIMIT 500) ORDER BY key", values, query)
+            for key, start in page:
+                yield id_of(key), self._record(key, start, tokens)
+            if not page:
+                return
+            after = id_of(page[-1][0])
 
     def _record(self, key: int, start: int, tokens: bool) -> Record:
         """Return the debate whose line begins at a byte of its shard."""

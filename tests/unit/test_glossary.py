@@ -169,11 +169,11 @@ def test_titles_of_lists_and_tables():
 
 def test_labels_of_figures_have_the_words_of_their_names():
     from debate_rl.formatting import title
-    from debate_rl.reports.training import charts, finals, phases
+    from debate_rl.reports.training import charts, files, phases
     from debate_rl.tracking import progress
 
     lines = ((name, spec.label(name)) for spec in charts.SPECS for name in spec.figures)
-    names = (*finals.FIGURES, *phases.FIGURES, *progress.HEADLINES, *progress.HELD_OUT)
+    names = (*files.HELD_OUT, *phases.FIGURES, *progress.HEADLINES, *progress.HELD_OUT)
     for name, label in (*lines, *((name, title(name)) for name in names)):
         other = set(words_of(label.replace("{}", "0"))) - set(words_of(name)) - QUALIFIERS
         assert not other, (name, label)

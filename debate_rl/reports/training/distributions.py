@@ -37,9 +37,8 @@ def _how(run: Run) -> str:
     if read >= run.debates:
         return f"{run.name}: all {run.debates:,} stored debates were read."
     return (
-        f"{run.name}: {read:,} of {run.debates:,} stored debates were read, evenly over the steps: the "
-        f"first of "
-        "up to 100 steps each. The links lead to all debates of those steps."
+        f"{run.name}: {read:,} of {run.debates:,} stored debates were read, evenly over the steps: the first "
+        "of up to 100 steps each. The links lead to all debates of those steps."
     )
 
 

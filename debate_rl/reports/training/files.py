@@ -21,35 +21,27 @@ STREAMS = ("truth", "peer", "judge", "format")
 ROUNDS = range(8)
 LONGEST = 1 << 22
 """Bytes of a line; a longer one is not ours."""
-_WITH_BOUNDS = (
-    *(f"eval/direct/{name}" for name in ("accuracy", "self_consistency")),
-    *(
-        f"eval/debate/{name}"
-        for name in ("winner/accuracy", "majority", "winner_minus_self_consistency", "valid_xml")
-    ),
+HELD_OUT = (
+    *("eval/direct/accuracy", "eval/direct/self_consistency"),
     *(f"eval/debate/accuracy/round_{r}" for r in ROUNDS),
-    *("eval/judge/accuracy", "eval/debate/truncated"),
+    *("eval/debate/majority", "eval/debate/winner/accuracy", "eval/debate/winner_minus_self_consistency"),
+    *("eval/judge/accuracy", "eval/debate/valid_xml", "eval/debate/truncated"),
 )
+"""Held-out figures that have an interval, in the order of the report."""
 WANTED = frozenset(
     (
         *(f"reward/{stream}/{name}" for stream in STREAMS for name in ("mean", "std", "n")),
         *("accuracy", "accuracy/all_right", "accuracy/all_wrong", "winner/accuracy", "winner/lift"),
         *(f"accuracy/round_{r}" for r in ROUNDS),
-        *(
-            "votes/cast",
-            "votes/valid",
-            "votes/ties",
-            "judge/parsed_share",
-            "judge/accuracy",
-            "judge/decidable_votes",
-        ),
+        *("votes/cast", "votes/valid", "votes/ties"),
+        *("judge/parsed_share", "judge/accuracy", "judge/decidable_votes"),
         *("format/valid", "truncated", "tokens/completion", "tokens/completion_max", "missing"),
         *("completions/distinct", "loss", "lr", "grad_norm", "grad_norm_max", "updates", "skipped_updates"),
         *("bad_steps", "ratio_mean", "ratio_max", "clip_fraction", "entropy_mean", "kl_mean", "kl_max"),
         *("mismatch_kl", "mismatch_mean", "rows", "tokens_per_second", "time"),
         *(f"advantage/zero_variance_share/{stream}" for stream in ("peer", "truth", "judge")),
         *(f"seconds/{phase}" for phase in ("rollout", "reward", "learn", "record", "grade", "evaluate")),
-        *(name + end for name in _WITH_BOUNDS for end in ("", "/low", "/high")),
+        *(name + end for name in HELD_OUT for end in ("", "/low", "/high")),
         "eval/problems",
     )
 )

@@ -8,15 +8,9 @@ from math import hypot
 from debate_rl.formatting import title
 from debate_rl.reports.cells import interval_cell, number_cell
 from debate_rl.reports.document import Cell, Paragraph, Part, Section, Table
-from debate_rl.reports.training.files import ROUNDS
+from debate_rl.reports.training.files import HELD_OUT
 from debate_rl.reports.training.loading import Run
 
-FIGURES = (
-    *("eval/direct/accuracy", "eval/direct/self_consistency"),
-    *(f"eval/debate/accuracy/round_{r}" for r in ROUNDS),
-    *("eval/debate/majority", "eval/debate/winner/accuracy", "eval/debate/winner_minus_self_consistency"),
-    *("eval/judge/accuracy", "eval/debate/valid_xml", "eval/debate/truncated"),
-)
 Bounded = tuple[float, float, float]
 """A value and the bounds of its interval."""
 
@@ -62,7 +56,7 @@ def less(last: Bounded, first: Bounded) -> Bounded:
 
 def _of_run(run: Run, index: int) -> list[Part]:
     rows: list[tuple[Cell, ...]] = []
-    for name in FIGURES:
+    for name in HELD_OUT:
         evaluated = evaluations(run, name)
         if evaluated:
             (first, at_first), (last, at_last) = evaluated[0], evaluated[-1]
@@ -116,7 +110,7 @@ def _afterwards(run: Run, index: int) -> Table:
 def _beside(runs: Sequence[Run]) -> list[Part]:
     """Return the table of the last evaluations of all runs, each less that of the first run."""
     rows: list[tuple[Cell, ...]] = []
-    for name in FIGURES:
+    for name in HELD_OUT:
         last = [evaluated[-1][1] if (evaluated := evaluations(run, name)) else None for run in runs]
         if sum(bounded is not None for bounded in last) < 2:
             continue

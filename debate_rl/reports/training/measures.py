@@ -155,9 +155,8 @@ class Outputs:
     def text(self) -> str:
         """What was found, in words."""
         return (
-            f"words not shared by two texts of a problem in round 0: {self.apart:.2f} between the "
-            f"first and the "
-            f"last third, {self.before:.2f} within the first ({self.problems} problems)"
+            f"words not shared by two texts of a problem in round 0: {self.apart:.2f} between the first and "
+            f"the last third, {self.before:.2f} within the first ({self.problems} problems)"
         )
 
 

@@ -58,7 +58,7 @@ def verdict(run: Run) -> Verdict:
         "flat": Verdict(
             "not learning",
             "warn",
-            f"No alarm, and no change that can be distinguished from noise: {change_text}.",
+            f"No alarm, and no change that stands out from noise: {change_text}.",
         ),
         "down": Verdict("getting worse", "bad", f"No alarm, but {change_text}."),
         "too few steps": Verdict("too few steps", "", few),
