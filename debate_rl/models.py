@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 
-class ModelError(ValueError):
-    """A model that cannot be loaded, or that does not fit its configuration."""
-
-
 def load_model(
     config: ModelConfig, *, vocabulary: Sequence[str] | None = None, seed: int
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
@@ -44,9 +40,9 @@ def load_model(
 
 
 def chat_flag(config: ModelConfig, tokenizer: PreTrainedTokenizerBase) -> bool:
-    """Return whether prompts are chats. ModelError when a chat is asked of a tokenizer without a template."""
+    """Return whether prompts are chats. ValueError when a chat is asked of a tokenizer without a template."""
     if config.chat and not tokenizer.chat_template:
-        raise ModelError(
+        raise ValueError(
             f"model.chat: true, but the tokenizer of {config.name_or_path or 'the tiny model'} has no chat "
             "template (a base model?); set model.chat = false"
         )
@@ -63,12 +59,12 @@ def resolve_device(name: str) -> torch.device:
     try:
         device = torch.device(name)
     except RuntimeError as error:
-        raise ModelError(
+        raise ValueError(
             f"model.device: unknown device {name!r}; use auto, cpu, cuda, cuda:N or mps"
         ) from error
     if not available.get(device.type, False):
         kind = device.type.upper()
-        raise ModelError(f"model.device: {name!r}, but torch sees no {kind} device; use cpu or auto")
+        raise ValueError(f"model.device: {name!r}, but torch sees no {kind} device; use cpu or auto")
     return device
 
 
@@ -121,7 +117,7 @@ def add_lora(model: PreTrainedModel, config: ModelConfig) -> PreTrainedModel:
     try:
         return get_peft_model(model, lora)  # pyright: ignore[reportReturnType]
     except ValueError as error:
-        raise ModelError(
+        raise ValueError(
             f"model.lora_targets: {config.lora_targets!r} does not fit this model: {error}"
         ) from error
 
@@ -134,7 +130,7 @@ def _load_checkpoint(
     name = str(config.name_or_path)
     path = Path(name).expanduser()
     if (path.is_dir() or name.startswith((".", "/", "~"))) and not (path / "config.json").is_file():
-        raise ModelError(
+        raise ValueError(
             f"model.name_or_path: no model in {name!r} (no config.json there); give a folder or a hub id"
         )
     source = str(path) if path.is_dir() else name
@@ -148,7 +144,7 @@ def _load_checkpoint(
         )
     except Exception as error:  # whatever its readers raise at a folder that is damaged
         reason = _first_line(error)
-        raise ModelError(
+        raise ValueError(
             f"model.name_or_path: cannot load {name!r}: {reason} Give a folder with the model, or check the "
             "id and the connection to the hub"
         ) from error

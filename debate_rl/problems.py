@@ -13,6 +13,7 @@ from debate_rl.config import Config, EnvConfig
 from debate_rl.runs.provenance import file_checksums, is_split_off, problems_checksums
 from envs import DataError, Environment, load_environment
 from envs.data.decontamination import WORDS, Overlap, overlap_line, overlaps, without_overlaps
+from envs.errors import DataWarning
 from envs.families import FAMILIES
 
 NAMED_BY_BOTH = ("levels", "subjects", "fields")
@@ -21,10 +22,6 @@ NAMED_BY_BOTH = ("levels", "subjects", "fields")
 
 class OverlapWarning(UserWarning):
     """Held-out problems of which training sees the whole or a part."""
-
-
-class OpenProblemWarning(UserWarning):
-    """Held-out problems without a truth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +118,7 @@ def _held_out(config: Config, environment: Environment) -> tuple[Environment, tu
         raise DataError(f"held_out: all {len(drawn)} problems are open: there is no truth to evaluate by")
     if len(graded) < len(drawn):
         line = f"held_out: {len(drawn) - len(graded)} of {len(drawn)} problems are open, and left out"
-        warnings.warn(line, OpenProblemWarning, stacklevel=4)
+        warnings.warn(line, DataWarning, stacklevel=4)
     return environment, graded
 
 

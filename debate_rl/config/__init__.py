@@ -49,10 +49,6 @@ class LoggingConfig(Settings):
     """Share of the debates whose turns go to samples.jsonl, and to wandb as a table; 0 writes none."""
 
 
-class TrackerError(ValueError):
-    """A tracker that cannot start; the message names the setting and what to do."""
-
-
 Control: TypeAlias = Literal["none", "random_judge", "shuffled_votes", "own_answer"]
 DATA = "data"
 """Not a key: the name by which ``run.allow_changes`` allows problems, golds or files to be others."""

@@ -29,10 +29,6 @@ BASE = "base"
 DType = Literal["float32", "bfloat16", "float16"]
 
 
-class ExportError(ValueError):
-    """An export that cannot be made; the message says why and what to do."""
-
-
 @dataclass(frozen=True, slots=True)
 class Exported:
     """What was written: the folder, "adapter", "merged" or "full", and the checkpoint that it came from."""
@@ -49,7 +45,7 @@ def export_run(
 
     A LoRA run gives its adapter, or with ``merge`` the base with the adapter added in; any other run its
     whole weights. ``dtype`` is that of the weights, None as trained. The folder appears as a whole or not at
-    all; an earlier export of the same run is replaced, and ExportError refuses anything else in its place.
+    all; an earlier export of the same run is replaced, and ValueError refuses anything else in its place.
     """
     _refuse_other(out, run)
     path = newest_weights(run)
@@ -155,7 +151,7 @@ def _refuse_other(out: Path, run: Path) -> None:
         made_from = None
     if made_from != str(run.resolve()):
         holds = f"an export of {made_from}" if made_from else "something that is not an export"
-        raise ExportError(f"--out {out}: holds {holds}; choose another folder")
+        raise ValueError(f"--out {out}: holds {holds}; choose another folder")
 
 
 @contextmanager
@@ -173,6 +169,6 @@ def _appearing(out: Path) -> Iterator[Path]:
         shutil.rmtree(old, ignore_errors=True)
     except OSError as error:
         path = error.filename or out
-        raise ExportError(f"--out {out}: cannot write {path}: {error.strerror or error}") from error
+        raise ValueError(f"--out {out}: cannot write {path}: {error.strerror or error}") from error
     finally:
         shutil.rmtree(fresh, ignore_errors=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from debate_rl.config import TrackerError, WandbConfig
+from debate_rl.config import WandbConfig
 from debate_rl.tracking.step_lines import SAMPLE, Sample
 from transcripts.errors import TranscriptWriteError
 
@@ -19,7 +19,7 @@ class WandbTracker:
         try:
             import wandb
         except ImportError as error:
-            raise TrackerError(
+            raise ValueError(
                 'logging.wandb.project is set, but wandb is not installed: pip install "debate-rl[train]"'
             ) from error
         mode = config.mode or os.environ.get("WANDB_MODE") or "online"
@@ -37,7 +37,7 @@ class WandbTracker:
                 resume=None if mode == "offline" else "allow",
             )
         except (wandb.Error, OSError) as error:
-            raise TrackerError(
+            raise ValueError(
                 f"logging.wandb.project={config.project}: {error}; set WANDB_API_KEY, "
                 "or logging.wandb.mode=offline"
             ) from error
@@ -78,7 +78,7 @@ class TensorBoardTracker:
         try:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError as error:
-            raise TrackerError(
+            raise ValueError(
                 "logging.tensorboard is set, but tensorboard is not installed: "
                 'pip install "debate-rl[tensorboard]"'
             ) from error

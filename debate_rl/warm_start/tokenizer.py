@@ -23,10 +23,6 @@ CHAT_TEMPLATE = (
 _PRINTABLE = "\n" + "".join(map(chr, range(32, 127)))
 
 
-class VocabularyError(ValueError):
-    """A piece that cannot be a token of its own."""
-
-
 def build_tokenizer(pieces: Sequence[str], *, fallback: Fallback = "bytes") -> PreTrainedTokenizerFast:
     """Return a tokenizer with one token for each piece; where several fit, the longest wins.
 
@@ -73,11 +69,11 @@ def _alphabet(fallback: Fallback) -> list[str]:
 
 
 def _check_pieces(tokenizer: PreTrainedTokenizerFast, pieces: Sequence[str]) -> None:
-    """Raise VocabularyError for a piece that is not one token, or does not come back as it was."""
+    """Raise ValueError for a piece that is not one token, or does not come back as it was."""
     for piece in pieces:
         ids = tokenizer.encode(piece, add_special_tokens=False)
         if len(ids) != 1 or tokenizer.decode(ids) != piece or piece in (PAD, END, UNKNOWN, *ROLES):
-            raise VocabularyError(
+            raise ValueError(
                 f"vocabulary: {piece!r} cannot be a piece; use plain text without control tokens"
             )
 

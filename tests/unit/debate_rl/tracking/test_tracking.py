@@ -16,7 +16,7 @@ from rich.console import Console
 
 from debate import Debate, DebateConfig, Problem, run_debates
 from debate.policies.scripted import Answers, scripted_debaters
-from debate_rl.config import LoggingConfig, TrackerError, WandbConfig
+from debate_rl.config import LoggingConfig, WandbConfig
 from debate_rl.config.recipes import apply_overrides
 from debate_rl.tracking.charts import TensorBoardTracker, WandbTracker
 from debate_rl.tracking.progress import Bar, Lines, progress_of
@@ -120,7 +120,7 @@ def test_trackers_are_closed_when_the_run_fails(tmp_path: Path):
 
 def test_a_missing_wandb_is_one_clear_line(tmp_path: Path, monkeypatch):
     monkeypatch.setitem(sys.modules, "wandb", None)
-    with pytest.raises(TrackerError, match="wandb is not installed: pip install"):
+    with pytest.raises(ValueError, match="wandb is not installed: pip install"):
         WandbTracker(WandbConfig(project="p"), tmp_path, {})
 
 
@@ -225,6 +225,6 @@ def test_tensorboard_holds_the_same_names_and_a_resumed_run_goes_on(tmp_path: Pa
 def test_a_missing_tensorboard_is_one_clear_line(tmp_path: Path, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     with pytest.raises(
-        TrackerError, match=r"tensorboard is not installed: pip install .debate-rl\[tensorboard"
+        ValueError, match=r"tensorboard is not installed: pip install .debate-rl\[tensorboard"
     ):
         TensorBoardTracker(tmp_path)
