@@ -20,6 +20,7 @@ NOTES = {
     "subject": "What follows the first slash of a problem's source.",
 }
 NUMBERED = ("round", "agent")
+COLUMNS = ("accuracy", "95% interval", "votes", "strict accuracy", "coverage", "pairs due", "problems")
 
 Found = dict[str, dict[str, Figure]]
 """By label: the figure of each measure."""
@@ -60,18 +61,9 @@ def label_of(kind: str, label: str) -> str:
 
 
 def _table(run: str, filter: str, kind: str, groups: Found) -> Table:
-    columns = (
-        kind,
-        "accuracy",
-        "95% interval",
-        "votes",
-        "strict accuracy",
-        "coverage",
-        "pairs due",
-        "problems",
-    )
     rows = tuple(_row(run, filter, kind, label, measures) for label, measures in groups.items())
-    return Table(f"by-{kind}", f"By {kind}", columns, rows, NOTES.get(kind, ""), folded=len(groups) > 1)
+    note = NOTES.get(kind, "")
+    return Table(f"by-{kind}", f"By {kind}", (kind, *COLUMNS), rows, note, folded=len(groups) > 1)
 
 
 def _row(run: str, filter: str, kind: str, label: str, of: dict[str, Figure]) -> tuple[Cell, ...]:

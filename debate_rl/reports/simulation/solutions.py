@@ -132,14 +132,8 @@ def made_solutions(problems: int, *, seed: int) -> list[Solved]:
 def _made(number: int, rng: Random) -> Solved:
     level = number % len(RIGHT)
     a, b, c = (rng.randint(2, LARGEST[level]) for _ in range(3))
-    problem = Problem(
-        f"made/{number}",
-        f"What is ({a} + {b}) * {c}?",
-        str((a + b) * c),
-        "made/arithmetic",
-        f"Level {level + 1}",
-        "number",
-    )
+    question, gold = f"What is ({a} + {b}) * {c}?", str((a + b) * c)
+    problem = Problem(f"made/{number}", question, gold, "made/arithmetic", f"Level {level + 1}", "number")
     right = [rng.random() < RIGHT[level] for _ in range(SOLUTIONS)]
     texts = tuple(_solution(a, b, c, is_right, rng) for is_right in right)
     return Solved(problem, texts, tuple(right))

@@ -53,13 +53,14 @@ class Detector:
 
 
 def detector(
-    name: str, *, source: str, reads: tuple[str, ...], least: int, fix: str, filter: str = "step:{step}"
+    *, source: str, reads: tuple[str, ...], least: int, fix: str, name: str = "", filter: str = "step:{step}"
 ) -> Callable[[Detect], Detector]:
-    """Return a decorator that makes a detector of a function; its rule is the function's docstring."""
+    """Return a decorator that makes a detector of a function, named after it; its docstring is the rule."""
 
     def make(detect: Detect) -> Detector:
-        text = " ".join((detect.__doc__ or "").split()).removesuffix(".")
-        return Detector(name, text[:1].lower() + text[1:], source, reads, least, detect, fix, filter)
+        rule = " ".join((detect.__doc__ or "").split()).removesuffix(".")
+        rule = rule[:1].lower() + rule[1:]
+        return Detector(name or detect.__name__, rule, source, reads, least, detect, fix, filter)
 
     return make
 

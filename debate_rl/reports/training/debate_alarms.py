@@ -28,7 +28,6 @@ AGENTS = range(8)
 
 
 @detector(
-    "repetition",
     source=f"{MARKOVIAN}: '4444...' after the collapse",
     reads=("sample/repeated",),
     least=2,
@@ -43,7 +42,6 @@ def repetition(curves: Curves) -> Alarm | None:
 
 
 @detector(
-    "length",
     source=f"{RLVR}: median length of 1 token",
     reads=("tokens/completion", "truncated"),
     least=5,
@@ -66,7 +64,7 @@ def length(curves: Curves) -> Alarm | None:
 
 
 @detector(
-    "format",
+    name="format",
     source=f"{DEBATE}: missing comparisons over 50%; N/A in every section",
     reads=("format/valid", "judge/parsed_share", "sample/empty"),
     least=5,
@@ -92,7 +90,6 @@ def format_collapse(curves: Curves) -> Alarm | None:
 
 
 @detector(
-    "no_exploration",
     source=f"{RLVR}: 3 different outputs of 83; {DEBATE}: all copy one solution",
     reads=("completions/distinct", "advantage/zero_variance_share/truth"),
     least=5,
@@ -107,26 +104,15 @@ def no_exploration(curves: Curves) -> Alarm | None:
     same = np.nan_to_num(curves.dense("completions/distinct"), nan=1.0)
     silent = [curves.dense(f"advantage/zero_variance_share/{stream}") for stream in ("peer", "truth")]
     least = np.nan_to_num(np.fmin(*silent), nan=0.0)  # a stream that is not there has no variance either
+    alike, quiet = (held(there & ~right, 5, 5) for there in (same <= threshold, least >= SILENT))
+    why = "no group has any variance, of votes or of truth"
     return earliest(
-        first(
-            curves.steps,
-            held((same <= threshold) & ~right, 5, 5),
-            same,
-            threshold,
-            "the samples of a problem are all the same",
-        ),
-        first(
-            curves.steps,
-            held((least >= SILENT) & ~right, 5, 5),
-            least,
-            SILENT,
-            "no group has any variance, of votes or of truth",
-        ),
+        first(curves.steps, alike, same, threshold, "the samples of a problem are all the same"),
+        first(curves.steps, quiet, least, SILENT, why),
     )
 
 
 @detector(
-    "one_sided",
     source=f"{DEBATE}: votes that follow the speaker and not the work",
     reads=("sample/first/votes", "votes/valid"),
     least=2,
@@ -177,7 +163,6 @@ def trailing_share(wins: Numbers, votes: Numbers, least: float = VOTES) -> Numbe
 
 
 @detector(
-    "wrong_consensus",
     source=f"{DEBATE}: 'Answer is 1' by all, no comparisons",
     reads=("wrong_consensus",),
     least=20,

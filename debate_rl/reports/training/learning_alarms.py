@@ -31,7 +31,6 @@ BAD_STEPS = 3
 
 
 @detector(
-    "ratio",
     source=f"{MARKOVIAN}: 1.00, 1.17, then 21.75 and 26.25",
     reads=("ratio_mean",),
     least=1,
@@ -47,7 +46,6 @@ def ratio(curves: Curves) -> Alarm | None:
 
 
 @detector(
-    "entropy",
     source=f"{RLVR}: entropy 0.008 when KL exploded",
     reads=("entropy_mean",),
     least=15,
@@ -63,19 +61,17 @@ def entropy(curves: Curves) -> Alarm | None:
     base = max(float(np.median(values[:BASE])), 1e-12)
     level, steps = trailing_median(values, 5) / base, steps[4:]
     late = after(BASE + 4, len(level), 5)
+    high = late & (level > ENTROPY_HIGH)
     before = np.concatenate([np.full(min(20, len(level)), np.inf), level[:-20]])
     fast = np.isfinite(before) & (level < ENTROPY_FAST * before)
     return earliest(
         first(steps, late & (level < ENTROPY_LOW), level, ENTROPY_LOW, "entropy fell to a tenth"),
         first(steps, late & fast, level, ENTROPY_FAST, "entropy fell to a quarter within 20 steps"),
-        first(
-            steps, late & (level > ENTROPY_HIGH), level, ENTROPY_HIGH, "entropy is three times what it was"
-        ),
+        first(steps, high, level, ENTROPY_HIGH, "entropy is three times what it was"),
     )
 
 
 @detector(
-    "logprob",
     source=f"{MARKOVIAN}: -1.6, -1.9, then -41",
     reads=("sample/logprob",),
     least=4,
@@ -92,7 +88,6 @@ def logprob(curves: Curves) -> Alarm | None:
 
 
 @detector(
-    "gradient",
     source=f"{RLVR}: 0.4 to 46.75, 148, 294",
     reads=("grad_norm",),
     least=11,
@@ -105,15 +100,10 @@ def gradient(curves: Curves) -> Alarm | None:
         return None
     medians = np.maximum(_running_median(values), 1e-12)
     times = np.where(np.arange(len(values)) >= BASE, values / medians, 0.0)
+    often, why = held(times > GRADIENT, 3, 5), "the gradient is 10 times its median, in 3 of 5 steps"
     return earliest(
         first(steps, times > GRADIENT_ALONE, times, GRADIENT_ALONE, "the gradient is 100 times its median"),
-        first(
-            steps,
-            held(times > GRADIENT, 3, 5),
-            times,
-            GRADIENT,
-            "the gradient is 10 times its median, in 3 of 5 steps",
-        ),
+        first(steps, often, times, GRADIENT, why),
     )
 
 
@@ -125,7 +115,6 @@ def _running_median(values: Numbers, width: int = 50, share: int = 1 << 14) -> N
 
 
 @detector(
-    "not_finite",
     source=f"{RLVR}: loss NaN after a KL of 2685, gradient inf at step 100",
     reads=(*WATCHED, "bad_steps"),
     least=1,
@@ -144,7 +133,6 @@ def not_finite(curves: Curves) -> Alarm | None:
 
 
 @detector(
-    "kl",
     source=f"{RLVR}: maxima of 100 (padding), 2685 and 9748; its 0.3, called exploded, healthy runs reach",
     reads=("kl_mean", "kl_max"),
     least=3,
@@ -167,7 +155,6 @@ def kl(curves: Curves) -> Alarm | None:
 
 
 @detector(
-    "mismatch",
     source=f"{RLVR}: a temperature in one place and not in the other",
     reads=("mismatch_kl",),
     least=5,
@@ -182,7 +169,6 @@ def mismatch(curves: Curves) -> Alarm | None:
 
 
 @detector(
-    "stall",
     source=f"{RLVR}: 10 minutes stuck at a step; 30 s, then 300 s a step before a run hung",
     reads=("seconds/rollout", "seconds/learn"),
     least=11,

@@ -17,7 +17,6 @@ HELD_OUT = ("eval/direct/accuracy", "eval/debate/winner/accuracy")
 
 
 @detector(
-    "reward_explosion",
     source=f"{DEBATE}: 0.1, 2.5, 10.7; spread over 5",
     reads=tuple(f"reward/{stream}/mean" for stream in STREAMS),
     least=1,
@@ -40,7 +39,6 @@ def reward_explosion(curves: Curves) -> Alarm | None:
 
 
 @detector(
-    "peer_truth",
     source=f"{DEBATE}: reward signal degradation",
     reads=("sample/winner_peer",),
     least=20,
@@ -64,7 +62,6 @@ def peer_truth(curves: Curves) -> Alarm | None:
 
 
 @detector(
-    "votes_against_truth",
     source=f"{DEBATE}: anticorrelated comparisons",
     reads=("winner/lift", "judge/accuracy"),
     least=10,
@@ -84,26 +81,19 @@ def votes_against_truth(curves: Curves) -> Alarm | None:
     valid, ties = np.nan_to_num(curves.dense("votes/valid")[known]), curves.dense("votes/ties")[known]
     tied = trailing_mean(np.nan_to_num(ties) / np.maximum(valid, 1.0), BASE)
     share = right / np.maximum(cast, 1e-12) + tied
-    enough = cast * BASE >= 100
+    wrong = (cast * BASE >= 100) & (share < JUDGE)
+    since = curves.steps[known][BASE - 1 :]
     return earliest(
         first(steps[BASE - 1 :], lifts < LIFT, lifts, LIFT, "votes choose worse than a draw"),
-        first(
-            curves.steps[known][BASE - 1 :],
-            enough & (share < JUDGE),
-            share,
-            JUDGE,
-            "votes are mostly for the wrong side",
-        ),
+        first(since, wrong, share, JUDGE, "votes are mostly for the wrong side"),
     )
 
 
 @detector(
-    "held_out",
     source=f"{RLVR}: rewards of .6 to .7 while held-out fell from 28.9 to 22.3",
     reads=HELD_OUT,
     least=3,
     fix="take the best checkpoint; more problems, a higher learner.beta",
-    filter="step:{step}",
 )
 def held_out(curves: Curves) -> Alarm | None:
     """Held-out accuracy below its best with intervals apart, twice in a row, while training accuracy (mean
@@ -131,7 +121,6 @@ def _parted(curves: Curves, name: str) -> Alarm | None:
 
 
 @detector(
-    "format_only",
     source=f"{DEBATE}: format to 90-95%, correct at 0-5%",
     reads=("format/valid",),
     least=120,
