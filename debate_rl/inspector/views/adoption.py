@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from debate.types import Turn, TurnId
-from debate_rl.inspector.views.checked import check_record, is_ballot
+from debate_rl.inspector.views.checked import check_record
 from debate_rl.inspector.views.debate import Grade, grade_of
 from transcripts import Record
 
@@ -57,7 +57,7 @@ def adoption_view(record: Record) -> AdoptionView:
     """Return the answers of a debate; ValueError for a record that is none (``check_record``)."""
     check_record(record)
     protocol = record.debate.protocol
-    turns = {turn.id: turn for turn in record.debate.turns if not is_ballot(record, turn)}
+    turns = {turn.id: turn for turn in record.debate.turns if not turn.ballot}
     numbers = _numbers(record, turns)
     cells = tuple(
         tuple(
@@ -79,13 +79,13 @@ def _numbers(record: Record, turns: Mapping[TurnId, Turn]) -> dict[TurnId, int |
     """Return the number of each answer, equal where the judgment measures take answers for the same."""
     from debate_rl.reports.figures.view import View  # loads scipy, which most views do without
 
-    same = View(record, 0, ())
-    numbers: dict[str, int] = {}
-    found: dict[TurnId, int | None] = {}
+    view = View(record, 0, ())
+    known: dict[str, int] = {}
+    numbers: dict[TurnId, int | None] = {}
     for turn in sorted(turns, key=lambda turn: (turn.round, turn.agent)):
-        answer = same.answer(turn)
-        found[turn] = None if answer is None else numbers.setdefault(answer, len(numbers))
-    return found
+        answer = view.answer(turn)
+        numbers[turn] = None if answer is None else known.setdefault(answer, len(known))
+    return numbers
 
 
 def _copies(turns: Mapping[TurnId, Turn], numbers: Mapping[TurnId, int | None]) -> Iterator[Copy]:

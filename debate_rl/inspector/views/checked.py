@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from debate.types import Turn, TurnId
+from debate.types import TurnId
 from transcripts import Record, RunStore, TranscriptError
 
 
@@ -50,6 +50,8 @@ def _turn_problems(record: Record) -> Iterator[str]:
         if not (0 <= agent < protocol.num_agents and 0 <= round_ <= protocol.num_rounds):
             size = f"{protocol.num_agents} agents and {protocol.num_rounds} rounds"
             yield f"debate.turns[{index}].id: {named(turn.id)} is not a turn of a debate of {size}"
+        if turn.ballot != (round_ >= protocol.num_rounds):
+            yield f"debate.turns[{index}].ballot: {turn.ballot}, but {named(turn.id)} is of round {round_}"
         if turn.id in seen:
             yield f"debate.turns[{index}].id: {named(turn.id)} is there twice"
         seen.add(turn.id)
@@ -61,11 +63,6 @@ def _table_problems(name: str, table: Sequence[Sequence[object]], agents: int, w
     for agent, row in enumerate(table):
         if len(row) != width:
             yield f"{name}[{agent}]: {len(row)} values, expected {width}"
-
-
-def is_ballot(record: Record, turn: Turn) -> bool:
-    """Return whether a turn is of the final ballot, which old transcripts did not say of it."""
-    return turn.ballot or turn.id.round >= record.debate.protocol.num_rounds
 
 
 def named(turn: TurnId) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Literal, TypeAlias
 
-from debate.types import Debate, TurnId
+from debate.types import Debate, Turn, TurnId
 from debate_rl.inspector.views.checked import check_record, named
 from rewards import Truth
 from rewards.truth import grade_of
@@ -82,23 +82,23 @@ class Comparison:
 
     def persona(self, agent: int) -> str:
         """Return the persona of an agent, both where it is another in each debate."""
-        names = next((one.personas for one in self.turns if one.turn.agent == agent), ())
+        names = next((turn.personas for turn in self.turns if turn.turn.agent == agent), ())
         return " → ".join(dict.fromkeys(name or "no turn" for name in names)) or f"agent {agent}"
 
     def spelled(self, turn: TurnId) -> str:
         """Return a turn by persona and round, with its address where another agent has the same persona."""
-        agents = {one.turn.agent for one in self.turns}
+        agents = {difference.turn.agent for difference in self.turns}
         name = self.persona(turn.agent)
-        address = f" (turn {named(turn)})" if sum(self.persona(one) == name for one in agents) > 1 else ""
+        address = f" (turn {named(turn)})" if sum(self.persona(agent) == name for agent in agents) > 1 else ""
         is_ballot = self.rounds is not None and turn.round >= self.rounds
         return f"{name}, {'final ballot' if is_ballot else f'round {turn.round}'}{address}"
 
     def outcome(self, vote: VoteDifference, outcome: str | None) -> str:
         """Return one side of a vote that differs: who won, a tie, or no vote."""
         sides = {"first": vote.first, "second": vote.second}
-        return (
-            "a tie" if outcome == "tie" else f"{self.spelled(sides[outcome])} won" if outcome else "no vote"
-        )
+        if outcome is None or outcome == "tie":
+            return "a tie" if outcome else "no vote"
+        return f"{self.spelled(sides[outcome])} won"
 
     def vote(self, vote: VoteDifference) -> str:
         """Return a vote that differs, in words."""
@@ -142,23 +142,23 @@ def _notes(before: Debate, after: Debate) -> Iterator[str]:
 
 
 def _turn(before: Record, after: Record, turn: TurnId) -> TurnDifference:
-    said = [{one.id: one for one in record.debate.turns}.get(turn) for record in (before, after)]
-    texts = ["" if one is None else one.completion.text for one in said]
-    pieces, cut = differing(texts[0], texts[1])
-    names = [
-        record.debate.personas[turn.agent].name if one else None
-        for one, record in zip(said, (before, after), strict=True)
-    ]
-    answers = [None if one is None else one.parsed.answer for one in said]
+    a, b = (
+        next((other for other in record.debate.turns if other.id == turn), None) for record in (before, after)
+    )
+    pieces, cut = differing(a.completion.text if a else "", b.completion.text if b else "")
     return TurnDifference(
         turn=turn,
-        personas=(names[0], names[1]),
+        personas=(_persona(before, a), _persona(after, b)),
         pieces=pieces,
         cut=cut,
         alike=_alike(pieces),
-        answers=(answers[0], answers[1]),
+        answers=(a.parsed.answer if a else None, b.parsed.answer if b else None),
         grades=(grade_of(turn, before.correct), grade_of(turn, after.correct)),
     )
+
+
+def _persona(record: Record, turn: Turn | None) -> str | None:
+    return record.debate.personas[turn.id.agent].name if turn else None
 
 
 def _alike(pieces: Sequence[TextPiece]) -> float:
@@ -173,7 +173,7 @@ def _alike(pieces: Sequence[TextPiece]) -> float:
 def differing(before: str, after: str) -> tuple[tuple[TextPiece, ...], bool]:
     """Return two texts as pieces, and whether the middle was too long to compare.
 
-    >>> [(one.mark, one.text) for one in differing("so it is 4", "so it was 4")[0]]
+    >>> [(piece.mark, piece.text) for piece in differing("so it is 4", "so it was 4")[0]]
     [(' ', 'so it '), ('-', 'is '), ('+', 'was '), (' ', '4')]
     """
     a, b = _WORD.findall(before), _WORD.findall(after)
@@ -192,7 +192,7 @@ def differing(before: str, after: str) -> tuple[tuple[TextPiece, ...], bool]:
 def _common(a: Sequence[str], b: Sequence[str]) -> int:
     """Return how many words at the beginning are the same."""
     pairs = enumerate(zip(a, b, strict=False))
-    return next((index for index, (one, other) in pairs if one != other), min(len(a), len(b)))
+    return next((index for index, (word, other) in pairs if word != other), min(len(a), len(b)))
 
 
 def _changes(a: list[str], b: list[str], *, whole: bool) -> Iterator[tuple[Mark, list[str]]]:
@@ -226,9 +226,9 @@ def _votes(before: Record, after: Record) -> tuple[tuple[VoteDifference, ...], i
     """Return the votes that differ, and how many are the same."""
     old, new = _outcomes(before), _outcomes(after)
     keys = sorted({*old, *new}, key=lambda key: (key[0].round, key))
-    found = [VoteDifference(key[0], *key[1], old.get(key), new.get(key)) for key in keys]
-    differ = tuple(one for one in found if one.before != one.after)
-    return differ, len(found) - len(differ)
+    votes = [VoteDifference(key[0], *key[1], old.get(key), new.get(key)) for key in keys]
+    differ = tuple(vote for vote in votes if vote.before != vote.after)
+    return differ, len(votes) - len(differ)
 
 
 def _outcomes(record: Record) -> dict[tuple[TurnId, Pair], str]:

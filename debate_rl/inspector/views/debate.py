@@ -19,7 +19,7 @@ from debate.types import (
     Turn,
     TurnId,
 )
-from debate_rl.inspector.views.checked import check_record, is_ballot
+from debate_rl.inspector.views.checked import check_record
 from rewards import STREAMS, Truth, ballot_box, valid_votes, voted_winner
 from rewards.peer import last_judged_round, margins
 from rewards.truth import grade_of as grade_of_turn
@@ -77,8 +77,8 @@ class TurnView:
 
     def section(self, kind: PieceKind) -> str | None:
         """Return what the pieces of a kind hold; None where there is none."""
-        found = [piece.of(self.text) for piece in self.pieces if piece.kind == kind]
-        return "".join(found) if found else None
+        texts = [piece.of(self.text) for piece in self.pieces if piece.kind == kind]
+        return "".join(texts) if texts else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +172,8 @@ def debate_view(id: str, record: Record) -> DebateView:
         judged_round=judged,
         scored=record.rewards is not None,
         summaries=tuple(
-            SummaryView(one.round, one.text, one.shown, one.completion.text, generated(one.completion))
-            for one in debate.summaries
+            SummaryView(part.round, part.text, part.shown, part.completion.text, generated(part.completion))
+            for part in debate.summaries
         ),
         seed=debate.seed,
         policy_version=debate.policy_version,
@@ -189,14 +189,14 @@ def handles_of(record: Record) -> tuple[str, ...]:
 
 def turn_view(record: Record, turn: Turn) -> TurnView:
     """Return the view of one turn of a checked record."""
-    text, ballot = turn.completion.text, is_ballot(record, turn)
+    text = turn.completion.text
     return TurnView(
         id=turn.id,
         persona=record.debate.personas[turn.id.agent].name,
         handle=turn.handle,
-        ballot=ballot,
+        ballot=turn.ballot,
         grade=grade_of(record, turn),
-        answer=None if ballot else turn.parsed.answer,
+        answer=None if turn.ballot else turn.parsed.answer,
         text=text,
         pieces=pieces_of(turn.parsed, len(text)),
         shown=turn.shown,
@@ -212,9 +212,7 @@ def turn_view(record: Record, turn: Turn) -> TurnView:
 
 def grade_of(record: Record, turn: Turn) -> Grade:
     """Return what the answer of a turn is."""
-    if is_ballot(record, turn):
-        return ""
-    return grade_name(grade_of_turn(turn.id, record.correct))
+    return "" if turn.ballot else grade_name(grade_of_turn(turn.id, record.correct))
 
 
 def grade_name(grade: Truth) -> Grade:
@@ -248,10 +246,10 @@ def pieces_of(parsed: ParsedTurn, length: int) -> tuple[Piece, ...]:
         "evaluation": parsed.evaluation,
         "comparison": parsed.comparison,
     }
-    found = sorted((span.start, span.end, kind) for kind, span in spans.items() if span is not None)
+    sections = sorted((span.start, span.end, kind) for kind, span in spans.items() if span is not None)
     pieces: list[Piece] = []
     at = 0
-    for start, end, kind in found:
+    for start, end, kind in sections:
         start, end = max(at, start), min(length, end)
         if start < end:
             if at < start:

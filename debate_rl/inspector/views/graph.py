@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from debate.types import Debate, Span, TurnId, Vote
-from debate_rl.inspector.views.checked import check_record, is_ballot
+from debate_rl.inspector.views.checked import check_record
 from rewards import ballot_box, drop_reasons
 from rewards.graph import (
     Edge,
@@ -122,14 +122,13 @@ def _graph(
     unread: Sequence[UnreadLine],
     texts: Mapping[TurnId, str],
 ) -> RoundGraph:
-    named = {side for vote, _ in cast for side in (vote.left, vote.right)}
-    turns = (turn for turn in record.debate.turns if turn.id.round == round_)
-    held = {turn.id for turn in turns if not is_ballot(record, turn)}
-    solutions = tuple(sorted(named | held))
+    compared = {side for vote, _ in cast for side in (vote.left, vote.right)}
+    of_round = {turn.id for turn in record.debate.turns if turn.id.round == round_ and not turn.ballot}
+    solutions = tuple(sorted(compared | of_round))
     counted = [vote for vote, reason in cast if not reason]
     edges = majorities(counted)
-    found = cycles(edges)
-    cyclic = {edge for edge in edges for part in found if edge[0] in part and edge[1] in part}
+    circles = cycles(edges)
+    cyclic = {edge for edge in edges for circle in circles if edge[0] in circle and edge[1] in circle}
     return RoundGraph(
         round=round_,
         solutions=solutions,
@@ -137,7 +136,7 @@ def _graph(
         matrix=win_matrix(solutions, counted),
         ties=_ties(solutions, counted),
         edges=edges,
-        cycles=found,
+        cycles=circles,
         condorcet=condorcet_winner(edges, round_, record.debate.protocol.num_agents),
         unread=tuple(unread),
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 from debate.hold import read_reply
 from debate.types import Ballot, FailureReason, ParsedTurn, ParseFailure, Span, StopReason, Turn, TurnId
-from debate_rl.inspector.views.checked import check_record, is_ballot
+from debate_rl.inspector.views.checked import check_record
 from debate_rl.inspector.views.debate import handles_of
 from transcripts import Record
 
@@ -46,7 +46,7 @@ class Excerpt:
 class FailureView:
     """One failure. ``offset`` counts the characters of the text from 0; ``line`` and ``column`` count from 1.
 
-    All three and the excerpt are None where a section is missing: there is no place to point at.
+    All three and the excerpt are None where a section is missing: there is nothing to point at.
     """
 
     reason: FailureReason
@@ -60,7 +60,7 @@ class FailureView:
 
 @dataclass(frozen=True, slots=True)
 class TurnForensics:
-    """The failures of one turn; ``stop_reason`` "length" tells that it was truncated."""
+    """The failures of one turn; its ``stop_reason`` is "length" where it was truncated."""
 
     id: TurnId
     handle: str
@@ -100,8 +100,8 @@ def parse_forensics(record: Record) -> tuple[TurnForensics, ...]:
 def failure_view(failure: ParseFailure, text: str) -> FailureView:
     r"""Return where a failure is, and the rule.
 
-    >>> found = failure_view(ParseFailure(FailureReason.NOT_A_COMPARISON, "A ? B", Span(3, 8)), "x\n\nA ? B")
-    >>> found.line, found.column, found.excerpt.before, found.excerpt.piece
+    >>> shown = failure_view(ParseFailure(FailureReason.NOT_A_COMPARISON, "A ? B", Span(3, 8)), "x\n\nA ? B")
+    >>> shown.line, shown.column, shown.excerpt.before, shown.excerpt.piece
     (3, 1, 'x\n\n', 'A ? B')
     """
     rule = RULES[failure.reason]
@@ -152,7 +152,7 @@ def _parse(record: Record, turn: Turn, *, in_thinking: bool) -> ParsedTurn:
         own=None if record.debate.protocol.judge_own else turn.handle,
         due=len(turn.compared) >= 2,
         in_thinking=in_thinking,
-        ballot=is_ballot(record, turn),
+        ballot=turn.ballot,
         kind=record.debate.problem.kind,
     )
 
@@ -167,10 +167,10 @@ def reparsed(record: Record, turn: Turn) -> tuple[FieldChange, ...]:
     text = turn.completion.text
     names = [field.name for field in fields(ParsedTurn)]
     pairs = ((name, getattr(turn.parsed, name), getattr(now, name)) for name in names)
-    return tuple(FieldChange(name, _told(a, text), _told(b, text)) for name, a, b in pairs if a != b)
+    return tuple(FieldChange(name, _text_of(a, text), _text_of(b, text)) for name, a, b in pairs if a != b)
 
 
-def _told(value: Any, text: str) -> str:
+def _text_of(value: Any, text: str) -> str:
     """Return a field of a parsed turn in words."""
     if value is None:
         return "none"
@@ -183,12 +183,12 @@ def _told(value: Any, text: str) -> str:
 
 def _each(values: tuple[Ballot | ParseFailure, ...]) -> Iterator[str]:
     signs = {"left": ">", "right": "<", "tie": "="}
-    for one in values:
-        if isinstance(one, Ballot):
-            yield f"{one.left} {signs[one.outcome]} {one.right} at {one.span.start}"
+    for value in values:
+        if isinstance(value, Ballot):
+            yield f"{value.left} {signs[value.outcome]} {value.right} at {value.span.start}"
         else:
-            place = "" if one.span is None else f" at {one.span.start}"
-            yield f"{one.reason} {_short(one.detail)}{place}"
+            position = "" if value.span is None else f" at {value.span.start}"
+            yield f"{value.reason} {_short(value.detail)}{position}"
 
 
 def _short(text: str) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from debate.types import TurnId
 from debate_rl.config.recipes import ConfigError, read_run_config, refuse_own_rule
 from debate_rl.formatting import counted, figure
-from debate_rl.inspector.views.checked import is_ballot, named, open_debate
+from debate_rl.inspector.views.checked import named, open_debate
 from debate_rl.inspector.views.debate import grade_name, handles_of
 from debate_rl.inspector.views.reward_step import Numbers, Step, recompute, streams_why, total_why
 from debate_rl.inspector.views.reward_types import (
@@ -108,7 +108,7 @@ def _notes(store: RunStore, record: Record, config: Config | None, step: Step | 
 
 def _explained(id: str, numbers: Numbers, notes: Sequence[str]) -> Why:
     record, turn, votes = numbers.record, numbers.turn, votes_of(numbers)
-    ballot = is_ballot(record, record.debate.turn(turn))
+    ballot = record.debate.turn(turn).ballot
     explanation = Why(
         id=id,
         turn=turn,

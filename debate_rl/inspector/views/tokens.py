@@ -59,17 +59,12 @@ class TokenTotal:
 
 @dataclass(frozen=True, slots=True)
 class TokenView:
-    """The tokens of a turn. Where there are none to show, ``why`` says so, and else it is ""."""
+    """The tokens of a turn; ``why`` there are none to show, else ""."""
 
     turn: TurnId
     tokens: tuple[TokenPiece, ...]
     totals: tuple[TokenTotal, ...]
     why: str = ""
-
-    @property
-    def stored(self) -> bool:
-        """Whether there are tokens to show."""
-        return not self.why
 
 
 def token_view(record: Record, turn_id: TurnId) -> TokenView:
@@ -133,8 +128,8 @@ def _tokens(record: Record, turn: Turn) -> Iterator[TokenPiece]:
 def _sections(pieces: Sequence[Piece], starts: Sequence[int]) -> list[PieceKind]:
     """Return the section of each token; what adds no text at the end belongs to none."""
     bounds = np.array([piece.end for piece in pieces], np.int64)
-    found = np.searchsorted(bounds, np.array(starts, np.int64), side="right")
-    return [pieces[index].kind if index < len(pieces) else "other" for index in found.tolist()]
+    indices = np.searchsorted(bounds, np.array(starts, np.int64), side="right").tolist()
+    return [pieces[index].kind if index < len(pieces) else "other" for index in indices]
 
 
 def _totals(tokens: Sequence[TokenPiece]) -> Iterator[TokenTotal]:
@@ -142,8 +137,8 @@ def _totals(tokens: Sequence[TokenPiece]) -> Iterator[TokenTotal]:
     for token in tokens:
         groups.setdefault((token.section, token.stream), []).append(token)
     for (section, stream), members in groups.items():
-        weights = [one.advantage for one in members if one.advantage is not None]
-        logprobs = [one.logprob for one in members if one.logprob is not None]
+        weights = [token.advantage for token in members if token.advantage is not None]
+        logprobs = [token.logprob for token in members if token.logprob is not None]
         yield TokenTotal(
             section,
             stream,

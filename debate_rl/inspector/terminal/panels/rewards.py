@@ -29,7 +29,7 @@ HEADS = f"{'index':>6}  {'section':<10}  {'stream':<9}  {'advantage':>9}  {'logp
 
 def token_lines(view: TokenView) -> list[Text | str]:
     """Return the sums by section and stream, then every token."""
-    if not view.stored:
+    if view.why:
         return [line((view.why, FAINT))]
     lines: list[Text | str] = [
         heading("by section", "the sum of the advantages, the mean log-probability in nats"),

@@ -83,12 +83,6 @@ def test_summaries_and_sections_are_there(circle):
     assert turn.section("thinking") is None
 
 
-def test_a_ballot_of_an_old_transcript_is_known_by_its_round(circle):
-    view = debate_view("5.0", with_turn(circle, TurnId(0, 2), ballot=False))
-    assert view.turns[0][2].ballot
-    assert view.turns[0][2].grade == ""
-
-
 SPANS = st.builds(Span, st.integers(-3, 40), st.integers(-3, 40))
 
 
@@ -136,6 +130,10 @@ def wrong(record, **changes):
         (lambda r: wrong(r, personas=r.debate.personas[:2]), "debate.personas: 2 of them"),
         (lambda r: with_turn(r, TurnId(0, 1), id=TurnId(7, 1)), r"debate.turns\[3\].id: 7.1 is not a turn"),
         (lambda r: with_turn(r, TurnId(0, 1), id=TurnId(1, 1)), r"debate.turns\[4\].id: 1.1 is there twice"),
+        (
+            lambda r: with_turn(r, TurnId(0, 2), ballot=False),
+            r"debate.turns\[6\].ballot: False, but 0.2 is of round 2",
+        ),
         (lambda r: with_turn(r, TurnId(0, 1), id=TurnId(0, -1)), "0.-1 is not a turn"),
         (
             lambda r: wrong(r, votes=(replace(r.debate.votes[0], left=TurnId(2, 9)),)),
