@@ -57,18 +57,13 @@ class DebateConfig(Settings):
 
     @field_validator("personas")
     @classmethod
-    def _known_preset(cls, value: tuple[Persona, ...] | str | None) -> tuple[Persona, ...] | str | None:
+    def _possible_personas(cls, value: tuple[Persona, ...] | str | None) -> tuple[Persona, ...] | str | None:
         if isinstance(value, str) and value not in PRESETS and ":" not in value:
             raise ValueError(
                 f'unknown preset {value!r}; valid: {", ".join(PRESETS)}, or "package.module:NAME"'
             )
         if value == ():
             raise ValueError("needs at least one persona")
-        return value
-
-    @field_validator("personas")
-    @classmethod
-    def _possible_personas(cls, value: tuple[Persona, ...] | str | None) -> object:
         check_personas(value if isinstance(value, tuple) else ())
         return value
 
@@ -88,8 +83,8 @@ class DebateConfig(Settings):
 
     @model_validator(mode="after")
     def _enough_handles(self) -> Self:
-        if self.handles is not None and len({h.upper() for h in self.handles}) < self.num_agents:
-            different = len({h.upper() for h in self.handles})
+        different = len({handle.upper() for handle in self.handles or ()})
+        if self.handles is not None and different < self.num_agents:
             raise ValueError(f"handles: {self.num_agents} agents need as many labels, got {different}")
         return self
 

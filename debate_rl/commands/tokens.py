@@ -17,7 +17,7 @@ from debate_rl.commands.console import plain_console, text_table, write_json
 
 if TYPE_CHECKING:
     from debate_rl.commands.token_table import TokenRow
-    from debate_rl.config import Config
+    from debate_rl.runs.kept_weights import KeptWeights
 
 COLUMNS = ("index", "token", "stream", "advantage", "sampler", "trainer", "ratio")
 
@@ -40,48 +40,35 @@ def tokens(
     from debate_rl.config.recipes import read_run_config
     from debate_rl.formatting import json_number
     from debate_rl.inspector.views import open_debate
-    from debate_rl.runs.kept_weights import load_kept
+    from debate_rl.runs.kept_weights import load_kept, weights_of_version
 
     path, turn_id = Path(run), turn_of(turn)
     config = read_run_config(path, overrides or ())
     with opened(path) as store:
         record = open_debate(store, debate, tokens=True)
     version = next((t.completion.policy_version for t in record.debate.turns if t.id == turn_id), 0)
-    weights, trainer_version, note = _trainer(path, config, version)
-    model, tokenizer = load_kept(config, weights)
+    kept = weights_of_version(path, config, version)
+    model, tokenizer = load_kept(config, kept.path)
     try:
         rows = token_table(record, turn_id, model, tokenizer)
     except ValueError as error:
         raise ValueError(f"{run} {debate}: {error}") from error
     Console().print(_table(f"debate {debate}, turn {turn}: {record.debate.problem.id}", rows))
-    plain_console().print(note)
+    plain_console().print(_note(path, kept, version))
     if json is not None:
-        facts = {
-            "debate": debate,
-            "turn": turn,
-            "policy_version": version,
-            "trainer_version": trainer_version,
-        }
+        facts = {"debate": debate, "turn": turn, "policy_version": version, "trainer_version": kept.version}
         cells = [{name: json_number(value) for name, value in asdict(row).items()} for row in rows]
         write_json(json, facts | {"tokens": cells})
 
 
-def _trainer(run: Path, config: Config, version: int) -> tuple[Path | None, int, str]:
-    """Return the checkpoint to compute with, its policy version, and what to say of it."""
-    from debate_rl.runs.kept_weights import newest_weights, version_of, weights_of_version
-
-    kept = weights_of_version(run, config, version)
-    if kept is not None:
-        name = "the weights the run began with" if kept.path is None else kept.path.relative_to(run)
-        return kept.path, version, f"trainer: {name}, policy version {version}, which sampled this turn"
-    path = newest_weights(run)
-    newest = version_of(path)
-    return (
-        path,
-        newest,
-        f"trainer: {path.relative_to(run)}, policy version {newest}. Version {version}, which sampled this "
-        "turn, was not kept: the ratios hold what training changed since",
-    )
+def _note(run: Path, kept: KeptWeights, version: int) -> str:
+    """Return which weights the trainer's figures are of; the turn was sampled with those of ``version``."""
+    name = "the weights the run began with" if kept.path is None else kept.path.relative_to(run)
+    trainer = f"trainer: {name}, policy version {kept.version}"
+    if kept.version == version:
+        return f"{trainer}, which sampled this turn"
+    lost = f"Version {version}, which sampled this turn, was not kept"
+    return f"{trainer}. {lost}: the ratios hold what training changed since"
 
 
 def _table(title: str, rows: Sequence[TokenRow]) -> Table:

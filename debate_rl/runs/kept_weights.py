@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from debate.seeds import derive_seed
 from debate_rl.config import Config
@@ -18,8 +17,7 @@ WARM_START = "warm_start"
 """The folder of a run that keeps the weights after the warm start: the reference of the KL."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeptWeights:
+class KeptWeights(NamedTuple):
     """Weights of a run and the policy version that they are, as transcripts name it.
 
     ``path`` None: those that the run began with, which nothing but its recipe keeps.
@@ -37,20 +35,18 @@ def newest_weights(run: Path) -> Path:
     return path
 
 
-def weights_of_version(run: Path, config: Config, version: int) -> KeptWeights | None:
-    """Return the weights of a policy version, None where no good checkpoint holds them (any more).
+def weights_of_version(run: Path, config: Config, version: int) -> KeptWeights:
+    """Return the weights of a policy version, or the newest where no good checkpoint holds it (any more).
 
     Version 0 is what the run began with: the warm start, or without one the model of the recipe.
     """
-    if version == 0:
-        if not config.warm_start.steps and config.warm_start.from_run is None:
-            return KeptWeights(None, 0)
-        path = latest_good(run / WARM_START)
-        return None if path is None else KeptWeights(path, 0)
-    for path in reversed(checkpoints(run / "checkpoints")):
+    for path in reversed([*checkpoints(run / WARM_START), *checkpoints(run / "checkpoints")]):
         if damage(path) is None and version_of(path) == version:
             return KeptWeights(path, version)
-    return None
+    if version == 0 and not config.warm_start.steps and config.warm_start.from_run is None:
+        return KeptWeights(None, 0)
+    newest = newest_weights(run)
+    return KeptWeights(newest, version_of(newest))
 
 
 def named_weights(run: Path, name: str) -> list[Path]:
