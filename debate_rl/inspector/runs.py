@@ -39,13 +39,13 @@ def find_runs(path: Path | str) -> list[FoundRun]:
     path = Path(path)
     if _is_run(path):
         return [_run(run_and_shards(path)[0])]
-    found = [_run(child) for child in _children(path) if _is_run(child)]
-    if not found:
+    runs = [_run(child) for child in _children(path) if _is_run(child)]
+    if not runs:
         run_and_shards(path)  # says it where the path is no folder
         raise TranscriptError(
             f"{path}: neither a run nor a folder of runs: no transcripts in it, or right below"
         )
-    return found
+    return runs
 
 
 def _children(path: Path) -> Iterator[Path]:

@@ -68,7 +68,7 @@ class DebateScreen(RunScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *(
-            Binding(key, f"panel({key!r})", panel.name, show=key in SHOWN, tooltip=panel.about)
+            Binding(key, f"panel({key!r})", panel.title.split()[0], show=key in SHOWN, tooltip=panel.about)
             for key, panel in PANELS.items()
         ),
         Binding("n", "match(True)", "next", tooltip="the next debate of the list"),

@@ -128,8 +128,8 @@ def _read(data: bytes) -> Fixture:
 def differences(fixture: Fixture) -> list[str]:
     """Return what parsing and scoring give otherwise today, a line each: [] when all is as it was."""
     record = fixture.record
-    found = score_debate(record.debate, record.correct, fixture.rewards)
-    return [*_parsed(record), *_rewarded(record, found)]
+    rewards = score_debate(record.debate, record.correct, fixture.rewards)
+    return [*_parsed(record), *_rewarded(record, rewards)]
 
 
 def _parsed(record: Record) -> Iterator[str]:
@@ -139,11 +139,11 @@ def _parsed(record: Record) -> Iterator[str]:
             yield f"{field}: was {change.stored!r:.200}, is {change.now!r:.200}"
 
 
-def _rewarded(record: Record, found: Rewards) -> Iterator[str]:
+def _rewarded(record: Record, now: Rewards) -> Iterator[str]:
     ids = [turn.id for turn in record.debate.turns]
     for stream in STREAMS:
         for turn in ids:
-            before, after = (_reward(one, stream, turn) for one in (record.rewards, found))
+            before, after = (_reward(rewards, stream, turn) for rewards in (record.rewards, now))
             if not close(before, after):
                 yield f"turn {named(turn)}, {stream} reward: was {figure(before)}, is {figure(after)}"
 

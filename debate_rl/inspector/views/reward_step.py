@@ -71,30 +71,30 @@ class Numbers:
         if step is None:
             return Number(stored=before, source=source)
         value = value_of(getattr(step.rewards, stream), self.turn)
-        return _compared(value, before, formula, source, kept=stored is not None)
+        return _compared(value, before, formula, source, comparable=stored is not None)
 
     def total(self, part: str, source: str, formula: str | None = None, *, known: bool = True) -> Number:
         """Return an advantage of the turn; ``known`` False: it could not be recomputed."""
-        stored = next((one for one in self.record.advantages if one.turn == self.turn), None)
+        stored = next((parts for parts in self.record.advantages if parts.turn == self.turn), None)
         before = getattr(stored, part, None)
         if self.step is None or not known:
             return Number(stored=before, source=source)
         value = getattr(self.step.advantages.turns[self.step.index], part, None)
         apart = part not in ("peer", "truth") or any(map(_has_parts, self.record.advantages))
-        return _compared(value, before, formula, source, kept=apart and self.record.rewards is not None)
+        return _compared(value, before, formula, source, comparable=apart and self.record.rewards is not None)
 
 
-def _has_parts(one: TurnAdvantages) -> bool:
+def _has_parts(advantages: TurnAdvantages) -> bool:
     """Return whether peer and truth are stored apart."""
-    return one.peer is not None or one.truth is not None
+    return advantages.peer is not None or advantages.truth is not None
 
 
 def _compared(
-    value: float | None, stored: float | None, formula: str | None, source: str, *, kept: bool
+    value: float | None, stored: float | None, formula: str | None, source: str, *, comparable: bool
 ) -> Number:
-    """Return a recomputed number beside the stored one; ``kept``: something is stored, None perhaps."""
+    """Return a recomputed number beside the stored one; ``comparable``: something is stored, None perhaps."""
     text = "" if value is None else written(value) if formula is None else formula
-    return Number(value, text, stored, close(stored, value) if kept else None, source)
+    return Number(value, text, stored, close(stored, value) if comparable else None, source)
 
 
 def recompute(store: RunStore, scheme: Scheme, id: str, turn: TurnId) -> Step:
@@ -103,13 +103,15 @@ def recompute(store: RunStore, scheme: Scheme, id: str, turn: TurnId) -> Step:
     held = dict(store.records(steps_filter(number, number)))
     rewarded = score_step(list(held.values()), scheme)
     before = _before(store, scheme, number) if scheme.remembers else _Before({}, Counter(), 0, 0)
-    found = _advantages(rewarded, scheme, before.means)
-    forgotten = all(scheme.advantages.ema_decay ** before.moves[key] <= FORGOTTEN for key in _moves(found))
+    advantages = _advantages(rewarded, scheme, before.means)
+    forgotten = all(
+        scheme.advantages.ema_decay ** before.moves[key] <= FORGOTTEN for key in _moves(advantages)
+    )
     ids = tuple(held)
-    index = [(ids[one.debate], one.turn.id) for one in rewarded.transitions].index((id, turn))
+    index = [(ids[each.debate], each.turn.id) for each in rewarded.transitions].index((id, turn))
     rewards = rewarded.rewards[rewarded.transitions[index].debate]
     known, source = _means_source(number, before, forgotten=forgotten)
-    return Step(scheme, ids, rewarded.transitions, found, index, rewards, known, source)
+    return Step(scheme, ids, rewarded.transitions, advantages, index, rewards, known, source)
 
 
 class _Before(NamedTuple):
@@ -193,16 +195,16 @@ def _stream_why(numbers: Numbers, step: Step, name: StreamName) -> StreamWhy:
 
 def _members(step: Step, group: GroupParts) -> Iterator[Member]:
     for index, value in zip(group.members, group.values.tolist(), strict=True):
-        one = step.transitions[index]
-        yield Member(step.ids[one.debate], one.turn.id, one.persona.name, value, index == step.index)
+        other = step.transitions[index]
+        yield Member(step.ids[other.debate], other.turn.id, other.persona.name, value, index == step.index)
 
 
 def _value(numbers: Numbers, step: Step, name: StreamName) -> Number:
     """Return the reward, or what it is mixed to."""
     if name != "mixed":
         return numbers.reward(name, f"the {name} reward")
-    one, value = step.transitions[step.index], step.advantages.streams[name].values[step.index]
-    return Number(value, _mixed(step, one.peer, one.truth), source="peer and truth mixed before the baseline")
+    own, value = step.transitions[step.index], step.advantages.streams[name].values[step.index]
+    return Number(value, _mixed(step, own.peer, own.truth), source="peer and truth mixed before the baseline")
 
 
 def _mixed(step: Step, peer: float | None, truth: float | None) -> str:
@@ -286,7 +288,7 @@ def total_why(numbers: Numbers) -> TotalWhy:
         parts = ("generator", "judge", "format", "peer", "truth")
         return TotalWhy(*(numbers.total(part, "as stored") for part in parts))
     streams = step.advantages.streams.items()
-    of: dict[StreamName, float | None] = {name: one.advantages[step.index] for name, one in streams}
+    of: dict[StreamName, float | None] = {name: stream.advantages[step.index] for name, stream in streams}
     weight = written(step.scheme.rewards.truth_weight)
     judge = f"{written(step.scheme.advantages.lambda_judge)} * {written(of['judge'])}"
     return TotalWhy(

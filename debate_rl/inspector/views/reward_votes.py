@@ -115,9 +115,9 @@ def _peer_formula(rule: str, results: Results, opponents: Sequence[Opponent]) ->
     if rule == "margin":
         return f"({won} - {lost}) / ({won} + {lost} + {ties})"
     if rule == "copeland":
-        return f"({added([one.sign for one in opponents])}) / {len(opponents)}"
+        return f"({added([other.sign for other in opponents])}) / {len(opponents)}"
     if rule == "bradley_terry":
-        return f"-({added([one.score or 0.0 for one in opponents])})"
+        return f"-({added([other.score or 0.0 for other in opponents])})"
     return ""
 
 
@@ -146,15 +146,15 @@ def judge_why(numbers: Numbers, votes: Votes) -> JudgeWhy:
         for vote, reason in votes.cast
         if vote.judge == numbers.turn
     )
-    rewarded = [one.value.value for one in given if one.value.value is not None]
+    rewarded = [vote.value.value for vote in given if vote.value.value is not None]
     formula = f"({added(rewarded)}) / {len(rewarded)}" if rewarded else ""
     return JudgeWhy(weight, given, numbers.reward("judge", _judge_source(given, weight), formula))
 
 
 def _judge_source(given: Sequence[GivenVote], weight: float | None) -> str:
-    if not any(one.counts for one in given):
+    if not any(vote.counts for vote in given):
         return "the turn gave no valid vote"
-    if weight is not None and all(one.value.value is None for one in given):
+    if weight is not None and all(vote.value.value is None for vote in given):
         return "no vote has a value: see each vote"
     return "mean value of the votes that have one"
 
@@ -194,11 +194,11 @@ def _why_worthless(weight: float) -> str:
 
 def format_why(numbers: Numbers, votes: Votes) -> FormatWhy:
     """Return why a turn has a format penalty, or has none."""
-    said = numbers.record.debate.turn(numbers.turn)
+    turn = numbers.record.debate.turn(numbers.turn)
     counted = sum(vote.judge == numbers.turn for vote in votes.counted)
     due = numbers.turn in votes.due
     source = "comparisons were due and no vote is valid: rewards.format_penalty"
     if not due or counted:
         source = f"valid votes: {counted}, so no format penalty" if due else "no comparison was due"
-    failures = tuple((failure.reason.value, failure.detail) for failure in said.parsed.failures)
-    return FormatWhy(due, said.compared, counted, failures, numbers.reward("format", source))
+    failures = tuple((failure.reason.value, failure.detail) for failure in turn.parsed.failures)
+    return FormatWhy(due, turn.compared, counted, failures, numbers.reward("format", source))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from starlette.responses import Response
 
 from debate.types import TurnId
-from debate_rl.inspector.views import DebateView, Piece, TurnView, debate_view, open_debate
+from debate_rl.inspector.views import DebateView, TurnView, debate_view, open_debate
 from debate_rl.inspector.views.debate import is_markup
 from debate_rl.inspector.web.page import PageRequest, show
 from debate_rl.inspector.web.rendering import Clip, clip
@@ -23,19 +22,11 @@ MOST_TURNS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
-    """A piece of a turn's text."""
-
-    kind: str
-    clip: Clip
-
-
-@dataclass(frozen=True, slots=True)
 class Card:
-    """A turn as the page shows it."""
+    """A turn as the page shows it, its text as sections, each a kind and a text."""
 
     turn: TurnView
-    sections: tuple[Section, ...]
+    sections: tuple[tuple[str, Clip], ...]
     is_winner: bool
 
 
@@ -47,14 +38,6 @@ class Round:
     name: str
     cards: tuple[Card | None, ...]
     summary: Clip | None
-
-
-@dataclass(frozen=True, slots=True)
-class Neighbours:
-    """The debates before and after one in the list of the filter."""
-
-    previous: str | None
-    next: str | None
 
 
 def debate(request: PageRequest) -> Response:
@@ -81,7 +64,7 @@ def read_record(request: PageRequest, *, tokens: bool = False) -> Record:
 def in_debate(request: PageRequest, kind: str, view: DebateView, **values: Any) -> Response:
     """Show a page about a debate, with its neighbours and the ways to the other views of it."""
     newest = request.links.newest
-    near = Neighbours(_beside(request, newest=not newest), _beside(request, newest=newest))
+    near = {"previous": _beside(request, newest=not newest), "next": _beside(request, newest=newest)}
     return show(request, kind, near=near, id=request.id, view=view, **values)
 
 
@@ -115,7 +98,7 @@ def rounds_of(
     turns = [view.turns[agent][number] for number in shown for agent in range(view.agents)]
     if limit is None:
         limit = piece_limit(sum(len(turn.pieces) for turn in turns if turn is not None))
-    texts = {one.round: clip(one.text, limit) for one in view.summaries}
+    texts = {summary.round: clip(summary.text, limit) for summary in view.summaries}
     return [
         Round(
             number,
@@ -140,18 +123,11 @@ def _card(view: DebateView, turn: TurnView | None, limit: int, whole: TurnId | N
     if turn is None:
         return None
     is_whole = turn.id == whole
-    pieces = [
-        piece
-        for piece in turn.pieces
-        if is_whole or piece.kind != "other" or not is_markup(piece.of(turn.text))
-    ]
-    sections = tuple(sections_of(turn.text, pieces, None if is_whole else limit))
-    return Card(turn, sections, turn.id == view.winner)
-
-
-def sections_of(text: str, pieces: Sequence[Piece], limit: int | None) -> list[Section]:
-    """Return the pieces as a page shows them, trimmed unless they are shown whole."""
-    return [
-        Section(piece.kind, clip(piece.of(text) if limit is None else piece.of(text).strip(), limit))
-        for piece in pieces
-    ]
+    sections: list[tuple[str, Clip]] = []
+    for piece in turn.pieces:
+        text = piece.of(turn.text)
+        if is_whole:
+            sections.append((piece.kind, clip(text, None)))
+        elif piece.kind != "other" or not is_markup(text):
+            sections.append((piece.kind, clip(text.strip(), limit)))
+    return Card(turn, tuple(sections), turn.id == view.winner)

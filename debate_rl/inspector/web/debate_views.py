@@ -13,7 +13,6 @@ from debate.types import TurnId
 from debate_rl.inspector.views import (
     DebateView,
     RoundGraph,
-    TokenPiece,
     adoption_view,
     debate_view,
     parse_forensics,
@@ -35,14 +34,6 @@ if TYPE_CHECKING:
 MOST_TOKENS, MOST_FAILURES, MOST_TURNS = 700, 60, 60
 TONES = 4
 """Shades of an advantage, up and down."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shade:
-    """A token with the class of its colour."""
-
-    token: TokenPiece
-    tone: str
 
 
 def chosen_turn(request: PageRequest, view: DebateView) -> TurnId:
@@ -109,7 +100,7 @@ def tokens(request: PageRequest) -> Response:
         "tokens",
         view,
         shown=shown,
-        shades=[Shade(token, tone(token.advantage, largest)) for token in part],
+        shades=[(token, tone(token.advantage, largest)) for token in part],
         start=start,
         after=start + len(part) if start + len(part) < len(shown.tokens) else None,
         before=max(0, start - MOST_TOKENS) if start else None,
@@ -158,8 +149,10 @@ def graph(request: PageRequest) -> Response:
         request,
         "graph",
         view,
-        graphs=[one for one in shown if round_ in (None, one.graph.round)],
-        others=[(one.graph.round, one.name) for one in shown if round_ not in (None, one.graph.round)],
+        graphs=[votes for votes in shown if round_ in (None, votes.graph.round)],
+        others=[
+            (votes.graph.round, votes.name) for votes in shown if round_ not in (None, votes.graph.round)
+        ],
         listed=MOST_LISTED,
         graded={turn.id: turn.grade for turn in view.spoken()},
     )

@@ -50,9 +50,9 @@ def parse_panel(debate: OpenDebate, turn: TurnId, folded: bool) -> Shown:
     changes = reparsed(debate.record, parsed[0]) if parsed else ()
     return parse_lines(
         debate.view,
-        next((found for found in malformed if found.id == turn), None),
+        next((forensics for forensics in malformed if forensics.id == turn), None),
         changes,
-        [found for found in malformed if found.id != turn],
+        [forensics for forensics in malformed if forensics.id != turn],
     )
 
 
@@ -82,11 +82,6 @@ class Panel(NamedTuple):
     title: str
     about: str
     read: Callable[[OpenDebate, TurnId, bool], Shown]
-
-    @property
-    def name(self) -> str:
-        """The first word of the title, for the footer."""
-        return self.title.partition(" ")[0]
 
 
 PANELS: Final[dict[str, Panel]] = {

@@ -1,4 +1,4 @@
-"""What one agent said in one round, section by section, and what of it is malformed."""
+"""The reply of a turn by sections, the problem, and what is malformed."""
 
 from __future__ import annotations
 
@@ -100,13 +100,13 @@ def problem_lines(view: DebateView) -> list[Text | str]:
 
 def parse_lines(
     view: DebateView,
-    found: TurnForensics | None,
+    forensics: TurnForensics | None,
     changes: Sequence[FieldChange],
     others: Sequence[TurnForensics],
 ) -> list[Text | str]:
     """Return the failures of the chosen turn, what parsing it again changes, and where else there are any."""
-    lines: list[Text | str] = [heading("malformed", "" if found else "nothing in this turn")]
-    for failure in found.failures if found else ():
+    lines: list[Text | str] = [heading("malformed", "" if forensics else "nothing in this turn")]
+    for failure in forensics.failures if forensics else ():
         lines += _failure(failure)
     note = f"{len(changes)} fields change" if changes else "the same as is stored"
     lines += ["", heading("parsed again today", note)]
@@ -117,27 +117,21 @@ def parse_lines(
             for name, value in (("stored", change.stored), ("now   ", change.now))
         ]
     lines += ["", heading("other turns", "" if others else "nothing in them is malformed")]
-    for one in others:
-        reasons = ", ".join(failure.reason.value.replace("_", " ") for failure in one.failures)
-        lines.append(line(f"{one_line(view.spelled(one.id), 60)}: {reasons}"))
+    for other in others:
+        reasons = ", ".join(failure.reason.value.replace("_", " ") for failure in other.failures)
+        lines.append(line(f"{one_line(view.spelled(other.id), 60)}: {reasons}"))
     return lines
 
 
 def _failure(failure: FailureView) -> list[Text | str]:
-    place = (
-        ""
-        if failure.line is None
-        else f"line {failure.line}, column {failure.column}, character {failure.offset}"
-    )
-    lines: list[Text | str] = [
-        line(
-            (failure.reason.value.replace("_", " "), DOUBT),
-            f"  {one_line(failure.detail, 200)}",
-            (f"  {place}", FAINT),
-        ),
+    reason, detail = failure.reason.value.replace("_", " "), one_line(failure.detail, 200)
+    position = f"line {failure.line}, column {failure.column}, character {failure.offset}"
+    return [
+        line((reason, DOUBT), f"  {detail}", (f"  {'' if failure.line is None else position}", FAINT)),
         line((failure.rule, FAINT)),
+        *(_excerpt(failure.excerpt) if failure.excerpt else ()),
+        "",
     ]
-    return [*lines, *(_excerpt(failure.excerpt) if failure.excerpt else ()), ""]
 
 
 def _excerpt(excerpt: Excerpt) -> list[Text]:

@@ -26,33 +26,32 @@ def vote_lines(view: DebateView, graphs: Sequence[RoundGraph]) -> list[Text | st
         lines += ["", heading(f"votes on round {graph.round}", _sum(graph)), *_outcome(view, graph)]
         lines += [*_matrix(view, graph), *(_arrow(view, graph, arrow) for arrow in graph.arrows)]
         for unread in graph.unread:
-            words = one_line(unread.line, 200)
-            told = f"– {_handle(view, unread.judge)}: no vote, {unread.reason.replace('_', ' ')}"
-            lines.append(line((told, DOUBT), (f"  {words}", FAINT)))
+            reason = f"– {_handle(view, unread.judge)}: no vote, {unread.reason.replace('_', ' ')}"
+            lines.append(line((reason, DOUBT), (f"  {one_line(unread.line, 200)}", FAINT)))
     return lines
 
 
 def _sum(graph: RoundGraph) -> str:
-    count = [arrow for arrow in graph.arrows if arrow.counts]
-    decided = [arrow for arrow in count if arrow.truth != "undecidable"]
+    valid = [arrow for arrow in graph.arrows if arrow.counts]
+    decided = [arrow for arrow in valid if arrow.truth != "undecidable"]
     right = sum(arrow.truth == "right" for arrow in decided)
     judged = f", {right} of {len(decided)} decidable are right" if decided else ""
-    return f"{len(count)} of {len(graph.arrows)} votes are valid{judged}"
+    return f"{len(valid)} of {len(graph.arrows)} votes are valid{judged}"
 
 
 def _handle(view: DebateView, turn: TurnId, round_: int | None = None) -> str:
     """Return the handle of a turn, with its round where it is another than expected."""
-    placed = round_ in (None, turn.round)
-    return one_line(view.handles[turn.agent] if placed else view.placed(turn), 20)
+    expected = round_ in (None, turn.round)
+    return one_line(view.handles[turn.agent] if expected else view.placed(turn), 20)
 
 
 def _outcome(view: DebateView, graph: RoundGraph) -> list[Text]:
-    found = [
+    texts = [
         "↻ cycle: " + ", ".join(_handle(view, turn, graph.round) for turn in cycle) for cycle in graph.cycles
     ]
     if graph.condorcet is not None:
-        found.append(f"{_handle(view, graph.condorcet, graph.round)} beats every other")
-    return [line((words, STRONG)) for words in found]
+        texts.append(f"{_handle(view, graph.condorcet, graph.round)} beats every other")
+    return [line((text, STRONG)) for text in texts]
 
 
 def _matrix(view: DebateView, graph: RoundGraph) -> list[Text]:
@@ -102,32 +101,32 @@ def chosen_votes(graphs: Sequence[RoundGraph], view: DebateView, agent: int, rou
 WHO, ANSWER = 20, 18
 
 
-def adoption_lines(view: DebateView, found: AdoptionView) -> list[Text | str]:
+def adoption_lines(view: DebateView, adoption: AdoptionView) -> list[Text | str]:
     """Return the map of answers, equal letters for equal answers, and the answers taken over."""
     heads = "".join(padded(view.round_name(round_), ANSWER) for round_ in range(view.rounds))
     lines: list[Text | str] = [
-        heading("answers", f"{found.numbers} different; equal letters are equal answers"),
+        heading("answers", f"{adoption.numbers} different; equal letters are equal answers"),
         line((" " * WHO + heads, FAINT)),
     ]
-    for agent, row in enumerate(found.cells):
+    for agent, row in enumerate(adoption.cells):
         shown = line(padded(one_line(view.who(agent), 40), WHO - 1), " ")
-        for one in row:
-            shown.append_text(_cell(one))
+        for cell in row:
+            shown.append_text(_cell(cell))
         lines.append(shown)
-    lines += ["", heading("taken over", _note(found))]
-    return [*lines, *(line(_copied(view, copy)) for copy in found.copies)]
+    lines += ["", heading("taken over", _note(adoption))]
+    return [*lines, *(line(_copied(view, copy)) for copy in adoption.copies)]
 
 
-def _cell(one: AdoptionCell | None) -> Text:
-    if one is None:
+def _cell(cell: AdoptionCell | None) -> Text:
+    if cell is None:
         return line(" " * ANSWER)
-    mark, style = sign(one.grade)
-    answer = "" if one.answer is None else one_line(one.answer, 60)
-    return line((padded(f"{one.letter} {mark} {answer}", ANSWER - 1), style), " ")
+    mark, style = sign(cell.grade)
+    answer = "" if cell.answer is None else one_line(cell.answer, 60)
+    return line((padded(f"{cell.letter} {mark} {answer}", ANSWER - 1), style), " ")
 
 
-def _note(found: AdoptionView) -> str:
-    if not found.copies:
+def _note(adoption: AdoptionView) -> str:
+    if not adoption.copies:
         return "nobody gave a new answer that another had shown"
     return "new answers that another's turn in the prompt had given"
 
