@@ -13,9 +13,9 @@ from debate_rl.commands.arguments import FilterOption, JsonFile
 from debate_rl.commands.console import plain_console, progress_bar, text_table, wide_console
 
 if TYPE_CHECKING:
+    from debate_rl.reports.cells import Judged
     from debate_rl.reports.document import Section
     from debate_rl.reports.figures.figure import Figure
-    from debate_rl.reports.judgment.sections import Judged
     from debate_rl.reports.rendering import Links
     from debate_rl.reports.simulation import Judges
 

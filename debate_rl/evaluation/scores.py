@@ -88,13 +88,13 @@ def difference(scores: Scores, name: str, base: Scores, minus: str) -> Estimate 
 class _Sheet:
     """Collects values by figure and problem."""
 
-    found: dict[str, dict[str, list[float]]] = field(
+    values: dict[str, dict[str, list[float]]] = field(
         default_factory=lambda: defaultdict(lambda: defaultdict(list))
     )
 
     def put(self, problem: str, name: str, *values: float | bool) -> None:
         """Take values of one figure."""
-        self.found[name][problem] += [float(value) for value in values]
+        self.values[name][problem] += [float(value) for value in values]
 
 
 def scores(played: Played, key: AnswerKey) -> Scores:
@@ -121,7 +121,7 @@ def scores(played: Played, key: AnswerKey) -> Scores:
     for graded in played.greedy:
         if graded.debate.problem.id in problems:
             sheet.put(graded.debate.problem.id, "direct/greedy_accuracy", graded.correct[0][0] is True)
-    return Scores(sheet.found, problems, played.samples, len(ungraded))
+    return Scores(sheet.values, problems, played.samples, len(ungraded))
 
 
 def evaluate(

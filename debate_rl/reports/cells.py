@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from math import inf, isfinite
 
 from debate_rl.formatting import interval, number, short
 from debate_rl.reports.document import Behind, Cell, Tone
 from debate_rl.reports.figures.figure import Figure
+from debate_rl.reports.figures.study import Study
 from debate_rl.statistics import Estimate
 
 UNBOUNDED = ("regression/", "collusion/peer", "collusion/truth", "collusion/gap", "collusion/entropy_trend")
@@ -65,10 +68,28 @@ def both(filter: str, other: str | None) -> str | None:
     return f"({filter}) {other}"
 
 
-def behind_of(run: str, filter: str, figure: Figure) -> Behind | None:
-    """Return the debates behind a figure of a report that was made under a filter."""
-    whole = both(filter, figure.filter)
-    return None if whole is None else Behind(run, whole)
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The debates of one run under a filter, as rows and as figures; ``run`` is the folder as it was named.
+
+    ``damaged``: lines that could not be read.
+    """
+
+    run: str
+    study: Study
+    figures: Sequence[Figure]
+    filter: str = ""
+    damaged: int = 0
+
+    def behind(self, figure: Figure) -> Behind | None:
+        """Return the debates behind a figure."""
+        filter = both(self.filter, figure.filter)
+        return None if filter is None else Behind(self.run, filter)
+
+
+def count_cell(count: int) -> Cell:
+    """Return a cell with a whole number."""
+    return Cell(f"{count:,}", count)
 
 
 def number_cell(

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from debate_rl.reports.cells import Judged
 from debate_rl.reports.document import Document, Paragraph, Section
 from debate_rl.reports.figures import figures_of
 from debate_rl.reports.figures.study import Study
 from debate_rl.reports.judgment.comparison import comparison_section
 from debate_rl.reports.judgment.lead import judgment_lead
-from debate_rl.reports.judgment.sections import Judged, judgment_sections, simulation_section
+from debate_rl.reports.judgment.sections import judgment_sections, simulation_section
 from debate_rl.reports.simulation import read_setting
 from transcripts import RunStore, TranscriptError
 

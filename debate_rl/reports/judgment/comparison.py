@@ -12,13 +12,12 @@ import numpy as np
 
 from debate_rl import statistics
 from debate_rl.formatting import number
-from debate_rl.reports.cells import behind_of, estimate_cell, interval_of
+from debate_rl.reports.cells import Judged, estimate_cell, interval_of
 from debate_rl.reports.document import Cell, Section, Table
 from debate_rl.reports.figures.bias import equal_in_truth
 from debate_rl.reports.figures.judging import pair_rows
 from debate_rl.reports.figures.outcomes import winner_rows
 from debate_rl.reports.figures.study import Rows, Study
-from debate_rl.reports.judgment.sections import Judged
 from debate_rl.statistics import Estimate, Numbered
 
 NAMES = (
@@ -63,7 +62,7 @@ def comparison_section(runs: Sequence[Judged]) -> Section:
     for name in NAMES:
         cells = [Cell(name)]
         for run, figures in zip(runs, by_name, strict=True):
-            cells.append(estimate_cell(figures[name], behind_of(run.run, run.filter, figures[name])))
+            cells.append(estimate_cell(figures[name], run.behind(figures[name])))
             if run is not base:
                 cells.append(_difference_cell(difference(run.study, base.study, name)))
         rows.append(tuple(cells))

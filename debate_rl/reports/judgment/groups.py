@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import isfinite
 
-from debate_rl.reports.cells import behind_of, both, estimate_cell, interval_of
+from debate_rl.reports.cells import Judged, both, count_cell, estimate_cell, interval_of
 from debate_rl.reports.document import Behind, Cell, Chart, Part, Series, Table
 from debate_rl.reports.figures.figure import GROUPS, Figure
 from debate_rl.reports.figures.judging import DECIDED
@@ -22,24 +22,24 @@ NOTES = {
 NUMBERED = ("round", "agent")
 COLUMNS = ("accuracy", "95% interval", "votes", "strict accuracy", "coverage", "pairs due", "problems")
 
-Found = dict[str, dict[str, Figure]]
+ByLabel = dict[str, dict[str, Figure]]
 """By label: the figure of each measure."""
 
 
-def group_parts(run: str, filter: str, figures: Iterable[Figure]) -> list[Part]:
+def group_parts(judged: Judged) -> list[Part]:
     """Return for each kind of group a chart of the accuracy, where there are two groups, and a table."""
-    kinds = _by_kind(figures)
+    kinds = _by_kind(judged.figures)
     parts: list[Part] = []
     for kind in sorted(kinds, key=("step", *GROUPS).index):
         groups = kinds[kind]
         if len(groups) > 1:
-            parts.append(_chart(run, filter, kind, groups))
-        parts.append(_table(run, filter, kind, groups))
+            parts.append(_chart(judged, kind, groups))
+        parts.append(_table(judged, kind, groups))
     return parts
 
 
-def _by_kind(figures: Iterable[Figure]) -> dict[str, Found]:
-    kinds: dict[str, Found] = {}
+def _by_kind(figures: Iterable[Figure]) -> dict[str, ByLabel]:
+    kinds: dict[str, ByLabel] = {}
     for figure in figures:
         head, _, rest = figure.name.partition("/")
         measure, _, rest = rest.partition("/")
@@ -60,28 +60,28 @@ def label_of(kind: str, label: str) -> str:
     return f"{kind} {label}" if kind in NUMBERED else label
 
 
-def _table(run: str, filter: str, kind: str, groups: Found) -> Table:
-    rows = tuple(_row(run, filter, kind, label, measures) for label, measures in groups.items())
+def _table(judged: Judged, kind: str, groups: ByLabel) -> Table:
+    rows = tuple(_row(judged, kind, label, measures) for label, measures in groups.items())
     note = NOTES.get(kind, "")
     return Table(f"by-{kind}", f"By {kind}", (kind, *COLUMNS), rows, note, folded=len(groups) > 1)
 
 
-def _row(run: str, filter: str, kind: str, label: str, of: dict[str, Figure]) -> tuple[Cell, ...]:
+def _row(judged: Judged, kind: str, label: str, of: dict[str, Figure]) -> tuple[Cell, ...]:
     accuracy, strict, coverage = of["accuracy"], of["strict_accuracy"], of["coverage"]
     votes, due = accuracy.estimate, coverage.estimate
     return (
         Cell(label_of(kind, label)),
-        estimate_cell(accuracy, behind_of(run, filter, accuracy)),
+        estimate_cell(accuracy, judged.behind(accuracy)),
         Cell(interval_of(accuracy.name, votes) if votes else accuracy.why),
-        Cell(f"{votes.n:,}" if votes else "0", votes.n if votes else 0),
+        count_cell(votes.n if votes else 0),
         estimate_cell(strict, None),
         estimate_cell(coverage, None),
-        Cell(f"{due.n:,}" if due else "0", due.n if due else 0),
-        Cell(f"{due.clusters:,}" if due else "0", due.clusters if due else 0),
+        count_cell(due.n if due else 0),
+        count_cell(due.clusters if due else 0),
     )
 
 
-def _chart(run: str, filter: str, kind: str, groups: Found) -> Chart:
+def _chart(judged: Judged, kind: str, groups: ByLabel) -> Chart:
     labels = list(groups)
     line = kind == "step"
     positions = tuple(map(_middle, labels)) if line else tuple(map(float, range(len(labels))))
@@ -95,7 +95,7 @@ def _chart(run: str, filter: str, kind: str, groups: Found) -> Chart:
         "line" if line else "bars",
         COIN,
         "",
-        Behind(run, both(filter, DECIDED) or ""),
+        Behind(judged.run, both(judged.filter, DECIDED) or ""),
         () if line else tuple(label_of(kind, label) for label in labels),
         f"by-{kind}",
     )

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from math import isfinite
 
 from debate_rl.formatting import interval, number, percent
-from debate_rl.reports.cells import behind_of
+from debate_rl.reports.cells import Judged
 from debate_rl.reports.document import Behind, Paragraph
 from debate_rl.reports.figures.figure import Figure
 from debate_rl.reports.figures.outcomes import LEAST_CORRELATION
-from debate_rl.reports.judgment.sections import Judged
 from debate_rl.statistics import Estimate
 
 
@@ -54,9 +53,7 @@ def _accuracy(judged: Judged, figures: dict[str, Figure]) -> Iterator[Paragraph]
         text += f"; they cast {percent_of(coverage, short=True)} of the votes due there, and with no vote as "
         text += f"wrong {percent_of(strict, short=True)} are right"
     ending = _against_a_coin(accuracy)
-    yield Paragraph(
-        text + ending, "warn" if ending != "." else "", behind_of(judged.run, judged.filter, figure)
-    )
+    yield Paragraph(text + ending, "warn" if ending != "." else "", judged.behind(figure))
 
 
 def _against_a_coin(accuracy: Estimate) -> str:
@@ -73,7 +70,7 @@ def _winner(judged: Judged, figures: dict[str, Figure]) -> Iterator[Paragraph]:
         f"The winner is right in {percent_of(right.estimate)} of {right.estimate.n:,} debates, "
         f"{points_of(lift.estimate)} against one answer of its round, drawn at random.",
         "",
-        behind_of(judged.run, judged.filter, right),
+        judged.behind(right),
     )
     line = figures["winner/correlation"]
     if line.estimate is not None:
@@ -84,7 +81,7 @@ def _winner(judged: Judged, figures: dict[str, Figure]) -> Iterator[Paragraph]:
         yield Paragraph(
             f"Winning and being right correlate with r = {r}, {side} the line of {LEAST_CORRELATION}{end}",
             "warn" if low else "",
-            behind_of(judged.run, judged.filter, line),
+            judged.behind(line),
         )
 
 

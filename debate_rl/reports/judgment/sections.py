@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 from debate_rl.formatting import number
-from debate_rl.reports.cells import behind_of, bounds_of, estimate_cell, interval_of
+from debate_rl.reports.cells import Judged, bounds_of, count_cell, estimate_cell, interval_of
 from debate_rl.reports.document import Cell, Section, Table
 from debate_rl.reports.figures.figure import Figure
-from debate_rl.reports.figures.study import Study
 from debate_rl.reports.judgment.groups import group_parts
 from debate_rl.statistics import Estimate
 
@@ -40,27 +38,13 @@ PARTS: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
 COLUMNS = ("figure", "estimate", "95% interval", "n", "problems", "what it is")
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """The debates of one run under a filter, as rows and as figures; ``run`` is the folder as it was named.
-
-    ``damaged``: lines that could not be read.
-    """
-
-    run: str
-    study: Study
-    figures: Sequence[Figure]
-    filter: str = ""
-    damaged: int = 0
-
-
 def judgment_sections(judged: Judged, *, prefix: str = "") -> list[Section]:
     """Return the sections of a run; ``prefix`` goes before the anchors, and the run's name before titles."""
     named = f"{judged.run}: " if prefix else ""
     sections: list[Section] = []
     for name, title, tables in PARTS:
         parts = [figure_table(judged, stem, head, note) for stem, head, note in tables]
-        more = group_parts(judged.run, judged.filter, judged.figures) if name == "accuracy" else []
+        more = group_parts(judged) if name == "accuracy" else []
         sections.append(Section(f"{prefix}{name}", f"{named}{title}", (*parts, *more)))
     return sections
 
@@ -100,10 +84,10 @@ def _row(judged: Judged, figure: Figure) -> tuple[Cell, ...]:
         return (Cell(name), Cell("none"), *nothing, Cell(f"{text}. No value: {figure.why}"))
     return (
         Cell(name),
-        estimate_cell(figure, behind_of(judged.run, judged.filter, figure)),
+        estimate_cell(figure, judged.behind(figure)),
         Cell(interval_of(figure.name, estimate)),
-        Cell(f"{estimate.n:,}", estimate.n),
-        Cell(f"{estimate.clusters:,}", estimate.clusters),
+        count_cell(estimate.n),
+        count_cell(estimate.clusters),
         Cell(text),
     )
 
@@ -136,6 +120,6 @@ def _simulated_row(name: str, value: float, estimate: Estimate | None) -> tuple[
         Cell(number(estimate.value, signed=signed), estimate.value),
         Cell(reach),
         Cell("none") if reach == "none" else verdict,
-        Cell(f"{estimate.n:,}", estimate.n),
-        Cell(f"{estimate.clusters:,}", estimate.clusters),
+        count_cell(estimate.n),
+        count_cell(estimate.clusters),
     )

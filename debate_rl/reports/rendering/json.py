@@ -8,10 +8,9 @@ from dataclasses import asdict
 from typing import Any
 
 from debate_rl.formatting import json_number, printable
-from debate_rl.reports.cells import both
+from debate_rl.reports.cells import Judged, both
 from debate_rl.reports.document import Cell, Chart, Document, Paragraph, Part
 from debate_rl.reports.figures.figure import Figure
-from debate_rl.reports.judgment.sections import Judged
 
 SCHEMA = 1
 MARK = "debate report"

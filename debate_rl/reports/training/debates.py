@@ -21,6 +21,12 @@ from transcripts import DebateRow, Record, RunStore, TranscriptError
 
 PAGE = 2000
 MOST_DEBATES, MOST_STEPS, MOST_WITH_TOKENS = 2000, 100, 100
+INDEXED = {
+    **{"accuracy": "accuracy", "accuracy/round_0": "accuracy_round_0", "judge/accuracy": "judge_accuracy"},
+    **{"votes/valid": "votes", "votes/ties": "ties"},
+    **{f"reward/{stream}/mean": f"reward_{stream}" for stream in STREAMS},
+}
+"""Figures with the facts of the index that they are means, or of votes sums, of."""
 WORST = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 """What a damaged or foreign record raises when it is looked at."""
 
@@ -62,18 +68,13 @@ def figures_of_index(store: RunStore) -> tuple[Curves, int]:
 
 def _add_row(means: _Means, row: DebateRow) -> None:
     facts, step = row.facts, row.step
-    means.add("accuracy", step, facts.accuracy)
-    means.add("accuracy/round_0", step, facts.accuracy_round_0)
+    for name, fact in INDEXED.items():
+        means.add(name, step, getattr(facts, fact))
     means.add(f"accuracy/round_{max(0, facts.rounds - 1)}", step, facts.accuracy_last_round)
     if row.winner in ("right", "wrong"):
         means.add("winner/accuracy", step, float(row.winner == "right"))
-    means.add("votes/valid", step, facts.votes)
-    means.add("votes/ties", step, facts.ties)
-    means.add("judge/accuracy", step, facts.judge_accuracy)
     if facts.agents > 1:  # one alone agrees with itself
         _add_agreement(means, row)
-    for stream in STREAMS:
-        means.add(f"reward/{stream}/mean", step, getattr(facts, f"reward_{stream}"))
 
 
 def _add_agreement(means: _Means, row: DebateRow) -> None:

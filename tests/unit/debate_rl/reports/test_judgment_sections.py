@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from debate_rl.reports.cells import Judged
 from debate_rl.reports.document import Chart, Paragraph, Table
 from debate_rl.reports.figures import figures_of, gather
 from debate_rl.reports.judgment.comparison import comparison_section, difference
 from debate_rl.reports.judgment.lead import judgment_lead
-from debate_rl.reports.judgment.sections import Judged, judgment_sections, simulation_section
+from debate_rl.reports.judgment.sections import judgment_sections, simulation_section
 from debate_rl.reports.report import whole_report
 
 
