@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from debate_rl.config import DATA
@@ -15,16 +15,20 @@ Change: TypeAlias = tuple[object, object]
 
 @dataclass(frozen=True, slots=True)
 class ChangeRules:
-    """In which keys a resumed run may have another value; the fields are the arguments of ``open_run``."""
+    """In which keys a resumed run may have another value.
 
-    may_change: tuple[str, ...]
-    may_grow: tuple[str, ...]
-    notes: Mapping[str, str]
+    ``may_change``: any value; keys or tables, and "data" for the problems. ``may_grow``: a larger one.
+    ``notes`` say of a key what its change would mean.
+    """
+
+    may_change: tuple[str, ...] = ("run", "logging")
+    may_grow: tuple[str, ...] = ()
+    notes: Mapping[str, str] = field(default_factory=dict)
 
     def allow(self, key: str, change: Change) -> bool:
         """Return whether this key may have changed so.
 
-        >>> rules = ChangeRules(("logging",), ("train.steps",), {})
+        >>> rules = ChangeRules(("logging",), ("train.steps",))
         >>> rules.allow("logging.progress", (None, "bar")), rules.allow("train.steps", (4, 6))
         (True, True)
         >>> rules.allow("train.steps", (6, 4)), rules.allow("learner.lr", (1e-5, 1e-4))
@@ -33,13 +37,9 @@ class ChangeRules:
         if any(key == free or key.startswith(f"{free}.") for free in self.may_change):
             return True
         before, now = change
-        if (
-            key not in self.may_grow
-            or not isinstance(before, int | float)
-            or not isinstance(now, int | float)
-        ):
+        if not isinstance(before, int | float) or not isinstance(now, int | float):
             return False
-        return now > before
+        return key in self.may_grow and now > before
 
     def note(self, key: str) -> str:
         """Return what is to be said behind a refused key."""

@@ -16,7 +16,7 @@ import socket
 import time
 import tomllib
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -93,20 +93,15 @@ def open_run(
     seed: int,
     data_checksums: Mapping[str, str] | None = None,
     findings: Mapping[str, object] | None = None,
-    may_change: Iterable[str] = ("run", "logging"),
-    may_grow: Iterable[str] = (),
-    notes: Mapping[str, str] | None = None,
+    rules: ChangeRules | None = None,
 ) -> Iterator[RunFolder]:
     """Make the folder, or open it again for the same configuration, and hold its lock until the end.
 
     Nothing is written but the lock until ``RunFolder.record``, so a start that fails leaves all as it was.
-    ``may_change`` names keys (or tables) that may differ when a run is resumed, "data" what the checksums are
-    of, ``may_grow`` those that may be larger than before, and ``notes`` says of a key what its change would
-    mean; what changed is kept in run.json, and so are ``findings``, those of the latest start. RunFolderError
-    for any other difference, for changed data, for a folder that is not a run, while another process holds
-    it, and where nothing can be written.
+    What differs from the run that is resumed, as ``rules`` allow, is kept in run.json, and so are
+    ``findings``, those of the latest start. RunFolderError for any other difference, for changed data, for a
+    folder that is not a run, while another process holds it, and where nothing can be written.
     """
-    rules = ChangeRules(tuple(may_change), tuple(may_grow), notes or {})
     folder = Path(path)
     with ExitStack() as stack:  # what the run itself raises passes through as it is
         try:
@@ -115,7 +110,7 @@ def open_run(
                 _refuse_foreign(folder)  # before a lock is left in it
             stack.enter_context(locked(folder))
             known = {"seed": seed, "data": dict(data_checksums or {}), **(findings or {})}
-            run = _enter(folder, config, known, rules)
+            run = _enter(folder, config, known, rules or ChangeRules())
         except OSError as error:
             raise _cannot_write(folder, error) from error
         yield run

@@ -34,7 +34,7 @@ from debate_rl.runs.kept_weights import WARM_START
 from debate_rl.runs.provenance import problems_checksum
 from debate_rl.runs.trainer_state import seed_generators
 from debate_rl.tracking.trackers import Trackers, open_trackers
-from debate_rl.training.start_checks import changes, check_streams, refuse_greedy, refuse_no_best
+from debate_rl.training.start_checks import change_rules, check_streams, refuse_greedy, refuse_no_best
 from debate_rl.training.stops import Stopped, Stops, catch_stops
 from debate_rl.warm_start.training import warm_start
 from learner.losses import find_loss
@@ -190,7 +190,7 @@ def _opened(config: Config, stops: Stops) -> Iterator[Session]:
     check_streams(config, data)
     refuse_no_best(config, data)
     facts = {"data_checksums": data.checksums, "findings": data.findings()}
-    with open_run(config.run.dir, config, seed=config.seed, **facts, **changes(config)) as folder:
+    with open_run(config.run.dir, config, seed=config.seed, rules=change_rules(config), **facts) as folder:
         model, tokenizer, policy = make_policy(config)
         for problem in (*data.train, *data.held_out):
             check_fits(problem, policy, config.debate)

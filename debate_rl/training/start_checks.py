@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import warnings
-from typing import Any
 
 from debate_rl.config import Config, TrainConfig
 from debate_rl.problems import Problems
+from debate_rl.runs.changes import ChangeRules
 from rewards import check_scheme
 
 LEAST_TEMPERATURE = 0.01
@@ -31,7 +31,7 @@ class SchemeWarning(UserWarning):
     """A reward scheme some of whose streams will have no signal."""
 
 
-def changes(config: Config) -> dict[str, Any]:
+def change_rules(config: Config) -> ChangeRules:
     """Return what may differ from the configuration a run began with.
 
     More steps change nothing of those done only where the learning rate does not look at the end.
@@ -39,9 +39,9 @@ def changes(config: Config) -> dict[str, Any]:
     schedule = config.learner.schedule
     free = ("run", "logging", *(f"train.{key}" for key in KEEPING), *config.run.allow_changes)
     if schedule == "constant":
-        return {"may_change": free, "may_grow": ("train.steps",)}
+        return ChangeRules(free, may_grow=("train.steps",))
     note = f"the steps done had a {schedule} learning rate towards another end than a new run's would have"
-    return {"may_change": free, "notes": {"train.steps": note}}
+    return ChangeRules(free, notes={"train.steps": note})
 
 
 def refuse_greedy(config: Config) -> None:

@@ -71,24 +71,24 @@ def test_another_configuration_is_refused_with_the_difference_and_nothing_is_los
 
 def test_another_recipe_is_not_offered_to_be_allowed():
     changed = {f"key{place}": (0, place) for place in range(1, 8)}
-    told = refusal(changed, ChangeRules((), (), {}))
+    told = refusal(changed, ChangeRules((), ()))
     assert told
     assert told.endswith("key5 was 0, now 5 (and 2 more); choose another run.dir, or set these back")
 
 
 def test_named_keys_may_change_and_the_change_is_kept(tmp_path: Path):
     opened(tmp_path / "a")
-    run = opened(tmp_path / "a", Small(lr=1e-6), may_change=["lr"])
+    run = opened(tmp_path / "a", Small(lr=1e-6), rules=ChangeRules(("lr",)))
     assert tomllib.loads(run.config.read_text())["lr"] == 1e-6
     assert json.loads(run.facts.read_text())["starts"][1]["changed"] == {"lr": [3e-5, 1e-6]}
 
 
 def test_what_may_grow_may_not_shrink_and_a_note_says_why(tmp_path: Path):
     for seed in (1, 3):
-        opened(tmp_path / "a", Small(seed=seed), may_grow=["seed"])
-    for change in ({"may_grow": ["seed"]}, {"may_change": ["lr"]}):
+        opened(tmp_path / "a", Small(seed=seed), rules=ChangeRules(may_grow=("seed",)))
+    for change in ({"may_grow": ("seed",)}, {"may_change": ("lr",)}):
         with pytest.raises(RunFolderError, match=r"seed was 3, now 2 \(of the order\); choose another"):
-            opened(tmp_path / "a", Small(seed=2), notes={"seed": "of the order"}, **change)
+            opened(tmp_path / "a", Small(seed=2), rules=ChangeRules(notes={"seed": "of the order"}, **change))
 
 
 def test_other_data_under_the_same_name_is_refused(tmp_path: Path):
@@ -102,9 +102,9 @@ def test_other_data_is_gone_on_with_where_it_is_allowed_by_name(tmp_path: Path):
     opened(tmp_path / "a", data_checksums={"train.jsonl": "1", "test.jsonl": "2"})
     now = {"train.jsonl": "3", "test.jsonl": "2"}
     with pytest.raises(RunFolderError, match=r"train\.jsonl; bring back the files") as caught:
-        opened(tmp_path / "a", data_checksums=now, may_change=("run", "env"))
+        opened(tmp_path / "a", data_checksums=now, rules=ChangeRules(("run", "env")))
     assert str(caught.value).endswith("""read now: 'run.allow_changes=["data"]'""")
-    run = opened(tmp_path / "a", data_checksums=now, may_change=("run", "data"))
+    run = opened(tmp_path / "a", data_checksums=now, rules=ChangeRules(("run", "data")))
     facts = json.loads(run.facts.read_text())
     assert facts["data"] == now
     assert facts["starts"][-1]["changed"] == {"data: train.jsonl": ["1", "3"]}
@@ -141,7 +141,7 @@ def test_a_start_killed_before_the_configuration_was_written_can_be_repeated(tmp
 def test_a_start_that_fails_before_it_is_recorded_leaves_the_run_as_it_was(tmp_path: Path):
     run = opened(tmp_path / "a")
     before = run.config.read_bytes(), run.facts.read_bytes()
-    with open_run(tmp_path / "a", Small(lr=1.0), seed=7, may_change=["lr"]):
+    with open_run(tmp_path / "a", Small(lr=1.0), seed=7, rules=ChangeRules(("lr",))):
         pass  # what opens the model and the checkpoint finds that they do not fit
     assert (run.config.read_bytes(), run.facts.read_bytes()) == before
     opened(tmp_path / "a")  # and the first command still goes on
