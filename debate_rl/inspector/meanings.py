@@ -1,4 +1,4 @@
-"""What the columns, flags and fields of the screens are, in one place."""
+"""What columns, flags and fields of filters mean, for the help of every screen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the plain screen writes on: lines of a stream, in colour on a terminal that has any."""
+"""The printer of the plain screen: lines to a stream, in colour on a terminal that has any."""
 
 from __future__ import annotations
 

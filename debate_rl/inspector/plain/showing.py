@@ -22,13 +22,12 @@ from debate_rl.inspector.views import (
     vote_graphs,
 )
 from debate_rl.inspector.views.checked import named
-from debate_rl.inspector.views.debate import is_markup
+from debate_rl.inspector.views.debate import ADVANTAGES, is_markup
 from debate_rl.inspector.views.reward_types import Why
 from rewards import STREAMS
 from transcripts import Record
 
 INDENT = "    "
-ADVANTAGES = ("generator", "judge", "format")
 
 
 def print_debate(

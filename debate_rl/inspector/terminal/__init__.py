@@ -40,14 +40,14 @@ def why_not(terminal: bool, term: str) -> str:
     """Return why nothing can be drawn; "" where it can.
 
     >>> why_not(False, "xterm")
-    'this is no terminal'
+    'this is not a terminal'
     >>> why_not(True, "dumb")
     "this terminal (TERM='dumb') cannot move its cursor"
     >>> why_not(True, "vt100")
     ''
     """
     if not terminal:
-        return "this is no terminal"
+        return "this is not a terminal"
     if term in ("", "dumb", "unknown"):
         return f"this terminal (TERM={term!r}) cannot move its cursor"
     return ""

@@ -17,20 +17,20 @@ from debate_rl.inspector.terminal.screen import READING_ERRORS, Matches, OpenRun
 
 KEYS = {"enter": "Enter", "escape": "Esc", "backspace": "Backspace", "tab": "Tab", "space": "Space"}
 KEYS |= {"pageup": "PgUp", "pagedown": "PgDn", "home": "Home", "end": "End"}
-"""Keys that Textual shows as signs, or in lower case."""
+"""The names of keys that Textual shows as signs, or in lower case."""
 EVERY_S = 3.0
-"""So often the run is looked at for debates that came."""
+"""Seconds between two looks for new debates."""
 
 
 def load_views() -> None:
-    """Import what a debate's screen needs, which takes a second, before it is asked for."""
+    """Import what a debate's screen needs, which takes a second, before it is opened."""
     import_module("debate_rl.inspector.terminal.debate")
 
 
 class Inspector(App[None]):
     """Looks at the run at a path, or at the runs in a folder.
 
-    Colours are the terminal's own, so that they go with its background, and NO_COLOR leaves attributes.
+    Colours are the terminal's own, which suit its background; with NO_COLOR attributes remain.
     ``every_s``: None looks again only when ``look_again`` is called.
     """
 

@@ -1,4 +1,4 @@
-"""One debate: the grid of its turns, and under it what is asked of the chosen one."""
+"""One debate: the grid of its turns, and under it a panel about the chosen one."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ class Ask(ModalScreen[str | None]):
 
 
 HOME, SHOWN = "m", "vwp"
-"""The panel that a debate opens with, and those that the footer has room for."""
+"""The key of the panel that a debate opens with, and of those that the footer shows."""
 ACROSS = "the same problem in other steps, and what differs"
 WIDE = 120
 """From so many columns on, the votes stand beside the text."""
 LATE_S = 0.3
-"""A panel that takes longer is said to be read, in the place of the one before."""
+"""After so many seconds "reading…" takes the place of the panel before."""
 
 
 class DebateScreen(RunScreen):
@@ -159,7 +159,7 @@ class DebateScreen(RunScreen):
         self.query_one("#side", Lines).show(_side(debate, turn))
 
     def _say_reading(self) -> None:
-        """Put something in the place of what another turn or panel had."""
+        """Say that the panel is being read."""
         self.query_one("#main", Lines).show([line(("reading…", FAINT))])
 
     def _stop_waiting(self) -> None:
@@ -175,7 +175,7 @@ class DebateScreen(RunScreen):
         self._filled([line((one_line(error), WRONG))])
 
     def action_panel(self, key: str) -> None:
-        """Ask something else of the turn; the same key again goes back to its message."""
+        """Show another panel; the same key again goes back to the message."""
         self._panel = HOME if key == self._panel else key
         self._read()
 
@@ -200,7 +200,7 @@ class DebateScreen(RunScreen):
         self.query_one("#main", Lines).action_turn(by)
 
     def action_whole(self) -> None:
-        """Show all of what was said, as it was written."""
+        """Show all of the message, as it was written."""
         view = self.debate.view if self.debate else None
         turn = view.turn(self.query_one(Grid).chosen) if view else None
         if view is not None and turn is not None:

@@ -1,4 +1,4 @@
-"""The turns of a debate, agents by rounds: what each answered and whether it was right."""
+"""The turns of a debate as a grid, agents by rounds: each answer and its grade."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Grid(Widget, can_focus=True):
         self.chosen = TurnId(0, 0)
 
     def show(self, view: DebateView, chosen: TurnId) -> None:
-        """Show a debate, with the nearest turn that it has chosen."""
+        """Show a debate, and choose the nearest turn that it has."""
         self.view = view
         rounds = max((len(row) for row in view.turns), default=1)
         agent, round_ = min(chosen.agent, view.agents - 1), min(chosen.round, rounds - 1)

@@ -1,4 +1,4 @@
-"""How lines look: styles that need no colour, columns that fit a width, and where a line is broken."""
+"""How lines look: styles, columns that fit a width, and where a line is broken."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def fold(lines: Sequence[Text | str], width: int) -> list[Row]:
 
 
 class Lines(ScrollView, can_focus=True, inherit_bindings=False):
-    """Shows lines, broken at the widget's width; their text is escaped already (``visible``)."""
+    """Shows lines, broken at the widget's width; their text is safe to print already."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "go(-1)", "a row up", show=False),
@@ -117,7 +117,7 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
 
 
 MARGIN = 10
-"""So many rows before the end, more are asked for."""
+"""So many rows before the end, more are read."""
 
 
 class Listing(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False):

@@ -54,7 +54,7 @@ class AdoptionView:
 
 
 def adoption_view(record: Record) -> AdoptionView:
-    """Return the answers of a debate; ValueError for a record that is none (``check_record``)."""
+    """Return the answers of a debate; ValueError where it is not one (``check_record``)."""
     check_record(record)
     protocol = record.debate.protocol
     turns = {turn.id: turn for turn in record.debate.turns if not turn.ballot}

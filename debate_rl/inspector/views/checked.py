@@ -1,4 +1,4 @@
-"""A stored debate is checked once, so that the views can rely on what a held debate always is."""
+"""A stored debate is checked once, so that the views can rely on its turns, votes and tables."""
 
 from __future__ import annotations
 

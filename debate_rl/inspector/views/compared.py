@@ -110,7 +110,7 @@ class Comparison:
 def compare(before: Record, after: Record, names: tuple[str, str] = ("before", "after")) -> Comparison:
     """Return what differs between two debates, agent by agent; only valid votes are compared.
 
-    ValueError for a record that is no debate (``check_record``).
+    ValueError for a record that is not a debate (``check_record``).
     """
     check_record(before)
     check_record(after)

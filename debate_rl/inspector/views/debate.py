@@ -25,6 +25,7 @@ from rewards.peer import last_judged_round, margins
 from rewards.truth import grade_of as grade_of_turn
 from rewards.types import Stream, value_of
 from transcripts import Record
+from transcripts.record import PARTS
 
 _ONLY_TAGS = re.compile(r"\s*(?:</?[A-Za-z]{1,20}>\s*)*+")
 PieceKind: TypeAlias = Literal["thinking", "solution", "evaluation", "comparison", "other"]
@@ -33,7 +34,8 @@ Grade: TypeAlias = Literal["right", "wrong", "missing", "ungraded", ""]
 Numbers: TypeAlias = Mapping[str, float | None]
 """By stream; None where the stream gave the turn no signal, which is not zero."""
 
-ADVANTAGES = ("generator", "judge", "format", "peer", "truth")
+ADVANTAGES = PARTS[:3]
+"""Generator, judge and format, which tokens get; the rest of ``PARTS`` are parts of the generator's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,7 @@ class DebateView:
 
 
 def debate_view(id: str, record: Record) -> DebateView:
-    """Return the view of a debate; ValueError where it is none (``check_record``)."""
+    """Return the view of a debate; ValueError where it is not one (``check_record``)."""
     check_record(record)
     debate, protocol = record.debate, record.debate.protocol
     turns = {turn.id: turn for turn in debate.turns}
@@ -274,7 +276,7 @@ def _rewards(record: Record, turn: TurnId) -> dict[str, float | None]:
 
 def _advantages(record: Record, turn: TurnId) -> dict[str, float | None]:
     parts = next((parts for parts in record.advantages if parts.turn == turn), None)
-    return {name: getattr(parts, name, None) for name in ADVANTAGES}
+    return {name: getattr(parts, name, None) for name in PARTS}
 
 
 def _outcome(record: Record) -> tuple[int | None, TurnId | None]:

@@ -95,7 +95,7 @@ def _lines(evaluation: Evaluation, notes: list[str]) -> Iterator[tuple[int, int,
 
 
 def read_evaluated(evaluation: Evaluation, id: str) -> Record:
-    """Return the debate at SEED.INDEX; TranscriptError where there is none that can be read."""
+    """Return the debate at SEED.INDEX; TranscriptError where none can be read."""
     notes: list[str] = []
     for seed, number, line in _lines(evaluation, notes):
         if f"{seed}.{number}" == id:
@@ -107,7 +107,7 @@ def read_evaluated(evaluation: Evaluation, id: str) -> Record:
 
 
 def _record(line: bytes) -> Record:
-    """Return the debate of a line; ValueError where it is none."""
+    """Return the debate of a line; ValueError where it is not one."""
     record = from_line(line)
     check_record(record)
     return record

@@ -91,8 +91,8 @@ class RoundGraph:
 def vote_graphs(record: Record) -> tuple[RoundGraph, ...]:
     """Return a graph for each round whose solutions were voted on, in order, whether or not a vote counts.
 
-    Own work counts where the protocol asked for it, as filters have it. ValueError for a record that is no
-    debate (``check_record``).
+    Own work counts where the protocol asked for it, as filters have it. ValueError for a record that is
+    not a debate (``check_record``).
     """
     check_record(record)
     debate = record.debate

@@ -81,7 +81,7 @@ class FieldChange:
 def parse_forensics(record: Record) -> tuple[TurnForensics, ...]:
     """Return the turns that have failures, in the order of the debate.
 
-    ValueError for a record that is no debate (``check_record``).
+    ValueError for a record that is not a debate (``check_record``).
     """
     check_record(record)
     return tuple(
@@ -160,7 +160,7 @@ def _parse(record: Record, turn: Turn, *, in_thinking: bool) -> ParsedTurn:
 def reparsed(record: Record, turn: Turn) -> tuple[FieldChange, ...]:
     """Return what changes in a turn, field by field, when its text is parsed again today.
 
-    ValueError for a record that is no debate (``check_record``).
+    ValueError for a record that is not a debate (``check_record``).
     """
     check_record(record)
     now = parse_again(record, turn)

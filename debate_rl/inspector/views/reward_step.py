@@ -22,6 +22,7 @@ from learner.types import Transition
 from rewards import RewardConfig, Rewards
 from rewards.types import value_of
 from transcripts import Record, RunStore, TurnAdvantages
+from transcripts.record import PARTS
 
 MOST_BEFORE = 2000
 """Debates before a step that are gone through for its running means: 1 to 2 seconds."""
@@ -285,8 +286,7 @@ def total_why(numbers: Numbers) -> TotalWhy:
     """Return what the tokens of a turn get, and the arithmetic that puts the streams together."""
     step = numbers.step
     if step is None:
-        parts = ("generator", "judge", "format", "peer", "truth")
-        return TotalWhy(*(numbers.total(part, "as stored") for part in parts))
+        return TotalWhy(*(numbers.total(part, "as stored") for part in PARTS))
     streams = step.advantages.streams.items()
     of: dict[StreamName, float | None] = {name: stream.advantages[step.index] for name, stream in streams}
     weight = written(step.scheme.rewards.truth_weight)

@@ -1,4 +1,4 @@
-"""One turn token by token: whose it is, what it was weighted with, and how likely its sampler held it."""
+"""One turn token by token: its stream, its advantage in the loss, and its log-probability."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from transcripts import Record
 Stream: TypeAlias = Literal["generator", "judge", "forced"]
 STREAMS: tuple[Stream, ...] = ("forced", "generator", "judge")
 """Names of the streams 0, 1 and 2: a forced token belongs to no agent."""
-NONE_KEPT = "no token arrays are stored of this turn (logging.transcript_tokens = false, or not read)"
+NONE_STORED = "no token arrays are stored of this turn (logging.transcript_tokens = false, or not read)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def _why_not(completion: Completion) -> str:
     """Return why the tokens cannot be shown: none are stored, or the arrays do not fit each other."""
     count, length = len(completion.tokens), len(completion.text)
     if not count:
-        return NONE_KEPT
+        return NONE_STORED
     if len(completion.logprobs) != count:
         return f"{count} tokens but {len(completion.logprobs)} log-probabilities are stored"
     if len(completion.offsets) != count and (completion.offsets or count not in (length, length + 1)):

@@ -1,4 +1,4 @@
-"""The pages as an ASGI application: addresses, errors as pages, and who may ask."""
+"""The pages as an ASGI application: routes, errors as pages, and access control."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Page: TypeAlias = Callable[[PageRequest], Response]
 
 
 def make_app(site: Site, policy: AccessPolicy) -> ASGIApp:
-    """Return the application that shows a site's runs to those whom the policy lets in."""
+    """Return the application that shows a site's runs, as the policy allows."""
     pages: dict[str, Page] = {
         "/": run_pages.front,
         "/run/{name}/": run_pages.steps,

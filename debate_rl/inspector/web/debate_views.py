@@ -144,15 +144,13 @@ def graph(request: PageRequest) -> Response:
     round_ = request.whole_number("round")
     if round_ is None and sum(len(graph.arrows) + len(graph.solutions) ** 2 for graph in graphs) > MOST_CELLS:
         round_ = graphs[-1].round
-    shown = [shown_round(graph, view) for graph in graphs]
+    rounds = [shown_round(graph, view) for graph in graphs]
     return in_debate(
         request,
         "graph",
         view,
-        graphs=[votes for votes in shown if round_ in (None, votes.graph.round)],
-        others=[
-            (votes.graph.round, votes.name) for votes in shown if round_ not in (None, votes.graph.round)
-        ],
+        graphs=[shown for shown in rounds if round_ in (None, shown.graph.round)],
+        others=[shown for shown in rounds if round_ not in (None, shown.graph.round)],
         listed=MOST_LISTED,
         graded={turn.id: turn.grade for turn in view.spoken()},
     )

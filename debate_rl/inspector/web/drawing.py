@@ -85,7 +85,7 @@ def draw(graph: RoundGraph) -> Drawing:
 
 
 def _on_circle(index: int, size: int, radius: float, width: int, height: int) -> tuple[float, float]:
-    """Return where a solution stands: from the top around, two side by side."""
+    """Return (x, y) of a solution: clockwise from the top, two side by side."""
     turn = 2 * pi * index / max(1, size) - (pi if size == 2 else pi / 2)
     return round(width / 2 + radius * cos(turn), 1), round(height / 2 + radius * sin(turn), 1)
 

@@ -81,12 +81,12 @@ class PageRequest:
         return self.site.look(self.name, self.links.filter, key, work)
 
     def whole_number(self, key: str) -> int | None:
-        """Return a number of the query; None where it is not there or none."""
+        """Return a number of the query; None where it is not there or not a number."""
         text = self.query.get(key, "")
         return int(text) if text.isdecimal() and len(text) < 12 else None
 
     def turn(self, key: str = "turn") -> TurnId | None:
-        """Return the turn of the query as AGENT.ROUND, None where none is given; Unknown where it is none."""
+        """Return the turn of the query as AGENT.ROUND, None without; Unknown where it is not a turn."""
         text = self.query.get(key, "")
         if not text:
             return None

@@ -1,4 +1,4 @@
-"""The templates, and how they write numbers and words. Text is escaped, its unseen characters named."""
+"""The templates, and how they write numbers and texts: escaped, with unseen characters named."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def render(template: str, **values: Any) -> str:
 
 
 def _shown(value: object) -> object:
-    """Return what a template writes of a value: of a text that is no markup yet, nothing stays hidden."""
+    """Return what a template writes of a value: of a text that is not markup yet, nothing stays hidden."""
     if value is None:
         return ""
     return with_codes(value, UNSEEN) if isinstance(value, str) and not isinstance(value, Markup) else value

@@ -64,7 +64,7 @@ def server_for(app: ASGIApp) -> Server:
 
 
 def warm() -> None:
-    """Import what pages are made of before one is asked for: scipy alone takes half a second."""
+    """Import what pages need before the first request: scipy alone takes half a second."""
     for name in ("debate_rl.reports.figures.view", "debate_rl.inspector.views.reward", "debate_rl.config"):
         import_module(name)
     gc.collect()

@@ -1,4 +1,4 @@
-"""The runs that a server shows, opened when first asked for and brought up to date as they grow."""
+"""The runs that a server shows, opened at the first request and brought up to date as they grow."""
 
 from __future__ import annotations
 

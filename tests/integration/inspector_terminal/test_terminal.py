@@ -74,7 +74,9 @@ def test_a_terminal_that_cannot_be_drawn_on(term):
 
 
 def test_without_a_terminal_one_line_names_ls(run):
-    with pytest.raises(ValueError, match=r"^this is no terminal; debate inspect .* ls prints the debates$"):
+    with pytest.raises(
+        ValueError, match=r"^this is not a terminal; debate inspect .* ls prints the debates$"
+    ):
         run_terminal(run)
 
 

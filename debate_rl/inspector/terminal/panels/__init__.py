@@ -1,1 +1,1 @@
-"""What the lower half of a debate shows, as lines: one module a panel, and nothing here draws."""
+"""What the lower half of a debate shows, as lines; nothing here draws."""

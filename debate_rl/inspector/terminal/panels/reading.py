@@ -1,4 +1,4 @@
-"""The lines of each panel, read where they are needed: called in a thread."""
+"""The panels of a debate, and what reads the lines of each, in a thread."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from debate_rl.inspector.terminal.style import (
     heading,
     line,
 )
-from debate_rl.inspector.views.debate import DebateView
+from debate_rl.inspector.views.debate import ADVANTAGES, DebateView
 from debate_rl.inspector.views.replays import DebateReplay, StoredReplay, StreamChange
 from debate_rl.inspector.views.reward import outline
 from debate_rl.inspector.views.reward_types import Line, Why
@@ -77,7 +77,6 @@ def _line(item: Line) -> Text:
     )
 
 
-ADVANTAGES = ("generator", "judge", "format")
 CELL, NAME = 20, 22
 
 

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from debate_rl.formatting import fixed, one_line, safe_lines
 from debate_rl.inspector.terminal.style import DOUBT, FAINT, JUDGE, STRONG, heading, line, sign
-from debate_rl.inspector.views.debate import DebateView, Numbers, TurnView, is_markup
+from debate_rl.inspector.views.debate import ADVANTAGES, DebateView, Numbers, TurnView, is_markup
 from debate_rl.inspector.views.parsing import Excerpt, FailureView, FieldChange, TurnForensics
 from rewards import STREAMS
 
@@ -59,7 +59,7 @@ def _earned(turn: TurnView) -> list[Text]:
     tokens = "" if turn.tokens is None else f"  {turn.tokens:,} tokens"
     lines = [
         line(("reward     " + _named(turn.rewards, STREAMS), FAINT)),
-        line(("advantage  " + _named(turn.advantages, ("generator", "judge", "format")) + tokens, FAINT)),
+        line(("advantage  " + _named(turn.advantages, ADVANTAGES) + tokens, FAINT)),
     ]
     wrong = ["truncated"] if turn.stop_reason == "length" else []
     wrong += [f"{len(turn.failures)} malformed (p tells)"] if turn.failures else []
