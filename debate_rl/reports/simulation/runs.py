@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from itertools import combinations
+from itertools import combinations, cycle, islice
 from pathlib import Path
 from random import Random
 
@@ -15,8 +15,9 @@ import tomli_w
 from debate import Debate, DebateConfig, run_debates
 from debate.hold import debate_seed
 from debate.policies.scripted import ScriptedPolicy
-from debate.prompting.rendering import SECTIONS, Task
-from debate.prompting.seating import seat_debate
+from debate.prompting.prompt import which_task
+from debate.prompting.rendering import SECTIONS
+from debate.prompting.seating import Seating, seat_debate
 from debate.seeds import derive_seed
 from debate.types import SampleRequest
 from debate_rl.grading import grade_debate
@@ -124,27 +125,25 @@ def simulate_run(folder: Path, solved: Sequence[Solved], setting: Setting) -> No
     if _holds(folder, setting):
         return
     config = DebateConfig(num_agents=setting.agents, num_rounds=setting.rounds)
-    todo = needed(solved, setting.debates)
+    todo = list(islice(cycle(solved), setting.debates))
     (folder / "transcripts").mkdir(parents=True, exist_ok=True)
-    write_whole(folder / "config.toml", _recipe(folder, setting).encode())
+    write_whole(folder / "config.toml", _recipe(folder, config).encode())
     for step, start in enumerate(range(0, len(todo), PER_STEP)):
         part = todo[start : start + PER_STEP]
         records = _records(part, setting, config, step)
         write_step(folder / "transcripts", step, records, tokens=False)
-    write_whole(folder / FACTS, json.dumps(_facts(setting), indent=1).encode() + b"\n")
+    facts = {"schema": 1, "setting": asdict(setting), "expected": setting.judges.expected}
+    write_whole(folder / FACTS, json.dumps(facts, indent=1).encode() + b"\n")
 
 
-def _records(part: Sequence[Solved], setting: Setting, config: DebateConfig, step: int) -> list[Record]:
-    """Return the scored debates of a step."""
+def _records(part: Sequence[Solved], setting: Setting, config: DebateConfig, step: int) -> Iterator[Record]:
+    """Yield the scored debates of a step."""
     environment = load_environment("gsm8k")  # any data set compares answers alike
-    rewards = RewardConfig()
-    records: list[Record] = []
     seed = derive_seed(setting.seed, "step", step)
     for debate in replay_solutions(part, setting.judges, config, environment, seed=seed):
         correct = grade_debate(environment, debate)
-        numbers = score_debate(debate, correct, rewards)
-        records.append(Record(debate, step, debate.problem.id, correct, numbers))
-    return records
+        rewards = score_debate(debate, correct, RewardConfig())
+        yield Record(debate, step, debate.problem.id, correct, rewards)
 
 
 def read_setting(folder: Path) -> Setting | None:
@@ -155,10 +154,6 @@ def read_setting(folder: Path) -> Setting | None:
             setting = facts["setting"]
             return Setting(**(setting | {"judges": Judges(**setting["judges"])}))
     return None
-
-
-def _facts(setting: Setting) -> dict[str, object]:
-    return {"schema": 1, "setting": asdict(setting), "expected": setting.judges.expected}
 
 
 def _holds(folder: Path, setting: Setting) -> bool:
@@ -173,22 +168,19 @@ def _holds(folder: Path, setting: Setting) -> bool:
     return True
 
 
-def _recipe(folder: Path, setting: Setting) -> str:
-    tables = {
-        "run": {"dir": str(folder)},
-        "debate": {"num_agents": setting.agents, "num_rounds": setting.rounds},
-    }
+def _recipe(folder: Path, config: DebateConfig) -> str:
+    debate = {"num_agents": config.num_agents, "num_rounds": config.num_rounds}
+    tables = {"run": {"dir": str(folder)}, "debate": debate}
     return "# simulated: simulation.json has what was put in\n" + tomli_w.dumps(tables)
 
 
 @dataclass(frozen=True, slots=True)
 class Dealt:
-    """Who says what in one debate: ``texts`` and ``right`` (N, R), labels (N,), orders shown (N, N)."""
+    """Who says what in one debate: ``texts`` and ``right`` (N, R)."""
 
     texts: tuple[tuple[str, ...], ...]
     right: tuple[tuple[bool, ...], ...]
-    handles: tuple[str, ...]
-    orders: tuple[tuple[int, ...], ...]
+    seating: Seating
 
 
 def deal(solved: Solved, right: Sequence[bool], config: DebateConfig, seed: int) -> Dealt:
@@ -202,22 +194,15 @@ def deal(solved: Solved, right: Sequence[bool], config: DebateConfig, seed: int)
     for row in chosen:
         for _ in range(config.num_rounds - 1):
             row.append(row[-1] if rng.random() < KEEPS else rng.randrange(count))
-    seating = seat_debate(solved.problem, config, seed)
     return Dealt(
         tuple(tuple(solved.texts[index] for index in row) for row in chosen),
         tuple(tuple(right[index] for index in row) for row in chosen),
-        seating.handles,
-        seating.orders,
+        seat_debate(solved.problem, config, seed),
     )
 
 
 def replay_solutions(
-    solved: Sequence[Solved],
-    judges: Judges,
-    config: DebateConfig,
-    environment: Environment,
-    *,
-    seed: int,
+    solved: Sequence[Solved], judges: Judges, config: DebateConfig, environment: Environment, *, seed: int
 ) -> Iterator[Debate]:
     """Yield a debate for each problem of the list, held by agents who say what they were dealt.
 
@@ -237,31 +222,13 @@ def _reply(dealt: Mapping[str, Dealt], judges: Judges, config: DebateConfig, req
     """Return what is said in a turn, with every section that is due."""
     mine = dealt[request.debate.partition(":")[0]]
     agent, round_ = request.turn.agent, request.turn.round
-    others = [other for other in mine.orders[agent] if other != agent] if round_ else []
-    shown = [(mine.handles[other], mine.right[other][round_ - 1]) for other in others]
+    order = mine.seating.orders[agent] if round_ else ()
+    shown = [(mine.seating.handles[a], mine.right[a][round_ - 1]) for a in order if a != agent]
     lines = judges.lines(shown, Random(request.seed))
     written = {
         "solution": mine.texts[agent][round_] if round_ < config.num_rounds else "",
         "evaluation": f"I read {', '.join(label for label, _ in shown)}.",
         "comparison": "\n" + "\n".join(lines) + "\n",
     }
-    return "\n".join(f"<{name}>{written[name]}</{name}>" for name in SECTIONS[_task(round_, config)])
-
-
-def _task(round_: int, config: DebateConfig) -> Task:
-    if round_ == config.num_rounds:
-        return "ballot"
-    if round_ == 0:
-        return "opening"
-    return "debate" if config.num_agents > 2 else "review"
-
-
-def needed(solved: Sequence[Solved], debates: int) -> list[Solved]:
-    """Return the problems of so many debates, each as often as the others, give or take one.
-
-    >>> from debate import Problem
-    >>> one, two = (Solved(Problem(id, ""), ("a", "b"), (None, None)) for id in "pq")
-    >>> [item.problem.id for item in needed([one, two], 3)]
-    ['p', 'q', 'p']
-    """
-    return [solved[index % len(solved)] for index in range(debates)]
+    task = which_task(round_, config.num_rounds, shows=round_ > 0, due=config.num_agents > 2)
+    return "\n".join(f"<{name}>{written[name]}</{name}>" for name in SECTIONS[task])
