@@ -63,6 +63,7 @@ def inspect(
 ) -> None:
     """Look at a run's debates: in the terminal, in lines (ls, show, ...), or with --web in a browser."""
     from debate_rl.commands.inspect_lines import ACTIONS, LineOptions, print_lines
+    from transcripts import compile_filter
 
     action, *rest = words or [""]
     if action and action not in ACTIONS:
@@ -70,13 +71,20 @@ def inspect(
     for_lines = bool(words or json or raw or after is not None or turn is not None)
     for_web = {"--host": host is not None, "--port": port is not None, "--open": open}
     _refuse_mixture(web, export is not None, for_web, for_lines=for_lines)
+    compile_filter(filter)  # says what is wrong before a screen or a port is taken
     with _quiet_pipe():
         if export is not None:
             _write_page(run, filter, export, limit, newest=newest)
         elif web:
-            _serve(run, filter, host or "127.0.0.1", 8123 if port is None else port, open_browser=open)
+            from debate_rl.inspector.web import serve
+
+            address = {"host": host or "127.0.0.1", "port": 8123 if port is None else port}
+            with suppress(KeyboardInterrupt):  # how it is ended
+                serve(run, filter=filter, open_browser=open, **address)
         elif not action and not json and sys.stdin.isatty() and sys.stdout.isatty():
-            _open_terminal(run, filter)
+            from debate_rl.inspector.terminal import run_terminal
+
+            run_terminal(run, filter)
         else:
             options = LineOptions(run, filter, limit, after, newest, raw, json, turn)
             print_lines(action, rest, options)
@@ -92,31 +100,11 @@ def _refuse_mixture(web: bool, export: bool, for_web: dict[str, bool], *, for_li
         raise ValueError("--web and --export take --filter, and --export --limit and --newest; no ACTION")
 
 
-def _open_terminal(run: str, filter: str) -> None:
-    from debate_rl.inspector.terminal import run_terminal
-    from transcripts import compile_filter
-
-    compile_filter(filter)  # says what is wrong before the screen is taken
-    run_terminal(run, filter)
-
-
-def _serve(run: str, filter: str, host: str, port: int, *, open_browser: bool) -> None:
-    """Serve a run, or a folder of runs, until the command is interrupted."""
-    from debate_rl.inspector.web import serve
-    from transcripts import compile_filter
-
-    compile_filter(filter)  # says what is wrong before a port is taken
-    with suppress(KeyboardInterrupt):  # how it is ended
-        serve(run, host=host, port=port, filter=filter, open_browser=open_browser)
-
-
 def _write_page(run: str, filter: str, file: str, limit: int | None, *, newest: bool) -> None:
     """Write the debates of a filter to one file and print how many it holds."""
     from debate_rl.commands.inspect_lines import index_text, one_run, opened
     from debate_rl.inspector.web.serving import need_packages
-    from transcripts import compile_filter
 
-    compile_filter(filter)
     need_packages()
     from debate_rl.inspector.web.export import LIMIT, export_html
 
