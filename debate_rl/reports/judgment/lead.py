@@ -76,7 +76,7 @@ def _winner(judged: Judged, figures: dict[str, Figure]) -> Iterator[Paragraph]:
     if line.estimate is not None:
         low = bool(line.flag)
         side = "below" if low else "not below"
-        end = f": such votes pay little for truth{_mixed(figures['winner/auc'])}" if low else "."
+        end = f": such votes reward truth little{_mixed(figures['winner/auc'])}" if low else "."
         r = number(line.estimate.value)
         yield Paragraph(
             f"Winning and being right correlate with r = {r}, {side} the line of {LEAST_CORRELATION}{end}",
