@@ -8,6 +8,10 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Generic, TypeVar
 
+OTHER_LOOP = (
+    "this policy answers debates of another event loop or thread: wait for them to end, or give each its own "
+    "policy"
+)
 Request = TypeVar("Request")
 Result = TypeVar("Result")
 
@@ -58,10 +62,7 @@ class Batcher(Generic[Request, Result]):
             return  # a seat taken before the loop runs
         in_use = self._seats > 0 or any(not future.done() for _, future in self._pending)
         if in_use and self._loop is not None and self._loop is not loop and not self._loop.is_closed():
-            raise RuntimeError(
-                "this policy answers debates of another event loop or thread: wait for them to end, "
-                "or give each its own policy"
-            )
+            raise RuntimeError(OTHER_LOOP)
         self._loop = loop
 
     def _check(self) -> None:

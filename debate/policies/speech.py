@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING
 from debate.policies.decoding import TokenText
 from debate.policies.encoding import EncodingError, PromptEncoder
 from debate.policies.sampler import Draw, Drawn
+from debate.policies.stopping import THINK_END, THINK_START
 from debate.seeds import derive_seed
 from debate.types import Completion, Message, SampleRequest
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-THINK_END = "</think>"
-OPENING, CLOSING = "<think>\n", f"\n{THINK_END}\n\n"
+OPENING, CLOSING = f"{THINK_START}\n", f"\n{THINK_END}\n\n"
 _NOTHING = Drawn((), (), "stop")
 
 

@@ -17,7 +17,7 @@ import torch
 
 from debate.policies.decoding import TokenText
 
-_THINK_START, _THINK_END = "<think>", "</think>"
+THINK_START, THINK_END = "<think>", "</think>"
 _OPENING_TOKENS = 16  # a leading think tag is looked for in this many tokens
 
 
@@ -40,7 +40,7 @@ class StopWatch:
     def table(self, stop: tuple[str, ...]) -> torch.Tensor:
         """Return (V,) bool: the tokens whose text could complete one of these strings (or end thinking)."""
         if stop not in self._tables:
-            tails = _tails((*stop, _THINK_END)) if stop else ((), ())
+            tails = _tails((*stop, THINK_END)) if stop else ((), ())
             self._tables[stop] = torch.tensor(
                 [_may_end(self.text.piece(v), *tails) for v in range(self.size)]
             )
@@ -52,7 +52,7 @@ class StopWatch:
             opening = self.text.decode(tokens[:_OPENING_TOKENS].tolist()).lstrip()
             row.thinking = _leads_to_thinking(opening)
         if row.thinking:
-            row.thinking = not self._completed(_THINK_END, tokens)
+            row.thinking = not self._completed(THINK_END, tokens)
             return False
         return any(self._completed(string, tokens) for string in row.stop)
 
@@ -68,9 +68,9 @@ def _leads_to_thinking(opening: str) -> bool | None:
     >>> [_leads_to_thinking(text) for text in ("<thi", "<think>2 +", "<solution>")]
     [None, True, False]
     """
-    if opening.startswith(_THINK_START):
+    if opening.startswith(THINK_START):
         return True
-    return None if _THINK_START.startswith(opening) else False
+    return None if THINK_START.startswith(opening) else False
 
 
 def _tails(strings: Sequence[str]) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:

@@ -17,14 +17,15 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from debate.policies.batcher import OTHER_LOOP
 from debate.policies.sampler import Draw, Drawn
-from debate.policies.speech import THINK_END, SpeakingPolicy, Speech, ids_of_ends, refuse_impossible
+from debate.policies.speech import SpeakingPolicy, Speech, ids_of_ends, refuse_impossible
+from debate.policies.stopping import THINK_END, THINK_START
 from debate.seeds import derive_seed
 from debate.types import Completion, Message, SampleRequest, StopReason
 
 COLDEST = 0.01
 """vLLM silently raises a temperature between 0 and this one to this one."""
-THINK_START = "<think>"
 ADAPTER = "adapter_config.json"
 
 
@@ -177,10 +178,7 @@ class EngineLoop:
         """Return the finished ``CompletionOutput`` of a prompt (P,)."""
         loop = asyncio.get_running_loop()
         if any(future.get_loop() is not loop for future in self._waiting.values()):
-            raise RuntimeError(
-                "this policy answers debates of another event loop or thread: wait for them to end, "
-                "or give each its own policy"
-            )
+            raise RuntimeError(OTHER_LOOP)
         name, future = str(next(self._numbers)), loop.create_future()
         self._engine.add_request(name, {"prompt_token_ids": list(prompt)}, params, lora_request=lora)
         self._waiting[name] = future
