@@ -155,7 +155,7 @@ class DebateScreen(RunScreen):
         self.query_one("#panel_name", Static).update(line((f"── {about} ──", FAINT)))
         self._stop_waiting()
         self._late = self.set_timer(LATE_S, self._say_reading)
-        self.load("panel", lambda: panel.read(debate, turn, folded), self._filled, self._not_read)
+        self.load("panel", lambda: panel.read(debate, turn, folded), self._filled, self._failed)
         self.query_one("#side", Lines).show(_side(debate, turn))
 
     def _say_reading(self) -> None:
@@ -171,7 +171,7 @@ class DebateScreen(RunScreen):
         self.say("")
         self.query_one("#main", Lines).show(lines)
 
-    def _not_read(self, error: str) -> None:
+    def _failed(self, error: str) -> None:
         self._filled([line((one_line(error), WRONG))])
 
     def action_panel(self, key: str) -> None:

@@ -9,21 +9,12 @@ from typing import Literal, TypeAlias
 
 from debate.personas import Persona
 from debate.policy import token_counts
-from debate.types import (
-    Completion,
-    Debate,
-    ParsedTurn,
-    ParseFailure,
-    Problem,
-    StopReason,
-    Turn,
-    TurnId,
-)
+from debate.types import Completion, ParsedTurn, ParseFailure, Problem, StopReason, Turn, TurnId
 from debate_rl.inspector.views.checked import check_record
 from rewards import STREAMS, Truth, ballot_box, valid_votes, voted_winner
 from rewards.peer import last_judged_round, margins
 from rewards.truth import grade_of as grade_of_turn
-from rewards.types import Stream, value_of
+from rewards.types import value_of
 from transcripts import Record
 from transcripts.record import PARTS
 
@@ -192,6 +183,7 @@ def handles_of(record: Record) -> tuple[str, ...]:
 def turn_view(record: Record, turn: Turn) -> TurnView:
     """Return the view of one turn of a checked record."""
     text = turn.completion.text
+    parts = next((parts for parts in record.advantages if parts.turn == turn.id), None)
     return TurnView(
         id=turn.id,
         persona=record.debate.personas[turn.id.agent].name,
@@ -204,8 +196,8 @@ def turn_view(record: Record, turn: Turn) -> TurnView:
         shown=turn.shown,
         compared=turn.compared,
         cut=turn.cut,
-        rewards=_rewards(record, turn.id),
-        advantages=_advantages(record, turn.id),
+        rewards={name: value_of(getattr(record.rewards, name, ()), turn.id) for name in STREAMS},
+        advantages={name: getattr(parts, name, None) for name in PARTS},
         stop_reason=turn.completion.stop_reason,
         tokens=generated(turn.completion),
         failures=turn.parsed.failures,
@@ -270,20 +262,11 @@ def is_markup(text: str) -> bool:
     return len(text) < 1000 and _ONLY_TAGS.fullmatch(text) is not None
 
 
-def _rewards(record: Record, turn: TurnId) -> dict[str, float | None]:
-    return {name: value_of(getattr(record.rewards, name, ()), turn) for name in STREAMS}
-
-
-def _advantages(record: Record, turn: TurnId) -> dict[str, float | None]:
-    parts = next((parts for parts in record.advantages if parts.turn == turn), None)
-    return {name: getattr(parts, name, None) for name in PARTS}
-
-
 def _outcome(record: Record) -> tuple[int | None, TurnId | None]:
     """Return the last judged round and the turn of the winner, as filters know them."""
-    peer = record.rewards.peer if record.rewards is not None else _margins(record.debate)
-    return last_judged_round(peer), voted_winner(peer, seed=record.debate.seed)
-
-
-def _margins(debate: Debate) -> Stream:
-    return margins(valid_votes(ballot_box(debate)), debate.protocol.num_agents, debate.protocol.num_rounds)
+    debate, size = record.debate, record.debate.protocol
+    if record.rewards is not None:
+        peer = record.rewards.peer
+    else:
+        peer = margins(valid_votes(ballot_box(debate)), size.num_agents, size.num_rounds)
+    return last_judged_round(peer), voted_winner(peer, seed=debate.seed)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from debate.types import TurnId
 from debate_rl.formatting import figure
 from debate_rl.inspector.views.checked import check_record, named
 from debate_rl.inspector.views.parsing import reparsed
@@ -140,13 +139,9 @@ def _parsed(record: Record) -> Iterator[str]:
 
 
 def _rewarded(record: Record, now: Rewards) -> Iterator[str]:
-    ids = [turn.id for turn in record.debate.turns]
     for stream in STREAMS:
-        for turn in ids:
-            before, after = (_reward(rewards, stream, turn) for rewards in (record.rewards, now))
-            if not close(before, after):
-                yield f"turn {named(turn)}, {stream} reward: was {figure(before)}, is {figure(after)}"
-
-
-def _reward(rewards: Any, stream: str, turn: TurnId) -> float | None:
-    return None if rewards is None else value_of(getattr(rewards, stream), turn)
+        before, after = getattr(record.rewards, stream, ()), getattr(now, stream)
+        for turn in record.debate.turns:
+            was, is_now = value_of(before, turn.id), value_of(after, turn.id)
+            if not close(was, is_now):
+                yield f"turn {named(turn.id)}, {stream} reward: was {figure(was)}, is {figure(is_now)}"

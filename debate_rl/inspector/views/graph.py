@@ -10,15 +10,7 @@ from typing import Literal, TypeAlias
 from debate.types import Debate, Span, TurnId, Vote
 from debate_rl.inspector.views.checked import check_record
 from rewards import ballot_box, drop_reasons
-from rewards.graph import (
-    Edge,
-    Results,
-    condorcet_winner,
-    cycles,
-    majorities,
-    results_by_opponent,
-    win_matrix,
-)
+from rewards.graph import Edge, Results, condorcet_winner, cycles, majorities, results_by_opponent, win_matrix
 from rewards.judging import by_truth
 from rewards.votes import UNREAD
 from transcripts import Record

@@ -67,22 +67,21 @@ class Numbers:
 
     def reward(self, stream: str, source: str, formula: str | None = None) -> Number:
         """Return a reward of the turn; without a formula it is what it is."""
-        stored, step = self.record.rewards, self.step
-        before = None if stored is None else value_of(getattr(stored, stream), self.turn)
-        if step is None:
-            return Number(stored=before, source=source)
-        value = value_of(getattr(step.rewards, stream), self.turn)
-        return _compared(value, before, formula, source, comparable=stored is not None)
+        stored = value_of(getattr(self.record.rewards, stream, ()), self.turn)
+        if self.step is None:
+            return Number(stored=stored, source=source)
+        value = value_of(getattr(self.step.rewards, stream), self.turn)
+        return _compared(value, stored, formula, source, comparable=self.record.rewards is not None)
 
     def total(self, part: str, source: str, formula: str | None = None, *, known: bool = True) -> Number:
         """Return an advantage of the turn; ``known`` False: it could not be recomputed."""
-        stored = next((parts for parts in self.record.advantages if parts.turn == self.turn), None)
-        before = getattr(stored, part, None)
+        parts = next((parts for parts in self.record.advantages if parts.turn == self.turn), None)
+        stored = getattr(parts, part, None)
         if self.step is None or not known:
-            return Number(stored=before, source=source)
+            return Number(stored=stored, source=source)
         value = getattr(self.step.advantages.turns[self.step.index], part, None)
         apart = part not in ("peer", "truth") or any(map(_has_parts, self.record.advantages))
-        return _compared(value, before, formula, source, comparable=apart and self.record.rewards is not None)
+        return _compared(value, stored, formula, source, comparable=apart and self.record.rewards is not None)
 
 
 def _has_parts(advantages: TurnAdvantages) -> bool:
