@@ -35,17 +35,15 @@ def graded(environment: Environment, debate: Debate) -> Graded:
 
 
 class BackgroundGrading:
-    """Takes debates by index and grades them into ``done[index]``; calls ``on_graded`` after each.
+    """Takes debates by index and grades them into ``done[index]``; ``keep`` gets each with its verdicts.
 
     Our grader may take seconds over an answer, so it works in a thread. An environment of one's own, which
     may not be made for threads, grades at once. Left by an error, it keeps what still waits, ungraded.
     """
 
-    def __init__(
-        self, environment: Environment, keep: Keep, done: dict[int, Graded], on_graded: Callable[[], None]
-    ) -> None:
+    def __init__(self, environment: Environment, keep: Keep, done: dict[int, Graded]) -> None:
         self.done = done
-        self._environment, self._keep, self._on_graded = environment, keep, on_graded
+        self._environment, self._keep = environment, keep
         self._beside = isinstance(environment, DataSetEnvironment)
         self._thread = ThreadPoolExecutor(max_workers=1)
         self._waiting: deque[tuple[Future[None], Debate]] = deque()
@@ -62,7 +60,6 @@ class BackgroundGrading:
     def _mark(self, index: int, debate: Debate) -> None:
         self.done[index] = graded(self._environment, debate)
         self._keep(debate, self.done[index].correct)
-        self._on_graded()
 
     def __enter__(self) -> Self:
         return self

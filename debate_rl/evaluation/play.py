@@ -134,11 +134,9 @@ def _part(
         def keep(debate: Debate, correct: Table | None) -> None:
             if writer is not None:
                 writer.write(Record(debate, seed, debate.problem.id, correct))
-
-        def on_graded() -> None:
             tell(part, len(done), len(problems))
 
-        grading = stack.enter_context(BackgroundGrading(plan.environment, keep, done, on_graded))
+        grading = stack.enter_context(BackgroundGrading(plan.environment, keep, done))
         protocol, live = plan.protocol, plan.max_live
         run_debates(
             problems, policy, protocol, seed=drawn, max_live=live, held=stored, on_debate=grading.take
