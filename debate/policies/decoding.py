@@ -173,7 +173,7 @@ def _complete(held: bytes, first: bytes, head: str, *, waits: bool) -> int:
     ``head`` is what came out with that byte, ``waits`` whether more is awaited. Python holds back the bytes
     of half a surrogate (ED, then A0 or more) as if they could become a character; each of them is one.
     """
-    if first and held[:1] == b"\xed" and (held + first)[1] >= 0xA0:
+    if held[:1] == b"\xed" and (held + first)[1:2] >= b"\xa0":
         return len(held)
     return int(bool(held) and (len(head) > 1 or (len(head) == 1 and waits)))
 

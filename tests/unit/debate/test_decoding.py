@@ -43,11 +43,13 @@ def test_random_ids_decode_as_the_tokenizer_says(trained_tokenizer, data):
 @given(chunks=st.lists(st.binary(max_size=4), max_size=16))
 @example(chunks=[b"\xed", b"\xa0"])
 @example(chunks=[b"\xed\xa0", b"a"])
+@example(chunks=[b"\xed", b"\xa0", b""])
 @example(chunks=[b"a\xed", b"\xa0", b"\x80", b"b"])
 def test_characters_against_the_prefixes(chunks):
     text, offsets = characters(chunks)
     whole = b"".join(chunks)
     assert text == whole.decode("utf-8", "replace")
+    assert offsets == sorted(offsets)
     starts, position = [], 0  # the first byte of each character, by decoding one more byte at a time
     for index in range(len(text)):
         starts.append(position)
