@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from debate_rl.formatting import fixed, percent, safe
 from debate_rl.inspector.plain.forms import as_json as json_of
 from debate_rl.inspector.plain.printer import Printer, table
-from debate_rl.inspector.views.across import Across, Held
+from debate_rl.inspector.views.across import Across, ProblemDebate
 from debate_rl.inspector.views.checked import named
 from debate_rl.inspector.views.compared import Comparison, TextPiece, TurnDifference
 from debate_rl.inspector.views.debate import grade_name
@@ -28,25 +28,25 @@ def print_across(result: Across, printer: Printer, *, as_json: bool = False) -> 
     printer.line(safe(result.question))
     printer.line(f"gold answer: {'not known' if result.gold is None else safe(result.gold)}")
     heads = ("debate", "after steps", "winner", "answers of the last round")
-    printer.lines(table([heads, *map(_held_row, result.held)], left=len(heads)))
+    printer.lines(table([heads, *map(_debate_row, result.held)], left=len(heads)))
     if result.total > len(result.held):
         printer.line(f"{len(result.held)} of {result.total} debates; --limit shows more")
     printer.lines(f"note: {safe(note)}" for note in result.notes)
 
 
-def _held_row(held: Held) -> tuple[str, str, str, str]:
+def _debate_row(debate: ProblemDebate) -> tuple[str, str, str, str]:
     winner = "none"
-    if held.winner is not None:
-        winner = f"{safe(held.personas[held.winner.agent])} {_grade(held, held.winner.agent)}"
+    if debate.winner is not None:
+        winner = f"{safe(debate.personas[debate.winner.agent])} {_grade(debate, debate.winner.agent)}"
     answers = (
-        f"{safe(row[-1] or '').strip() or '-'} ({_grade(held, agent)})"
-        for agent, row in enumerate(held.answers)
+        f"{safe(row[-1] or '').strip() or '-'} ({_grade(debate, agent)})"
+        for agent, row in enumerate(debate.answers)
     )
-    return safe(held.ref), str(held.step), winner, ", ".join(answers)
+    return safe(debate.ref), str(debate.step), winner, ", ".join(answers)
 
 
-def _grade(held: Held, agent: int) -> str:
-    return grade_name(held.grades[agent][-1] if held.grades else None)
+def _grade(debate: ProblemDebate, agent: int) -> str:
+    return grade_name(debate.grades[agent][-1] if debate.grades else None)
 
 
 def print_comparison(both: Comparison, printer: Printer, *, as_json: bool = False) -> None:

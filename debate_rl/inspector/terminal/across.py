@@ -24,38 +24,38 @@ from debate_rl.inspector.terminal.style import (
     sign,
 )
 from debate_rl.inspector.terminal.widgets import Listing
-from debate_rl.inspector.views.across import Across, Held, across, read
+from debate_rl.inspector.views.across import Across, ProblemDebate, across, read
 from debate_rl.inspector.views.compared import Comparison, TextPiece, TurnDifference, compare
 from debate_rl.inspector.views.debate import grade_name
 
 
-def _winner(held: Held) -> Cell:
-    if held.winner is None:
+def _winner(debate: ProblemDebate) -> Cell:
+    if debate.winner is None:
         return ("· no votes", FAINT)
-    agent, round_ = held.winner.agent, held.winner.round
-    mark, style = sign(grade_name(held.grades[agent][round_]) if held.grades else "ungraded")
-    return (f"{mark} {one_line(held.personas[agent], 40)}", style)
+    agent, round_ = debate.winner.agent, debate.winner.round
+    mark, style = sign(grade_name(debate.grades[agent][round_]) if debate.grades else "ungraded")
+    return (f"{mark} {one_line(debate.personas[agent], 40)}", style)
 
 
-def _grades(held: Held) -> str:
-    return " ".join("".join(sign(grade_name(cell))[0] for cell in row) for row in held.grades or ())
+def _grades(debate: ProblemDebate) -> str:
+    return " ".join("".join(sign(grade_name(cell))[0] for cell in row) for row in debate.grades or ())
 
 
-def _last_answers(held: Held) -> Cell:
-    last = (row[-1] if row else None for row in held.answers)
+def _last_answers(debate: ProblemDebate) -> Cell:
+    last = (row[-1] if row else None for row in debate.answers)
     return ", ".join("–" if answer is None else one_line(answer, 30) for answer in last), FAINT
 
 
-COLUMNS: Sequence[Column[Held]] = (
-    Column("debate", 16, lambda held: one_line(held.ref, 40), left=True),
-    Column("after steps", 11, lambda held: str(held.step)),
+COLUMNS: Sequence[Column[ProblemDebate]] = (
+    Column("debate", 16, lambda debate: one_line(debate.ref, 40), left=True),
+    Column("after steps", 11, lambda debate: str(debate.step)),
     Column("winner", 20, _winner, left=True),
     Column("grades, agent by agent", 24, _grades, left=True),
     Column("answers of the last round", 26, _last_answers, rest=True, need=1),
 )
 
 
-class HeldList(Listing[Held]):
+class ProblemDebates(Listing[ProblemDebate]):
     """One row a debate."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -71,9 +71,12 @@ class AcrossScreen(RunScreen):
     ]
 
     def __init__(self, debate: OpenDebate) -> None:
-        here: Column[Held] = Column("", 1, lambda held: ("=", STRONG) if held.ref == debate.id else "")
-        self.debate, self.list = debate, HeldList((here, *COLUMNS), id="held")
+        self.debate = debate
+        self.list = ProblemDebates((Column("", 1, self._mark), *COLUMNS), id="held")
         super().__init__(f"{debate.run.name} › problem {debate.view.problem.id}", self.list)
+
+    def _mark(self, listed: ProblemDebate) -> Cell:
+        return ("=", STRONG) if listed.ref == self.debate.id else ""
 
     def on_mount(self) -> None:
         """Read them."""
@@ -81,13 +84,13 @@ class AcrossScreen(RunScreen):
         self.load("across", lambda: across(store, problem, limit=200), self._show)
 
     def _show(self, result: Across) -> None:
-        here = [index for index, held in enumerate(result.held) if held.ref == self.debate.id]
+        here = [index for index, listed in enumerate(result.held) if listed.ref == self.debate.id]
         self.list.show(result.held, cursor=here[0] if here else 0)
         self.sub_title = f"{len(result.held)} debates"
         if len(result.held) < result.total:
             self.say(f"{len(result.held):,} of {result.total:,} debates")
         elif result.notes:
-            self.say(result.notes[0], wrong=True)
+            self.say(result.notes[0], error=True)
 
     def on_listing_chosen(self, event: Listing.Chosen) -> None:
         """Show what differs."""

@@ -57,7 +57,7 @@ class Replays(RunScreen):
         """Open a replay."""
         replay: ReplayName = event.item
         if replay.problem:
-            self.say(replay.problem, wrong=True)
+            self.say(replay.problem, error=True)
         else:
             self.app.push_screen(Replay(self.run, replay.name))
 

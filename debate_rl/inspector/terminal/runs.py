@@ -90,7 +90,7 @@ class Steps(RunScreen):
     def _say_progress(self) -> None:
         done, whole = self.run.indexed
         if self._reading and whole:
-            self.say(f"taking in the debates of the run: {done:,} of {whole:,} steps")
+            self.say(f"indexing the debates of the run: {done:,} of {whole:,} steps")
 
     def refresh_run(self) -> None:
         """Read the figures again."""
@@ -102,7 +102,7 @@ class Steps(RunScreen):
         self._reading = False
         self.list.show(rows, cursor=self.list.cursor)
         if damage:
-            self.say(f"{counted(len(damage), 'damaged place')}: {damage[0]}", wrong=True)
+            self.say(f"{counted(len(damage), 'damaged place')}: {damage[0]}", error=True)
         else:
             self.say("" if len(rows) > 1 else "no debate yet: the run has just begun, or holds none")
         self.sub_title = f"{rows[0].debates:,} debates in {len(rows) - 1:,} steps"

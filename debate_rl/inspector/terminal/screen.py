@@ -111,10 +111,10 @@ class RunScreen(Screen[str | None]):
             left = "…" + left[1 - available :]
         self.query_one("#title", Static).update(Text(left + right.rjust(width - len(left))))
 
-    def say(self, text: str, *, wrong: bool = False) -> None:
+    def say(self, text: str, *, error: bool = False) -> None:
         """Show a message in place of the footer, until it is ""."""
         message = self.query_one("#message", Static)
-        message.update(line((one_line(text), WRONG if wrong else "")))
+        message.update(line((one_line(text), WRONG if error else "")))
         message.display, self.query_one(Footer).display = bool(text), not text
 
     def load(
@@ -134,7 +134,7 @@ class RunScreen(Screen[str | None]):
                 result = await asyncio.to_thread(read)
             except READING_ERRORS as error:
                 message = str(error) or type(error).__name__
-                failed(message) if failed else self.say(message, wrong=True)
+                failed(message) if failed else self.say(message, error=True)
             else:
                 then(result)
 

@@ -13,7 +13,7 @@ from transcripts import Record, RunStore, TranscriptError
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ProblemDebate:
     """One debate of the problem.
 
     ``ref`` opens it again (``read``): the id of a debate of the run, or EVALUATION:SEED.INDEX, and then
@@ -41,7 +41,7 @@ class Across:
     problem: str
     question: str
     gold: str | None
-    held: tuple[Held, ...]
+    held: tuple[ProblemDebate, ...]
     total: int
     notes: tuple[str, ...] = ()
 
@@ -57,7 +57,7 @@ def across(
     first, last = steps or (0, None)
     trained, total = _trained(store, problem_id, first, last, limit, notes)
     evaluated = [
-        (_held(evaluation.step, f"{evaluation.name}:{id}", evaluation.name, record), record)
+        (_of_problem(evaluation.step, f"{evaluation.name}:{id}", evaluation.name, record), record)
         for evaluation in evaluations(store.run, notes)
         if first <= evaluation.step and (last is None or evaluation.step <= last)
         for id, record in debates_on(evaluation, problem_id, notes)
@@ -68,32 +68,31 @@ def across(
         note = f"; {notes[0]}" if notes else ""
         raise TranscriptError(f"{store.run}: no debate of problem {problem_id!r}{within}{note}")
     problem = debates[0][1].debate.problem
-    held = tuple(held for held, _ in debates)
-    total += len(evaluated)
+    held, total = tuple(debate for debate, _ in debates), total + len(evaluated)
     return Across(problem.id, problem.question, problem.answer, held, total, tuple(notes))
 
 
 def _trained(
     store: RunStore, problem: str, first: int, last: int | None, limit: int, notes: list[str]
-) -> tuple[list[tuple[Held, Record]], int]:
+) -> tuple[list[tuple[ProblemDebate, Record]], int]:
     """Return debates of training, and how many there are."""
     quoted = problem.replace('"', '""')
     filter = f'problem:"{quoted}" step:{first}..{"" if last is None else last}'
-    debates: list[tuple[Held, Record]] = []
+    debates: list[tuple[ProblemDebate, Record]] = []
     for row in store.debates(filter, limit=limit):
         try:
             record = open_debate(store, row.id)
         except TranscriptError as error:
             notes.append(str(error))
         else:
-            debates.append((_held(row.step, row.id, "", record), record))
+            debates.append((_of_problem(row.step, row.id, "", record), record))
     return debates, store.count(filter)
 
 
-def _held(step: int, ref: str, evaluation: str, record: Record) -> Held:
+def _of_problem(step: int, ref: str, evaluation: str, record: Record) -> ProblemDebate:
     view = debate_view(ref, record)
     answers = {turn.id: turn.parsed.answer for turn in record.debate.turns}
-    return Held(
+    return ProblemDebate(
         ref=ref,
         evaluation=evaluation,
         step=step,
@@ -108,7 +107,7 @@ def _held(step: int, ref: str, evaluation: str, record: Record) -> Held:
 
 
 def read(store: RunStore, ref: str) -> Record:
-    """Return the debate that a ``Held.ref`` names; TranscriptError where there is none."""
+    """Return the debate that a ``ProblemDebate.ref`` names; TranscriptError where there is none."""
     name, colon, id = ref.rpartition(":")
     if not colon:
         return open_debate(store, ref)

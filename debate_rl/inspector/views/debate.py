@@ -22,7 +22,7 @@ _ONLY_TAGS = re.compile(r"\s*(?:</?[A-Za-z]{1,20}>\s*)*+")
 PieceKind: TypeAlias = Literal["thinking", "solution", "evaluation", "comparison", "other"]
 Grade: TypeAlias = Literal["right", "wrong", "missing", "ungraded", ""]
 """Of an answer; "" for a final ballot, which has none."""
-Numbers: TypeAlias = Mapping[str, float | None]
+StreamValues: TypeAlias = Mapping[str, float | None]
 """By stream; None where the stream gave the turn no signal, which is not zero."""
 
 ADVANTAGES = PARTS[:3]
@@ -62,8 +62,8 @@ class TurnView:
     shown: tuple[TurnId, ...]
     compared: tuple[TurnId, ...]
     cut: int
-    rewards: Numbers
-    advantages: Numbers
+    rewards: StreamValues
+    advantages: StreamValues
     stop_reason: StopReason
     tokens: int | None
     failures: tuple[ParseFailure, ...]

@@ -20,15 +20,15 @@ from transcripts.errors import FieldError
 from transcripts.record import PARTS
 
 _ID = b'{"id":"'
-Pair: TypeAlias = tuple[float | None, float | None]
-Column: TypeAlias = tuple[float | None, ...]
+OldNew: TypeAlias = tuple[float | None, float | None]
+StreamColumn: TypeAlias = tuple[float | None, ...]
 
 
 class _Columns(msgspec.Struct):
     """Numbers by stream, one for each turn."""
 
-    rewards: dict[str, Column]
-    advantages: dict[str, Column]
+    rewards: dict[str, StreamColumn]
+    advantages: dict[str, StreamColumn]
 
 
 class _Line(msgspec.Struct):
@@ -55,8 +55,8 @@ class TurnChange:
 
     turn: TurnId
     persona: str
-    rewards: Mapping[str, Pair]
-    advantages: Mapping[str, Pair]
+    rewards: Mapping[str, OldNew]
+    advantages: Mapping[str, OldNew]
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +268,7 @@ def _debate(line: _Line) -> DebateReplay:
     return DebateReplay(line.id, line.step, line.problem, line.change, line.differs, turns)
 
 
-def _pairs(line: _Line, kind: str, names: Sequence[str]) -> list[dict[str, Pair]]:
+def _pairs(line: _Line, kind: str, names: Sequence[str]) -> list[dict[str, OldNew]]:
     """Return for each turn its numbers by stream, old and new; what is not in ``new`` is as before."""
     old, new = getattr(line.old, kind), getattr(line.new, kind)
     before = [_column(line, old, f"old.{kind}", name) for name in names]
@@ -282,7 +282,7 @@ def _pairs(line: _Line, kind: str, names: Sequence[str]) -> list[dict[str, Pair]
     ]
 
 
-def _column(line: _Line, columns: Mapping[str, Column], where: str, name: str) -> Column:
+def _column(line: _Line, columns: Mapping[str, StreamColumn], where: str, name: str) -> StreamColumn:
     if name not in columns:
         raise FieldError(f"{where}.{name}", "missing")
     if len(columns[name]) != len(line.turns):

@@ -20,8 +20,8 @@ from debate_rl.inspector.views.reward_step import Numbers, Step, recompute, stre
 from debate_rl.inspector.views.reward_types import (
     FormatWhy,
     JudgeWhy,
-    Line,
     Number,
+    OutlineLine,
     PeerWhy,
     StreamWhy,
     TotalWhy,
@@ -140,14 +140,14 @@ def numbers_in(part: object) -> Iterator[Number]:
             yield from numbers_in(getattr(part, field.name))
 
 
-def outline(why: Why) -> tuple[Line, ...]:
+def outline(why: Why) -> tuple[OutlineLine, ...]:
     """Return the explanation as lines; turns of other debates are AGENT.ROUND, as in filters."""
     return tuple(_lines(why))
 
 
-def _lines(why: Why) -> Iterator[Line]:
+def _lines(why: Why) -> Iterator[OutlineLine]:
     for note in why.notes:
-        yield Line(0, f"note: {note}")
+        yield OutlineLine(0, f"note: {note}")
     if why.peer is not None:
         yield from _peer(why, why.peer)
     if why.truth is not None:
@@ -159,74 +159,74 @@ def _lines(why: Why) -> Iterator[Line]:
     yield from _total(why.total)
 
 
-def _number(depth: int, name: str, number: Number) -> Line:
+def _number(depth: int, name: str, number: Number) -> OutlineLine:
     source = f"  ({number.source})" if number.source else ""
     text = number.text if len(number.formula) <= LONGEST else figure(number.value)
     stored = f"; stored: {figure(number.stored)}" if number.matches is False else ""
-    return Line(depth, f"{name}: {text}{stored}{source}", matches=number.matches)
+    return OutlineLine(depth, f"{name}: {text}{stored}{source}", matches=number.matches)
 
 
-def _peer(why: Why, peer: PeerWhy) -> Iterator[Line]:
+def _peer(why: Why, peer: PeerWhy) -> Iterator[OutlineLine]:
     rule = f", rewards.peer = {peer.rule}" if peer.rule else ""
-    yield Line(0, f"peer: {peer.won} won, {peer.lost} lost, {peer.ties} ties{rule}")
+    yield OutlineLine(0, f"peer: {peer.won} won, {peer.lost} lost, {peer.ties} ties{rule}")
     for vote in peer.votes:
         result = "tie with" if vote.result == "tie" else f"{vote.result} against"
         dropped = "" if vote.counts else f"; does not count: {vote.why_not.replace('_', ' ')}"
         text = f"{why.handle(vote.judge)} {vote.persona}: {result} {why.handle(vote.other)}{dropped}"
-        yield Line(1, text, quote=vote.line)
+        yield OutlineLine(1, text, quote=vote.line)
     for other in peer.opponents:
         score = "" if other.score is None else f", its score {figure(other.score)}"
         beats = "" if other.beats is None else f", preferred to it with p = {figure(other.beats)}"
         counts = f"{other.won} won, {other.lost} lost, {other.ties} ties"
         text = f"against {why.handle(other.turn)}: {counts}{score}{beats}"
-        yield Line(1, text)
+        yield OutlineLine(1, text)
     yield _number(1, "peer reward", peer.reward)
 
 
-def _truth(truth: TruthWhy) -> Iterator[Line]:
+def _truth(truth: TruthWhy) -> Iterator[OutlineLine]:
     gold = "" if truth.gold is None else " against gold"
-    yield Line(0, f"truth: {grade_name(truth.grade)}{gold}")
+    yield OutlineLine(0, f"truth: {grade_name(truth.grade)}{gold}")
     if truth.answer is not None:
-        yield Line(1, "answer", quote=truth.answer)
+        yield OutlineLine(1, "answer", quote=truth.answer)
     if truth.gold is not None:
-        yield Line(1, "gold", quote=truth.gold)
+        yield OutlineLine(1, "gold", quote=truth.gold)
     yield _number(1, "truth reward", truth.reward)
 
 
-def _judge(why: Why, judge: JudgeWhy) -> Iterator[Line]:
+def _judge(why: Why, judge: JudgeWhy) -> Iterator[OutlineLine]:
     share = "" if judge.truth_weight is None else f", weight of truth {figure(judge.truth_weight)}"
-    yield Line(0, f"judge: {counted(len(judge.votes), 'vote')} given{share}")
+    yield OutlineLine(0, f"judge: {counted(len(judge.votes), 'vote')} given{share}")
     for vote in judge.votes:
         sign = {"left": ">", "right": "<", "tie": "="}.get(vote.outcome, "?")
         left, right = (grade_name(grade) for grade in vote.left_right)
         sides = f"{why.handle(vote.left)} ({left}) {sign} {why.handle(vote.right)} ({right})"
-        yield Line(1, sides, quote=vote.line)
+        yield OutlineLine(1, sides, quote=vote.line)
         if vote.truth is not None:
-            yield Line(2, f"truth value: {vote.truth:+d}")
+            yield OutlineLine(2, f"truth value: {vote.truth:+d}")
         if vote.others is not None:
             consensus = "none" if vote.consensus is None else f"{vote.consensus:+d}"
             net = f"the other judges' net vote for the first: {vote.others:+d}"
-            yield Line(2, f"{net}; consensus value: {consensus}")
+            yield OutlineLine(2, f"{net}; consensus value: {consensus}")
         yield _number(2, "value of the vote", vote.value)
     yield _number(1, "judge reward", judge.reward)
 
 
-def _format(format: FormatWhy) -> Iterator[Line]:
+def _format(format: FormatWhy) -> Iterator[OutlineLine]:
     due = f"due on {len(format.comparable)} solutions" if format.due else "not due"
-    yield Line(0, f"format: comparisons {due}, valid votes: {format.counted}")
+    yield OutlineLine(0, f"format: comparisons {due}, valid votes: {format.counted}")
     for reason, detail in format.failures:
-        yield Line(1, f"malformed: {reason.replace('_', ' ')}", quote=detail)
+        yield OutlineLine(1, f"malformed: {reason.replace('_', ' ')}", quote=detail)
     yield _number(1, "format penalty", format.reward)
 
 
-def _stream(stream: StreamWhy) -> Iterator[Line]:
+def _stream(stream: StreamWhy) -> Iterator[OutlineLine]:
     how = f"baseline {stream.baseline}, scale {stream.scale}, group by {stream.key}"
-    yield Line(0, f"advantage of {stream.name}: {how}")
+    yield OutlineLine(0, f"advantage of {stream.name}: {how}")
     yield _number(1, "value", stream.reward)
     for member in stream.members:
         mark = ", this turn" if member.this else ""
         text = f"{member.id} turn {named(member.turn)} ({member.persona}): {figure(member.value)}{mark}"
-        yield Line(2, text)
+        yield OutlineLine(2, text)
     if stream.centre is not None:
         yield _number(1, "baseline", stream.centre)
     if stream.spread is not None:
@@ -234,8 +234,8 @@ def _stream(stream: StreamWhy) -> Iterator[Line]:
     yield _number(1, f"A_{stream.name}", stream.advantage)
 
 
-def _total(total: TotalWhy) -> Iterator[Line]:
-    yield Line(0, "what the tokens get")
+def _total(total: TotalWhy) -> Iterator[OutlineLine]:
+    yield OutlineLine(0, "what the tokens get")
     for name in ("generator", "peer", "truth", "judge", "format"):
         depth = 2 if name in ("peer", "truth") else 1
         yield _number(depth, f"part of {name}" if depth == 2 else name, getattr(total, name))

@@ -236,7 +236,7 @@ class Why:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class OutlineLine:
     """A line of the explanation; ``text`` and ``quote`` may hold a model's words: escape them.
 
     ``depth``: 0 for a heading. ``matches``: the badge of its number.

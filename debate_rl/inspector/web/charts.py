@@ -10,7 +10,7 @@ MOST_POINTS = 160
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Series:
     """One figure over the steps; None: it has no value there. ``style`` names its colour and dashes."""
 
     name: str
@@ -20,7 +20,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A line's parts without gaps, each as the points of an SVG polyline, and its last value."""
+    """The line of a series: parts without gaps, each as points of an SVG polyline, and the last value."""
 
     name: str
     style: str
@@ -39,21 +39,21 @@ class Chart:
     height: int = HEIGHT
 
 
-def chart(lines: Sequence[Line]) -> Chart | None:
+def chart(series: Sequence[Series]) -> Chart | None:
     """Return the drawing, None where there are fewer than two steps or no value."""
-    steps = [step for line in lines for step, _ in line.points]
-    drawn = [line for line in lines if any(value is not None for _, value in line.points)]
-    if not drawn or min(steps) == max(steps):
+    steps = [step for figure in series for step, _ in figure.points]
+    shown = [figure for figure in series if any(value is not None for _, value in figure.points)]
+    if not shown or min(steps) == max(steps):
         return None
     low, high = min(steps), max(steps)
-    return Chart(tuple(_drawn(line, low, high) for line in drawn), low, high)
+    return Chart(tuple(_drawn(figure, low, high) for figure in shown), low, high)
 
 
-def _drawn(line: Line, low: int, high: int) -> Drawn:
-    points = binned(line.points, MOST_POINTS)
+def _drawn(series: Series, low: int, high: int) -> Drawn:
+    points = binned(series.points, MOST_POINTS)
     parts = tuple(" ".join(_xy(point, low, high) for point in run) for run in _runs(points))
-    last = next((value for _, value in reversed(line.points) if value is not None), None)
-    return Drawn(line.name, line.style, parts, last)
+    last = next((value for _, value in reversed(series.points) if value is not None), None)
+    return Drawn(series.name, series.style, parts, last)
 
 
 def _xy(point: tuple[float, float], low: int, high: int) -> str:

@@ -8,7 +8,7 @@ from debate_rl.inspector.views.across import across, read
 from debate_rl.inspector.views.compared import TurnDifference, compare
 from debate_rl.inspector.views.replays import read_replay, replays
 from debate_rl.inspector.web.addresses import address
-from debate_rl.inspector.web.charts import Line, chart
+from debate_rl.inspector.web.charts import Series, chart
 from debate_rl.inspector.web.page import Live, PageRequest, show
 from debate_rl.inspector.web.rendering import Clip, clip, render
 from debate_rl.inspector.web.site import Busy, Unknown
@@ -39,7 +39,7 @@ def steps(request: PageRequest) -> Response:
         rows=rows[:SHOWN_STEPS],
         older=step_of(rows[SHOWN_STEPS - 1]) if len(rows) > SHOWN_STEPS else None,
         total=sum(row.debates for row in all_rows),
-        course=chart(lines_of(all_rows)),
+        course=chart(series_of(all_rows)),
         damage=store.damage,
         live=live if run.writing and before is None else None,
     )
@@ -51,13 +51,13 @@ def step_of(row: StepRow) -> int:
     return row.step
 
 
-def lines_of(rows: list[StepRow]) -> list[Line]:
+def series_of(rows: list[StepRow]) -> list[Series]:
     """Return what is drawn over the steps."""
     return [
-        Line("accuracy, last round", "a", [(step_of(row), row.accuracy_last_round) for row in rows]),
-        Line("accuracy, round 0", "b", [(step_of(row), row.accuracy_round_0) for row in rows]),
-        Line("winner accuracy", "c", [(step_of(row), row.winner_accuracy) for row in rows]),
-        Line("judge accuracy", "d", [(step_of(row), row.judge_accuracy) for row in rows]),
+        Series("accuracy, last round", "a", [(step_of(row), row.accuracy_last_round) for row in rows]),
+        Series("accuracy, round 0", "b", [(step_of(row), row.accuracy_round_0) for row in rows]),
+        Series("winner accuracy", "c", [(step_of(row), row.winner_accuracy) for row in rows]),
+        Series("judge accuracy", "d", [(step_of(row), row.judge_accuracy) for row in rows]),
     ]
 
 

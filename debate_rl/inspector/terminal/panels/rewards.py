@@ -11,7 +11,7 @@ from debate_rl.inspector.terminal.style import DOUBT, FAINT, RIGHT, STRONG, TITL
 from debate_rl.inspector.views.debate import ADVANTAGES, DebateView
 from debate_rl.inspector.views.replays import DebateReplay, StoredReplay, StreamChange
 from debate_rl.inspector.views.reward import outline
-from debate_rl.inspector.views.reward_types import Line, Why
+from debate_rl.inspector.views.reward_types import OutlineLine, Why
 from debate_rl.inspector.views.tokens import TokenPiece, TokenView
 
 MOST = 20_000
@@ -60,7 +60,7 @@ def why_lines(why: Why) -> list[Text | str]:
     return lines
 
 
-def _line(item: Line) -> Text:
+def _line(item: OutlineLine) -> Text:
     quote = f"  “{one_line(item.quote, 200)}”" if item.quote else ""
     indent = "  " * max(0, item.depth - 1)
     return line(

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from debate_rl.formatting import fixed, one_line, safe_lines
 from debate_rl.inspector.terminal.style import DOUBT, FAINT, JUDGE, STRONG, heading, line, sign
-from debate_rl.inspector.views.debate import ADVANTAGES, DebateView, Numbers, TurnView, is_markup
+from debate_rl.inspector.views.debate import ADVANTAGES, DebateView, StreamValues, TurnView, is_markup
 from debate_rl.inspector.views.parsing import Excerpt, FailureView, FieldChange, TurnForensics
 from rewards import STREAMS
 
@@ -62,11 +62,11 @@ def _earned(turn: TurnView) -> list[Text]:
         line(("advantage  " + _named(turn.advantages, ADVANTAGES) + tokens, FAINT)),
     ]
     wrong = ["truncated"] if turn.stop_reason == "length" else []
-    wrong += [f"{len(turn.failures)} malformed (p tells)"] if turn.failures else []
+    wrong += [f"{len(turn.failures)} malformed (p shows them)"] if turn.failures else []
     return [*lines, *([line(("!  " + ", ".join(wrong), DOUBT))] if wrong else [])]
 
 
-def _named(numbers: Numbers, names: Sequence[str]) -> str:
+def _named(numbers: StreamValues, names: Sequence[str]) -> str:
     return "  ".join(f"{name} {fixed(numbers[name], '+.2f')}" for name in names)
 
 

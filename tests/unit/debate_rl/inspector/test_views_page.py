@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import debate_rl
-from debate_rl.inspector.views.across import Across, Held
+from debate_rl.inspector.views.across import Across, ProblemDebate
 from debate_rl.inspector.views.compared import Comparison, TurnDifference, VoteDifference
 from debate_rl.inspector.views.replays import DebateReplay, ReplayName, TurnChange
 from debate_rl.inspector.views.reward_types import Number, Why
@@ -21,7 +21,7 @@ NAMES = set(re.findall(r"`(\w+)`", PAGE[PAGE.index("`why`, `same`, `fixture` and
 @pytest.mark.parametrize(
     "kind",
     [
-        *(Why, Number, Across, Held, Comparison, TurnDifference, VoteDifference),
+        *(Why, Number, Across, ProblemDebate, Comparison, TurnDifference, VoteDifference),
         *(ReplayName, DebateReplay, TurnChange),
     ],
 )

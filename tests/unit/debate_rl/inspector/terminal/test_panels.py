@@ -96,7 +96,7 @@ def test_text_outside_of_sections_is_shown_and_what_went_wrong_is_told():
     one = turn(text=text, pieces=(Piece("other", 0, len(text)),), failures=(failure,), stop_reason="length")
     shown = plain(turn_lines(view(), one))
     assert text in shown
-    assert "!  truncated, 1 malformed (p tells)" in shown
+    assert "!  truncated, 1 malformed (p shows them)" in shown
 
 
 def test_a_long_turn_is_cut_at_the_same_place_whatever_its_sections():

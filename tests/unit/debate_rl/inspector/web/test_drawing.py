@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from debate.types import TurnId
 from debate_rl.inspector.views.graph import Arrow, RoundGraph
-from debate_rl.inspector.web.charts import Line, binned, chart
+from debate_rl.inspector.web.charts import Series, binned, chart
 from debate_rl.inspector.web.drawing import NODE, draw
 
 A, B, C = (TurnId(agent, 0) for agent in range(3))
@@ -72,12 +72,12 @@ def test_every_drawing_lies_in_its_frame(pairs, agents):
 
 
 def test_a_chart_has_gaps_where_there_is_no_value():
-    found = chart([Line("judge", "a", [(0, 0.0), (1, None), (2, 1.0), (4, 0.5)])])
+    found = chart([Series("judge", "a", [(0, 0.0), (1, None), (2, 1.0), (4, 0.5)])])
     assert found is not None
     assert found.lines[0].parts == ("4.0,116.0", "320.0,4.0 636.0,60.0")
     assert found.lines[0].last == 0.5
-    assert chart([Line("judge", "a", [(0, 0.5)])]) is None
-    assert chart([Line("judge", "a", [(0, None), (1, None)])]) is None
+    assert chart([Series("judge", "a", [(0, 0.5)])]) is None
+    assert chart([Series("judge", "a", [(0, None), (1, None)])]) is None
 
 
 @given(st.lists(st.one_of(st.none(), st.floats(0, 1)), min_size=1, max_size=500), st.integers(1, 50))
