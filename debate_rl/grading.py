@@ -8,10 +8,12 @@ from debate import Debate
 from envs import Environment, GradeStatus
 from rewards import Truth
 
-Table = tuple[tuple[Truth, ...], ...]
+Grades = tuple[tuple[Truth, ...], ...]
 
 
-def grade_debate(environment: Environment, debate: Debate, tally: Counter[str] | None = None) -> Table | None:
+def grade_debate(
+    environment: Environment, debate: Debate, tally: Counter[str] | None = None
+) -> Grades | None:
     """Return the verdict on every solution; None for a problem of kind "open".
 
     True, False, "missing", or None where the grader gave no verdict (time-out, crash). ``tally`` counts what

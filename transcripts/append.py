@@ -1,4 +1,4 @@
-"""A file of lines that only grows and stays whole: one write per line, a torn tail mended."""
+"""A file of lines that only grows and stays whole: one write per line, a torn last line repaired."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class LineFile:
         except OSError as error:
             raise TranscriptWriteError.of(error, path) from error
         try:
-            mend_tail(self._fd)
+            repair_tail(self._fd)
             self._end = os.lseek(self._fd, 0, os.SEEK_END)
         except OSError as error:
             os.close(self._fd)
@@ -60,7 +60,7 @@ class LineFile:
             raise TranscriptWriteError.of(error, self.path) from error
 
     def _take_back(self) -> None:
-        with suppress(OSError):  # what cannot be cut now is a torn tail, and is mended when next opened
+        with suppress(OSError):  # what cannot be cut now is a torn line, and is repaired when next opened
             os.ftruncate(self._fd, self._end)
             os.lseek(self._fd, self._end, os.SEEK_SET)
 
@@ -106,7 +106,7 @@ def free_name(path: Path) -> Path:
     return free
 
 
-def mend_tail(fd: int) -> None:
+def repair_tail(fd: int) -> None:
     """Give a last line its missing newline when it is whole JSON; cut it off when it is torn."""
     size = os.lseek(fd, 0, os.SEEK_END)
     start = _last_line_start(fd, size)

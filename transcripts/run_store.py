@@ -20,12 +20,12 @@ from transcripts.filters.compile import Query, compile_filter, plain_words
 from transcripts.index.build import Tell, known_shards, stale_shards, tell_nobody, update
 from transcripts.index.opening import (
     FULL_TEXT,
-    home_of_index,
+    index_home,
     open_index,
     refuse_unreadable,
     remove,
     run_and_shards,
-    with_mending,
+    with_rebuilding,
 )
 from transcripts.index.rows import COLUMNS, JOINS, DebateRow, StepRow, row_of, step_row, steps_sql
 from transcripts.index.schema import MOST_DEBATES, begin, id_of, key_of
@@ -58,7 +58,7 @@ class RunStore:
         """
         home, shards = run_and_shards(Path(run))
         refuse_unreadable(home, shards)
-        folder, temporary = home_of_index(home)
+        folder, temporary = index_home(home)
         store = cls(home, shards, folder)
         store._temporary = temporary
         if refresh:
@@ -70,7 +70,7 @@ class RunStore:
         connection.create_function("holds", 3, self._holds)
         return connection
 
-    def _mend(self) -> None:
+    def _rebuild(self) -> None:
         """Build the index again."""
         self._connection.close()
         remove(self.folder)
@@ -83,7 +83,7 @@ class RunStore:
         Nothing happens while another process does so.
         """
         with self._lock:
-            return with_mending(lambda: self._refresh(tell), self._mend)
+            return with_rebuilding(lambda: self._refresh(tell), self._rebuild)
 
     def _refresh(self, tell: Tell) -> int:
         stale, gone = stale_shards(self._shards, known_shards(self._connection))
@@ -258,7 +258,7 @@ class RunStore:
             return [row(values) for values in self._connection.execute(sql, parameters).fetchall()]
 
         with self._lock:
-            return with_mending(fetch, self._mend)
+            return with_rebuilding(fetch, self._rebuild)
 
     def _holds(self, key: int, start: int, wanted: str) -> bool:
         """Return whether a debate's text holds some words as they are written."""

@@ -10,11 +10,11 @@ from types import TracebackType
 from typing import Self
 
 from debate import Debate
-from debate_rl.grading import Table, grade_debate
+from debate_rl.grading import Grades, grade_debate
 from envs import Environment, EnvironmentSpecError
 from envs.registry import DataSetEnvironment
 
-Keep = Callable[[Debate, Table | None], None]
+Keep = Callable[[Debate, Grades | None], None]
 """Keeps a debate; None where nothing has graded it yet."""
 
 
@@ -23,7 +23,7 @@ class Graded:
     """A debate and the verdicts on its solutions, (N, R)."""
 
     debate: Debate
-    correct: Table
+    correct: Grades
 
 
 def graded(environment: Environment, debate: Debate) -> Graded:

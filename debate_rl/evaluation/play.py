@@ -20,7 +20,7 @@ from debate.seeds import derive_seed
 from debate.types import TurnId
 from debate_rl.evaluation.folder import EvaluationError
 from debate_rl.evaluation.grading import BackgroundGrading, Graded, graded
-from debate_rl.grading import Table
+from debate_rl.grading import Grades
 from envs import Environment
 from transcripts import Record, ShardWriter, TranscriptError, read_records
 from transcripts.names import shard_name
@@ -131,7 +131,7 @@ def _part(
     with ExitStack() as stack:
         writer = None if folder is None else stack.enter_context(ShardWriter(folder / name, seed))
 
-        def keep(debate: Debate, correct: Table | None) -> None:
+        def keep(debate: Debate, correct: Grades | None) -> None:
             if writer is not None:
                 writer.write(Record(debate, seed, debate.problem.id, correct))
             tell(part, len(done), len(problems))

@@ -19,7 +19,7 @@ from debate.seeds import derive_seed
 from debate.types import TurnId
 from debate_rl.evaluation.grading import Graded
 from debate_rl.evaluation.play import EvalPlan, Played, play
-from debate_rl.grading import Table
+from debate_rl.grading import Grades
 from debate_rl.metrics.answers import Answer, consensus, graded_answers, pass_at_k, powers_to
 from debate_rl.metrics.debates import due_pairs_of, is_valid
 from debate_rl.statistics import Estimate, clustered_mean
@@ -205,13 +205,13 @@ def followed(problem: Problem, turn: Turn) -> tuple[bool, ...]:
     return follows(turn.parsed.answer or "", constraints)
 
 
-def winner_is_right(debate: Debate, table: Table, rewards: Rewards) -> float:
+def winner_is_right(debate: Debate, grades: Grades, rewards: Rewards) -> float:
     """Return 1.0 when the winner is right; without any vote an agent of the last round is drawn."""
     winner = voted_winner(rewards.peer, seed=debate.seed)
     if winner is None:
-        drawn = Random(derive_seed(debate.seed, "no votes")).randrange(len(table))
-        winner = TurnId(drawn, len(table[drawn]) - 1)
-    return float(is_right(winner, table) is True)
+        drawn = Random(derive_seed(debate.seed, "no votes")).randrange(len(grades))
+        winner = TurnId(drawn, len(grades[drawn]) - 1)
+    return float(is_right(winner, grades) is True)
 
 
 def _judge_figures(sheet: _Sheet, graded: Graded) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from debate import Debate, Problem, run_debates
 from debate.seeds import derive_seed
 from debate.types import TurnId
-from debate_rl.grading import Table, grade_debate
+from debate_rl.grading import Grades, grade_debate
 from debate_rl.training.controls import controlled
 from debate_rl.training.step_problems import problems_from, refills, silent_groups, spare_problems
 from envs.answers.keys import AnswerKey, key_of
@@ -49,7 +49,7 @@ class Rollout:
     group_size: int
     debates: list[Debate]
     timings: list[Timing]
-    correct: list[Table | None] = field(default_factory=list)
+    correct: list[Grades | None] = field(default_factory=list)
     rewards: list[Rewards] = field(default_factory=list)
     graded: Counter[str] = field(default_factory=Counter)
     not_finite: int = 0
@@ -150,7 +150,7 @@ def finite(rewards: Rewards) -> tuple[Rewards, int]:
 def step_records(
     step: int,
     debates: Sequence[Debate],
-    correct: Sequence[Table | None],
+    correct: Sequence[Grades | None],
     rewards: Sequence[Rewards],
     advantages: Sequence[TurnAdvantage | None],
     timings: Sequence[Timing] | None = None,

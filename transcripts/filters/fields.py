@@ -54,7 +54,7 @@ _ALL = (
     Field(
         "persona",
         "name",
-        "cast_key IN (SELECT cast_key FROM personas WHERE name {})",
+        "personas_key IN (SELECT personas_key FROM personas WHERE name {})",
         "name of a persona that took part",
         'persona:"Devil\'s Advocate"',
     ),

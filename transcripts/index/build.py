@@ -46,7 +46,7 @@ HEADS = msgspec.json.Decoder(Head)
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ShardState:
     """What the index knows of a shard: bytes and debates taken in, where the last line begins and its hash,
     and size and time of the file then.
     """
@@ -54,7 +54,7 @@ class Known:
     bytes: int = 0
     debates: int = 0
     last: int = 0
-    mark: bytes = b""
+    digest: bytes = b""
     size: int = -1
     mtime: int = -1
 
@@ -66,18 +66,18 @@ class Indexer:
     connection: sqlite3.Connection
     added: int = 0
     _problems: dict[ProblemFacts, int] = field(default_factory=dict[ProblemFacts, int])
-    _casts: dict[tuple[str, ...], int] = field(default_factory=dict[tuple[str, ...], int])
+    _persona_lists: dict[tuple[str, ...], int] = field(default_factory=dict[tuple[str, ...], int])
 
     def load_names(self) -> None:
-        """Read what problems and casts are known."""
+        """Read what problems and lists of personas are known."""
         for key, *facts in self.connection.execute("SELECT * FROM problems"):
             self._problems[ProblemFacts(*facts)] = key
-        for key, names in self.connection.execute("SELECT key, names FROM casts"):
-            self._casts[tuple(orjson.loads(names))] = key
+        for key, names in self.connection.execute("SELECT key, names FROM persona_lists"):
+            self._persona_lists[tuple(orjson.loads(names))] = key
 
     def add(self, key: int, start: int, entry: IndexEntry) -> None:
         """Add one debate."""
-        keys = (key, start, self._problem(entry.problem), self._cast(entry.personas))
+        keys = (key, start, self._problem(entry.problem), self._personas_key(entry.personas))
         self.connection.execute(INSERT, (*keys, *entry.facts))
         if entry.answers:
             self.connection.executemany(
@@ -92,16 +92,18 @@ class Indexer:
             self.connection.execute("INSERT INTO problems VALUES (?, ?, ?, ?, ?, ?, ?)", (key, *facts))
         return key
 
-    def _cast(self, names: tuple[str, ...]) -> int:
-        key = self._casts.get(names)
+    def _personas_key(self, names: tuple[str, ...]) -> int:
+        key = self._persona_lists.get(names)
         if key is None:
-            key = self._casts[names] = len(self._casts) + 1
-            self.connection.execute("INSERT INTO casts VALUES (?, ?)", (key, orjson.dumps(names).decode()))
+            key = self._persona_lists[names] = len(self._persona_lists) + 1
+            self.connection.execute(
+                "INSERT INTO persona_lists VALUES (?, ?)", (key, orjson.dumps(names).decode())
+            )
             rows = [(name, key) for name in set(names)]
             self.connection.executemany("INSERT INTO personas VALUES (?, ?)", rows)
         return key
 
-    def forget(self, step: int) -> None:
+    def remove(self, step: int) -> None:
         """Take a step's debates out."""
         low, high = key_of(step, 0), key_of(step + 1, 0)
         for table, column in (("debates", "key"), ("answers", "debate")):
@@ -110,19 +112,19 @@ class Indexer:
             self.connection.execute(f"DELETE FROM {table} WHERE step = ?", (step,))
 
 
-def known_shards(connection: sqlite3.Connection) -> dict[int, Known]:
+def known_shards(connection: sqlite3.Connection) -> dict[int, ShardState]:
     """Return what the index knows, by step."""
-    return {step: Known(*rest) for step, *rest in connection.execute("SELECT * FROM shards")}
+    return {step: ShardState(*rest) for step, *rest in connection.execute("SELECT * FROM shards")}
 
 
-def stale_shards(folder: Path, known: Mapping[int, Known]) -> tuple[dict[int, Path], set[int]]:
+def stale_shards(folder: Path, known: Mapping[int, ShardState]) -> tuple[dict[int, Path], set[int]]:
     """Return the shards whose files are not as the index knows them, and the steps that are gone."""
     shards = {cast(int, shard_step(path)): path for path in shard_paths(folder)}
     stale = {step: path for step, path in shards.items() if not _is_as_known(path, known.get(step))}
     return stale, known.keys() - shards.keys()
 
 
-def _is_as_known(path: Path, known: Known | None) -> bool:
+def _is_as_known(path: Path, known: ShardState | None) -> bool:
     if known is None:
         return False
     try:
@@ -143,10 +145,10 @@ def update(connection: sqlite3.Connection, folder: Path, tell: Tell = tell_nobod
     if stale or gone:
         indexer.load_names()
     for step in gone:
-        indexer.forget(step)
+        indexer.remove(step)
     began = time.monotonic()
     for count, (step, path) in enumerate(stale.items()):
-        take_in(indexer, path, step, known.get(step, Known()))
+        index_shard(indexer, path, step, known.get(step, ShardState()))
         tell(count + 1, len(stale))
         if time.monotonic() - began > COMMIT_S:
             connection.execute("COMMIT")
@@ -155,7 +157,7 @@ def update(connection: sqlite3.Connection, folder: Path, tell: Tell = tell_nobod
     return indexer.added
 
 
-def take_in(indexer: Indexer, path: Path, step: int, known: Known) -> None:
+def index_shard(indexer: Indexer, path: Path, step: int, known: ShardState) -> None:
     """Take in what a shard holds beyond what is known of it; all of it where it is another file.
 
     What cannot be read of it is noted, and not tried again before the file changes.
@@ -168,21 +170,21 @@ def take_in(indexer: Indexer, path: Path, step: int, known: Known) -> None:
     now = known
     try:
         with reading(path) as file:
-            if known.bytes and mark_of(file.line(known.last)) != known.mark:
-                indexer.forget(step)
-                now = Known()
+            if known.bytes and digest_of(file.line(known.last)) != known.digest:
+                indexer.remove(step)
+                now = ShardState()
             for start, line in whole_lines(file, now.bytes):
-                _take_line(indexer, step, now.debates, start, line)
-                now = Known(start + len(line), now.debates + 1, start, b"")
-            if now.bytes and not now.mark:
-                now = replace(now, mark=mark_of(file.line(now.last)))
+                _index_line(indexer, step, now.debates, start, line)
+                now = ShardState(start + len(line), now.debates + 1, start, b"")
+            if now.bytes and not now.digest:
+                now = replace(now, digest=digest_of(file.line(now.last)))
     except FileNotFoundError:
         pass
     except TranscriptError as error:
         _note(indexer, step, -1, str(error))
     except OSError as error:
         _note(indexer, step, -1, f"{path}: cannot be read: {error.strerror}")
-    row = (step, now.bytes, now.debates, now.last, now.mark, state.st_size, state.st_mtime_ns)
+    row = (step, now.bytes, now.debates, now.last, now.digest, state.st_size, state.st_mtime_ns)
     indexer.connection.execute("INSERT OR REPLACE INTO shards VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
 
@@ -191,12 +193,12 @@ def whole_lines(file: PlainFile | SealedFile, start: int) -> Iterator[tuple[int,
     return ((at, line) for at, line in file.lines(start) if line.endswith(b"\n"))
 
 
-def mark_of(line: bytes) -> bytes:
+def digest_of(line: bytes) -> bytes:
     """Return the hash of a line."""
     return blake2b(line, digest_size=16).digest()
 
 
-def _take_line(indexer: Indexer, step: int, number: int, start: int, line: bytes) -> None:
+def _index_line(indexer: Indexer, step: int, number: int, start: int, line: bytes) -> None:
     """Add a line's debate; what is not a debate is noted and keeps its number."""
     try:
         if number >= MOST_DEBATES:

@@ -99,7 +99,7 @@ def refuse_foreign(path: Path) -> None:
         raise TranscriptError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def home_of_index(run: Path) -> tuple[Path, TemporaryDirectory[str] | None]:
+def index_home(run: Path) -> tuple[Path, TemporaryDirectory[str] | None]:
     """Return the folder in which an index of the run can be kept: its own, a cache, or a temporary one.
 
     A foreign database in it is left alone.
@@ -130,7 +130,7 @@ def open_index(folder: Path) -> sqlite3.Connection:
 def _checked(path: Path) -> sqlite3.Connection:
     connection = connect(path)
     try:
-        for table in ("shards", "debates", "problems", "casts", "personas", "answers", "damage"):
+        for table in ("shards", "debates", "problems", "persona_lists", "personas", "answers", "damage"):
             connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone()
     except sqlite3.OperationalError as error:
         connection.close()
@@ -143,7 +143,7 @@ def _checked(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def is_damage(error: sqlite3.Error) -> bool:
+def means_damage(error: sqlite3.Error) -> bool:
     """Return whether an error means a damaged database, and not of a busy one or a wrong statement."""
     known = (sqlite3.ProgrammingError, sqlite3.IntegrityError, sqlite3.InterfaceError)
     if isinstance(error, sqlite3.OperationalError):
@@ -157,12 +157,12 @@ def remove(folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
 
 
-def with_mending(work: Callable[[], T], mend: Callable[[], None]) -> T:
-    """Return what ``work`` returns; where it finds the index damaged, mend it and try once more."""
+def with_rebuilding(work: Callable[[], T], rebuild: Callable[[], None]) -> T:
+    """Return what ``work`` returns; where it finds the index damaged, build it again and try once more."""
     try:
         return work()
     except sqlite3.Error as error:
-        if not is_damage(error):
+        if not means_damage(error):
             raise
-    mend()
+    rebuild()
     return work()

@@ -15,11 +15,13 @@ COLUMNS = ", ".join(
     [
         "d.key",
         *(f"problems.{name}" for name in ProblemFacts._fields),
-        "casts.names",
+        "persona_lists.names",
         *(f"d.{name}" for name in Facts._fields),
     ]
 )
-JOINS = "JOIN problems ON problems.key = d.problem_key JOIN casts ON casts.key = d.cast_key"
+JOINS = (
+    "JOIN problems ON problems.key = d.problem_key JOIN persona_lists ON persona_lists.key = d.personas_key"
+)
 
 
 @dataclass(frozen=True, slots=True)

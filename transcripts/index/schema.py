@@ -13,7 +13,7 @@ from transcripts.index.facts import REALS, Facts, ProblemFacts
 
 APPLICATION = 0x44424C54
 """Marks our databases (PRAGMA application_id)."""
-VERSION = 3
+VERSION = 4
 """Of the tables and of what the facts mean; a database of another version is built again."""
 MOST_DEBATES = 1 << 24
 """The most debates of a step."""
@@ -23,14 +23,14 @@ TABLES = f"""
 PRAGMA page_size = 16384;
 BEGIN IMMEDIATE;
 CREATE TABLE shards(step INTEGER PRIMARY KEY, bytes INTEGER NOT NULL, debates INTEGER NOT NULL,
-    last INTEGER NOT NULL, mark BLOB NOT NULL, size INTEGER NOT NULL, mtime INTEGER NOT NULL);
+    last INTEGER NOT NULL, digest BLOB NOT NULL, size INTEGER NOT NULL, mtime INTEGER NOT NULL);
 CREATE TABLE problems(key INTEGER PRIMARY KEY, {", ".join(f"{name} TEXT" for name in ProblemFacts._fields)});
-CREATE TABLE casts(key INTEGER PRIMARY KEY, names TEXT NOT NULL);
-CREATE TABLE personas(name TEXT, cast_key INTEGER, PRIMARY KEY(name, cast_key)) WITHOUT ROWID;
+CREATE TABLE persona_lists(key INTEGER PRIMARY KEY, names TEXT NOT NULL);
+CREATE TABLE personas(name TEXT, personas_key INTEGER, PRIMARY KEY(name, personas_key)) WITHOUT ROWID;
 CREATE TABLE answers(answer TEXT, debate INTEGER, PRIMARY KEY(answer, debate)) WITHOUT ROWID;
 CREATE TABLE damage(step INTEGER, number INTEGER, message TEXT, PRIMARY KEY(step, number)) WITHOUT ROWID;
 CREATE TABLE debates(key INTEGER PRIMARY KEY, start INTEGER NOT NULL, problem_key INTEGER NOT NULL,
-    cast_key INTEGER NOT NULL, {_FACTS});
+    personas_key INTEGER NOT NULL, {_FACTS});
 CREATE INDEX of_problem ON debates(problem_key);
 CREATE INDEX cyclic ON debates(key) WHERE cycle > 0;
 CREATE INDEX faulty ON debates(key) WHERE malformed > 0;

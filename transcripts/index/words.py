@@ -15,12 +15,12 @@ from pathlib import Path
 from transcripts.codec import from_line
 from transcripts.errors import FieldError
 from transcripts.files import reading
-from transcripts.index.build import Known, Tell, mark_of, tell_nobody, whole_lines
+from transcripts.index.build import ShardState, Tell, digest_of, tell_nobody, whole_lines
 from transcripts.index.schema import begin, connect, key_of
 from transcripts.names import shard_name
 
 APPLICATION = 0x44424C57
-VERSION = 1
+VERSION = 2
 PART = "\n\ue000\n"
 """Between two messages: a private character, which is a word of its own, so no phrase spans them."""
 COMMIT_S = 2.0
@@ -28,7 +28,7 @@ TABLES = f"""
 BEGIN IMMEDIATE;
 CREATE VIRTUAL TABLE words USING fts5(body, content='', columnsize=0, tokenize='unicode61');
 CREATE TABLE read(step INTEGER PRIMARY KEY, bytes INTEGER NOT NULL, debates INTEGER NOT NULL,
-    last INTEGER NOT NULL, mark BLOB NOT NULL);
+    last INTEGER NOT NULL, digest BLOB NOT NULL);
 INSERT INTO words(words, rank) VALUES ('hashsize', {16 << 20});
 PRAGMA application_id = {APPLICATION};
 PRAGMA user_version = {VERSION};
@@ -53,33 +53,33 @@ def open_words(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def read_so_far(connection: sqlite3.Connection, schema: str = "main") -> dict[int, Known]:
+def read_so_far(connection: sqlite3.Connection, schema: str = "main") -> dict[int, ShardState]:
     """Return what the full text holds, by step."""
-    rows = connection.execute(f"SELECT step, bytes, debates, last, mark FROM {schema}.read")
-    return {step: Known(*rest) for step, *rest in rows}
+    rows = connection.execute(f"SELECT step, bytes, debates, last, digest FROM {schema}.read")
+    return {step: ShardState(*rest) for step, *rest in rows}
 
 
-def is_outdated(read: Mapping[int, Known], known: Mapping[int, Known]) -> bool:
+def is_outdated(read: Mapping[int, ShardState], known: Mapping[int, ShardState]) -> bool:
     """Return whether the full text holds what the index does not, as after a step was done again."""
     return any(
         step not in known
         or known[step].bytes < shard.bytes
-        or (known[step].bytes == shard.bytes and known[step].mark != shard.mark)
+        or (known[step].bytes == shard.bytes and known[step].digest != shard.digest)
         for step, shard in read.items()
     )
 
 
-def is_complete(read: Mapping[int, Known], known: Mapping[int, Known]) -> bool:
+def is_complete(read: Mapping[int, ShardState], known: Mapping[int, ShardState]) -> bool:
     """Return whether the full text holds all that the index does, and nothing else."""
     if is_outdated(read, known):
         return False
-    return all(read.get(step, Known()).bytes == shard.bytes for step, shard in known.items())
+    return all(read.get(step, ShardState()).bytes == shard.bytes for step, shard in known.items())
 
 
 def update_words(
     path: Path,
     folder: Path,
-    known: Mapping[int, Known],
+    known: Mapping[int, ShardState],
     *,
     seconds: float | None = None,
     tell: Tell = tell_nobody,
@@ -108,15 +108,15 @@ def update_words(
 def _add_all(
     connection: sqlite3.Connection,
     folder: Path,
-    known: Mapping[int, Known],
-    read: Mapping[int, Known],
+    known: Mapping[int, ShardState],
+    read: Mapping[int, ShardState],
     until: float,
     tell: Tell,
 ) -> bool:
     total, done = sum(shard.bytes for shard in known.values()), sum(shard.bytes for shard in read.values())
     began, complete = time.monotonic(), True
     for step, goal in sorted(known.items()):
-        before = read.get(step, Known())
+        before = read.get(step, ShardState())
         if before.bytes >= goal.bytes:
             continue
         complete = _add_shard(connection, folder, step, before, goal, until)
@@ -133,12 +133,17 @@ def _add_all(
 
 
 def _add_shard(
-    connection: sqlite3.Connection, folder: Path, step: int, before: Known, goal: Known, until: float
+    connection: sqlite3.Connection,
+    folder: Path,
+    step: int,
+    before: ShardState,
+    goal: ShardState,
+    until: float,
 ) -> bool:
     """Add a shard's text up to what the index knows of it; return whether that was all before ``until``."""
     end, number, last, line = before.bytes, before.debates, before.last, b""
     with reading(folder / shard_name(step)) as file:
-        if before.bytes and mark_of(file.line(before.last)) != before.mark:
+        if before.bytes and digest_of(file.line(before.last)) != before.digest:
             raise Outdated
         for start, whole in whole_lines(file, before.bytes):
             if end >= goal.bytes or time.monotonic() > until:
@@ -149,7 +154,7 @@ def _add_shard(
                 row = (key_of(step, number), body)
                 connection.execute("INSERT INTO words(rowid, body) VALUES (?, ?)", row)
             number, end = number + 1, last + len(line)
-    row = (step, end, number, last, mark_of(line) if line else before.mark)
+    row = (step, end, number, last, digest_of(line) if line else before.digest)
     connection.execute("INSERT OR REPLACE INTO read VALUES (?, ?, ?, ?, ?)", row)
     return end >= goal.bytes
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from debate.types import TurnId
 from debate_rl.metrics.answers import Answer, consensus
+from debate_rl.reports.figures.judged_debate import RIGHT, JudgedDebate
 from debate_rl.reports.figures.orders import (
     auc,
     circular_triads,
@@ -22,7 +23,6 @@ from debate_rl.reports.figures.orders import (
     kendall_zeta,
     slater_distance,
 )
-from debate_rl.reports.figures.view import RIGHT, View
 from rewards.graph import condorcet_winner, cycles, last_voted_round
 from rewards.judging import better_side
 from rewards.truth import FLIPS, flips
@@ -70,22 +70,22 @@ PAIRS = {
 """Due pairs. ``better``: as rewards.judging.better_side; ``own``: 1 the first is the judge's, -1 second."""
 
 
-def add_pairs(table: Columns, view: View) -> None:
+def add_pairs(table: Columns, debate: JudgedDebate) -> None:
     """A row for each due pair; ``length`` is ln(first / second), ``self`` the grade of the judge's answer."""
-    for pair in view.due:
+    for pair in debate.due:
         agent, round_ = pair.judge.agent, pair.judge.round
-        alone = view.grade(TurnId(agent, min(round_, view.rounds) - 1))
+        alone = debate.grade(TurnId(agent, min(round_, debate.rounds) - 1))
         table.add(
-            view.debate,
+            debate.index,
             round_,
             agent,
-            view.personas[agent],
-            view.grade(pair.first),
-            view.grade(pair.second),
-            better_side(pair.first, pair.second, view.record.correct),
+            debate.personas[agent],
+            debate.grade(pair.first),
+            debate.grade(pair.second),
+            better_side(pair.first, pair.second, debate.record.correct),
             (pair.first.agent == agent) - (pair.second.agent == agent),
             NO_VOTE if pair.verdict is None else pair.verdict,
-            log(view.size(pair.first) / view.size(pair.second)),
+            log(debate.size(pair.first) / debate.size(pair.second)),
             alone,
         )
 
@@ -94,16 +94,16 @@ SWAPS = {"debate": "i", "kind": "b"}
 """Pairs judged in both orders; ``kind``: 0 consistent, 1 primacy, -1 recency."""
 
 
-def add_swaps(table: Columns, view: View) -> None:
+def add_swaps(table: Columns, debate: JudgedDebate) -> None:
     """A row for each two decided votes on one pair that was shown to one in each order."""
     by_pair: dict[frozenset[TurnId], list[DuePair]] = defaultdict(list)
-    for pair in view.due:
+    for pair in debate.due:
         if pair.verdict:
             by_pair[frozenset((pair.first, pair.second))].append(pair)
     for votes in by_pair.values():
         for first, second in combinations(votes, 2):
             if first.first != second.first:
-                table.add(view.debate, (first.verdict if first.verdict == second.verdict else 0) or 0)
+                table.add(debate.index, (first.verdict if first.verdict == second.verdict else 0) or 0)
 
 
 WINNERS = {"debate": "i", "right": "b", "graded": "b", "rights": "b"} | dict.fromkeys(
@@ -112,31 +112,31 @@ WINNERS = {"debate": "i", "right": "b", "graded": "b", "rights": "b"} | dict.fro
 """Debates with a graded winner, all about the last judged round."""
 
 
-def add_winner(table: Columns, view: View) -> None:
+def add_winner(table: Columns, debate: JudgedDebate) -> None:
     """A row where the winner was graded; nan where scores cannot be compared with truth."""
-    winner = view.winner
-    if winner is None or view.grade(winner) < 0:
+    winner = debate.winner
+    if winner is None or debate.grade(winner) < 0:
         return
     round_ = winner.round
-    grades = [view.grade(TurnId(agent, round_)) for agent in range(view.agents)]
-    score = view.peer[winner.agent][round_]
-    scored = [(view.peer[a][round_], grades[a]) for a in range(view.agents) if grades[a] >= 0]
+    grades = [debate.grade(TurnId(agent, round_)) for agent in range(debate.agents)]
+    score = debate.peer[winner.agent][round_]
+    scored = [(debate.peer[a][round_], grades[a]) for a in range(debate.agents) if grades[a] >= 0]
     known = [(value, grade) for value, grade in scored if value is not None]
     table.add(
-        view.debate,
+        debate.index,
         grades[winner.agent],
         sum(grade >= 0 for grade in grades),
         sum(grade == 1 for grade in grades),
-        _majority(view, round_),
+        _majority(debate, round_),
         auc(known),
         kendall_tau_b(known),
         nan if score is None else score,
     )
 
 
-def _majority(view: View, round_: int) -> float:
+def _majority(debate: JudgedDebate, round_: int) -> float:
     """Return the chance that the most frequent answer of a round is right, ties drawn."""
-    keys = [view.answer(TurnId(agent, round_)) for agent in range(view.agents)]
+    keys = [debate.answer(TurnId(agent, round_)) for agent in range(debate.agents)]
     return consensus([Answer(key, key == RIGHT) for key in keys])
 
 
@@ -144,84 +144,86 @@ FLIP_COUNTS = {"debate": "i", **dict.fromkeys(FLIPS, "h")}
 """Debates by how often an agent went from right or wrong to right or wrong."""
 
 
-def add_flips(table: Columns, view: View) -> None:
+def add_flips(table: Columns, debate: JudgedDebate) -> None:
     """A row for a debate in which some agent was graded in two rounds in a row."""
-    counts = flips(view.record.correct)
+    counts = flips(debate.record.correct)
     if any(counts.values()):
-        table.add(view.debate, *counts.values())
+        table.add(debate.index, *counts.values())
 
 
 ADOPTIONS = {"debate": "i", "excess": "f"}
 """Adopted answers; ``excess``: did the first shown give it, less the share of all."""
 
 
-def add_adoptions(table: Columns, view: View) -> None:
+def add_adoptions(table: Columns, debate: JudgedDebate) -> None:
     """A row for each answer taken over from some, and not all, of the others that the prompt showed."""
-    for turn, shown in view.box.comparable.items():
+    for turn, shown in debate.box.comparable.items():
         agent, round_ = turn.agent, turn.round
-        others = [view.answer(other) for other in shown if other.agent != agent]
-        if not 0 < round_ < view.rounds or len(others) < 2:
+        others = [debate.answer(other) for other in shown if other.agent != agent]
+        if not 0 < round_ < debate.rounds or len(others) < 2:
             continue
-        now, before = view.answer(turn), view.answer(TurnId(agent, round_ - 1))
+        now, before = debate.answer(turn), debate.answer(TurnId(agent, round_ - 1))
         share = fmean(other == now for other in others)
         if now is not None and now != before and 0 < share < 1:
-            table.add(view.debate, (others[0] == now) - share)
+            table.add(debate.index, (others[0] == now) - share)
 
 
 GRAPHS = {"debate": "i", "cycle": "b", "condorcet": "b"}
 """Debates with votes: has the majority graph a cycle, and a Condorcet winner."""
 
 
-def add_graph(table: Columns, view: View) -> None:
+def add_graph(table: Columns, debate: JudgedDebate) -> None:
     """A row for a debate with a vote that counts."""
-    last = last_voted_round(view.votes)
+    last = last_voted_round(debate.votes)
     if last is not None:
-        best = condorcet_winner(view.edges, last, view.agents)
-        table.add(view.debate, bool(cycles(view.edges)), best is not None)
+        best = condorcet_winner(debate.edges, last, debate.agents)
+        table.add(debate.index, bool(cycles(debate.edges)), best is not None)
 
 
 ROUNDS = {"debate": "i", "circular": "i", "triads": "i", "zeta": "f", "slater": "f"}
 """Judged rounds: circular and decided triads, Kendall's zeta, Slater distance."""
 
 
-def add_rounds(table: Columns, view: View) -> None:
+def add_rounds(table: Columns, debate: JudgedDebate) -> None:
     """A row for each round with a strict majority on some pair of its solutions; nan where undefined."""
     rounds: dict[int, set[tuple[int, int]]] = defaultdict(set)
-    for winner, loser in view.edges:
+    for winner, loser in debate.edges:
         if winner.round == loser.round:
             rounds[winner.round].add((winner.agent, loser.agent))
     for edges in rounds.values():
         circular, decided = circular_triads(edges)
-        small = view.agents <= SLATER_MOST
+        small = debate.agents <= SLATER_MOST
         slater = slater_distance(frozenset(edges)) if small else nan
-        table.add(view.debate, circular, decided, kendall_zeta(edges, view.agents), slater)
+        table.add(debate.index, circular, decided, kendall_zeta(edges, debate.agents), slater)
 
 
 TALK = {"debate": "i", "entropy": "f", "given": "f", "dyads": "h"}
 """Debates: entropy of the last answers (of 1), and votes given for votes taken."""
 
 
-def add_talk(table: Columns, view: View) -> None:
+def add_talk(table: Columns, debate: JudgedDebate) -> None:
     """A row for each debate; ``given`` sums the products of favours over the ``dyads`` that have both."""
-    favours = _favours(view)
+    favours = _favours(debate)
     both = [favours[a, b] * favours[b, a] for a, b in favours if a < b and (b, a) in favours]
-    table.add(view.debate, _entropy(view), sum(both), len(both))
+    table.add(debate.index, _entropy(debate), sum(both), len(both))
 
 
-def _favours(view: View) -> dict[tuple[int, int], float]:
+def _favours(debate: JudgedDebate) -> dict[tuple[int, int], float]:
     """Return the mean of a judge's votes (+1, 0, -1) for an agent, on pairs equal in truth."""
     favours: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for vote in view.votes:
+    for vote in debate.votes:
         judge, left, right = vote.judge.agent, vote.left.agent, vote.right.agent
-        if judge not in (left, right) and view.grade(vote.left) == view.grade(vote.right):
+        if judge not in (left, right) and debate.grade(vote.left) == debate.grade(vote.right):
             favours[judge, left].append(FOR_LEFT[vote.outcome])
             favours[judge, right].append(-FOR_LEFT[vote.outcome])
-    return {key: fmean(favours[key]) for key in permutations(range(view.agents), 2) if key in favours}
+    return {key: fmean(favours[key]) for key in permutations(range(debate.agents), 2) if key in favours}
 
 
-def _entropy(view: View) -> float:
+def _entropy(debate: JudgedDebate) -> float:
     """Return the entropy of the answers of the last round over ln N; nan with fewer than two answers."""
-    keys: Sequence[str | None] = [view.answer(TurnId(agent, view.rounds - 1)) for agent in range(view.agents)]
+    keys: Sequence[str | None] = [
+        debate.answer(TurnId(agent, debate.rounds - 1)) for agent in range(debate.agents)
+    ]
     given = [key for key in keys if key is not None]
     if len(given) < 2:
         return nan

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from debate_rl.reports.figures import rows
+from debate_rl.reports.figures.judged_debate import JudgedDebate
 from debate_rl.reports.figures.rows import Columns
-from debate_rl.reports.figures.view import View
 from debate_rl.statistics import Codes, Numbered
 from transcripts import Record
 
@@ -47,31 +47,31 @@ class Study:
         self.rounds = Columns(rows.ROUNDS)
         self.talk = Columns(rows.TALK)
 
-    def add(self, record: Record) -> View:
+    def add(self, record: Record) -> JudgedDebate:
         """Add a record, and return it as the measures see it."""
-        view = self._view(record)
-        rows.add_pairs(self.pairs, view)
-        rows.add_swaps(self.swaps, view)
-        rows.add_winner(self.winners, view)
-        rows.add_flips(self.flips, view)
-        rows.add_adoptions(self.adoptions, view)
-        rows.add_graph(self.graphs, view)
-        rows.add_rounds(self.rounds, view)
-        rows.add_talk(self.talk, view)
-        return view
+        judged = self._judged(record)
+        rows.add_pairs(self.pairs, judged)
+        rows.add_swaps(self.swaps, judged)
+        rows.add_winner(self.winners, judged)
+        rows.add_flips(self.flips, judged)
+        rows.add_adoptions(self.adoptions, judged)
+        rows.add_graph(self.graphs, judged)
+        rows.add_rounds(self.rounds, judged)
+        rows.add_talk(self.talk, judged)
+        return judged
 
-    def _view(self, record: Record) -> View:
+    def _judged(self, record: Record) -> JudgedDebate:
         debate, problem = record.debate, record.debate.problem
         personas = tuple(self.personas[persona.name] for persona in debate.personas)
-        view = View(record, len(self.debates), personas)
+        judged = JudgedDebate(record, len(self.debates), personas)
         self.debates.add(
             self.problems[problem.id],
             record.step,
             self.levels[problem.level],
             self.sources[problem.source],
-            view.winner is not None and view.winner.round == view.rounds - 1,
+            judged.winner is not None and judged.winner.round == judged.rounds - 1,
         )
-        return view
+        return judged
 
     def clusters(self, table: Columns) -> Codes:
         """Return the problem of each row of a table."""

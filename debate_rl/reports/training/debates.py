@@ -11,8 +11,8 @@ from math import isfinite
 import numpy as np
 
 from debate import Debate
+from debate_rl.reports.figures.judged_debate import JudgedDebate
 from debate_rl.reports.figures.study import Study
-from debate_rl.reports.figures.view import View
 from debate_rl.reports.training.curves import Curves, Numbers, Steps
 from debate_rl.reports.training.files import STREAMS
 from rewards import Rewards
@@ -138,16 +138,16 @@ def _debates_of(store: RunStore, step: int, most: int, sample: Sample) -> Iterat
 
 
 def _add_debate(means: _Means, sample: Sample, step: int, record: Record) -> None:
-    view = sample.study.add(record)
-    _add_votes(means, view, step)
-    _add_winner(means, view, step)
+    judged = sample.study.add(record)
+    _add_votes(means, judged, step)
+    _add_winner(means, judged, step)
     _add_texts(means, sample, record.debate, step)
     _add_rewards(means, sample, record.rewards, step)
     sample.debates += 1
 
 
-def _add_votes(means: _Means, view: View, step: int) -> None:
-    for pair in view.due:
+def _add_votes(means: _Means, judged: JudgedDebate, step: int) -> None:
+    for pair in judged.due:
         if pair.verdict:
             means.add("sample/first/votes", step, 1.0)
             means.add("sample/first/wins", step, float(pair.verdict > 0))
@@ -156,12 +156,12 @@ def _add_votes(means: _Means, view: View, step: int) -> None:
                 means.add(f"sample/agent_{agent}/wins", step, float(won))
 
 
-def _add_winner(means: _Means, view: View, step: int) -> None:
-    winner, correct = view.winner, view.record.correct
+def _add_winner(means: _Means, judged: JudgedDebate, step: int) -> None:
+    winner, correct = judged.winner, judged.record.correct
     right = None if winner is None else is_right(winner, correct)
     if winner is None or right is None:
         return
-    accuracy, praise = round_accuracy(correct, winner.round), view.peer[winner.agent][winner.round]
+    accuracy, praise = round_accuracy(correct, winner.round), judged.peer[winner.agent][winner.round]
     if accuracy is not None:  # the index does not know of which round the winner is
         means.add("winner/lift", step, right - accuracy)
     if praise is not None:

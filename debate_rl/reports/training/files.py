@@ -48,7 +48,7 @@ WANTED = frozenset(
 """The figures that the training report reads."""
 
 
-class _Table:
+class _Columns:
     """Columns that grow by lines; a name is there from the line on which it was first met."""
 
     def __init__(self) -> None:
@@ -106,7 +106,7 @@ def read_metrics(path: Path) -> tuple[Curves, list[str]]:
 
     Linear in the size of the file; never raises for what is in it.
     """
-    table, wrong = _Table(), Counter[str]()
+    table, wrong = _Columns(), Counter[str]()
     first: dict[str, str] = {}
     try:
         for number, line in _lines(path):
@@ -133,7 +133,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
                 yield number, line
 
 
-def _take(table: _Table, line: bytes) -> tuple[str, str]:
+def _take(table: _Columns, line: bytes) -> tuple[str, str]:
     """Add a line to the table; return the kind of what is wrong with it, and what."""
     row = parsed(line)
     if not isinstance(row, dict):

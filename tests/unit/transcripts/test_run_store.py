@@ -421,7 +421,7 @@ def test_while_another_writes_the_index_what_there_is_is_shown(run, step_records
     [
         "UPDATE debates SET winner = 99",
         "UPDATE debates SET judge_accuracy = 'high'",
-        "UPDATE casts SET names = 'no json'",
+        "UPDATE persona_lists SET names = 'no json'",
         "UPDATE problems SET id = x'00ff'",
     ],
 )

@@ -20,11 +20,11 @@ RIGHT = "\0right"
 
 
 @dataclass(frozen=True)
-class View:
-    """A debate, with the codes of its personas."""
+class JudgedDebate:
+    """A debate, with its index among those of a study and the codes of its personas."""
 
     record: Record
-    debate: int
+    index: int
     personas: tuple[int, ...]
 
     @cached_property
