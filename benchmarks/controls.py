@@ -20,8 +20,8 @@ from report import Figure, parser, report
 
 from debate import DebateConfig, run_debates
 from debate.seeds import derive_seed
-from debate_rl.commands.config import load_config
 from debate_rl.config import Config
+from debate_rl.config.recipes import load_config
 from debate_rl.evaluation.play import solutions_of_a_debate
 from debate_rl.evaluation.scores import winner_is_right
 from debate_rl.grading import grade_debate

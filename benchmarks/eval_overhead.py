@@ -19,8 +19,8 @@ from report import Figure, parser, report
 from debate import Completion, SampleRequest
 from debate.policies.local import LocalPolicy
 from debate.policies.scripted import Answers, scripted_debaters
-from debate_rl.commands.config import load_config
 from debate_rl.config import Config
+from debate_rl.config.recipes import load_config
 from debate_rl.engines import make_policy
 from debate_rl.evaluation.play import EvalPlan, Played, play
 from debate_rl.evaluation.scores import scores

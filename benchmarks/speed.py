@@ -14,8 +14,8 @@ from report import Figure, parser, report
 
 from debate import Debate, parse_turn, run_debates
 from debate.types import Outcome
-from debate_rl.commands.config import load_config
 from debate_rl.config import Config
+from debate_rl.config.recipes import load_config
 from debate_rl.engines import make_policy
 from debate_rl.problems import load_run_problems
 from learner.advantages import AdvantageConfig, turn_advantages

@@ -101,8 +101,8 @@ def imports() -> Iterator[Figure]:
 
 def weights_files() -> Figure:
     """Return how many files run between a problem and new weights, in the second step of a tiny run."""
-    from debate_rl.commands.config import load_config
     from debate_rl.config import Config
+    from debate_rl.config.recipes import load_config
     from debate_rl.training.session import open_session
     from debate_rl.training.train import train_step
 

@@ -86,8 +86,8 @@ def evaluate(
     watch: Annotated[bool, typer.Option("--watch", help="Evaluate checkpoints as they appear.")] = False,
 ) -> None:
     """Compare direct solutions, debate and self-consistency at equal tokens; run it again to continue."""
-    from debate_rl.commands.config import open_run_or_recipe
     from debate_rl.commands.eval_tables import show
+    from debate_rl.config.recipes import open_run_or_recipe
 
     names = [word for word in what if "=" not in word]
     graded = tuple(mode.strip() for mode in modes.split(",") if mode.strip())

@@ -38,7 +38,7 @@ def play(
 ) -> None:
     """Play one debate and show its votes and rewards."""
     from debate import run_debates
-    from debate_rl.commands.config import open_run_or_recipe
+    from debate_rl.config.recipes import open_run_or_recipe
     from debate_rl.engines import open_policy
     from debate_rl.grading import grade_debate
     from rewards import score_debate

@@ -52,8 +52,8 @@ def _measured_run(
 
     ValueError for an unknown family. A finished run in the same folder is only evaluated anew.
     """
-    from debate_rl.commands.config import load_config
     from debate_rl.config import Config
+    from debate_rl.config.recipes import load_config
     from debate_rl.training.session import open_session
     from debate_rl.training.train import train_steps
 

@@ -18,8 +18,8 @@ def train(
     """Train; run the same command again to continue a run that stopped."""
     from shlex import quote
 
-    from debate_rl.commands.config import load_config
     from debate_rl.config import Config
+    from debate_rl.config.recipes import load_config
     from debate_rl.training.estimate import estimate
     from debate_rl.training.session import open_session
     from debate_rl.training.train import train_steps

@@ -1,4 +1,4 @@
-"""Configurations from TOML files and run folders, ``key=value`` overrides, and what is wrong in one line."""
+"""Configurations from recipes and run folders, ``key=value`` overrides, and what is wrong in one line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TypeVar, cast
 
 from pydantic import ValidationError
 
-from debate.settings import Settings
+from debate.settings import Settings, did_you_mean
 from debate_rl.config import Config
 from debate_rl.config.keys import key_type, takes_none_as_a_word
 
@@ -21,6 +21,35 @@ DEEPEST = 32
 
 class ConfigError(ValueError):
     """A configuration that cannot be used; the message names file, key and value."""
+
+
+def load_config(model: type[S], name: str, overrides: Iterable[str] = ()) -> S:
+    """Return the validated configuration of a recipe; ConfigError says in one line what is wrong with it."""
+    return read_config(model, find_recipe(name), overrides)
+
+
+def find_recipe(name: str) -> Path:
+    """Return the TOML file for a path or for the bare name of a shipped recipe."""
+    path = Path(name)
+    if path.is_file():
+        return path
+    if path.is_dir():
+        raise ConfigError(f"{name}: is a folder, and a configuration is a TOML file")
+    if path.parent in (Path(), Path("configs")) and path.stem in shipped_recipes():
+        return shipped_recipes()[path.stem]
+    shipped = f"shipped recipes: {', '.join(shipped_recipes())}"
+    hint = did_you_mean(path.stem, shipped_recipes(), "")
+    raise ConfigError(f"{name}: no such file; {f'{hint} {shipped}' if hint else shipped}")
+
+
+def shipped_recipes() -> dict[str, Path]:
+    """Return the recipes that come with the package, by name.
+
+    They lie in configs/ of a checkout, and in debate_rl/configs/ of an installed wheel.
+    """
+    package = Path(__file__).parents[1]
+    home = package if (package / "configs").is_dir() else package.parent
+    return {path.stem: path for path in sorted((home / "configs").glob("*.toml"))}
 
 
 def read_config(model: type[S], path: Path, overrides: Iterable[str] = ()) -> S:
@@ -142,6 +171,13 @@ def read_run_config(run: Path, overrides: Iterable[str] = ()) -> Config:
     if not (run / "config.toml").is_file():
         raise ConfigError(f"{run}: not the folder of a run (no config.toml in it)")
     return read_config(Config, run / "config.toml", overrides)
+
+
+def open_run_or_recipe(name: str, overrides: Iterable[str]) -> tuple[Path | None, Config]:
+    """Return the folder of a run, None for a recipe, and the configuration of either."""
+    if (Path(name) / "config.toml").is_file():
+        return Path(name), read_run_config(Path(name), overrides)
+    return None, load_config(Config, name, overrides)
 
 
 def refuse_own_rule(run: Path) -> None:

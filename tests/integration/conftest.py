@@ -62,8 +62,8 @@ def tiny_recipe(tmp_path_factory) -> str:
 @pytest.fixture(scope="module")
 def folder(tiny_recipe, tmp_path_factory):
     """A run of two steps of four debates; peer rewards have running means, fines are there from the start."""
-    from debate_rl.commands.config import load_config
     from debate_rl.config import Config
+    from debate_rl.config.recipes import load_config
     from debate_rl.training.train import train
 
     where = tmp_path_factory.mktemp("runs")

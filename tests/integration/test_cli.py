@@ -82,8 +82,8 @@ def test_a_package_of_ones_own_in_the_way_is_named(tmp_path, shadow):
 @pytest.fixture(scope="module")
 def trained(tiny_recipe, tmp_path_factory):
     """A folder in which the README's run was trained, very briefly."""
-    from debate_rl.commands.config import load_config
     from debate_rl.config import Config
+    from debate_rl.config.recipes import load_config
     from debate_rl.training.train import train
 
     folder = tmp_path_factory.mktemp("work")
@@ -159,11 +159,11 @@ def test_a_file_that_cannot_be_written_is_refused_before_any_work(words, debate_
 
 def test_our_warnings_are_one_line(tmp_path):
     code = (
-        "import sys, warnings, debate_rl.commands.config, debate_rl.commands.main\n"
+        "import sys, warnings, debate_rl.config.recipes, debate_rl.commands.main\n"
         "def load_config(*_):\n"
         "    warnings.warn('Only truth\\n trains')\n"
         "    raise SystemExit(0)\n"
-        "debate_rl.commands.config.load_config = load_config\n"
+        "debate_rl.config.recipes.load_config = load_config\n"
         "sys.argv = ['debate', 'train', 'any']\n"
         "debate_rl.commands.main.run()"
     )

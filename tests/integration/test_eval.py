@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import debate_rl
-from debate_rl.commands.config import load_config
 from debate_rl.config import Config
+from debate_rl.config.recipes import load_config
 from debate_rl.training.train import train
 from transcripts import read_records
 from transcripts.codec import from_line

@@ -16,9 +16,8 @@ import torch
 from safetensors.torch import load_file
 
 import debate_rl
-from debate_rl.commands.config import load_config
 from debate_rl.config import Config
-from debate_rl.config.recipes import read_run_config
+from debate_rl.config.recipes import load_config, read_run_config
 from debate_rl.runs.kept_weights import load_kept, newest_weights
 from debate_rl.tracking.step_lines import read_metrics
 from debate_rl.training.train import train

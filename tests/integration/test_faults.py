@@ -36,8 +36,8 @@ def _own_folder(tmp_path, monkeypatch):
 @pytest.fixture
 def config(tiny_recipe):
     """Return make(folder, *overrides) -> the configuration of a tiny run of three steps."""
-    from debate_rl.commands.config import load_config
     from debate_rl.config import Config
+    from debate_rl.config.recipes import load_config
 
     def make(folder: str, *overrides: str):
         return load_config(Config, tiny_recipe, [f"run.dir={folder}", *QUIET, *overrides])

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 import debate_rl
-from debate_rl.commands.config import load_config
 from debate_rl.config import Config
+from debate_rl.config.recipes import load_config
 from debate_rl.training.train import train
 from transcripts import RunStore
 

@@ -20,7 +20,7 @@ SCRIPTED = """
 import sys
 from importlib.util import find_spec
 
-from debate_rl.commands.config import find_recipe, shipped_recipes
+from debate_rl.config.recipes import find_recipe, shipped_recipes
 from debate import DebateConfig, Problem, run_debates
 from debate.policies.scripted import Answers, scripted_debaters
 from envs import load_problems, same_answer
@@ -70,8 +70,8 @@ def test_the_wheel_holds_our_packages_and_nothing_else(wheel):
     pages = HOME / "inspector" / "web"
     assert {str(path.relative_to(HOME)) for path in pages.glob("*/*.*") if path.suffix != ".pyc"} <= inside
     assert {"debate/prompts/default.toml", "debate/prompts/tiny.toml"} <= inside
-    shipped = {f"debate_rl/commands/recipes/{path.name}" for path in (HOME / "configs").glob("*.toml")}
-    assert {name for name in inside if name.startswith("debate_rl/commands/recipes/")} == shipped != set()
+    shipped = {f"debate_rl/configs/{path.name}" for path in (HOME / "configs").glob("*.toml")}
+    assert {name for name in inside if name.startswith("debate_rl/configs/")} == shipped != set()
     assert not [name for name in inside if "test" in name]
     assert (about["License-Expression"], about["License-File"]) == ("Apache-2.0", "LICENSE")
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from debate_rl.commands.config import load_config
 from debate_rl.commands.keys import keys
 from debate_rl.config import Config
 from debate_rl.config.keys import all_keys
+from debate_rl.config.recipes import load_config
 
 
 def printed(capsys, part):

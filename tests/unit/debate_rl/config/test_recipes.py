@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from debate.settings import Settings
-from debate_rl.commands.config import ConfigError, find_recipe, load_config, shipped_recipes
 from debate_rl.config import Config
-from debate_rl.config.recipes import apply_overrides
+from debate_rl.config.recipes import ConfigError, apply_overrides, find_recipe, load_config, shipped_recipes
 
 
 class Inner(Settings):
