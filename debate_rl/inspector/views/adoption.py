@@ -77,13 +77,15 @@ def _cell(record: Record, turn: Turn | None, numbers: Mapping[TurnId, int | None
 
 def _numbers(record: Record, turns: Mapping[TurnId, Turn]) -> dict[TurnId, int | None]:
     """Return the number of each answer, equal where the judgment measures take answers for the same."""
-    from debate_rl.reports.figures.view import View  # loads scipy, which most views do without
+    from debate_rl.reports.figures.judged_debate import (
+        JudgedDebate,
+    )  # loads scipy, which most views do without
 
-    view = View(record, 0, ())
+    judged = JudgedDebate(record, 0, ())
     known: dict[str, int] = {}
     numbers: dict[TurnId, int | None] = {}
     for turn in sorted(turns, key=lambda turn: (turn.round, turn.agent)):
-        answer = view.answer(turn)
+        answer = judged.answer(turn)
         numbers[turn] = None if answer is None else known.setdefault(answer, len(known))
     return numbers
 

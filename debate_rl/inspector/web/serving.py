@@ -65,7 +65,11 @@ def server_for(app: ASGIApp) -> Server:
 
 def warm() -> None:
     """Import what pages need before the first request: scipy alone takes half a second."""
-    for name in ("debate_rl.reports.figures.view", "debate_rl.inspector.views.reward", "debate_rl.config"):
+    for name in (
+        "debate_rl.reports.figures.judged_debate",
+        "debate_rl.inspector.views.reward",
+        "debate_rl.config",
+    ):
         import_module(name)
     gc.collect()
     gc.freeze()  # what stays anyway is not looked through again and again while pages are made
