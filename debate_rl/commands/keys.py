@@ -21,11 +21,11 @@ def keys(
 ) -> None:
     """List the keys of a recipe with type, default and meaning."""
     from debate_rl.config import Config
-    from debate_rl.config.keys import all_keys
+    from debate_rl.config.keys import all_keys, table_of
 
     console = Console(highlight=False)
     for name, key in _chosen(all_keys(Config), part).items():
-        if not _is_table(key):
+        if table_of(key.field.annotation) is None:
             console.print(_head(name, key), soft_wrap=True)
             console.print(Padding(_meaning(key), (0, 0, 0, 4)))
 
@@ -43,13 +43,6 @@ def _chosen(keys: dict[str, Key], part: str | None) -> dict[str, Key]:
         hint = did_you_mean(part, keys, "debate keys alone lists them all")
         raise ValueError(f"no key has {part!r} in its name or meaning; {hint}")
     return chosen
-
-
-def _is_table(key: Key) -> bool:
-    from debate.settings import Settings
-
-    kinds = (key.field.annotation, *get_args(key.field.annotation))
-    return any(isinstance(kind, type) and issubclass(kind, Settings) for kind in kinds)
 
 
 def _meaning(key: Key) -> str:

@@ -19,14 +19,19 @@ def key_type(model: type[Settings], path: Sequence[str]) -> Any:
     """
     kind: Any = model
     for part in path:
-        tables = [option for option in (kind, *get_args(kind)) if isinstance(option, type)]
-        inner = next((option for option in tables if issubclass(option, Settings)), None)
+        inner = table_of(kind)
         if inner is None:
             return Any if any(get_origin(option) is dict for option in (kind, *get_args(kind))) else None
         if part not in inner.model_fields:
             return None
         kind = inner.model_fields[part].annotation
     return kind
+
+
+def table_of(kind: Any) -> type[Settings] | None:
+    """Return the settings that a type is, perhaps beside None; None for any other type."""
+    options = (option for option in (kind, *get_args(kind)) if isinstance(option, type))
+    return next((option for option in options if issubclass(option, Settings)), None)
 
 
 def takes_none_as_a_word(kind: Any) -> bool:
@@ -65,7 +70,6 @@ def all_keys(model: type[Settings], settings: object = None) -> dict[str, Key]:
     for name, field in model.model_fields.items():
         default = getattr(settings, name) if isinstance(settings, model) else field.default
         keys[name] = Key(field, default)
-        for inner in (field.annotation, *get_args(field.annotation)):
-            if isinstance(inner, type) and issubclass(inner, Settings):
-                keys |= {f"{name}.{key}": value for key, value in all_keys(inner, default).items()}
+        if inner := table_of(field.annotation):
+            keys |= {f"{name}.{key}": value for key, value in all_keys(inner, default).items()}
     return keys

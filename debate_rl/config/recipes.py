@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from debate.settings import Settings, did_you_mean
 from debate_rl.config import Config
-from debate_rl.config.keys import key_type, takes_none_as_a_word
+from debate_rl.config.keys import key_type, table_of, takes_none_as_a_word
 
 S = TypeVar("S", bound=Settings)
 DEEPEST = 32
@@ -160,8 +160,8 @@ def explain(error: ValidationError, source: str, model: type[Settings], override
 def _missing(model: type[Settings], key: str) -> str:
     """Return what to do about a key that must be there."""
     field = model.model_fields.get(key)
-    inner = field.annotation if field else None
-    if isinstance(inner, type) and issubclass(inner, Settings):
+    inner = table_of(field.annotation) if field else None
+    if inner is not None:
         return f"is missing; add a table [{key}] with some of {', '.join(inner.model_fields)}"
     return f"is missing and has no default; set it in the file, or as {key}=<value>"
 
