@@ -131,7 +131,9 @@ def comparison(evaluated: Mapping[str, Mapping[str, Scores]]) -> list[list[str]]
     every = [scores for by_name in evaluated.values() for scores in by_name.values()]
     names = [name for name in MAIN if any(name in scores.values for scores in every)]
     gained = MAIN[-2:] if len(every) > len(evaluated) else ()
-    table = [["", "", "problems", *map(shown, names), *(f"{shown(name)} gain" for name in gained)]]
+    table = [
+        ["", "", "problems", *map(label_title, names), *(f"{label_title(name)} gain" for name in gained)]
+    ]
     for data, by_name in evaluated.items():
         base = next(iter(by_name.values()))
         for name, scores in by_name.items():
@@ -149,7 +151,7 @@ def figures_table(evaluated: Mapping[str, Scores]) -> list[list[str]]:
     labels = dict.fromkeys(label for column in columns.values() for label in column)
     lines = [
         [
-            shown(label),
+            label_title(label),
             *(cell(column[label]) if label in column else "" for column in columns.values()),
             *(_gain_cell(label, scores, base) for _, scores in others),
         ]
@@ -169,10 +171,10 @@ def _gain_cell(figure: str, scores: Scores, base: Scores) -> str:
     return "" if gain is None else cell(Row(figure, gain, "difference"))
 
 
-def shown(label: str) -> str:
+def label_title(label: str) -> str:
     """Return the title of a figure; what stands in brackets, a level or a subject, stays as it is.
 
-    >>> shown("debate/accuracy/round_0 [subject a_b]"), shown("debate/winner_minus_direct")
+    >>> label_title("debate/accuracy/round_0 [subject a_b]"), label_title("debate/winner_minus_direct")
     ('debate accuracy, round 0 [subject a_b]', 'debate winner minus direct')
     """
     name, bracket, rest = label.partition(" [")

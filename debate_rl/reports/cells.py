@@ -55,11 +55,11 @@ def estimate_cell(figure: Figure, behind: Behind | None) -> Cell:
     return Cell(flagged, figure.estimate.value, behind, "warn" if figure.flag else "")
 
 
-def both(filter: str, other: str | None) -> str | None:
+def combined_filter(filter: str, other: str | None) -> str | None:
     """Return the filter that finds what two filters both find; None where one cannot be written.
 
-    >>> both("step:>3 OR winner:none", "judge.accuracy:>=0"), both("", "flip:CW"), both("step:3", None)
-    ('(step:>3 OR winner:none) judge.accuracy:>=0', 'flip:CW', None)
+    >>> combined_filter("step:>3 OR winner:none", "flip:CW"), combined_filter("step:3", None)
+    ('(step:>3 OR winner:none) flip:CW', None)
     """
     if other is None:
         return None
@@ -83,7 +83,7 @@ class Judged:
 
     def behind(self, figure: Figure) -> Behind | None:
         """Return the debates behind a figure."""
-        filter = both(self.filter, figure.filter)
+        filter = combined_filter(self.filter, figure.filter)
         return None if filter is None else Behind(self.run, filter)
 
 
@@ -113,6 +113,6 @@ def interval_cell(
     return Cell(f"{number(value)} [{number(low)}, {number(high)}]", value, behind)
 
 
-def between(low: float, high: float) -> str:
+def bounds_text(low: float, high: float) -> str:
     """Return the bounds of an interval, "" where they are not known."""
     return f" [{short(low)}, {short(high)}]" if isfinite(low) and isfinite(high) else ""

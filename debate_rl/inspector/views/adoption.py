@@ -77,9 +77,8 @@ def _cell(record: Record, turn: Turn | None, numbers: Mapping[TurnId, int | None
 
 def _numbers(record: Record, turns: Mapping[TurnId, Turn]) -> dict[TurnId, int | None]:
     """Return the number of each answer, equal where the judgment measures take answers for the same."""
-    from debate_rl.reports.figures.judged_debate import (
-        JudgedDebate,
-    )  # loads scipy, which most views do without
+    # loads scipy, which most views do without
+    from debate_rl.reports.figures.judged_debate import JudgedDebate
 
     judged = JudgedDebate(record, 0, ())
     known: dict[str, int] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import isfinite
 
-from debate_rl.reports.cells import Judged, both, count_cell, estimate_cell, interval_of
+from debate_rl.reports.cells import Judged, combined_filter, count_cell, estimate_cell, interval_of
 from debate_rl.reports.document import Behind, Cell, Chart, Part, Series, Table
 from debate_rl.reports.figures.figure import GROUPS, Figure
 from debate_rl.reports.figures.judging import DECIDED
@@ -95,7 +95,7 @@ def _chart(judged: Judged, kind: str, groups: ByLabel) -> Chart:
         "line" if line else "bars",
         COIN,
         "",
-        Behind(judged.run, both(judged.filter, DECIDED) or ""),
+        Behind(judged.run, combined_filter(judged.filter, DECIDED) or ""),
         () if line else tuple(label_of(kind, label) for label in labels),
         f"by-{kind}",
     )

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from debate_rl.formatting import json_number, printable
-from debate_rl.reports.cells import Judged, both
+from debate_rl.reports.cells import Judged, combined_filter
 from debate_rl.reports.document import Cell, Chart, Document, Paragraph, Part
 from debate_rl.reports.figures.figure import Figure
 
@@ -48,7 +48,7 @@ def _figures(judged: Judged, figures: Iterable[Figure]) -> Iterable[Mapping[str,
             "p": json_number(estimate.p) if estimate else None,
             "n": estimate.n if estimate else 0,
             "problems": estimate.clusters if estimate else 0,
-            "filter": both(judged.filter, figure.filter),
+            "filter": combined_filter(judged.filter, figure.filter),
             "why": figure.why,
             "flag": figure.flag,
             "meaning": figure.meaning.text,

@@ -85,21 +85,21 @@ def earliest(*alarms: Alarm | None) -> Alarm | None:
     return min(fired, key=lambda alarm: alarm.step, default=None)
 
 
-def after(known: int, count: int, width: int = 1) -> NDArray[np.bool_]:
+def ends_from(known: int, count: int, width: int = 1) -> NDArray[np.bool_]:
     """Return (count,): does each trailing window of ``width`` end at index ``known`` or later?
 
     What is compared with the first values of a run can only be judged once these are all there.
 
-    >>> after(2, 3).tolist(), after(3, 2, 3).tolist()
+    >>> ends_from(2, 3).tolist(), ends_from(3, 2, 3).tolist()
     ([False, False, True], [False, True])
     """
     return np.arange(count) + width - 1 >= known
 
 
-def held(condition: NDArray[np.bool_], times: int, among: int) -> NDArray[np.bool_]:
+def sustained(condition: NDArray[np.bool_], times: int, among: int) -> NDArray[np.bool_]:
     """Return (n,): does the condition hold here, and at ``times`` of the last ``among`` values?
 
-    >>> held(np.array([True, False, True, True]), 2, 3).tolist()
+    >>> sustained(np.array([True, False, True, True]), 2, 3).tolist()
     [False, False, True, True]
     """
     counts = np.cumsum(condition)

@@ -10,11 +10,11 @@ from debate_rl.reports.training.alarms import (
     MARKOVIAN,
     RLVR,
     Alarm,
-    after,
     detector,
     earliest,
+    ends_from,
     first,
-    held,
+    sustained,
 )
 from debate_rl.reports.training.curves import SOLVED, Curves, Numbers, trailing_mean, trailing_median
 
@@ -38,7 +38,9 @@ def repetition(curves: Curves) -> Alarm | None:
     looks.
     """
     steps, values = curves.of("sample/repeated")
-    return first(steps, held(values > REPEATED, 2, 3), values, REPEATED, "replies repeat one piece of text")
+    return first(
+        steps, sustained(values > REPEATED, 2, 3), values, REPEATED, "replies repeat one piece of text"
+    )
 
 
 @detector(
@@ -55,7 +57,7 @@ def length(curves: Curves) -> Alarm | None:
     alarms: list[Alarm | None] = []
     if len(values) >= BASE:
         level = trailing_median(values, 5) / max(float(np.median(values[:BASE])), 1e-12)
-        short = (level < LENGTH_LOW) & after(BASE, len(level), 5)
+        short = (level < LENGTH_LOW) & ends_from(BASE, len(level), 5)
         alarms.append(first(steps[4:], short, level, LENGTH_LOW, "replies became very short"))
     at, cut = curves.of("truncated")
     level = trailing_median(cut, 5)
@@ -85,7 +87,7 @@ def format_collapse(curves: Curves) -> Alarm | None:
     return earliest(
         first(steps[4:], fall > FORMAT_FALL, fall, FORMAT_FALL, "the form of replies got worse"),
         first(at[4:], had & (votes < PARSED), votes, PARSED, "most due comparisons are missing"),
-        first(looks, held(empty > EMPTY, 2, 3), empty, EMPTY, "sections hold N/A or nothing"),
+        first(looks, sustained(empty > EMPTY, 2, 3), empty, EMPTY, "sections hold N/A or nothing"),
     )
 
 
@@ -104,7 +106,7 @@ def no_exploration(curves: Curves) -> Alarm | None:
     same = np.nan_to_num(curves.dense("completions/distinct"), nan=1.0)
     silent = [curves.dense(f"advantage/zero_variance_share/{stream}") for stream in ("peer", "truth")]
     least = np.nan_to_num(np.fmin(*silent), nan=0.0)  # a stream that is not there has no variance either
-    alike, quiet = (held(there & ~right, 5, 5) for there in (same <= threshold, least >= SILENT))
+    alike, quiet = (sustained(there & ~right, 5, 5) for there in (same <= threshold, least >= SILENT))
     why = "no group has any variance, of votes or of truth"
     return earliest(
         first(curves.steps, alike, same, threshold, "the samples of a problem are all the same"),
@@ -130,7 +132,7 @@ def one_sided(curves: Curves) -> Alarm | None:
     share = np.where(valid > 0, ties / np.maximum(valid, 1.0), np.nan)
     known = np.isfinite(share)
     unsolved = (np.nan_to_num(curves.dense("accuracy"), nan=0.0) <= SOLVED)[known]
-    tied = held((share[known] > TIES) & unsolved, 5, 5)
+    tied = sustained((share[known] > TIES) & unsolved, 5, 5)
     alarms.append(first(curves.steps[known], tied, share[known], TIES, "nearly all votes are ties"))
     return earliest(*alarms)
 

@@ -10,11 +10,11 @@ from debate_rl.reports.training.alarms import (
     MARKOVIAN,
     RLVR,
     Alarm,
-    after,
     detector,
     earliest,
+    ends_from,
     first,
-    held,
+    sustained,
 )
 from debate_rl.reports.training.curves import Curves, Numbers, trailing_median
 
@@ -41,7 +41,7 @@ def ratio(curves: Curves) -> Alarm | None:
     steps, values = curves.of("ratio_mean")
     away = np.abs(np.log(np.maximum(values, 1e-30)))
     once = first(steps, away > np.log(RATIO), values, RATIO, "the mean ratio left 1/2 to 2")
-    near = held(away > np.log(RATIO_NEAR), 3, 3)
+    near = sustained(away > np.log(RATIO_NEAR), 3, 3)
     return earliest(once, first(steps, near, values, RATIO_NEAR, "the mean ratio stayed off 1 for 3 steps"))
 
 
@@ -60,7 +60,7 @@ def entropy(curves: Curves) -> Alarm | None:
         return None
     base = max(float(np.median(values[:BASE])), 1e-12)
     level, steps = trailing_median(values, 5) / base, steps[4:]
-    late = after(BASE + 4, len(level), 5)
+    late = ends_from(BASE + 4, len(level), 5)
     high = late & (level > ENTROPY_HIGH)
     before = np.concatenate([np.full(min(20, len(level)), np.inf), level[:-20]])
     fast = np.isfinite(before) & (level < ENTROPY_FAST * before)
@@ -83,7 +83,7 @@ def logprob(curves: Curves) -> Alarm | None:
     if not len(values):
         return None
     threshold = 2 * min(0.0, float(np.median(values[:3]))) - LOGPROB
-    crashed = (values < threshold) & after(2, len(values))
+    crashed = (values < threshold) & ends_from(2, len(values))
     return first(steps, crashed, values, threshold, "the log-probability of what is said crashed")
 
 
@@ -100,7 +100,7 @@ def gradient(curves: Curves) -> Alarm | None:
         return None
     medians = np.maximum(_running_median(values), 1e-12)
     times = np.where(np.arange(len(values)) >= BASE, values / medians, 0.0)
-    often, why = held(times > GRADIENT, 3, 5), "the gradient is 10 times its median, in 3 of 5 steps"
+    often, why = sustained(times > GRADIENT, 3, 5), "the gradient is 10 times its median, in 3 of 5 steps"
     return earliest(
         first(steps, times > GRADIENT_ALONE, times, GRADIENT_ALONE, "the gradient is 100 times its median"),
         first(steps, often, times, GRADIENT, why),
@@ -146,7 +146,7 @@ def kl(curves: Curves) -> Alarm | None:
     mean = trailing_median(values, 5)
     at, largest = curves.of("kl_max")
     begun = trailing_median(largest[:3], 3)
-    far = held(largest > KL_MAX, 4, 5)
+    far = sustained(largest > KL_MAX, 4, 5)
     return earliest(
         first(at[2:], begun > KL_FIRST, begun, KL_FIRST, "the reference is not where training began"),
         first(steps[4:], mean > KL_MEAN, mean, KL_MEAN, "the policy is far from its reference"),

@@ -11,7 +11,7 @@ from statistics import fmean
 import numpy as np
 from scipy import stats
 
-from debate_rl.reports.cells import between
+from debate_rl.reports.cells import bounds_text
 from debate_rl.reports.figures.figure import Figure
 from debate_rl.reports.figures.judging import accuracy_figures
 from debate_rl.reports.figures.outcomes import cascade_figures, winner_figures
@@ -112,7 +112,7 @@ def judge_figures(run: Run) -> JudgeFigures:
     accuracy = _of_steps(run)
     return JudgeFigures(
         accuracy if accuracy is not None else right.value if right else None,
-        between(right.low, right.high) if right else "",
+        bounds_text(right.low, right.high) if right else "",
         linked.value if linked else None,
         first.value if first else None,
         first is not None and first.low > 0,

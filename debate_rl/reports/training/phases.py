@@ -9,7 +9,7 @@ from time import time
 import numpy as np
 
 from debate_rl.formatting import short, title
-from debate_rl.reports.cells import between, interval_cell, number_cell
+from debate_rl.reports.cells import bounds_text, interval_cell, number_cell
 from debate_rl.reports.document import Cell, Paragraph, Part, Section, Table, Tone
 from debate_rl.reports.training.detectors import alarms
 from debate_rl.reports.training.loading import Run
@@ -77,7 +77,7 @@ def _with_alarms(sentence: str, name: str, moved: Change | None) -> Verdict:
 
 
 def _moved(name: str, moved: Change) -> str:
-    bounds = between(moved.low, moved.high)
+    bounds = bounds_text(moved.low, moved.high)
     thirds = f"first and last third of {moved.n} steps{', difference' + bounds if bounds else ''}"
     return f"{PROGRESS[name]} went from {short(moved.early)} to {short(moved.late)} ({thirds})"
 

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from debate_rl.formatting import short
-from debate_rl.reports.cells import between
+from debate_rl.reports.cells import bounds_text
 from debate_rl.reports.document import Tone
 from debate_rl.reports.training.alarms import DEBATE
 from debate_rl.reports.training.loading import Run
@@ -73,10 +73,10 @@ def worst(*words: Word) -> Word:
     return "unknown"
 
 
-def graded(value: float | None, *, good: float, bad: float) -> Word:
+def rated(value: float | None, *, good: float, bad: float) -> Word:
     """Return the word of a value between two thresholds, whichever of them is higher; None is unknown.
 
-    >>> graded(0.6, good=0.5, bad=0.7), graded(0.1, good=0.5, bad=0.7), graded(0.5, good=0.7, bad=0.55)
+    >>> rated(0.6, good=0.5, bad=0.7), rated(0.1, good=0.5, bad=0.7), rated(0.5, good=0.7, bad=0.55)
     ('warn', 'good', 'bad')
     """
     if value is None:
@@ -86,10 +86,10 @@ def graded(value: float | None, *, good: float, bad: float) -> Word:
     return "good" if value >= good else "bad" if value < bad else "warn"
 
 
-def named(*pairs: tuple[str, float | None]) -> str:
+def listed(*pairs: tuple[str, float | None]) -> str:
     """Return the known numbers with their names; what the run does not say where there are none.
 
-    >>> named(("votes", 12.0), ("ties", None))
+    >>> listed(("votes", 12.0), ("ties", None))
     'votes 12'
     """
     known = [f"{name} {short(value)}" for name, value in pairs if value is not None]
@@ -108,7 +108,7 @@ def base_accuracy(run: Run) -> Answer:
     accuracies = [figures["direct/accuracy"] for figures in before if "direct/accuracy" in figures]
     if accuracies:
         value, low, high = min(accuracies, key=lambda bounded: bounded[2] - bounded[1])
-        where = f"evaluated before training: {short(value)}{between(low, high)}"
+        where = f"evaluated before training: {short(value)}{bounds_text(low, high)}"
     else:
         value = run.curves.early("accuracy/round_0")
         where = f"accuracy, round 0, of the first 5 training steps: {short(value)}"
@@ -116,7 +116,7 @@ def base_accuracy(run: Run) -> Answer:
         return Answer("unknown", UNKNOWN)
     if value > 0.95:
         return Answer("warn", f"{where}; nearly all is solved already, and little is left to learn")
-    return Answer(graded(value, good=0.05, bad=0.01), where)
+    return Answer(rated(value, good=0.05, bad=0.01), where)
 
 
 @question(
@@ -135,8 +135,8 @@ def valid_comparisons(run: Run) -> Answer:
         return Answer("bad", f"no valid vote in {run.steps} steps")
     invalid = (cast - valid) / cast if cast else None
     missing = None if parsed is None else 1 - parsed
-    words = graded(invalid, good=0.5, bad=0.7), graded(missing, good=0.2, bad=0.5), "good"
-    numbers = named(("valid votes", valid), ("invalid share", invalid), ("due and missing, late", missing))
+    words = rated(invalid, good=0.5, bad=0.7), rated(missing, good=0.2, bad=0.5), "good"
+    numbers = listed(("valid votes", valid), ("invalid share", invalid), ("due and missing, late", missing))
     return Answer(worst(*words), numbers)
 
 
@@ -153,8 +153,8 @@ def diversity(run: Run) -> Answer:
     wrong = run.curves.late("wrong_consensus")
     group = run.curves.group
     same = 1.5 / group if group and group > 1 else 0.1
-    words = graded(distinct, good=max(0.3, same), bad=same), graded(wrong, good=0.2, bad=0.5)
-    text = named(("distinct completions, late", distinct), ("agreement", agreed), ("wrong consensus", wrong))
+    words = rated(distinct, good=max(0.3, same), bad=same), rated(wrong, good=0.2, bad=0.5)
+    text = listed(("distinct completions, late", distinct), ("agreement", agreed), ("wrong consensus", wrong))
     if run.curves.solved:
         return Answer("good", f"{text}; most answers are right, and those may be alike")
     return Answer(worst(*words), text)
@@ -172,8 +172,8 @@ def votes_and_truth(run: Run) -> Answer:
     judges = judge_figures(run)
     accuracy, correlation = judges.accuracy, judges.correlation
     linked: Word = "unknown" if correlation is None else "good" if correlation >= 0.3 else "warn"
-    words = (graded(accuracy, good=0.7, bad=0.55), linked)
-    text = named(
+    words = (rated(accuracy, good=0.7, bad=0.55), linked)
+    text = listed(
         ("judge accuracy", accuracy),
         ("correlation of being the winner and being right", correlation),
         ("winner lift", run.curves.late("winner/lift")),
@@ -207,12 +207,12 @@ def gradients(run: Run) -> Answer:
     best = worst(*known)
     if best == "bad" and "good" in known and not any((spreads[s] or 0.0) > 5 for s in ("truth", "peer")):
         best = "warn"
-    text = named(
+    text = listed(
         *((f"{s} reward std", value) for s, value in spreads.items()),
         ("gradient's norm", norm),
         ("groups without variance in truth, late", silent),
     )
-    return Answer(worst(best, flow, graded(silent, good=0.6, bad=0.95)), text)
+    return Answer(worst(best, flow, rated(silent, good=0.6, bad=0.95)), text)
 
 
 def _spread_word(value: float | None) -> Word:
@@ -238,7 +238,7 @@ def loss_and_progress(run: Run) -> Answer:
     gain = change(run.curves.of("accuracy")[1]) or change(run.curves.of("reward/truth/mean")[1])
     if gain is None:
         return Answer("unknown", f"loss {short(loss.early)} to {short(loss.late)}" if loss else UNKNOWN)
-    bounds = between(round(gain.low, 3), round(gain.high, 3))
+    bounds = bounds_text(round(gain.low, 3), round(gain.high, 3))
     moved = f"accuracy {short(gain.early)} to {short(gain.late)}"
     moved += f", difference{bounds}" if bounds else ""
     if loss is not None:
@@ -263,7 +263,7 @@ def updating(run: Run) -> Answer:
         "unknown" if kl is None else "good" if kl > 1e-6 else "bad",
         "unknown" if outputs is None else "good" if outputs.moved else "warn",
     )
-    text = named(("updates", updates), ("KL to the reference, late", kl))
+    text = listed(("updates", updates), ("KL to the reference, late", kl))
     if outputs is not None:
         text += f"; {outputs.text}"
     return Answer(worst(*words), text)
@@ -288,7 +288,7 @@ def overfitting(run: Run) -> Answer:
     if not len(values):
         return Answer("unknown", "no held-out evaluation during training")
     at_end = run.curves.late("accuracy/round_0")
-    text = named(("accuracy, round 0, late", at_end), ("direct accuracy, held out", float(values[-1])))
+    text = listed(("accuracy, round 0, late", at_end), ("direct accuracy, held out", float(values[-1])))
     if len(values) < 2 or trained is None or trained.direction == "too few steps":
         return Answer("unknown", f"{text}; too few evaluations or steps to compare gains")
     gained = float(values[-1] - values[0])

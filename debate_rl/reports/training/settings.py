@@ -41,21 +41,21 @@ def all_keys(runs: Sequence[Run]) -> list[str]:
 
 
 def _differs(runs: Sequence[Run], key: str) -> bool:
-    return len({shown(run.settings.get(key)) for run in runs if run.settings}) > 1
+    return len({setting_text(run.settings.get(key)) for run in runs if run.settings}) > 1
 
 
 def _table(name: str, title: str, runs: Sequence[Run], keys: Sequence[str], note: str, folded: bool) -> Table:
     rows = tuple(
-        (Cell(key), *(Cell(shown(run.settings.get(key), key in run.settings)) for run in runs))
+        (Cell(key), *(Cell(setting_text(run.settings.get(key), key in run.settings)) for run in runs))
         for key in keys
     )
     return Table(name, title, ("setting", *(run.name for run in runs)), rows, note, folded)
 
 
-def shown(value: Any, there: bool = True) -> str:
+def setting_text(value: Any, there: bool = True) -> str:
     """Return a setting as text, cut to 160 characters.
 
-    >>> shown(1e-5), shown([1, 2]), shown("grpo"), shown(None, False)
+    >>> setting_text(1e-5), setting_text([1, 2]), setting_text("grpo"), setting_text(None, False)
     ('1e-05', '[1, 2]', 'grpo', '-')
     """
     if not there:

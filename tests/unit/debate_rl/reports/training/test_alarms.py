@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from debate_rl.reports.training.alarms import held
+from debate_rl.reports.training.alarms import sustained
 from debate_rl.reports.training.detectors import DETECTORS, readings
 
 
@@ -222,9 +222,14 @@ def test_too_few_steps_and_no_data_are_told(make_curves):
     assert (found["gradient"], found["ratio"], found["kl"]) == ("too few steps", "quiet", "no data")
 
 
-def test_held_counts_only_the_last_places():
-    assert held(np.array([1, 1, 0, 0, 0, 1, 1], bool), 2, 3).tolist() == [False, True, *[False] * 4, True]
-    assert held(np.zeros(0, bool), 1, 3).tolist() == []
+def test_sustained_counts_only_the_last_values():
+    assert sustained(np.array([1, 1, 0, 0, 0, 1, 1], bool), 2, 3).tolist() == [
+        False,
+        True,
+        *[False] * 4,
+        True,
+    ]
+    assert sustained(np.zeros(0, bool), 1, 3).tolist() == []
 
 
 def test_without_votes_truth_alone_tells_of_no_variance(make_curves):

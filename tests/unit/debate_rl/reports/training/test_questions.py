@@ -10,7 +10,7 @@ import pytest
 from debate_rl.reports.training.detectors import readings
 from debate_rl.reports.training.hypotheses import ranked
 from debate_rl.reports.training.loading import Run
-from debate_rl.reports.training.questions import QUESTIONS, graded
+from debate_rl.reports.training.questions import QUESTIONS, rated
 
 
 @pytest.fixture
@@ -137,5 +137,5 @@ def test_hypotheses_are_ranked_by_the_share_of_their_signs(run_of):
 
 
 def test_bounds_count_as_the_better_word():
-    assert [graded(x, good=0.2, bad=0.5) for x in (0.2, 0.5, 0.51)] == ["good", "warn", "bad"]
-    assert [graded(x, good=0.7, bad=0.55) for x in (0.7, 0.55, 0.54)] == ["good", "warn", "bad"]
+    assert [rated(x, good=0.2, bad=0.5) for x in (0.2, 0.5, 0.51)] == ["good", "warn", "bad"]
+    assert [rated(x, good=0.7, bad=0.55) for x in (0.7, 0.55, 0.54)] == ["good", "warn", "bad"]
