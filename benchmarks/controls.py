@@ -22,9 +22,9 @@ from debate import DebateConfig, run_debates
 from debate.seeds import derive_seed
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
+from debate_rl.evaluation.grading import grade_debate
 from debate_rl.evaluation.play import solutions_of_a_debate
 from debate_rl.evaluation.scores import winner_is_right
-from debate_rl.grading import grade_debate
 from debate_rl.metrics.judge_benchmark import judge_accuracy
 from debate_rl.statistics import clustered_mean
 from debate_rl.training.session import Session, open_session

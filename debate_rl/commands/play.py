@@ -40,7 +40,7 @@ def play(
     from debate import run_debates
     from debate_rl.config.recipes import open_run_or_recipe
     from debate_rl.engines import open_policy
-    from debate_rl.grading import grade_debate
+    from debate_rl.evaluation.grading import grade_debate
     from rewards import score_debate
 
     run, settings = open_run_or_recipe(config, overrides or ())

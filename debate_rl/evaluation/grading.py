@@ -1,8 +1,8 @@
-"""Grade debates as they end, beside the policy that goes on speaking, and keep each with its verdicts."""
+"""Grades of finished debates, ``correct[agent][round]``, and a grader that works while the policy samples."""
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -10,12 +10,36 @@ from types import TracebackType
 from typing import Self
 
 from debate import Debate
-from debate_rl.grading import Grades, grade_debate
-from envs import Environment, EnvironmentSpecError
+from envs import Environment, EnvironmentSpecError, GradeStatus
 from envs.registry import DataSetEnvironment
+from rewards import Truth
 
+Grades = tuple[tuple[Truth, ...], ...]
 Keep = Callable[[Debate, Grades | None], None]
 """Keeps a debate; None where nothing has graded it yet."""
+
+
+def grade_debate(
+    environment: Environment, debate: Debate, tally: Counter[str] | None = None
+) -> Grades | None:
+    """Return the verdict on every solution; None for a problem of kind "open".
+
+    True, False, "missing", or None where the grader gave no verdict (time-out, crash). ``tally`` counts what
+    the table does not hold: statuses, verdicts of math-verify ("symbolic"), and "microseconds".
+    """
+    if debate.problem.kind == "open":
+        return None
+    rounds = debate.protocol.num_rounds
+    table: list[list[Truth]] = [[None] * rounds for _ in debate.personas]
+    for turn in debate.turns:
+        if not turn.ballot:
+            grade = environment.grade(debate.problem, turn.parsed.answer)
+            table[turn.id.agent][turn.id.round] = grade.verdict
+            if tally is not None:
+                tally[GradeStatus(grade.status).value] += 1
+                tally["symbolic"] += grade.method.startswith("math_verify")
+                tally["microseconds"] += round(grade.seconds * 1e6)
+    return tuple(tuple(row) for row in table)
 
 
 @dataclass(frozen=True, slots=True)

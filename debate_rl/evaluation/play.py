@@ -19,8 +19,7 @@ from debate.prompting.shown import rounds_held
 from debate.seeds import derive_seed
 from debate.types import TurnId
 from debate_rl.evaluation.folder import EvaluationError
-from debate_rl.evaluation.grading import BackgroundGrading, Graded, graded
-from debate_rl.grading import Grades
+from debate_rl.evaluation.grading import BackgroundGrading, Graded, Grades, graded
 from envs import Environment
 from transcripts import Record, ShardWriter, TranscriptError, read_records
 from transcripts.names import shard_name

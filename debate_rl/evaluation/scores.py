@@ -17,9 +17,8 @@ from debate.parsing.wellformed import is_well_formed
 from debate.policy import token_counts
 from debate.seeds import derive_seed
 from debate.types import TurnId
-from debate_rl.evaluation.grading import Graded
+from debate_rl.evaluation.grading import Graded, Grades
 from debate_rl.evaluation.play import EvalPlan, Played, play
-from debate_rl.grading import Grades
 from debate_rl.metrics.answers import Answer, consensus, graded_answers, pass_at_k, powers_to
 from debate_rl.metrics.debates import due_pairs_of, is_valid
 from debate_rl.statistics import Estimate, clustered_mean

@@ -34,7 +34,7 @@ def debate_metrics(
     """Return the metrics of a batch: entry i of each argument is about debate i.
 
     ``correct[i][agent][round]`` as for score_debate; ``grader`` is the tally of
-    debate_rl.grading.grade_debate; ``key`` as for answer_metrics.
+    debate_rl.evaluation.grading.grade_debate; ``key`` as for answer_metrics.
     """
     return (
         reward_metrics(rewards)

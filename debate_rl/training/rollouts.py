@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from debate import Debate, Problem, run_debates
 from debate.seeds import derive_seed
 from debate.types import TurnId
-from debate_rl.grading import Grades, grade_debate
+from debate_rl.evaluation.grading import Grades, grade_debate
 from debate_rl.training.controls import controlled
 from debate_rl.training.step_problems import problems_from, refills, silent_groups, spare_problems
 from envs.answers.keys import AnswerKey, key_of

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from debate_rl.grading import grade_debate
+from debate_rl.evaluation.grading import grade_debate
 from envs import load_environment
 from transcripts import read_records
 

@@ -20,7 +20,7 @@ from debate.policies.scripted import ScriptedPolicy
 from debate.prompting.escape import escape
 from debate.prompting.reading import read_prompt
 from debate.prompting.texts import load_prompts
-from debate_rl.grading import grade_debate
+from debate_rl.evaluation.grading import grade_debate
 from debate_rl.metrics.debates import debate_metrics
 from envs import load_environment
 from learner.advantages import AdvantageConfig, turn_advantages

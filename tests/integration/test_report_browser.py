@@ -10,7 +10,7 @@ import pytest
 
 from debate import DebateConfig
 from debate.personas import PERSONAS
-from debate_rl.grading import grade_debate
+from debate_rl.evaluation.grading import grade_debate
 from debate_rl.reports.document import Chart, Document, Section, Series
 from debate_rl.reports.rendering import Links, as_html
 from debate_rl.reports.report import judge_run, whole_report

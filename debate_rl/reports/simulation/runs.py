@@ -20,7 +20,7 @@ from debate.prompting.rendering import SECTIONS
 from debate.prompting.seating import Seating, seat_debate
 from debate.seeds import derive_seed
 from debate.types import SampleRequest
-from debate_rl.grading import grade_debate
+from debate_rl.evaluation.grading import grade_debate
 from debate_rl.reports.simulation.solutions import Solved, answer_of
 from debate_rl.runs.folder import write_whole
 from envs import Environment, load_environment

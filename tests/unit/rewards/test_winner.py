@@ -1,4 +1,4 @@
-"""The voted winner: best peer score of the last judged round, ties drawn and not seated."""
+"""The winner: best peer score of the last judged round, ties drawn and not seated."""
 
 from collections import Counter
 

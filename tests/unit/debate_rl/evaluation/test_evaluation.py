@@ -11,11 +11,10 @@ import pytest
 
 from debate import Completion, DebateConfig, Problem, run_debates
 from debate.policies.scripted import Answers, scripted_debaters
-from debate_rl.evaluation.grading import Graded
+from debate_rl.evaluation.grading import Graded, grade_debate
 from debate_rl.evaluation.play import EvalPlan, Played, play, solutions_of_a_debate
 from debate_rl.evaluation.report import as_text, comparison, figures_table, plain_rows, rows
 from debate_rl.evaluation.scores import difference, scores
-from debate_rl.grading import grade_debate
 from envs import Grade, Grader, GradeStatus, load_environment
 from envs.answers.keys import plain_key
 from transcripts import read_records

@@ -3,7 +3,7 @@ from collections import Counter
 
 from debate import DebateConfig, Problem, hold_debate
 from debate.policies.scripted import ScriptedPolicy
-from debate_rl.grading import grade_debate
+from debate_rl.evaluation.grading import grade_debate
 from envs import Grade, GradeStatus
 
 PROBLEM = Problem("p", "1 + 1?", answer="2", kind="number")
