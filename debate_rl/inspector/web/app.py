@@ -18,7 +18,7 @@ from debate_rl.inspector.web import debate_page, debate_views, run_pages
 from debate_rl.inspector.web.access import AccessControl, AccessPolicy
 from debate_rl.inspector.web.addresses import address
 from debate_rl.inspector.web.page import PageRequest, show
-from debate_rl.inspector.web.site import Busy, Site, Unknown
+from debate_rl.inspector.web.site import Busy, NotFound, Site
 from transcripts import FilterError, TranscriptError
 from transcripts.errors import FieldError
 
@@ -67,7 +67,7 @@ def _endpoint(site: Site, page: Page) -> Callable[[Request], Response]:
             return show(request, "busy", status=202, progress=busy.progress)
         except FilterError as error:
             return _problem(request, 400, "This filter cannot be read", error.problem, error.shown())
-        except Unknown as error:
+        except NotFound as error:
             return _problem(request, 404, "Not here", str(error))
         except (ReplayError, FieldError) as error:  # of files that can be read, and yet not be shown
             return _problem(request, 422, "This cannot be shown", str(error))

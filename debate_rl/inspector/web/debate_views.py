@@ -26,7 +26,7 @@ from debate_rl.inspector.views.reward import config_of, why
 from debate_rl.inspector.web.debate_page import in_debate, read_record
 from debate_rl.inspector.web.drawing import Drawing, draw
 from debate_rl.inspector.web.page import PageRequest
-from debate_rl.inspector.web.site import Unknown
+from debate_rl.inspector.web.site import NotFound
 
 if TYPE_CHECKING:
     from debate_rl.config import Config
@@ -37,11 +37,11 @@ TONES = 4
 
 
 def chosen_turn(request: PageRequest, view: DebateView) -> TurnId:
-    """Return the turn of the address, or the winner's, or the first; Unknown where there is no such turn."""
+    """Return the turn of the address, or the winner's, or the first; NotFound where there is no such turn."""
     turn = request.turn() or view.winner or next((turn.id for turn in view.spoken()), None)
     if turn is None or view.turn(turn) is None:
         missing = "there is no turn in it" if turn is None else f"no turn {named(turn)} in it"
-        raise Unknown(f"debate {request.id}: {missing}")
+        raise NotFound(f"debate {request.id}: {missing}")
     return turn
 
 

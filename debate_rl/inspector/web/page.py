@@ -14,7 +14,7 @@ from debate_rl.inspector.meanings import COLUMNS, filter_fields
 from debate_rl.inspector.runs import FoundRun
 from debate_rl.inspector.web.addresses import Links
 from debate_rl.inspector.web.rendering import render
-from debate_rl.inspector.web.site import Result, Site, Unknown
+from debate_rl.inspector.web.site import NotFound, Result, Site
 from transcripts import RunStore
 
 SHORTCUTS = (
@@ -86,13 +86,13 @@ class PageRequest:
         return int(text) if text.isdecimal() and len(text) < 12 else None
 
     def turn(self, key: str = "turn") -> TurnId | None:
-        """Return the turn of the query as AGENT.ROUND, None without; Unknown where it is not a turn."""
+        """Return the turn of the query as AGENT.ROUND, None without; NotFound where it is not a turn."""
         text = self.query.get(key, "")
         if not text:
             return None
         agent, _, round_ = text.partition(".")
         if not (agent.isdecimal() and round_.isdecimal() and len(text) < 9):
-            raise Unknown(f"{text!r} is not a turn: write AGENT.ROUND, both from 0, as in 1.2")
+            raise NotFound(f"{text!r} is not a turn: write AGENT.ROUND, both from 0, as in 1.2")
         return TurnId(int(agent), int(round_))
 
 

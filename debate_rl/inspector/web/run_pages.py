@@ -11,7 +11,7 @@ from debate_rl.inspector.web.addresses import address
 from debate_rl.inspector.web.charts import Series, chart
 from debate_rl.inspector.web.page import Live, PageRequest, show
 from debate_rl.inspector.web.rendering import Clip, clip, render
-from debate_rl.inspector.web.site import Busy, Unknown
+from debate_rl.inspector.web.site import Busy, NotFound
 from transcripts import RunStore, StepRow
 
 SHOWN_STEPS = 200
@@ -164,7 +164,7 @@ def same_problem(request: PageRequest) -> Response:
     """Show a problem's debates, and what differs between two of them where two are chosen."""
     problem, a, b = (request.query.get(key, "") for key in ("problem", "a", "b"))
     if not problem:
-        raise Unknown("the address names no problem: problem=ID")
+        raise NotFound("the address names no problem: problem=ID")
     store = request.store
     result = across(store, problem)
     compared = compare(read(store, a), read(store, b), (a, b)) if a and b else None
@@ -199,9 +199,9 @@ def replay(request: PageRequest) -> Response:
     """Show one replay, and one debate under both schemes where the address names it."""
     run, id = request.run.path, request.query.get("debate", "")
     if request.replay not in {listed.name for listed in replays(run)}:
-        raise Unknown(f"there is no replay {request.replay!r}")
+        raise NotFound(f"there is no replay {request.replay!r}")
     replayed = read_replay(run, request.replay)
     debate = replayed.debate(id) if id else None
     if id and debate is None:
-        raise Unknown(f"the replay shows no debate {id!r}")
+        raise NotFound(f"the replay shows no debate {id!r}")
     return show(request, "replay", replay=replayed, debate=debate, most=MOST_REPLAYED)

@@ -27,7 +27,7 @@ SMALL_BYTES = 24 << 20
 Result = TypeVar("Result")
 
 
-class Unknown(LookupError):
+class NotFound(LookupError):
     """There is no such run, replay, or turn."""
 
 
@@ -105,7 +105,7 @@ class Site:
             return self._runs
 
     def run(self, name: str) -> FoundRun:
-        """Return a run by its name, as it is now; Unknown where none is called so."""
+        """Return a run by its name, as it is now; NotFound where none is called so."""
         with self._lock:
             known = self._seen.get(name)
         if known is None or time.monotonic() - known[0] >= FRESH_S:
@@ -123,10 +123,10 @@ class Site:
         for run in self.runs():
             if run.name == name:
                 return run
-        raise Unknown(f"there is no run {name!r} here")
+        raise NotFound(f"there is no run {name!r} here")
 
     def store(self, name: str) -> RunStore:
-        """Return the store of a run, up to date; Busy while its index is built, Unknown, TranscriptError."""
+        """Return the store of a run, up to date; Busy while its index is built, NotFound, TranscriptError."""
         path = self.run(name).path
         with self._lock:
             opening = self._open.get(name)
