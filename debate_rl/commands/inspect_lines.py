@@ -20,6 +20,15 @@ if TYPE_CHECKING:
     from debate_rl.inspector.plain.printer import Printer
 
 PAGE = 50
+OPTIONS = {
+    "limit": ("ls", "grep", "same"),
+    "after": ("ls",),
+    "newest": ("ls",),
+    "raw": ("show",),
+    "filter": ("ls", "grep", "stats"),
+    "turn": ("why",),
+}
+"""Which actions have a use for an option; all of them have for the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +111,9 @@ def _bar(name: str) -> Iterator[Callable[[int, int], None]]:
 
 def _check_options(action: str, options: LineOptions) -> None:
     """Raise ValueError for an option that the action has no use for."""
-    wrong = {
-        "--limit": options.limit is not None and action not in ("ls", "grep", "same"),
-        "--after": options.after is not None and action != "ls",
-        "--newest": options.newest and action != "ls",
-        "--raw": options.raw and action != "show",
-        "--filter": bool(options.filter) and action not in ("ls", "grep", "stats"),
-        "--turn": options.turn is not None and action != "why",
-    }
-    for name in (name for name, is_wrong in wrong.items() if is_wrong):
-        raise ValueError(f"{name}: {action} has no use for it")
+    for name, actions in OPTIONS.items():
+        if getattr(options, name) not in (None, False, "") and action not in actions:
+            raise ValueError(f"--{name}: {action} has no use for it")
 
 
 def _list(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
