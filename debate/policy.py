@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import cast
 
-from debate.settings import load_dotted, require_call
+from debate.settings import load_factory, require_call
 from debate.types import Completion, Message, Policy
 
 KEY = "model.policy"
@@ -73,11 +73,7 @@ def own_policy(path: str) -> Callable[..., Policy]:
     ValueError where there is no such factory, where it does not take what it is called with, and where what
     it makes is not a policy.
     """
-    factory = load_dotted(path, key=KEY)
-    if not callable(factory):
-        raise ValueError(
-            f"{KEY}: {path!r} names a {type(factory).__name__}, which is not a class or function"
-        )
+    factory = load_factory(path, key=KEY, methods=("sample", "update"))
 
     def make(*args: object, **settings: object) -> Policy:
         require_call(factory, f"{KEY}: {path!r}", *args, **settings)

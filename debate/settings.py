@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Any, cast, get_args
+from typing import Any, cast, get_args, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
@@ -60,7 +61,9 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
 def load_dotted(path: str, *, key: str) -> object:
     """Return the object at "package.module:NAME", running the module's code; ValueError where there is none.
 
-    ``key`` is the configuration's key that has the path.
+    ``key`` is the configuration's key that has the path. Python's own modules are refused, before they are
+    imported, and so is what others have from them: none of it is made for a debate, and much of it acts when
+    it is called.
 
     >>> load_dotted("debate.personas:PRESETS", key="debate.personas") is not None
     True
@@ -68,10 +71,16 @@ def load_dotted(path: str, *, key: str) -> object:
     Traceback (most recent call last):
         ...
     ValueError: debate.personas: the module 'debate.personas' has no 'FIVE'
+    >>> load_dotted("shutil:rmtree", key="env.kind")
+    Traceback (most recent call last):
+        ...
+    ValueError: env.kind: 'shutil:rmtree' is part of Python itself, and not made for this
     """
     module_name, colon, name = path.partition(":")
     if not (module_name and colon and name):
         raise ValueError(f'{key}: {path!r} is not a dotted path; write it as "package.module:NAME"')
+    if _of_python(module_name) or module_name.endswith("__main__"):
+        raise ValueError(f"{key}: {path!r} is part of Python itself, and not made for this")
     try:
         module = import_module(module_name)
     except Exception as error:  # whatever somebody's module does when it runs
@@ -81,7 +90,62 @@ def load_dotted(path: str, *, key: str) -> object:
         raise ValueError(f"{key}: cannot import {module_name!r} of {path!r}: {reason}") from error
     if not hasattr(module, name):
         raise ValueError(f"{key}: the module {module_name!r} has no {name!r}")
-    return getattr(module, name)
+    named: object = getattr(module, name)
+    code = inspect.isclass(named) or inspect.isroutine(named)
+    if code and _of_python(getattr(named, "__module__", None) or ""):
+        raise ValueError(f"{key}: {path!r} is part of Python itself, and not made for this")
+    return named
+
+
+def _of_python(module: str) -> bool:
+    """Return whether a module is of the standard library.
+
+    >>> [_of_python(name) for name in ("os.path", "builtins", "numpy")]
+    [True, True, False]
+    """
+    return module.partition(".")[0] in sys.stdlib_module_names
+
+
+def load_function(path: str, *, key: str) -> Callable[..., Any]:
+    """Return the function (or object that can be called) at a path; ValueError where it is none, or a class.
+
+    >>> load_function("debate.personas:PRESETS", key="rewards.peer")
+    Traceback (most recent call last):
+        ...
+    ValueError: rewards.peer: 'debate.personas:PRESETS' is not a function, but dict
+    """
+    named = load_dotted(path, key=key)
+    if not callable(named) or inspect.isclass(named):
+        kind = "a class" if inspect.isclass(named) else type(named).__name__
+        raise ValueError(f"{key}: {path!r} is not a function, but {kind}")
+    return named
+
+
+def load_factory(path: str, *, key: str, methods: Sequence[str]) -> Callable[..., Any]:
+    """Return the class at a path, or the function that is annotated to return one; it is not called.
+
+    ValueError unless the class has these ``methods``: a path names any code there is, and only what is made
+    for this is called with what else stands in a configuration.
+
+    >>> load_factory("envs.registry:DataSetEnvironment", key="env.kind", methods=["problems"]).__name__
+    'DataSetEnvironment'
+    """
+    factory = load_dotted(path, key=key)
+    made = factory if inspect.isclass(factory) else _returned(factory)
+    if not (callable(factory) and all(callable(getattr(made, method, None)) for method in methods)):
+        needs = " and ".join(map(repr, methods))
+        raise ValueError(
+            f"{key}: {path!r} is neither a class with {needs} nor a function annotated to return one"
+        )
+    return factory
+
+
+def _returned(function: object) -> object:
+    """Return what a function is annotated to return, None where that is not known."""
+    try:
+        return get_type_hints(function).get("return")
+    except Exception:  # an annotation is any expression, of names that may not be there
+        return None
 
 
 def require_call(function: Callable[..., object], name: str, *args: object, **settings: object) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
-from debate.settings import did_you_mean, load_dotted
+from debate.settings import did_you_mean, load_factory
 from debate.types import Problem
 from envs.answers.keys import key_of_kind
 from envs.data.catalog import DATA_SETS, find_data_set
@@ -105,7 +105,7 @@ def load_environment(kind: str, **options: object) -> Environment:
     """
     given = {name: value for name, value in options.items() if value is not None}
     if ":" in kind:
-        return _checked(kind, _build(kind, _import(kind), given))
+        return _checked(kind, _build(kind, _own(kind), given))
     if kind in FAMILIES:
         levels = given.pop("levels", None)
         _refuse_options(kind, given)
@@ -130,18 +130,14 @@ def _refuse_options(kind: str, given: dict[str, object]) -> None:
         raise EnvironmentSpecError(f"env: {kind} takes 'levels' and no {', '.join(map(repr, given))}")
 
 
-def _import(path: str) -> object:
+def _own(path: str) -> object:
     try:
-        return load_dotted(path, key="env.kind")
+        return load_factory(path, key="env.kind", methods=("problems", "grade"))
     except ValueError as error:
         raise EnvironmentSpecError(str(error)) from error
 
 
-def _build(kind: str, factory: object, given: dict[str, object]) -> object:
-    if not callable(factory):
-        raise EnvironmentSpecError(
-            f"env.kind: {kind!r} names {shorten(factory)}, which is not a class or function"
-        )
+def _build(kind: str, factory: Any, given: dict[str, object]) -> object:
     try:
         inspect.signature(factory).bind(**given)
     except TypeError as error:

@@ -7,14 +7,14 @@ the regularisation, for those that have one. Your own is named in the configurat
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import lru_cache
-from importlib import import_module
 from math import exp
+from numbers import Real
 from typing import Protocol, cast
 
 from debate.seeds import derive_seed
-from debate.settings import require_call
+from debate.settings import load_function, require_call
 from debate.types import TurnId, Vote
 from rewards.graph import components, results_by_opponent, total, vote_graph, win_matrix
 from rewards.types import Stream, stream_of
@@ -125,22 +125,34 @@ def peer_rule(name: str) -> PeerRule:
     """
     if name in PEER_RULES:
         return PEER_RULES[name]
-    module, colon, attribute = name.partition(":")
-    if not colon:
+    if ":" not in name:
         raise ValueError(f'unknown peer rule {name!r}; valid: {", ".join(PEER_RULES)}, or "module:function"')
-    return _own_rule(module, attribute)
-
-
-def _own_rule(module: str, attribute: str) -> PeerRule:
-    path = f"peer rule '{module}:{attribute}'"
-    try:
-        rule: object = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ValueError(f"{path} cannot be imported: {error}") from error
-    if not callable(rule):
-        raise ValueError(f"{path} is not a function, but {type(rule).__name__}")
-    require_call(rule, path, (), alpha=0.0)
+    rule = load_function(name, key="rewards.peer")
+    require_call(rule, f"rewards.peer: {name!r}", (), alpha=0.0)
     return cast(PeerRule, rule)
+
+
+def peer_scores(name: str, votes: Sequence[Vote], *, alpha: float) -> Mapping[TurnId, float]:
+    """Return a score for each turn that valid votes name, by the rule of this name.
+
+    ValueError where a rule of one's own returns something else; a score may be infinite or not a number.
+    """
+    scores = peer_rule(name)(votes, alpha=alpha)
+    if name not in PEER_RULES:
+        _check_scores(
+            f"rewards.peer: {name!r}", scores, {turn for vote in votes for turn in (vote.left, vote.right)}
+        )
+    return scores
+
+
+def _check_scores(rule: str, scores: object, turns: Container[object]) -> None:
+    if not isinstance(scores, Mapping):
+        raise ValueError(f"{rule} returned a {type(scores).__name__}, not a dict of scores by turn")
+    for turn, score in cast("Mapping[object, object]", scores).items():
+        if turn not in turns:
+            raise ValueError(f"{rule} gave a score to {turn!r}, which no valid vote names")
+        if isinstance(score, bool) or not isinstance(score, Real):
+            raise ValueError(f"{rule} gave {turn!r} the score {score!r}, which is not a number")
 
 
 def margins(votes: Sequence[Vote], num_agents: int, num_rounds: int) -> Stream:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from debate.types import Debate, TurnId, Vote
 from rewards.config import RewardConfig
 from rewards.judging import judge_rewards, vote_values
-from rewards.peer import peer_rule
+from rewards.peer import peer_scores
 from rewards.truth import GRADES, truth_rewards
 from rewards.types import Correct, PlainVote, Rewards, check_correct, stream_of
 from rewards.votes import DROPPED, BallotBox, ballot_box, ballot_box_of_votes, split_votes
@@ -54,7 +54,7 @@ def score_votes(
 def _score(box: BallotBox, correct: Correct, config: RewardConfig) -> Rewards:
     votes, dropped = split_votes(box)
     weight = config.judge_weight_of_truth(verifiable=correct is not None)
-    peer = peer_rule(config.peer)(votes, alpha=config.bradley_terry_alpha)
+    peer = peer_scores(config.peer, votes, alpha=config.bradley_terry_alpha)
     judge = judge_rewards(votes, vote_values(votes, correct, truth_weight=weight))
     penalties = format_rewards(box, votes, config.format_penalty)
     return Rewards(

@@ -167,10 +167,16 @@ def _missing(model: type[Settings], key: str) -> str:
 
 
 def read_run_config(run: Path, overrides: Iterable[str] = ()) -> Config:
-    """Return the configuration of a run; ConfigError, in one line, where it has none that can be read."""
-    if not (run / "config.toml").is_file():
+    """Return the configuration of a run; ConfigError, in one line, where it has none that can be read.
+
+    A run made elsewhere may name any code; without ``DEBATE_OWN_CODE=1`` that is refused before it is loaded.
+    """
+    path = run / "config.toml"
+    if not path.is_file():
         raise ConfigError(f"{run}: not the folder of a run (no config.toml in it)")
-    return read_config(Config, run / "config.toml", overrides)
+    if not os.environ.get("DEBATE_OWN_CODE"):
+        _refuse_own_code(path)
+    return read_config(Config, path, overrides)
 
 
 def open_run_or_recipe(name: str, overrides: Iterable[str]) -> tuple[Path | None, Config]:
@@ -180,18 +186,19 @@ def open_run_or_recipe(name: str, overrides: Iterable[str]) -> tuple[Path | None
     return None, load_config(Config, name, overrides)
 
 
-def refuse_own_rule(run: Path) -> None:
-    """Raise ConfigError where a run names code as its peer rule, unless ``DEBATE_OWN_CODE=1`` is set.
+OWN_CODE = ("env.kind", "held_out.kind", "debate.personas", "rewards.peer", "model.policy", "learner.loss")
+"""The keys that may name code of one's own."""
 
-    A run made elsewhere may name any code: to look at it, or to replay it, loads none unasked.
-    """
-    path = run / "config.toml"
-    if os.environ.get("DEBATE_OWN_CODE") or not path.is_file():
-        return
-    rewards = read_toml(path).get("rewards")
-    rule = rewards.get("peer") if isinstance(rewards, dict) else None
-    if isinstance(rule, str) and ":" in rule:
-        raise ConfigError(
-            f"{path}: rewards.peer={rule!r} names code, which is not loaded to look at a run; "
-            "DEBATE_OWN_CODE=1 loads it"
-        )
+
+def _refuse_own_code(path: Path) -> None:
+    """Raise ConfigError where a configuration names code."""
+    settings = read_toml(path)
+    for key in OWN_CODE:
+        table, _, name = key.partition(".")
+        values = settings.get(table)
+        value = values.get(name) if isinstance(values, dict) else None
+        if isinstance(value, str) and ":" in value:
+            raise ConfigError(
+                f"{path}: {key}={value!r} names code, which a run made elsewhere may do to harm; "
+                "for a run of your own set DEBATE_OWN_CODE=1"
+            )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TypeAlias, cast
 
-from debate.settings import load_dotted, require_call
+from debate.settings import load_function, require_call
 from learner.losses.cispo import cispo
 from learner.losses.dapo import dapo
 from learner.losses.dr_grpo import dr_grpo
@@ -47,8 +47,6 @@ def find_loss(name: str) -> Loss:
         return LOSSES[name]
     if ":" not in name:
         raise ValueError(f'unknown loss {name!r}; valid: {", ".join(LOSSES)}, or "module:function"')
-    loss = load_dotted(name, key="learner.loss")
-    if not callable(loss):
-        raise ValueError(f"learner.loss: {name!r} is not a function, but {type(loss).__name__}")
+    loss = load_function(name, key="learner.loss")
     require_call(loss, f"learner.loss: {name!r}", None, None)
     return cast(Loss, loss)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from debate.types import TurnId
-from debate_rl.config.recipes import ConfigError, read_run_config, refuse_own_rule
+from debate_rl.config.recipes import ConfigError, read_run_config
 from debate_rl.formatting import counted, figure
 from debate_rl.inspector.views.checked import named, open_debate
 from debate_rl.inspector.views.debate import grade_name, handles_of
@@ -42,10 +42,9 @@ LONGEST = 160
 def config_of(run: Path) -> tuple[Config | None, str]:
     """Return a run's configuration; None, and why in one line, where there is none that can be read.
 
-    A peer rule from a file of the user is not loaded: ``refuse_own_rule``.
+    Code that the run names is not loaded: ``read_run_config``.
     """
     try:
-        refuse_own_rule(run)
         return read_run_config(run), ""
     except ConfigError as error:
         return None, f"no configuration, so only what is stored is shown: {error}"

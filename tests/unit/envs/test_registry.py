@@ -8,6 +8,8 @@ from envs import EnvironmentSpecError, Grade, GradeStatus, load_environment
 from envs.registry import DataSetEnvironment
 
 OWN = """
+from shutil import rmtree
+
 from debate.types import Problem
 from envs import Grade, GradeStatus
 
@@ -28,8 +30,14 @@ class NoGrade:
 class OldGrade(NoGrade):
     def grade(self, answer): return None
 
-class Nameless:
-    pass
+class Nameless(Parity):
+    name = None
+
+def make(path=None, **rest):
+    open(path, "w")
+
+def make_parity(largest: int) -> Parity:
+    return Parity(largest)
 
 number = 5
 """
@@ -48,6 +56,8 @@ def test_own_environment_by_dotted_path():
     environment = load_environment("my_own_env:Parity", largest=4, levels=None)
     assert [p.answer for p in environment.problems(split="train")] == ["no", "yes", "no", "yes"]
     assert environment.grade(Problem("1", "", "yes"), "yes") == Grade(GradeStatus.CORRECT, "parity")
+    made = load_environment("my_own_env:make_parity", largest=2)
+    assert [p.answer for p in made.problems(split="train")] == ["no", "yes"]
 
 
 @pytest.mark.usefixtures("own")
@@ -58,10 +68,16 @@ def test_own_environment_by_dotted_path():
         ("no_such_module_here:X", {}, "cannot import 'no_such_module_here'"),
         ("..:X", {}, "cannot import '..' of '..:X': TypeError"),
         ("broken_env:X", {}, "cannot import 'broken_env' of 'broken_env:X': ZeroDivisionError: "),
-        ("my_own_env:NoGrade", {}, "no method 'grade'"),
+        ("my_own_env:NoGrade", {}, "neither a class with 'problems' and 'grade' nor"),
+        ("my_own_env:make", {}, "neither a class with 'problems' and 'grade' nor"),
+        ("shutil:rmtree", {"path": "x"}, "'shutil:rmtree' is part of Python itself"),
+        ("os:remove", {"path": "x"}, "'os:remove' is part of Python itself"),
+        ("my_own_env:rmtree", {"path": "x"}, "'my_own_env:rmtree' is part of Python itself"),
+        ("pip.__main__:main", {}, "is part of Python itself"),
+        ("numpy:save", {"path": "x"}, "neither a class with"),
         ("my_own_env:OldGrade", {}, "grade has another signature"),
         ("my_own_env:Nameless", {}, "no text attribute 'name'"),
-        ("my_own_env:number", {}, "not a class or function"),
+        ("my_own_env:number", {}, "neither a class with"),
         ("my_own_env:Parity", {"smallest": 1}, "does not take these options.*smallest"),
         ("pair_sums", {}, "did you mean 'pair_sum'"),
         ("words", {"path": "x"}, "takes 'levels' and no 'path'"),

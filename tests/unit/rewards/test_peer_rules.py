@@ -1,5 +1,8 @@
 """Hand-computed scores of the three peer rules, and a rule of one's own."""
 
+import importlib
+import sys
+
 import choix
 import numpy as np
 import pytest
@@ -96,14 +99,35 @@ def test_a_rule_of_ones_own_is_named_by_module_and_function(tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize(
+    ("returned", "complaint"),
+    [
+        ("[1.0]", "'bad_rules:rule' returned a list, not a dict of scores by turn"),
+        ("{9: 1.0}", "gave a score to 9, which no valid vote names"),
+        ("{v.left: 'a' for v in votes}", "the score 'a', which is not a number"),
+        ("{v.left: True for v in votes}", "the score True, which is not a number"),
+        ("{v.left: None for v in votes}", "the score None, which is not a number"),
+    ],
+)
+def test_what_a_rule_of_ones_own_returns_is_checked(returned, complaint, tmp_path, monkeypatch):
+    (tmp_path / "bad_rules.py").write_text(f"def rule(votes, *, alpha):\n    return {returned}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "bad_rules", raising=False)
+    importlib.invalidate_caches()
+    with pytest.raises(ValueError, match=complaint):
+        score_votes(3, 1, [(2, 1, 0, 1, "left")], None, RewardConfig(peer="bad_rules:rule"))
+
+
+@pytest.mark.parametrize(
     ("name", "complaint"),
     [
         ("borda", "unknown peer rule 'borda'; valid: margin, copeland, bradley_terry"),
-        ("no_such_module:rule", "cannot be imported: No module named 'no_such_module'"),
-        ("rewards.peer:nothing", "cannot be imported"),
+        ("no_such_module:rule", "rewards.peer: cannot import 'no_such_module' of 'no_such_module:rule'"),
+        ("rewards.peer:nothing", "the module 'rewards.peer' has no 'nothing'"),
         ("rewards.peer:PEER_RULES", "is not a function, but dict"),
+        ("rewards.types:Rewards", "is not a function, but a class"),
         ("rewards.peer:peer_rule", "does not take what it is called with: .*'alpha'"),
-        (":rule", "cannot be imported"),
+        ("os:remove", "'os:remove' is part of Python itself"),
+        (":rule", "':rule' is not a dotted path"),
     ],
 )
 def test_a_rule_that_cannot_be_used_is_refused_by_name(name, complaint):

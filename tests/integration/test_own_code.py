@@ -1,0 +1,82 @@
+"""Code that the configuration of a run names, opened by every command that opens a run."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+import debate.policy
+from debate_rl.config.recipes import OWN_CODE, ConfigError, read_run_config
+
+COMMANDS = {
+    "replay": ("replay", "RUN"),
+    "tokens": ("tokens", "RUN", "0.0"),
+    "play": ("play", "RUN", "1 + 1?"),
+    "eval": ("eval", "RUN"),
+    "export": ("export", "RUN"),
+}
+
+
+@pytest.fixture
+def theirs(folder, tmp_path, monkeypatch):
+    """Return make(key) -> (folder of a run whose configuration names code there, what the code leaves)."""
+    ran = tmp_path / "ran"
+    (tmp_path / "stranger.py").write_text(f"open({str(ran)!r}, 'w').close()\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "stranger", raising=False)
+    monkeypatch.delenv("DEBATE_OWN_CODE", raising=False)
+
+    def make(key):
+        run = tmp_path / "run"
+        shutil.copytree(folder / "run", run)
+        table, _, name = key.partition(".")
+        lines = (run / "config.toml").read_text().splitlines()
+        lines = [line for line in lines if not line.startswith((f"{name} =", f'"{name}" ='))]
+        lines.insert(lines.index(f"[{table}]") + 1, f'{name} = "stranger:thing"')
+        (run / "config.toml").write_text("\n".join(lines))
+        return run, ran
+
+    return make
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("key", OWN_CODE)
+def test_no_command_loads_code_that_a_run_names(key, command, theirs, debate_command):
+    run, ran = theirs(key)
+    arguments = [str(run) if word == "RUN" else word for word in COMMANDS[command]]
+    code, out, err = debate_command(*arguments)
+    assert (code, out) == (2, "")
+    assert f"{key}='stranger:thing' names code" in err
+    assert err.count("\n") == 1
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize("key", OWN_CODE)
+def test_why_shows_what_is_stored_and_loads_no_code(key, theirs, debate_command):
+    run, ran = theirs(key)
+    code, out, _ = debate_command("inspect", run, "why", "0.0")
+    assert code == 0
+    assert f"{key}='stranger:thing' names code" in out
+    assert debate_command("report", run)[0] == 0
+    assert not ran.exists()
+
+
+def test_code_of_ones_own_is_loaded_when_asked_for(theirs, monkeypatch):
+    run, ran = theirs("rewards.peer")
+    monkeypatch.setenv("DEBATE_OWN_CODE", "1")
+    with pytest.raises(ConfigError, match="the module 'stranger' has no 'thing'"):
+        read_run_config(run)
+    assert ran.exists()
+
+
+def test_the_list_has_every_key_that_is_loaded_by_path():
+    root = Path(__file__).parents[2]
+    packages = ("debate", "envs", "rewards", "learner", "debate_rl")
+    texts = [path.read_text() for package in packages for path in (root / package).rglob("*.py")]
+    keys = {key for text in texts for key in re.findall(r'\bload_\w+\([^()]*\bkey="([\w.]+)"', text)}
+    keys.add(debate.policy.KEY)
+    assert keys | {"held_out.kind"} == set(OWN_CODE)  # the held-out environment is loaded as the other is
