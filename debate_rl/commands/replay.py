@@ -166,6 +166,8 @@ def show(run: str, summary: Summary, *, damage: int, only_check: bool) -> None:
 def check_lines(run: str, summary: Summary, damage: int) -> list[str]:
     """Return how stored and recomputed numbers compare."""
     lines = [f"{run}: {damage} lines cannot be read; their groups lack a debate"] if damage else []
+    if summary.not_finite:
+        lines.append(f"{run}: {summary.not_finite} rewards are infinite or not a number; they count as none")
     if not summary.debates:
         return [*lines, f"{run}: no debates are found"]
     if not summary.checked:

@@ -36,7 +36,8 @@ class DebateChange:
 
     ``personas``: by agent. ``change``: the sum of |new - old| over the advantages of generator and judge and
     the format penalties, no signal being 0. ``differs``: what was stored is not what the run's own scheme
-    gives; ``checked`` is False where nothing was stored to compare with.
+    gives; ``checked`` is False where nothing was stored to compare with. ``not_finite``: new rewards that are
+    infinite or not a number, and count as none.
     """
 
     id: str
@@ -49,6 +50,7 @@ class DebateChange:
     change: float
     checked: bool
     differs: bool
+    not_finite: int
 
 
 def compare_steps(
@@ -89,6 +91,7 @@ def change_of(id: str, one: Record, before: Replayed, after: Replayed) -> Debate
         change=sum(_distance(old.advantages[name], new.advantages[name]) for name in PARTS[:3]),
         checked=one.rewards is not None,
         differs=one.rewards is not None and not _as_stored(one, one.rewards, before),
+        not_finite=after.not_finite,
     )
 
 

@@ -45,28 +45,33 @@ def scheme_of(config: Config) -> Scheme:
 
 @dataclass(frozen=True, slots=True)
 class ScoredStep:
-    """A step's debates with their rewards, and their turns for the advantages."""
+    """A step's debates with their rewards, how many of each were not finite, and the turns."""
 
     records: Sequence[Record]
     rewards: Sequence[Rewards]
+    not_finite: Sequence[int]
     transitions: Sequence[Transition]
 
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """A debate's rewards and advantages under some scheme, the latter by turns in order."""
+    """A debate's rewards and advantages under some scheme, the latter by turns in order.
+
+    ``not_finite`` rewards were infinite or not a number, and are None.
+    """
 
     rewards: Rewards
     advantages: tuple[TurnAdvantages, ...]
+    not_finite: int = 0
 
 
 def score_step(records: Sequence[Record], scheme: Scheme) -> ScoredStep:
     """Return the rewards of a step; ``records`` are all of it, in order."""
-    rewards = [score(record, scheme.rewards) for record in records]
+    scored = [finite(score_debate(one.debate, one.correct, scheme.rewards)) for one in records]
+    rewards, not_finite = [reward for reward, _ in scored], [count for _, count in scored]
     groups = group_indices([record.group for record in records], scheme.group_size)
-    return ScoredStep(
-        records, rewards, transitions_of([record.debate for record in records], rewards, groups)
-    )
+    transitions = transitions_of([record.debate for record in records], rewards, groups)
+    return ScoredStep(records, rewards, not_finite, transitions)
 
 
 def replay_step(scored: ScoredStep, scheme: Scheme, ema: MutableMapping[str, float]) -> list[Replayed]:
@@ -76,9 +81,4 @@ def replay_step(scored: ScoredStep, scheme: Scheme, ema: MutableMapping[str, flo
     """
     found = turn_advantages(scored.transitions, scheme.rewards, scheme.advantages, ema, counted=False)
     parts = advantages_by_debate([record.debate for record in scored.records], found.turns)
-    return [Replayed(reward, part) for reward, part in zip(scored.rewards, parts, strict=True)]
-
-
-def score(one: Record, config: RewardConfig) -> Rewards:
-    """Return the rewards of a debate, None for a number that is not finite, as in training."""
-    return finite(score_debate(one.debate, one.correct, config))[0]
+    return list(map(Replayed, scored.rewards, parts, scored.not_finite))

@@ -65,6 +65,7 @@ class Summary:
     checked: int = 0
     changed: int = 0
     differ: int = 0
+    not_finite: int = 0
     differing: list[str] = field(default_factory=list)
     cells: dict[tuple[str, str, int], Tally] = field(default_factory=dict)
     _most: list[tuple[float, int, str]] = field(default_factory=list)
@@ -74,6 +75,7 @@ class Summary:
         self.debates += 1
         self.checked += change.checked
         self.differ += change.differs
+        self.not_finite += change.not_finite
         if change.differs and len(self.differing) < MOST:
             self.differing.append(change.id)
         for name in PARTS:
@@ -112,6 +114,7 @@ class Summary:
             "changed": self.changed,
             "checked": self.checked,
             "differ": self.differ,
+            "not_finite": self.not_finite,
             "first_differing": self.differing,
             "most_changed": [{"id": id, "change": change} for id, change in self.most_changed],
             "streams": [{"stream": s, **t.figures()} for (s,), t in self.by("stream").items()],

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn, Vote
 from debate.types import FailureReason, ParsedTurn, ParseFailure, TurnId
+from debate_rl.commands.replay import check_lines
 from debate_rl.replay.comparing import compare_steps, replay_run, same_advantages
 from debate_rl.replay.files import line_of, refuse_another, replay_name, write_debates, write_facts
 from debate_rl.replay.scheme import Scheme, replay_step, score_step
@@ -174,6 +175,21 @@ def test_a_peer_reward_flips_its_sign_under_copeland(run):
     assert summary.by("stream", "persona")["generator", "A"].figures()["sign_changed"] == 1.0
     assert summary.by("stream", "round")["format", 1].figures()["old"] == pytest.approx(-0.5)
     assert [id for id, _ in summary.most_changed] == ["0.0", "0.1", "1.0", "1.1", "2.0", "2.1"]
+
+
+def test_rewards_of_ones_own_that_are_not_finite_are_counted(run, tmp_path, monkeypatch):
+    (tmp_path / "nan_rule.py").write_text(
+        "def rule(votes, *, alpha):\n"
+        "    return {vote.left: float('nan') for vote in votes} | {votes[0].right: float('inf')}\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    summary = Summary()
+    for change in replayed(run, other=Scheme(RewardConfig(peer="nan_rule:rule"), AdvantageConfig(), 1)):
+        assert change.new.rewards["peer"] == [None] * 10
+        summary.add(change)
+    assert summary.not_finite == summary.facts()["not_finite"] == 6 * 2  # A and B of each debate
+    [line, _] = check_lines("run", summary, damage=0)
+    assert line == "run: 12 rewards are infinite or not a number; they count as none"
 
 
 def test_what_was_stored_otherwise_is_told(run):
