@@ -7,9 +7,8 @@ expression with bounded repeats finds the tags; everything after that walks the 
 
 The rules, in the order in which they are applied:
 
-1.  Tags ignore case, allow blanks and one attribute; ``<solution/>`` closes. Escaped tags
-    (``&lt;solution&gt;``) count only in a reply without a single plain section tag: beside plain ones
-    they are quotations of what was shown, and a quotation must not close a section or cast a vote.
+1.  ``tags`` says what a tag is. Escaped tags (``&lt;solution&gt;``) count only in a reply without a single
+    plain section tag.
 2.  Thinking: a ``<think>`` before every section runs to the first ``</think>``; without one, a
     ``</think>`` outside complete sections ends thinking that began at 0 (the template wrote the opening
     tag). A reply that begins with ``<think>`` and never closes it is all thinking. No section is read there.
@@ -25,23 +24,15 @@ The rules, in the order in which they are applied:
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from debate.parsing.tags import ESCAPED, PLAIN, Tag, find_tags
 from debate.types import Span
 
 NAMES = ("solution", "evaluation", "comparison")
 _RANK = {name: rank for rank, name in enumerate(NAMES)}
-_GAP = r"[ \t\r\n]{0,4}"
-_BODY = (
-    rf"{_GAP}(/?){_GAP}(solution|evaluation|comparison|think(?=(?:ing)?[ \t\r\n/>&]))(?:ing)?"
-    rf"(?:[ \t][^<>&=]{{1,20}}=[^<>&]{{0,40}})?{_GAP}(/?){_GAP}"
-)
-# ASCII: without it IGNORECASE takes a long s for an s.
-_PLAIN = re.compile(f"<{_BODY}>", re.IGNORECASE | re.ASCII)
-_ESCAPED = re.compile(f"&lt;{_BODY}&gt;", re.IGNORECASE | re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +60,9 @@ class Sections:
 
 
 @dataclass(frozen=True, slots=True)
-class _Tag:
-    name: str
-    closing: bool
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
 class _Block:
-    opening: _Tag
-    closing: _Tag
+    opening: Tag
+    closing: Tag
 
     @property
     def name(self) -> str:
@@ -104,23 +87,16 @@ def find_sections(text: str, *, in_thinking: bool = False) -> Sections:
     >>> list(sections), sections["solution"].inside.of(text)
     (['solution'], '2 < 3')
     """
-    tags = _tags(_PLAIN, text)
+    tags = find_tags(PLAIN, text)
     thinking, closed = _begun_in_thinking(text, tags) if in_thinking else _thinking(text, tags)
     start = thinking.end if thinking else 0
     tags = [tag for tag in tags if tag.start >= start]
     if all(tag.name == "think" for tag in tags):
-        tags = _tags(_ESCAPED, text, start)
+        tags = find_tags(ESCAPED, text, start)
     return Sections(_sections(text, tags), thinking, closed)
 
 
-def _tags(pattern: re.Pattern[str], text: str, start: int = 0) -> list[_Tag]:
-    return [
-        _Tag(match[2].lower(), bool(match[1] or match[3]), match.start(), match.end())
-        for match in pattern.finditer(text, start)
-    ]
-
-
-def _thinking(text: str, tags: Sequence[_Tag]) -> tuple[Span | None, bool]:
+def _thinking(text: str, tags: Sequence[Tag]) -> tuple[Span | None, bool]:
     """Return the thinking span and whether it was closed (rule 2)."""
     first = tags[0] if tags else None
     if first and first.name == "think" and not first.closing:
@@ -134,13 +110,13 @@ def _thinking(text: str, tags: Sequence[_Tag]) -> tuple[Span | None, bool]:
     return None, True
 
 
-def _begun_in_thinking(text: str, tags: Sequence[_Tag]) -> tuple[Span, bool]:
+def _begun_in_thinking(text: str, tags: Sequence[Tag]) -> tuple[Span, bool]:
     """Return the thinking of a reply whose prompt opened it: to the first ``</think>``, or all of it."""
     end = next((tag.end for tag in tags if tag.name == "think" and tag.closing), None)
     return Span(0, len(text) if end is None else end), end is not None
 
 
-def _bare_close(tags: Sequence[_Tag]) -> int | None:
+def _bare_close(tags: Sequence[Tag]) -> int | None:
     """Return the end of a ``</think>`` that no ``<think>`` precedes and no complete section holds."""
     blocks = _outermost(_blocks(tag for tag in tags if tag.name != "think"))
     for tag in _outside(tags, blocks):
@@ -149,9 +125,9 @@ def _bare_close(tags: Sequence[_Tag]) -> int | None:
     return None
 
 
-def _blocks(tags: Iterable[_Tag]) -> Iterator[_Block]:
+def _blocks(tags: Iterable[Tag]) -> Iterator[_Block]:
     """Yield each closing tag with the nearest opening tag of its kind before it."""
-    opened: dict[str, _Tag] = {}
+    opened: dict[str, Tag] = {}
     for tag in tags:
         if not tag.closing:
             opened[tag.name] = tag
@@ -168,7 +144,7 @@ def _outermost(blocks: Iterable[_Block]) -> list[_Block]:
     return kept
 
 
-def _outside(tags: Iterable[_Tag], blocks: Sequence[_Block]) -> Iterator[_Tag]:
+def _outside(tags: Iterable[Tag], blocks: Sequence[_Block]) -> Iterator[Tag]:
     """Yield the tags that lie in no block."""
     starts = [block.start for block in blocks]
     for tag in tags:
@@ -177,7 +153,7 @@ def _outside(tags: Iterable[_Tag], blocks: Sequence[_Block]) -> Iterator[_Tag]:
             yield tag
 
 
-def _sections(text: str, tags: Sequence[_Tag]) -> dict[str, Section]:
+def _sections(text: str, tags: Sequence[Tag]) -> dict[str, Section]:
     blocks = _outermost(_blocks(tags))
     complete = {block.name: block for block in blocks if block.name in _RANK}
     strays = [tag for tag in _outside(tags, blocks) if tag.name in _RANK]
@@ -195,12 +171,12 @@ def _whole(block: _Block) -> Section:
     return Section(block.name, Span(block.start, block.end), inside)
 
 
-def _partial(tag: _Tag, bound: int | None, length: int) -> Section:
+def _partial(tag: Tag, bound: int | None, length: int) -> Section:
     end = length if bound is None else bound
     return Section(tag.name, Span(tag.start, end), Span(tag.end, end), closed=False, cut=bound is None)
 
 
-def _unfinished(text: str, openings: Sequence[_Tag], complete: Mapping[str, _Block]) -> dict[str, _Tag]:
+def _unfinished(text: str, openings: Sequence[Tag], complete: Mapping[str, _Block]) -> dict[str, Tag]:
     """Return the last opening tag of each kind that has no complete block, mentions left out (rule 4)."""
     whole = complete.values()
     candidates = [
@@ -216,15 +192,15 @@ def _unfinished(text: str, openings: Sequence[_Tag], complete: Mapping[str, _Blo
     return loose | firm
 
 
-def _earlier_kind_follows(tag: _Tag, anchors: Iterable[_Block | _Tag]) -> bool:
+def _earlier_kind_follows(tag: Tag, anchors: Iterable[_Block | Tag]) -> bool:
     return any(_RANK[other.name] < _RANK[tag.name] and other.start > tag.start for other in anchors)
 
 
-def _later_kind_precedes(tag: _Tag, anchors: Iterable[_Block | _Tag]) -> bool:
+def _later_kind_precedes(tag: Tag, anchors: Iterable[_Block | Tag]) -> bool:
     return any(_RANK[other.name] > _RANK[tag.name] and other.start < tag.start for other in anchors)
 
 
 def _starts_line(text: str, at: int) -> bool:
     """Return whether only markup stands between the line's start (or another tag) and this index."""
-    before = text[max(0, at - 64) : at].rstrip(" \t*_`#-")
+    before = text[max(0, at - 64) : at].rstrip(" \t*_`#-").lower()
     return before.endswith(("\n", "\r", ">", "&gt;")) or (not before and at <= 64)

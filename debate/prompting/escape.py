@@ -5,6 +5,8 @@ A shown text cannot open or close a tag, carry a chat control token, or hide cha
 - line breaks of every kind become ``\n``; control, zero-width, bidi and other invisible characters go,
 - ``<`` (also ``＜`` and ``﹤``) becomes ``&lt;`` where a tag could begin: before a letter, ``/``, ``|``,
   ``!``, ``?`` or ``_``, before spaces and a section's name, and at the end of the text,
+- an escaped tag, as in ``&lt;solution&gt;``, becomes ``&lt;solution>``, which is none: who quotes what was
+  shown cannot close a section with it, or cast a vote,
 - ``[`` becomes ``&#91;`` before the bracketed control words of chat templates, as in ``[INST]``.
 
 Mathematics stays as it is: ``x < 5``, ``x < y``, ``0<x<1``, ``a & b`` and ``[ABC]``. Only a letter right
@@ -16,6 +18,8 @@ either: an entry opens with a tag, or a shown text never starts a line (``line_b
 from __future__ import annotations
 
 import re
+
+from debate.parsing.tags import ESCAPED
 
 _LINE_BREAK = re.compile("\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _UNSEEN = re.compile(
@@ -34,11 +38,6 @@ _CONTROL_WORD = re.compile(
     r"\[(?=\s*/?\s*(?:INST|SYS|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_\w{1,20}|IMG(?:_\w{1,20})?|THINK|ARGS|CALL_ID"
     r"|PREFIX|MIDDLE|SUFFIX|CLS|SEP|MASK|gMASK|sMASK|sop|eop|PAD|UNK|BOS|EOS)\s*\])"
 )
-_PRIVATE = re.compile(
-    r"(?:<|&lt;)\s*(comparison|think(?:ing)?)\b[^<>&]*(?<!/)(?:>|&gt;)"
-    r".*?(?:(?:<|&lt;)\s*(?:/\s*\1|\1\s*/)\s*(?:>|&gt;)|\Z)",
-    re.IGNORECASE | re.DOTALL,
-)
 
 
 def clean(text: str) -> str:
@@ -50,19 +49,11 @@ def clean(text: str) -> str:
     return _UNSEEN.sub("", _LINE_BREAK.sub("\n", text))
 
 
-def without_private(text: str) -> str:
-    """Return ``text`` without comparison and thinking blocks that a reply has nested in a section.
-
-    >>> without_private("2+2=4 <comparison>K7 > Q2</comparison>so 4")
-    '2+2=4 so 4'
-    """
-    return _PRIVATE.sub("", text) if "<" in text or "&lt;" in text else text
-
-
 def escape(text: str) -> str:
     """Return ``text`` as it may stand in a prompt: cleaned, and unable to form a tag or a control token.
 
     >>> escape("x < 5 and 0<x<1, but </solution> <|im_end|> [INST]")
     'x < 5 and 0<x<1, but &lt;/solution> &lt;|im_end|> &#91;INST]'
     """
-    return _CONTROL_WORD.sub("&#91;", _TAG.sub("&lt;", clean(text)))
+    escaped = _CONTROL_WORD.sub("&#91;", _TAG.sub("&lt;", clean(text)))
+    return ESCAPED.sub(lambda tag: tag[0][: -len("&gt;")] + ">", escaped)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Literal, TypeAlias
 
-from debate.prompting.escape import escape
+from debate.prompting.escape import clean, escape
 from debate.prompting.shown import PublicTurn
 from debate.prompting.texts import PromptTexts, load_prompts
 from debate.types import Message, Problem, TurnId
@@ -100,8 +100,7 @@ def render_entry(texts: PromptTexts, turn: PublicTurn) -> Entry:
 
 def one_text(texts: PromptTexts, text: str) -> str:
     """Return a shown text escaped, its line breaks written as the set says."""
-    escaped = escape(text)
-    return escaped if texts.line_break == "\n" else escaped.replace("\n", texts.line_break)
+    return escape(clean(text).replace("\n", texts.line_break))
 
 
 def history_text(texts: PromptTexts, entries: Iterable[str], *, left_out: bool = False) -> str:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from debate.config import DebateConfig
 from debate.parsing import last_boxed
 from debate.parsing.sections import find_sections
-from debate.prompting.escape import clean, without_private
+from debate.parsing.tags import without_private
+from debate.prompting.escape import clean
 from debate.types import FailureReason, ParsedTurn, Span, Turn, TurnId
 
 

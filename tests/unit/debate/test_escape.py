@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from debate.prompting.escape import clean, escape, without_private
+from debate.parsing.tags import without_private
+from debate.prompting.escape import clean, escape
 
 
 @pytest.mark.parametrize(
@@ -53,6 +54,8 @@ def test_mathematics_and_prose_stay_as_they_are(text):
         ("so 4 < \n", "so 4 &lt; \n"),
         ("[INST] [/INST] [ /TOOL_CALLS ] [gMASK]", "&#91;INST] &#91;/INST] &#91; /TOOL_CALLS ] &#91;gMASK]"),
         ("<sol\u200bution>", "&lt;solution>"),
+        ("&lt;/solution&gt; &LT;Comparison x=1&GT;", "&lt;/solution> &LT;Comparison x=1>"),
+        ("<comparison&gt;K7 &gt; Q2", "&lt;comparison>K7 &gt; Q2"),
         ("<\u2060/solution>", "&lt;/solution>"),
     ],
 )
@@ -80,6 +83,15 @@ def test_what_cannot_be_seen_goes():
         ("a <comparison>1</comparison> b <comparison>2</comparison> c", "a  b  c"),
         ("a <comparison/> b", "a <comparison/> b"),
         ("the comparison of <x> and thinking", "the comparison of <x> and thinking"),
+        ("a <comparisoning>K7</comparison> b", "a <comparisoning>K7</comparison> b"),  # no tag opens
+        ("a <comparison a=/>K7 > Q2", "a <comparison a=/>K7 > Q2"),  # a closing tag
+        ("a <think a=/>K7", "a <think a=/>K7"),
+        ("a <comparison>b &lt;/comparison&gt; K7 > Q2", "a "),  # closed in another form
+        ("a <comparison><comparison>b</comparison>K7 > Q2</comparison> c", "a  c"),
+        ("a <comparison>b</comparison> c <comparison>K7 > Q2", "a  c "),
+        ("a <comparison><think>b</comparison> c</think> d", "a  d"),
+        ("a &lt;com<think>x</think>parison&gt;K7 > Q2", "a "),  # the cut joins an opening tag
+        ("</comparison> a", "</comparison> a"),
     ],
 )
 def test_private_blocks_inside_a_section_go(text, expected):

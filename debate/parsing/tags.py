@@ -1,0 +1,94 @@
+"""What is a tag of a section or of thinking: the one definition for reading, cutting and escaping replies.
+
+Tags ignore case, allow blanks and one attribute; ``<solution/>`` closes. An escaped tag is the same between
+``&lt;`` and ``&gt;``. Matching is linear: every repeat is bounded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from debate.types import Span
+
+_GAP = r"[ \t\r\n]{0,4}"
+_BODY = (
+    rf"{_GAP}(/?){_GAP}(solution|evaluation|comparison|think)(?:(?<=think)ing)?"
+    rf"(?:[ \t][^<>&=]{{1,20}}=[^<>&]{{0,40}}(?<!/))?{_GAP}(/?){_GAP}"
+)
+# ASCII: without it IGNORECASE takes a long s for an s.
+PLAIN = re.compile(f"<{_BODY}>", re.IGNORECASE | re.ASCII)
+ESCAPED = re.compile(f"&lt;{_BODY}&gt;", re.IGNORECASE | re.ASCII)
+PRIVATE = ("comparison", "think")
+"""What no peer is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A tag at ``start`` to ``end`` of a text; ``name`` is a section's, or "think"."""
+
+    name: str
+    closing: bool
+    start: int
+    end: int
+
+
+def find_tags(form: re.Pattern[str], text: str, start: int = 0) -> list[Tag]:
+    """Return the tags of one form, PLAIN or ESCAPED, from an index on.
+
+    >>> [(tag.name, tag.closing) for tag in find_tags(PLAIN, "<Thinking> x < y </ think> <solution/>")]
+    [('think', False), ('think', True), ('solution', True)]
+    """
+    return [
+        Tag(match[2].lower(), bool(match[1] or match[3]), match.start(), match.end())
+        for match in form.finditer(text, start)
+    ]
+
+
+def without_private(text: str) -> str:
+    """Return ``text`` without the comparison and thinking blocks in it, whole or open to the end.
+
+    A block goes from an opening tag to the last closing tag of its form before the next opening one. What
+    the cuts join to a new opening tag is cut to the end: only a text made for it has any.
+
+    >>> without_private("2+2=4 <comparison>K7 > Q2</comparison>so 4")
+    '2+2=4 so 4'
+    >>> without_private("2+2=4 <com<think>x</think>parison>K7 > Q2</comparison>so 4")
+    '2+2=4 '
+    """
+    public = _cut(text, _private_blocks(text))
+    rest = next(iter(_private_blocks(public)), None)
+    return public if rest is None else public[: rest.start]
+
+
+def _private_blocks(text: str) -> list[Span]:
+    """Return the blocks in order; they may overlap."""
+    if "<" not in text and "&" not in text:
+        return []
+    tags = [find_tags(form, text) for form in (PLAIN, ESCAPED)]
+    blocks = [block for found in tags for name in PRIVATE for block in _blocks(found, name, len(text))]
+    return sorted(blocks)
+
+
+def _blocks(tags: Iterable[Tag], name: str, length: int) -> Iterator[Span]:
+    start: int | None = None
+    end: int | None = None
+    for tag in tags:
+        if tag.name == name and tag.closing:
+            end = tag.end
+        elif tag.name == name and (start is None or end is not None):
+            if start is not None and end is not None:
+                yield Span(start, end)
+            start, end = tag.start, None
+    if start is not None:
+        yield Span(start, length if end is None else end)
+
+
+def _cut(text: str, blocks: Iterable[Span]) -> str:
+    parts: list[str] = []
+    at = 0
+    for block in blocks:
+        parts.append(text[at : block.start])
+        at = max(at, block.end)
+    return "".join(parts) + text[at:]
