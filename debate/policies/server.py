@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
 
 CONNECT_S = 10.0
 LONGEST_WAIT_S = 60.0
-LARGEST_REPLY = 64 * 2**20
-"""Bytes of a reply, unpacked: a million tokens with their log-probabilities take less."""
+LARGEST_REPLY = 32 * 2**20
+"""Bytes of a reply, unpacked: 200,000 tokens with their log-probabilities take less."""
+GZIP_OR_ZLIB = zlib.MAX_WBITS | 32
 BUSY = frozenset({408, 409, 425, 429})
 
 
@@ -168,17 +170,37 @@ def checked_url(base_url: str) -> str:
 def _headers(key: str) -> dict[str, str]:
     if key and not (key.isascii() and key.isprintable() and " " not in key):
         raise ValueError("OPENAI_API_KEY: holds a character that no key has, such as a space or a line's end")
-    headers = {"content-type": "application/json", "accept": "application/json"}
+    headers = {
+        "content-type": "application/json",
+        "accept": "application/json",
+        "accept-encoding": "identity",  # an answer is small; what is packed may be large
+    }
     return headers | ({"authorization": f"Bearer {key}"} if key else {})
 
 
 async def _body(url: str, response: httpx.Response) -> bytes:
+    """Return the answer's bytes, unpacked if it came packed once; ServerError beyond LARGEST_REPLY."""
     data = bytearray()
-    async for piece in response.aiter_bytes():
+    async for piece in response.aiter_raw():
         data += piece
         if len(data) > LARGEST_REPLY:
-            raise ServerError(f"{url}: the answer has more than {LARGEST_REPLY} bytes", response.status_code)
-    return bytes(data)
+            raise _too_large(url, response)
+    coding = response.headers.get("content-encoding", "identity").strip().lower()
+    if coding in ("identity", ""):
+        return bytes(data)
+    if coding not in ("gzip", "deflate"):
+        raise ServerError(f"{url}: the answer is packed as {coding[:40]!r}", response.status_code)
+    try:
+        unpacked = zlib.decompressobj(GZIP_OR_ZLIB).decompress(data, LARGEST_REPLY + 1)
+    except zlib.error as error:
+        raise ServerError(f"{url}: the answer cannot be unpacked: {error}", response.status_code) from error
+    if len(unpacked) > LARGEST_REPLY:
+        raise _too_large(url, response)
+    return unpacked
+
+
+def _too_large(url: str, response: httpx.Response) -> ServerError:
+    return ServerError(f"{url}: the answer has more than {LARGEST_REPLY} bytes", response.status_code)
 
 
 def _object(url: str, data: bytes) -> Mapping[str, object]:

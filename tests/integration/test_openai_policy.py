@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import math
 import os
@@ -11,6 +12,8 @@ import subprocess
 import sys
 import threading
 import time
+import tracemalloc
+import zlib
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -342,6 +345,33 @@ def test_failures_are_one_line_with_url_and_status(monkeypatch):
 )
 def test_answers_that_are_none_are_told(body, message):
     assert failure(body) == message
+
+
+def packed_reply(body, coding):
+    with serving(lambda _: Answer(body, headers={"content-encoding": coding})) as server:
+        [completion] = ask(policy_at(server, retries=0), request())
+        assert server.asked[0].headers["accept-encoding"] == "identity"
+    return completion.text
+
+
+@pytest.mark.parametrize(("pack", "coding"), [(gzip.compress, "gzip"), (zlib.compress, "Deflate")])
+def test_an_answer_that_is_packed_once_is_unpacked(pack, coding):
+    assert packed_reply(pack(json.dumps(chat("hello")).encode()), coding) == "hello"
+
+
+def test_an_answer_that_unpacks_to_more_than_can_be_is_refused_within_bounds():
+    bomb = gzip.compress(bytes(8 * LARGEST_REPLY), 9)
+    assert len(bomb) < LARGEST_REPLY // 100
+    tracemalloc.start()
+    with pytest.raises(ServerError, match=f"the answer has more than {LARGEST_REPLY} bytes"):
+        packed_reply(bomb, "gzip")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 3 * LARGEST_REPLY
+    with pytest.raises(ServerError, match="the answer is packed as 'gzip, gzip'"):
+        packed_reply(gzip.compress(bomb), "gzip, gzip")
+    with pytest.raises(ServerError, match="the answer cannot be unpacked: "):
+        packed_reply(b"{}", "gzip")
 
 
 def test_a_server_that_hangs_is_given_up():
