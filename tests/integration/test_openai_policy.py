@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 import tracemalloc
+import warnings
 import zlib
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -23,7 +24,7 @@ from pathlib import Path
 import pytest
 
 from debate import DebateConfig, Problem, run_debates
-from debate.policies.openai import OpenAIPolicy
+from debate.policies.openai import OpenAIPolicy, key_for
 from debate.policies.server import LARGEST_REPLY, ServerError
 from debate.policy import token_counts
 from debate.types import Message, SampleRequest, TurnId
@@ -142,6 +143,31 @@ def test_without_a_key_none_is_sent(monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     _, [asked] = answered(chat("x"))
     assert "authorization" not in asked.headers
+
+
+@pytest.mark.parametrize(
+    ("base_url", "own", "sent"),
+    [
+        ("https://api.openai.com/v1", None, True),
+        ("https://eu.api.openai.com/v1", None, False),
+        ("https://api.openai.com.evil.org/v1", None, False),
+        ("http://api.openai.com/v1", None, False),  # not encrypted
+        ("https://gpu.example:8000/v1", "https://gpu.example:8000/v1", True),
+        ("https://gpu.example:9000/v1", "https://gpu.example:8000/v1", False),
+        ("http://127.0.0.1:8000/v1", "https://gpu.example/v1", True),
+        ("http://[::1]:8000/v1", None, True),
+        ("http://localhost.evil.org/v1", None, False),
+    ],
+)
+def test_the_key_goes_to_its_own_host_alone(base_url, own, sent, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    monkeypatch.setenv("OPENAI_BASE_URL", own or "")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert key_for(base_url) == (SECRET if sent else None)
+    texts = [str(one.message) for one in caught]
+    assert len(texts) == (not sent)
+    assert all("OPENAI_BASE_URL=" + base_url in text and SECRET not in text for text in texts)
 
 
 def test_plain_completions_get_one_text():
