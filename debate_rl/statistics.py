@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from math import inf, isfinite, sqrt
+from math import hypot, inf, isfinite, sqrt
 from typing import Any
 
 import numpy as np
@@ -144,15 +144,50 @@ def _all_alike(estimate: Estimate, signed: bool) -> Estimate:
 def difference(values: ArrayLike, first: ArrayLike, clusters: Codes) -> Estimate | None:
     """Return the mean of the values where ``first`` minus the mean of the others; None where either is empty.
 
+    Clusters may have rows on both sides, which are then compared within them. Each side has the small-sample
+    factor of its own clusters and Student's t Welch's degrees of freedom, so that rows of their own clusters
+    give Welch's interval. A side whose values are all alike is as unsure as its mean is: the intervals of
+    the means are put together [Newcombe 1998]. There is no interval with fewer than two clusters on a side.
+
     >>> difference([1.0, 0.0, 0.0], [True, True, False], np.array([0, 1, 2])).value
     0.5
     """
     numbers, here = np.asarray(values, dtype=float), np.asarray(first, dtype=bool)
-    if here.all() or not here.any():
+    signed = bool(len(numbers)) and float(numbers.min()) < 0
+    ones, others = (mean(numbers[side], clusters[side], signed=signed) for side in (here, ~here))
+    if ones is None or others is None:
         return None
-    means = (float(numbers[here].mean()), float(numbers[~here].mean()))
-    influence = np.where(here, (numbers - means[0]) / here.sum(), -(numbers - means[1]) / (~here).sum())
-    return interval(means[0] - means[1], influence, clusters, len(numbers), signed=True)
+    means, count = (ones, others), len(np.unique(clusters))
+    unknown = Estimate(ones.value - others.value, -inf, inf, len(numbers), count, 1.0)
+    if min(one.clusters for one in means) < 2:
+        return unknown
+    up, down = (_influence(numbers, side, one) for side, one in zip((here, ~here), means, strict=True))
+    variances = [float(np.square(cluster_sums(part, clusters)).sum()) for part in (up, down)]
+    if min(variances) < NO_SPREAD**2:
+        return _newcombe(ones, others, count)
+    error = float(np.linalg.norm(cluster_sums(up - down, clusters)))
+    if error < NO_SPREAD:
+        return unknown
+    parts = sum(variance**2 / (one.clusters - 1) for variance, one in zip(variances, means, strict=True))
+    freedom = min(sum(variances) ** 2 / parts, count - 1)
+    return student(unknown.value, error, len(numbers), count, freedom)
+
+
+def _influence(numbers: Numbers, side: NDArray[np.bool_], of: Estimate) -> Numbers:
+    """Return what each row (n,) adds to its side's mean, 0 for the other side; the factor is for small samples."""
+    factor = sqrt(of.clusters / (of.clusters - 1)) / of.n
+    return np.where(side, factor * (numbers - of.value), 0.0)
+
+
+def _newcombe(ones: Estimate, others: Estimate, clusters: int) -> Estimate:
+    """Return a difference of two means with their intervals put together; p is that of the nearer bound."""
+    value = ones.value - others.value
+    below = hypot(ones.value - ones.low, others.high - others.value)
+    above = hypot(ones.high - ones.value, others.value - others.low)
+    nearer = below if value > 0 else above
+    z = float(stats.norm.ppf(0.975)) * abs(value) / nearer if nearer else inf
+    p = 2 * float(stats.norm.sf(z)) if value else 1.0
+    return Estimate(value, value - below, value + above, ones.n + others.n, clusters, p)
 
 
 def slope(x: ArrayLike, y: ArrayLike, clusters: Codes) -> Estimate | None:
@@ -204,10 +239,11 @@ def interval(value: float, influence: Numbers, clusters: Codes, n: int, *, signe
     return estimate if signed else replace(estimate, p=None)
 
 
-def student(value: float, error: float, n: int, count: int) -> Estimate:
-    """Return an estimate with its standard error, by Student's t on count - 1 degrees of freedom."""
-    reach = float(stats.t.ppf(0.975, count - 1)) * error
-    p = 2 * float(stats.t.sf(abs(value) / error, count - 1)) if error else None
+def student(value: float, error: float, n: int, count: int, freedom: float | None = None) -> Estimate:
+    """Return an estimate with its standard error, by Student's t on ``freedom`` or ``count`` - 1 degrees."""
+    degrees = count - 1 if freedom is None else freedom
+    reach = float(stats.t.ppf(0.975, degrees)) * error
+    p = 2 * float(stats.t.sf(abs(value) / error, degrees)) if error else None
     return Estimate(value, value - reach, value + reach, n, count, p)
 
 

@@ -118,9 +118,9 @@ def test_differences_are_paired_by_problem(make_debate):
     assert (same.value, same.n, same.clusters) == (0.0, 40, 20)
     apart = gather(votes(make_debate, rights, [f"q{n}" for n in range(20)]))
     unpaired = difference(one, apart, "judge/accuracy")
-    # two means of 20 with variance 1/4: standard error sqrt(2 * 1/80), and the factor 40 / 39
+    # two means of 20 with variance 1/4: sqrt(2 * 1/80) with the factor 20 / 19, on 38 degrees of freedom
     assert unpaired.clusters == 40
-    assert unpaired.high == pytest.approx(2.0227 * (2 / 80 * 40 / 39) ** 0.5, abs=1e-3)
+    assert unpaired.high == pytest.approx(2.0244 * (2 / 80 * 20 / 19) ** 0.5, abs=1e-3)
     better = gather(votes(make_debate, [True] * 10 + [True, False] * 5, problems))
     assert difference(better, one, "judge/accuracy").value == pytest.approx(0.25)
 

@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 
 from debate_rl import statistics
 from debate_rl.reports.figures.logistic import NotEstimable, logistic
-from debate_rl.statistics import clustered_mean
+from debate_rl.statistics import clustered_mean, wilson
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -35,11 +35,8 @@ def test_where_all_are_alike_the_interval_is_wilsons_over_problems(value):
 
 
 def test_a_line_without_spread_has_no_interval():
-    for found in (
-        statistics.slope([0, 1, 2], [0, 1, 2], np.arange(3)),
-        statistics.difference([1.0, 1.0, 0.0, 0.0], [True, True, False, False], np.arange(4)),
-    ):
-        assert (found.value, found.low, found.high) == (1.0, -inf, inf)
+    found = statistics.slope([0, 1, 2], [0, 1, 2], np.arange(3))
+    assert (found.value, found.low, found.high) == (1.0, -inf, inf)
 
 
 def test_one_problem_tells_nothing_of_others():
@@ -56,14 +53,66 @@ def test_a_ratio_leaves_out_rows_that_do_not_count():
     assert found.high - found.value == pytest.approx(stats.t.ppf(0.975, 1) * error)
 
 
-def test_a_difference_with_a_problem_each_is_welchs_but_for_its_factors():
+def test_a_difference_with_a_problem_each_is_welchs():
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=40), rng.normal(size=30)
     found = statistics.difference(np.concatenate([a, b]), np.arange(70) < 40, np.arange(70))
-    error = sqrt(70 / 69 * (a.var() / 40 + b.var() / 30))
+    welch = stats.ttest_ind(a, b, equal_var=False)
     assert found.value == pytest.approx(a.mean() - b.mean())
-    assert found.high - found.value == pytest.approx(stats.t.ppf(0.975, 69) * error)
+    assert (found.low, found.high) == pytest.approx(tuple(welch.confidence_interval(0.95)))
+    assert found.p == pytest.approx(welch.pvalue)
     assert statistics.difference([1.0], [True], np.array([0])) is None
+
+
+def test_a_difference_within_problems_is_the_paired_t():
+    rng = np.random.default_rng(2)
+    a, b = rng.normal(size=12), rng.normal(size=12)
+    found = statistics.difference(np.concatenate([a, b]), np.arange(24) < 12, np.arange(24) % 12)
+    paired = stats.ttest_rel(a, b)
+    assert (found.low, found.high) == pytest.approx(tuple(paired.confidence_interval(0.95)))
+    assert found.p == pytest.approx(paired.pvalue)
+
+
+def test_a_side_with_one_problem_gives_a_difference_no_interval():
+    values = np.concatenate([[0.0, 0.0, 1.0], np.tile([0.0, 1.0], 168)])
+    found = statistics.difference(values, np.arange(339) < 3, np.concatenate([[0, 0, 0], np.arange(1, 337)]))
+    assert found.value == pytest.approx(1 / 3 - 1 / 2)
+    assert (found.low, found.high, found.p) == (-inf, inf, 1.0)
+
+
+@pytest.mark.parametrize("alike", [0.0, 1.0])
+def test_a_side_without_spread_is_as_unsure_as_its_mean(alike):
+    """Eight values that are alike, a problem each, against 100 of which half are right."""
+    values, first = np.concatenate([[alike] * 8, np.tile([0.0, 1.0], 50)]), np.arange(108) < 8
+    found = statistics.difference(values, first, np.arange(108))
+    one = statistics.mean([alike] * 8, np.arange(8))
+    other = statistics.mean(np.tile([0.0, 1.0], 50), np.arange(100))
+    below, above = (one.value - one.low, other.high - 0.5), (one.high - one.value, 0.5 - other.low)
+    assert found.value == alike - 0.5
+    assert found.low == pytest.approx(found.value - np.hypot(*below))
+    assert found.high == pytest.approx(found.value + np.hypot(*above))
+    assert (found.low <= 0 <= found.high) == (found.p > 0.05)
+    both = statistics.difference([1.0, 1.0, 0.0, 0.0], [True, True, False, False], np.arange(4))
+    tokens = statistics.difference([7.0, 7.0, 9.0, 9.0], [True, True, False, False], np.arange(4))
+    assert (tokens.value, tokens.low, tokens.high) == (-2.0, -2.0, -2.0)  # no rates: no spread is known
+    low = wilson(1.0, 2)[0]
+    assert (both.low, both.high) == pytest.approx((1 - (1 - low) * 2**0.5, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("few", "many", "rates"), [(3, 60, (0.95, 0.6)), (10, 60, (0.5, 0.5)), (40, 40, (0.9, 0.7))]
+)
+def test_intervals_of_differences_hold_what_is_true_as_often_as_they_say(few, many, rates):
+    """400 draws of binary values, three for each problem, whose problems differ; 95% are meant."""
+    rng = np.random.default_rng(few)
+    held = 0
+    for _ in range(400):
+        problems = [rng.beta(4 * rate, 4 * (1 - rate), n) for rate, n in zip(rates, (few, many), strict=True)]
+        chance = np.concatenate([np.repeat(side, 3) for side in problems])
+        values = (rng.random(len(chance)) < chance).astype(float)
+        found = statistics.difference(values, np.arange(len(chance)) < 3 * few, np.arange(len(chance)) // 3)
+        held += found.low <= rates[0] - rates[1] <= found.high
+    assert held >= 0.91 * 400
 
 
 def test_a_slope_is_that_of_least_squares_with_its_sandwich():
