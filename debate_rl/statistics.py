@@ -174,7 +174,7 @@ def difference(values: ArrayLike, first: ArrayLike, clusters: Codes) -> Estimate
 
 
 def _influence(numbers: Numbers, side: NDArray[np.bool_], of: Estimate) -> Numbers:
-    """Return what each row (n,) adds to its side's mean, 0 for the other side; the factor is for small samples."""
+    """Return what each row (n,) adds to its side's mean, by a small-sample factor; 0 for the other side."""
     factor = sqrt(of.clusters / (of.clusters - 1)) / of.n
     return np.where(side, factor * (numbers - of.value), 0.0)
 

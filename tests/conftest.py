@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -25,6 +26,20 @@ settings.load_profile("laws")
 def corpus() -> list[str]:
     """A few lines in several scripts to train tokenizers on."""
     return CORPUS
+
+
+@pytest.fixture
+def ends():
+    """End a test that takes minutes to hours, as a quadratic rule does on a megabyte; a linear one ends."""
+
+    def give_up(*_):
+        pytest.fail("has not ended in ten minutes")
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(600)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
 
@@ -191,8 +190,7 @@ UNITS = ("<", "<solution>", "\\boxed{", "K7 > ", "*", "\u200b", "&gt;", "<think>
 
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("frame", ["{}", "<solution>{}</solution>", "<comparison>{}</comparison>"])
+@pytest.mark.usefixtures("ends")
 def test_a_megabyte_is_read_in_linear_time(unit: str, frame: str) -> None:
     text = frame.replace("{}", unit * (MEGABYTE // len(unit)))
-    start = time.process_time()
     _parse(text)
-    assert time.process_time() - start < 5.0  # about 0.3 s at most; a quadratic rule would take hours

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 
@@ -174,7 +173,6 @@ def test_text_that_holds_numbers_or_signs_is_a_gold_text(tmp_path):
 
 
 @pytest.mark.parametrize("piece", ["-", "- ", "a-", "/", "a/", "#", "1.", "1,", "~", "\\text ", "the "])
+@pytest.mark.usefixtures("ends")
 def test_a_normal_form_takes_linear_time(piece):
-    started = time.process_time()
-    same_answer(piece * (300_000 // len(piece)), "Paris", kind="text")
-    assert time.process_time() - started < 1.5
+    same_answer(piece * (1_000_000 // len(piece)), "Paris", kind="text")

@@ -1,5 +1,3 @@
-import time
-
 import pytest
 
 from envs import extract
@@ -126,11 +124,9 @@ def test_boxes_ignore_stray_braces():
         ".",
     ],
 )
+@pytest.mark.usefixtures("ends")
 def test_a_megabyte_of_anything_is_read_in_linear_time(piece):
-    text = piece * (1_000_000 // len(piece))
-    started = time.process_time()
-    extract("answer is" + text)
-    assert time.process_time() - started < 2.0
+    extract("answer is" + piece * (1_000_000 // len(piece)))
 
 
 def test_counted_is_a_range_of_the_text():

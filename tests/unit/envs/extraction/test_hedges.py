@@ -1,7 +1,5 @@
 """An answer that is taken back, or offered beside another, is not the last number alone."""
 
-import time
-
 import pytest
 
 from envs import Grader, extract
@@ -101,13 +99,12 @@ def test_the_span_is_the_answer_as_written():
 @pytest.mark.parametrize(
     "piece", ["or ", "and ", "not ", "3 or ", "3/", "$3$ or ", ", ", "is it ", "x = ", r"\text"]
 )
-def test_a_look_back_takes_no_time(piece):
+@pytest.mark.usefixtures("ends")
+def test_a_look_back_takes_linear_time(piece):
     text = piece * (1_000_000 // len(piece)) + "5"
-    started = time.process_time()
     for mode in ("lenient", "math_verify"):
         extract(text, mode=mode)
         extract("The answer is $1$ " + text, mode=mode)
-    assert time.process_time() - started < 6.0
     found = extract("5").span
     assert found is not None
     assert widened("5", found) == found

@@ -1,5 +1,3 @@
-import time
-
 import pytest
 
 from envs import Grader, extract
@@ -168,9 +166,8 @@ def test_letters(grader):
         "simply ",
     ],
 )
-def test_a_long_run_of_anything_is_read_in_linear_time(piece):
-    text = "The answer is " + piece * (300_000 // len(piece))
-    started = time.perf_counter()
+@pytest.mark.usefixtures("ends")
+def test_a_megabyte_of_anything_is_read_in_linear_time(piece):
+    text = "The answer is " + piece * (1_000_000 // len(piece))
     extract(text)
     extract_text(text)
-    assert time.perf_counter() - started < 3.0

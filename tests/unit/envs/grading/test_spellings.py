@@ -1,7 +1,5 @@
 """The normal forms of two published graders, worked out by hand from their rules."""
 
-import time
-
 import pytest
 
 from envs import Grader
@@ -101,7 +99,6 @@ def test_verdicts_of_published_graders(answer, gold, mode, status):
 @pytest.mark.parametrize(
     "piece", ["\\text{", "\\boxed{", "sqrt[", "\\textbf{}", "sqrt[]", "\\overline{a\n", "$"]
 )
+@pytest.mark.usefixtures("ends")
 def test_a_long_text_is_spelled_in_linear_time(piece):
-    started = time.process_time()
-    minerva_spelling(piece * (500_000 // len(piece)))
-    assert time.process_time() - started < 3.0
+    minerva_spelling(piece * (1_000_000 // len(piece)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 
 import pytest
 
@@ -336,14 +335,13 @@ HOSTILE = [
 @pytest.mark.parametrize(
     "text", HOSTILE, ids=[text[:8].encode("unicode_escape").decode() for text in HOSTILE]
 )
+@pytest.mark.usefixtures("ends")
 def test_hostile_responses_take_linear_time_and_raise_nothing(text):
     for id_, arguments, _, _ in CASES:
         if id_ in DETECTED:
             continue
         constraints = constraints_of(write_constraints([id_], [arguments]))
-        started = time.process_time()
         follows(text, constraints)
-        assert time.process_time() - started < 1.0, id_
 
 
 def test_keywords_ignore_case_and_forbidden_words_are_trimmed():
@@ -370,29 +368,26 @@ def test_json_is_what_its_standard_says(text, is_json):
 
 
 @pytest.mark.parametrize("piece", [". ", "A. ", "x. ", "e.g. ", "... a", "Ü. ", "? "])
-def test_a_megabyte_of_sentences_is_counted_at_once(piece):
-    started = time.process_time()
+@pytest.mark.usefixtures("ends")
+def test_a_megabyte_of_sentences_is_counted_in_linear_time(piece):
     count_sentences(piece * (1_000_000 // len(piece)))
-    assert time.process_time() - started < 1.2  # a quarter of a second to half of one, alone
 
 
 @pytest.mark.parametrize("keyword", ["a" * 199 + "b", "b" + "a" * 199, "a " * 99 + "b", "ab" * 99])
 @pytest.mark.parametrize("piece", ["a", "a ", "ab"])
+@pytest.mark.usefixtures("ends")
 def test_keywords_are_looked_for_in_linear_time(keyword, piece):
     text = piece * (1_000_000 // len(piece))
-    started = time.process_time()
     met("keywords:existence", {"keywords": [keyword + "x"[: 200 - len(keyword)]] * 64}, text)
     met("keywords:forbidden_words", {"forbidden_words": [keyword] * 64}, text)
     met("keywords:frequency", {"keyword": keyword, "frequency": 1, "relation": AT_LEAST}, text)
-    assert time.process_time() - started < 3.0
 
 
+@pytest.mark.usefixtures("ends")
 def test_telling_the_language_of_a_long_text_takes_linear_time():
     pytest.importorskip("py3langid")
-    started = time.process_time()
     for text in ("A" * N, "\ud800a" * N, "ü" * N):
         language_of(text)
-    assert time.process_time() - started < 5.0
 
 
 @pytest.mark.parametrize(
