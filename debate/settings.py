@@ -163,3 +163,12 @@ def require_call(function: Callable[..., object], name: str, *args: object, **se
         inspect.signature(function).bind(*args, **settings)
     except TypeError as error:
         raise ValueError(f"{name} does not take what it is called with: {error}") from error
+
+
+def install_hint(extra: str) -> str:
+    """Return the command that installs an extra; it is of the source, as nothing is published.
+
+    >>> install_hint("inspect")
+    'pip install ".[inspect]" in the folder of the source'
+    """
+    return f'pip install ".[{extra}]" in the folder of the source'

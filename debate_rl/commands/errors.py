@@ -50,8 +50,10 @@ def one_line(error: BaseException | str) -> str:
 
 def _text_of(error: BaseException | str) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name and error.name.partition(".")[0] in EXTRAS:
+        from debate.settings import install_hint
+
         package = error.name.partition(".")[0]
-        return f'the package {package!r} is not installed: pip install "debate-rl[{EXTRAS[package]}]"'
+        return f"the package {package!r} is not installed: {install_hint(EXTRAS[package])}"
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return f"{error.filename}: {error.strerror}"
     return str(error)

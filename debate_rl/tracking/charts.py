@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from debate.settings import install_hint
 from debate_rl.config import WandbConfig
 from debate_rl.tracking.step_lines import SAMPLE, Sample
 from transcripts.errors import TranscriptWriteError
@@ -20,7 +21,7 @@ class WandbTracker:
             import wandb
         except ImportError as error:
             raise ValueError(
-                'logging.wandb.project is set, but wandb is not installed: pip install "debate-rl[train]"'
+                f"logging.wandb.project is set, but wandb is not installed: {install_hint('train')}"
             ) from error
         mode = config.mode or os.environ.get("WANDB_MODE") or "online"
         try:
@@ -79,8 +80,7 @@ class TensorBoardTracker:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError as error:
             raise ValueError(
-                "logging.tensorboard is set, but tensorboard is not installed: "
-                'pip install "debate-rl[tensorboard]"'
+                f"logging.tensorboard is set, but tensorboard is not installed: {install_hint('tensorboard')}"
             ) from error
         try:
             self._writer = SummaryWriter(str(folder), purge_step=first_step)

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
 
+from debate.settings import install_hint
 from envs.errors import HALF_CHARACTER, DataError, MissingPackageError, row_error, shorten
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 """Control characters and line breaks, which no name and no option may hold."""
-INSTALL = "pip install debate-rl[train]"
 SHUFFLE_BUFFER = 10_000
 """Rows of a stream that are held in memory to draw the next one from."""
 
@@ -161,7 +161,8 @@ def _hub_rows(
         import datasets
     except ImportError as error:
         raise MissingPackageError(
-            f"{hub_id}: needs the 'datasets' package to download it: {INSTALL}, or give path= a local file"
+            f"{hub_id}: needs the 'datasets' package to download it: {install_hint('train')}, or give path= "
+            "a local file"
         ) from error
     try:
         if streamed:
@@ -207,7 +208,7 @@ def _parquet_rows(path: Path) -> Iterator[tuple[str, object]]:
         import pyarrow.parquet as parquet
     except ImportError as error:
         raise MissingPackageError(
-            f"{path}: the 'pyarrow' package is needed to read Parquet: {INSTALL}"
+            f"{path}: the 'pyarrow' package is needed to read Parquet: {install_hint('train')}"
         ) from error
     try:
         with parquet.ParquetFile(path) as file:

@@ -7,6 +7,7 @@ import threading
 from functools import cache
 from typing import Any
 
+from debate.settings import install_hint
 from envs.errors import MissingPackageError
 
 _WORD = re.compile(r"\w+")
@@ -121,7 +122,7 @@ def _detector() -> Any:
         import py3langid
     except ImportError as error:
         raise MissingPackageError(
-            "the 'py3langid' package is needed to detect languages: pip install debate-rl[ifeval]"
+            f"the 'py3langid' package is needed to detect languages: {install_hint('ifeval')}"
         ) from error
     py3langid.classify("")  # loads the model
     return py3langid

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import debate_rl
+from debate.settings import install_hint
 from debate_rl.reports.report import judge_run
 from debate_rl.reports.simulation import Judges, Setting, read_solutions, simulate_run
 
@@ -223,5 +224,5 @@ def test_a_missing_extra_is_one_line(report, home, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     code, out, err = report("--example", "--out", "without")
     assert (code, out) == (2, "")
-    assert err == "debate: the package 'matplotlib' is not installed: pip install \"debate-rl[report]\"\n"
+    assert err == f"debate: the package 'matplotlib' is not installed: {install_hint('report')}\n"
     assert not (home / "without").exists()

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import debate_rl
+from debate.settings import install_hint
 
 HOME = Path(debate_rl.__file__).parents[1]
 PACKAGES = {"debate", "debate_rl", "envs", "learner", "rewards", "transcripts"}
@@ -100,9 +101,7 @@ def test_the_wheel_works_in_an_empty_environment(wheel, tmp_path):
 
     trained = run([scripts / "debate", "train", "quickstart"], tmp_path)
     assert trained.returncode == 2
-    assert (
-        trained.stderr == "debate: the package 'torch' is not installed: pip install \"debate-rl[train]\"\n"
-    )
+    assert trained.stderr == f"debate: the package 'torch' is not installed: {install_hint('train')}\n"
 
 
 def run(command: list[object], folder: Path) -> subprocess.CompletedProcess[str]:

@@ -6,6 +6,8 @@ import os
 import sys
 from pathlib import Path
 
+from debate.settings import install_hint
+
 PLAIN_TERMINALS = ("vt100", "vt102", "vt220", "vt320", "linux-m")
 """Terminals that have no colours."""
 
@@ -29,7 +31,7 @@ def run_terminal(path: Path | str, filter: str = "") -> None:
     except ModuleNotFoundError as error:
         if error.name and error.name.partition(".")[0] == "textual":
             raise ValueError(
-                "the package 'textual' is not installed: pip install \"debate-rl[inspect]\"; "
+                f"the package 'textual' is not installed: {install_hint('inspect')}; "
                 f"debate inspect {path} ls prints the debates"
             ) from error
         raise

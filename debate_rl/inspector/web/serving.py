@@ -12,11 +12,11 @@ from threading import Thread
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from debate.settings import install_hint
+
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
     from uvicorn import Server
-
-INSTALL = 'pip install "debate-rl[inspect]"'
 
 
 def serve(
@@ -83,7 +83,7 @@ def need_packages() -> None:
         except ModuleNotFoundError as error:
             if error.name != name:
                 raise
-            raise ImportError(f"the package {name!r} is not installed: {INSTALL}") from error
+            raise ImportError(f"the package {name!r} is not installed: {install_hint('inspect')}") from error
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -89,7 +89,7 @@ def test_without_the_package_one_line_names_the_extra(run, monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     for stream in ("stdin", "stdout", "stderr"):
         monkeypatch.setattr(sys, stream, Terminal())
-    with pytest.raises(ValueError, match=r'pip install "debate-rl\[inspect\]"; debate inspect .* ls') as told:
+    with pytest.raises(ValueError, match=r'pip install "\.\[inspect\]" in .*; debate inspect .* ls') as told:
         run_terminal(run)
     assert "\n" not in str(told.value)
 

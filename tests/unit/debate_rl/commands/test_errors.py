@@ -26,7 +26,7 @@ class OddError(Exception):
         (OSError("plain"), "plain"),
         (
             ModuleNotFoundError("No module named 'torch.nn'", name="torch.nn"),
-            "the package 'torch' is not installed: pip install \"debate-rl[train]\"",
+            "the package 'torch' is not installed: pip install \".[train]\" in the folder of the source",
         ),
         (ModuleNotFoundError("No module named 'mine'", name="mine"), "No module named 'mine'"),
     ],

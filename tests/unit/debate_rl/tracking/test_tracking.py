@@ -224,7 +224,5 @@ def test_tensorboard_holds_the_same_names_and_a_resumed_run_goes_on(tmp_path: Pa
 
 def test_a_missing_tensorboard_is_one_clear_line(tmp_path: Path, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
-    with pytest.raises(
-        ValueError, match=r"tensorboard is not installed: pip install .debate-rl\[tensorboard"
-    ):
+    with pytest.raises(ValueError, match=r"tensorboard is not installed: pip install .\.\[tensorboard"):
         TensorBoardTracker(tmp_path)

@@ -262,7 +262,7 @@ def test_hub_errors_are_one_line(monkeypatch):
         load_problems("gsm8k")
     assert "\n" not in str(caught.value)
     monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(DataError, match=r"pip install debate-rl\[train\]"):
+    with pytest.raises(DataError, match=r"pip install .\.\[train\]"):
         load_problems("gsm8k")
 
 

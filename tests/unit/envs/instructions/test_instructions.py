@@ -291,7 +291,7 @@ def test_without_the_package_a_row_that_needs_it_is_refused_at_load(tmp_path, mo
     monkeypatch.setitem(sys.modules, "py3langid", None)
     _detector.cache_clear()
     kwargs = {"language": "de"} if id_ == "language:response_language" else {}
-    with pytest.raises(MissingPackageError, match=r"pip install debate-rl\[ifeval\]"):
+    with pytest.raises(MissingPackageError, match=r"pip install .\.\[ifeval\]"):
         load(tmp_path, row([id_], [kwargs]))
     assert len(load(tmp_path, row(["punctuation:no_comma"], [{}]))) == 1
 

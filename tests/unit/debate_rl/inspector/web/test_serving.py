@@ -33,9 +33,7 @@ def test_a_host_that_is_not_ours_is_one_line():
 
 def test_a_missing_package_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    with pytest.raises(
-        ImportError, match=r"'uvicorn' is not installed: pip install \"debate-rl\[inspect\]\""
-    ):
+    with pytest.raises(ImportError, match=r"'uvicorn' is not installed: pip install \"\.\[inspect\]\" in"):
         need_packages()
 
 
