@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from debate.files import read_json
 from debate.prompting.rendering import raw_prompt
 from debate.types import Policy
 from debate_rl.config import Config
@@ -108,7 +108,7 @@ def _model_files(name: str) -> dict[str, Any]:
     if not file.is_file():
         return {"model_path": str(folder) if folder.is_dir() else name}
     try:
-        facts = json.loads(file.read_text(encoding="utf-8"))
+        facts = read_json(file)
         base, rank = str(facts["base_model_name_or_path"]), int(facts["r"])
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{file}: does not have base_model_name_or_path and r") from error

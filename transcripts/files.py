@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import stat
+import errno
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import BinaryIO
 
+from debate.files import open_plain
 from transcripts.errors import FieldError, TranscriptError
 from transcripts.names import SEALED, plain_name, sealed_name, tokens_name
 from transcripts.sealed import LARGEST, SealedFile
@@ -73,11 +73,12 @@ def reading(path: Path) -> closing[PlainFile | SealedFile]:
 
 
 def _opened(path: Path) -> BinaryIO:
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
-        os.close(fd)
-        raise TranscriptError(f"{path}: not a plain file")
-    return os.fdopen(fd, "rb")
+    try:
+        return open_plain(path)
+    except OSError as error:
+        if error.errno == errno.EINVAL:
+            raise TranscriptError(f"{path}: not a plain file") from error
+        raise
 
 
 MOST_OPEN = 8

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
 from string import Template
 
+from debate.files import read_toml
 from debate.settings import did_you_mean
 
 SHIPPED = Path(__file__).parent.parent / "prompts"
@@ -122,10 +122,8 @@ def prompt_path(name: str) -> Path:
 
 
 def _read(path: Path) -> dict[str, str | bool]:
-    if path.is_fifo() or path.is_char_device():  # whose end may never come
-        raise PromptFileError(f"{path}: is a pipe or a device; give the path of a TOML file")
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return read_toml(path)
     except OSError as error:
         raise PromptFileError(
             f"{path}: cannot be read ({error.strerror}); give the path of a TOML file"

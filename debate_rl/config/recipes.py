@@ -10,13 +10,12 @@ from typing import TypeVar, cast
 
 from pydantic import ValidationError
 
+from debate.files import DEEPEST, read_toml
 from debate.settings import Settings, did_you_mean
 from debate_rl.config import Config
 from debate_rl.config.keys import key_type, table_of, takes_none_as_a_word
 
 S = TypeVar("S", bound=Settings)
-DEEPEST = 32
-"""Parts of a dotted key, free tables within included."""
 
 
 class ConfigError(ValueError):
@@ -55,17 +54,17 @@ def shipped_recipes() -> dict[str, Path]:
 def read_config(model: type[S], path: Path, overrides: Iterable[str] = ()) -> S:
     """Return the validated configuration of a TOML file; ConfigError with one clear line otherwise."""
     given = list(overrides)
-    tables = apply_overrides(read_toml(path), given, model)
+    tables = apply_overrides(read_tables(path), given, model)
     try:
         return model.model_validate(tables)
     except ValidationError as error:
         raise ConfigError(explain(error, str(path), model, given)) from error
 
 
-def read_toml(path: Path) -> dict[str, object]:
-    """Return the tables of a TOML file."""
+def read_tables(path: Path) -> dict[str, object]:
+    """Return the tables of a TOML file; ConfigError with one clear line otherwise."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return read_toml(path)
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from error
     except tomllib.TOMLDecodeError as error:
@@ -192,7 +191,7 @@ OWN_CODE = ("env.kind", "held_out.kind", "debate.personas", "rewards.peer", "mod
 
 def _refuse_own_code(path: Path) -> None:
     """Raise ConfigError where a configuration names code."""
-    settings = read_toml(path)
+    settings = read_tables(path)
     for key in OWN_CODE:
         table, _, name = key.partition(".")
         values = settings.get(table)

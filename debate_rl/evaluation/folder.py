@@ -11,6 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from debate import Problem
+from debate.files import read_json
 from debate.prompting.texts import load_prompts, prompt_path
 from debate_rl.config import Config
 from debate_rl.runs.folder import locked, plain_config, write_whole
@@ -92,7 +93,7 @@ def _refuse_another(folder: Path, what: Mapping[str, object]) -> None:
     if not path.exists():
         return
     try:
-        before = json.loads(path.read_text(encoding="utf-8"))["of"]
+        before = read_json(path)["of"]
         different = sorted(key for key in {*before, *what} if before.get(key) != what.get(key))
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise EvaluationError(f"{path}: is damaged; choose another --out") from error

@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from debate.files import read_json
 from debate_rl.formatting import json_number
 from debate_rl.replay.comparing import Columns, DebateChange
 from debate_rl.runs.folder import write_whole
@@ -47,7 +48,7 @@ def refuse_another(folder: Path, asked: Mapping[str, object]) -> None:
         return
     held: object = None
     with suppress(OSError, ValueError):
-        facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
+        facts = read_json(folder / FACTS)
         held = facts.get("asked") if isinstance(facts, dict) else None
     if held is None:
         raise ValueError(f"{folder}: is not empty and holds no replay; choose another --out")

@@ -22,6 +22,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
+from debate.files import read_json
 from debate.values import Value
 from debate_rl.runs.checkpoint_folder import HIDDEN, checkpoints, clear_unfinished, link_best, prune, publish
 from debate_rl.runs.provenance import checksum
@@ -124,7 +125,7 @@ def load_checkpoint(
     from debate_rl.runs.weights import load_weights
 
     try:
-        stored = json.loads((path / "state.json").read_text(encoding="utf-8"))
+        stored = read_json(path / "state.json")
         state = convert(stored["state"], TrainState)
         load_weights(model, path / "model")
         load_trainer(path / "trainer.pt", parts, restore_rng=restore_rng)
@@ -153,7 +154,7 @@ def latest_good(folder: Path, *, on_damaged: Callable[[str], None] = warn_damage
 def damage(path: Path) -> str | None:
     """Return what is wrong with a checkpoint in one line, or None."""
     try:
-        manifest = json.loads((path / "manifest.json").read_text(encoding="utf-8"))
+        manifest = read_json(path / "manifest.json")
         if manifest["format"] > FORMAT:
             return (
                 f"{path}: written by a newer version (format {manifest['format']}, this one reads {FORMAT})"

@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal
 
+from debate.files import read_json
 from debate.policies.local import end_tokens
 from debate_rl.config import Config
 from debate_rl.runs.checkpoint import write_model
@@ -146,7 +147,7 @@ def _refuse_other(out: Path, run: Path) -> None:
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return
     try:
-        made_from = json.loads((out / MARK).read_text(encoding="utf-8"))["run"]
+        made_from = read_json(out / MARK)["run"]
     except (OSError, ValueError, LookupError, TypeError):
         made_from = None
     if made_from != str(run.resolve()):

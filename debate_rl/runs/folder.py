@@ -14,7 +14,6 @@ import json
 import os
 import socket
 import time
-import tomllib
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -25,6 +24,7 @@ from pathlib import Path
 import tomli_w
 from pydantic import BaseModel, ValidationError
 
+from debate.files import read_json, read_toml
 from debate_rl.runs.changes import Change, ChangeRules, data_changes, data_refusal, differences, refusal
 from debate_rl.runs.provenance import machine, source_commit, versions
 
@@ -193,14 +193,14 @@ def _refuse_foreign(folder: Path) -> None:
 
 def _read_config(path: Path) -> dict[str, object]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return read_toml(path)
     except (ValueError, RecursionError) as error:
         raise RunFolderError(f"{path}: damaged: {error}; choose another run.dir") from error
 
 
 def _read_facts(path: Path) -> dict[str, object]:
     try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
+        facts = read_json(path)
     except FileNotFoundError:
         return {}
     except (ValueError, RecursionError) as error:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from debate.files import read_json
 from debate.seeds import derive_seed
 from debate_rl.config import Config
 from debate_rl.models import load_model
@@ -86,6 +86,6 @@ def load_run_model(config: Config) -> tuple[Any, Any]:
 def version_of(path: Path) -> int:
     """Return the policy version of a checkpoint."""
     try:
-        return int(json.loads((path / "state.json").read_text(encoding="utf-8"))["state"]["policy_version"])
+        return int(read_json(path / "state.json")["state"]["policy_version"])
     except (ValueError, LookupError, TypeError) as error:
         raise CheckpointError(f"{path / 'state.json'}: has no policy version ({error})") from error

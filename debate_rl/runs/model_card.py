@@ -11,6 +11,7 @@ from typing import Any
 
 import tomli_w
 
+from debate.files import read_json
 from debate_rl.config import Config
 from debate_rl.formatting import interval, number, title
 from debate_rl.runs.folder import RunFolder, plain_config
@@ -150,7 +151,7 @@ def _interval(values: Sequence[float]) -> str:
 
 
 def _provenance(path: Path) -> Iterator[str]:
-    facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    facts: dict[str, Any] = read_json(path) if path.exists() else {}
     start = (facts.get("starts") or [{}])[-1]
     rows = {
         "versions": ", ".join(f"{name} {number}" for name, number in start.get("versions", {}).items()),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from debate.files import read_json
 from debate_rl.evaluation.folder import IDENTITY
 from debate_rl.inspector.views.checked import check_record
 from debate_rl.runs.checkpoint_folder import step_of
@@ -50,7 +51,7 @@ def _evaluation(run: Path, folder: Path, notes: list[str]) -> Evaluation:
 
 def _identity(folder: Path, notes: list[str]) -> dict[str, Any]:
     try:
-        identity = json.loads((folder / IDENTITY).read_text(encoding="utf-8"))["of"]
+        identity = read_json(folder / IDENTITY)["of"]
         if isinstance(identity, dict):
             return identity
     except (OSError, ValueError, LookupError, TypeError, RecursionError):

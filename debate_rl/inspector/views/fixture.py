@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from debate.files import read_plain
 from debate_rl.formatting import figure
 from debate_rl.inspector.views.checked import check_record, named
 from debate_rl.inspector.views.parsing import reparsed
@@ -39,6 +40,10 @@ class _File(msgspec.Struct):
     rewards: RewardConfig
     debate: msgspec.Raw
     tokens: msgspec.Raw
+
+
+LARGEST_FIXTURE = 256 << 20
+"""Bytes of a debate with its tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +109,7 @@ test_of.__test__ = False  # type: ignore[attr-defined]  # pytest is not to colle
 def load_fixture(path: Path | str) -> Fixture:
     """Return the debate of a file; ValueError names file and field of what is not a fixture."""
     try:
-        return _read(Path(path).read_bytes())
+        return _read(read_plain(Path(path), LARGEST_FIXTURE))
     except OSError as error:
         raise ValueError(f"{path}: {error.strerror}") from error
     except ValueError as error:

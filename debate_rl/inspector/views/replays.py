@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from debate.files import read_plain
 from debate.types import TurnId
 from debate.values import Value
 from debate_rl.replay.files import DEBATES, FACTS, SCHEMA
@@ -213,7 +214,7 @@ def _plain_file(path: Path) -> Iterator[None]:
 def _facts(path: Path) -> ReplayFacts:
     """Return the figures of a replay; ReplayError for what is not one, and for a newer schema."""
     with _plain_file(path):
-        data = path.read_bytes()
+        data = read_plain(path)
     try:
         schema = decode(data, _Schema).schema
     except FieldError as error:

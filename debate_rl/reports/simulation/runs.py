@@ -13,6 +13,7 @@ from random import Random
 import tomli_w
 
 from debate import Debate, DebateConfig, run_debates
+from debate.files import read_json
 from debate.hold import debate_seed
 from debate.policies.scripted import ScriptedPolicy
 from debate.prompting.prompt import which_task
@@ -149,7 +150,7 @@ def _records(part: Sequence[Solved], setting: Setting, config: DebateConfig, ste
 def read_setting(folder: Path) -> Setting | None:
     """Return what a run was simulated with; None for a run that was not, or whose file cannot be read."""
     with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
-        facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
+        facts = read_json(folder / FACTS)
         if facts["schema"] == 1:
             setting = facts["setting"]
             return Setting(**(setting | {"judges": Judges(**setting["judges"])}))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -14,6 +13,7 @@ from typing import Any, cast
 import numpy as np
 import orjson
 
+from debate.files import read_plain, read_toml
 from debate_rl.reports.training.curves import Curves, Numbers
 
 STREAMS = ("truth", "peer", "judge", "format")
@@ -165,7 +165,7 @@ def read_config(path: Path) -> tuple[dict[str, Any], list[str]]:
     if not path.is_file():
         return {}, [f"no {path.name}: settings are not known"]
     try:
-        return flat(tomllib.loads(path.read_text(encoding="utf-8"))), []
+        return flat(read_toml(path)), []
     except OSError as error:
         return {}, [f"{path.name}: {error.strerror or 'cannot be read'}"]
     except (ValueError, RecursionError) as error:
@@ -193,7 +193,7 @@ def flat(tables: Mapping[str, Any]) -> dict[str, Any]:
 def read_json(path: Path) -> dict[str, Any]:
     """Return a JSON file's object; {} where there is none."""
     try:
-        value = parsed(path.read_bytes()) if path.is_file() else None  # a pipe would be waited for
+        value = parsed(read_plain(path))
     except OSError:
         return {}
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from debate.files import read_plain
 from debate_rl.reports.document import Behind
 from debate_rl.reports.training.curves import Curves, joined
 from debate_rl.reports.training.debates import WORST, Sample, figures_of_index, read_sample
@@ -118,7 +119,7 @@ def _read_evaluations(folder: Path) -> dict[str, dict[str, tuple[float, float, f
     figures: dict[str, dict[str, tuple[float, float, float]]] = {}
     for path in sorted(folder.glob("*/figures.json"))[:EVALUATIONS] if folder.is_dir() else ():
         try:
-            rows = parsed(path.read_bytes()) if path.is_file() else None  # a pipe would be waited for
+            rows = parsed(read_plain(path))
         except OSError:
             continue
         for row in cast("list[Any]", rows) if isinstance(rows, list) else ():

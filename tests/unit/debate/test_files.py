@@ -1,0 +1,83 @@
+"""Files of anybody's making are read within bounds."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+import tracemalloc
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from debate.files import DEEPEST, LARGEST, read_json, read_plain, read_toml
+
+
+def test_a_plain_file_is_read_whole(tmp_path):
+    (tmp_path / "a").write_bytes(b"12345")
+    (tmp_path / "link").symlink_to("a")
+    assert read_plain(tmp_path / "link", most=5) == b"12345"
+    with pytest.raises(OSError, match="larger than 0 MiB") as error:
+        read_plain(tmp_path / "a", most=4)
+    assert error.value.filename == str(tmp_path / "a")
+
+
+@pytest.mark.parametrize("read", [read_plain, read_json, read_toml])
+def test_what_has_no_end_is_not_read(read, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    (tmp_path / "folder").mkdir()
+    for name in ("pipe", "zero", "folder"):
+        with pytest.raises(OSError, match="not a plain file"):
+            read(tmp_path / name)
+    with (tmp_path / "sparse").open("wb") as file:
+        file.truncate(1 << 40)
+    tracemalloc.start()
+    with pytest.raises(OSError, match="larger than"):
+        read(tmp_path / "sparse")
+    assert tracemalloc.get_traced_memory()[1] < 3 * LARGEST
+    tracemalloc.stop()
+    with pytest.raises(FileNotFoundError):
+        read(tmp_path / "none")
+
+
+def toml(tmp_path, text):
+    (tmp_path / "x.toml").write_text(text)
+    return read_toml(tmp_path / "x.toml")
+
+
+@pytest.mark.parametrize("part", ["a", '"a b"', "'.'", '""', "a-1"])
+@pytest.mark.parametrize("dot", [".", " . ", "\t."])
+@pytest.mark.parametrize("form", ["{} = 1", "[{}]", "x = {{ {} = 1 }}", 'y = "=" \n[[ {} ]]'])
+def test_a_key_of_thousands_of_parts_is_refused(part, dot, form, tmp_path):
+    key = dot.join([part] * 20_000)
+    if len(key) < 1 << 20:
+        with pytest.raises(ValueError, match=f"a key has more than {DEEPEST} parts"):
+            toml(tmp_path, form.format(key))
+    assert toml(tmp_path, form.format(dot.join([part] * DEEPEST)))
+
+
+def test_prose_in_a_value_is_not_a_key(tmp_path):
+    text = "A sentence ends. Another, e.g. this one, too... So it goes. " * 500
+    assert toml(tmp_path, f'instructions = "{text}"\nlong = """\n{text}"""') == {
+        "instructions": text,
+        "long": text,
+    }
+
+
+@pytest.mark.usefixtures("ends")
+@pytest.mark.parametrize("unit", ["a", "a.", "'", '"', "'.", "a-", ". ", '"a', "=", "'a'.b\n", "a.a\n"])
+def test_a_megabyte_of_anything_is_looked_through_in_linear_time(unit, tmp_path):
+    (tmp_path / "x.toml").write_text("# " + unit * ((1 << 20) // len(unit) - 2))
+    with suppress(ValueError):
+        read_toml(tmp_path / "x.toml")
+
+
+@given(st.text(st.sampled_from("ab.\"'= \n[]{}1"), max_size=60))
+def test_what_is_toml_is_read_as_it_is(tmp_path_factory, text):
+    try:
+        expected = tomllib.loads(text)
+    except ValueError:
+        return
+    assert toml(tmp_path_factory.getbasetemp(), text) == expected
