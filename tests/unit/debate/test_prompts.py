@@ -261,7 +261,8 @@ def test_a_missing_file_or_name_is_said_plainly(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "told"), [("pipe.toml", r"cannot be read \(not a plain file\)"), ("deep.toml", "not a UTF-8 TOML file")]
+    ("name", "told"),
+    [("pipe.toml", r"cannot be read \(not a plain file\)"), ("deep.toml", "not a UTF-8 TOML file")],
 )
 def test_a_file_that_never_ends_or_nests_too_deep_is_refused(tmp_path, name, told):
     os.mkfifo(tmp_path / "pipe.toml")
