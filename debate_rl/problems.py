@@ -11,7 +11,7 @@ from debate import Problem
 from debate.seeds import derive_seed
 from debate_rl.config import Config, EnvConfig
 from debate_rl.runs.provenance import file_checksums, is_split_off, problems_checksums
-from envs import DataError, Environment, load_environment
+from envs import DataError, Environment, EnvironmentSpecError, load_environment
 from envs.data.decontamination import WORDS, Overlap, overlap_line, overlaps, without_overlaps
 from envs.errors import DataWarning
 from envs.families import FAMILIES
@@ -127,7 +127,10 @@ def _eval_environment(config: Config, environment: Environment) -> Environment:
     env, held = config.env, config.held_out
     own = {name: value for name in NAMED_BY_BOTH if (value := getattr(held, name)) is not None}
     if held.kind is not None:
-        return load_environment(held.kind, path=held.path, **own)
+        try:
+            return load_environment(held.kind, path=held.path, **own)
+        except EnvironmentSpecError as error:
+            raise EnvironmentSpecError(str(error).replace("env.kind:", "held_out.kind:", 1)) from error
     if held.path is None and not own:
         return environment
     return load_environment(

@@ -10,13 +10,27 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from debate_rl.formatting import printable
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
 
-def plain_console(*, stderr: bool = False) -> Console:
-    """Return what prints text as it is: no markup, no colour, no line broken."""
-    return Console(stderr=stderr, markup=False, highlight=False, soft_wrap=True)
+class PlainConsole(Console):
+    """Prints text as it is: no markup, no colour, no line broken, and no terminal control sequence."""
+
+    def print(self, *objects: Any, **settings: Any) -> None:
+        """Print texts with what cannot be printed in them marked, and anything else as rich does."""
+        super().print(*(_printed(one) if isinstance(one, str) else one for one in objects), **settings)
+
+
+def _printed(text: str) -> str:
+    return "\n".join(map(printable, text.split("\n")))
+
+
+def plain_console(*, stderr: bool = False, quiet: bool = False) -> PlainConsole:
+    """Return what prints plain text, nothing if it is ``quiet``."""
+    return PlainConsole(stderr=stderr, quiet=quiet, markup=False, highlight=False, soft_wrap=True)
 
 
 def wide_console(width: int) -> Console:
@@ -40,9 +54,9 @@ def text_table(
     table = Table(**settings)
     for index, head in enumerate(heads):
         justify: Literal["left", "right"] = "left" if align[min(index, len(align) - 1)] == "l" else "right"
-        table.add_column(Text(head), justify=justify, no_wrap=no_wrap)
+        table.add_column(Text(_printed(head)), justify=justify, no_wrap=no_wrap)
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*(Text(_printed(cell)) for cell in row))
     return table
 
 

@@ -189,10 +189,14 @@ def _evaluate_on(
     from debate_rl.evaluation.report import plain_rows
     from debate_rl.evaluation.scores import scores
     from debate_rl.problems import load_held_out
-    from envs import DataError
+    from envs import DataError, EnvironmentSpecError
     from envs.answers.keys import key_of
 
-    (environment, problems), seeds = load_held_out(config), range(options.seeds)
+    try:
+        (environment, problems), seeds = load_held_out(config), range(options.seeds)
+    except EnvironmentSpecError as error:
+        named = str(error).replace("held_out.kind:", "--on:", 1) if options.on else str(error)
+        raise EnvironmentSpecError(named) from error
     if not problems:
         raise DataError(
             "held_out: there are no problems to evaluate on; set held_out.limit and held_out.kind"

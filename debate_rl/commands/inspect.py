@@ -114,7 +114,9 @@ def _write_page(run: str, filter: str, file: str, limit: int | None, *, newest: 
         done = export_html(store, filter, file, limit=limit or LIMIT, newest=newest)
     left = done.matching - done.written
     rest = f"; {left} more match, and --limit {done.matching} would take them all" if left else ""
-    print(f"{file}: {done.written} debates{rest}")
+    from debate_rl.commands.console import plain_console
+
+    plain_console().print(f"{file}: {done.written} debates{rest}")
 
 
 @contextmanager

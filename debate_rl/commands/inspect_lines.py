@@ -83,7 +83,7 @@ def opened(run: Path) -> Iterator[RunStore]:
     with store:
         if damage := store.damage:
             first = one_line(damage[0])
-            print(f"debate: note: {run}: {len(damage)} cannot be read: {first}", file=sys.stderr)
+            print(one_line(f"debate: note: {run}: {len(damage)} cannot be read: {first}"), file=sys.stderr)
         yield store
 
 
@@ -229,10 +229,10 @@ def _fixture(rest: Sequence[str], options: LineOptions, store: RunStore, printer
         printer.json({"schema": 1, "file": str(path), "test": test, "differences": different})
         return
     if note:
-        print(f"debate: note: {note}; it was rewarded by the default scheme", file=sys.stderr)
+        print(one_line(f"debate: note: {note}; it was rewarded by the default scheme"), file=sys.stderr)
     if different:
         count = f"{len(different)} differences between what is stored and today's reading: {different[0]}"
-        print(f"debate: note: {count}", file=sys.stderr)
+        print(one_line(f"debate: note: {count}"), file=sys.stderr)
     printer.line(f"# {path}; a test of it, to stand in the same folder:")
     printer.line(test.rstrip("\n"))
 

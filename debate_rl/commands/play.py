@@ -73,6 +73,8 @@ def _truth(
 
     problem = Problem("play", whole_text(question), answer=answer, source="play")
     if kind is None and name in FAMILIES and _is_of_family(name, question):
+        if answer is not None:
+            raise DataError(f"--answer: problems of {name} are graded by their own rule; leave it out")
         return load_environment(name), problem
     environment = load_environment(name if ":" in name else "gsm8k")  # any data set compares answers alike
     known: Kind = "open" if answer is None else kind or "expression"

@@ -54,14 +54,18 @@ def _measured_run(
     """
     from debate_rl.config import Config
     from debate_rl.config.recipes import load_config
-    from debate_rl.training.session import open_session
-    from debate_rl.training.train import train_steps
 
     if family not in RECIPES:
         raise ValueError(f"--family {family}: unknown; valid: {', '.join(RECIPES)}")
     folder = f"run.dir=runs/quickstart-{family}-{seed}"
     config = load_config(Config, RECIPES[family], [folder, f"seed={seed}", *overrides])
     _refuse_unmeasured(config)
+    steps = f"{config.train.steps} steps of training by debate"
+    console.print(f"{family}, seed {seed}: a warm start, {steps}, and a measurement before and after")
+
+    from debate_rl.training.session import open_session  # torch takes seconds to load
+    from debate_rl.training.train import train_steps
+
     started = time.process_time()
     with open_session(config) as session:
         parameters = sum(p.numel() for p in session.model.parameters())

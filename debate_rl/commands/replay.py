@@ -64,7 +64,7 @@ def replay(
     _write(facts | summary.facts(), folder, json)  # before a reader that goes away can end the command
     show(str(path), summary, damage=damage, only_check=own == other)
     if folder is not None:
-        print(f"Every debate: {folder / 'debates.jsonl'}")
+        plain_console().print(f"Every debate: {folder / 'debates.jsonl'}")
     if summary.differ:
         count = f"{summary.differ} of {summary.checked} debates"
         raise Ended(f"{path}: what is stored is not what its own scheme gives in {count}", DIFFERS)

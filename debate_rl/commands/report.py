@@ -96,7 +96,7 @@ def _write(names: Sequence[str], filter: str, folder: Path, json: str | None, li
     if json is not None:
         Path(json).write_text(facts, encoding="utf-8")
     _show(judged, training[:1])
-    print(f"Report: {folder / FILES[0]} ({', '.join(FILES[1:])} beside it)")
+    plain_console().print(f"Report: {folder / FILES[0]} ({', '.join(FILES[1:])} beside it)")
 
 
 def _simulate(solutions: str | None, judges: Judges, agents: int, seed: int, out: str | None) -> Path:
@@ -154,7 +154,6 @@ def refuse_foreign(folder: Path) -> None:
 
 def _show(runs: Sequence[Judged], verdicts: Sequence[Section]) -> None:
     """Print the main figures, a column for each run, what to be warned of, and how training went."""
-    from debate_rl.formatting import printable
     from debate_rl.reports.document import Paragraph
     from debate_rl.reports.judgment.lead import judgment_lead
 
@@ -164,16 +163,14 @@ def _show(runs: Sequence[Judged], verdicts: Sequence[Section]) -> None:
         of = f"{judged.run}: " if len(runs) > 1 else ""
         for paragraph in judgment_lead(judged):
             if paragraph.tone in ("warn", "bad"):
-                say(printable(f"Note: {of}{paragraph.text}"))
+                say(f"Note: {of}{paragraph.text}")
     for part in (part for section in verdicts for part in section.parts):
         if isinstance(part, Paragraph):
-            say(printable(f"Training: {part.text}"))
+            say(f"Training: {part.text}")
 
 
 def _main_figures(runs: Sequence[Judged]) -> Table:
-    from debate_rl.formatting import printable
-
-    heads = ("figure", *(printable(judged.run) for judged in runs))
+    heads = ("figure", *(judged.run for judged in runs))
     by_name = [{figure.name: figure for figure in judged.figures} for judged in runs]
     rows = ((name, *(_with_interval(figures[name]) for figures in by_name)) for name in SHOWN)
     caption = "with 95% intervals clustered by problem"

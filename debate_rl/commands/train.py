@@ -20,15 +20,22 @@ def train(
 
     from debate_rl.config import Config
     from debate_rl.config.recipes import load_config
-    from debate_rl.training.estimate import estimate
+
+    settings = load_config(Config, config, overrides or ())
+    size, quiet = settings.train, settings.logging.progress == "none"
+    tell = plain_console(stderr=True, quiet=quiet).print
+    debates = f"{size.problems_per_step} problems x {size.debates_per_problem} debates"
+    tell(f"{settings.run.dir}: {size.steps} steps of {debates}; loading the model")
+
+    from debate_rl.training.estimate import estimate  # torch takes seconds to load
     from debate_rl.training.session import open_session
     from debate_rl.training.train import train_steps
 
-    settings = load_config(Config, config, overrides or ())
     with end_on_stop(), open_session(settings) as session:
-        if session.step < settings.train.steps and settings.logging.progress != "none":
-            lines = estimate(settings, session.model, session.policy, session.data.train[0])
-            plain_console(stderr=True).print(*lines, sep="\n")
+        if session.step:
+            tell(f"resuming after {session.step} of {size.steps} steps")
+        if session.step < size.steps and not quiet:
+            tell(*estimate(settings, session.model, session.policy, session.data.train[0]), sep="\n")
         train_steps(session)
     say = plain_console().print
     say(f"done: {session.step} steps in {session.folder.path}")

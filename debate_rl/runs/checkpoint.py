@@ -185,7 +185,10 @@ def _write_json(path: Path, value: object) -> None:
 
 
 def write_model(folder: Path, model: Any) -> None:
-    """Write adapter or weights as ``save_pretrained`` does, without its progress bar."""
+    """Write adapter or weights as ``save_pretrained`` does, without its progress bar.
+
+    Who may enter the folder may read its files: safetensors makes them for their owner alone.
+    """
     from transformers.utils import logging
 
     extra = {"save_embedding_layers": False} if hasattr(model, "peft_config") else {}
@@ -193,6 +196,8 @@ def write_model(folder: Path, model: Any) -> None:
     logging.disable_progress_bar()  # its bar would tear up ours
     try:
         model.save_pretrained(folder, **extra)
+        for path in folder.glob("*.safetensors"):
+            path.chmod(folder.stat().st_mode & 0o666)
     finally:
         if shown:
             logging.enable_progress_bar()

@@ -1,4 +1,4 @@
-"""What a person sees while a run goes on: a live bar in a terminal, one line a step in a pipe."""
+"""What a person sees while a run goes on: one line a step, in a terminal above a live bar."""
 
 from __future__ import annotations
 
@@ -46,27 +46,42 @@ def _figures(metrics: Mapping[str, float], names: Sequence[str]) -> str:
     return "  ".join(f"{title(name)} {number(metrics[name])}" for name in names if name in metrics)
 
 
+NOTHING = (
+    "nothing can be learned so far: in {} steps no solution was right and no comparison could be read. A "
+    "warm start ([warm_start]), easier problems (env.levels) or longer replies (debate.max_tokens) may help"
+)
+PATIENCE = 3
+"""Steps without anything right or readable after which it is said."""
+
+
 class Lines:
-    """One plain line for each step."""
+    """One plain line for each step, and one where nothing can be learned."""
 
     def __init__(self, console: Console, steps: int) -> None:
         self._console, self._steps = console, steps
+        self._empty = 0
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
         """Print the line, with the seconds of the step's phases, evaluation aside."""
         phases = {name for name in metrics if name.startswith("seconds/")} - {"seconds/evaluate"}
         spent = sum(metrics[name] for name in phases)
         text = f"step {step} ({step + 1} of {self._steps} done)  {headline(metrics)}  {spent:.1f} s"
-        for line in (text, held_out_line(metrics)):
+        for line in (text, held_out_line(metrics), self._nothing(metrics)):
             if line is not None:
                 self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def _nothing(self, metrics: Mapping[str, float]) -> str | None:
+        """Return the line for the last of the first steps without anything to learn from."""
+        empty = metrics.get("accuracy") == 0 and not metrics.get("format/valid")
+        self._empty = self._empty + 1 if empty else 0
+        return NOTHING.format(PATIENCE) if self._empty == PATIENCE else None
 
     def close(self) -> None:
         """Nothing is held back."""
 
 
 class Bar:
-    """A bar with the time that remains and the headline figures."""
+    """The lines, and below them a bar with the time that remains."""
 
     def __init__(self, console: Console, steps: int, done: int) -> None:
         columns = (
@@ -74,17 +89,16 @@ class Bar:
             MofNCompleteColumn(),
             BarColumn(bar_width=24),
             TimeRemainingColumn(),
-            TextColumn("{task.fields[figures]}", markup=False),
         )
         self._progress = Progress(*columns, console=console)
-        self._task = self._progress.add_task("train", total=steps, completed=done, figures="")
+        self._task = self._progress.add_task("train", total=steps, completed=done)
+        self._lines = Lines(self._progress.console, steps)
         self._progress.start()
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
         """Move the bar: steps count from 0, so ``step + 1`` are done."""
-        self._progress.update(self._task, completed=step + 1, figures=headline(metrics))
-        if (line := held_out_line(metrics)) is not None:
-            self._progress.console.print(line, markup=False, highlight=False)
+        self._lines.log(step, metrics)
+        self._progress.update(self._task, completed=step + 1)
 
     def close(self) -> None:
         """Leave the bar as it stands."""

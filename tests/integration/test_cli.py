@@ -97,6 +97,9 @@ def test_a_trained_run_is_played_with_its_votes_and_rewards(trained, debate_comm
     before = sorted(Path().rglob("*"))
     question = "Target 19. Numbers 3 8 5 11 10 9."
     code, out, err = debate_command("play", RUN, question, "--answer", "8 11")
+    assert (code, out) == (2, "")
+    assert err == "debate: --answer: problems of pair_sum are graded by their own rule; leave it out\n"
+    code, out, err = debate_command("play", RUN, question)
     assert (code, err) == (0, "")
     assert question in out
     assert out.count("─ round ") == 6
@@ -144,7 +147,8 @@ def test_where_everything_is_told_in_paths_that_can_be_copied(
         "  look         debate inspect 'a [red]folder[/red] of mine'; "
         "debate report 'a [red]folder[/red] of mine'",
     ]
-    *estimate, line = err.splitlines()
+    start, *estimate, line = err.splitlines()
+    assert start == "a [red]folder[/red] of mine: 1 steps of 2 problems x 2 debates; loading the model"
     assert [text.split()[0] for text in estimate] == ["estimate,", "memory", "time"]
     assert line.startswith("step 0 (1 of 1 done)  accuracy ")
 
@@ -198,7 +202,9 @@ def test_a_signal_ends_a_run_with_all_its_finished_steps_saved(tiny_recipe, tmp_
         "the same command goes on from there"
     )
     waiting = f"debate: {told.name}: the step that is being learnt from is finished and saved first"
-    assert all(line.startswith(("step ", "estimate, ", "  ", waiting)) for line in steps)
+    assert all(
+        line.startswith(("runs/debate: ", "step ", "nothing ", "estimate, ", "  ", waiting)) for line in steps
+    )
     assert latest_good(run / "checkpoints") == run / f"checkpoints/step_{done:06d}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import re
 import subprocess
 import sys
@@ -103,6 +104,19 @@ def test_full_weights_load_with_the_lines_of_their_card(export, runs):
     table, tokenizer, _ = loaded_here(runs / "full")
     assert_same(loaded_elsewhere(card_code(folder), runs), table, tokenizer, within=1e-6)
     assert (folder / "chat_template.jinja").is_file()
+
+
+def test_who_may_enter_an_export_may_read_its_files(export, runs):
+    before = os.umask(0o022)
+    try:
+        export("full", "--out", "shared")
+    finally:
+        os.umask(before)
+    modes = {
+        path.name: path.stat().st_mode & 0o777 for path in (runs / "shared").rglob("*") if path.is_file()
+    }
+    assert "model.safetensors" in modes
+    assert set(modes.values()) == {0o644}
 
 
 def test_an_adapter_loads_on_its_base(export, runs):

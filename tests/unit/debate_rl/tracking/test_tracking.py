@@ -100,7 +100,21 @@ def test_a_terminal_gets_a_bar_that_ends_full():
     display.log(1, {"accuracy": 0.75})
     display.close()
     assert "2/2" in out.getvalue()
-    assert "accuracy 0.750" in out.getvalue()
+    assert "step 0 (1 of 2 done)" in out.getvalue()
+    assert "step 1 (2 of 2 done)  accuracy 0.750" in out.getvalue()
+
+
+def test_steps_without_anything_to_learn_from_are_said_once():
+    out = io.StringIO()
+    display = progress_of("auto", 9, console=Console(file=out))
+    for step in range(6):
+        display.log(step, {"accuracy": 0.0, "format/valid": 0.0})
+    lines = out.getvalue().splitlines()
+    assert len(lines) == 7
+    assert lines[3].startswith("nothing can be learned so far: in 3 steps no solution was right")
+    display.log(6, {"accuracy": 0.0, "format/valid": 0.25})
+    display.log(7, {"accuracy": 0.0})  # a protocol without comparisons
+    assert len(out.getvalue().splitlines()) == 9
 
 
 def test_nothing_is_shown_when_told_so():
