@@ -14,7 +14,6 @@ from itertools import combinations
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
-from debate.config import DebateConfig
 from debate.prompting.shown import comparable
 from debate.types import Debate, FailureReason, Outcome, Turn, TurnId, Vote
 from rewards.types import PlainVote, check_size, read_vote
@@ -68,12 +67,15 @@ def ballot_box(debate: Debate, *, judge_own: bool = True) -> BallotBox:
     ValueError for a turn that the protocol has no place for.
     """
     own = judge_own and debate.protocol.judge_own
+    size = debate.protocol.num_agents, debate.protocol.num_rounds
     _check_turns(debate)
     return BallotBox(
         num_agents=debate.protocol.num_agents,
         num_rounds=debate.protocol.num_rounds,
         judge_own=own,
-        comparable={turn.id: _comparable(turn, own, debate.protocol) for turn in debate.turns},
+        comparable={
+            turn.id: _comparable(turn.compared or turn.shown, turn.id, own, *size) for turn in debate.turns
+        },
         votes=debate.votes,
         unread=_unread(debate.turns),
     )
@@ -86,15 +88,17 @@ def _check_turns(debate: Debate) -> None:
             raise ValueError(f"{turn.id}: no such turn in a debate of {agents} agents and {rounds} rounds")
 
 
-def _comparable(turn: Turn, own: bool, protocol: DebateConfig) -> tuple[TurnId, ...]:
-    """Return what the author could compare; a foreign transcript cannot show what was not said before."""
-    before = min(turn.id.round, protocol.num_rounds)
-    held = tuple(
-        target
-        for target in turn.compared or turn.shown
-        if 0 <= target.round < before and 0 <= target.agent < protocol.num_agents
-    )
-    return comparable(held, turn.id.agent, judge_own=own)
+@lru_cache(maxsize=65_536)
+def _comparable(
+    seen: tuple[TurnId, ...], turn: TurnId, own: bool, num_agents: int, num_rounds: int
+) -> tuple[TurnId, ...]:
+    """Return what the author could compare; a foreign transcript cannot show what was not said before.
+
+    Cached: the orders in which a few turns can be shown soon repeat.
+    """
+    before = min(turn.round, num_rounds)
+    held = tuple(target for target in seen if 0 <= target.round < before and 0 <= target.agent < num_agents)
+    return comparable(held, turn.agent, judge_own=own)
 
 
 def _unread(turns: Sequence[Turn]) -> Counter[str]:

@@ -10,7 +10,6 @@ import dataclasses
 import json
 import re
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import lru_cache
 from math import isfinite
 from typing import Any, TypeAlias, TypeVar, cast
@@ -22,28 +21,22 @@ from debate.types import Debate
 from debate.values import HALVES, Value
 from rewards.types import Rewards, Truth
 from transcripts.errors import FieldError, field_error
-from transcripts.index.facts import facts_of
 from transcripts.record import Record, Timing, TurnAdvantages
 from transcripts.token_lines import joined, without_arrays
 
 SCHEMA_VERSION = 1
 """Of a line. Any change of a stored type raises it."""
 BEYOND = re.compile(r"[^\x00-\x7f]+")
-HEAD_ENDS = b',"debate":'
-"""No text can hold this: a quote within a text is written with a backslash."""
 TokensAt: TypeAlias = Callable[[int], bytes]
 """Returns the token line that begins at a byte; b"" where there is none."""
 T = TypeVar("T")
 
 
 class Line(Value, frozen=True, kw_only=True):
-    """A line: ``tokens`` is where, in the shard of token arrays, the debate's line begins; ``facts`` what an
-    index holds of it, as JSON. They stand before the record, whose first field is the debate.
-    """
+    """A line: ``tokens`` is where, in the shard of token arrays, the debate's line begins."""
 
     schema: int
     tokens: int | None = None
-    facts: msgspec.Raw = msgspec.Raw(b"null")
     debate: Debate
     step: int
     group: str
@@ -102,12 +95,7 @@ def to_line(record: Record, tokens_at: int | None = None) -> bytes:
     """
     record = without_tokens(record)
     names = [field.name for field in dataclasses.fields(record)]
-    line = Line(
-        schema=SCHEMA_VERSION,
-        tokens=tokens_at,
-        facts=_facts(record),
-        **{name: getattr(record, name) for name in names},
-    )
+    line = Line(schema=SCHEMA_VERSION, tokens=tokens_at, **{name: getattr(record, name) for name in names})
     try:
         data = in_ascii(ENCODER.encode(line))
         read = DECODER.decode(data).record()
@@ -118,12 +106,6 @@ def to_line(record: Record, tokens_at: int | None = None) -> bytes:
     if (read, read.timing) != (record, record.timing):
         raise _first_wrong(record, read) or FieldError("", "is not read back as it is")
     return data
-
-
-def _facts(record: Record) -> msgspec.Raw:
-    with suppress(LookupError, TypeError, ValueError):  # a debate like no other is not worth a loss
-        return msgspec.Raw(msgspec.json.encode(facts_of(record)))
-    return msgspec.Raw(b"null")
 
 
 def in_ascii(data: bytes) -> bytes:
@@ -237,16 +219,6 @@ def _first_wrong(record: Record, read: Record | None = None) -> FieldError | Non
         if read is not None and back.get(where) != value:
             return FieldError(where, f"{shown(value)} is read back as {shown(back.get(where))}")
     return None
-
-
-def head_of(line: bytes) -> bytes | None:
-    """Return a line's fields before the debate as JSON of their own; None where the debate stands elsewhere.
-
-    >>> head_of(b'{"schema":1,"tokens":0,"debate":{"problem":{}}}')
-    b'{"schema":1,"tokens":0}'
-    """
-    end = line.find(HEAD_ENDS)
-    return line[:end] + b"}" if end > 0 else None
 
 
 def without_tokens(record: Record) -> Record:

@@ -161,7 +161,11 @@ class RunStore:
         key = self._key(id)
         rows = self._rows("SELECT start FROM debates WHERE key = ?", (key,))
         if not rows:
-            raise TranscriptError(f"{self.run}: no debate {id_of(key)}; {self._held(key // MOST_DEBATES)}")
+            step, number = divmod(key, MOST_DEBATES)
+            damage = self._rows("SELECT message FROM damage WHERE step = ? AND number = ?", (step, number))
+            if damage:
+                raise TranscriptError(f"{self.run}: debate {id_of(key)} cannot be read: {damage[0][0]}")
+            raise TranscriptError(f"{self.run}: no debate {id_of(key)}; {self._held(step)}")
         return self._record(key, rows[0][0], tokens)
 
     def tokens(self, id: str) -> dict[TurnId, Completion]:

@@ -159,12 +159,11 @@ def _both(filter: str, words: Sequence[str]) -> str:
 
 def _show(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
     from debate_rl.inspector.plain.showing import print_debate
-    from debate_rl.inspector.views import open_debate
 
     if not rest:
         raise ValueError("show: name a debate by step and index, as in 12.3; ls lists them")
     for id in rest:
-        print_debate(id, open_debate(store, id), printer, raw=options.raw, as_json=options.json)
+        print_debate(id, store.debate(id), printer, raw=options.raw, as_json=options.json)
 
 
 def _grep(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:

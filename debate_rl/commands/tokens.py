@@ -39,13 +39,12 @@ def tokens(
     from debate_rl.commands.token_table import token_table
     from debate_rl.config.recipes import read_run_config
     from debate_rl.formatting import json_number
-    from debate_rl.inspector.views import open_debate
     from debate_rl.runs.kept_weights import load_kept, weights_of_version
 
     path, turn_id = Path(run), turn_of(turn)
     config = read_run_config(path, overrides or ())
     with opened(path) as store:
-        record = open_debate(store, debate, tokens=True)
+        record = store.debate(debate, tokens=True)
     version = next((t.completion.policy_version for t in record.debate.turns if t.id == turn_id), 0)
     kept = weights_of_version(path, config, version)
     model, tokenizer = load_kept(config, kept.path)

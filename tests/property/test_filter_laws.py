@@ -43,9 +43,7 @@ def record(rng: Random, step: int) -> Record:
     own, ballot = rng.random() < 0.3, rng.random() < 0.7
     config = DebateConfig(num_agents=agents, num_rounds=rounds, judge_own=own, final_ballot=ballot)
     turns = tuple(turn(rng, a, r, agents, r == rounds) for r in range(rounds + ballot) for a in range(agents))
-    ids = [TurnId(rng.randrange(agents + 1), rng.randrange(rounds + 1)) for _ in range(6)] + [
-        t.id for t in turns
-    ]
+    ids = [t.id for t in turns]
     aimed = [vote for one in turns for vote in votes_of(rng, one)]
     stray = [Vote(*(rng.choice(ids) for _ in range(3)), "left") for _ in range(rng.randrange(3))]
     problem = Problem(f"p/{rng.randrange(4)}", "2+2?", rng.choice(["4", None]), rng.choice(["gsm8k", "MATH"]))

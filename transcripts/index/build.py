@@ -8,18 +8,17 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
-import msgspec
 import orjson
-from msgspec import to_builtins
 
-from transcripts.codec import SCHEMA_VERSION, convert, from_line, head_of
+from transcripts.codec import from_line
 from transcripts.errors import FieldError, TranscriptError
 from transcripts.files import PlainFile, reading
-from transcripts.index.facts import FACTS_VERSION, Facts, IndexEntry, ProblemFacts, facts_of
+from transcripts.index.facts import Facts, IndexEntry, ProblemFacts, facts_of
 from transcripts.index.schema import MOST_DEBATES, key_of
 from transcripts.names import shard_paths, shard_step
+from transcripts.record import check_record
 from transcripts.sealed import SealedFile
 
 Tell = Callable[[int, int], None]
@@ -33,16 +32,6 @@ def tell_nobody(done: int, total: int) -> None:
 COMMIT_S = 0.5
 """Seconds after which what was read is committed, for others to see."""
 INSERT = f"INSERT INTO debates VALUES ({', '.join('?' * (4 + len(Facts._fields)))})"
-
-
-class Head(msgspec.Struct, gc=False):
-    """The fields of a line before the debate; ``facts`` may be of anybody's making."""
-
-    schema: Any = None
-    facts: IndexEntry | None = None
-
-
-HEADS = msgspec.json.Decoder(Head)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,34 +193,18 @@ def _index_line(indexer: Indexer, step: int, number: int, start: int, line: byte
         if number >= MOST_DEBATES:
             raise FieldError("", f"more than {MOST_DEBATES} debates in a step")
         indexer.add(key_of(step, number), start, read_facts(line))
-    except FieldError as error:
+    except (ValueError, OverflowError) as error:  # of text or a number that SQLite has no room for, too
         _note(indexer, step, number, f"line {number + 1}: {error}")
 
 
 def read_facts(line: bytes) -> IndexEntry:
-    """Return what the index holds of a line; FieldError where it is not a debate."""
-    entry = _kept_facts(line)
-    if entry is not None:
-        return entry
+    """Return what the index holds of a line; FieldError where it is not a debate, or unlike its protocol."""
     record = from_line(line)
     try:
-        return convert(to_builtins(facts_of(record)), IndexEntry)
-    except FieldError as error:
-        raise FieldError("", f"cannot be indexed: facts{error}") from error
+        check_record(record)
+        return facts_of(record)
     except (LookupError, ValueError) as error:
-        raise FieldError("", f"cannot be indexed: {error}") from error
-
-
-def _kept_facts(line: bytes) -> IndexEntry | None:
-    """Return the facts that stand at the head of a line, None where it has none that can be used."""
-    head = head_of(line)
-    try:
-        decoded = HEADS.decode(head or b"{}")
-    except (ValueError, RecursionError):
-        return None
-    entry = decoded.facts
-    whole = entry is not None and entry.version == FACTS_VERSION and line.endswith(b"}\n")
-    return entry if whole and decoded.schema == SCHEMA_VERSION else None
+        raise FieldError("", str(error)) from error
 
 
 def _note(indexer: Indexer, step: int, number: int, message: str) -> None:

@@ -21,8 +21,6 @@ from transcripts.record import Record
 
 WINNERS = ("none", "right", "wrong", "ungraded")
 """What the winner of a debate can be, by the number that the index holds."""
-FACTS_VERSION = 1
-"""Of the meaning of what follows. Lines keep their facts; those of another version are read again."""
 Whole: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 """A whole number that SQLite has room for."""
 
@@ -77,9 +75,8 @@ REALS = frozenset(name for name, kind in get_type_hints(Facts).items() if kind =
 
 
 class IndexEntry(NamedTuple):
-    """All that the index holds of one debate; ``version`` is FACTS_VERSION."""
+    """All that the index holds of one debate."""
 
-    version: int
     facts: Facts
     problem: ProblemFacts
     personas: tuple[str, ...]
@@ -127,7 +124,7 @@ def facts_of(record: Record) -> IndexEntry:
     )
     personas = tuple(persona.name for persona in debate.personas)
     answers = sorted({answer for answer in last if answer is not None})
-    return IndexEntry(FACTS_VERSION, facts, _problem(debate.problem), personas, tuple(answers))
+    return IndexEntry(facts, _problem(debate.problem), personas, tuple(answers))
 
 
 def _problem(problem: Problem) -> ProblemFacts:

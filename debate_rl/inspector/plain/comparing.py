@@ -8,12 +8,11 @@ from debate_rl.formatting import fixed, percent, safe
 from debate_rl.inspector.plain.forms import as_json as json_of
 from debate_rl.inspector.plain.printer import Printer, table
 from debate_rl.inspector.views.across import Across, ProblemDebate
-from debate_rl.inspector.views.checked import named
 from debate_rl.inspector.views.compared import Comparison, TextPiece, TurnDifference
 from debate_rl.inspector.views.debate import grade_name
 from debate_rl.inspector.views.replays import DebateReplay, ReplayName, StoredReplay, StreamChange
 from rewards import Truth
-from transcripts.record import PARTS
+from transcripts.record import PARTS, named
 
 AROUND = 40
 """Characters of a long common part that stand on each side."""

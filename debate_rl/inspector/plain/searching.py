@@ -11,8 +11,8 @@ from itertools import islice
 from debate.types import TurnId
 from debate_rl.formatting import safe
 from debate_rl.inspector.plain.printer import Printer
-from debate_rl.inspector.views.checked import named
 from transcripts import RunStore, compile_filter
+from transcripts.record import named
 
 AROUND = 50
 """Characters that are shown on each side of a match."""

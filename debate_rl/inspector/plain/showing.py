@@ -21,11 +21,11 @@ from debate_rl.inspector.views import (
     parse_forensics,
     vote_graphs,
 )
-from debate_rl.inspector.views.checked import named
 from debate_rl.inspector.views.debate import ADVANTAGES, is_markup
 from debate_rl.inspector.views.reward_types import Why
 from rewards import STREAMS
 from transcripts import Record
+from transcripts.record import named
 
 INDENT = "    "
 

@@ -5,7 +5,6 @@ files from elsewhere may hold, is refused with the field and the value (``checke
 """
 
 from debate_rl.inspector.views.adoption import adoption_view
-from debate_rl.inspector.views.checked import open_debate
 from debate_rl.inspector.views.debate import DebateView, Piece, TurnView, debate_view
 from debate_rl.inspector.views.graph import Arrow, RoundGraph, vote_graphs
 from debate_rl.inspector.views.parsing import (
@@ -29,7 +28,6 @@ __all__ = [
     "TurnView",
     "adoption_view",
     "debate_view",
-    "open_debate",
     "parse_forensics",
     "reparsed",
     "token_view",

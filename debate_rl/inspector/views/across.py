@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from debate.types import TurnId
-from debate_rl.inspector.views.checked import open_debate
 from debate_rl.inspector.views.debate import debate_view
 from debate_rl.inspector.views.evaluated import debates_on, evaluations, read_evaluated
 from rewards import Truth
@@ -81,7 +80,7 @@ def _trained(
     debates: list[tuple[ProblemDebate, Record]] = []
     for row in store.debates(filter, limit=limit):
         try:
-            record = open_debate(store, row.id)
+            record = store.debate(row.id)
         except TranscriptError as error:
             notes.append(str(error))
         else:
@@ -110,7 +109,7 @@ def read(store: RunStore, ref: str) -> Record:
     """Return the debate that a ``ProblemDebate.ref`` names; TranscriptError where there is none."""
     name, colon, id = ref.rpartition(":")
     if not colon:
-        return open_debate(store, ref)
+        return store.debate(ref)
     known = {evaluation.name: evaluation for evaluation in evaluations(store.run, [])}
     if name not in known:
         names = ", ".join(known) or "none"

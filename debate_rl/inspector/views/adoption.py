@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from debate.types import Turn, TurnId
-from debate_rl.inspector.views.checked import check_record
 from debate_rl.inspector.views.debate import Grade, grade_of
 from transcripts import Record
+from transcripts.record import check_record
 
 
 @dataclass(frozen=True, slots=True)

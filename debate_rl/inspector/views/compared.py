@@ -9,11 +9,11 @@ from difflib import SequenceMatcher
 from typing import Literal, TypeAlias
 
 from debate.types import Debate, Turn, TurnId
-from debate_rl.inspector.views.checked import check_record, named
 from rewards import Truth
 from rewards.truth import grade_of
 from rewards.votes import Pair, ballot_box, pair_of, valid_votes, verdict
 from transcripts import Record
+from transcripts.record import check_record, named
 
 MOST_CHARACTERS, MOST_WORDS = 40_000, 4000
 """Of a text no more is compared, beyond what both have in common at their ends."""

@@ -10,13 +10,12 @@ from typing import Literal, TypeAlias
 from debate.personas import Persona
 from debate.policy import token_counts
 from debate.types import Completion, ParsedTurn, ParseFailure, Problem, StopReason, Turn, TurnId
-from debate_rl.inspector.views.checked import check_record
 from rewards import STREAMS, Truth, ballot_box, valid_votes, voted_winner
 from rewards.peer import last_judged_round, margins
 from rewards.truth import grade_of as grade_of_turn
 from rewards.types import value_of
 from transcripts import Record
-from transcripts.record import PARTS
+from transcripts.record import PARTS, check_record
 
 _ONLY_TAGS = re.compile(r"\s*(?:</?[A-Za-z]{1,20}>\s*)*+")
 PieceKind: TypeAlias = Literal["thinking", "solution", "evaluation", "comparison", "other"]

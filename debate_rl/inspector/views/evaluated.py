@@ -10,7 +10,6 @@ from typing import Any
 
 from debate.files import read_json
 from debate_rl.evaluation.folder import IDENTITY
-from debate_rl.inspector.views.checked import check_record
 from debate_rl.runs.checkpoint_folder import step_of
 from debate_rl.runs.kept_weights import WARM_START
 from debate_rl.runs.provenance import checksum
@@ -18,6 +17,7 @@ from transcripts import Record, TranscriptError
 from transcripts.codec import from_line
 from transcripts.files import reading
 from transcripts.names import shard_paths, shard_step
+from transcripts.record import check_record
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ import msgspec
 
 from debate.files import read_plain
 from debate_rl.formatting import figure
-from debate_rl.inspector.views.checked import check_record, named
 from debate_rl.inspector.views.parsing import reparsed
 from debate_rl.replay.comparing import close
 from rewards import STREAMS, RewardConfig, Rewards, score_debate
@@ -20,6 +19,7 @@ from rewards.types import value_of
 from transcripts import Record
 from transcripts.codec import decode, from_line, to_line
 from transcripts.errors import FieldError
+from transcripts.record import check_record, named
 from transcripts.token_lines import token_line
 
 if TYPE_CHECKING:

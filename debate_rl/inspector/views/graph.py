@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from debate.types import Debate, Span, TurnId, Vote
-from debate_rl.inspector.views.checked import check_record
 from rewards import ballot_box, drop_reasons
 from rewards.graph import Edge, Results, condorcet_winner, cycles, majorities, results_by_opponent, win_matrix
 from rewards.judging import by_truth
 from rewards.votes import UNREAD
 from transcripts import Record
+from transcripts.record import check_record
 
 Verdict: TypeAlias = Literal["right", "wrong", "undecidable"]
 _VERDICTS: dict[int | None, Verdict] = {1: "right", -1: "wrong", 0: "wrong", None: "undecidable"}

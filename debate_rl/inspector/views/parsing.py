@@ -8,9 +8,9 @@ from typing import Any
 
 from debate.hold import read_reply
 from debate.types import Ballot, FailureReason, ParsedTurn, ParseFailure, Span, StopReason, Turn, TurnId
-from debate_rl.inspector.views.checked import check_record
 from debate_rl.inspector.views.debate import handles_of
 from transcripts import Record
+from transcripts.record import check_record
 
 CONTEXT, HALF = 60, 80
 """Characters that an excerpt shows on each side of what it points at, and of each end of a long piece."""

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from debate.types import TurnId
 from debate_rl.config.recipes import ConfigError, read_run_config
 from debate_rl.formatting import counted, figure
-from debate_rl.inspector.views.checked import named, open_debate
 from debate_rl.inspector.views.debate import grade_name, handles_of
 from debate_rl.inspector.views.reward_step import Numbers, Step, recompute, streams_why, total_why
 from debate_rl.inspector.views.reward_types import (
@@ -31,6 +30,7 @@ from debate_rl.inspector.views.reward_types import (
 from debate_rl.inspector.views.reward_votes import format_why, judge_why, peer_why, truth_why, votes_of
 from debate_rl.replay.scheme import scheme_of
 from transcripts import Record, RunStore, TranscriptError
+from transcripts.record import named
 
 if TYPE_CHECKING:
     from debate_rl.config import Config
@@ -56,7 +56,7 @@ def why(store: RunStore, config: Config | None, id: str, turn: TurnId, *, note: 
     ``note``: why there is no configuration, if there is none. TranscriptError where there is no such debate
     or turn, or where its turns do not fit its protocol.
     """
-    record = open_debate(store, id)
+    record = store.debate(id)
     id = _plain(id)
     _require(record, id, turn)
     step, problem = _step(store, config, id, turn)

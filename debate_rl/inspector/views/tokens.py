@@ -11,12 +11,12 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from debate.types import Completion, Turn, TurnId
-from debate_rl.inspector.views.checked import named
 from debate_rl.inspector.views.debate import Piece, PieceKind, pieces_of
 from learner.advantages import TurnAdvantage
 from learner.rows import token_advantages
 from learner.tokens import first_characters, token_streams
 from transcripts import Record
+from transcripts.record import named
 
 Stream: TypeAlias = Literal["generator", "judge", "forced"]
 STREAMS: tuple[Stream, ...] = ("forced", "generator", "judge")

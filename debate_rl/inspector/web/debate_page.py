@@ -8,7 +8,7 @@ from typing import Any
 from starlette.responses import Response
 
 from debate.types import TurnId
-from debate_rl.inspector.views import DebateView, TurnView, debate_view, open_debate
+from debate_rl.inspector.views import DebateView, TurnView, debate_view
 from debate_rl.inspector.views.debate import is_markup
 from debate_rl.inspector.web.page import PageRequest, show
 from debate_rl.inspector.web.rendering import Clip, clip
@@ -58,7 +58,7 @@ def debate(request: PageRequest) -> Response:
 
 def read_record(request: PageRequest, *, tokens: bool = False) -> Record:
     """Return the debate that was asked for; TranscriptError where it is not there, or damaged."""
-    return open_debate(request.store, request.id, tokens=tokens)
+    return request.store.debate(request.id, tokens=tokens)
 
 
 def in_debate(request: PageRequest, kind: str, view: DebateView, **values: Any) -> Response:

@@ -20,13 +20,13 @@ from debate_rl.inspector.views import (
     token_view,
     vote_graphs,
 )
-from debate_rl.inspector.views.checked import named
 from debate_rl.inspector.views.fixture import fixture_text
 from debate_rl.inspector.views.reward import config_of, why
 from debate_rl.inspector.web.debate_page import in_debate, read_record
 from debate_rl.inspector.web.drawing import Drawing, draw
 from debate_rl.inspector.web.page import PageRequest
 from debate_rl.inspector.web.site import NotFound
+from transcripts.record import named
 
 if TYPE_CHECKING:
     from debate_rl.config import Config

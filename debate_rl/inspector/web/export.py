@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from debate_rl.inspector.views import debate_view, open_debate, vote_graphs
+from debate_rl.inspector.views import debate_view, vote_graphs
 from debate_rl.inspector.web.debate_page import rounds_of
 from debate_rl.inspector.web.debate_views import MOST_LISTED, shown_round
 from debate_rl.inspector.web.rendering import HERE, render
@@ -103,7 +103,7 @@ def _parts(store: RunStore, filter: str, rows: list[DebateRow], matching: int) -
 
 def _debate(store: RunStore, id: str, links: FileLinks) -> str:
     try:
-        record = open_debate(store, id)
+        record = store.debate(id)
     except TranscriptError as error:
         return render("export_damaged.html", id=id, problem=str(error))
     view = debate_view(id, record)

@@ -13,9 +13,9 @@ from markupsafe import Markup, escape
 
 from debate_rl.formatting import GRADE_SIGNS, number, share, short, shorten, with_codes
 from debate_rl.inspector.meanings import flag_text, flags_of
-from debate_rl.inspector.views.checked import named
 from debate_rl.inspector.views.debate import grade_name
 from debate_rl.inspector.web.addresses import address
+from transcripts.record import named
 
 HERE = Path(__file__).parent
 UNSEEN, MARKED = "⟨{}⟩", '<b class="unseen">{}</b>'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
@@ -32,25 +33,54 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
+def changed(run: Path, change) -> Path:
+    """Change the second line of the run's first shard, as a stranger would."""
+    [shard] = (run / "transcripts").glob("step_000000.jsonl")
+    lines = [json.loads(line) for line in shard.read_text().splitlines()]
+    change(lines[1])
+    shard.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+    return run
+
+
+def with_facts(line):
+    line["facts"] = [1, [7] * 29]
+
+
+def of_seven_agents(line):
+    line["debate"]["protocol"]["num_agents"] = 7
+
+
+def without_seed(line):
+    line["debate"]["seed"] = None
+
+
+def with_a_seed_beyond_sqlite(line):
+    line["debate"]["seed"] = 2**70
+
+
+def with_a_row_too_few(line):
+    line["correct"] = [[True]]
+
+
 @pytest.mark.parametrize(
-    ("part", "place", "value"),
-    [(1, 4, 99), (1, 4, -1), (1, 4, None), (1, 12, None), (2, 0, None), (2, 4, []), (2, 5, 7), (3, 0, None),
-     (3, None, "abc"), (3, None, [[1]]), (4, None, [None]), (4, None, [{}])],
-)  # fmt: skip
-def test_facts_of_others_making_are_read_again_from_the_debate(tmp_path, step_records, part, place, value):
+    ("change", "said"),
+    [
+        (with_facts, "facts: no such field"),
+        (of_seven_agents, r"debate\.personas: 3 of them, but the protocol has 7 agents"),
+        (without_seed, r"debate\.seed: expected int, got null"),
+        (with_a_seed_beyond_sqlite, "int"),
+        (with_a_row_too_few, "correct: 1 rows, but the debate has 3 agents"),
+    ],
+)
+def test_one_line_of_others_making_is_damage_and_the_rest_is_there(tmp_path, step_records, change, said):
+    """What an index holds is computed from the debate, which must be one that its protocol can have."""
     write_step(tmp_path / "run" / "transcripts", 0, step_records(0))
-    [shard] = (tmp_path / "run" / "transcripts").glob("*.jsonl")
-    body = [json.loads(line) for line in shard.read_text().splitlines()]
-    with RunStore.open(tmp_path / "run") as store:
-        expected = store.debates()
-    if place is None:
-        body[1]["facts"][part] = value
-    else:
-        body[1]["facts"][part][place] = value
-    shard.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in body))
-    with RunStore.open(tmp_path / "run") as store:
-        assert store.debates() == expected
-        assert [row.winner for row in store.debates()] == [row.winner for row in expected]
+    with RunStore.open(changed(tmp_path / "run", change)) as store:
+        [damage] = store.damage
+        assert re.fullmatch(rf"step 0, line 2: .*{said}.*", damage)
+        assert ids(store) == ["0.0", "0.2", "0.3", "0.4", "0.5"] == [id for id, _ in store.records()]
+        with pytest.raises(TranscriptError, match=r"debate 0\.1 cannot be read: line 2: "):
+            store.debate("0.1")
 
 
 def test_a_folder_whose_name_is_no_unicode_is_searched(run):
@@ -305,27 +335,6 @@ def test_a_shard_that_breaks_off_keeps_what_came_before(run, monkeypatch, step_r
     path.write_bytes(whole)
     with RunStore.open(run) as store:
         assert (store.count("step:1"), store.damage) == (6, [])
-
-
-@pytest.mark.parametrize(
-    "facts",
-    [
-        [1, [0] * 29, [1, 2, 3, 4, 5, 6], ["a"], []],
-        [1, [0] * 29, [["a"], "", "", "", None, ""], ["a"], []],
-        [1, ["x"] * 29, ["", "", "", "", None, ""], ["a"], []],
-        [1, [0] * 29, ["", "", "", "", None, ""], "a", [1]],
-        [1, [0] * 28, ["", "", "", "", None, ""], [], []],
-        [2, 3],
-        "rubbish",
-    ],
-)
-def test_facts_that_cannot_be_are_read_from_the_debate(run, facts, step_records):
-    path = run / "transcripts/step_000002.jsonl"
-    lines = [json.loads(line) | {"facts": facts} for line in path.read_bytes().splitlines()]
-    path.write_bytes(b"".join(json.dumps(one, separators=(",", ":")).encode() + b"\n" for one in lines))
-    with RunStore.open(run) as store:
-        assert store.damage == []
-        assert [row.problem.id for row in store.debates("step:2")] == [f"sum/{n}" for n in range(6)]
 
 
 def test_a_debate_of_a_million_agents_costs_nothing(run):

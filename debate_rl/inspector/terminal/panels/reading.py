@@ -15,7 +15,6 @@ from debate_rl.inspector.terminal.panels.votes import adoption_lines, vote_lines
 from debate_rl.inspector.terminal.screen import OpenRun
 from debate_rl.inspector.views.across import read
 from debate_rl.inspector.views.adoption import adoption_view
-from debate_rl.inspector.views.checked import open_debate
 from debate_rl.inspector.views.debate import DebateView, debate_view
 from debate_rl.inspector.views.graph import RoundGraph, vote_graphs
 from debate_rl.inspector.views.parsing import parse_forensics, reparsed
@@ -58,7 +57,7 @@ def parse_panel(debate: OpenDebate, turn: TurnId, folded: bool) -> Shown:
 
 def token_panel(debate: OpenDebate, turn: TurnId, folded: bool) -> Shown:
     """The turn token by token."""
-    return token_lines(token_view(open_debate(debate.run.store, debate.id, tokens=True), turn))
+    return token_lines(token_view(debate.run.store.debate(debate.id, tokens=True), turn))
 
 
 def why_panel(debate: OpenDebate, turn: TurnId, folded: bool) -> Shown:

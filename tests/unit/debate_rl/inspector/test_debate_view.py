@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from debate import parse_turn
 from debate.types import ParsedTurn, Span, Summary, TurnId
-from debate_rl.inspector.views import debate_view, open_debate
-from debate_rl.inspector.views.checked import check_record
+from debate_rl.inspector.views import debate_view
 from debate_rl.inspector.views.debate import pieces_of
 from transcripts import RunStore, TranscriptError, TurnAdvantages, write_step
+from transcripts.record import check_record
 
 from .conftest import judged, make, solved, with_turn
 
@@ -159,9 +159,11 @@ def test_what_is_no_debate_is_refused_by_field_and_value(circle, change, said):
 def test_a_run_names_the_debate_that_is_none(circle, tmp_path):
     write_step(tmp_path / "run/transcripts", 5, [circle, wrong(circle, personas=())])
     with RunStore.open(tmp_path / "run") as run:
-        assert open_debate(run, "5.0") == circle
-        with pytest.raises(TranscriptError, match=r"run: debate 5\.1: debate\.personas: 0 of them"):
-            open_debate(run, "5.1")
+        assert run.debate("5.0") == circle
+        with pytest.raises(
+            TranscriptError, match=r"run: debate 5\.1 cannot be read: .*debate\.personas: 0 of them"
+        ):
+            run.debate("5.1")
 
 
 def test_a_debate_with_a_ballot_of_nobody_is_shown():

@@ -338,7 +338,9 @@ def test_a_damaged_line_is_told_and_the_rest_is_shown(run):
     page = client.get("/run/run/").text
     assert 'data-testid="damage"' in page
     assert client.get("/run/run/debate/2.0").status_code == 200
-    assert client.get("/run/run/debate/2.1").status_code == 404
+    damaged = client.get("/run/run/debate/2.1")
+    assert damaged.status_code == 422
+    assert "debate 2.1 cannot be read: line 2: not a whole line of JSON" in damaged.text
     site.close()
 
 
