@@ -215,7 +215,9 @@ class RunStore:
         step, _, index = id.partition(".")
         whole = all(part.isdecimal() and len(part) < 12 for part in (step, index))
         if not whole or int(index) >= MOST_DEBATES:
-            raise TranscriptError(f"{id!r} is no debate: write STEP.INDEX, counted from 0, as in 12.3")
+            name, colon, ref = id.rpartition(":")
+            hint = f"; {ref} of an evaluation is in {self.run / 'evaluations' / name}" if colon else ""
+            raise TranscriptError(f"{id!r} is no debate: write STEP.INDEX, counted from 0, as in 12.3{hint}")
         return key_of(int(step), int(index))
 
     def text_read(self) -> tuple[int, int]:

@@ -31,7 +31,7 @@ Overrides = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="KEY=VALUE",
-        help="Set a key of the recipe, e.g. learner.lr=1e-5; KEY=none restores its default. "
+        help="Set a key of the recipe, e.g. learner.lr=1e-5; KEY=none takes a setting away. "
         "`debate keys` lists all keys.",
     ),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Literal, Union, get_args, get_origin
 
@@ -46,7 +47,8 @@ def _chosen(keys: dict[str, Key], part: str | None) -> dict[str, Key]:
 
 
 def _meaning(key: Key) -> str:
-    return " ".join((key.field.description or "").replace("``", "").split())
+    text = " ".join((key.field.description or "").replace("``", "").split())
+    return re.sub(r"\bNone\b", "none", text)
 
 
 def _head(name: str, key: Key) -> Text:

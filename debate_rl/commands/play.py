@@ -109,7 +109,7 @@ def show_debate(debate: Debate, correct: Verdicts, rewards: Rewards, console: Co
             text = _plain(summaries.pop(turn.id.round).text)
             console.print(Panel(text, title="summary shown to all", title_align="left"))
         console.print(_turn_panel(debate, turn, correct))
-    console.print(_votes_table(debate, rewards) if debate.votes else "no votes could be read")
+    console.print(_votes_table(debate, rewards) if debate.votes else "winner: none, no vote is valid")
     console.print(_rewards_table(debate, rewards))
 
 
@@ -147,8 +147,12 @@ def _votes_table(debate: Debate, rewards: Rewards) -> Table:
         for vote in debate.votes
     ]
     winner = voted_winner(rewards.peer, seed=debate.seed)
-    caption = Text(f"winner: {handles[winner.agent]}") if winner else None
-    return text_table(("judge", "round", "vote"), rows, align="l", title="votes", caption=caption)
+    named = "none, no vote is valid"
+    if winner is not None:
+        persona = debate.personas[winner.agent].name
+        named = f"{handles[winner.agent]} {persona}, round {winner.round}"
+    caption = _plain(f"winner: {named}")
+    return text_table(("judge", "on round", "vote"), rows, align="l", title="votes", caption=caption)
 
 
 def _rewards_table(debate: Debate, rewards: Rewards) -> Table:
@@ -157,7 +161,7 @@ def _rewards_table(debate: Debate, rewards: Rewards) -> Table:
 
     rows = [
         (
-            f"{printable(turn.handle)} {'ballot' if turn.ballot else f'round {turn.id.round}'}",
+            f"{printable(turn.handle)} {'final ballot' if turn.ballot else f'round {turn.id.round}'}",
             *(fixed(value_of(getattr(rewards, name), turn.id), "+.2f", none="") for name in STREAMS),
         )
         for turn in debate.turns

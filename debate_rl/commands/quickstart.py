@@ -215,7 +215,7 @@ def _table(before: Snapshot, after: Snapshot) -> Table:
         ("tokens of self-consistency", *(_tokens(shot, "direct") for shot in shots)),
     ]
     title = f"held-out problems, sampled at T = 1 (n = {before.of(WINNER).clusters})"
-    return text_table(("", "after warm start", "after debate RL"), rows, title=title)
+    return text_table(("", "after the warm start", "after debate RL"), rows, title=title)
 
 
 def _cell(estimate: Estimate, *, sign: str = "") -> str:
@@ -243,7 +243,7 @@ def _in_words(figures: dict[str, dict[str, object]], before: Snapshot, after: Sn
 
 def _next_commands(family: str, folder: Path) -> str:
     problem = {
-        "pair_sum": "Target 19. Numbers 3 8 5 11 10 9.",
+        "pair_sum": "Target 19. Numbers 3 8 5 11 2 9.",
         "words": "Tom has 8 apples. Tom gets 4 more. Tom loses 3. How many apples?",
     }[family]
     other = "words" if family == "pair_sum" else "pair_sum"

@@ -198,6 +198,6 @@ def _refuse_own_code(path: Path) -> None:
         value = values.get(name) if isinstance(values, dict) else None
         if isinstance(value, str) and ":" in value:
             raise ConfigError(
-                f"{path}: {key}={value!r} names code, which a run made elsewhere may do to harm; "
-                "for a run of your own set DEBATE_OWN_CODE=1"
+                f"{path}: {key}={value!r} names code. Code that a run names is not loaded, as the run may "
+                "have been made elsewhere; DEBATE_OWN_CODE=1 loads it"
             )

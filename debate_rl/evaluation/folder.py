@@ -56,8 +56,11 @@ def _files(folder: Path) -> list[list[object]]:
 
 def default_folder(home: Path, weights: Path | None, what: Mapping[str, object]) -> Path:
     """Return the folder of an evaluation: named by the weights, and by all else that decides its figures."""
+    from debate_rl.runs.kept_weights import WARM_START  # loads torch
+
+    name = "model" if weights is None else "start" if weights.parent.name == WARM_START else weights.name
     digest = sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:8]
-    return home / f"{'model' if weights is None else weights.name}-{digest}"
+    return home / f"{name}-{digest}"
 
 
 @contextmanager

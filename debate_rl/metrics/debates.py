@@ -153,7 +153,7 @@ def length_metrics(debates: Sequence[Debate]) -> dict[str, float]:
     """Return tokens in a turn (prompt, completion, by stream), texts cut from prompts, and distinct openings.
 
     Forced tokens are part of a completion and of no stream.
-    ``completions/distinct``: different first-round texts of a problem over all of them; near 1 / (K N) means
+    ``completions/distinct``: different texts of round 0 of a problem over all of them; near 1 / (K N) means
     that every sample is the same (a fixed seed).
     """
     turns = [turn for debate in debates for turn in debate.turns]

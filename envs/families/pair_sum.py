@@ -1,6 +1,6 @@
 r"""Pick the two listed numbers that sum to the target: checking is one addition, solving is a search.
 
-``Target 19. Numbers 3 8 5 11 10 9.`` has exactly one pair, 8 and 11. Truth needs no gold answer: two
+``Target 19. Numbers 3 8 5 11 2 9.`` has exactly one pair, 8 and 11. Truth needs no gold answer: two
 different listed numbers with the right sum are right, in either order.
 
 | level | numbers | from  | sums up to | pairs to search |
@@ -144,8 +144,8 @@ class PairSum(SyntheticFamily):
 def read_question(question: str) -> tuple[int, tuple[int, ...]]:
     """Return (target, numbers in their order).
 
-    >>> read_question("Target 19. Numbers 3 8 5 11 10 9.")
-    (19, (3, 8, 5, 11, 10, 9))
+    >>> read_question("Target 19. Numbers 3 8 5 11 2 9.")
+    (19, (3, 8, 5, 11, 2, 9))
     """
     match = _QUESTION.fullmatch(question.strip())
     if match is None:

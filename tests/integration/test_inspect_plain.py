@@ -128,7 +128,7 @@ def test_a_wrong_filter_is_shown_with_a_caret(inspect, arguments):
     assert (code, out) == (2, "")
     first, *shown = err.splitlines()
     assert first.startswith(
-        "debate: filter, character 8: winner is one of none, right, wrong, ungraded; got 'wron'"
+        "debate: filter, character 7: winner is one of none, right, wrong, ungraded; got 'wron'"
     )
     assert shown == ["  winner:wron", "         ^"]
 

@@ -20,7 +20,7 @@ class FilterError(ValueError):
         self.problem, self.text, self.position = problem, text, position
 
     def __str__(self) -> str:
-        return f"filter, character {self.position + 1}: {self.problem}\n{self.shown()}"
+        return f"filter, character {self.position}: {self.problem}\n{self.shown()}"
 
     def shown(self) -> str:
         """Return the filter with a caret under the character, two lines; a long one is cut around it."""

@@ -83,11 +83,11 @@ def cells_of(row: DebateRow) -> tuple[str, ...]:
 
 
 HEADINGS = (
-    *("step", "debates", "accuracy round 0", "accuracy last round", "winner", "judge", "votes", "cycles"),
+    *("step", "debates", "accuracy, round 0", "accuracy, last round", "winner", "judge", "votes", "cycles"),
     *("malformed", "truncated", "peer", "truth", "judge reward", "format", "tokens"),
 )
 """In the order of weight: a narrow terminal shows the first ones."""
-MEANINGS = "winner and judge: accuracy; peer to format: mean rewards"
+MEANINGS = "winner and judge: accuracy; peer to format: rewards; means over the debates that have one"
 
 
 def print_figures(store: RunStore, printer: Printer, filter: str = "", *, as_json: bool = False) -> None:

@@ -103,8 +103,8 @@ def _afterwards(run: Run, index: int) -> Table:
         )
         for label, figures in run.evaluations.items()
     )
-    title = f"Evaluations made apart from training: {run.name}"
-    return Table(f"final/{index + 1}/apart", title, ("evaluation", *names), rows, folded=True)
+    heading = f"Evaluations made apart from training: {run.name}"
+    return Table(f"final/{index + 1}/apart", heading, ("evaluation", *map(title, names)), rows, folded=True)
 
 
 def _beside(runs: Sequence[Run]) -> list[Part]:

@@ -96,7 +96,7 @@ def test_an_error_points_at_the_character(text, position, problem):
 def test_an_error_shows_the_place():
     with pytest.raises(FilterError) as caught:
         compile_filter("step:>3 winer:wrong")
-    told = "filter, character 9: unknown field 'winer'; did you mean 'winner'?"
+    told = "filter, character 8: unknown field 'winer'; did you mean 'winner'?"
     assert str(caught.value) == f"{told}\n  step:>3 winer:wrong\n          ^"
     with pytest.raises(FilterError) as caught:
         compile_filter("step:1 " * 30 + "\x1b[2J")

@@ -18,8 +18,8 @@ PLAIN = {
     "question",
     "flags",
     "tokens",
-    "accuracy round 0",
-    "accuracy last round",
+    "accuracy, round 0",
+    "accuracy, last round",
 }
 """Names that say what they are."""
 

@@ -95,7 +95,7 @@ def test_a_list_in_json_has_the_fields_of_filters(store):
 def test_figures_by_step_and_of_all(store):
     _, text = printed(print_figures, store)
     head, *lines = [line.split() for line in text.splitlines()[:-1]]
-    assert head[:5] == ["step", "debates", "accuracy", "round", "0"]
+    assert head[:5] == ["step", "debates", "accuracy,", "round", "0"]
     assert [line[:5] for line in lines] == [
         ["5", "2", "0.667", "1.000", "1.000"],
         ["6", "1", "0.333", "0.333", "-"],
