@@ -109,7 +109,9 @@ def show_debate(debate: Debate, correct: Verdicts, rewards: Rewards, console: Co
             text = _plain(summaries.pop(turn.id.round).text)
             console.print(Panel(text, title="summary shown to all", title_align="left"))
         console.print(_turn_panel(debate, turn, correct))
-    console.print(_votes_table(debate, rewards) if debate.votes else "winner: none, no vote is valid")
+    if debate.votes:
+        console.print(_votes_table(debate))
+    console.print(_winner_line(debate, rewards), soft_wrap=True)
     console.print(_rewards_table(debate, rewards))
 
 
@@ -133,9 +135,7 @@ def _folded(turn: Turn) -> str:
     return f"{text[: thinking.start]}(thinking, {count} characters)\n{text[thinking.end :].lstrip()}"
 
 
-def _votes_table(debate: Debate, rewards: Rewards) -> Table:
-    from rewards import voted_winner
-
+def _votes_table(debate: Debate) -> Table:
     signs = {"left": ">", "right": "<", "tie": "="}
     handles = {turn.id.agent: printable(turn.handle) for turn in debate.turns}
     rows = [
@@ -146,13 +146,17 @@ def _votes_table(debate: Debate, rewards: Rewards) -> Table:
         )
         for vote in debate.votes
     ]
+    return text_table(("judge", "on round", "vote"), rows, align="l", title="votes")
+
+
+def _winner_line(debate: Debate, rewards: Rewards) -> Text:
+    from rewards import voted_winner
+
     winner = voted_winner(rewards.peer, seed=debate.seed)
-    named = "none, no vote is valid"
-    if winner is not None:
-        persona = debate.personas[winner.agent].name
-        named = f"{handles[winner.agent]} {persona}, round {winner.round}"
-    caption = _plain(f"winner: {named}")
-    return text_table(("judge", "on round", "vote"), rows, align="l", title="votes", caption=caption)
+    if winner is None:
+        return Text("winner: none, no vote is valid")
+    handle, persona = debate.turn(winner).handle, debate.personas[winner.agent].name
+    return _plain(f"winner: {handle} {persona}, round {winner.round}")
 
 
 def _rewards_table(debate: Debate, rewards: Rewards) -> Table:

@@ -106,7 +106,9 @@ def test_a_trained_run_is_played_with_its_votes_and_rewards(trained, debate_comm
     assert out.count("─ final ballot ") == 3
     assert all(persona in out for persona in ("Methodical Analyst", "Creative", "Devil's Advocate"))
     assert "winner: " in out
-    rewards = [line for line in out.splitlines() if re.match(r"│ (K7|Q2|M4) (round [01]|ballot) ", line)]
+    rewards = [
+        line for line in out.splitlines() if re.match(r"│ (K7|Q2|M4) (round [01]|final ballot) ", line)
+    ]
     assert len(rewards) == 9
     assert debate_command("play", RUN, question)[1] == out  # a family knows its own truth; a seed repeats
     assert debate_command("play", RUN, question, "--seed", "1")[1] != out
