@@ -136,7 +136,9 @@ def valid_comparisons(run: Run) -> Answer:
     invalid = (cast - valid) / cast if cast else None
     missing = None if parsed is None else 1 - parsed
     words = rated(invalid, good=0.5, bad=0.7), rated(missing, good=0.2, bad=0.5), "good"
-    numbers = listed(("valid votes", valid), ("invalid share", invalid), ("due and missing, late", missing))
+    numbers = listed(
+        ("valid votes", valid), ("invalid share", invalid), ("due and missing, last 10 steps", missing)
+    )
     return Answer(worst(*words), numbers)
 
 
@@ -154,7 +156,9 @@ def diversity(run: Run) -> Answer:
     group = run.curves.group
     same = 1.5 / group if group and group > 1 else 0.1
     words = rated(distinct, good=max(0.3, same), bad=same), rated(wrong, good=0.2, bad=0.5)
-    text = listed(("distinct completions, late", distinct), ("agreement", agreed), ("wrong consensus", wrong))
+    text = listed(
+        ("distinct completions, last 10 steps", distinct), ("agreement", agreed), ("wrong consensus", wrong)
+    )
     if run.curves.solved:
         return Answer("good", f"{text}; most answers are right, and those may be alike")
     return Answer(worst(*words), text)
@@ -210,7 +214,7 @@ def gradients(run: Run) -> Answer:
     text = listed(
         *((f"{s} reward std", value) for s, value in spreads.items()),
         ("gradient's norm", norm),
-        ("groups without variance in truth, late", silent),
+        ("groups without variance in truth, last 10 steps", silent),
     )
     return Answer(worst(best, flow, rated(silent, good=0.6, bad=0.95)), text)
 
@@ -263,7 +267,7 @@ def updating(run: Run) -> Answer:
         "unknown" if kl is None else "good" if kl > 1e-6 else "bad",
         "unknown" if outputs is None else "good" if outputs.moved else "warn",
     )
-    text = listed(("updates", updates), ("KL to the reference, late", kl))
+    text = listed(("updates", updates), ("KL to the reference, last 10 steps", kl))
     if outputs is not None:
         text += f"; {outputs.text}"
     return Answer(worst(*words), text)
@@ -288,7 +292,9 @@ def overfitting(run: Run) -> Answer:
     if not len(values):
         return Answer("unknown", "no held-out evaluation during training")
     at_end = run.curves.late("accuracy/round_0")
-    text = listed(("accuracy, round 0, late", at_end), ("direct accuracy, held out", float(values[-1])))
+    text = listed(
+        ("accuracy, round 0, last 10 steps", at_end), ("direct accuracy, held out", float(values[-1]))
+    )
     if len(values) < 2 or trained is None or trained.direction == "too few steps":
         return Answer("unknown", f"{text}; too few evaluations or steps to compare gains")
     gained = float(values[-1] - values[0])
