@@ -12,6 +12,7 @@ import os
 import re
 import stat
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -21,7 +22,7 @@ LARGEST_TOML = 1 << 20
 DEEPEST = 64
 """Parts of a dotted key: a parser's memory grows with their square."""
 _DEEP_KEY = re.compile(
-    rf"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{DEEPEST}}}""", re.ASCII
+    rf"""(?<![\w-])(?:(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{DEEPEST}}}""", re.ASCII
 )
 
 
@@ -43,9 +44,24 @@ def read_plain(path: Path, most: int = LARGEST) -> bytes:
     return data
 
 
+def plain_lines(path: Path, longest: int = LARGEST) -> Iterator[bytes]:
+    """Yield the lines of a plain file, each with its newline if it has one; a run's own files may be long.
+
+    OSError for what is not a plain file, and for a line of more than ``longest`` bytes.
+    """
+    with open_plain(path) as file:
+        while line := file.readline(longest + 1):
+            if len(line) > longest:
+                raise OSError(errno.EFBIG, f"a line is longer than {longest >> 20} MiB", str(path))
+            yield line
+
+
 def read_json(path: Path) -> Any:
-    """Return what a file of JSON holds; OSError, or ValueError (RecursionError) where it is not JSON."""
-    return json.loads(read_plain(path))
+    """Return what a file of JSON holds; OSError, or ValueError with the path where it is not JSON."""
+    try:
+        return json.loads(read_plain(path))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: not JSON: {error}") from error
 
 
 def read_toml(path: Path) -> dict[str, Any]:

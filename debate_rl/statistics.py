@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from math import hypot, inf, isfinite, sqrt
+from math import comb, hypot, inf, isfinite, sqrt
 from typing import Any
 
 import numpy as np
@@ -70,7 +70,7 @@ def clustered_mean(
     """Return the mean of ``values`` (n,) with a cluster-robust 95% interval.
 
     Where the standard error is 0 (all alike) and the values are rates in [0, 1], the interval is Wilson's
-    with n = number of clusters; ``signed`` values are differences in [-1, 1], and it holds for their size.
+    with n = number of clusters; ``signed`` values are differences in [-1, 1], brought to [0, 1] for it.
     Their p is that of the same t, and where all are alike of the sign test. One cluster alone gives the whole
     range. ValueError on no values.
 
@@ -132,11 +132,9 @@ def _all_alike(estimate: Estimate, signed: bool) -> Estimate:
     value = 0.0 if abs(estimate.value) < NO_SPREAD else estimate.value
     if not (-1.0 if signed else 0.0) <= value <= 1.0:
         return replace(estimate, low=value, high=value, p=0.0 if signed else None)
-    low, high = wilson(abs(value), estimate.clusters)
-    if signed and value == 0:
-        low = -high
-    elif value < 0:
-        low, high = -high, -low
+    low, high = wilson((value + 1) / 2 if signed else value, estimate.clusters)
+    if signed:
+        low, high = 2 * low - 1, 2 * high - 1
     p = min(1.0, 2 * 0.5**estimate.clusters) if value else 1.0
     return replace(estimate, value=value, low=low, high=high, p=p if signed else None)
 
@@ -164,7 +162,8 @@ def difference(values: ArrayLike, first: ArrayLike, clusters: Codes) -> Estimate
     up, down = (_influence(numbers, side, one) for side, one in zip((here, ~here), means, strict=True))
     variances = [float(np.square(cluster_sums(part, clusters)).sum()) for part in (up, down)]
     if min(variances) < NO_SPREAD**2:
-        return _newcombe(ones, others, count)
+        rates = float(numbers.max()) <= 1 and float(numbers.min()) >= -1
+        return _newcombe(ones, others, count, alike=max(variances) < NO_SPREAD**2) if rates else unknown
     error = float(np.linalg.norm(cluster_sums(up - down, clusters)))
     if error < NO_SPREAD:
         return unknown
@@ -179,14 +178,20 @@ def _influence(numbers: Numbers, side: NDArray[np.bool_], of: Estimate) -> Numbe
     return np.where(side, factor * (numbers - of.value), 0.0)
 
 
-def _newcombe(ones: Estimate, others: Estimate, clusters: int) -> Estimate:
-    """Return a difference of two means with their intervals put together; p is that of the nearer bound."""
+def _newcombe(ones: Estimate, others: Estimate, clusters: int, *, alike: bool) -> Estimate:
+    """Return a difference of two means with their intervals put together.
+
+    p is that of the bound nearer to 0; where both sides are ``alike`` and apart, the chance that so many
+    clusters fall apart by side, as in Fisher's exact test.
+    """
     value = ones.value - others.value
     below = hypot(ones.value - ones.low, others.high - others.value)
     above = hypot(ones.high - ones.value, others.value - others.low)
-    nearer = below if value > 0 else above
-    z = float(stats.norm.ppf(0.975)) * abs(value) / nearer if nearer else inf
-    p = 2 * float(stats.norm.sf(z)) if value else 1.0
+    z = float(stats.norm.ppf(0.975)) * abs(value) / (below if value > 0 else above)
+    p = 2 * float(stats.norm.sf(z))
+    if alike:
+        split = comb(ones.clusters + others.clusters, ones.clusters)
+        p = min(1.0, (2 if ones.clusters == others.clusters else 1) / split) if value else 1.0
     return Estimate(value, value - below, value + above, ones.n + others.n, clusters, p)
 
 

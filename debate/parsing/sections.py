@@ -25,7 +25,7 @@ The rules, in the order in which they are applied:
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from debate.parsing.tags import ESCAPED, PLAIN, Tag, find_tags
@@ -93,7 +93,7 @@ def find_sections(text: str, *, in_thinking: bool = False) -> Sections:
     tags = [tag for tag in tags if tag.start >= start]
     if all(tag.name == "think" for tag in tags):
         tags = find_tags(ESCAPED, text, start)
-    return Sections(_sections(text, tags), thinking, closed)
+    return Sections(_sections(text, tags, start), thinking, closed)
 
 
 def _thinking(text: str, tags: Sequence[Tag]) -> tuple[Span | None, bool]:
@@ -153,11 +153,13 @@ def _outside(tags: Iterable[Tag], blocks: Sequence[_Block]) -> Iterator[Tag]:
             yield tag
 
 
-def _sections(text: str, tags: Sequence[Tag]) -> dict[str, Section]:
+def _sections(text: str, tags: Sequence[Tag], start: int) -> dict[str, Section]:
+    """Return the sections; ``start`` is where thinking ends."""
     blocks = _outermost(_blocks(tags))
     complete = {block.name: block for block in blocks if block.name in _RANK}
     strays = [tag for tag in _outside(tags, blocks) if tag.name in _RANK]
-    unfinished = _unfinished(text, [tag for tag in strays if not tag.closing], complete)
+    ends = frozenset((start, *(tag.end for tag in tags)))
+    unfinished = _unfinished(text, [tag for tag in strays if not tag.closing], complete, ends)
     bounds = [block.start for block in blocks if block.name in _RANK]
     bounds += [tag.start for tag in unfinished.values()] + [tag.start for tag in strays if tag.closing]
     sections = {name: _whole(block) for name, block in complete.items()}
@@ -176,13 +178,18 @@ def _partial(tag: Tag, bound: int | None, length: int) -> Section:
     return Section(tag.name, Span(tag.start, end), Span(tag.end, end), closed=False, cut=bound is None)
 
 
-def _unfinished(text: str, openings: Sequence[Tag], complete: Mapping[str, _Block]) -> dict[str, Tag]:
-    """Return the last opening tag of each kind that has no complete block, mentions left out (rule 4)."""
+def _unfinished(
+    text: str, openings: Sequence[Tag], complete: Mapping[str, _Block], ends: Container[int]
+) -> dict[str, Tag]:
+    """Return the last opening tag of each kind that has no complete block, mentions left out (rule 4).
+
+    ``ends``: where tags end.
+    """
     whole = complete.values()
     candidates = [
         tag for tag in openings if tag.name not in complete and not _earlier_kind_follows(tag, whole)
     ]
-    firm = {tag.name: tag for tag in candidates if _starts_line(text, tag.start)}
+    firm = {tag.name: tag for tag in candidates if _starts_line(text, tag.start, ends)}
     anchors = (*whole, *firm.values())
     loose = {
         tag.name: tag
@@ -200,7 +207,8 @@ def _later_kind_precedes(tag: Tag, anchors: Iterable[_Block | Tag]) -> bool:
     return any(_RANK[other.name] > _RANK[tag.name] and other.start < tag.start for other in anchors)
 
 
-def _starts_line(text: str, at: int) -> bool:
-    """Return whether only markup stands between the line's start (or another tag) and this index."""
-    before = text[max(0, at - 64) : at].rstrip(" \t*_`#-").lower()
-    return before.endswith(("\n", "\r", ">", "&gt;")) or (not before and at <= 64)
+def _starts_line(text: str, at: int, ends: Container[int]) -> bool:
+    """Return whether only markup stands between the line's start (or a tag, by its end) and this index."""
+    start = max(0, at - 64)
+    before = text[start:at].rstrip(" \t*_`#-")
+    return before.endswith(("\n", "\r")) or start + len(before) in ends or (not before and at <= 64)

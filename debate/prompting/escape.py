@@ -35,8 +35,8 @@ _TAG = re.compile(
     re.IGNORECASE,
 )
 _CONTROL_WORD = re.compile(
-    r"\[(?=\s*/?\s*(?:INST|SYS|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_\w{1,20}|IMG(?:_\w{1,20})?|THINK|ARGS|CALL_ID"
-    r"|PREFIX|MIDDLE|SUFFIX|CLS|SEP|MASK|gMASK|sMASK|sop|eop|PAD|UNK|BOS|EOS)\s*\])"
+    r"\[(?=\s{0,8}/?\s{0,8}(?:INST|SYS|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_\w{1,20}|IMG(?:_\w{1,20})?|THINK|ARGS|CALL_ID"
+    r"|PREFIX|MIDDLE|SUFFIX|CLS|SEP|MASK|gMASK|sMASK|sop|eop|PAD|UNK|BOS|EOS)\s{0,8}\])"
 )
 
 

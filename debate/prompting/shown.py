@@ -106,5 +106,6 @@ def public_summary(text: str, *, in_thinking: bool = False) -> str:
     >>> public_summary("<think>K7?</think> Q2 finds 4. <comparison>K7 > Q2</comparison>")
     'Q2 finds 4.'
     """
-    thinking = find_sections(text, in_thinking=in_thinking).thinking
-    return without_private(clean(text[thinking.end if thinking else 0 :])).strip()
+    seen = clean(text)
+    thinking = find_sections(seen, in_thinking=in_thinking).thinking
+    return without_private(seen[thinking.end if thinking else 0 :]).strip()

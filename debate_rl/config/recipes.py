@@ -173,7 +173,7 @@ def read_run_config(run: Path, overrides: Iterable[str] = ()) -> Config:
     path = run / "config.toml"
     if not path.is_file():
         raise ConfigError(f"{run}: not the folder of a run (no config.toml in it)")
-    if not os.environ.get("DEBATE_OWN_CODE"):
+    if os.environ.get("DEBATE_OWN_CODE", "0") in ("", "0"):
         _refuse_own_code(path)
     return read_config(Config, path, overrides)
 

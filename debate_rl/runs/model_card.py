@@ -152,15 +152,18 @@ def _interval(values: Sequence[float]) -> str:
 
 def _provenance(path: Path) -> Iterator[str]:
     facts: dict[str, Any] = read_json(path) if path.exists() else {}
-    start = (facts.get("starts") or [{}])[-1]
-    rows = {
-        "versions": ", ".join(f"{name} {number}" for name, number in start.get("versions", {}).items()),
-        "commit": start.get("commit"),
-        "processor": start.get("hardware", {}).get("cpu"),
-        "GPUs": ", ".join(start.get("hardware", {}).get("gpus", [])),
-        "data": ", ".join(f"{name} {checksum}" for name, checksum in (facts.get("data") or {}).items()),
-        "seed": facts.get("seed"),
-    }
+    try:
+        start = (facts.get("starts") or [{}])[-1]
+        rows = {
+            "versions": ", ".join(f"{name} {number}" for name, number in start.get("versions", {}).items()),
+            "commit": start.get("commit"),
+            "processor": start.get("hardware", {}).get("cpu"),
+            "GPUs": ", ".join(start.get("hardware", {}).get("gpus", [])),
+            "data": ", ".join(f"{name} {checksum}" for name, checksum in (facts.get("data") or {}).items()),
+            "seed": facts.get("seed"),
+        }
+    except (AttributeError, TypeError, LookupError) as error:
+        raise ValueError(f"{path}: is not what a run says of itself: {error}") from error
     for name, value in rows.items():
         if value not in (None, ""):
             yield f"- {name}: {value}"

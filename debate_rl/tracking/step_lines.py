@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, TypeAlias
 
-from debate.files import read_plain
+from debate.files import plain_lines
 from debate.seeds import derive_seed
 from rewards import STREAMS
 from transcripts import Record
@@ -86,10 +86,6 @@ class SamplesLog(LineFile):
         self.sync()
 
 
-LARGEST_ROWS = 256 << 20
-"""Bytes of metrics.jsonl or samples.jsonl: of a hundred thousand steps."""
-
-
 def read_metrics(path: Path) -> list[dict[str, float | None]]:
     """Return the lines of metrics.jsonl in order, without a torn last one; None is a non-finite value."""
     return [{name: row[name] for name in row if name != "nonfinite"} for row in read_rows(path)]
@@ -98,7 +94,9 @@ def read_metrics(path: Path) -> list[dict[str, float | None]]:
 def read_rows(path: Path) -> list[dict[str, Any]]:
     """Return the rows of such a file in order, without a torn last line; ValueError names a damaged one."""
     rows: list[dict[str, Any]] = []
-    for number, line in enumerate(read_plain(path, LARGEST_ROWS).split(b"\n")[:-1], start=1):
+    for number, line in enumerate(plain_lines(path), start=1):
+        if not line.endswith(b"\n"):
+            break
         try:
             row = {"step": None, **json.loads(line)}
             if not isinstance(row["step"], int | None):
@@ -117,7 +115,7 @@ def rewind(path: Path, step: int) -> int:
     """
     if not path.exists():
         return 0
-    lines = list(zip(read_plain(path, LARGEST_ROWS).split(b"\n"), read_rows(path), strict=False))
+    lines = [(line[:-1], row) for line, row in zip(plain_lines(path), read_rows(path), strict=False)]
     early = [line for line, row in lines if (row["step"] or 0) < step]
     late = [line for line, row in lines if (row["step"] or 0) >= step]
     if late:

@@ -93,12 +93,16 @@ def load_of(config: Config, policy: LocalPolicy, problem: Problem) -> Load:
 
 
 class LiveBytes(TorchDispatchMode):
-    """Count the bytes of all tensors made inside: ``live`` now, ``peak`` at most so far."""
+    """Count the bytes of all tensors made inside: ``live`` now, ``peak`` at most so far.
 
-    def __init__(self) -> None:
+    What a model holds is not counted, however it is looked at: a view of a weight is no new tensor.
+    """
+
+    def __init__(self, model: torch.nn.Module | None = None) -> None:
         super().__init__()
         self.live = self.peak = 0
-        self._seen: set[int] = set()
+        held = () if model is None else (*model.parameters(), *model.buffers())
+        self._seen = {tensor.untyped_storage()._cdata for tensor in held}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
@@ -154,9 +158,10 @@ def memory_of(model: Any, load: Load, config: Config) -> Memory:
     weights = _bytes(model.parameters()) + _bytes(model.buffers())
     trained = _bytes(parameter for parameter in model.parameters() if parameter.requires_grad)
     batch = load.batch(load.longest, load.micro_tokens, model.device)
+    passes = 2 if load.row_tokens > load.micro_tokens else 1  # gradients stay from the first to the others
     with fakes:
         sampling = _sampling_bytes(fake, load)
-        learning = _learning_bytes(fake, batch, learner)
+        learning = _learning_bytes(fake, batch, learner, passes)
     return Memory(
         weights=weights,
         reference=weights if learner.needs_reference and not hasattr(model, "peft_config") else 0,
@@ -177,7 +182,7 @@ def _sampling_bytes(model: Any, load: Load) -> int:
     rows = torch.zeros(load.sampled, dtype=torch.long, device=model.device)
     peaks: list[int] = []
     for read, more in ((prompt, reply), (prompt + reply - 1, 1)):
-        with LiveBytes() as bytes_:
+        with LiveBytes(model) as bytes_:
             steps = steps_for(model)
             steps.prefill(rows[:, None].expand(-1, read), rows, more)
             if more == 1:  # reading so much at once is not what sampling does: only the step counts
@@ -188,8 +193,8 @@ def _sampling_bytes(model: Any, load: Load) -> int:
     return max(peaks)
 
 
-def _learning_bytes(model: Any, batch: MicroBatch, config: LearnerConfig) -> int:
-    """Return the peak of one forward and backward pass of the learner."""
+def _learning_bytes(model: Any, batch: MicroBatch, config: LearnerConfig, passes: int) -> int:
+    """Return the peak of forward and backward passes of the learner, with the gradients."""
     if config.gradient_checkpointing:
         model.gradient_checkpointing_enable({"use_reentrant": False})
     train_only_checkpointed_layers(model)
@@ -198,9 +203,11 @@ def _learning_bytes(model: Any, batch: MicroBatch, config: LearnerConfig) -> int
     entropy_gradient = config.entropy_bonus > 0
     # Without data, transformers cannot see that a row is one sequence, and makes a mask that is not needed.
     one_sequence = mock.patch.object(masking_utils, "find_packed_sequence_indices", return_value=None)
-    with one_sequence, LiveBytes() as bytes_:
-        logprobs, entropy = action_logprobs(model, batch, entropy_gradient=entropy_gradient)
-        (logprobs.sum() + entropy.sum() if entropy_gradient else logprobs.sum()).backward()
+    with one_sequence, LiveBytes(model) as bytes_:
+        for _ in range(passes):
+            logprobs, entropy = action_logprobs(model, batch, entropy_gradient=entropy_gradient)
+            (logprobs.sum() + entropy.sum() if entropy_gradient else logprobs.sum()).backward()
+            del logprobs, entropy
     return bytes_.peak
 
 

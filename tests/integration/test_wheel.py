@@ -93,7 +93,7 @@ def test_the_wheel_works_in_an_empty_environment(wheel, tmp_path):
     assert (held.returncode, held.stderr) == (0, "")
     assert held.stdout.splitlines() == [
         "['0.75', '1', '1'] [[True], [False], [False]] (1.0,) (1.0,)",
-        "('commands', 'recipes', 'quickstart.toml') " + str(len(list((HOME / "configs").glob("*.toml")))),
+        "('debate_rl', 'configs', 'quickstart.toml') " + str(len(list((HOME / "configs").glob("*.toml")))),
         "True math_verify",
         "3",
         "[]",

@@ -60,7 +60,10 @@ def setting_text(value: Any, there: bool = True) -> str:
     """
     if not there:
         return "-"
-    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    try:
+        text = value if isinstance(value, str) else json.dumps(value, default=str)
+    except RecursionError:
+        text = "nested too deeply to be shown"
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
 
 

@@ -47,7 +47,7 @@ def toml(tmp_path, text):
     return read_toml(tmp_path / "x.toml")
 
 
-@pytest.mark.parametrize("part", ["a", '"a b"', "'.'", '""', "a-1"])
+@pytest.mark.parametrize("part", ["a", '"a b"', "'.'", '""', "a-1", r'"\""', r'"\\"'])
 @pytest.mark.parametrize("dot", [".", " . ", "\t."])
 @pytest.mark.parametrize("form", ["{} = 1", "[{}]", "x = {{ {} = 1 }}", 'y = "=" \n[[ {} ]]'])
 def test_a_key_of_thousands_of_parts_is_refused(part, dot, form, tmp_path):

@@ -94,9 +94,12 @@ def test_a_side_without_spread_is_as_unsure_as_its_mean(alike):
     assert (found.low <= 0 <= found.high) == (found.p > 0.05)
     both = statistics.difference([1.0, 1.0, 0.0, 0.0], [True, True, False, False], np.arange(4))
     tokens = statistics.difference([7.0, 7.0, 9.0, 9.0], [True, True, False, False], np.arange(4))
-    assert (tokens.value, tokens.low, tokens.high) == (-2.0, -2.0, -2.0)  # no rates: no spread is known
+    assert (tokens.value, tokens.low, tokens.high) == (-2.0, -inf, inf)  # no rates: no spread is known
     low = wilson(1.0, 2)[0]
     assert (both.low, both.high) == pytest.approx((1 - (1 - low) * 2**0.5, 1.0))
+    assert both.p == pytest.approx(stats.fisher_exact([[2, 0], [0, 2]]).pvalue)
+    more = statistics.difference([1.0] * 4 + [0.0] * 3, np.arange(7) < 4, np.arange(7))
+    assert more.p == pytest.approx(stats.fisher_exact([[4, 0], [0, 3]]).pvalue)
 
 
 @pytest.mark.parametrize(

@@ -78,14 +78,27 @@ def test_tensors_without_data_take_what_real_ones_take(make_tiny, lora_rank, che
     Learner(model, config.resolved_learner())
     train_only_checkpointed_layers(model)
     batch = LOAD.batch(LOAD.longest, LOAD.micro_tokens, model.device)
-    with LiveBytes() as counted:
-        action_logprobs(model, batch)[0].sum().backward()
+    with LiveBytes(model) as counted:
+        for _ in range(2):  # a step has more rows than one pass holds
+            action_logprobs(model, batch)[0].sum().backward()
     assert memory.learning == pytest.approx(counted.peak, rel=0.02)
     rows = torch.zeros(LOAD.sampled, dtype=torch.long)
     padding = torch.tensor([5, 0, 0, 0])  # prompts of one length would need no mask
-    with torch.no_grad(), LiveBytes() as counted:
+    with torch.no_grad(), LiveBytes(model) as counted:
         steps_for(model.eval()).prefill(rows[:, None].expand(-1, 60), padding, 10)
     assert memory.sampling == pytest.approx(counted.peak, rel=0.02)
+
+
+def test_weights_are_counted_once(make_tiny):
+    """A view of a weight is no new tensor: next to nothing is learnt from, so next to nothing is made."""
+    model, _ = make_tiny(lora_rank=2, hidden_size=256, intermediate_size=1024, layers=4)
+    memory = memory_of(model, Load(((8, 2),), replies=1, sampled=1, micro_tokens=10), config_of())
+    assert memory.weights > 10 * 2**20
+    assert memory.sampling < 0.1 * memory.weights
+    assert memory.learning < 0.1 * memory.weights
+    model, _ = make_tiny(lora_rank=0, hidden_size=256, intermediate_size=1024, layers=4)
+    memory = memory_of(model, Load(((8, 2),), replies=1, sampled=1, micro_tokens=10), config_of())
+    assert memory.weights < memory.learning < 1.1 * memory.weights  # its gradients
 
 
 def test_what_saves_memory(make_tiny):
