@@ -101,7 +101,10 @@ def test_the_wheel_works_in_an_empty_environment(wheel, tmp_path):
 
     trained = run([scripts / "debate", "train", "quickstart"], tmp_path)
     assert trained.returncode == 2
-    assert trained.stderr == f"debate: the package 'torch' is not installed: {install_hint('train')}\n"
+    assert (
+        trained.stderr.splitlines()[-1]
+        == f"debate: the package 'torch' is not installed: {install_hint('train')}"
+    )
 
 
 def run(command: list[object], folder: Path) -> subprocess.CompletedProcess[str]:

@@ -137,6 +137,7 @@ def run(folder: str, log: str, fault: Fault | None = None) -> None:
     for stream in (1, 2):
         os.dup2(said, stream)
     torch.set_num_threads(1)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background shell ignores it
     counts: Counter[str] = Counter()
     for point in CALLS:
         _arm(point, counts, fault if fault and fault.point == point else None)
