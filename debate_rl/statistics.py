@@ -70,7 +70,7 @@ def clustered_mean(
     """Return the mean of ``values`` (n,) with a cluster-robust 95% interval.
 
     Where the standard error is 0 (all alike) and the values are rates in [0, 1], the interval is Wilson's
-    with n = number of clusters; ``signed`` values are differences in [-1, 1], brought to [0, 1] for it.
+    with n = number of clusters; ``signed`` values are differences in [-1, 1], and it holds for their size.
     Their p is that of the same t, and where all are alike of the sign test. One cluster alone gives the whole
     range. ValueError on no values.
 
@@ -132,9 +132,11 @@ def _all_alike(estimate: Estimate, signed: bool) -> Estimate:
     value = 0.0 if abs(estimate.value) < NO_SPREAD else estimate.value
     if not (-1.0 if signed else 0.0) <= value <= 1.0:
         return replace(estimate, low=value, high=value, p=0.0 if signed else None)
-    low, high = wilson((value + 1) / 2 if signed else value, estimate.clusters)
-    if signed:
-        low, high = 2 * low - 1, 2 * high - 1
+    low, high = wilson(abs(value), estimate.clusters)
+    if signed and value == 0:
+        low = -high
+    elif value < 0:
+        low, high = -high, -low
     p = min(1.0, 2 * 0.5**estimate.clusters) if value else 1.0
     return replace(estimate, value=value, low=low, high=high, p=p if signed else None)
 
