@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from debate.types import TurnId
-from debate_rl.metrics.answers import Answer, consensus
-from debate_rl.reports.figures.judged_debate import RIGHT, JudgedDebate
+from debate_rl.metrics.answers import consensus, graded_answers
+from debate_rl.reports.figures.judged_debate import JudgedDebate
 from debate_rl.reports.figures.orders import (
     auc,
     circular_triads,
@@ -136,8 +136,8 @@ def add_winner(table: Columns, debate: JudgedDebate) -> None:
 
 def _majority(debate: JudgedDebate, round_: int) -> float:
     """Return the chance that the most frequent answer of a round is right, ties drawn."""
-    keys = [debate.answer(TurnId(agent, round_)) for agent in range(debate.agents)]
-    return consensus([Answer(key, key == RIGHT) for key in keys])
+    record = debate.record
+    return consensus([answer for at, answer in graded_answers(record.debate, record.correct) if at == round_])
 
 
 FLIP_COUNTS = {"debate": "i", **dict.fromkeys(FLIPS, "h")}
