@@ -18,6 +18,9 @@ CORPUS = [
 ] * 5
 
 
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 settings.register_profile("laws", deadline=None)  # a slow machine breaks no law
 settings.load_profile("laws")
 
