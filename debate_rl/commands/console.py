@@ -21,10 +21,11 @@ class PlainConsole(Console):
 
     def print(self, *objects: Any, **settings: Any) -> None:
         """Print texts with what cannot be printed in them marked, and anything else as rich does."""
-        super().print(*(_printed(one) if isinstance(one, str) else one for one in objects), **settings)
+        super().print(*(printed(one) if isinstance(one, str) else one for one in objects), **settings)
 
 
-def _printed(text: str) -> str:
+def printed(text: str) -> str:
+    """Return a text as its lines may be printed: what cannot be seen in them is marked."""
     return "\n".join(map(printable, text.split("\n")))
 
 
@@ -54,9 +55,9 @@ def text_table(
     table = Table(**settings)
     for index, head in enumerate(heads):
         justify: Literal["left", "right"] = "left" if align[min(index, len(align) - 1)] == "l" else "right"
-        table.add_column(Text(_printed(head)), justify=justify, no_wrap=no_wrap)
+        table.add_column(Text(printed(head)), justify=justify, no_wrap=no_wrap)
     for row in rows:
-        table.add_row(*(Text(_printed(cell)) for cell in row))
+        table.add_row(*(Text(printed(cell)) for cell in row))
     return table
 
 

@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from debate_rl.commands.arguments import Overrides
-from debate_rl.commands.console import text_table
-from debate_rl.formatting import GRADE_SIGNS, fixed, printable
+from debate_rl.commands.console import printed, text_table
+from debate_rl.formatting import GRADE_SIGNS, fixed
 
 if TYPE_CHECKING:
     from debate import Debate, Problem, Turn
@@ -137,7 +137,7 @@ def _folded(turn: Turn) -> str:
 
 def _votes_table(debate: Debate) -> Table:
     signs = {"left": ">", "right": "<", "tie": "="}
-    handles = {turn.id.agent: printable(turn.handle) for turn in debate.turns}
+    handles = {turn.id.agent: turn.handle for turn in debate.turns}
     rows = [
         (
             handles[vote.judge.agent],
@@ -165,7 +165,7 @@ def _rewards_table(debate: Debate, rewards: Rewards) -> Table:
 
     rows = [
         (
-            f"{printable(turn.handle)} {'final ballot' if turn.ballot else f'round {turn.id.round}'}",
+            f"{turn.handle} {'final ballot' if turn.ballot else f'round {turn.id.round}'}",
             *(fixed(value_of(getattr(rewards, name), turn.id), "+.2f", none="") for name in STREAMS),
         )
         for turn in debate.turns
@@ -179,4 +179,4 @@ def _plain(text: str) -> Text:
     >>> _plain("a\tb [red]\x1b[2J\u202e").plain
     'a b [red]�[2J�'
     """
-    return Text("\n".join(map(printable, text.split("\n"))))
+    return Text(printed(text))

@@ -53,10 +53,14 @@ def shipped_recipes() -> dict[str, Path]:
 
 def read_config(model: type[S], path: Path, overrides: Iterable[str] = ()) -> S:
     """Return the validated configuration of a TOML file; ConfigError with one clear line otherwise."""
+    return _validated(model, read_tables(path), path, overrides)
+
+
+def _validated(model: type[S], tables: Mapping[str, object], path: Path, overrides: Iterable[str]) -> S:
+    """Return the configuration of the tables that were read from a file."""
     given = list(overrides)
-    tables = apply_overrides(read_tables(path), given, model)
     try:
-        return model.model_validate(tables)
+        return model.model_validate(apply_overrides(tables, given, model))
     except ValidationError as error:
         raise ConfigError(explain(error, str(path), model, given)) from error
 
@@ -173,9 +177,10 @@ def read_run_config(run: Path, overrides: Iterable[str] = ()) -> Config:
     path = run / "config.toml"
     if not path.is_file():
         raise ConfigError(f"{run}: not the folder of a run (no config.toml in it)")
+    tables = read_tables(path)
     if os.environ.get("DEBATE_OWN_CODE", "0") in ("", "0"):
-        _refuse_own_code(path)
-    return read_config(Config, path, overrides)
+        _refuse_own_code(tables, path)
+    return _validated(Config, tables, path, overrides)
 
 
 def open_run_or_recipe(name: str, overrides: Iterable[str]) -> tuple[Path | None, Config]:
@@ -189,12 +194,11 @@ OWN_CODE = ("env.kind", "held_out.kind", "debate.personas", "rewards.peer", "mod
 """The keys that may name code of one's own."""
 
 
-def _refuse_own_code(path: Path) -> None:
+def _refuse_own_code(tables: Mapping[str, object], path: Path) -> None:
     """Raise ConfigError where a configuration names code."""
-    settings = read_tables(path)
     for key in OWN_CODE:
         table, _, name = key.partition(".")
-        values = settings.get(table)
+        values = tables.get(table)
         value = values.get(name) if isinstance(values, dict) else None
         if isinstance(value, str) and ":" in value:
             raise ConfigError(
