@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Annotated, NamedTuple, TypeAlias, get_type_hints
+from statistics import fmean
+from typing import Annotated, Any, NamedTuple, TypeAlias, get_type_hints
 
 import msgspec
 
 from debate.policy import token_counts
 from debate.types import Problem, Turn, Vote
-from rewards import Correct, ballot_box, valid_votes, voted_winner
+from rewards import STREAMS, Correct, Rewards, ballot_box, valid_votes, voted_winner
 from rewards.graph import condorcet_winner, cycles, last_voted_round, majorities
 from rewards.judging import judge_counts
 from rewards.peer import margins
 from rewards.truth import flips, is_right, right_share, round_accuracy
-from rewards.types import Stream
+from rewards.types import Stream, known_values
 from rewards.votes import due_pairs
 from transcripts.record import Record
 
@@ -37,7 +38,10 @@ class ProblemFacts(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """The numbers of one debate; docs/transcripts.md says what each is. None: there is no such value."""
+    """The numbers of one debate; docs/transcripts.md says what each is. None: there is no such value.
+
+    Beside a mean stands how many it was taken over: a step's figure is the mean over its turns or votes.
+    """
 
     seed: Whole
     policy_version: Whole
@@ -48,6 +52,8 @@ class Facts(NamedTuple):
     accuracy: float | None
     accuracy_round_0: float | None
     accuracy_last_round: float | None
+    graded_round_0: Whole
+    graded_last_round: Whole
     missing: Whole
     ungraded: Whole
     agreement: float | None
@@ -56,6 +62,7 @@ class Facts(NamedTuple):
     cycle: Whole
     condorcet: Whole | None
     judge_accuracy: float | None
+    decidable_votes: Whole
     malformed: Whole
     truncated: Whole
     tokens: Whole
@@ -67,6 +74,10 @@ class Facts(NamedTuple):
     reward_truth: float | None
     reward_judge: float | None
     reward_format: float | None
+    reward_peer_n: Whole
+    reward_truth_n: Whole
+    reward_judge_n: Whole
+    reward_format_n: Whole
     seconds: float | None
 
 
@@ -92,6 +103,7 @@ def facts_of(record: Record) -> IndexEntry:
     box = ballot_box(debate)
     votes = valid_votes(box)
     cycle, condorcet = _graph(votes, agents)
+    judged = judge_counts(due_pairs(box, votes), correct)
     peer = rewards.peer if rewards else margins(votes, agents, rounds)
     winner, winner_agent = _winner(peer, correct, debate.seed)
     facts = Facts(
@@ -104,6 +116,8 @@ def facts_of(record: Record) -> IndexEntry:
         accuracy=right_share(cell for row in correct or () for cell in row),
         accuracy_round_0=round_accuracy(correct, 0),
         accuracy_last_round=round_accuracy(correct, -1),
+        graded_round_0=_graded(correct, 0),
+        graded_last_round=_graded(correct, -1),
         missing=_missing(solutions, correct),
         ungraded=_ungraded(solutions, correct),
         agreement=_agreement(last),
@@ -111,15 +125,13 @@ def facts_of(record: Record) -> IndexEntry:
         ties=sum(vote.outcome == "tie" for vote in votes),
         cycle=cycle,
         condorcet=condorcet,
-        judge_accuracy=judge_counts(due_pairs(box, votes), correct).accuracy,
+        judge_accuracy=judged.accuracy,
+        decidable_votes=judged.votes,
         malformed=sum(len(turn.parsed.failures) for turn in debate.turns),
         truncated=sum(turn.completion.stop_reason == "length" for turn in debate.turns),
         tokens=sum(token_counts(item.completion)[1] for item in (*debate.turns, *debate.summaries)),
         **{f"flip_{name}": count for name, count in flips(correct).items()},
-        reward_peer=_mean(rewards and rewards.peer),
-        reward_truth=_mean(rewards and rewards.truth),
-        reward_judge=_mean(rewards and rewards.judge),
-        reward_format=_mean(rewards and rewards.format),
+        **_reward_facts(rewards),
         seconds=record.timing.seconds if record.timing else None,
     )
     personas = tuple(persona.name for persona in debate.personas)
@@ -153,6 +165,10 @@ def _ungraded(solutions: Sequence[Turn], correct: Correct) -> int:
     return sum(cell is None for row in correct for cell in row)
 
 
+def _graded(correct: Correct, round_: int) -> int:
+    return sum(row[round_] is not None for row in correct or () if row)
+
+
 def _agreement(answers: Sequence[str | None]) -> float | None:
     """Return the share of the agents that gave the most frequent last answer; None where none gave any."""
     given = Counter(answer for answer in answers if answer is not None)
@@ -166,6 +182,8 @@ def _graph(votes: Sequence[Vote], agents: int) -> tuple[int, int | None]:
     return int(bool(cycles(edges))), best
 
 
-def _mean(stream: Stream | None) -> float | None:
-    values = [value for row in stream or () for value in row if value is not None]
-    return sum(values) / len(values) if values else None
+def _reward_facts(rewards: Rewards | None) -> dict[str, Any]:
+    """Return the mean reward of each stream over the turns that have one, and how many these are."""
+    known = {name: known_values(getattr(rewards, name)) if rewards else [] for name in STREAMS}
+    means = {f"reward_{name}": fmean(values) if values else None for name, values in known.items()}
+    return means | {f"reward_{name}_n": len(values) for name, values in known.items()}

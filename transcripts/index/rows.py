@@ -6,6 +6,7 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Any
 
+from rewards import STREAMS
 from transcripts.codec import convert, decode
 from transcripts.errors import FieldError
 from transcripts.index.facts import WINNERS, Facts, ProblemFacts
@@ -53,22 +54,32 @@ def row_of(values: tuple[Any, ...]) -> DebateRow:
     return DebateRow(id_of(key), key // MOST_DEBATES, key % MOST_DEBATES, about, personas, numbers)
 
 
+def _mean(value: str, count: str) -> str:
+    """Return the SQL of the mean over all turns or votes, from the mean and the count of each debate."""
+    return f"total(d.{value} * d.{count}) / nullif(total(d.{count}), 0)"
+
+
 _RIGHT, _WRONG = WINNERS.index("right"), WINNERS.index("wrong")
-_FIGURES = (
-    "count(*), avg(d.accuracy_round_0), avg(d.accuracy_last_round), "
-    f"avg(CASE d.winner WHEN {_RIGHT} THEN 1.0 WHEN {_WRONG} THEN 0.0 END), avg(d.judge_accuracy), "
-    "total(d.votes), total(d.cycle > 0), total(d.malformed), total(d.truncated), total(d.tokens), "
-    "avg(d.reward_peer), avg(d.reward_truth), avg(d.reward_judge), avg(d.reward_format)"
+_FIGURES = ", ".join(
+    [
+        "count(*)",
+        _mean("accuracy_round_0", "graded_round_0"),
+        _mean("accuracy_last_round", "graded_last_round"),
+        f"avg(CASE d.winner WHEN {_RIGHT} THEN 1.0 WHEN {_WRONG} THEN 0.0 END)",
+        _mean("judge_accuracy", "decidable_votes"),
+        "total(d.votes), total(d.cycle > 0), total(d.malformed), total(d.truncated), total(d.tokens)",
+        *(_mean(f"reward_{name}", f"reward_{name}_n") for name in STREAMS),
+    ]
 )
 
 
 @dataclass(frozen=True, slots=True)
 class StepRow:
-    """The debates of one step, or of all (``step`` None). Means are over the debates that have the value.
+    """The debates of one step, or of all (``step`` None). The same figures as in metrics.jsonl.
 
-    ``accuracy_...`` and ``judge_accuracy``: means by debate; ``winner_accuracy``: right / graded winners;
-    ``cycles``: debates with a cycle; ``votes``, ``malformed``, ``truncated`` and ``tokens`` are sums;
-    ``reward_...``: mean rewards. All as the filters of the names have them.
+    ``accuracy_...``: right / graded answers; ``judge_accuracy``: right / valid votes on decidable pairs;
+    ``winner_accuracy``: right / graded winners; ``reward_...``: means over the turns that have one;
+    ``cycles``: debates with a cycle; ``votes``, ``malformed``, ``truncated`` and ``tokens`` are sums.
     """
 
     step: int | None

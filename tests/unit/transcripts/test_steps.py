@@ -8,17 +8,23 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from rewards import STREAMS
 from transcripts import FilterError, RunStore, StepRow, write_step
 
 
 def expected(rows, step):
     """The figures of some rows of a list."""
 
+    facts = [row.facts for row in rows]
+
     def mean(values):
-        known = [value for value in values if value is not None]
+        known = list(values)
         return fmean(known) if known else None
 
-    facts = [row.facts for row in rows]
+    def weighed(name, count):
+        known = [(getattr(fact, name), getattr(fact, count)) for fact in facts if getattr(fact, count)]
+        return sum(mean * n for mean, n in known) / sum(n for _, n in known) if known else None
+
     graded = [row.winner == "right" for row in rows if row.winner in ("right", "wrong")]
     return {
         "step": step,
@@ -30,15 +36,12 @@ def expected(rows, step):
             for name in ("votes", "malformed", "truncated", "tokens")
         },
         **{
-            name: mean(getattr(fact, name) for fact in facts)
-            for name in (
-                "accuracy_round_0",
-                "accuracy_last_round",
-                "judge_accuracy",
-                "reward_peer",
-                "reward_truth",
-                "reward_judge",
-                "reward_format",
+            name: weighed(name, count)
+            for name, count in (
+                ("accuracy_round_0", "graded_round_0"),
+                ("accuracy_last_round", "graded_last_round"),
+                ("judge_accuracy", "decidable_votes"),
+                *((f"reward_{stream}", f"reward_{stream}_n") for stream in STREAMS),
             )
         },
     }
