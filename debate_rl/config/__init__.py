@@ -170,8 +170,20 @@ class Config(Settings):
         if self.rewards.judge_own != self.debate.judge_own:
             raise ValueError("rewards.judge_own and debate.judge_own must be equal")
         check_scheme(self.debate, self.rewards, verifiable=True)  # what open problems need more: open_session
+        self._refuse_blind_pairs()
         self._refuse_warm_start()
         return self
+
+    def _refuse_blind_pairs(self) -> None:
+        rewards = self.rewards
+        if self.advantages.judge.key == "pair" and rewards.truth_correct in (
+            rewards.truth_wrong,
+            rewards.truth_missing,
+        ):
+            raise ValueError(
+                'advantages.judge.key = "pair" finds the right solution by its truth reward; '
+                f"others also get rewards.truth_correct = {rewards.truth_correct:g}"
+            )
 
     def _refuse_warm_start(self) -> None:
         if not self.warm_start.steps:

@@ -19,7 +19,7 @@ from learner.types import Transition
 def sides_of(transitions: Sequence[Transition], truth_correct: float) -> list[int]:
     """Return for each turn on which side its judge was shown the right solutions: ``right_side``.
 
-    ``truth_correct`` is the truth reward of a right solution.
+    ``truth_correct`` is the truth reward of a right solution, and of no other.
     """
     right: dict[int, dict[TurnId, bool]] = {}
     for one in transitions:

@@ -87,7 +87,7 @@ HEADINGS = (
     *("malformed", "truncated", "peer", "truth", "judge reward", "format", "tokens"),
 )
 """In the order of weight: a narrow terminal shows the first ones."""
-MEANINGS = "winner and judge: accuracy; peer to format: rewards; means over the debates that have one"
+MEANINGS = "winner and judge: accuracy; peer to format: rewards; as in metrics.jsonl"
 
 
 def print_figures(store: RunStore, printer: Printer, filter: str = "", *, as_json: bool = False) -> None:

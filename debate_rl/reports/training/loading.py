@@ -62,7 +62,7 @@ class Run:
         return len(self.curves.steps)
 
 
-NO_METRICS = "no metrics.jsonl: figures are means over the stored debates, not over votes and turns"
+NO_METRICS = "no metrics.jsonl: figures are those of the stored debates"
 
 
 def load_run(path: Path, name: str = "") -> Run:

@@ -21,6 +21,10 @@ def test_defaults_hold_together():
         ({"debate": {"num_agent": 3}}, "unknown key 'num_agent'; did you mean 'num_agents'"),
         ({"debate": {"num_agents": 0}}, "greater than or equal to 1"),
         ({"learner": {"lr": "fast"}}, "valid number"),
+        (
+            {"advantages": {"judge": {"key": "pair"}}, "rewards": {"truth_missing": 1.0}},
+            'advantages.judge.key = "pair" finds the right solution by its truth reward',
+        ),
         ({"debate": {"judge_own": True}}, "rewards.judge_own and debate.judge_own must be equal"),
         ({"rewards": {"judge_truth_weight": 0.0}}, "no pair has two judges"),
         ({"debate": {"num_agents": 1}, "rewards": {"truth_weight": 0.0}}, "nothing to learn from"),
