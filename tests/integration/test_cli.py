@@ -1,4 +1,4 @@
-"""The ``debate`` command as a user types it, and the README's Python as it is written."""
+"""The ``debate`` command as a user types it, and the Python of the tour as it is written."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from debate_rl.tracking.step_lines import read_metrics
 HOME = Path(debate_rl.__file__).parents[1]
 HEAVY = ("torch", "transformers", "peft", "vllm", "datasets")
 ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(HOME), "COLUMNS": "120"}
-SNIPPETS = re.findall(r"```python\n(.*?)```", (HOME / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+SNIPPETS = re.findall(r"```python\n(.*?)```", (HOME / "docs/tour.md").read_text(encoding="utf-8"), re.DOTALL)
 RUN = "runs/quickstart-pair_sum-0"
-"""The run folder that the README speaks of."""
+"""The run folder that the documents speak of."""
 WARM = ["solve_steps=2", "debate_steps=2", "solve_batch=2", "batch=[2,2,2,2]"]
 
 
@@ -81,7 +81,7 @@ def test_a_package_of_ones_own_in_the_way_is_named(tmp_path, shadow):
 
 @pytest.fixture(scope="module")
 def trained(tiny_recipe, tmp_path_factory):
-    """A folder in which the README's run was trained, very briefly."""
+    """A folder in which the quick-start's run was trained, very briefly."""
     from debate_rl.config import Config
     from debate_rl.config.recipes import load_config
     from debate_rl.training.train import train
@@ -215,9 +215,9 @@ def has_lines(path: Path) -> bool:
 
 
 @pytest.mark.parametrize("code", SNIPPETS, ids=range(len(SNIPPETS)))
-def test_the_readme_runs_as_written(trained, monkeypatch, capsys, code):
+def test_the_tour_runs_as_written(trained, monkeypatch, capsys, code):
     monkeypatch.chdir(trained)
-    exec(compile(code, "README.md", "exec"), {"__name__": "__main__"})
+    exec(compile(code, "tour.md", "exec"), {"__name__": "__main__"})
     said = capsys.readouterr().out
     assert said
     for shown in re.findall(r"^print\(.*\)  # ([^:\n]*)", code, re.MULTILINE):
