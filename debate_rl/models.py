@@ -32,8 +32,10 @@ def load_model(
         else:
             tokenizer = build_tokenizer(vocabulary or (), fallback=config.tiny.fallback)
             model = build_tiny(config.tiny, tokenizer, attn_implementation=config.attn_implementation)
+            for weight in model.parameters():  # buffers stay float32: a rotary frequency in bfloat16 is wrong
+                weight.data = weight.data.to(dtype)
         chat_flag(config, tokenizer)
-        model = model.to(device=device, dtype=dtype)  # pyright: ignore[reportCallIssue]
+        model = model.to(device)  # pyright: ignore[reportArgumentType]
         if config.lora_rank:
             model = add_lora(model, config)
     return model, tokenizer

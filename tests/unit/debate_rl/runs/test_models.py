@@ -291,3 +291,51 @@ def test_chat_is_a_property_of_the_entry():
 def test_dtypes():
     assert resolve_dtype(ModelConfig(tiny=TinyConfig(), device="cpu")) == torch.float32
     assert resolve_dtype(ModelConfig(tiny=TinyConfig(), dtype="bfloat16")) == torch.bfloat16
+
+
+@pytest.fixture(scope="module")
+def qwen3_folder(tmp_path_factory):
+    """A bfloat16 checkpoint with the rotary base of Qwen3, and its own tokenizer."""
+    from transformers import Qwen3Config, Qwen3ForCausalLM
+
+    folder = tmp_path_factory.mktemp("qwen3")
+    TOKENIZER.save_pretrained(folder)
+    shape = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 1, "num_key_value_heads": 1}
+    rotary = {"rope_type": "default", "rope_theta": 1e6}
+    torch.manual_seed(0)
+    Qwen3ForCausalLM(
+        Qwen3Config(
+            vocab_size=len(TOKENIZER),
+            intermediate_size=96,
+            head_dim=64,
+            initializer_range=0.3,
+            max_position_embeddings=8192,
+            rope_parameters=rotary,
+            **shape,
+        )
+    ).to(torch.bfloat16).save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.mark.parametrize("rank", [0, 4])
+def test_a_loaded_model_is_the_one_that_others_load(qwen3_folder, rank):
+    """Far out as well: a rotary frequency rounded to bfloat16 turns by radians at position 4,000."""
+    from transformers import AutoModelForCausalLM
+
+    ours, _ = load_model(
+        ModelConfig(name_or_path=qwen3_folder, dtype="bfloat16", device="cpu", lora_rank=rank), seed=0
+    )
+    plain = AutoModelForCausalLM.from_pretrained(qwen3_folder, dtype=torch.bfloat16)
+    tokens = torch.randint(0, len(TOKENIZER), (1, 4001), generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        at_end = [model(input_ids=tokens, logits_to_keep=1).logits for model in (ours, plain)]
+    assert torch.equal(*at_end)
+    assert {name: b.dtype for name, b in plain.named_buffers()} == {
+        name.removeprefix("base_model.model."): b.dtype for name, b in ours.named_buffers()
+    }
+
+
+def test_the_weights_of_a_tiny_model_are_cast_and_no_buffer():
+    model, _ = load_model(ModelConfig(tiny=TinyConfig(), dtype="bfloat16", device="cpu"), seed=0)
+    assert {p.dtype for p in model.parameters()} == {torch.bfloat16}
+    assert {b.dtype for b in model.buffers()} == {torch.float32}
