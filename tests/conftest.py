@@ -25,6 +25,15 @@ settings.register_profile("laws", deadline=None)  # a slow machine breaks no law
 settings.load_profile("laws")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def cache_home(tmp_path_factory):
+    """Keep what the tests cache out of the user's cache; return the folder."""
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder))
+        yield folder
+
+
 @pytest.fixture(scope="session")
 def corpus() -> list[str]:
     """A few lines in several scripts to train tokenizers on."""

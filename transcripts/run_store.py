@@ -39,8 +39,8 @@ T = TypeVar("T")
 class RunStore:
     """The debates of one run, read only. Safe to use from several threads.
 
-    Nothing of the run is ever changed; beside it, ``index.sqlite`` and ``fulltext.sqlite`` are made, or in a
-    cache folder where the run's cannot be written. Both are built again whenever in doubt.
+    Nothing of the run is ever changed. An index and the full text are kept in the user's cache, and built
+    again whenever in doubt.
     """
 
     def __init__(self, run: Path, shards: Path, folder: Path) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from debate_rl.runs.folder import is_locked
 from transcripts import TranscriptError
-from transcripts.index.opening import INDEX, index_folder, run_and_shards
-from transcripts.index.schema import APPLICATION, VERSION
+from transcripts.index.opening import INDEX, cache_folder, run_and_shards
+from transcripts.index.schema import APPLICATION, MARKS, VERSION
 from transcripts.names import shard_paths, shard_step
 
 
@@ -76,12 +76,12 @@ def _run(folder: Path) -> FoundRun:
 
 def _indexed(run: Path) -> int | None:
     """Return how many debates the index of a run holds; None where there is no index of ours to read."""
-    path = index_folder(run) / INDEX
+    path = cache_folder(run) / INDEX
     if not path.is_file():
         return None
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=0.2)) as index:
-            ours = [index.execute(f"PRAGMA {name}").fetchone() for name in ("application_id", "user_version")]
+            ours = [index.execute(f"PRAGMA {name}").fetchone() for name in MARKS]
             if ours != [(APPLICATION,), (VERSION,)]:
                 return None
             return index.execute("SELECT coalesce(sum(debates), 0) FROM shards").fetchone()[0]

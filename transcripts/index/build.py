@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import cast
@@ -36,16 +36,20 @@ INSERT = f"INSERT INTO debates VALUES ({', '.join('?' * (4 + len(Facts._fields))
 
 @dataclass(frozen=True, slots=True)
 class ShardState:
-    """What the index knows of a shard: bytes and debates taken in, where the last line begins and its hash,
-    and size and time of the file then.
+    """What the index knows of a shard: bytes and debates taken in, the hash of all their lines, and size and
+    times of the file then.
     """
 
     bytes: int = 0
     debates: int = 0
-    last: int = 0
     digest: bytes = b""
     size: int = -1
     mtime: int = -1
+    ctime: int = -1
+
+    def after(self, start: int, line: bytes) -> ShardState:
+        """Return what is known with one line more, which begins at a byte."""
+        return ShardState(start + len(line), self.debates + 1, chained(self.digest, line))
 
 
 @dataclass(slots=True)
@@ -120,7 +124,7 @@ def _is_as_known(path: Path, known: ShardState | None) -> bool:
         state = path.stat()
     except FileNotFoundError:  # sealed in this moment
         return False
-    return (state.st_size, state.st_mtime_ns) == (known.size, known.mtime)
+    return (state.st_size, state.st_mtime_ns, state.st_ctime_ns) == (known.size, known.mtime, known.ctime)
 
 
 def update(connection: sqlite3.Connection, folder: Path, tell: Tell = tell_nobody) -> int:
@@ -159,32 +163,45 @@ def index_shard(indexer: Indexer, path: Path, step: int, known: ShardState) -> N
     now = known
     try:
         with reading(path) as file:
-            if known.bytes and digest_of(file.line(known.last)) != known.digest:
+            lines = lines_behind(file, known)
+            if lines is None:
                 indexer.remove(step)
-                now = ShardState()
-            for start, line in whole_lines(file, now.bytes):
+                lines, now = whole_lines(file), ShardState()
+            for start, line in lines:
                 _index_line(indexer, step, now.debates, start, line)
-                now = ShardState(start + len(line), now.debates + 1, start, b"")
-            if now.bytes and not now.digest:
-                now = replace(now, digest=digest_of(file.line(now.last)))
+                now = now.after(start, line)
     except FileNotFoundError:
         pass
     except TranscriptError as error:
         _note(indexer, step, -1, str(error))
     except OSError as error:
         _note(indexer, step, -1, f"{path}: cannot be read: {error.strerror}")
-    row = (step, now.bytes, now.debates, now.last, now.digest, state.st_size, state.st_mtime_ns)
+    seen = (state.st_size, state.st_mtime_ns, state.st_ctime_ns)
+    row = (step, now.bytes, now.debates, now.digest, *seen)
     indexer.connection.execute("INSERT OR REPLACE INTO shards VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
 
-def whole_lines(file: PlainFile | SealedFile, start: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the whole lines from a byte on, with where each begins: one without newline is being written."""
-    return ((at, line) for at, line in file.lines(start) if line.endswith(b"\n"))
+def whole_lines(file: PlainFile | SealedFile) -> Iterator[tuple[int, bytes]]:
+    """Yield the whole lines, with where each begins: one without newline is being written."""
+    return ((at, line) for at, line in file.lines() if line.endswith(b"\n"))
 
 
-def digest_of(line: bytes) -> bytes:
-    """Return the hash of a line."""
-    return blake2b(line, digest_size=16).digest()
+def lines_behind(file: PlainFile | SealedFile, known: ShardState) -> Iterator[tuple[int, bytes]] | None:
+    """Return the whole lines behind what is known of a file; None where it is another one up to there."""
+    lines, now = whole_lines(file), ShardState()
+    try:
+        while now.bytes < known.bytes:
+            now = now.after(*next(lines))
+    except (StopIteration, TranscriptError):
+        return None
+    return lines if (now.bytes, now.digest) == (known.bytes, known.digest) else None
+
+
+def chained(digest: bytes, line: bytes) -> bytes:
+    """Return the hash of lines and one more, from the hash of those before."""
+    hash = blake2b(digest, digest_size=16)
+    hash.update(line)
+    return hash.digest()
 
 
 def _index_line(indexer: Indexer, step: int, number: int, start: int, line: bytes) -> None:

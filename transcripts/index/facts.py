@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from statistics import fmean
-from typing import Annotated, Any, NamedTuple, TypeAlias, get_type_hints
-
-import msgspec
+from typing import Any, NamedTuple, get_type_hints
 
 from debate.policy import token_counts
 from debate.types import Problem, Turn, Vote
@@ -22,8 +20,6 @@ from transcripts.record import Record
 
 WINNERS = ("none", "right", "wrong", "ungraded")
 """What the winner of a debate can be, by the number that the index holds."""
-Whole: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
-"""A whole number that SQLite has room for."""
 
 
 class ProblemFacts(NamedTuple):
@@ -43,41 +39,41 @@ class Facts(NamedTuple):
     Beside a mean stands how many it was taken over: a step's figure is the mean over its turns or votes.
     """
 
-    seed: Whole
-    policy_version: Whole
-    agents: Whole
-    rounds: Whole
-    winner: Annotated[int, msgspec.Meta(ge=0, lt=len(WINNERS))]
-    winner_agent: Whole | None
+    seed: int
+    policy_version: int
+    agents: int
+    rounds: int
+    winner: int
+    winner_agent: int | None
     accuracy: float | None
     accuracy_round_0: float | None
     accuracy_last_round: float | None
-    graded_round_0: Whole
-    graded_last_round: Whole
-    missing: Whole
-    ungraded: Whole
+    graded_round_0: int
+    graded_last_round: int
+    missing: int
+    ungraded: int
     agreement: float | None
-    votes: Whole
-    ties: Whole
-    cycle: Whole
-    condorcet: Whole | None
+    votes: int
+    ties: int
+    cycle: int
+    condorcet: int | None
     judge_accuracy: float | None
-    decidable_votes: Whole
-    malformed: Whole
-    truncated: Whole
-    tokens: Whole
-    flip_cc: Whole
-    flip_cw: Whole
-    flip_wc: Whole
-    flip_ww: Whole
+    decidable_votes: int
+    malformed: int
+    truncated: int
+    tokens: int
+    flip_cc: int
+    flip_cw: int
+    flip_wc: int
+    flip_ww: int
     reward_peer: float | None
     reward_truth: float | None
     reward_judge: float | None
     reward_format: float | None
-    reward_peer_n: Whole
-    reward_truth_n: Whole
-    reward_judge_n: Whole
-    reward_format_n: Whole
+    reward_peer_n: int
+    reward_truth_n: int
+    reward_judge_n: int
+    reward_format_n: int
     seconds: float | None
 
 

@@ -1,13 +1,15 @@
 """Finds the shards and the index of a run, and opens it: damaged or of another version, it begins again.
 
-The index lies in the run folder, or in a cache folder where that cannot be written.
+The index lies in the user's cache, never in the run folder, so that no database of others is ever opened.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,15 +18,12 @@ from typing import TypeVar
 from transcripts.codec import check_schema
 from transcripts.errors import FieldError, TranscriptError
 from transcripts.files import reading
-from transcripts.index.schema import ForeignDatabase, connect
+from transcripts.index.schema import connect
 from transcripts.names import shard_paths
 
 INDEX, FULL_TEXT = "index.sqlite", "fulltext.sqlite"
-NETWORK = {
-    *("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "lustre", "gpfs", "beegfs", "glusterfs"),
-    *("fuse.sshfs", "fuse.glusterfs", "fuse.s3fs", "fuse.gcsfuse", "fuse.rclone"),
-}
-"""File systems on which SQLite's locks cannot be relied upon."""
+RUN = "run"
+"""A link to the run in the folder of its index: an index whose run is gone is taken away."""
 
 
 def run_and_shards(folder: Path) -> tuple[Path, Path]:
@@ -41,32 +40,16 @@ def run_and_shards(folder: Path) -> tuple[Path, Path]:
     return (folder.parent if folder.name == "transcripts" else folder), folder
 
 
-def index_folder(run: Path) -> Path:
-    """Return the folder for the index of a run, which may have to be made."""
-    links = any((run / name).is_symlink() for name in (INDEX, FULL_TEXT))
-    if os.access(run, os.W_OK) and not links and file_system(run) not in NETWORK:
-        return run
-    return cache_folder(run)
-
-
 def cache_folder(run: Path) -> Path:
-    """Return the folder of a run in the cache, named after the run's path."""
+    """Return the folder for the index of a run, in the user's cache, named after the run's path."""
+    name = sha256(os.fsencode(run.resolve())).hexdigest()[:32]
+    return _indexes() / name
+
+
+def _indexes() -> Path:
     home = os.environ.get("XDG_CACHE_HOME", "")
     cache = Path(home) if os.path.isabs(home) else Path.home() / ".cache"
-    name = sha256(os.fsencode(run.resolve())).hexdigest()[:16]
-    return cache / "debate-rl" / "index" / name
-
-
-def file_system(path: Path, mounts: Path = Path("/proc/mounts")) -> str:
-    """Return the kind of file system of a path, "" where the system does not tell."""
-    try:
-        lines = [line.split() for line in mounts.read_text(encoding="utf-8").splitlines()]
-    except (OSError, ValueError):
-        return ""
-    whole = path.resolve()
-    kinds = {line[1].replace("\\040", " "): line[2] for line in lines if len(line) > 2}
-    parts = [str(part) for part in (whole, *whole.parents)]
-    return next((kinds[part] for part in parts if part in kinds), "")
+    return cache / "debate-rl" / "index"
 
 
 T = TypeVar("T")
@@ -100,19 +83,30 @@ def refuse_foreign(path: Path) -> None:
 
 
 def index_home(run: Path) -> tuple[Path, TemporaryDirectory[str] | None]:
-    """Return the folder in which an index of the run can be kept: its own, a cache, or a temporary one.
+    """Return the folder in which the index of a run is kept: in the user's cache, or else a temporary one.
 
-    A foreign database in it is left alone.
+    Never in the run: what lies there may be of anybody's making, and a database can hold what runs.
     """
-    for folder in dict.fromkeys((index_folder(run), cache_folder(run))):
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            open_index(folder).close()
-            return folder, None
-        except (OSError, ForeignDatabase, sqlite3.OperationalError):
-            continue
-    temporary = TemporaryDirectory(prefix="debate-rl-")
-    return Path(temporary.name), temporary
+    folder = cache_folder(run)
+    try:
+        if not folder.is_dir():
+            remove_orphans(folder.parent)
+            folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+            with suppress(FileExistsError):
+                (folder / RUN).symlink_to(run.resolve())
+        open_index(folder).close()
+        return folder, None
+    except (OSError, RuntimeError, sqlite3.OperationalError):  # RuntimeError: there is no home
+        temporary = TemporaryDirectory(prefix="debate-rl-")
+        return Path(temporary.name), temporary
+
+
+def remove_orphans(indexes: Path) -> None:
+    """Delete the indexes whose runs are gone."""
+    for folder in indexes.iterdir() if indexes.is_dir() else ():
+        with suppress(OSError):  # another process is at it, or somebody's file lies here
+            if not os.path.lexists(os.readlink(folder / RUN)):
+                shutil.rmtree(folder)
 
 
 def open_index(folder: Path) -> sqlite3.Connection:
@@ -120,7 +114,7 @@ def open_index(folder: Path) -> sqlite3.Connection:
     path = folder / INDEX
     try:
         return _checked(path)
-    except (ForeignDatabase, sqlite3.OperationalError):
+    except sqlite3.OperationalError:
         raise
     except sqlite3.DatabaseError:
         path.unlink(missing_ok=True)

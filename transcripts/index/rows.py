@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
+
 from rewards import STREAMS
-from transcripts.codec import convert, decode
-from transcripts.errors import FieldError
 from transcripts.index.facts import WINNERS, Facts, ProblemFacts
 from transcripts.index.schema import MOST_DEBATES, id_of
 
@@ -43,15 +42,12 @@ class DebateRow:
 
 
 def row_of(values: tuple[Any, ...]) -> DebateRow:
-    """Return the row of the columns ``COLUMNS``; sqlite3.DatabaseError for one that we did not write."""
+    """Return the row of the columns ``COLUMNS``."""
     width = len(ProblemFacts._fields)
     key, problem, names, facts = values[0], values[1 : width + 1], values[width + 1], values[width + 2 :]
-    try:
-        personas = decode(names, tuple[str, ...])
-        about, numbers = convert(problem, ProblemFacts), convert(facts, Facts)
-    except (TypeError, FieldError) as error:
-        raise sqlite3.DatabaseError(f"debate {id_of(key)}: not as we write it: {error}") from error
-    return DebateRow(id_of(key), key // MOST_DEBATES, key % MOST_DEBATES, about, personas, numbers)
+    step, index = divmod(key, MOST_DEBATES)
+    personas = tuple(orjson.loads(names))
+    return DebateRow(id_of(key), step, index, ProblemFacts(*problem), personas, Facts(*facts))
 
 
 def _mean(value: str, count: str) -> str:

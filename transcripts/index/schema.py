@@ -13,17 +13,19 @@ from transcripts.index.facts import REALS, Facts, ProblemFacts
 
 APPLICATION = 0x44424C54
 """Marks our databases (PRAGMA application_id)."""
-VERSION = 6
+VERSION = 7
 """Of the tables and of what the facts mean; a database of another version is built again."""
 MOST_DEBATES = 1 << 24
 """The most debates of a step."""
+MARKS = ("application_id", "user_version")
+"""Where a database says whose it is, and of which version."""
 
 _FACTS = ", ".join(f"{name} {'REAL' if name in REALS else 'INTEGER'}" for name in Facts._fields)
 TABLES = f"""
 PRAGMA page_size = 16384;
 BEGIN IMMEDIATE;
 CREATE TABLE shards(step INTEGER PRIMARY KEY, bytes INTEGER NOT NULL, debates INTEGER NOT NULL,
-    last INTEGER NOT NULL, digest BLOB NOT NULL, size INTEGER NOT NULL, mtime INTEGER NOT NULL);
+    digest BLOB NOT NULL, size INTEGER NOT NULL, mtime INTEGER NOT NULL, ctime INTEGER NOT NULL);
 CREATE TABLE problems(key INTEGER PRIMARY KEY, {", ".join(f"{name} TEXT" for name in ProblemFacts._fields)});
 CREATE TABLE persona_lists(key INTEGER PRIMARY KEY, names TEXT NOT NULL);
 CREATE TABLE personas(name TEXT, personas_key INTEGER, PRIMARY KEY(name, personas_key)) WITHOUT ROWID;
@@ -58,20 +60,12 @@ def id_of(key: int) -> str:
     return f"{key // MOST_DEBATES}.{key % MOST_DEBATES}"
 
 
-class ForeignDatabase(sqlite3.DatabaseError):
-    """A foreign database where ours should be."""
-
-
-class OtherVersion(sqlite3.DatabaseError):
-    """A database of ours with other tables."""
-
-
 def connect(
     path: Path, *, application: int = APPLICATION, version: int = VERSION, tables: str = TABLES
 ) -> sqlite3.Connection:
     """Open a database of ours; where there is none, or nothing in it, its tables are made.
 
-    ForeignDatabase, OtherVersion, or another sqlite3.DatabaseError where it is anything else.
+    sqlite3.DatabaseError where it is anything else.
     """
     connection = sqlite3.connect(path, timeout=5.0, isolation_level=None, check_same_thread=False)
     try:
@@ -79,10 +73,9 @@ def connect(
         connection.execute("PRAGMA synchronous = NORMAL")
         if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             _make(connection, tables)
-        if connection.execute("PRAGMA application_id").fetchone() != (application,):
-            raise ForeignDatabase(f"{path}: not an index of debate-rl")
-        if connection.execute("PRAGMA user_version").fetchone() != (version,):
-            raise OtherVersion(f"{path}: an index of another version")
+        marks = [connection.execute(f"PRAGMA {name}").fetchone() for name in MARKS]
+        if marks != [(application,), (version,)]:
+            raise sqlite3.DatabaseError(f"{path}: not an index of this version")
     except BaseException:
         connection.close()
         raise

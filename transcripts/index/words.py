@@ -15,12 +15,12 @@ from pathlib import Path
 from transcripts.codec import from_line
 from transcripts.errors import FieldError
 from transcripts.files import reading
-from transcripts.index.build import ShardState, Tell, digest_of, tell_nobody, whole_lines
+from transcripts.index.build import ShardState, Tell, lines_behind, tell_nobody
 from transcripts.index.schema import begin, connect, key_of
 from transcripts.names import shard_name
 
 APPLICATION = 0x44424C57
-VERSION = 2
+VERSION = 3
 PART = "\n\ue000\n"
 """Between two messages: a private character, which is a word of its own, so no phrase spans them."""
 COMMIT_S = 2.0
@@ -28,7 +28,7 @@ TABLES = f"""
 BEGIN IMMEDIATE;
 CREATE VIRTUAL TABLE words USING fts5(body, content='', columnsize=0, tokenize='unicode61');
 CREATE TABLE read(step INTEGER PRIMARY KEY, bytes INTEGER NOT NULL, debates INTEGER NOT NULL,
-    last INTEGER NOT NULL, digest BLOB NOT NULL);
+    digest BLOB NOT NULL);
 INSERT INTO words(words, rank) VALUES ('hashsize', {16 << 20});
 PRAGMA application_id = {APPLICATION};
 PRAGMA user_version = {VERSION};
@@ -55,7 +55,7 @@ def open_words(path: Path) -> sqlite3.Connection:
 
 def read_so_far(connection: sqlite3.Connection, schema: str = "main") -> dict[int, ShardState]:
     """Return what the full text holds, by step."""
-    rows = connection.execute(f"SELECT step, bytes, debates, last, digest FROM {schema}.read")
+    rows = connection.execute(f"SELECT step, bytes, debates, digest FROM {schema}.read")
     return {step: ShardState(*rest) for step, *rest in rows}
 
 
@@ -141,22 +141,22 @@ def _add_shard(
     until: float,
 ) -> bool:
     """Add a shard's text up to what the index knows of it; return whether that was all before ``until``."""
-    end, number, last, line = before.bytes, before.debates, before.last, b""
+    now = before
     with reading(folder / shard_name(step)) as file:
-        if before.bytes and digest_of(file.line(before.last)) != before.digest:
+        lines = lines_behind(file, before)
+        if lines is None:
             raise Outdated
-        for start, whole in whole_lines(file, before.bytes):
-            if end >= goal.bytes or time.monotonic() > until:
+        for start, line in lines:
+            if now.bytes >= goal.bytes or time.monotonic() > until:
                 break
-            last, line = start, whole
             body = body_of(line)
             if body is not None:
-                row = (key_of(step, number), body)
+                row = (key_of(step, now.debates), body)
                 connection.execute("INSERT INTO words(rowid, body) VALUES (?, ?)", row)
-            number, end = number + 1, last + len(line)
-    row = (step, end, number, last, digest_of(line) if line else before.digest)
-    connection.execute("INSERT OR REPLACE INTO read VALUES (?, ?, ?, ?, ?)", row)
-    return end >= goal.bytes
+            now = now.after(start, line)
+    row = (step, now.bytes, now.debates, now.digest)
+    connection.execute("INSERT OR REPLACE INTO read VALUES (?, ?, ?, ?)", row)
+    return now.bytes >= goal.bytes
 
 
 def body_of(line: bytes) -> str | None:

@@ -17,6 +17,7 @@ from debate.types import TurnId
 from transcripts import RunStore, ShardWriter, TranscriptError, sealed, write_step
 from transcripts.codec import without_tokens
 from transcripts.index import opening
+from transcripts.index.schema import APPLICATION, VERSION
 from transcripts.sealing import seal_shard
 from transcripts.store import set_aside_from
 
@@ -31,6 +32,11 @@ def said(record) -> str:
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def states(folder: Path) -> dict[Path, tuple[int, ...]]:
+    found = {path: path.lstat() for path in folder.rglob("*")}
+    return {path: (state.st_mode, state.st_size, state.st_mtime_ns) for path, state in found.items()}
 
 
 def changed(run: Path, change) -> Path:
@@ -195,65 +201,119 @@ def other_version(path: Path) -> None:
         lambda path: path.write_bytes(path.read_bytes()[:4096] + b"\xff" * 60000),
     ],
 )
-@pytest.mark.parametrize("name", ["index.sqlite", "fulltext.sqlite"])
+@pytest.mark.parametrize("name", [opening.INDEX, opening.FULL_TEXT])
 def test_an_index_that_is_missing_or_damaged_is_built_again(run, name, damage):
     with RunStore.open(run) as store:
-        expected = ids(store, "text:solution winner:right")
-    damage(run / name)
+        expected, folder = ids(store, "text:solution winner:right"), store.folder
+    damage(folder / name)
     with RunStore.open(run) as store:
-        assert store.folder == run
+        assert store.folder == folder == opening.cache_folder(run)
         assert ids(store, "text:solution winner:right") == expected
         assert store.count() == 18
 
 
-def test_a_database_of_somebody_else_is_left_alone(run, tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    with sqlite3.connect(run / "index.sqlite") as mine:
-        mine.execute("CREATE TABLE mine(x)")
-    mine.close()
+def as_a_pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def as_a_folder(path: Path) -> None:
+    path.mkdir()
+
+
+def as_a_device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def as_views_without_end(path: Path) -> None:
+    with sqlite3.connect(path) as other:
+        endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n"
+        for table in (
+            "shards",
+            "debates",
+            "problems",
+            "persona_lists",
+            "personas",
+            "answers",
+            "damage",
+            "read",
+        ):
+            other.execute(f"CREATE VIEW {table} AS {endless}")
+        other.executescript(f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}")
+    other.close()
+
+
+def as_ours_with_edited_rows(path: Path) -> None:
+    with RunStore.open(path.parent) as store:
+        shutil.copy(store.folder / opening.INDEX, path)
+    with sqlite3.connect(path) as other:
+        other.execute("UPDATE debates SET winner = 3")
+    other.close()
+
+
+@pytest.mark.parametrize(
+    "make", [as_a_pipe, as_a_folder, as_a_device, as_views_without_end, as_ours_with_edited_rows]
+)
+@pytest.mark.parametrize("name", [opening.INDEX, opening.FULL_TEXT])
+def test_no_database_in_a_run_is_opened_or_changed(run, name, make):
+    make(run / name)
+    before = states(run)
+    with RunStore.open(run) as store:
+        assert store.count("winner:ungraded") == 0
+        assert store.count("text:solution") == store.count() == 18
+    assert states(run) == before
+
+
+def test_nothing_is_written_into_a_run(run):
     before = contents(run)
     with RunStore.open(run) as store:
         assert store.count("text:solution") == 18
-        assert store.folder.is_relative_to(tmp_path / "cache/debate-rl")
-    assert contents(run) == before
-
-
-def test_a_folder_that_cannot_be_written_has_its_index_in_the_cache(run, tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(os, "access", lambda path, mode: not str(path).startswith(str(run)))
-    before = contents(run)
-    for _ in range(2):
-        with RunStore.open(run) as store:
-            assert store.count("text:solution") == 18
-            assert store.folder.is_relative_to(tmp_path / "cache/debate-rl")
+        assert store.folder.stat().st_mode & 0o77 == 0  # what was said may be private
     assert contents(run) == before
 
 
 def test_without_any_place_for_it_the_index_passes_with_the_store(run, tmp_path, monkeypatch):
     (tmp_path / "cache").write_text("a file")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(os, "access", lambda *_: False)
     with RunStore.open(run) as store:
         assert store.count("winner:right") > 0
         folder = store.folder
     assert not folder.exists()
 
 
-def test_a_link_in_the_place_of_the_index_is_not_followed(run, tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    (tmp_path / "precious").write_text("precious")
-    (run / "index.sqlite").symlink_to(tmp_path / "precious")
+def test_a_run_made_anew_at_the_same_place_is_read_anew(run, step_records):
+    """Also where sizes, times and the last lines are as before."""
     with RunStore.open(run) as store:
-        assert store.count() == 18
-    assert (tmp_path / "precious").read_text() == "precious"
+        assert store.count("text:solution") == 18
+    shard = run / "transcripts/step_000002.jsonl"
+    lines, state = shard.read_bytes().splitlines(keepends=True), shard.stat()
+    seed = json.loads(lines[0])["debate"]["seed"]
+    lines[0] = (
+        lines[0].replace(b"solution>", b"solutiom>").replace(b'"seed":%d' % seed, b'"seed":%d' % (seed ^ 1))
+    )
+    kept = {path.name: path.read_bytes() for path in shard.parent.glob("*.zst")}
+    shutil.rmtree(run)
+    shard.parent.mkdir(parents=True)
+    shard.write_bytes(b"".join(lines))
+    for name, data in kept.items():
+        (shard.parent / name).write_bytes(data)
+    os.utime(shard, ns=(state.st_atime_ns, state.st_mtime_ns))
+    with RunStore.open(run) as store:
+        assert store.count("text:solution") == 17
+        assert ids(store, "text:solutiom") == ["2.0"]
+        assert store.debates(f"id:2.0 seed:{seed ^ 1}")
 
 
-def test_network_folders_are_known_by_their_mount(tmp_path):
-    mounts = tmp_path / "mounts"
-    mounts.write_text(f"/dev/sda / ext4 rw 0 0\nserver:/x {tmp_path.resolve()}/far nfs4 rw 0 0\n")
-    assert opening.file_system(tmp_path / "far/run", mounts) == "nfs4"
-    assert opening.file_system(tmp_path / "near", mounts) == "ext4"
-    assert opening.file_system(tmp_path, tmp_path / "nowhere") == ""
+def test_an_index_whose_run_is_gone_goes_when_another_is_made(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    other = shutil.copytree(run, tmp_path / "other")
+    third = shutil.copytree(run, tmp_path / "third")
+    foreign = opening.cache_folder(run).parent / "notes"
+    with RunStore.open(run) as first, RunStore.open(other) as second:
+        folders = first.folder, second.folder
+    foreign.mkdir()
+    shutil.rmtree(run)
+    with RunStore.open(third):
+        assert [folder.exists() for folder in (*folders, foreign)] == [False, True, True]
 
 
 def as_file(folder: Path) -> None:
@@ -417,28 +477,9 @@ def test_many_threads_may_ask_one_store(run):
 def test_while_another_writes_the_index_what_there_is_is_shown(run, step_records):
     with RunStore.open(run) as store:
         write_step(run / "transcripts", 3, step_records(3))
-        other = sqlite3.connect(run / "index.sqlite", isolation_level=None)
+        other = sqlite3.connect(store.folder / opening.INDEX, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         assert store.refresh() == 0
         assert store.count() == 18
         other.close()
         assert store.refresh() == 6
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        "UPDATE debates SET winner = 99",
-        "UPDATE debates SET judge_accuracy = 'high'",
-        "UPDATE persona_lists SET names = 'no json'",
-        "UPDATE problems SET id = x'00ff'",
-    ],
-)
-def test_an_index_that_came_with_a_run_and_is_none_of_ours_is_built_again(run, change):
-    with RunStore.open(run) as store:
-        whole = store.debates()
-    other = sqlite3.connect(run / "index.sqlite", isolation_level=None)
-    other.execute(change)
-    other.close()
-    with RunStore.open(run) as store:
-        assert store.debates() == whole

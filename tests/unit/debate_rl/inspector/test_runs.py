@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from debate_rl.inspector.runs import find_runs
 from debate_rl.runs.folder import RunFolderError, is_locked, locked
 from transcripts import RunStore, TranscriptError, write_step
+from transcripts.index.opening import INDEX
 
 from .conftest import make, solved
 
@@ -50,10 +52,12 @@ def test_one_run_by_its_folder_or_that_of_its_shards(runs):
 
 
 def test_an_index_of_somebody_else_is_not_read(runs):
-    (runs / "a/index.sqlite").write_bytes(b"not a database at all" * 100)
-    before = (runs / "a/index.sqlite").read_bytes()
+    with RunStore.open(runs / "a") as store:
+        index = store.folder / INDEX
+    shutil.copy(index, runs / "b/index.sqlite")
+    assert [run.debates for run in find_runs(runs)] == [2, None, None]
+    index.write_bytes(b"not a database at all" * 100)
     assert find_runs(runs / "a")[0].debates is None
-    assert (runs / "a/index.sqlite").read_bytes() == before
 
 
 @pytest.mark.parametrize(

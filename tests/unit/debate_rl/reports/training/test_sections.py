@@ -87,7 +87,7 @@ def test_transcripts_alone_make_a_report_that_says_what_is_missing(traced):
     run = load_run(traced)
     assert (run.debates, run.steps, run.sample.debates) == (14 * 8, 14, 14 * 8)
     assert len(run.curves.of("accuracy/round_0")[1]) == 14
-    assert not set(traced.glob("*")) - {traced / "transcripts", traced / "index.sqlite"}
+    assert not set(traced.glob("*")) - {traced / "transcripts"}
 
 
 def test_metrics_alone_make_a_report(whole):
