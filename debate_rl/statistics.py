@@ -4,6 +4,9 @@ Source: Miller, "Adding Error Bars to Evals" (arXiv 2411.00640), equation for cl
 with the small-sample factor C / (C - 1) and Student's t on C - 1 degrees of freedom. Ratios, differences,
 correlations and slopes are functions of sums: their error is that of the sums over clusters of their
 influence values [Binder 1983].
+
+Values that are all alike show no spread, and a t interval of them would be a point. Values of a known range
+have the interval of ``alike`` then, which holds whatever the values are; others have none.
 """
 
 from __future__ import annotations
@@ -19,6 +22,8 @@ from scipy import stats
 
 Numbers = NDArray[np.float64]
 Codes = NDArray[np.int64]
+Bounded = tuple[float, float, float]
+"""A value and the bounds of its interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +74,9 @@ def clustered_mean(
 ) -> Estimate:
     """Return the mean of ``values`` (n,) with a cluster-robust 95% interval.
 
-    Where the standard error is 0 (all alike) and the values are rates in [0, 1], the interval is Wilson's
-    with n = number of clusters; ``signed`` values are differences in [-1, 1], and it holds for their size.
-    Their p is that of the same t, and where all are alike of the sign test. One cluster alone gives the whole
-    range. ValueError on no values.
+    ``signed`` values are differences in [-1, 1] and have a p, others rates in [0, 1]. Without any spread the
+    interval is that of ``alike`` over the clusters; values outside the range, or of one cluster, have none.
+    ValueError on no values.
 
     >>> e = clustered_mean([1, 1, 0, 0], ["a", "a", "b", "b"])
     >>> e.value, e.clusters, round(e.high - e.value, 2)  # SE .5 at 1 degree of freedom
@@ -114,7 +118,7 @@ def mean(values: ArrayLike, clusters: Codes, *, signed: bool = False) -> Estimat
 def ratio(top: ArrayLike, bottom: ArrayLike, clusters: Codes, *, signed: bool = False) -> Estimate | None:
     """Return sum(top) / sum(bottom) of rows (n,); n of the estimate is the sum of ``bottom``; None where 0.
 
-    ``signed``: a difference, with its p; otherwise a rate, whose interval where all are alike is Wilson's.
+    ``signed``: a difference, with its p; otherwise a rate.
     """
     tops, bottoms = np.asarray(top, dtype=float), np.asarray(bottom, dtype=float)
     counted = bottoms != 0
@@ -127,18 +131,27 @@ def ratio(top: ArrayLike, bottom: ArrayLike, clusters: Codes, *, signed: bool = 
     return estimate if isfinite(estimate.high) or estimate.clusters < 2 else _all_alike(estimate, signed)
 
 
+def alike(value: float, clusters: int, lowest: float, highest: float) -> tuple[float, float]:
+    """Return a 95% interval of a mean of values in [lowest, highest] of which every cluster had this one.
+
+    With 97.5% confidence a share of 0.025^(1/clusters) of all clusters, at least, has this value [Clopper,
+    Pearson 1934]; on either side the others lie at the end of the range.
+
+    >>> tuple(round(x, 3) for x in alike(1.0, 3, -1.0, 1.0))  # three gains of 1 may be one in three of -1
+    (-0.415, 1.0)
+    """
+    share = 0.025 ** (1 / clusters)
+    return share * value + (1 - share) * lowest, share * value + (1 - share) * highest
+
+
 def _all_alike(estimate: Estimate, signed: bool) -> Estimate:
-    """Return the estimate with the interval of a mean without spread; a difference of 0 might be either."""
-    value = 0.0 if abs(estimate.value) < NO_SPREAD else estimate.value
-    if not (-1.0 if signed else 0.0) <= value <= 1.0:
-        return replace(estimate, low=value, high=value, p=0.0 if signed else None)
-    low, high = wilson(abs(value), estimate.clusters)
-    if signed and value == 0:
-        low = -high
-    elif value < 0:
-        low, high = -high, -low
-    p = min(1.0, 2 * 0.5**estimate.clusters) if value else 1.0
-    return replace(estimate, value=value, low=low, high=high, p=p if signed else None)
+    """Return the estimate with the interval of a mean without spread; p is that at which it touches 0."""
+    lowest = -1.0 if signed else 0.0
+    if not lowest <= estimate.value <= 1.0:
+        return estimate
+    low, high = alike(estimate.value, estimate.clusters, lowest, 1.0)
+    p = min(1.0, 2 / (1 + abs(estimate.value)) ** estimate.clusters) if signed else None
+    return replace(estimate, low=low, high=high, p=p)
 
 
 def difference(values: ArrayLike, first: ArrayLike, clusters: Codes) -> Estimate | None:
@@ -147,7 +160,7 @@ def difference(values: ArrayLike, first: ArrayLike, clusters: Codes) -> Estimate
     Clusters may have rows on both sides, which are then compared within them. Each side has the small-sample
     factor of its own clusters and Student's t Welch's degrees of freedom, so that rows of their own clusters
     give Welch's interval. A side whose values are all alike is as unsure as its mean is: the intervals of
-    the means are put together [Newcombe 1998]. There is no interval with fewer than two clusters on a side.
+    the means are put together. There is no interval with fewer than two clusters on a side.
 
     >>> difference([1.0, 0.0, 0.0], [True, True, False], np.array([0, 1, 2])).value
     0.5
@@ -163,15 +176,16 @@ def difference(values: ArrayLike, first: ArrayLike, clusters: Codes) -> Estimate
         return unknown
     up, down = (_influence(numbers, side, one) for side, one in zip((here, ~here), means, strict=True))
     variances = [float(np.square(cluster_sums(part, clusters)).sum()) for part in (up, down)]
-    if min(variances) < NO_SPREAD**2:
-        rates = float(numbers.max()) <= 1 and float(numbers.min()) >= -1
-        return _newcombe(ones, others, count, alike=max(variances) < NO_SPREAD**2) if rates else unknown
+    least = NO_SPREAD * min(1.0, float(np.abs(numbers).max()))
+    if min(variances) <= least**2:
+        return _of_alike(unknown, ones, others, both=max(variances) <= least**2)
     error = float(np.linalg.norm(cluster_sums(up - down, clusters)))
-    if error < NO_SPREAD:
+    if error <= least or not isfinite(total := sum(variances)):
         return unknown
-    parts = sum(variance**2 / (one.clusters - 1) for variance, one in zip(variances, means, strict=True))
-    freedom = min(sum(variances) ** 2 / parts, count - 1)
-    return student(unknown.value, error, len(numbers), count, freedom)
+    parts = sum(
+        (variance / total) ** 2 / (one.clusters - 1) for variance, one in zip(variances, means, strict=True)
+    )
+    return student(unknown.value, error, len(numbers), count, min(1 / parts, count - 1))
 
 
 def _influence(numbers: Numbers, side: NDArray[np.bool_], of: Estimate) -> Numbers:
@@ -180,21 +194,51 @@ def _influence(numbers: Numbers, side: NDArray[np.bool_], of: Estimate) -> Numbe
     return np.where(side, factor * (numbers - of.value), 0.0)
 
 
-def _newcombe(ones: Estimate, others: Estimate, clusters: int, *, alike: bool) -> Estimate:
-    """Return a difference of two means with their intervals put together.
+def _of_alike(unknown: Estimate, ones: Estimate, others: Estimate, *, both: bool) -> Estimate:
+    """Return a difference of two means of which one has no spread; ``unknown`` where that has no interval.
 
-    p is that of the bound nearer to 0; where both sides are ``alike`` and apart, the chance that so many
-    clusters fall apart by side, as in Fisher's exact test.
+    p is that of the bound nearer to 0; where ``both`` are without spread it is no less than the chance that
+    so many clusters fall apart by side, as in Fisher's exact test.
     """
-    value = ones.value - others.value
-    below = hypot(ones.value - ones.low, others.high - others.value)
-    above = hypot(ones.high - ones.value, others.value - others.low)
-    z = float(stats.norm.ppf(0.975)) * abs(value) / (below if value > 0 else above)
+    value, low, high = apart(*((one.value, one.low, one.high) for one in (ones, others)))
+    if not isfinite(low) or not value:
+        return replace(unknown, low=low, high=high)
+    z = float(stats.norm.ppf(0.975)) * abs(value) / (value - low if value > 0 else high - value)
     p = 2 * float(stats.norm.sf(z))
-    if alike:
+    if both:
         split = comb(ones.clusters + others.clusters, ones.clusters)
-        p = min(1.0, (2 if ones.clusters == others.clusters else 1) / split) if value else 1.0
-    return Estimate(value, value - below, value + above, ones.n + others.n, clusters, p)
+        p = min(1.0, max(p, (2 if ones.clusters == others.clusters else 1) / split))
+    return replace(unknown, low=low, high=high, p=p)
+
+
+def apart(one: Bounded, other: Bounded) -> Bounded:
+    """Return the difference of two independent figures from their intervals [Newcombe 1998].
+
+    It is too wide for two figures of the same problems, which have a paired one.
+
+    >>> apart((0.5, 0.4, 0.6), (0.3, 0.2, 0.4))[0], round(apart((0.5, 0.4, 0.6), (0.3, 0.2, 0.4))[2], 3)
+    (0.2, 0.341)
+    """
+    value = one[0] - other[0]
+    return (
+        value,
+        value - hypot(one[0] - one[1], other[2] - other[0]),
+        value + hypot(one[2] - one[0], other[0] - other[1]),
+    )
+
+
+def holm(chances: Sequence[float]) -> list[float]:
+    """Return p-values adjusted for being so many: one below .05 or more is false in 5% at most [Holm 1979].
+
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    ranked = sorted(range(len(chances)), key=chances.__getitem__)
+    adjusted, largest = [0.0] * len(chances), 0.0
+    for place, index in enumerate(ranked):
+        largest = max(largest, min(1.0, (len(chances) - place) * chances[index]))
+        adjusted[index] = largest
+    return adjusted
 
 
 def slope(x: ArrayLike, y: ArrayLike, clusters: Codes) -> Estimate | None:

@@ -72,7 +72,7 @@ def rows(scores: Scores) -> list[Row]:
 def metrics(scores: Scores) -> dict[str, float]:
     """Return the figures over all problems as "eval/...", with their 95% bounds under "/low" and "/high".
 
-    With one problem there are no bounds.
+    With one problem there are no bounds, nor where all problems have the same number of tokens.
     """
     counts = {"problems": len(scores.problems), "ungraded": scores.ungraded, "direct/samples": scores.samples}
     figures = {f"eval/{name}": float(count) for name, count in counts.items()}
@@ -80,7 +80,7 @@ def metrics(scores: Scores) -> dict[str, float]:
         if not row.group:
             estimate, name = row.estimate, f"eval/{row.name}"
             figures[name] = estimate.value
-            if estimate.clusters > 1:
+            if isfinite(estimate.low) and isfinite(estimate.high):
                 figures |= {f"{name}/low": estimate.low, f"{name}/high": estimate.high}
     return figures
 

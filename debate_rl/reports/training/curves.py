@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -52,13 +52,13 @@ class Curves:
         known = np.isfinite(self.dense(name))
         return self.dense(f"{name}/low")[known], self.dense(f"{name}/high")[known]
 
-    def early(self, name: str) -> float | None:
+    def beginning(self, name: str) -> float | None:
         """Return the mean of the first 5 values of a figure; None where it has none."""
         return _reduced(np.mean, self.of(name)[1][:5])
 
     def late(self, name: str) -> float | None:
-        """Return the mean of the last 10 values of a figure."""
-        return _reduced(np.mean, self.of(name)[1][-10:])
+        """Return the mean of the last third of the values of a figure."""
+        return _reduced(np.mean, thirds(self.of(name)[1])[-1])
 
     def total(self, name: str) -> float | None:
         """Return the sum of a figure over all steps."""
@@ -70,7 +70,7 @@ class Curves:
 
     @property
     def solved(self) -> bool:
-        """Are over .9 of the last answers right? Then solutions may well be alike."""
+        """Are over .9 of the late answers right? Then solutions may well be alike."""
         return (self.late("accuracy") or 0.0) > SOLVED
 
     def until(self, step: int) -> Curves:
@@ -79,6 +79,22 @@ class Curves:
         values = {name: column[:count] for name, column in self.values.items()}
         broken = {name: tuple(at for at in where if at <= step) for name, where in self.broken.items()}
         return Curves(self.steps[:count], values, broken, self.group)
+
+
+Ordered = TypeVar("Ordered", Numbers, range)
+
+
+def thirds(values: Ordered) -> tuple[Ordered, Ordered, Ordered]:
+    """Return the first, middle and last third of what is in the order of the steps: early, middle, late.
+
+    The middle has what is left over, and is all of fewer than three.
+
+    >>> thirds(range(8)), thirds(range(2))
+    ((range(0, 2), range(2, 6), range(6, 8)), (range(0, 1), range(0, 2), range(1, 2)))
+    """
+    third = max(1, len(values) // 3)
+    middle = values[third:-third] if len(values) > 2 * third else values
+    return values[:third], middle, values[-third:]
 
 
 def _reduced(reduce: Callable[[Numbers], Any], values: Numbers) -> float | None:

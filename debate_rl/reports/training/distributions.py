@@ -8,7 +8,7 @@ import numpy as np
 
 from debate_rl.reports.cells import number_cell
 from debate_rl.reports.document import Cell, Chart, Paragraph, Part, Section, Series, Table
-from debate_rl.reports.training.curves import Numbers
+from debate_rl.reports.training.curves import Numbers, thirds
 from debate_rl.reports.training.files import STREAMS
 from debate_rl.reports.training.loading import Run
 
@@ -49,8 +49,9 @@ def ranges(run: Run) -> list[tuple[str, int, int]]:
     low, high = run.stored
     if high - low < 2:
         return [("all", low, high)]
-    edges = [low + (high - low + 1) * part // 3 for part in range(4)]
-    return [(name, edges[i], edges[i + 1] - 1) for i, name in enumerate(THIRDS)]
+    return [
+        (name, part[0], part[-1]) for name, part in zip(THIRDS, thirds(range(low, high + 1)), strict=True)
+    ]
 
 
 def _values(run: Run, stream: str, first: int, last: int) -> Numbers:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import hypot
 
 from debate_rl.formatting import title
 from debate_rl.reports.cells import interval_cell, number_cell
 from debate_rl.reports.document import Cell, Paragraph, Part, Section, Table
 from debate_rl.reports.training.files import HELD_OUT
 from debate_rl.reports.training.loading import Run
-
-Bounded = tuple[float, float, float]
-"""A value and the bounds of its interval."""
+from debate_rl.statistics import Bounded, apart
 
 
 def finals_section(runs: Sequence[Run]) -> Section:
@@ -42,18 +39,6 @@ def best_step(run: Run) -> tuple[str, int, float] | None:
     return name, step, value
 
 
-def less(last: Bounded, first: Bounded) -> Bounded:
-    """Return a difference of two figures, its interval as if they were independent.
-
-    >>> less((0.5, 0.4, 0.6), (0.3, 0.2, 0.4))[0], round(less((0.5, 0.4, 0.6), (0.3, 0.2, 0.4))[2], 3)
-    (0.2, 0.341)
-    """
-    value = last[0] - first[0]
-    below = hypot(last[0] - last[1], first[2] - first[0])
-    above = hypot(last[2] - last[0], first[0] - first[1])
-    return value, value - below, value + above
-
-
 def _of_run(run: Run, index: int) -> list[Part]:
     rows: list[tuple[Cell, ...]] = []
     for name in HELD_OUT:
@@ -63,7 +48,7 @@ def _of_run(run: Run, index: int) -> list[Part]:
             top, at_top = max(evaluated, key=lambda evaluation: evaluation[1][0])
             at = Cell(f"{top}", top)
             cells = [interval_cell(*at_first), interval_cell(*at_top), at, interval_cell(*at_last)]
-            gain = interval_cell(*less(at_last, at_first)) if last > first else Cell("one evaluation")
+            gain = interval_cell(*apart(at_last, at_first)) if last > first else Cell("one evaluation")
             rows.append((Cell(title(name)), *cells, gain))
     parts: list[Part] = []
     if rows:
@@ -115,7 +100,7 @@ def _beside(runs: Sequence[Run]) -> list[Part]:
         if sum(bounded is not None for bounded in last) < 2:
             continue
         base = last[0]
-        gains = [less(bounded, base) if bounded and base else None for bounded in last[1:]]
+        gains = [apart(bounded, base) if bounded and base else None for bounded in last[1:]]
         cells = (interval_cell(*bounded) if bounded else number_cell(None) for bounded in (*last, *gains))
         rows.append((Cell(title(name)), *cells))
     if not rows:

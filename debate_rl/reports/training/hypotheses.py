@@ -90,8 +90,8 @@ def _sign(name: str, value: float | None, below: float | None = None, above: flo
 def _too_hard(run: Run) -> list[Evidence]:
     """The task is too hard for the model."""
     return [
-        _sign("accuracy, round 0 (below .05)", run.curves.early("accuracy/round_0"), below=0.05),
-        _sign("accuracy all wrong (above .5)", run.curves.early("accuracy/all_wrong"), above=0.5),
+        _sign("accuracy, round 0 (below .05)", run.curves.beginning("accuracy/round_0"), below=0.05),
+        _sign("accuracy all wrong (above .5)", run.curves.beginning("accuracy/all_wrong"), above=0.5),
     ]
 
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations, product
-from math import inf, isfinite, sqrt
+from math import inf
 from statistics import fmean
 
 import numpy as np
-from scipy import stats
 
+from debate_rl import statistics
 from debate_rl.reports.cells import bounds_text
 from debate_rl.reports.figures.figure import Figure
 from debate_rl.reports.figures.judging import accuracy_figures
 from debate_rl.reports.figures.outcomes import cascade_figures, winner_figures
-from debate_rl.reports.training.curves import Numbers
+from debate_rl.reports.training.curves import Numbers, thirds
 from debate_rl.reports.training.loading import Run
 
 LEAST = 12
@@ -27,7 +27,7 @@ BLOCKS = 6
 class Change:
     """Means of the first, middle and last third, and last less first with its 95% interval.
 
-    With fewer than 12 values the bounds are infinite.
+    With fewer than 12 values the bounds are infinite; ``p``: that nothing changed.
     """
 
     early: float
@@ -36,6 +36,7 @@ class Change:
     low: float
     high: float
     n: int
+    p: float = 1.0
 
     @property
     def value(self) -> float:
@@ -61,35 +62,19 @@ def change(values: Numbers) -> Change | None:
     """
     if not len(values):
         return None
-    third = max(1, len(values) // 3)
-    early, late = values[:third], values[-third:]
-    middle = values[third:-third] if len(values) > 2 * third else values
-    enough = len(values) >= LEAST
-    low, high = _welch(_blocks(early), _blocks(late)) if enough else (-inf, inf)
-    return Change(float(early.mean()), float(middle.mean()), float(late.mean()), low, high, len(values))
+    early, middle, late = thirds(values)
+    found = None
+    if len(values) >= LEAST:
+        blocks, before = np.concatenate([_blocks(late), _blocks(early)]), len(_blocks(early))
+        order = np.arange(len(blocks))
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = statistics.difference(blocks, order < len(blocks) - before, order)
+    low, high, p = (found.low, found.high, found.p or 0.0) if found else (-inf, inf, 1.0)
+    return Change(float(early.mean()), float(middle.mean()), float(late.mean()), low, high, len(values), p)
 
 
 def _blocks(values: Numbers) -> Numbers:
     return np.array([part.mean() for part in np.array_split(values, min(BLOCKS, len(values)))])
-
-
-def _welch(first: Numbers, last: Numbers) -> tuple[float, float]:
-    """Return the 95% interval of the mean of ``last`` less that of ``first``."""
-    difference = float(last.mean() - first.mean())
-    if min(len(first), len(last)) < 2:
-        return -inf, inf
-    with np.errstate(over="ignore", invalid="ignore"):
-        shares = float(first.var(ddof=1)) / len(first), float(last.var(ddof=1)) / len(last)
-    total = sum(shares)
-    if not isfinite(total):
-        return -inf, inf
-    if total <= 0:
-        return difference, difference
-    freedom = 1 / sum(  # of parts of the sum: squares of the shares themselves can overflow
-        (share / total) ** 2 / (len(sample) - 1) for share, sample in zip(shares, (first, last), strict=True)
-    )
-    reach = float(stats.t.ppf(0.975, freedom)) * sqrt(total)
-    return difference - reach, difference + reach
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,13 +149,12 @@ def changed_outputs(run: Run) -> Outputs | None:
     """Return how far texts moved; None with fewer than 5 problems met in the first and the last third."""
     if run.sample is None or run.stored is None:
         return None
-    low, high = run.stored
-    first, last = low + (high - low) / 3, high - (high - low) / 3
+    first, _, last = thirds(range(run.stored[0], run.stored[1] + 1))
     apart: list[float] = []
     before: list[float] = []
     for texts in run.sample.texts.values():
-        early = [_words(text) for step, text in texts if step < first][:4]
-        late = [_words(text) for step, text in texts if step > last][:4]
+        early = [_words(text) for step, text in texts if step in first][:4]
+        late = [_words(text) for step, text in texts if step in last][:4]
         if len(early) > 1 and late and len(apart) < MOST_PROBLEMS:
             apart.append(_mean(product(early, late)))
             before.append(_mean(combinations(early, 2)))

@@ -110,7 +110,7 @@ def base_accuracy(run: Run) -> Answer:
         value, low, high = min(accuracies, key=lambda bounded: bounded[2] - bounded[1])
         where = f"evaluated before training: {short(value)}{bounds_text(low, high)}"
     else:
-        value = run.curves.early("accuracy/round_0")
+        value = run.curves.beginning("accuracy/round_0")
         where = f"accuracy, round 0, of the first 5 training steps: {short(value)}"
     if value is None:
         return Answer("unknown", UNKNOWN)
@@ -137,7 +137,7 @@ def valid_comparisons(run: Run) -> Answer:
     missing = None if parsed is None else 1 - parsed
     words = rated(invalid, good=0.5, bad=0.7), rated(missing, good=0.2, bad=0.5), "good"
     numbers = listed(
-        ("valid votes", valid), ("invalid share", invalid), ("due and missing, last 10 steps", missing)
+        ("valid votes", valid), ("invalid share", invalid), ("due and missing, last third", missing)
     )
     return Answer(worst(*words), numbers)
 
@@ -157,7 +157,7 @@ def diversity(run: Run) -> Answer:
     same = 1.5 / group if group and group > 1 else 0.1
     words = rated(distinct, good=max(0.3, same), bad=same), rated(wrong, good=0.2, bad=0.5)
     text = listed(
-        ("distinct completions, last 10 steps", distinct), ("agreement", agreed), ("wrong consensus", wrong)
+        ("distinct completions, last third", distinct), ("agreement", agreed), ("wrong consensus", wrong)
     )
     if run.curves.solved:
         return Answer("good", f"{text}; most answers are right, and those may be alike")
@@ -214,7 +214,7 @@ def gradients(run: Run) -> Answer:
     text = listed(
         *((f"{s} reward std", value) for s, value in spreads.items()),
         ("gradient's norm", norm),
-        ("groups without variance in truth, last 10 steps", silent),
+        ("groups without variance in truth, last third", silent),
     )
     return Answer(worst(best, flow, rated(silent, good=0.6, bad=0.95)), text)
 
@@ -267,7 +267,7 @@ def updating(run: Run) -> Answer:
         "unknown" if kl is None else "good" if kl > 1e-6 else "bad",
         "unknown" if outputs is None else "good" if outputs.moved else "warn",
     )
-    text = listed(("updates", updates), ("KL to the reference, last 10 steps", kl))
+    text = listed(("updates", updates), ("KL to the reference, last third", kl))
     if outputs is not None:
         text += f"; {outputs.text}"
     return Answer(worst(*words), text)
@@ -292,9 +292,7 @@ def overfitting(run: Run) -> Answer:
     if not len(values):
         return Answer("unknown", "no held-out evaluation during training")
     at_end = run.curves.late("accuracy/round_0")
-    text = listed(
-        ("accuracy, round 0, last 10 steps", at_end), ("direct accuracy, held out", float(values[-1]))
-    )
+    text = listed(("accuracy, round 0, last third", at_end), ("direct accuracy, held out", float(values[-1])))
     if len(values) < 2 or trained is None or trained.direction == "too few steps":
         return Answer("unknown", f"{text}; too few evaluations or steps to compare gains")
     gained = float(values[-1] - values[0])

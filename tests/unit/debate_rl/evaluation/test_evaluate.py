@@ -101,10 +101,10 @@ def test_accuracy_by_round_and_winner(found):
 
 def test_differences_are_paired_by_problem(found):
     evaluation, _ = found
-    # a gains 1/3 and b gains 1/3: no spread, although the levels differ; so Wilson's interval for n = 2
+    # a gains 1/3 and b gains 1/3: no spread, although the levels differ: at least sqrt(.025) of all gain that
     gain = gap(evaluation, "debate/accuracy/round_1", "debate/accuracy/round_0")
     lead = gap(evaluation, WINNER, "debate/accuracy/round_0")
-    assert gain.low == pytest.approx(0.04526, abs=1e-5)
+    assert gain.low == pytest.approx(0.025**0.5 / 3 - (1 - 0.025**0.5))
     # the winner leads by 2/3 and by 1: deviations of 1/6, standard error 1/6, t(1 degree) = 12.706
     assert lead.high - lead.value == pytest.approx(12.7062047 / 6)
 
@@ -191,9 +191,13 @@ def test_metrics_have_the_names_of_metrics_jsonl_and_bounds(found):
     counts = {"eval/problems": 2.0, "eval/ungraded": 0.0, "eval/direct/samples": 17.0}
     assert counts.items() <= figures.items()
     means = {name for name in figures if not name.endswith(("/low", "/high"))} - set(counts)
-    assert set(figures) - means - set(counts) == {f"{n}/{bound}" for n in means for bound in ("low", "high")}
+    bounded = means - {  # all problems alike, and no share
+        *("eval/debate/prompt_tokens", "eval/direct/prompt_tokens", "eval/direct/generated_tokens")
+    }
+    bounds = {f"{name}/{bound}" for name in bounded for bound in ("low", "high")}
+    assert set(figures) - means - set(counts) == bounds
     low, high = figures["eval/debate/winner/accuracy/low"], figures["eval/debate/winner/accuracy/high"]
-    assert (low, high) == (pytest.approx(0.342, abs=5e-4), 1.0)  # Wilson, 2 of 2
+    assert (low, high) == (pytest.approx(0.025**0.5), 1.0)  # Clopper and Pearson, 2 of 2
 
 
 class Unsure(Exact):

@@ -67,7 +67,7 @@ def test_differences_are_paired_by_problem():
     one, none = scores(played(ONE_RIGHT), plain_key), scores(played(NONE_RIGHT), plain_key)
     gain = difference(one, "debate/winner/accuracy", none, "debate/winner/accuracy")
     assert (gain.value, gain.clusters) == (1.0, 4)
-    assert 0 < gain.low < 1.0 == gain.high  # Wilson: four pairs alike prove little
+    assert gain.low < 0 < 1.0 == gain.high  # four pairs alike prove nothing: p is 2 / 16
     assert difference(one, "debate/winner/accuracy", one, "direct/self_consistency").value == 1.0
     assert difference(one, "debate/winner/accuracy", none, "no/such") is None
 
@@ -107,7 +107,7 @@ def test_rows_have_levels_and_leads_and_nothing_where_all_are_of_one_subject():
         "value": 1.0,
         "unit": "share",
         "n": 4,
-        "low": pytest.approx(0.51, abs=0.01),
+        "low": pytest.approx(0.025**0.25),
         "high": 1.0,
     }
 

@@ -1,11 +1,12 @@
 from math import inf, sqrt
 
+import numpy as np
 import pytest
+from scipy.stats import binom, binomtest
 
-from debate_rl.statistics import Estimate, clustered_mean, wilson
+from debate_rl.statistics import Estimate, clustered_mean, holm, mean, wilson
 
 T_2 = 4.302652729911275  # 0.975 quantile of Student's t with 2 degrees of freedom
-Z = 1.959963984540054
 
 
 def test_clustered_standard_error_by_hand():
@@ -36,25 +37,48 @@ def test_repeating_every_value_in_its_cluster_adds_no_certainty():
 
 
 @pytest.mark.parametrize(("rate", "n"), [(1.0, 10), (0.0, 4)])
-def test_rates_without_spread_fall_back_on_wilson_over_the_clusters(rate, n):
+def test_rates_without_spread_have_the_exact_interval_of_the_clusters(rate, n):
     found = clustered_mean([rate] * 2 * n, list(range(n)) * 2)
-    edge = Z**2 / (n + Z**2)  # Wilson's other end at 0 or n successes
-    expected = (1 - edge, 1.0) if rate else (0.0, edge)
-    assert (found.low, found.high) == pytest.approx(expected)
-    assert (found.low, found.high) == pytest.approx(wilson(rate, n))
+    exact = binomtest(round(rate * n), n).proportion_ci(method="exact")  # Clopper and Pearson's
+    assert (found.low, found.high) == pytest.approx((exact.low, exact.high))
 
 
-def test_spread_that_cancels_within_every_cluster_is_wilson_too():
+def test_spread_that_cancels_within_every_cluster_is_none():
     found = clustered_mean([1, 0, 1, 0], "aabb")
-    assert (found.low, found.high) == pytest.approx(wilson(0.5, 2))
+    share = sqrt(0.025)  # of all clusters half right; the others are all wrong, or all right
+    assert (found.low, found.high) == pytest.approx((share / 2, 1 - share / 2))
 
 
 @pytest.mark.parametrize(
-    ("value", "low", "high"), [(0.0, -0.278, 0.278), (1.0, 0.722, 1.0), (-1.0, -1.0, -0.722)]
+    ("value", "low", "high"), [(0.0, -0.308, 0.308), (1.0, 0.383, 1.0), (-1.0, -1.0, -0.383)]
 )
 def test_differences_without_spread_may_go_either_way(value, low, high):
     found = clustered_mean([value] * 10, range(10), signed=True)
-    assert (found.low, found.high) == pytest.approx((low, high), abs=5e-4)
+    assert (found.low, found.high) == pytest.approx((low, high), abs=1e-3)
+    assert found.p == pytest.approx(2 * 0.5**10 if value else 1.0)  # the sign test's
+    assert (found.low <= 0 <= found.high) == (found.p > 0.05)
+
+
+def test_values_of_no_known_range_without_spread_have_no_interval():
+    found = clustered_mean([7.0, 7.0], "ab", signed=True)
+    assert (found.value, found.low, found.high, found.p) == (7.0, -inf, inf, 1.0)
+
+
+@pytest.mark.parametrize("problems", [3, 5, 10, 30])
+@pytest.mark.parametrize("up", [0.5, 0.7, 0.85, 0.97])
+def test_intervals_of_gains_hold_the_truth_where_a_problem_gains_or_loses_all(problems, up):
+    """Gains of +1 and -1: the coverage is a sum over how many gain, each as likely as the binomial says."""
+    held = 0.0
+    for gained in range(problems + 1):
+        found = mean([1.0] * gained + [-1.0] * (problems - gained), np.arange(problems), signed=True)
+        held += float(binom.pmf(gained, problems, up)) * (found.low <= 2 * up - 1 <= found.high)
+    assert held >= 0.94
+
+
+def test_many_looks_are_accounted_for_as_holm_says():
+    assert holm([]) == []
+    assert holm([0.01, 0.02, 0.03]) == pytest.approx([0.03, 0.04, 0.04])  # 3 x .01, 2 x .02, and not below it
+    assert holm([0.9, 0.001]) == pytest.approx([0.9, 0.002])
 
 
 def test_one_cluster_knows_nothing_and_no_value_is_refused():

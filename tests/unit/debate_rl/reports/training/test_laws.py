@@ -11,9 +11,8 @@ from scipy import stats
 from benchmarks.simulated_runs import COLLAPSES, collapsed_run, healthy_run, reward_fell_at
 from debate_rl.reports.training.curves import Curves
 from debate_rl.reports.training.detectors import DETECTORS, FIRST_SEED, RATES, RUNS, STEPS, readings
-from debate_rl.reports.training.finals import less
 from debate_rl.reports.training.measures import change
-from debate_rl.statistics import wilson
+from debate_rl.statistics import apart, wilson
 
 NAMES = sorted({name for one in DETECTORS.values() for name in one.reads})
 NAMES += [
@@ -155,5 +154,5 @@ def test_a_change_is_the_same_at_every_scale(size):
 def test_numbers_too_large_for_squares_decide_nothing():
     found = change(np.array([1e300, -1e300] * 20))
     assert (found.low, found.high) == (-np.inf, np.inf)
-    _, low, high = less((1e308, -1e308, 1e308), (0.0, 0.0, 1e300))
+    _, low, high = apart((1e308, -1e308, 1e308), (0.0, 0.0, 1e300))
     assert (low, high) == (-np.inf, 1e308)

@@ -15,11 +15,11 @@ from debate_rl.reports import judgment_figures
 from debate_rl.reports.document import Chart, Paragraph, Table
 from debate_rl.reports.training import training_sections
 from debate_rl.reports.training.distributions import histogram, ranges
-from debate_rl.reports.training.finals import less
 from debate_rl.reports.training.loading import NO_METRICS, load_run
 from debate_rl.reports.training.measures import change, changed_outputs
 from debate_rl.reports.training.phases import status, verdict
 from debate_rl.reports.training.settings import risky, settings_section
+from debate_rl.statistics import apart
 from rewards import RewardConfig, score_debate
 from transcripts import Record, compile_filter, write_step
 
@@ -208,10 +208,10 @@ def test_a_change_needs_twelve_values_and_an_interval_off_zero():
 
 
 def test_differences_and_histograms_by_hand(traced):
-    assert less((0.5, 0.4, 0.6), (0.5, 0.4, 0.6)) == pytest.approx((0.0, -0.1414, 0.1414), abs=1e-4)
+    assert apart((0.5, 0.4, 0.6), (0.5, 0.4, 0.6)) == pytest.approx((0.0, -0.1414, 0.1414), abs=1e-4)
     x, y = histogram(np.array([0.0, 10.0]), np.arange(0.0, 20.5, 0.5))
     assert (len(x), sum(y)) == (20, 1.0)
-    assert ranges(load_run(traced)) == [("early", 0, 3), ("middle", 4, 8), ("late", 9, 13)]
+    assert ranges(load_run(traced)) == [("early", 0, 3), ("middle", 4, 9), ("late", 10, 13)]
 
 
 def test_outputs_of_a_policy_that_never_changes_are_no_further_apart_late(traced):
