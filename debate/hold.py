@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from contextlib import ExitStack
 from dataclasses import replace
 
+from msgspec import UNSET, UnsetType
+
 from debate.concurrency import run_async, stops_released, together
 from debate.config import DebateConfig
 from debate.parsing import parse_turn
@@ -111,7 +113,7 @@ async def _summarize(
         )
     )
     text = public_summary(reply.text, in_thinking=opens_thinking(policy, prompt.messages))
-    return Summary(round_, prompt.shown, reply, text, prompt.cut)
+    return Summary(round_, prompt.shown, reply, text, prompt.cut, cut_length_of(prompt))
 
 
 def turn_request(seating: Seating, prompt: Prompt, turn: TurnId, seed: int, name: str) -> SampleRequest:
@@ -158,7 +160,13 @@ def read_turn(
         compared=prompt.compared,
         cut=prompt.cut,
         ballot=ballot,
+        cut_length=cut_length_of(prompt),
     )
+
+
+def cut_length_of(prompt: Prompt) -> int | UnsetType:
+    """Return ``Turn.cut_length``: stored only where a text was shortened."""
+    return UNSET if prompt.cut_length is None else prompt.cut_length
 
 
 def read_reply(

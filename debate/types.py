@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from debate.config import DebateConfig
@@ -187,8 +188,9 @@ class Turn(Value, frozen=True):
 
     ``compared`` lists the turns that the author could compare: the newest shown solution of
     each agent (own work only with ``judge_own``). Fewer than two means that no comparison was due.
-    ``cut`` counts the history texts that were shortened or left out to fit the context. ``ballot`` is
-    True in the vote-only round: every token of the turn is then the judge's.
+    ``cut`` counts the history texts that were shortened or left out to fit the context; where any was
+    shortened, ``cut_length`` is the characters that each may have, -1 where nothing but the mark of the cut
+    was left. ``ballot`` is True in the vote-only round: every token of the turn is then the judge's.
     """
 
     id: TurnId
@@ -199,13 +201,15 @@ class Turn(Value, frozen=True):
     compared: tuple[TurnId, ...] = ()
     cut: int = 0
     ballot: bool = False
+    cut_length: int | UnsetType = UNSET
 
 
 class Summary(Value, frozen=True):
     """What the prompts of a round showed instead of its history, if the debate has a summariser.
 
     ``text`` is the summary, not yet escaped ("" when nothing could be read); ``completion`` the whole reply.
-    ``shown`` and ``cut`` are about the summariser's prompt, as in ``Turn``. It is not trained on.
+    ``shown``, ``cut`` and ``cut_length`` are about the summariser's prompt, as in ``Turn``. Nobody learns
+    from it.
     """
 
     round: int
@@ -213,6 +217,7 @@ class Summary(Value, frozen=True):
     completion: Completion
     text: str
     cut: int = 0
+    cut_length: int | UnsetType = UNSET
 
 
 class Vote(Value, frozen=True):

@@ -25,7 +25,7 @@ from transcripts.record import Record, Timing, TurnAdvantages
 from transcripts.token_lines import joined, without_arrays
 
 SCHEMA_VERSION = 1
-"""Of a line. Any change of a stored type raises it."""
+"""Of a line. A change that lines written before do not fit raises it."""
 BEYOND = re.compile(r"[^\x00-\x7f]+")
 TokensAt: TypeAlias = Callable[[int], bytes]
 """Returns the token line that begins at a byte; b"" where there is none."""
@@ -203,7 +203,8 @@ def _leaves(value: Any, where: str = "") -> Iterator[tuple[str, Any]]:
     else:
         yield where, value
     for path, part in parts:
-        yield from _leaves(part, path)
+        if part is not msgspec.UNSET:
+            yield from _leaves(part, path)
 
 
 def _first_wrong(record: Record, read: Record | None = None) -> FieldError | None:

@@ -54,25 +54,33 @@ def context_budget(policy: Policy, config: DebateConfig, *, max_tokens: int | No
 class Cut:
     """How much is cut: the oldest ``rounds``, and what the remaining texts have above ``length``.
 
-    ``length`` is in characters, None for whole texts.
+    ``length`` is in characters, None for whole texts; at ``MARKS_ALONE`` not even answers are kept.
     """
 
     rounds: int = 0
     length: int | None = None
-    keep_answers: bool = True
+
+
+MARKS_ALONE = -1
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A history as a prompt has it: the turns shown, its text, and how many texts gave way."""
+    """A history as a prompt has it: the turns shown, its text, how many texts gave way, ``Cut.length``."""
 
     shown: tuple[TurnId, ...]
     text: str
     cut: int = 0
+    length: int | None = None
 
 
-def fit_history(frame: Frame, material: Material, seating: Seating, budget: ContextBudget) -> History:
-    """Return as much of the history as fits into the frame; PromptTooLongError if not even the marks do."""
+def fit_history(frame: Frame, material: Material, seating: Seating, budget: ContextBudget | Cut) -> History:
+    """Return as much of the history as fits into the frame; PromptTooLongError if not even the marks do.
+
+    A ``Cut`` in place of a budget is how much of it was cut before.
+    """
+    if isinstance(budget, Cut):
+        return cut_history(seating.texts, material, budget)
     most = 0 if isinstance(material, Summary) else max(0, len(material) - 1)
     for rounds in range(most + 1):
         history = cut_history(seating.texts, material, Cut(rounds))
@@ -80,7 +88,7 @@ def fit_history(frame: Frame, material: Material, seating: Seating, budget: Cont
             return history
     if shortened := _longest_that_fits(frame, material, most, seating.texts, budget):
         return shortened
-    barest = cut_history(seating.texts, material, Cut(most, 0, keep_answers=False))
+    barest = cut_history(seating.texts, material, Cut(most, MARKS_ALONE))
     require_fit(frame.messages(barest.text), frame.task, seating.problem, budget)
     return barest
 
@@ -116,7 +124,8 @@ def cut_history(texts: PromptTexts, material: Material, cut: Cut) -> History:
     """Return the history with this much of it cut."""
     if isinstance(material, Summary):
         text = _cut_text(texts, material.text, cut)
-        return History(material.shown, summary_text(texts, text), material.cut + (text != material.text))
+        changed = text != material.text
+        return History(material.shown, summary_text(texts, text), material.cut + changed, cut.length)
     left_out = [entry.turn for entries in material[: cut.rounds] for entry in entries]
     kept = [entry for entries in material[cut.rounds :] for entry in entries]
     short = kept if cut.length is None else [_cut_entry(texts, entry, cut) for entry in kept]
@@ -124,6 +133,7 @@ def cut_history(texts: PromptTexts, material: Material, cut: Cut) -> History:
         tuple(entry.turn.id for entry in short),
         history_text(texts, [entry.text for entry in short], left_out=bool(left_out)),
         sum(1 + (turn.evaluation is not None) for turn in left_out) + _count_changed(kept, short),
+        cut.length,
     )
 
 
@@ -141,7 +151,7 @@ def _cut_entry(texts: PromptTexts, entry: Entry, cut: Cut) -> Entry:
 def _cut_text(texts: PromptTexts, text: str, cut: Cut, *, answer: str | None = None) -> str:
     if cut.length is None:
         return text
-    return shorten(text, cut.length, answer=answer if cut.keep_answers else None, mark=texts.cut)
+    return shorten(text, cut.length, answer=None if cut.length == MARKS_ALONE else answer, mark=texts.cut)
 
 
 def shorten(text: str, length: int, *, answer: str | None, mark: str, keep: int = 200) -> str:

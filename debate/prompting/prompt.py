@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from debate.config import DebateConfig
-from debate.prompting.fitting import ContextBudget, History, context_budget, fit_history, require_fit
+from debate.prompting.fitting import ContextBudget, Cut, History, context_budget, fit_history, require_fit
 from debate.prompting.rendering import SECTIONS, Entry, Frame, Task, history_text, render_entry
 from debate.prompting.seating import Seating, seat_debate
 from debate.prompting.shown import PublicTurn, comparable, rounds_held, rounds_shown
@@ -20,7 +20,7 @@ Past: TypeAlias = Sequence[Sequence[Entry]]
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One prompt, and what it shows: see ``Turn.shown``, ``Turn.compared`` and ``Turn.cut``.
+    """One prompt, and what it shows: see ``Turn.shown``, ``compared``, ``cut`` and ``cut_length``.
 
     ``stop`` is the closing tag of the last section that is due.
     """
@@ -31,6 +31,7 @@ class Prompt:
     compared: tuple[TurnId, ...] = ()
     cut: int = 0
     stop: tuple[str, ...] = ()
+    cut_length: int | None = None
 
     @property
     def due(self) -> bool:
@@ -43,13 +44,14 @@ def agent_prompt(
     past: Past,
     agent: int,
     round_: int,
-    budget: ContextBudget,
+    budget: ContextBudget | Cut,
     *,
     summary: Summary | None = None,
 ) -> Prompt:
     """Return one agent's prompt of one round, cut to fit if it must be; PromptTooLongError if it cannot.
 
-    A ``summary`` is shown in the place of the rounds that it sums up.
+    A ``Cut`` in place of a budget is how much was cut before: the prompt is made again. A ``summary`` is
+    shown in the place of the rounds that it sums up.
     """
     rounds = entries_shown(seating, past, agent, round_)
     shown = summary.shown if summary else tuple(entry.turn.id for entries in rounds for entry in entries)
@@ -57,7 +59,7 @@ def agent_prompt(
     return _prompt(frame, fit_history(frame, summary or rounds, seating, budget))
 
 
-def summary_prompt(seating: Seating, past: Past, round_: int, budget: ContextBudget) -> Prompt:
+def summary_prompt(seating: Seating, past: Past, round_: int, budget: ContextBudget | Cut) -> Prompt:
     """Return the prompt that asks for a summary of what a round shows, one for all its viewers."""
     rounds = entries_shown(seating, past, 0, round_)
     frame = _summary_frame(seating)
@@ -72,7 +74,9 @@ def entries_shown(seating: Seating, past: Past, agent: int, round_: int) -> list
 
 def _prompt(frame: Frame, history: History) -> Prompt:
     messages = frame.messages(history.text)
-    return Prompt(messages, frame.task, history.shown, frame.compared, history.cut, frame.stop)
+    return Prompt(
+        messages, frame.task, history.shown, frame.compared, history.cut, frame.stop, history.length
+    )
 
 
 def _agent_frame(seating: Seating, agent: int, round_: int, shown: Sequence[TurnId]) -> Frame:

@@ -34,8 +34,13 @@ class Seating:
     opening: str  # the rendered problem
 
 
-def seat_debate(problem: Problem, config: DebateConfig, seed: int) -> Seating:
-    """Return the seating of one debate: personas by agent, handles and orders drawn from the seed."""
+def seat_debate(
+    problem: Problem, config: DebateConfig, seed: int, *, personas: Sequence[Persona] | None = None
+) -> Seating:
+    """Return the seating of one debate: personas by agent, handles and orders drawn from the seed.
+
+    ``personas``: those of a debate that was held, (N,), so that nothing is imported for them.
+    """
     size, texts = config.num_agents, load_prompts(config.prompts)
     orders = show_orders(size, seed, order=config.order)
     labels = derive_seed(seed, "handles")
@@ -43,7 +48,7 @@ def seat_debate(problem: Problem, config: DebateConfig, seed: int) -> Seating:
         problem,
         config,
         texts,
-        config.agent_personas,
+        config.agent_personas if personas is None else tuple(personas),
         draw_handles(size, labels, pool=config.handles, order=orders[0], avoid=problem.question),
         orders,
         problem_text(texts, problem),

@@ -38,6 +38,9 @@ def inspect(
     raw: Annotated[
         bool, typer.Option("--raw", help="show: print replies as written, with thinking.")
     ] = False,
+    prompts: Annotated[
+        bool, typer.Option("--prompts", help="show: print the prompt that each turn read.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON (docs/inspector.md).")] = False,
     turn: Annotated[
         str | None,
@@ -68,7 +71,7 @@ def inspect(
     action, *rest = words or [""]
     if action and action not in ACTIONS:
         raise ValueError(f"ACTION is one of {', '.join(ACTIONS)}; got {action!r}")
-    for_lines = bool(words or json or raw or after is not None or turn is not None)
+    for_lines = bool(words or json or raw or prompts or after is not None or turn is not None)
     for_web = {"--host": host is not None, "--port": port is not None, "--open": open}
     _refuse_mixture(web, export is not None, for_web, for_lines=for_lines)
     compile_filter(filter)  # says what is wrong before a screen or a port is taken
@@ -86,7 +89,7 @@ def inspect(
 
             run_terminal(run, filter)
         else:
-            options = LineOptions(run, filter, limit, after, newest, raw, json, turn)
+            options = LineOptions(run, filter, limit, after, newest, raw, json, turn, prompts)
             print_lines(action, rest, options)
 
 

@@ -25,6 +25,7 @@ OPTIONS = {
     "after": ("ls",),
     "newest": ("ls",),
     "raw": ("show",),
+    "prompts": ("show",),
     "filter": ("ls", "grep", "stats"),
     "turn": ("why",),
 }
@@ -43,6 +44,7 @@ class LineOptions:
     raw: bool
     json: bool
     turn: str | None
+    prompts: bool = False
 
 
 Action: TypeAlias = "Callable[[Sequence[str], LineOptions, RunStore, Printer], None]"
@@ -159,11 +161,15 @@ def _both(filter: str, words: Sequence[str]) -> str:
 
 def _show(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
     from debate_rl.inspector.plain.showing import print_debate
+    from debate_rl.inspector.views.across import read
+    from debate_rl.inspector.views.prompts import DebatePrompts
 
     if not rest:
         raise ValueError("show: name a debate by step and index, as in 12.3; ls lists them")
     for id in rest:
-        print_debate(id, store.debate(id), printer, raw=options.raw, as_json=options.json)
+        record = read(store, id)
+        prompts = DebatePrompts(record.debate, store.run) if options.prompts else None
+        print_debate(id, record, printer, raw=options.raw, as_json=options.json, prompts=prompts)
 
 
 def _grep(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:

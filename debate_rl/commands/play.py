@@ -18,6 +18,8 @@ from debate_rl.formatting import GRADE_SIGNS, fixed
 
 if TYPE_CHECKING:
     from debate import Debate, Problem, Turn
+    from debate.prompting.rebuilding import HeldDebate
+    from debate.types import TurnId
     from envs import Environment
     from rewards import Rewards, Truth
 
@@ -34,6 +36,7 @@ def play(
         Kind | None, typer.Option(help="How answers are compared; default: as mathematics.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the debate.")] = 0,
+    prompts: Annotated[bool, typer.Option("--prompts", help="Show the prompt that each turn read.")] = False,
     overrides: Overrides = None,
 ) -> None:
     """Play one debate and show its votes and rewards."""
@@ -52,7 +55,8 @@ def play(
         weights = newest_weights(run)
     [debate] = run_debates([posed], open_policy(settings, weights), settings.debate, seed=seed)
     correct = grade_debate(environment, debate)
-    show_debate(debate, correct, score_debate(debate, correct, settings.rewards), Console())
+    rewards = score_debate(debate, correct, settings.rewards)
+    show_debate(debate, correct, rewards, Console(), prompts=prompts)
 
 
 def _truth(
@@ -97,22 +101,37 @@ def _is_of_family(kind: str, question: str) -> bool:
     return True
 
 
-def show_debate(debate: Debate, correct: Verdicts, rewards: Rewards, console: Console) -> None:
-    """Print the turns round by round, then the votes and the rewards of every turn.
+def show_debate(
+    debate: Debate, correct: Verdicts, rewards: Rewards, console: Console, *, prompts: bool = False
+) -> None:
+    """Print the turns round by round, with their ``prompts`` if asked, then votes and rewards of every turn.
 
     Model text is printed as plain text: no markup and no terminal control sequence of it takes effect.
     """
+    from debate.prompting.rebuilding import held_debate
+    from debate.types import SUMMARIZER, TurnId
+
     console.print(Panel(_plain(debate.problem.question), title="problem"))
     summaries = {summary.round: summary for summary in debate.summaries}
+    held = held_debate(debate) if prompts else None
     for turn in debate.turns:
         if turn.id.round in summaries:
+            _print_prompt(held, TurnId(SUMMARIZER, turn.id.round), console)
             text = _plain(summaries.pop(turn.id.round).text)
             console.print(Panel(text, title="summary shown to all", title_align="left"))
+        _print_prompt(held, turn.id, console)
         console.print(_turn_panel(debate, turn, correct))
     if debate.votes:
         console.print(_votes_table(debate))
     console.print(_winner_line(debate, rewards), soft_wrap=True)
     console.print(_rewards_table(debate, rewards))
+
+
+def _print_prompt(held: HeldDebate | None, turn: TurnId, console: Console) -> None:
+    """Print what a turn read, message by message; nothing where no prompts are wanted."""
+    for message in held.prompt(turn).messages if held else ():
+        title = f"prompt, {message.role}"
+        console.print(Panel(_plain(message.content), title=title, title_align="left", border_style="dim"))
 
 
 def _turn_panel(debate: Debate, turn: Turn, correct: Verdicts) -> Panel:

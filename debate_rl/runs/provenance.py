@@ -15,6 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from debate import Problem
+from debate.files import LARGEST_TOML, read_plain
 from debate.prompting.texts import SHIPPED, load_prompts, prompt_path
 from debate_rl.config import Config
 from envs import DataError
@@ -123,13 +124,21 @@ def is_split_off(config: Config) -> bool:
 
 
 def file_checksums(config: Config) -> dict[str, str]:
-    """Return the checksums of the files a run reads: data, each shard of it, and the user's own prompts."""
+    """Return the checksums of the files a run reads: data, each shard of it, and the prompt set."""
     paths = (config.env.path, config.held_out.path)
     files = {str(file): _checksum(file) for path in paths if path is not None for file in files_of(path)}
-    if (prompts := prompt_path(config.debate.prompts)).parent != SHIPPED:
-        load_prompts(config.debate.prompts)  # says best what is wrong with the file
-        files[str(prompts)] = _checksum(prompts)
-    return files
+    load_prompts(config.debate.prompts)  # says best what is wrong with the file
+    return files | prompts_checksum(config.debate.prompts)
+
+
+def prompts_checksum(name: str) -> dict[str, str]:
+    """Return the checksum of a prompt set under its name in run.json: "prompts: default", or its path.
+
+    OSError or ValueError where it cannot be read.
+    """
+    path = prompt_path(name)
+    digest = sha256(read_plain(path, LARGEST_TOML)).hexdigest()
+    return {f"prompts: {name}" if path.parent == SHIPPED else str(path): digest}
 
 
 def problems_checksums(

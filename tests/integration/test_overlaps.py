@@ -25,6 +25,7 @@ def test_overlaps_and_checksums_are_told_and_kept(tiny_recipe, tmp_path, debate_
     assert [name.split(":")[0] for name in facts["data"]] == [
         "train.jsonl",
         "held.jsonl",
+        "prompts",
         "train",
         "held out",
     ]

@@ -8,6 +8,7 @@ from typing import Any
 from debate.types import Span, TurnId
 from debate_rl.formatting import json_number
 from debate_rl.inspector.views import DebateView, adoption_view, parse_forensics, vote_graphs
+from debate_rl.inspector.views.prompts import DebatePrompts
 from transcripts import DebateRow, Record, StepRow
 
 FLIPS = ("flip_cc", "flip_cw", "flip_wc", "flip_ww")
@@ -30,10 +31,12 @@ def step_json(row: StepRow) -> dict[str, object]:
     return {field.name: json_number(getattr(row, field.name)) for field in fields(row)}
 
 
-def debate_json(view: DebateView, record: Record) -> dict[str, object]:
-    """Return all that is shown of a debate; turns stand in the order of the debate."""
+def debate_json(view: DebateView, record: Record, prompts: DebatePrompts | None = None) -> dict[str, object]:
+    """Return all that is shown of a debate, and perhaps its prompts; turns stand in the debate's order."""
     body = as_json(view)
     body["turns"] = [as_json(turn) for turn in view.spoken()]
+    if prompts is not None:
+        _add_prompts(body, view, prompts)
     adoption = adoption_view(record)
     cells = [cell for row in adoption.cells for cell in row if cell is not None]
     return {
@@ -44,6 +47,15 @@ def debate_json(view: DebateView, record: Record) -> dict[str, object]:
         "copies": as_json(adoption.copies),
         "failures": as_json(parse_forensics(record)),
     }
+
+
+def _add_prompts(body: dict[str, Any], view: DebateView, prompts: DebatePrompts) -> None:
+    """Give each turn and each summary its prompt, and the debate the note on all of them."""
+    body["prompts_note"] = prompts.note
+    read = [prompts.of(turn.id) for turn in view.spoken()]
+    summed = [prompts.of_summary(summary.round) for summary in view.summaries]
+    for part, prompt in zip([*body["turns"], *body["summaries"]], [*read, *summed], strict=True):
+        part["prompt"], part["prompt_unknown"] = as_json(prompt.messages), prompt.why
 
 
 def as_json(value: Any) -> Any:

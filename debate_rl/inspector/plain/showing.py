@@ -22,6 +22,7 @@ from debate_rl.inspector.views import (
     vote_graphs,
 )
 from debate_rl.inspector.views.debate import ADVANTAGES, is_markup
+from debate_rl.inspector.views.prompts import DebatePrompts, PromptView
 from debate_rl.inspector.views.reward_types import Why
 from rewards import STREAMS
 from transcripts import Record
@@ -31,28 +32,46 @@ INDENT = "    "
 
 
 def print_debate(
-    id: str, record: Record, printer: Printer, *, raw: bool = False, as_json: bool = False
+    id: str,
+    record: Record,
+    printer: Printer,
+    *,
+    raw: bool = False,
+    as_json: bool = False,
+    prompts: DebatePrompts | None = None,
 ) -> None:
-    """Print one debate; ``raw`` replies stand as they were written, with their tags and thinking."""
+    """Print one debate; ``raw`` replies stand as they were written, with their tags and thinking.
+
+    ``prompts``: those to print with their turns.
+    """
     view = debate_view(id, record)
     if as_json:
-        printer.json(debate_json(view, record))
+        printer.json(debate_json(view, record, prompts))
         return
-    printer.lines(_lines(view, record, printer, raw=raw))
+    printer.lines(_lines(view, record, printer, raw=raw, prompts=prompts))
 
 
-def _lines(view: DebateView, record: Record, printer: Printer, *, raw: bool) -> Iterator[str]:
+def _lines(
+    view: DebateView, record: Record, printer: Printer, *, raw: bool, prompts: DebatePrompts | None
+) -> Iterator[str]:
     yield from _head(view, printer)
+    if prompts and prompts.note:
+        yield safe(f"note: {prompts.note}")
     summaries = {summary.round: summary for summary in view.summaries}
     for round_, turns in groupby(view.spoken(), key=lambda turn: turn.id.round):
         yield ""
         yield printer.paint(f"== {view.round_name(round_)} ==", "bold")
         if round_ in summaries:
+            if prompts:
+                yield from _prompt(prompts, prompts.of_summary(round_), printer)
             yield "summary shown to all:"
             yield from _block(summaries[round_].completion if raw else summaries[round_].text)
         for turn in turns:
             yield ""
-            yield from _turn(turn, view, printer, raw=raw)
+            yield from _turn_head(turn, view, printer)
+            if prompts:
+                yield from _prompt(prompts, prompts.of(turn.id), printer)
+            yield from _turn(turn, printer, raw=raw)
     for graph in vote_graphs(record):
         yield ""
         yield from _votes(graph, view, printer)
@@ -81,13 +100,25 @@ def _head(view: DebateView, printer: Printer) -> Iterator[str]:
         yield f"winner: {safe(view.spelled(view.winner))}, {grade}"
 
 
-def _turn(turn: TurnView, view: DebateView, printer: Printer, *, raw: bool) -> Iterator[str]:
+def _turn_head(turn: TurnView, view: DebateView, printer: Printer) -> Iterator[str]:
     who = f"-- {safe(view.who(turn.id.agent))}, turn {named(turn.id)}"  # as `why --turn` takes it
     answer = "" if turn.answer is None else f": {safe(turn.answer)}"
     yield printer.paint(who, "cyan") + (f", {printer.grade(turn.grade)}{answer}" if not turn.ballot else "")
     if turn.shown:
         shown = "; ".join(safe(view.placed(other)) for other in turn.shown if 0 <= other.agent < view.agents)
         yield printer.paint(f"   shown: {shown}" + (f"; {turn.cut} texts cut" if turn.cut else ""), "dim")
+
+
+def _prompt(prompts: DebatePrompts, prompt: PromptView, printer: Printer) -> Iterator[str]:
+    """Yield the messages that were read, or why they are not known where ``note`` has not said it."""
+    if prompt.why and prompt.why != prompts.note:
+        yield printer.paint(safe(f"   {prompt.why}"), "yellow")
+    for message in prompt.messages:
+        yield printer.paint(f"   prompt, {message.role}:", "dim")
+        yield from _block(message.content)
+
+
+def _turn(turn: TurnView, printer: Printer, *, raw: bool) -> Iterator[str]:
     if raw:
         yield from _block(turn.text)
     else:

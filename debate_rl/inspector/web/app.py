@@ -42,6 +42,7 @@ def make_app(site: Site, policy: AccessPolicy) -> ASGIApp:
         "/run/{name}/debate/{id}/parse": debate_views.parse,
         "/run/{name}/debate/{id}/tokens": debate_views.tokens,
         "/run/{name}/debate/{id}/why": debate_views.explained,
+        "/run/{name}/debate/{id}/prompt": debate_views.prompt,
         "/run/{name}/debate/{id}/fixture": debate_views.download,
         "/run/{name}/across": run_pages.same_problem,
         "/run/{name}/replays": run_pages.replay_list,

@@ -21,10 +21,12 @@ from debate_rl.inspector.views import (
     vote_graphs,
 )
 from debate_rl.inspector.views.fixture import fixture_text
+from debate_rl.inspector.views.prompts import DebatePrompts, PromptView
 from debate_rl.inspector.views.reward import config_of, why
 from debate_rl.inspector.web.debate_page import in_debate, read_record
 from debate_rl.inspector.web.drawing import Drawing, draw
 from debate_rl.inspector.web.page import PageRequest
+from debate_rl.inspector.web.rendering import Clip, clip
 from debate_rl.inspector.web.site import NotFound
 from transcripts.record import named
 
@@ -187,6 +189,37 @@ def _config(run: Path) -> tuple[Config | None, str]:
 @lru_cache(maxsize=64)
 def _config_at(run: Path, changed: int, size: int) -> tuple[Config | None, str]:
     return config_of(run)
+
+
+MOST_OF_A_PROMPT = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPrompt:
+    """A prompt as a page shows it: whose, its messages by role, and why there are none."""
+
+    reader: str
+    messages: tuple[tuple[str, Clip], ...]
+    why: str
+
+
+def prompt(request: PageRequest) -> Response:
+    """Show what a turn read, and what the summariser of its round read."""
+    record = read_record(request)
+    view = debate_view(request.id, record)
+    chosen = chosen_turn(request, view)
+    prompts = DebatePrompts(record.debate, request.store.run)
+    shown = [_shown_prompt("", prompts.of(chosen))]
+    if any(summary.round == chosen.round for summary in view.summaries):
+        shown.append(_shown_prompt("Summariser: ", prompts.of_summary(chosen.round)))
+    return in_debate(
+        request, "prompt", view, prompts=shown, note=prompts.note, **picker(view, "prompt", chosen)
+    )
+
+
+def _shown_prompt(reader: str, read: PromptView) -> ShownPrompt:
+    messages = tuple((message.role, clip(message.content, MOST_OF_A_PROMPT)) for message in read.messages)
+    return ShownPrompt(reader, messages, read.why)
 
 
 def download(request: PageRequest) -> Response:

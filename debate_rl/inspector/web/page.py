@@ -35,6 +35,7 @@ SHORTCUTS = (
     (("a", "g a"), "answers"),
     (("g p",), "parsing: what is malformed"),
     (("g k",), "tokens"),
+    (("g i",), "prompts: what a turn read"),
     (("x", "g x"), "the same problem in other steps"),
     (("?",), "this help"),
 )

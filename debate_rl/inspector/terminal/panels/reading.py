@@ -10,7 +10,7 @@ from rich.text import Text
 
 from debate.types import TurnId
 from debate_rl.inspector.terminal.panels.rewards import replay_lines, token_lines, why_lines
-from debate_rl.inspector.terminal.panels.turn import parse_lines, problem_lines, turn_lines
+from debate_rl.inspector.terminal.panels.turn import parse_lines, problem_lines, prompt_lines, turn_lines
 from debate_rl.inspector.terminal.panels.votes import adoption_lines, vote_lines
 from debate_rl.inspector.terminal.screen import OpenRun
 from debate_rl.inspector.views.across import read
@@ -18,6 +18,7 @@ from debate_rl.inspector.views.adoption import adoption_view
 from debate_rl.inspector.views.debate import DebateView, debate_view
 from debate_rl.inspector.views.graph import RoundGraph, vote_graphs
 from debate_rl.inspector.views.parsing import parse_forensics, reparsed
+from debate_rl.inspector.views.prompts import DebatePrompts
 from debate_rl.inspector.views.replays import read_replay, replays
 from debate_rl.inspector.views.tokens import token_view
 from transcripts import Record
@@ -75,6 +76,13 @@ def replay_panel(debate: OpenDebate, turn: TurnId, folded: bool) -> Shown:
     return replay_lines(debate.view, [(replay, replay.debate(debate.id)) for replay in readable])
 
 
+def prompt_panel(debate: OpenDebate, turn: TurnId, folded: bool) -> Shown:
+    """What the turn read, and behind it what the summariser of its round read."""
+    prompts = DebatePrompts(debate.record.debate, debate.run.store.run)
+    summed = any(summary.round == turn.round for summary in debate.view.summaries)
+    return prompt_lines(prompts.note, prompts.of(turn), prompts.of_summary(turn.round) if summed else None)
+
+
 class Panel(NamedTuple):
     """What the lower half can show: its title, what it is about, and what reads its lines."""
 
@@ -103,6 +111,7 @@ PANELS: Final[dict[str, Panel]] = {
     ),
     "k": Panel("tokens", "tokens with advantages, and their sums by section", token_panel),
     "r": Panel("replays", "replays: what other schemes would have given", replay_panel),
+    "P": Panel("prompt", "the prompt that the turn read", prompt_panel),
     "i": Panel(
         "problem",
         "the problem in full, the agents, seed and version",

@@ -10,6 +10,7 @@ from debate_rl.formatting import fixed, one_line, safe_lines
 from debate_rl.inspector.terminal.style import DOUBT, FAINT, JUDGE, STRONG, heading, line, sign
 from debate_rl.inspector.views.debate import ADVANTAGES, DebateView, StreamValues, TurnView, is_markup
 from debate_rl.inspector.views.parsing import Excerpt, FailureView, FieldChange, TurnForensics
+from debate_rl.inspector.views.prompts import PromptView
 from rewards import STREAMS
 
 MOST = 20_000
@@ -37,6 +38,17 @@ def turn_lines(view: DebateView, turn: TurnView | None, *, folded: bool = True) 
         if not left:
             lines.append(line((f"… cut: {len(turn.text):,} characters in all, o shows them", DOUBT)))
             break
+    return lines
+
+
+def prompt_lines(note: str, prompt: PromptView, summed: PromptView | None) -> list[Text | str]:
+    """Return the messages that a turn read, and those that the summariser of its round read."""
+    lines: list[Text | str] = [line((one_line(note), DOUBT))] if note else []
+    for about, one in (("", prompt), (", summariser", summed)):
+        if one is not None and one.why not in ("", note):
+            lines.append(line((one_line(one.why), DOUBT)))
+        for message in one.messages if one is not None else ():
+            lines += ["", heading(f"{message.role}{about}"), *_section(message.content, "")]
     return lines
 
 

@@ -18,7 +18,7 @@ from transcripts.codec import to_line
 
 starlette = pytest.importorskip("starlette.testclient")
 
-VIEWS = ("", "/graph", "/adoption", "/parse", "/tokens", "/why")
+VIEWS = ("", "/graph", "/adoption", "/parse", "/tokens", "/why", "/prompt")
 # fmt: off
 TAGS = {
     "a", "article", "b", "body", "br", "button", "caption", "circle", "code", "dd", "del", "details",

@@ -1,0 +1,93 @@
+"""The prompts of a debate that was held, made again from what is stored of it, by the code that made them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from msgspec import UNSET
+
+from debate.prompting.fitting import Cut
+from debate.prompting.prompt import Past, Prompt, agent_prompt, summary_prompt
+from debate.prompting.rendering import Entry, render_entry
+from debate.prompting.seating import Seating, seat_debate
+from debate.prompting.shown import public_turn, rounds_shown
+from debate.types import SUMMARIZER, Debate, Summary, Turn, TurnId
+
+Reader: TypeAlias = Turn | Summary
+
+
+class PromptUnknownError(ValueError):
+    """A prompt that the stored debate does not tell exactly; the message says why in one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldDebate:
+    """A debate that was held, with its seating and what others may see of its turns, (round, N)."""
+
+    debate: Debate
+    seating: Seating
+    past: Past
+
+    def prompt(self, turn: TurnId) -> Prompt:
+        """Return the prompt that a turn read, or the summariser's of a round; PromptUnknownError."""
+        reader = self._reader(turn)
+        cut = self._cut(reader, turn)
+        if isinstance(reader, Summary):
+            prompt = summary_prompt(self.seating, self.past, turn.round, cut)
+        else:
+            summary = next((one for one in self.debate.summaries if one.round == turn.round), None)
+            prompt = agent_prompt(self.seating, self.past, turn.agent, turn.round, cut, summary=summary)
+        _require_same(prompt, reader)
+        return prompt
+
+    def _reader(self, turn: TurnId) -> Reader:
+        summaries = ((TurnId(SUMMARIZER, summary.round), summary) for summary in self.debate.summaries)
+        readers: dict[TurnId, Reader] = {one.id: one for one in self.debate.turns} | dict(summaries)
+        if turn not in readers:
+            raise PromptUnknownError("no such turn was held")
+        return readers[turn]
+
+    def _cut(self, reader: Reader, turn: TurnId) -> Cut:
+        """Return how much of the history was cut: whole rounds as ``shown`` tells, texts as is stored."""
+        rounds = rounds_shown(turn.round, self.debate.protocol.history_rounds)
+        if any(number >= len(self.past) for number in rounds):
+            raise PromptUnknownError("turns that it showed are not stored")
+        left = len(rounds) - len({shown.round for shown in reader.shown})
+        length = None if reader.cut_length is UNSET else reader.cut_length
+        return Cut(max(0, left), length)
+
+
+def held_debate(debate: Debate) -> HeldDebate:
+    """Return a debate whose prompts can be made again; PromptUnknownError where none of them can.
+
+    The personas are those that are stored with it. ValueError where the prompt set cannot be read.
+    """
+    seating = seat_debate(debate.problem, debate.protocol, debate.seed, personas=debate.personas)
+    if any(turn.handle != seating.handles[turn.id.agent] for turn in debate.turns):
+        raise PromptUnknownError("the handles are not those that its seed draws")
+    return HeldDebate(debate, seating, _past(debate, seating))
+
+
+def _past(debate: Debate, seating: Seating) -> Past:
+    """Return what others may see, of the rounds that are stored whole, up to the first that is not."""
+    texts, agents = seating.texts, debate.protocol.num_agents
+    turns = {turn.id: turn for turn in debate.turns}
+    past: list[list[Entry]] = []
+    for round_ in range(debate.protocol.num_rounds):
+        ids = [TurnId(agent, round_) for agent in range(agents)]
+        if any(turn not in turns for turn in ids):
+            break
+        past.append([render_entry(texts, public_turn(turns[turn], strip=texts.strip)) for turn in ids])
+    return past
+
+
+def _require_same(prompt: Prompt, reader: Reader) -> None:
+    """PromptUnknownError where the prompt does not show what is stored as shown."""
+    compared = prompt.compared if isinstance(reader, Summary) else reader.compared
+    if (prompt.shown, prompt.compared) != (reader.shown, compared):
+        raise PromptUnknownError("it showed other turns than this debate's protocol and seed give")
+    if prompt.cut != reader.cut:
+        raise PromptUnknownError(
+            f"{reader.cut} texts of it were cut, and how far is not stored (a run of an earlier version)"
+        )

@@ -1,0 +1,170 @@
+"""What a turn read, on every screen; and a line where the record does not tell it."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from rich.console import Console
+
+from debate import DebateConfig, Problem, run_debates
+from debate.policies.scripted import ScriptedPolicy
+from debate.prompting.texts import prompt_path
+from debate.types import TurnId
+from debate_rl.commands.play import show_debate
+from debate_rl.inspector.plain.printer import Printer
+from debate_rl.inspector.plain.showing import print_debate
+from debate_rl.inspector.terminal.panels.turn import prompt_lines
+from debate_rl.inspector.views.prompts import DebatePrompts
+from debate_rl.runs.provenance import prompts_checksum
+from rewards import RewardConfig, score_debate
+from transcripts import Record
+
+PROBLEM = Problem("p", "What is 2 + 2?\x1b[2J", "4")
+SUMMARY = {"enabled": True, "max_tokens": 9}
+
+
+def held(**config):
+    def say(request):
+        return "gist" if request.turn.agent < 0 else f"<solution>sol{request.turn}</solution>"
+
+    policy = ScriptedPolicy(say)
+    [debate] = run_debates([PROBLEM], policy, DebateConfig(num_rounds=1, **config), seed=5)
+    return debate, policy.requests
+
+
+def run_with(folder: Path, checksums, changed=()) -> Path:
+    facts = {"data": checksums, "starts": [{"changed": {key: [1, 2] for key in changed}}]}
+    (folder / "run.json").write_text(json.dumps(facts))
+    return folder
+
+
+def printed(record, **options) -> str:
+    stream = io.StringIO()
+    print_debate("0.0", record, Printer(stream, False, None), **options)
+    return stream.getvalue()
+
+
+def test_the_prompts_of_a_run_are_known_by_the_checksum_of_its_prompt_set(tmp_path):
+    debate, requests = held()
+    known = prompts_checksum("default")
+    prompts = DebatePrompts(debate, run_with(tmp_path, known))
+    assert prompts.note == ""
+    assert [prompts.of(one.turn).messages for one in requests] == [one.messages for one in requests]
+
+
+@pytest.mark.parametrize(
+    ("facts", "changed", "words"),
+    [
+        ({"prompts: default": "other"}, (), "is not what it was for the run"),
+        (None, ("data: prompts: default",), "was changed while the run was made"),
+    ],
+)
+def test_a_prompt_set_that_is_another_today_is_not_shown(tmp_path, facts, changed, words):
+    debate, _ = held()
+    run = run_with(tmp_path, prompts_checksum("default") if facts is None else facts, changed)
+    prompts = DebatePrompts(debate, run)
+    assert words in prompts.note
+    assert prompts.of(TurnId(0, 0)).messages == ()
+
+
+def test_without_a_record_of_it_a_shipped_set_is_shown_with_a_note(tmp_path):
+    debate, requests = held()
+    prompts = DebatePrompts(debate, tmp_path)
+    assert prompts.note == (
+        "prompts as today's prompt set 'default' makes them; the run does not tell which version it had"
+    )
+    assert prompts.of(TurnId(0, 0)).messages == requests[0].messages
+
+
+def test_an_own_prompt_set_is_read_only_where_the_run_knows_its_checksum(tmp_path):
+    own = tmp_path / "own.toml"
+    shutil.copy(prompt_path("tiny"), own)
+    debate, requests = held(prompts=str(own))
+    known = prompts_checksum(str(own))
+    prompts = DebatePrompts(debate, run_with(tmp_path, known))
+    assert prompts.of(TurnId(2, 0)).messages == requests[2].messages
+
+    assert "does not tell what was in its prompt set" in DebatePrompts(debate, run_with(tmp_path, {})).note
+    own.write_text(own.read_text() + "\n")
+    assert "is not what it was" in DebatePrompts(debate, run_with(tmp_path, known)).note
+    own.unlink()
+    assert "cannot be read here" in DebatePrompts(debate, run_with(tmp_path, known)).note
+
+
+@pytest.mark.parametrize("text", ["", "[1]", '{"data": 3, "starts": {"a": 1}}', '{"starts": [7]}'])
+def test_any_run_json_is_survived(tmp_path, text):
+    debate, _ = held()
+    (tmp_path / "run.json").write_text(text)
+    assert "does not tell which version" in DebatePrompts(debate, tmp_path).note
+
+
+def test_plain_lines_have_each_prompt_before_its_reply():
+    debate, requests = held(summary=SUMMARY)
+    record = Record(debate, 0, "p")
+    text = printed(record, prompts=DebatePrompts(debate, None))
+    assert text.count("   prompt, user:\n") == len(requests) == 7
+    assert "<U+001B>[2J" not in text.split("prompt, user:")[1]  # a prompt has no escape sequence at all
+    lines = text.splitlines()
+    at = lines.index("   prompt, system:")
+    assert lines[at - 1].startswith("-- ")
+    assert "turn 0.0" in lines[at - 1]
+    system = requests[0].messages[0].content.splitlines()
+    assert lines[at + 1 : at + 1 + len(system)] == [("    " + line).rstrip() for line in system]
+    assert "prompt" not in printed(record)
+
+
+def test_lines_say_once_why_there_are_none(tmp_path):
+    debate, _ = held()
+    run = run_with(tmp_path, {"prompts: default": "other"})
+    text = printed(Record(debate, 0, "p"), prompts=DebatePrompts(debate, run))
+    assert text.count("cannot be told exactly") == 1
+    assert "prompt, user" not in text
+
+
+def test_json_has_the_messages(tmp_path):
+    debate, requests = held(summary=SUMMARY)
+    shown = json.loads(printed(Record(debate, 0, "p"), as_json=True, prompts=DebatePrompts(debate, tmp_path)))
+    first = [{"role": one.role, "content": one.content} for one in requests[0].messages]
+    assert (shown["turns"][0]["prompt"], shown["turns"][0]["prompt_unknown"]) == (first, "")
+    assert len(shown["summaries"][0]["prompt"]) == 1
+    assert shown["prompts_note"].startswith("prompts as today's")
+    assert "prompt" not in json.loads(printed(Record(debate, 0, "p"), as_json=True))["turns"][0]
+
+
+def test_play_shows_them_on_demand():
+    debate, requests = held(summary=SUMMARY)
+
+    def shown(**options):
+        out = io.StringIO()
+        rewards = score_debate(debate, None, RewardConfig())
+        show_debate(debate, None, rewards, Console(file=out, width=100), **options)
+        return out.getvalue()
+
+    text = shown(prompts=True)
+    assert text.count("─ prompt, user ─") == len(requests)
+    assert text.index("prompt, system") < text.index("round 0")
+    assert "prompt, " not in shown()
+
+
+def test_the_terminal_names_the_summariser(tmp_path):
+    debate, requests = held(summary=SUMMARY)
+    prompts = DebatePrompts(debate, tmp_path)
+    lines = prompt_lines(prompts.note, prompts.of(TurnId(0, 1)), prompts.of_summary(1))
+    text = "\n".join(str(line) for line in lines)
+    assert text.startswith("prompts as today's prompt set")
+    assert "\nuser, summariser\n" in text
+    assert requests[-1].messages[0].content.splitlines()[0] in text
+
+
+def test_no_code_of_a_run_is_imported(tmp_path):
+    debate, _ = held()
+    protocol = debate.protocol.model_copy(update={"personas": "antigravity:NAMES"})
+    prompts = DebatePrompts(replace(debate, protocol=protocol), tmp_path)
+    assert prompts.of(TurnId(0, 0)).messages
+    assert "antigravity" not in sys.modules
