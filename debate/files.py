@@ -12,35 +12,55 @@ import os
 import re
 import stat
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, TypeVar, cast
 
 LARGEST = 16 << 20
 """Bytes of a file of facts or settings."""
 LARGEST_TOML = 1 << 20
+LARGEST_DATA = 16 << 30
+"""Bytes of a file of problems: a larger data set has several."""
 DEEPEST = 64
-"""Parts of a dotted key: a parser's memory grows with their square."""
+"""Parts of a dotted key, as a parser's memory grows with their square."""
+NESTED = 2 * DEEPEST
+"""Tables and lists in each other: what reads them later may call itself for each."""
+TOO_DEEP = f"is nested more than {NESTED} deep"
+T = TypeVar("T")
 _DEEP_KEY = re.compile(
     rf"""(?<![\w-])(?:(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{DEEPEST}}}""", re.ASCII
 )
 
 
-def open_plain(path: Path) -> BinaryIO:
-    """Open a plain file to read; OSError for anything else."""
+def open_plain(path: Path, most: int | None = None) -> BufferedReader:
+    """Open a plain file to read; OSError for anything else, and for one of more than ``most`` bytes."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
-        os.close(fd)
+    state = os.fstat(fd)
+    if stat.S_ISREG(state.st_mode) and (most is None or state.st_size <= most):
+        return os.fdopen(fd, "rb")
+    os.close(fd)
+    if not stat.S_ISREG(state.st_mode):
         raise OSError(errno.EINVAL, "not a plain file", str(path))
-    return os.fdopen(fd, "rb")
+    raise OSError(errno.EFBIG, f"has {_size(state.st_size)}, more than {_size(most or 0)}", str(path))
+
+
+def _size(count: int) -> str:
+    """Return a number of bytes in words.
+
+    >>> _size(1 << 40), _size(16 << 20), _size((16 << 20) + 1)
+    ('1,024 GiB', '16 MiB', '16,777,217 bytes')
+    """
+    shift, unit = next(((s, u) for s, u in ((30, "GiB"), (20, "MiB")) if count % (1 << s) == 0), (0, "bytes"))
+    return f"{count >> shift:,} {unit}"
 
 
 def read_plain(path: Path, most: int = LARGEST) -> bytes:
     """Return the bytes of a plain file; OSError for anything else, and for more than ``most`` bytes."""
-    with open_plain(path) as file:
+    with open_plain(path, most) as file:
         data = file.read(most + 1)
-    if len(data) > most:
-        raise OSError(errno.EFBIG, f"larger than {most >> 20} MiB", str(path))
+    if len(data) > most:  # a file of the system may have more than it says
+        raise OSError(errno.EFBIG, f"has more than {_size(most)}", str(path))
     return data
 
 
@@ -52,21 +72,40 @@ def plain_lines(path: Path, longest: int = LARGEST) -> Iterator[bytes]:
     with open_plain(path) as file:
         while line := file.readline(longest + 1):
             if len(line) > longest:
-                raise OSError(errno.EFBIG, f"a line is longer than {longest >> 20} MiB", str(path))
+                raise OSError(errno.EFBIG, f"a line is longer than {_size(longest)}", str(path))
             yield line
 
 
 def read_json(path: Path) -> Any:
     """Return what a file of JSON holds; OSError, or ValueError with the path where it is not JSON."""
     try:
-        return json.loads(read_plain(path))
-    except (ValueError, RecursionError) as error:
+        return _shallow(json.loads, read_plain(path))
+    except ValueError as error:
         raise ValueError(f"{path}: not JSON: {error}") from error
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return the tables of a TOML file; OSError, or ValueError (RecursionError) where it is not TOML."""
+    """Return the tables of a TOML file; OSError, or ValueError where it is not TOML."""
     text = read_plain(path, LARGEST_TOML).decode()
     if _DEEP_KEY.search(text):
         raise ValueError(f"a key has more than {DEEPEST} parts")
-    return tomllib.loads(text)
+    return _shallow(tomllib.loads, text)
+
+
+def _shallow(parse: Callable[[T], Any], text: T) -> Any:
+    """Return what a parser makes of a text; ValueError where its tables and lists are nested too deeply."""
+    try:
+        level = [value := parse(text)]
+    except RecursionError:
+        raise ValueError(TOO_DEEP) from None
+    for _ in range(NESTED):
+        level = [inner for outer in level for inner in _inside(outer)]
+    if level:
+        raise ValueError(TOO_DEEP)
+    return value
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return cast("dict[str, Any]", value).values()
+    return cast("list[Any]", value) if isinstance(value, list) else ()

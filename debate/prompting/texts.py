@@ -128,7 +128,7 @@ def _read(path: Path) -> dict[str, str | bool]:
         raise PromptFileError(
             f"{path}: cannot be read ({error.strerror}); give the path of a TOML file"
         ) from error
-    except (ValueError, RecursionError) as error:  # not UTF-8, or not TOML, or tables in tables in tables
+    except ValueError as error:  # not UTF-8, or not TOML
         raise PromptFileError(f"{path}: not a UTF-8 TOML file: {error}") from error
 
 

@@ -101,9 +101,8 @@ def _write(names: Sequence[str], filter: str, folder: Path, json: str | None, li
 
 def _simulate(solutions: str | None, judges: Judges, agents: int, seed: int, out: str | None) -> Path:
     """Make a run of simulated debates, on a file's solutions or on made ones, and return its folder."""
-    from hashlib import sha256
-
     from debate_rl.reports.simulation import Setting, made_solutions, read_solutions, simulate_run
+    from debate_rl.runs.provenance import checksum
 
     if solutions is None:
         folder, origin, debates = Path(out or EXAMPLE), "made", EXAMPLE_DEBATES
@@ -112,7 +111,7 @@ def _simulate(solutions: str | None, judges: Judges, agents: int, seed: int, out
         path = Path(solutions)
         solved = read_solutions(path)
         folder = Path(out or f"debate-{path.stem}")
-        origin = f"{path.name} {sha256(path.read_bytes()).hexdigest()[:12]}"
+        origin = f"{path.name} {checksum(path)[:12]}"
         debates = max(LEAST_DEBATES, len(solved))
     simulate_run(folder, solved, Setting(origin, judges, agents, debates=debates, seed=seed))
     return folder

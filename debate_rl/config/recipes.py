@@ -16,6 +16,8 @@ from debate_rl.config import Config
 from debate_rl.config.keys import key_type, table_of, takes_none_as_a_word
 
 S = TypeVar("S", bound=Settings)
+OF_A_RUN = ("run.json", "transcripts", "checkpoints")
+"""What lies beside the configuration of a run, and not beside a recipe."""
 
 
 class ConfigError(ValueError):
@@ -52,13 +54,19 @@ def shipped_recipes() -> dict[str, Path]:
 
 
 def read_config(model: type[S], path: Path, overrides: Iterable[str] = ()) -> S:
-    """Return the validated configuration of a TOML file; ConfigError with one clear line otherwise."""
-    return _validated(model, read_tables(path), path, overrides)
+    """Return the validated configuration of a TOML file; ConfigError with one clear line otherwise.
+
+    A run may have been made elsewhere: what lies in its folder names no code, or ``DEBATE_OWN_CODE=1``
+    is set; else it is refused before anything is loaded.
+    """
+    home = path.resolve().parent
+    return _read(model, path, overrides, of_a_run=any((home / name).exists() for name in OF_A_RUN))
 
 
-def _validated(model: type[S], tables: Mapping[str, object], path: Path, overrides: Iterable[str]) -> S:
-    """Return the configuration of the tables that were read from a file."""
-    given = list(overrides)
+def _read(model: type[S], path: Path, overrides: Iterable[str], *, of_a_run: bool) -> S:
+    tables, given = read_tables(path), list(overrides)
+    if of_a_run and os.environ.get("DEBATE_OWN_CODE", "0") in ("", "0"):
+        _refuse_own_code(tables, path)
     try:
         return model.model_validate(apply_overrides(tables, given, model))
     except ValidationError as error:
@@ -73,7 +81,7 @@ def read_tables(path: Path) -> dict[str, object]:
         raise ConfigError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
-    except (RecursionError, ValueError) as error:  # nested too deeply, or a number of thousands of digits
+    except ValueError as error:  # such as a number of thousands of digits
         raise ConfigError(f"{path}: cannot be read as TOML: {error}") from error
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
@@ -170,17 +178,11 @@ def _missing(model: type[Settings], key: str) -> str:
 
 
 def read_run_config(run: Path, overrides: Iterable[str] = ()) -> Config:
-    """Return the configuration of a run; ConfigError, in one line, where it has none that can be read.
-
-    A run made elsewhere may name any code; without ``DEBATE_OWN_CODE=1`` that is refused before it is loaded.
-    """
+    """Return the configuration of a run; ConfigError, in one line, where it has none that can be read."""
     path = run / "config.toml"
     if not path.is_file():
         raise ConfigError(f"{run}: not the folder of a run (no config.toml in it)")
-    tables = read_tables(path)
-    if os.environ.get("DEBATE_OWN_CODE", "0") in ("", "0"):
-        _refuse_own_code(tables, path)
-    return _validated(Config, tables, path, overrides)
+    return _read(Config, path, overrides, of_a_run=True)
 
 
 def open_run_or_recipe(name: str, overrides: Iterable[str]) -> tuple[Path | None, Config]:

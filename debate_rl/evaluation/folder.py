@@ -98,7 +98,7 @@ def _refuse_another(folder: Path, what: Mapping[str, object]) -> None:
     try:
         before = read_json(path)["of"]
         different = sorted(key for key in {*before, *what} if before.get(key) != what.get(key))
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise EvaluationError(f"{path}: is damaged; choose another --out") from error
     if different:
         raise EvaluationError(

@@ -24,7 +24,15 @@ from msgspec import to_builtins
 
 from debate.files import read_json
 from debate.values import Value
-from debate_rl.runs.checkpoint_folder import HIDDEN, checkpoints, clear_unfinished, link_best, prune, publish
+from debate_rl.runs.checkpoint_folder import (
+    HIDDEN,
+    MANIFEST,
+    checkpoints,
+    clear_unfinished,
+    link_best,
+    prune,
+    publish,
+)
 from debate_rl.runs.provenance import checksum
 from debate_rl.runs.trainer_state import (
     Stateful,
@@ -96,7 +104,7 @@ def save_checkpoint(
         write_model(fresh / "model", model)
         write_trainer(fresh / "trainer.pt", parts)
         _write_json(fresh / "state.json", {"state": to_builtins(state), "rng": plain_generators()})
-        _write_json(fresh / "manifest.json", {"format": FORMAT, "files": _inventory(fresh)})
+        _write_json(fresh / MANIFEST, {"format": FORMAT, "files": _inventory(fresh)})
         _sync_all(fresh)
         publish(fresh, final)
         link_best(folder, best)
@@ -154,7 +162,7 @@ def latest_good(folder: Path, *, on_damaged: Callable[[str], None] = warn_damage
 def damage(path: Path) -> str | None:
     """Return what is wrong with a checkpoint in one line, or None."""
     try:
-        manifest = read_json(path / "manifest.json")
+        manifest = read_json(path / MANIFEST)
         if manifest["format"] > FORMAT:
             return (
                 f"{path}: written by a newer version (format {manifest['format']}, this one reads {FORMAT})"
@@ -162,11 +170,11 @@ def damage(path: Path) -> str | None:
         for name, expected in manifest["files"].items():
             if not (path / name).is_file():
                 return f"{path / name}: missing"
-            if expected != _fingerprint(path / name):
+            if expected["bytes"] != (path / name).stat().st_size or expected != _fingerprint(path / name):
                 return f"{path / name}: not as it was written"
     except OSError as error:
         return f"{error.filename or path}: {error.strerror}"
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         return f"{path / 'manifest.json'}: damaged ({error})"
     return None
 

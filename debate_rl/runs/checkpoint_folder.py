@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
+from debate.files import read_plain
 from transcripts.append import free_name, sync_folder
 
 NAME = re.compile(r"step_(\d{6,})(\.old)?")
 HIDDEN = ".unfinished_"
 BEST = "best"
+MANIFEST = "manifest.json"
 
 
 def tidy(folder: Path, step: int, *, best: int | None, keep_last: int) -> None:
@@ -62,12 +65,42 @@ def link_best(folder: Path, best: int | None) -> None:
     link, fresh = folder / BEST, folder / f"{HIDDEN}{BEST}"
     target = _name(best)
     fresh.unlink(missing_ok=True)
+    _clear_copy(folder)
     if target is None or not (folder / target).is_dir():
         link.unlink(missing_ok=True)
     elif not link.is_symlink() or os.readlink(link) != target:
         fresh.symlink_to(target)
         fresh.replace(link)
         sync_folder(folder)
+
+
+def best_checkpoint(folder: Path) -> Path | None:
+    """Return the checkpoint to which "best" leads, or of which it is a copy, made by what follows links."""
+    best = folder / BEST
+    if best.is_symlink():
+        return next((path for path in checkpoints(folder) if path.name == os.readlink(best)), None)
+    with suppress(OSError):
+        manifest = read_plain(best / MANIFEST)
+        return next((path for path in checkpoints(folder) if _holds(path / MANIFEST, manifest)), None)
+    return None
+
+
+def _holds(path: Path, data: bytes) -> bool:
+    try:
+        return read_plain(path) == data
+    except OSError:
+        return False
+
+
+def _clear_copy(folder: Path) -> None:
+    """Make room for the link: a copy of a checkpoint goes, anything else is renamed best.other."""
+    best = folder / BEST
+    if best.is_symlink() or not best.exists():
+        return
+    if best_checkpoint(folder) is None:
+        best.rename(free_name(folder / f"{BEST}.other"))
+    else:
+        _remove(best)
 
 
 def _name(step: int | None) -> str | None:

@@ -194,7 +194,7 @@ def _refuse_foreign(folder: Path) -> None:
 def _read_config(path: Path) -> dict[str, object]:
     try:
         return read_toml(path)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise RunFolderError(f"{path}: damaged: {error}; choose another run.dir") from error
 
 
@@ -203,7 +203,7 @@ def _read_facts(path: Path) -> dict[str, object]:
         facts = read_json(path)
     except FileNotFoundError:
         return {}
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise RunFolderError(f"{path}: damaged: {error}; choose another run.dir") from error
     return facts if isinstance(facts, dict) else {}
 

@@ -10,7 +10,7 @@ from debate.seeds import derive_seed
 from debate_rl.config import Config
 from debate_rl.models import load_model
 from debate_rl.runs.checkpoint import CheckpointError, damage, latest_good, load_checkpoint
-from debate_rl.runs.checkpoint_folder import BEST, checkpoints, step_of
+from debate_rl.runs.checkpoint_folder import best_checkpoint, checkpoints, step_of
 from debate_rl.warm_start.tokenizer import tiny_vocabulary
 
 WARM_START = "warm_start"
@@ -55,7 +55,7 @@ def named_weights(run: Path, name: str) -> list[Path]:
     started = latest_good(run / WARM_START)
     known = {
         "newest": good[-1:] or [path for path in (started,) if path],
-        "best": [path for path in good if path.resolve() == (run / "checkpoints" / BEST).resolve()],
+        "best": [path for path in good if path == best_checkpoint(run / "checkpoints")],
         "start": [path for path in (started,) if path],
         "all": [path for path in (started, *good) if path],
     } | {str(step_of(path)): [path] for path in good}

@@ -15,7 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from debate import Problem
-from debate.files import LARGEST_TOML, read_plain
+from debate.files import LARGEST_DATA, LARGEST_TOML, open_plain, read_plain
 from debate.prompting.texts import SHIPPED, load_prompts, prompt_path
 from debate_rl.config import Config
 from envs import DataError
@@ -95,9 +95,9 @@ def _gpus() -> list[str]:
     return [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
 
 
-def checksum(path: Path) -> str:
-    """Return the SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as file:
+def checksum(path: Path, most: int | None = None) -> str:
+    """Return the SHA-256 of a plain file, in hexadecimal; OSError for another, and above ``most`` bytes."""
+    with open_plain(path, most) as file:
         return file_digest(file, "sha256").hexdigest()
 
 
@@ -166,10 +166,8 @@ def problems_checksums(
 
 def _checksum(file: Path) -> str:
     """Return the SHA-256 of a file; DataError where there is none, or one whose end may never come."""
-    advice = "give an existing JSONL, JSON or Parquet file"
-    if file.is_fifo() or file.is_char_device():
-        raise DataError(f"{file}: is a pipe or a device; {advice}")
     try:
-        return checksum(file)
+        return checksum(file, LARGEST_DATA)
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL in it
-        raise DataError(f"{file}: {getattr(error, 'strerror', error)}; {advice}") from error
+        why = getattr(error, "strerror", error)
+        raise DataError(f"{file}: {why}; give an existing JSONL, JSON or Parquet file") from error

@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
 
+from debate.files import LARGEST_DATA, open_plain, plain_lines, read_plain
 from debate.settings import install_hint
 from envs.errors import HALF_CHARACTER, DataError, MissingPackageError, row_error, shorten
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 """Control characters and line breaks, which no name and no option may hold."""
+LARGEST_JSON = 1 << 30
+"""Bytes of a JSON file, which is read whole."""
 SHUFFLE_BUFFER = 10_000
 """Rows of a stream that are held in memory to draw the next one from."""
 
@@ -99,6 +103,8 @@ def read_file(path: Path, renamed: Mapping[str, str]) -> Iterator[Record]:
     """Yield the rows of a JSONL, JSON or Parquet file, chosen by its suffix (JSONL for any other)."""
     if not path.is_file():
         raise DataError(f"{path}: {what_it_is(path)}; give path= a JSONL, JSON or Parquet file")
+    with _reading(path), open_plain(path, LARGEST_DATA):
+        pass
     row = None
     for i, (location, row) in enumerate(_rows(path)):
         yield Record(location, i, _mapping(row, location), renamed)
@@ -125,8 +131,14 @@ def what_it_is(path: Path) -> str:
 def _rows(path: Path) -> Iterator[tuple[str, object]]:
     """Yield each row of a file with its location; DataError where the file cannot be read."""
     readers = {".parquet": _parquet_rows, ".json": _json_rows}
-    try:
+    with _reading(path):
         yield from readers.get(path.suffix.lower(), _jsonl_rows)(path)
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or error})") from error
 
@@ -178,16 +190,15 @@ def _hub_rows(
 
 
 def _jsonl_rows(path: Path) -> Iterator[tuple[str, object]]:
-    with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            location = f"{path}, line {number}"
-            text = _decoded(line, location)
-            if text.strip():
-                yield location, _parsed(text, location)
+    for number, line in enumerate(plain_lines(path), start=1):
+        location = f"{path}, line {number}"
+        text = _decoded(line, location)
+        if text.strip():
+            yield location, _parsed(text, location)
 
 
 def _json_rows(path: Path) -> Iterator[tuple[str, object]]:
-    data = path.read_bytes()
+    data = read_plain(path, LARGEST_JSON)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

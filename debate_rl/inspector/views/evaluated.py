@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from debate.files import read_json
+from debate.files import LARGEST, read_json
 from debate_rl.evaluation.folder import IDENTITY
 from debate_rl.runs.checkpoint_folder import step_of
 from debate_rl.runs.kept_weights import WARM_START
@@ -54,7 +54,7 @@ def _identity(folder: Path, notes: list[str]) -> dict[str, Any]:
         identity = read_json(folder / IDENTITY)["of"]
         if isinstance(identity, dict):
             return identity
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+    except (OSError, ValueError, LookupError, TypeError):
         pass
     notes.append(f"{folder / IDENTITY}: is damaged; the weights are taken from the folder's name")
     return {}
@@ -63,7 +63,7 @@ def _identity(folder: Path, notes: list[str]) -> dict[str, Any]:
 def _warm_starts(run: Path) -> set[str]:
     try:
         manifests = [path / "manifest.json" for path in (run / WARM_START).iterdir()]
-        return {checksum(path) for path in manifests if path.is_file()}
+        return {checksum(path, LARGEST) for path in manifests if path.is_file()}
     except OSError:
         return set()
 

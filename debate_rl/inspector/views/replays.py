@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from debate.files import read_plain
+from debate.files import LARGEST, open_plain, plain_lines, read_plain
 from debate.types import TurnId
 from debate.values import Value
 from debate_rl.replay.files import DEBATES, FACTS, SCHEMA
@@ -199,16 +199,13 @@ def _folder(run: Path, name: str) -> Path:
 
 @contextmanager
 def _plain_file(path: Path) -> Iterator[None]:
-    """Raise ReplayError for what is not a plain file, and for one that cannot be read.
-
-    A pipe would be waited for, and a device has no end.
-    """
-    if path.exists() and not path.is_file():
-        raise ReplayError(f"{path}: not a plain file")
+    """Raise ReplayError for what is not a plain file, and for one that cannot be read."""
     try:
         yield
-    except OSError as error:
+    except FileNotFoundError as error:
         raise ReplayError(f"{path}: {error.strerror}; the replay was interrupted, run it again") from error
+    except OSError as error:
+        raise ReplayError(f"{path}: {error.strerror}") from error
 
 
 def _facts(path: Path) -> ReplayFacts:
@@ -236,9 +233,9 @@ def debate_of(path: Path, id: str) -> DebateReplay | None:
         start = _starts(path, file_now.st_mtime_ns, file_now.st_size).get(id.encode())
         if start is None:
             return None
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             file.seek(start)
-            line = file.readline()
+            line = file.readline(LARGEST)
     try:
         return _debate(decode(line, _Line))
     except FieldError as error:
@@ -252,11 +249,10 @@ def _starts(path: Path, changed: int, size: int) -> dict[bytes, int]:
     """Return where the line of each debate begins; the time of change and the size tell files apart."""
     starts: dict[bytes, int] = {}
     at = 0
-    with path.open("rb") as file:
-        for line in file:
-            if line.startswith(_ID) and line.endswith(b"\n"):
-                starts[line[len(_ID) :].partition(b'"')[0]] = at
-            at += len(line)
+    for line in plain_lines(path):
+        if line.startswith(_ID) and line.endswith(b"\n"):
+            starts[line[len(_ID) :].partition(b'"')[0]] = at
+        at += len(line)
     return starts
 
 

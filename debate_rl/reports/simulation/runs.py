@@ -149,7 +149,7 @@ def _records(part: Sequence[Solved], setting: Setting, config: DebateConfig, ste
 
 def read_setting(folder: Path) -> Setting | None:
     """Return what a run was simulated with; None for a run that was not, or whose file cannot be read."""
-    with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
+    with suppress(OSError, ValueError, TypeError, KeyError):
         facts = read_json(folder / FACTS)
         if facts["schema"] == 1:
             setting = facts["setting"]

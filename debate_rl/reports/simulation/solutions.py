@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from debate.files import plain_lines
 from debate.parsing import parse_turn
 from debate.seeds import derive_seed
 from debate.types import Problem
@@ -82,18 +83,16 @@ def answer_of(text: str) -> str | None:
 
 
 def _rows(path: Path) -> Iterator[tuple[str, dict[str, object]]]:
-    try:
-        with path.open(encoding="utf-8") as file:
-            for number, line in enumerate(file, start=1):
-                if line.strip():
-                    yield f"{path}, line {number}", _row(f"{path}, line {number}", line)
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from error
+    for number, line in enumerate(plain_lines(path), start=1):
+        if line.strip():
+            yield f"{path}, line {number}", _row(f"{path}, line {number}", line)
 
 
-def _row(where: str, line: str) -> dict[str, object]:
+def _row(where: str, line: bytes) -> dict[str, object]:
     try:
         row = json.loads(line)
+    except UnicodeDecodeError as error:
+        raise DataError(f"{where}: not UTF-8 text ({error.reason} at byte {error.start})") from error
     except (ValueError, RecursionError) as error:
         raise DataError(f"{where}: not a line of JSON: {error}") from error
     if not isinstance(row, dict):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from math import isfinite, nan
 from pathlib import Path
 from typing import Any, cast
@@ -13,14 +13,12 @@ from typing import Any, cast
 import numpy as np
 import orjson
 
-from debate.files import read_plain, read_toml
+from debate.files import plain_lines, read_plain, read_toml
 from debate_rl.reports.training.curves import Curves, Numbers
 
 STREAMS = ("truth", "peer", "judge", "format")
 """As charts and tables list them, truth first."""
 ROUNDS = range(8)
-LONGEST = 1 << 22
-"""Bytes of a line; a longer one is not ours."""
 HELD_OUT = (
     *("eval/direct/accuracy", "eval/direct/self_consistency"),
     *(f"eval/debate/accuracy/round_{r}" for r in ROUNDS),
@@ -109,8 +107,8 @@ def read_metrics(path: Path) -> tuple[Curves, list[str]]:
     table, wrong = _Columns(), Counter[str]()
     first: dict[str, str] = {}
     try:
-        for number, line in _lines(path):
-            kind, why = _take(table, line)
+        for number, line in enumerate(plain_lines(path), start=1):
+            kind, why = _take(table, line) if line.strip() else ("", "")
             if kind:
                 wrong[kind] += 1
                 first.setdefault(kind, f"first in line {number}: {why}")
@@ -122,15 +120,6 @@ def read_metrics(path: Path) -> tuple[Curves, list[str]]:
     if twice:
         notes.append(f"{path.name}: {twice} lines are of steps done again; the later line of a step counts")
     return curves, notes
-
-
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    with path.open("rb") as file:
-        number = 0
-        while line := file.readline(LONGEST):
-            number += 1
-            if line.strip():
-                yield number, line
 
 
 def _take(table: _Columns, line: bytes) -> tuple[str, str]:
@@ -168,7 +157,7 @@ def read_config(path: Path) -> tuple[dict[str, Any], list[str]]:
         return flat(read_toml(path)), []
     except OSError as error:
         return {}, [f"{path.name}: {error.strerror or 'cannot be read'}"]
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         return {}, [f"{path.name} is not TOML: {str(error)[:120]}"]
 
 

@@ -60,10 +60,7 @@ def setting_text(value: Any, there: bool = True) -> str:
     """
     if not there:
         return "-"
-    try:
-        text = value if isinstance(value, str) else json.dumps(value, default=str)
-    except RecursionError:
-        text = "nested too deeply to be shown"
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
 
 

@@ -8,7 +8,14 @@ import pytest
 
 from debate.settings import Settings
 from debate_rl.config import Config
-from debate_rl.config.recipes import ConfigError, apply_overrides, find_recipe, load_config, shipped_recipes
+from debate_rl.config.recipes import (
+    OF_A_RUN,
+    ConfigError,
+    apply_overrides,
+    find_recipe,
+    load_config,
+    shipped_recipes,
+)
 
 
 class Inner(Settings):
@@ -144,3 +151,18 @@ def test_what_is_wrong_is_one_line(tmp_path, content, overrides, told):
         load_config(Outer, str(path), overrides)
     assert str(caught.value).startswith(str(path))
     assert str(caught.value).endswith(told)
+
+
+@pytest.mark.parametrize("beside", OF_A_RUN)
+def test_what_lies_in_a_run_is_of_the_run_by_whatever_path_it_is_named(beside, tmp_path, monkeypatch):
+    """A run may have been made elsewhere; a recipe is one's own, or was chosen as such."""
+    monkeypatch.delenv("DEBATE_OWN_CODE", raising=False)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/config.toml").write_text('[rewards]\npeer = "no_such_module:thing"\n')
+    (tmp_path / "link.toml").symlink_to("run/config.toml")
+    with pytest.raises(ConfigError, match="No module named"):  # a recipe is loaded
+        load_config(Config, str(tmp_path / "run/config.toml"))
+    (tmp_path / "run" / beside).touch()
+    for name in ("run/config.toml", "run/../run/config.toml", "link.toml"):
+        with pytest.raises(ConfigError, match="'no_such_module:thing' names code"):
+            load_config(Config, str(tmp_path / name))

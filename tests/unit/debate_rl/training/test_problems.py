@@ -159,11 +159,18 @@ def test_a_missing_or_empty_file_is_one_clear_line(tmp_path):
 
 
 @pytest.mark.parametrize("held_out", [False, True])
-def test_a_pipe_or_a_device_is_refused_before_it_is_read(file, tmp_path, held_out):
+def test_what_has_no_end_or_a_far_one_is_refused_before_it_is_read(file, tmp_path, held_out):
     os.mkfifo(tmp_path / "pipe")
-    for path in (str(tmp_path / "pipe"), "/dev/zero"):
+    with (tmp_path / "sparse.jsonl").open("wb") as sparse:
+        sparse.truncate(1 << 40)
+    reasons = {
+        str(tmp_path / "pipe"): "not a plain file",
+        "/dev/zero": "not a plain file",
+        str(tmp_path / "sparse.jsonl"): "has 1,024 GiB, more than 16 GiB",
+    }
+    for path, why in reasons.items():
         other = {"env": {"kind": "jsonl", "path": file}, "held_out": {"path": path}}
-        with pytest.raises(DataError, match=f"^{path}: is a pipe or a device"):
+        with pytest.raises(DataError, match=f"^{path}: {why}; give an existing JSONL"):
             loaded(**(other if held_out else {"env": {"kind": "jsonl", "path": path}}))
 
 

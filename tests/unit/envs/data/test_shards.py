@@ -196,3 +196,19 @@ def test_a_path_that_cannot_be_one(tmp_path, monkeypatch, path, told):
 )
 def test_the_split_in_a_name(tmp_path, name, split):
     assert split_named(tmp_path / name) == split
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "told"),
+    [
+        ("a.jsonl", 1 << 40, "has 1,024 GiB, more than 16 GiB"),
+        ("a.jsonl", 1 << 30, "a line is longer than 16 MiB"),
+        ("a.json", 1 << 31, "has 2 GiB, more than 1 GiB"),
+        ("a.parquet", 1 << 40, "has 1,024 GiB, more than 16 GiB"),
+    ],
+)
+def test_a_sparse_file_is_refused_by_its_size(tmp_path, name, size, told):
+    with (tmp_path / name).open("wb") as file:
+        file.truncate(size)
+    with pytest.raises(DataError, match=rf"{name}: cannot be read \({told}\)"):
+        load_problems("file", path=tmp_path / name)
