@@ -238,9 +238,8 @@ def print_why(why: Why, printer: Printer, *, as_json: bool = False) -> None:
 
 
 def _badge(matches: bool | None, printer: Printer) -> str:
-    if matches is None:
-        return ""
-    return printer.paint("  [as stored]", "green") if matches else printer.paint("  [not as stored]", "red")
+    """Return the mark of a number that is not what is stored; nothing else is marked."""
+    return printer.paint("  [not as stored]", "red") if matches is False else ""
 
 
 def _verdict(why: Why) -> str:

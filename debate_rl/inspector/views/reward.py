@@ -15,6 +15,7 @@ from debate.types import TurnId
 from debate_rl.config.recipes import ConfigError, read_run_config
 from debate_rl.formatting import counted, figure
 from debate_rl.inspector.views.debate import grade_name, handles_of
+from debate_rl.inspector.views.reward_sentence import sentence
 from debate_rl.inspector.views.reward_step import Numbers, Step, recompute, streams_why, total_why
 from debate_rl.inspector.views.reward_types import (
     FormatWhy,
@@ -108,18 +109,24 @@ def _notes(store: RunStore, record: Record, config: Config | None, step: Step | 
 def _explained(id: str, numbers: Numbers, notes: Sequence[str]) -> Why:
     record, turn, votes = numbers.record, numbers.turn, votes_of(numbers)
     ballot = record.debate.turn(turn).ballot
+    peer = None if ballot else peer_why(numbers, votes)
+    truth = None if ballot else truth_why(numbers)
+    judge, format = judge_why(numbers, votes), format_why(numbers, votes)
+    streams = tuple(stream for stream in streams_why(numbers) if stream.name == "judge" or not ballot)
+    total = total_why(numbers)
     explanation = Why(
         id=id,
         turn=turn,
         persona=record.debate.personas[turn.agent].name,
         problem=record.debate.problem.id,
         ballot=ballot,
-        peer=None if ballot else peer_why(numbers, votes),
-        truth=None if ballot else truth_why(numbers),
-        judge=judge_why(numbers, votes),
-        format=format_why(numbers, votes),
-        streams=tuple(stream for stream in streams_why(numbers) if stream.name == "judge" or not ballot),
-        total=total_why(numbers),
+        peer=peer,
+        truth=truth,
+        judge=judge,
+        format=format,
+        streams=streams,
+        total=total,
+        sentence=sentence(peer, truth, judge, format, streams, total),
         notes=tuple(notes),
         handles=handles_of(record),
     )
@@ -145,6 +152,7 @@ def outline(why: Why) -> tuple[OutlineLine, ...]:
 
 
 def _lines(why: Why) -> Iterator[OutlineLine]:
+    yield OutlineLine(0, why.sentence)
     for note in why.notes:
         yield OutlineLine(0, f"note: {note}")
     if why.peer is not None:

@@ -20,7 +20,8 @@ from learner.advantages.streams import BATCH_STD_FLOOR, GROUP_STD_EPS, GroupPart
 from learner.advantages.turns import StreamName, StreamOf, generator_streams, shares
 from learner.types import Transition
 from rewards import RewardConfig, Rewards
-from rewards.types import value_of
+from rewards.truth import grade_of
+from rewards.types import Correct, value_of
 from transcripts import Record, RunStore, TurnAdvantages
 from transcripts.record import PARTS
 
@@ -34,12 +35,14 @@ FORGOTTEN = 1e-12
 class Step:
     """A step under a scheme: its debates' ids, its turns in order, their advantages and what made them.
 
-    ``index``: which of the turns is explained, and ``rewards`` those of its debate. ``means_known``: whether
-    the running means before the step are known; ``means_source`` says from which steps.
+    ``correct``: the grades of each debate. ``index``: which of the turns is explained, and ``rewards`` those
+    of its debate. ``means_known``: whether the running means before the step are known; ``means_source`` says
+    from which steps.
     """
 
     scheme: Scheme
     ids: tuple[str, ...]
+    correct: tuple[Correct, ...]
     transitions: Sequence[Transition]
     advantages: Advantages
     index: int
@@ -111,7 +114,8 @@ def recompute(store: RunStore, scheme: Scheme, id: str, turn: TurnId) -> Step:
     index = [(ids[each.debate], each.turn.id) for each in rewarded.transitions].index((id, turn))
     rewards = rewarded.rewards[rewarded.transitions[index].debate]
     known, source = _means_source(number, before, forgotten=forgotten)
-    return Step(scheme, ids, rewarded.transitions, advantages, index, rewards, known, source)
+    correct = tuple(record.correct for record in held.values())
+    return Step(scheme, ids, correct, rewarded.transitions, advantages, index, rewards, known, source)
 
 
 class _Before(NamedTuple):
@@ -196,7 +200,14 @@ def _stream_why(numbers: Numbers, step: Step, name: StreamName) -> StreamWhy:
 def _members(step: Step, group: GroupParts) -> Iterator[Member]:
     for index, value in zip(group.members, group.values.tolist(), strict=True):
         other = step.transitions[index]
-        yield Member(step.ids[other.debate], other.turn.id, other.persona.name, value, index == step.index)
+        yield Member(
+            step.ids[other.debate],
+            other.turn.id,
+            other.persona.name,
+            value,
+            right=grade_of(other.turn.id, step.correct[other.debate]) is True,
+            this=index == step.index,
+        )
 
 
 def _value(numbers: Numbers, step: Step, name: StreamName) -> Number:

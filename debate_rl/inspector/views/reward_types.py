@@ -166,12 +166,13 @@ class FormatWhy:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A turn of a baseline group, of debate ``id``; ``this``: the one explained."""
+    """A turn of a baseline group, of debate ``id``; ``right``: its answer; ``this``: the one explained."""
 
     id: str
     turn: TurnId
     persona: str
     value: float
+    right: bool
     this: bool = False
 
 
@@ -209,9 +210,9 @@ class TotalWhy:
 class Why:
     """Why a turn was rewarded as it was.
 
-    ``peer`` and ``truth`` are None for a final ballot, which has no solution; ``streams`` is empty where
-    nothing was recomputed, and ``notes`` say why. ``matches``: every number that can be compared is as
-    stored; None where there is none.
+    ``sentence`` says it in one: what the tokens get, as a sum. ``peer`` and ``truth`` are None for a final
+    ballot, which has no solution; ``streams`` is empty where nothing was recomputed, and ``notes`` say why.
+    ``matches``: every number that can be compared is as stored; None where there is none.
     """
 
     id: str
@@ -225,6 +226,7 @@ class Why:
     format: FormatWhy
     streams: tuple[StreamWhy, ...]
     total: TotalWhy
+    sentence: str
     notes: tuple[str, ...] = ()
     matches: bool | None = None
     handles: tuple[str, ...] = ()

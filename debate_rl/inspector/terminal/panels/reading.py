@@ -65,8 +65,8 @@ def why_panel(debate: OpenDebate, turn: TurnId, folded: bool) -> Shown:
     """Why the turn was rewarded as it was."""
     from debate_rl.inspector.views.reward import config_of, why
 
-    config, _ = config_of(debate.run.store.run)
-    return why_lines(why(debate.run.store, config, debate.id, turn))
+    config, note = config_of(debate.run.store.run)
+    return why_lines(why(debate.run.store, config, debate.id, turn, note=note))
 
 
 def replay_panel(debate: OpenDebate, turn: TurnId, folded: bool) -> Shown:

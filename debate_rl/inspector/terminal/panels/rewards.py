@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.text import Text
 
 from debate_rl.formatting import fixed, one_line, padded, safe, share
-from debate_rl.inspector.terminal.style import DOUBT, FAINT, RIGHT, STRONG, TITLE, WRONG, heading, line
+from debate_rl.inspector.terminal.style import DOUBT, FAINT, STRONG, TITLE, WRONG, heading, line
 from debate_rl.inspector.views.debate import ADVANTAGES, DebateView
 from debate_rl.inspector.views.replays import DebateReplay, StoredReplay, StreamChange
 from debate_rl.inspector.views.reward import outline
@@ -47,7 +47,8 @@ def _shown(text: str) -> str:
     return "'" + safe(text[:200].replace("\n", "\\n")) + "'"
 
 
-MATCHES = {True: ("  = stored", RIGHT), False: ("  ≠ stored", WRONG), None: ("", "")}
+MATCHES = {True: ("", ""), False: ("  ≠ stored", WRONG), None: ("", "")}
+"""Only what is not as stored is marked."""
 
 
 def why_lines(why: Why) -> list[Text | str]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from decimal import Decimal
 from io import StringIO
 from itertools import product
 from math import isclose
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -16,10 +19,13 @@ from debate.types import FailureReason, ParsedTurn, ParseFailure, Span, TurnId
 from debate_rl.config import Config
 from debate_rl.inspector.plain.printer import Printer
 from debate_rl.inspector.plain.showing import print_why
+from debate_rl.inspector.terminal.panels.rewards import why_lines
 from debate_rl.inspector.views.reward import config_of, numbers_in, outline, why
 from debate_rl.inspector.views.reward_types import Number
 from debate_rl.training.rollouts import step_records
-from learner.advantages import AdvantageConfig, StreamSettings, turn_advantages
+from learner.advantages import AdvantageConfig, StreamSettings, TurnAdvantage, turn_advantages
+from learner.rows import token_advantages
+from learner.tokens import GENERATOR, JUDGE
 from learner.types import group_indices, transitions_of
 from rewards import RewardConfig, score_debate
 from transcripts import RunStore, TranscriptError, write_step
@@ -222,6 +228,50 @@ def test_sides_that_are_weighed_alike_show_their_weight(tmp_path):
     assert judge.advantage.formula == "(5 / (2 * 2)) * (1.0 - 0.0) / (1.0 + 0.0001)"
     assert judge.advantage.value == pytest.approx(1.25 / 1.0001)
     assert found.matches is True
+
+
+def test_it_begins_with_one_sentence_that_adds_up(tmp_path):
+    config = configured()
+    write(tmp_path, config, [[held(VOTES), held((), ("5", "5", "5", None))]])
+
+    def said(turn, config=config):
+        return explained(tmp_path, config, "0.0", turn).sentence
+
+    # truth: 2 of 8 are right, (1 - 1/4) / (sqrt(3)/4 + 0.0001) / 2 = 0.866, and (0 - 1/4) / ... = -0.289
+    right, wrong = "right; 2 of 8 in its group were right", "wrong; 2 of 8 in its group were right"
+    assert said(A) == f"+1.12 = +0.25 (3 of 4 votes preferred it) + 0.87 ({right})"
+    assert said(D) == f"+0.21 = +0.50 (its one judge preferred it) - 0.29 ({wrong})"
+    lost = "-0.33 (0 of 3 votes preferred it, 1 tie)"
+    assert said(B) == f"+0.53 = {lost} + 0.87 ({right}) - 0.01 (rounding)"
+    assert said(TurnId(0, 1)) == "-0.50 (no valid vote, and one was due)"
+    assert said(TurnId(1, 1)) == "+1.22 (1 of 1 decidable vote right)"
+    assert said(A, None) == "+1.12 = +0.25 (3 of 4 votes preferred it) + 0.87 (right)"  # as stored
+    out = StringIO()
+    print_why(explained(tmp_path, config, "0.0", A), Printer(out))
+    lines = out.getvalue().splitlines()
+    assert lines[1] == said(A)
+    assert "[as stored]" not in out.getvalue()
+    assert lines[-1] == "all numbers are as stored"
+    assert str(why_lines(explained(tmp_path, config, "0.0", A))[0]) == said(A)
+
+
+def test_what_is_silent_is_named(tmp_path):
+    config = configured()
+    both = [(2, A, B, "left"), (3, A, B, "left")]
+    write(tmp_path, config, [[held(both, ("4",) * 4), held(both, ("4",) * 4)]])
+    equal = "nothing from truth: all 8 values of its group are equal"
+    assert explained(tmp_path, config, "0.0", A).sentence == f"+0.50 (both judges preferred it); {equal}"
+    assert explained(tmp_path, config, "0.0", C).sentence == f"0 (no signal); {equal}"
+
+
+def test_a_stored_sum_that_does_not_hold_says_so(tmp_path):
+    config = configured()
+    first, second = write(tmp_path / "old", config, [[held(VOTES), held(())]])
+    wrong = replace(first, advantages=(replace(first.advantages[0], generator=9.0), *first.advantages[1:]))
+    write_step(tmp_path / "new" / "transcripts", 0, [wrong, second])
+    told = explained(tmp_path / "new", None, "0.0", A).sentence
+    assert told.startswith("+9.00 = +0.25 (3 of 4 votes preferred it) + ")
+    assert told.endswith(" (what is stored does not explain it)")
 
 
 def test_copeland_and_bradley_terry_name_their_opponents(tmp_path):
@@ -428,6 +478,32 @@ def test_the_arithmetic_of_every_number_gives_it_and_it_is_as_stored(
                 assert stream.advantage.formula or stream.advantage.value is None
             generator = found.total.generator
             assert (generator.formula == "") == (generator.value is None)
+            add_up(found)
+
+
+def add_up(found):
+    """The sentence begins with what tokens of the turn get, and its sums hold in the digits they have."""
+    total = found.total
+    parts = TurnAdvantage(total.generator.value, total.judge.value, total.format.value)
+    by_stream = token_advantages(np.array([GENERATOR, JUDGE], np.int8), parts)
+    solution, *votes = found.sentence.split("its votes: ")
+    told = [solution, *votes]
+    wanted = by_stream[1:] if found.ballot else by_stream[: len(told)]
+    assert len(told) == len(wanted)
+    for text, value in zip(told, wanted, strict=True):
+        if text.startswith("0 (no signal)"):
+            assert value == 0
+            continue
+        first, equals, rest = text.partition(" = ")
+        shown = Decimal(re.match(r"[+-]\d+\.\d+", first)[0])
+        digits = -shown.as_tuple().exponent
+        assert 2 <= digits <= 6
+        assert abs(float(shown) - value) <= 0.5 * 10**-digits + 1e-6
+        if equals:
+            figures = re.findall(r"(?:^|(?<=\) ))([+-]) ?(\d+\.\d+) \(", rest)
+            assert len(figures) >= 2
+            assert sum(Decimal(sign + figure) for sign, figure in figures) == shown
+            assert "does not explain" not in rest
 
 
 def holds(number: Number) -> bool:
