@@ -91,6 +91,16 @@ def share(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}".removeprefix("0")
 
 
+def signed_share(value: float) -> str:
+    """Return a difference of shares of 1 in hundredths, with its sign.
+
+    >>> signed_share(0.314), signed_share(-0.05), signed_share(-0.001), signed_share(1.0)
+    ('+.31', '-.05', '+.00', '+1.00')
+    """
+    text = fixed(value, "+.2f")
+    return text[0] + text[1:].removeprefix("0")
+
+
 def percent(value: float, digits: int = 1) -> str:
     """Return a share of 1 in percent.
 

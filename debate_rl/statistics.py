@@ -180,7 +180,9 @@ def difference(values: ArrayLike, first: ArrayLike, clusters: Codes) -> Estimate
     if min(variances) <= least**2:
         return _of_alike(unknown, ones, others, both=max(variances) <= least**2)
     error = float(np.linalg.norm(cluster_sums(up - down, clusters)))
-    if error <= least or not isfinite(total := sum(variances)):
+    if error <= least:  # every cluster has rows on both sides, and the same difference
+        return unknown if signed or float(numbers.max()) > 1 else _all_alike(unknown, signed=True)
+    if not isfinite(total := sum(variances)):
         return unknown
     parts = sum(
         (variance / total) ** 2 / (one.clusters - 1) for variance, one in zip(variances, means, strict=True)

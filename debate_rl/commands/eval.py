@@ -150,12 +150,15 @@ def _weights(run: Path | None, names: str) -> list[Path | None]:
 
 
 def _label(name: str, weights: Path | None) -> str:
+    return name if weights is None else f"{name}@{_step(weights) or 'start'}"
+
+
+def _step(weights: Path) -> int:
+    """Return how many steps kept weights had learnt from: none after the warm start."""
     from debate_rl.runs.checkpoint_folder import step_of
     from debate_rl.runs.kept_weights import WARM_START
 
-    if weights is None:
-        return name
-    return f"{name}@{'start' if weights.parent.name == WARM_START else step_of(weights)}"
+    return 0 if weights.parent.name == WARM_START else step_of(weights)
 
 
 def _evaluate(
@@ -183,12 +186,14 @@ def _evaluate_on(
     config: Config, run: Path | None, weights: Path | None, options: EvalOptions, policy: Callable[[], Policy]
 ) -> Scores:
     """Return the figures on one data set; what was played before is read and not asked again."""
-    from debate_rl.evaluation.folder import default_folder, identity, open_folder
+    from debate_rl.evaluation.folder import default_folder, identity, open_folder, series_of
     from debate_rl.evaluation.modes import modes_of, with_modes
     from debate_rl.evaluation.play import EvalPlan, play
-    from debate_rl.evaluation.report import plain_rows
+    from debate_rl.evaluation.report import held_out, plain_rows
     from debate_rl.evaluation.scores import scores
     from debate_rl.problems import load_held_out
+    from debate_rl.runs.folder import write_whole
+    from debate_rl.tracking.held_out import NAME, to_line
     from envs import DataError, EnvironmentSpecError
     from envs.answers.keys import key_of
 
@@ -214,6 +219,9 @@ def _evaluate_on(
             raise DataError(f"{folder}: the grader gave no verdict on any of {len(problems)} problems")
         figures = with_modes(figures, played, environment, modes)
         write_json(folder / "figures.json", plain_rows({_label(config.run.dir, weights): figures}))
+        if weights is not None:
+            kept = held_out(figures, _step(weights), series=series_of(what))
+            write_whole(folder / NAME, to_line(kept) + b"\n")
     return figures
 
 

@@ -20,6 +20,7 @@ def train(
 
     from debate_rl.config import Config
     from debate_rl.config.recipes import load_config
+    from debate_rl.formatting import counted
 
     settings = load_config(Config, config, overrides or ())
     size, quiet = settings.train, settings.logging.progress == "none"
@@ -35,7 +36,12 @@ def train(
         if session.step:
             tell(f"resuming after {session.step} of {size.steps} steps")
         if session.step < size.steps and not quiet:
-            tell(*estimate(settings, session.model, session.policy, session.data.train[0]), sep="\n")
+            problem, held = session.data.train[0], len(session.data.held_out)
+            tell(*estimate(settings, session.model, session.policy, problem, held_out=held), sep="\n")
+        if session.evaluates_first:
+            tell(
+                f"evaluating {counted(len(session.data.held_out), 'held-out problem')} before the first step"
+            )
         train_steps(session)
     say = plain_console().print
     say(f"done: {session.step} steps in {session.folder.path}")

@@ -109,9 +109,18 @@ class HeldOutConfig(Settings):
     limit: int = Field(default=100, ge=0)
     """How many problems; 0 turns held-out evaluation off."""
     every: int = Field(default=50, ge=0)
-    """Steps between evaluations during training; 0 never evaluates."""
+    """Steps between evaluations in training, one before the first step and one at the end among them; 0 never
+    evaluates."""
     seed: int = 0
     """Which problems are drawn; apart from the run's seed, so that runs are compared on the same ones."""
+
+    def due(self, done: int, steps: int) -> bool:
+        """Return whether weights that have done so many of the steps are evaluated.
+
+        >>> [done for done in range(6) if HeldOutConfig(every=2).due(done, 5)]
+        [0, 2, 4, 5]
+        """
+        return self.every > 0 and steps > 0 and (done % self.every == 0 or done == steps)
 
 
 class TrainConfig(Settings):

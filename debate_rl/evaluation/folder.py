@@ -49,6 +49,12 @@ def identity(
     }
 
 
+def series_of(what: Mapping[str, object]) -> str:
+    """Return a checksum of all but the weights: evaluations that share it can be compared with each other."""
+    shared = {key: value for key, value in what.items() if key != "weights"}
+    return sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()[:16]
+
+
 def _files(folder: Path) -> list[list[object]]:
     files = sorted(path for path in folder.iterdir() if path.is_file())
     return [[path.name, path.stat().st_size, path.stat().st_mtime_ns] for path in files]

@@ -9,7 +9,9 @@ from typing import Literal
 
 from debate_rl.evaluation.scores import Scores, difference
 from debate_rl.formatting import title
+from debate_rl.runs.provenance import problems_checksum
 from debate_rl.statistics import Estimate, spread
+from debate_rl.tracking.held_out import HeldOut
 
 LEADS = {
     "debate/winner_minus_direct": ("debate/winner/accuracy", "direct/accuracy"),
@@ -83,6 +85,21 @@ def metrics(scores: Scores) -> dict[str, float]:
             if isfinite(estimate.low) and isfinite(estimate.high):
                 figures |= {f"{name}/low": estimate.low, f"{name}/high": estimate.high}
     return figures
+
+
+def held_out(scores: Scores, step: int, *, series: str = "") -> HeldOut:
+    """Return the figures by problem, as they are kept of weights that had learnt from ``step`` steps."""
+    return HeldOut(
+        step=step,
+        problems={id: problems_checksum([problem])[:16] for id, problem in scores.problems.items()},
+        figures={
+            name: {id: (sum(values), len(values)) for id, values in by_problem.items() if values}
+            for name, by_problem in scores.values.items()
+        },
+        samples=scores.samples,
+        ungraded=scores.ungraded,
+        series=series,
+    )
 
 
 def _mode(name: str) -> tuple[int, int]:

@@ -4,6 +4,7 @@ run.dir/config.toml     the resolved configuration
         run.json        what it ran on: versions, commit, hardware, checksums of the data, seed, start times,
                         held-out problems that overlap with training
         metrics.jsonl   one line a step
+        held_out.jsonl  one line an evaluation, the first from before the first step
         transcripts/    step_000012.jsonl
         checkpoints/    step_000012/
 """
@@ -73,6 +74,11 @@ class RunFolder:
     def metrics(self) -> Path:
         """One line a step."""
         return self.path / "metrics.jsonl"
+
+    @property
+    def held_out(self) -> Path:
+        """One line an evaluation on held-out problems."""
+        return self.path / "held_out.jsonl"
 
     @property
     def transcripts(self) -> Path:

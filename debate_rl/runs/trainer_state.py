@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from pickle import UnpicklingError
@@ -36,13 +36,33 @@ def seed_generators(seed: int) -> None:
 @contextmanager
 def generators_kept_on(error: type[BaseException]) -> Iterator[None]:
     """Put the global generators back as they were when the block ends in this error."""
-    plain, of_torch = plain_generators(), _torch_generators()
+    put_back = _put_back()
     try:
         yield
     except error:
+        put_back()
+        raise
+
+
+@contextmanager
+def generators_kept() -> Iterator[None]:
+    """Put the global generators back as they were when the block ends: nothing later changes by it."""
+    put_back = _put_back()
+    try:
+        yield
+    finally:
+        put_back()
+
+
+def _put_back() -> Callable[[], None]:
+    """Return what sets the global generators as they are now."""
+    plain, of_torch = plain_generators(), _torch_generators()
+
+    def put_back() -> None:
         restore_generators(plain)
         _restore_torch(of_torch)
-        raise
+
+    return put_back
 
 
 def write_trainer(path: Path, parts: Mapping[str, Stateful]) -> None:

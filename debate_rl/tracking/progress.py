@@ -61,6 +61,10 @@ class Lines:
         self._console, self._steps = console, steps
         self._empty = 0
 
+    def begin(self, figures: Mapping[str, float]) -> None:
+        """Print the held-out figures from before the first step."""
+        self._print(f"before the first step  {held_out_line(figures)}")
+
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
         """Print the line, with the seconds of the step's phases, evaluation aside."""
         phases = {name for name in metrics if name.startswith("seconds/")} - {"seconds/evaluate"}
@@ -68,7 +72,10 @@ class Lines:
         text = f"step {step} ({step + 1} of {self._steps} done)  {headline(metrics)}  {spent:.1f} s"
         for line in (text, held_out_line(metrics), self._nothing(metrics)):
             if line is not None:
-                self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+                self._print(line)
+
+    def _print(self, line: str) -> None:
+        self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     def _nothing(self, metrics: Mapping[str, float]) -> str | None:
         """Return the line for the last of the first steps without anything to learn from."""
@@ -94,6 +101,10 @@ class Bar:
         self._task = self._progress.add_task("train", total=steps, completed=done)
         self._lines = Lines(self._progress.console, steps)
         self._progress.start()
+
+    def begin(self, figures: Mapping[str, float]) -> None:
+        """Print the held-out figures from before the first step."""
+        self._lines.begin(figures)
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
         """Move the bar: steps count from 0, so ``step + 1`` are done."""

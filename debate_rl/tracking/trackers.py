@@ -20,11 +20,20 @@ from transcripts import Record
 
 @dataclass(frozen=True)
 class Trackers:
-    """Hands each step's metrics to ``loggers`` and the turns drawn from it to ``showers``, files first."""
+    """Hands each step's metrics to ``loggers`` and the turns drawn from it to ``showers``, files first.
+
+    ``beginners`` get the held-out figures from before the first step, which are of no step's line.
+    """
 
     sample_share: float = 0.0
+    beginners: list[Callable[[Mapping[str, float]], None]] = field(default_factory=list)
     loggers: list[Callable[[int, Mapping[str, float]], None]] = field(default_factory=list)
     showers: list[Callable[[int, Sequence[Sample]], None]] = field(default_factory=list)
+
+    def begin(self, figures: Mapping[str, float]) -> None:
+        """Tell the held-out figures from before the first step."""
+        for begin in self.beginners:
+            begin(figures)
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
         """Log one step everywhere."""
@@ -51,10 +60,11 @@ def open_trackers(
     """Open every tracker the configuration asks for, and close them on the way out, errors included.
 
     ``first_step``: the step a resumed run begins with; what was logged from there on is set aside.
-    ``settings`` is the resolved configuration, shown beside the charts.
+    A held-out evaluation at that step stays: it is of the weights that the run goes on with. ``settings`` is
+    the resolved configuration, shown beside the charts.
     """
-    for name in ("metrics", "samples"):
-        rewind(folder / f"{name}.jsonl", first_step)
+    for name, step in (("metrics", first_step), ("samples", first_step), ("held_out", first_step + 1)):
+        rewind(folder / f"{name}.jsonl", step)
     trackers = Trackers(config.sample_share)
     with ExitStack() as stack:  # closes every tracker; an error of one is raised after all were closed
         metrics = stack.enter_context(MetricsLog(folder / "metrics.jsonl"))
@@ -75,4 +85,5 @@ def open_trackers(
             trackers.loggers.append(board.log)
         if bar := progress_of(config.progress, steps, done=first_step, console=console):
             trackers.loggers.append(stack.enter_context(closing(bar)).log)
+            trackers.beginners.append(bar.begin)
         yield trackers

@@ -11,7 +11,7 @@ import os
 import time
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from unittest import mock
 
@@ -31,6 +31,7 @@ from debate.prompting.seating import seat_debate
 from debate.prompting.shown import rounds_held, rounds_shown
 from debate.types import Problem, TurnId
 from debate_rl.config import Config
+from debate_rl.formatting import counted
 from learner.types import Row
 from learner.update.batches import MicroBatch, collate
 from learner.update.config import LearnerConfig
@@ -245,11 +246,24 @@ def seconds_of(load: Load, speed: Speed, config: Config, *, adapter: bool) -> Se
     passes += learner.needs_reference
     if learner.old_logprobs == "recompute":
         passes += 1 - 1 / learner.minibatches
+    return Seconds(sampling_seconds(load, speed), load.row_tokens * passes / speed.score)
+
+
+def sampling_seconds(load: Load, speed: Speed) -> float:
+    """Return about how long all replies take: their prompts are read, then each batch goes token by token."""
     batches = -(-load.replies // load.sampled)
-    sampling = sum(
+    return sum(
         load.replies * prompt / speed.read + batches * reply * speed.step_s for prompt, reply in load.rounds
     )
-    return Seconds(sampling, load.row_tokens * passes / speed.score)
+
+
+def evaluation_seconds(load: Load, speed: Speed, config: Config, problems: int) -> float:
+    """Return about how long an evaluation takes: a debate of each problem, and as many tokens alone."""
+    replies = problems * config.debate.num_agents
+    sampled = min(config.train.batch_size, replies)
+    debates = replace(load, replies=replies, sampled=sampled)
+    alone = replace(debates, rounds=load.rounds[:1] * len(load.rounds))
+    return sampling_seconds(debates, speed) + sampling_seconds(alone, speed)
 
 
 PROBED_TOKENS = 2048
@@ -296,12 +310,16 @@ def memory_there(device: torch.device) -> int:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
-def estimate(config: Config, model: Any, policy: Any, problem: Problem) -> list[str]:
-    """Return the lines to print before the first step; none where another engine samples."""
+def estimate(config: Config, model: Any, policy: Any, problem: Problem, *, held_out: int = 0) -> list[str]:
+    """Return the lines to print before the first step; none where another engine samples.
+
+    ``held_out``: how many problems are held out.
+    """
     if not isinstance(policy, LocalPolicy):
         return []
     load = load_of(config, policy, problem)
-    took = seconds_of(load, probe(model, load), config, adapter=hasattr(model, "peft_config"))
+    speed = probe(model, load)
+    took = seconds_of(load, speed, config, adapter=hasattr(model, "peft_config"))
     prompt, reply = max(load.rounds)
     head = f"estimate, if every reply spends its {reply} tokens and prompts have up to {prompt}:"
     try:
@@ -312,7 +330,13 @@ def estimate(config: Config, model: Any, policy: Any, problem: Problem) -> list[
         f"  time    about {took.sampling + took.learning:.2g} s a step: sampling {took.sampling:.2g} s, "
         f"learning {took.learning:.2g} s (from a short probe)"
     )
-    return [head, *memory, seconds]
+    steps = config.train.steps
+    count = sum(config.held_out.due(done, steps) for done in range(steps + 1)) if held_out else 0
+    if not count:
+        return [head, *memory, seconds]
+    each = evaluation_seconds(load, speed, config, held_out)
+    evaluated = f"{counted(count, 'evaluation')} of {held_out} held-out problems, one before the first step"
+    return [head, *memory, seconds, f"          and about {each:.2g} s for each of {evaluated}"]
 
 
 def in_words(memory: Memory, there: int) -> list[str]:

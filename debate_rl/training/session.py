@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import isfinite, nan
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from debate.seeds import derive_seed
 from debate.types import Policy
 from debate_rl.config import Config
 from debate_rl.engines import local_settings, make_policy, refuse_training
-from debate_rl.evaluation.report import metrics
+from debate_rl.evaluation.report import held_out, metrics
 from debate_rl.evaluation.scores import Scores, evaluate
 from debate_rl.problems import Problems, load_run_problems
 from debate_rl.runs.checkpoint import (
@@ -32,7 +33,8 @@ from debate_rl.runs.checkpoint_folder import checkpoints, tidy
 from debate_rl.runs.folder import RunFolder, open_run, plain_config
 from debate_rl.runs.kept_weights import WARM_START
 from debate_rl.runs.provenance import problems_checksum
-from debate_rl.runs.trainer_state import seed_generators
+from debate_rl.runs.trainer_state import generators_kept, seed_generators
+from debate_rl.tracking.held_out import append_held_out, kept_steps
 from debate_rl.tracking.trackers import Trackers, open_trackers
 from debate_rl.training.start_checks import change_rules, check_streams, refuse_greedy, refuse_no_best
 from debate_rl.training.stops import Stopped, Stops, catch_stops
@@ -67,6 +69,11 @@ class Session:
     saved: int = 0
     stops: Stops = field(default_factory=Stops)
 
+    @cached_property
+    def _measured(self) -> set[int]:
+        """The steps whose held-out figures are kept."""
+        return kept_steps(self.folder.held_out)
+
     def publish(self, version: int) -> None:
         """Hand the learner's weights to the policy; they share the model, so only the version changes."""
         run_async(self.policy.update(None, version))
@@ -74,17 +81,28 @@ class Session:
     def finish_step(self, step: int, metrics: Mapping[str, float]) -> None:
         """Log a finished step, and evaluate and save when due."""
         done = step + 1
-        held = self.config.held_out
+        steps = self.config.train.steps
         started = time.perf_counter()
-        figures = self.evaluate(done) if held.every and done % held.every == 0 else {}
+        figures = self.evaluate(done) if self.config.held_out.due(done, steps) else {}
         if figures:
             figures["seconds/evaluate"] = time.perf_counter() - started
         self.tracker.log(step, {**metrics, **figures})
         self.step = done
         self.drawn += self.config.train.problems_per_step
         every = self.config.train.save_every
-        if self._is_best(figures) or done == self.config.train.steps or (every and done % every == 0):
+        if self._is_best(figures) or done == steps or (every and done % every == 0):
             self.save()
+
+    @property
+    def evaluates_first(self) -> bool:
+        """Whether held-out problems are evaluated before the first step: once, and if steps are to follow."""
+        due = self.step == 0 and self.config.held_out.due(0, self.config.train.steps)
+        return due and bool(self.data.held_out) and 0 not in self._measured
+
+    def evaluate_first(self) -> None:
+        """Keep the held-out figures from before the first step, unless they are kept already."""
+        if self.evaluates_first:
+            self.tracker.begin(self.evaluate(0))
 
     def _is_best(self, figures: Mapping[str, float]) -> bool:
         """Note whether the weights are better than any before, by the held-out figure that decides."""
@@ -102,13 +120,20 @@ class Session:
         return f"{self.config.train.keep_best} on {problems_checksum(self.data.held_out)}"
 
     def evaluate(self, step: int) -> dict[str, float]:
-        """Return held-out figures under the names of metrics.jsonl; nothing without held-out problems."""
+        """Return held-out figures under the names of metrics.jsonl; nothing without held-out problems.
+
+        What each problem gave is kept in held_out.jsonl. The run draws the same after it as without it.
+        """
         if not self.data.held_out:
             return {}
         seed = derive_seed(self.config.seed, "held out")
         eval_environment, problems = self.data.eval_environment, self.data.held_out
-        scores = evaluate(self.policy, eval_environment, problems, config=self.config.debate, seed=seed)
+        with generators_kept():
+            scores = evaluate(self.policy, eval_environment, problems, config=self.config.debate, seed=seed)
         self.evaluations[step] = scores
+        if step not in self._measured:
+            append_held_out(self.folder.held_out, held_out(scores, step))
+            self._measured.add(step)
         return metrics(scores)
 
     def save(self) -> None:

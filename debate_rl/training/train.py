@@ -36,6 +36,7 @@ def train(config: Config) -> Session:
 def train_steps(session: Session) -> None:
     """Do the steps that are left of the run; what a signal does stands in ``debate_rl.training.stops``."""
     try:
+        session.evaluate_first()
         for step in range(session.step, session.config.train.steps):
             with session.stops.deferred():
                 with generators_kept_on(Stopped):  # what debates that are given up drew is put back

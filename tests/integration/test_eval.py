@@ -14,6 +14,7 @@ import pytest
 import debate_rl
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
+from debate_rl.tracking.held_out import before_after, read_held_out
 from debate_rl.training.train import train
 from transcripts import read_records
 from transcripts.codec import from_line
@@ -67,7 +68,9 @@ def test_one_run_has_every_mode_with_intervals_and_is_kept(evaluate, home):
     assert code == 0
     rows = {row["name"]: row for row in json.loads((home / "f.json").read_text())}
     assert set(rows) >= FIGURES
-    assert all(row["low"] <= row["value"] <= row["high"] for row in rows.values())
+    bounded = [row for row in rows.values() if row["low"] is not None]  # not token counts that are all alike
+    assert all(row["low"] <= row["value"] <= row["high"] for row in bounded)
+    assert all(name.endswith("_tokens") for name in rows.keys() - {row["name"] for row in bounded})
     [folder] = (home / "run/evaluations").iterdir()
     assert folder.name.startswith("step_000002-")
     assert len(list(read_records(folder / "debates"))) == 4
@@ -88,7 +91,13 @@ def test_the_same_command_asks_nothing_again(evaluate, home, monkeypatch):
 
 
 def test_several_weights_are_one_table_with_gains(evaluate, home):
-    code, out, _ = evaluate("run", "--weights", "all", "--table", "t.tex")
+    code, out, _ = evaluate("run", "--weights", "all", "--table", "t.tex", "--json", "g.json")
+    gains = {row["name"]: row for row in json.loads((home / "g.json").read_text()) if "minus" in row}
+    kept = read_held_out(home / "run")  # this run was not evaluated in training
+    assert [one.step for one in kept] == [1, 2]
+    for name, gained in before_after(kept).gains.items():
+        if name != "judge/accuracy":  # there the votes are counted, and here the problems
+            assert gained.difference.value == pytest.approx(gains[name]["value"])
     assert code == 0
     assert "pair_sum, run" in out
     assert out.index("after 1 step") < out.index("after 2 steps")

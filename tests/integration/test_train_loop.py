@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+import shutil
 import sys
 import types
 from pathlib import Path
@@ -14,8 +16,9 @@ import debate_rl.training.train
 from debate import Problem
 from debate_rl.config import Config
 from debate_rl.runs.folder import RunFolderError
+from debate_rl.tracking.held_out import read_held_out
 from debate_rl.tracking.step_lines import read_metrics
-from debate_rl.training.session import open_session
+from debate_rl.training.session import Session, open_session
 from debate_rl.training.start_checks import SchemeWarning
 from debate_rl.training.train import StuckError, train, train_step
 from envs import Grade, GradeStatus
@@ -182,6 +185,85 @@ def test_held_out_figures_come_every_second_step(straight):
         "eval/direct/self_consistency",
     } <= last.keys()
     assert last["seconds/evaluate"] > 0
+
+
+def test_a_run_is_evaluated_before_its_first_step_and_keeps_what_each_problem_gave(straight):
+    kept = read_held_out(straight.folder.path)
+    assert [one.step for one in kept] == [0, 2, 4]
+    ids = [problem.id for problem in straight.data.held_out]
+    assert all(list(one.problems) == ids for one in kept)
+    for one in kept[1:]:  # the same figures as in metrics.jsonl
+        row = metrics_of(straight)[one.step - 1]
+        for name in one.figures:
+            assert one.estimate(name).value == pytest.approx(row[f"eval/{name}"])
+    assert kept[0].figures != kept[1].figures
+
+
+def test_evaluating_changes_nothing_of_the_training(straight, tmp_path):
+    never = train(config_of(tmp_path / "run", **merged(FOUR_STEPS, {"held_out": {"every": 0}})))
+    assert not never.folder.held_out.exists()
+    trained = [
+        {name: value for name, value in row.items() if not name.startswith("eval/")}
+        for row in untimed(metrics_of(straight))
+    ]
+    assert untimed(metrics_of(never)) == trained
+    assert_equal_weights(weights_of(never), weights_of(straight))
+    assert list(read_records(never.folder.transcripts)) == list(read_records(straight.folder.transcripts))
+
+
+def test_an_environment_that_draws_from_the_global_generator_changes_nothing_either(tmp_path, monkeypatch):
+    grade = Echo.grade
+    monkeypatch.setattr(Echo, "grade", lambda *given: (random.random(), torch.rand(1), grade(*given))[-1])
+    with open_session(config_of(tmp_path / "run", **FOUR_STEPS)) as session:
+        before = random.getstate(), torch.get_rng_state()
+        session.evaluate_first()
+        assert random.getstate() == before[0]
+        assert torch.equal(torch.get_rng_state(), before[1])
+
+
+def test_a_run_that_goes_on_is_not_evaluated_twice(tmp_path, monkeypatch):
+    config = config_of(tmp_path / "run", **merged(FOUR_STEPS, {"train": {"save_every": 3}}))
+    whole = [one.figures for one in read_held_out(train(config).folder.path)]
+    held = tmp_path / "run/held_out.jsonl"
+    first, second, third = held.read_bytes().splitlines(keepends=True)
+    shutil.rmtree(tmp_path / "run/checkpoints/step_000004")
+    held.write_bytes(first + second + third[:99])  # ended while the third was written
+    evaluated: list[int] = []
+    once = Session.evaluate
+    monkeypatch.setattr(Session, "evaluate", lambda run, step: (evaluated.append(step), once(run, step))[1])
+    train(config)
+    assert evaluated == [4]
+    assert held.read_bytes().startswith(first + second)
+    assert [one.figures for one in read_held_out(tmp_path / "run")] == whole
+
+
+def test_evaluations_after_the_restored_step_are_set_aside(tmp_path, monkeypatch):
+    config = config_of(tmp_path / "run", **merged(FOUR_STEPS, {"train": {"save_every": 0, "keep_best": ""}}))
+
+    def stopped(session, step):
+        if step == 3:
+            raise KeyboardInterrupt  # not by a signal: nothing is saved
+        return train_step(session, step)
+
+    monkeypatch.setattr(debate_rl.training.train, "train_step", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        train(config)
+    monkeypatch.undo()
+    lines = (tmp_path / "run/held_out.jsonl").read_bytes().splitlines(keepends=True)
+    assert [json.loads(line)["step"] for line in lines] == [0, 2]
+    with open_session(config) as session:
+        assert (session.step, session.evaluates_first) == (0, False)
+        assert session.folder.held_out.read_bytes() == lines[0]
+    assert (tmp_path / "run/held_out.superseded.jsonl").read_bytes() == lines[1]
+
+
+def test_a_run_is_evaluated_at_its_end_and_one_without_steps_never(tmp_path):
+    sizes = {"train": {"steps": 1, "keep_best": ""}, "held_out": {"every": 50}}
+    ended = train(config_of(tmp_path / "run", **sizes))
+    assert [one.step for one in read_held_out(ended.folder.path)] == [0, 1]
+    assert "eval/direct/accuracy" in metrics_of(ended)[0]
+    none = train(config_of(tmp_path / "none", **merged(sizes, {"train": {"steps": 0}})))
+    assert read_held_out(none.folder.path) == []
 
 
 def test_the_run_folder_holds_checkpoints_and_transcripts(straight):

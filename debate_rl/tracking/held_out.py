@@ -1,0 +1,236 @@
+"""RUN/held_out.jsonl: what every held-out problem gave at each evaluation, and what training changed.
+
+An evaluation is one line, on the disk before the run goes on. ``debate eval`` keeps a line of the same form
+in the folder of each evaluation of kept weights.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from debate.files import plain_lines
+from debate.values import Value
+from debate_rl.formatting import counted, interval, share, signed_share
+from debate_rl.statistics import Codes, Estimate, Numbers, clustered_mean, difference
+from transcripts.append import LineFile
+from transcripts.codec import decode
+from transcripts.errors import FieldError
+
+NAME = "held_out.jsonl"
+DIRECT, WINNER, JUDGE = "direct/accuracy", "debate/winner/accuracy", "judge/accuracy"
+FIGURES = {DIRECT: "accuracy, one agent", WINNER: "winner accuracy", JUDGE: "judge accuracy"}
+"""The figures that are compared, and how a sentence names them."""
+FOLDERS = 200
+"""The most folders of evaluations that are read."""
+MOST = 1 << 22
+"""Values of one figure in an evaluation, at most."""
+LARGEST = 1 << 53
+
+
+class HeldOut(Value, frozen=True):
+    """One evaluation. ``step``: how many steps its weights had learnt from.
+
+    ``problems``: a checksum of each graded problem, by its id. ``figures[name][id]``: the sum of a figure's
+    values on a problem, each a rate in [0, 1] or a number of tokens, and how many values; a problem without
+    any is not there. ``samples``, ``ungraded``: as in ``Scores``. ``series``: "" in training; of ``debate
+    eval`` a checksum of all that evaluations share which differ in the weights alone.
+    """
+
+    step: int
+    problems: dict[str, str]
+    figures: dict[str, dict[str, tuple[float, int]]]
+    samples: int = 1
+    ungraded: int = 0
+    series: str = ""
+
+    def estimate(self, name: str) -> Estimate | None:
+        """Return a figure over all problems, its interval clustered by problem; None without any value."""
+        values, codes = _values(self.figures.get(name, {}), list(self.problems))
+        return clustered_mean(values.tolist(), codes.tolist()) if len(values) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """One figure before and after, as rates over the problems that both evaluations have.
+
+    ``difference``: after less before, with its 95% interval clustered by problem.
+    """
+
+    before: float
+    after: float
+    difference: Estimate
+
+    @property
+    def told(self) -> bool:
+        """Whether the interval leaves 0 out, so that a direction can be told."""
+        return self.difference.low > 0 or self.difference.high < 0
+
+
+@dataclass(frozen=True, slots=True)
+class BeforeAfter:
+    """The first evaluation and the last: after how many steps each was made, and the gains by figure."""
+
+    first: int
+    last: int
+    gains: Mapping[str, Gain]
+
+
+def append_held_out(path: Path, evaluation: HeldOut) -> None:
+    """Append an evaluation to a file, which is on the disk as a whole line when this returns."""
+    with LineFile(path) as file:
+        file.write(to_line(evaluation))
+
+
+def to_line(evaluation: HeldOut) -> bytes:
+    """Return an evaluation as one line of JSON, without newline."""
+    return msgspec.json.encode(evaluation)
+
+
+def read_held_out(run: Path, notes: list[str] | None = None) -> list[HeldOut]:
+    """Return the evaluations of a run that can be compared, by step; ``notes`` gets what cannot be read.
+
+    They are those of training. Where these have no before and after, they are those of a series of
+    ``debate eval``, if one begins earlier or goes on further.
+    """
+    said = [] if notes is None else notes
+    own = _by_step(_read(run / NAME, said))
+    if len(own) > 1 and own[0].step == 0:
+        return own
+    series: dict[str, list[HeldOut]] = defaultdict(list)
+    for path in sorted((run / "evaluations").glob(f"*/{NAME}"))[:FOLDERS]:
+        for one in _read(path, said):
+            series[one.series].append(one)
+    known = [found for found in (own, *map(_by_step, series.values())) if len(found) > 1]
+    return max(known, key=lambda s: (-s[0].step, s is own, s[-1].step), default=own)
+
+
+def kept_steps(path: Path) -> set[int]:
+    """Return the steps of the evaluations that a run's file holds."""
+    return {one.step for one in _read(path, [])}
+
+
+def _by_step(evaluations: Iterator[HeldOut] | Sequence[HeldOut]) -> list[HeldOut]:
+    """Return them by step; of one that is there twice the later counts."""
+    latest = {one.step: one for one in evaluations}
+    return [latest[step] for step in sorted(latest)]
+
+
+def _read(path: Path, notes: list[str]) -> Iterator[HeldOut]:
+    """Yield the evaluations of a file; a torn last line is still being written."""
+    try:
+        for number, line in enumerate(plain_lines(path), start=1):
+            if not line.endswith(b"\n"):
+                return
+            try:
+                yield from_line(line)
+            except FieldError as error:
+                notes.append(f"{path}:{number}: not an evaluation: {error}")
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        notes.append(f"{path}: {error.strerror or error}")
+
+
+def from_line(line: bytes) -> HeldOut:
+    """Return the evaluation of a line; FieldError names the field that does not fit."""
+    one = decode(line, HeldOut)
+    for name, low, high in (("step", 0, LARGEST), ("samples", 1, LARGEST), ("ungraded", 0, LARGEST)):
+        if not low <= getattr(one, name) <= high:
+            raise FieldError(name, f"{getattr(one, name)} is not in {low} to {high}")
+    for name, figure in one.figures.items():
+        _check(f"figures.{name}", figure, one.problems)
+    return one
+
+
+def _check(where: str, figure: Mapping[str, tuple[float, int]], problems: Mapping[str, str]) -> None:
+    left = MOST
+    for problem, (total, count) in figure.items():
+        most = LARGEST if where.endswith("_tokens") else count + 1e-6
+        if problem not in problems:
+            raise FieldError(f"{where}.{problem}", "is of no problem of this evaluation")
+        if not 0 < count <= left or not 0 <= total <= most or not isfinite(total):
+            raise FieldError(f"{where}.{problem}", f"a sum of {total} over {count} values is impossible")
+        left -= count
+
+
+def before_after(evaluations: Sequence[HeldOut], names: Sequence[str] = tuple(FIGURES)) -> BeforeAfter | None:
+    """Return what changed from the first evaluation to the last; None with fewer than two."""
+    if len(evaluations) < 2:
+        return None
+    first, last = evaluations[0], evaluations[-1]
+    gains = {name: found for name in names if (found := gain(first, last, name)) is not None}
+    return BeforeAfter(first.step, last.step, gains)
+
+
+def gain(before: HeldOut, after: HeldOut, name: str) -> Gain | None:
+    """Return what a figure gained, over the problems that are the same in both; None without a value in one.
+
+    A rate is that of all values, as in metrics.jsonl, and values on one problem are one cluster, in both.
+    """
+    shared = [id for id, checksum in before.problems.items() if after.problems.get(id) == checksum]
+    old, problems_old = _values(before.figures.get(name, {}), shared)
+    new, problems_new = _values(after.figures.get(name, {}), shared)
+    later = np.arange(len(new) + len(old)) < len(new)
+    gained = difference(
+        np.concatenate([new, old]), later.tolist(), np.concatenate([problems_new, problems_old])
+    )
+    return Gain(float(old.mean()), float(new.mean()), gained) if gained is not None else None
+
+
+def _values(figure: Mapping[str, tuple[float, int]], problems: Sequence[str]) -> tuple[Numbers, Codes]:
+    """Return the values of a figure (n,) and the number of the problem of each.
+
+    The mean on a problem stands for each of its values: only their sum decides anything here.
+    """
+    there = [(number, *figure[id]) for number, id in enumerate(problems) if id in figure]
+    counts = np.array([count for _, _, count in there], dtype=np.int64)
+    means = np.array([total / count for _, total, count in there], dtype=np.float64)
+    numbers = np.array([number for number, _, _ in there], dtype=np.int64)
+    return np.repeat(means, counts), np.repeat(numbers, counts)
+
+
+def sentence(evaluations: Sequence[HeldOut], name: str = DIRECT) -> str:
+    """Return in one sentence what a figure was before training and is after it, and what that tells."""
+    head = f"Held-out {FIGURES.get(name, name)}"
+    if not evaluations:
+        return f"{head}: not known, no evaluation was made."
+    first, last = evaluations[0], evaluations[-1]
+    found = gain(first, last, name) if len(evaluations) > 1 else None
+    if found is not None:
+        values = f"{share(found.before)} {_when(first)} -> {share(found.after)} {_when(last)}"
+        return f"{head}: {values}, {_in_words(found)}."
+    return f"{head}: {'; '.join(_alone(one, name) for one in (first, last)[: len(evaluations)])}; {NOT_TWO}."
+
+
+NOT_TWO = "there are not two evaluations of the same problems to compare"
+
+
+def _when(one: HeldOut) -> str:
+    return f"after {counted(one.step, 'step')}" if one.step else "before the first step"
+
+
+def _alone(one: HeldOut, name: str) -> str:
+    """Return a figure of one evaluation with its interval."""
+    estimate = one.estimate(name)
+    if estimate is None:
+        return f"without a value {_when(one)}"
+    bounds = interval(max(estimate.low, 0.0), min(estimate.high, 1.0), share)
+    return f"{share(estimate.value)} ({bounds}) {_when(one)}, {counted(estimate.clusters, 'problem')}"
+
+
+def _in_words(found: Gain) -> str:
+    """Return a difference with its interval, its problems, and whether it tells anything."""
+    gained = found.difference
+    problems = f"{counted(gained.clusters, 'problem')}, paired"
+    if not isfinite(gained.low) or not isfinite(gained.high):
+        return f"{signed_share(gained.value)}, {problems}: too few for an interval"
+    bounds = interval(max(gained.low, -1.0), min(gained.high, 1.0), signed_share)
+    text = f"{signed_share(gained.value)} ({bounds}), {problems}"
+    return text if found.told else f"{text}: no change can be told"
