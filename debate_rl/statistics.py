@@ -40,6 +40,11 @@ class Estimate:
     clusters: int
     p: float | None = None
 
+    @property
+    def told(self) -> bool:
+        """Whether the interval of a difference leaves 0 out, so that its direction can be told."""
+        return self.low > 0 or self.high < 0
+
 
 class Numbered(dict[Any, int]):
     """Whole numbers from 0 for keys, in the order in which they are first looked up.

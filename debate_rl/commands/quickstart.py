@@ -230,15 +230,32 @@ def _tokens(shot: Snapshot, mode: str) -> str:
 
 def _in_words(figures: dict[str, dict[str, object]], before: Snapshot, after: Snapshot) -> str:
     """Return what the figures say, gain or no gain."""
-    planted, learnt = before.of(FIRST).value, after.of(FIRST).value
-    winner, lead = after.of(WINNER, FIRST).value, after.of(WINNER, MAJORITY).value
+    from debate_rl.evaluation.scores import difference
+
+    moved = difference(after.scores, FIRST, before.scores, FIRST)
+    assert moved is not None  # both are of the same problems
+    change = "debate RL moved it by" if moved.told else "no change by debate RL can be told:"
+    first = _beside("one agent's answer in round 0", after.of(WINNER, FIRST))
+    majority = _beside("a majority at equal generated tokens", after.of(WINNER, MAJORITY))
     return (
-        f"The warm start planted an accuracy of {planted:.2f} in round 0; debate RL moved it by "
-        f"{learnt - planted:+.2f}. "
-        f"Now the winner of a debate is right more often than one agent's answer in round 0 by "
-        f"{winner:+.2f}, and than a majority at equal generated tokens by {lead:+.2f}. "
+        f"The warm start planted an accuracy of {before.of(FIRST).value:.2f} in round 0; {change} "
+        f"{_with_bounds(moved)}. Now the winner of a debate is right {first}, and {majority}. "
         f"{figures['cpu_seconds']['value']:.0f} CPU seconds."
     )
+
+
+def _beside(other: str, lead: Estimate) -> str:
+    """Return how much more often the winner is right than another; a direction only where it can be told."""
+    if lead.told:
+        return f"{'more' if lead.value > 0 else 'less'} often than {other}, by {_with_bounds(lead)}"
+    return f"as often as {other}, as far as can be told: {_with_bounds(lead)}"
+
+
+def _with_bounds(gain: Estimate) -> str:
+    from debate_rl.formatting import interval, signed_share
+
+    bounds = interval(max(gain.low, -1.0), min(gain.high, 1.0), signed_share, none="no interval")
+    return f"{signed_share(gain.value)} ({bounds})"
 
 
 def _next_commands(family: str, folder: Path) -> str:

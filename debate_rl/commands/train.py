@@ -43,7 +43,11 @@ def train(
                 f"evaluating {counted(len(session.data.held_out), 'held-out problem')} before the first step"
             )
         train_steps(session)
+    from debate_rl.tracking.held_out import read_held_out, sentences
+
     say = plain_console().print
+    if kept := read_held_out(session.folder.path):
+        say(*sentences(kept), sep="\n")
     say(f"done: {session.step} steps in {session.folder.path}")
     say(f"  metrics      {session.folder.metrics}")
     say(f"  transcripts  {session.folder.transcripts}")

@@ -16,6 +16,7 @@ from debate_rl.config import Config
 from debate_rl.formatting import interval, number, title
 from debate_rl.runs.folder import RunFolder, plain_config
 from debate_rl.statistics import clustered_mean
+from debate_rl.tracking.held_out import read_held_out, sentence
 from debate_rl.tracking.step_lines import read_metrics
 
 LAST_STEPS = 20
@@ -43,8 +44,8 @@ def model_card(
 ) -> str:
     """Return the card of the weights after ``step`` steps of a run, as Markdown.
 
-    ``kind``: "adapter", "merged" or "full". The figures are those of metrics.jsonl up to that step;
-    ``prompt`` is one that the model was trained on.
+    It begins with what held-out accuracy was before training and is now. ``kind``: "adapter", "merged" or
+    "full". The figures are those up to that step; ``prompt`` is one that the model was trained on.
     """
     parts = RunFolder(run)
     rows = [row for row in _metrics(parts.metrics) if (row["step"] or 0) < step]
@@ -54,6 +55,8 @@ def model_card(
         (
             *_front_matter(config, kind),
             f"# {folder.resolve().parent.name if folder.name == 'export' else folder.name}",
+            "",
+            sentence([one for one in read_held_out(run) if one.step <= step]),
             "",
             f"The {made[kind]} after {step} steps of reinforcement learning by multi-agent debate "
             f"({config.debate.num_agents} agents, {config.debate.num_rounds} rounds, "

@@ -67,11 +67,6 @@ class Gain:
     after: float
     difference: Estimate
 
-    @property
-    def told(self) -> bool:
-        """Whether the interval leaves 0 out, so that a direction can be told."""
-        return self.difference.low > 0 or self.difference.high < 0
-
 
 @dataclass(frozen=True, slots=True)
 class BeforeAfter:
@@ -209,6 +204,12 @@ def sentence(evaluations: Sequence[HeldOut], name: str = DIRECT) -> str:
     return f"{head}: {'; '.join(_alone(one, name) for one in (first, last)[: len(evaluations)])}; {NOT_TWO}."
 
 
+def sentences(evaluations: Sequence[HeldOut]) -> list[str]:
+    """Return the sentence of one agent's accuracy, then those of the other figures that were measured."""
+    others = [name for name in FIGURES if any(one.figures.get(name) for one in evaluations)]
+    return [sentence(evaluations, name) for name in dict.fromkeys((DIRECT, *others))]
+
+
 NOT_TWO = "there are not two evaluations of the same problems to compare"
 
 
@@ -233,4 +234,4 @@ def _in_words(found: Gain) -> str:
         return f"{signed_share(gained.value)}, {problems}: too few for an interval"
     bounds = interval(max(gained.low, -1.0), min(gained.high, 1.0), signed_share)
     text = f"{signed_share(gained.value)} ({bounds}), {problems}"
-    return text if found.told else f"{text}: no change can be told"
+    return text if gained.told else f"{text}: no change can be told"

@@ -20,6 +20,7 @@ import debate_rl
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config, read_run_config
 from debate_rl.runs.kept_weights import load_kept, newest_weights
+from debate_rl.tracking.held_out import read_held_out, sentence
 from debate_rl.tracking.step_lines import read_metrics
 from debate_rl.training.train import train
 from transcripts import read_records
@@ -161,6 +162,10 @@ def test_the_card_has_the_recipe_and_the_figures_of_the_run(export, runs):
     winner, low, high = (last[f"eval/debate/winner/accuracy{part}"] for part in ("", "/low", "/high"))
     assert f"| debate winner accuracy | {winner:.3f} | {low:.3f} to {high:.3f} |" in card
     assert "On 2 held-out problems after 2 steps" in card
+    [first] = re.findall(r"\n# full\n\n(.*)\n", card)
+    assert first == sentence(read_held_out(runs / "full"))
+    assert first.startswith("Held-out accuracy, one agent: ")
+    assert "after 2 steps" in first
     assert "torch 2." in card
     [prompt] = re.findall(r"## A prompt as in training\n\n```text\n(.*?)\n```", card, re.DOTALL)
     assert "Target" in prompt

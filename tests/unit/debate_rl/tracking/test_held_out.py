@@ -18,6 +18,7 @@ from debate_rl.tracking.held_out import (
     gain,
     read_held_out,
     sentence,
+    sentences,
     to_line,
 )
 from transcripts.errors import FieldError
@@ -39,7 +40,7 @@ def test_a_gain_is_paired_by_problem():
     reach = 3.182446 * (1 / 6) ** 0.5 / 2  # t(3); differences 1, .5, .5, 0 have a variance of 1/6
     assert found.difference.low == pytest.approx(0.5 - reach, abs=1e-5)
     assert found.difference.high == pytest.approx(0.5 + reach, abs=1e-5)
-    assert not found.told
+    assert not found.difference.told
 
 
 def test_a_rate_is_that_of_all_votes_as_in_the_metrics():
@@ -88,6 +89,16 @@ def test_the_sentence_without_two_evaluations():
     assert "without a value before the first step" in sentence([BEFORE], JUDGE)
     one = sentence([evaluation(0, a=(0, 2)), evaluation(4, a=(1, 2))])
     assert one.endswith("+.50, 1 problem, paired: too few for an interval.")
+
+
+def test_the_figures_that_were_measured_have_a_sentence_each():
+    votes = [HeldOut(step, {"a": "?"}, {JUDGE: {"a": (step, 8)}}) for step in (0, 8)]
+    direct, judge = sentences(votes)
+    assert direct.startswith("Held-out accuracy, one agent: without a value before the first step; ")
+    assert judge.startswith(
+        "Held-out judge accuracy: .00 before the first step -> 1.00 after 8 steps, +1.00, "
+    )
+    assert sentences([]) == [sentence([])]
 
 
 def test_every_figure_is_compared():
