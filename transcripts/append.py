@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from contextlib import suppress
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from transcripts.errors import TranscriptWriteError
+from transcripts.sealed import LARGEST
 
 BLOCK = 1 << 16
 
@@ -132,12 +134,14 @@ def is_whole(line: bytes) -> bool:
 
 
 def _last_line_start(fd: int, size: int) -> int:
-    """Return where the text after the last newline begins: ``size`` when there is none."""
+    """Return where the text after the last newline begins: ``size`` when there is none; OSError far back."""
     end = size
     while end > 0:
         begin = max(0, end - BLOCK)
         at = os.pread(fd, end - begin, begin).rfind(b"\n")
         if at >= 0:
             return begin + at + 1
+        if size - begin > LARGEST:
+            raise OSError(errno.EFBIG, f"its last line is longer than {LARGEST >> 20} MiB")
         end = begin
     return 0

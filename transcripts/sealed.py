@@ -23,8 +23,10 @@ else:
 
 FRAME = 128 << 10
 """Bytes of lines in a frame, unpacked; a longer line is a frame of its own."""
-LARGEST = 1 << 28
-"""The most bytes a frame may unpack to: what claims more is not ours."""
+LARGEST = 64 << 20
+"""The most bytes of a line, and so of a frame, unpacked: what claims more is not ours."""
+MOST_FRAMES = 1 << 18
+"""Of a file: 32 GiB of lines, unpacked."""
 OPTIONS: dict[int, int] = {
     zstd.CompressionParameter.compression_level: 3,
     zstd.CompressionParameter.checksum_flag: 1,
@@ -82,6 +84,8 @@ class SealedFile:
         start = end - FOOTER.size - count * entry - HEAD.size
         if magic != SEEKABLE or start < 0:
             raise self._damaged("it has no seek table at its end: cut off, or not sealed by debate-rl")
+        if count > MOST_FRAMES:
+            raise self._damaged(f"it claims {count:,} frames, more than {MOST_FRAMES:,}")
         self._file.seek(start)
         head = HEAD.unpack(self._file.read(HEAD.size))
         numbers = struct.unpack(f"<{count * entry // 4}I", self._file.read(count * entry))
@@ -107,6 +111,8 @@ class SealedFile:
                 raise self._damaged(f"frame {number}: {error}") from error
             if len(data) != size or not unpacking.eof:
                 raise self._damaged(f"frame {number} does not have the size that the seek table has")
+            if size > FRAME and data.find(b"\n") != size - 1:
+                raise self._damaged(f"frame {number} has {size:,} bytes and is not one line")
             self._held = (number, data)
         return self._held[1]
 

@@ -19,6 +19,7 @@ from transcripts.errors import FieldError, TornTailWarning, TranscriptError, Tra
 from transcripts.files import OpenFiles, reading
 from transcripts.names import ASIDE, TOKENS, sealed_name, shard_name, shard_paths, shard_step, tokens_name
 from transcripts.record import Record
+from transcripts.sealed import LARGEST
 from transcripts.sealing import seal_shard
 from transcripts.token_lines import token_line
 
@@ -43,13 +44,24 @@ class ShardWriter:
         if record.step != self.step:
             raise TranscriptError(f"{self.path}: a record of step {record.step} does not belong here")
         try:
-            arrays = token_line(record.debate) if self._tokens else None
+            arrays = self._arrays_of(record) if self._tokens else None
             line = to_line(record, None if arrays is None else self._array_file().end)
+            if len(line) >= LARGEST:
+                raise FieldError("", f"it has {len(line):,} bytes, and a line at most {LARGEST:,}")
         except FieldError as error:
             raise TranscriptError(f"{self.path}: cannot store problem {record.group}: {error}") from error
         if arrays is not None:
             self._array_file().write(arrays)
         self._file.write(line)
+
+    def _arrays_of(self, record: Record) -> bytes | None:
+        """Return the line of token arrays; None without any, and, with a warning, where it is too long."""
+        arrays = token_line(record.debate)
+        if arrays is not None and len(arrays) >= LARGEST:
+            left_out = f"the token arrays of problem {record.group} are left out: {len(arrays):,} bytes"
+            warnings.warn(f"{self.path}: {left_out}, and a line has at most {LARGEST:,}", stacklevel=3)
+            return None
+        return arrays
 
     def _array_file(self) -> LineFile:
         if self._arrays is None:

@@ -19,7 +19,7 @@ from transcripts.index.facts import Facts, IndexEntry, ProblemFacts, facts_of
 from transcripts.index.schema import MOST_DEBATES, key_of
 from transcripts.names import shard_paths, shard_step
 from transcripts.record import check_record
-from transcripts.sealed import SealedFile
+from transcripts.sealed import LARGEST, SealedFile
 
 Tell = Callable[[int, int], None]
 """Called with how much is done, and how much there is to do: shards, or bytes of text."""
@@ -29,6 +29,8 @@ def tell_nobody(done: int, total: int) -> None:
     """Show no progress."""
 
 
+MOST_DAMAGED = 1000
+"""Lines of a shard that are no debates, and are noted; what has more of them is not read on."""
 COMMIT_S = 0.5
 """Seconds after which what was read is committed, for others to see."""
 INSERT = f"INSERT INTO debates VALUES ({', '.join('?' * (4 + len(Facts._fields)))})"
@@ -167,8 +169,10 @@ def index_shard(indexer: Indexer, path: Path, step: int, known: ShardState) -> N
             if lines is None:
                 indexer.remove(step)
                 lines, now = whole_lines(file), ShardState()
+            damaged = _Damaged(path)
             for start, line in lines:
-                _index_line(indexer, step, now.debates, start, line)
+                if not _index_line(indexer, step, now.debates, start, line):
+                    damaged.count(line)
                 now = now.after(start, line)
     except FileNotFoundError:
         pass
@@ -204,14 +208,34 @@ def chained(digest: bytes, line: bytes) -> bytes:
     return hash.digest()
 
 
-def _index_line(indexer: Indexer, step: int, number: int, start: int, line: bytes) -> None:
-    """Add a line's debate; what is not a debate is noted and keeps its number."""
+@dataclass(slots=True)
+class _Damaged:
+    """Counts what is not a debate in a shard, which may unpack to lines without end."""
+
+    path: Path
+    lines: int = 0
+    bytes: int = 0
+
+    def count(self, line: bytes) -> None:
+        """TranscriptError where there is so much of it that the shard is not read on."""
+        self.lines, self.bytes = self.lines + 1, self.bytes + len(line)
+        if self.lines > MOST_DAMAGED or self.bytes > LARGEST:
+            raise TranscriptError(
+                f"{self.path}: damaged: {self.lines:,} lines ({self.bytes:,} bytes) are no debates; what "
+                "follows them is not read"
+            )
+
+
+def _index_line(indexer: Indexer, step: int, number: int, start: int, line: bytes) -> bool:
+    """Add a line's debate and return whether it is one; what is not is noted and keeps its number."""
     try:
         if number >= MOST_DEBATES:
             raise FieldError("", f"more than {MOST_DEBATES} debates in a step")
         indexer.add(key_of(step, number), start, read_facts(line))
+        return True
     except (ValueError, OverflowError) as error:  # of text or a number that SQLite has no room for, too
         _note(indexer, step, number, f"line {number + 1}: {error}")
+        return False
 
 
 def read_facts(line: bytes) -> IndexEntry:

@@ -56,15 +56,21 @@ T = TypeVar("T")
 
 
 def refuse_unreadable(run: Path, shards: Path) -> None:
-    """Raise TranscriptError where there is nothing of ours, or where the first debates cannot be read."""
+    """Raise TranscriptError where there is nothing of ours: no shard, or none that begins with a debate."""
     try:
         paths = shard_paths(shards)
     except OSError as error:
         raise TranscriptError(f"{shards}: cannot be read: {error.strerror}") from error
     if not paths and not (run / "config.toml").is_file():
         raise TranscriptError(f"{run}: not the folder of a run (no transcripts in it)")
-    for path in dict.fromkeys((*paths[:1], *paths[-1:])):
-        refuse_foreign(path)
+    first: TranscriptError | None = None
+    for path in paths:
+        try:
+            return refuse_foreign(path)
+        except TranscriptError as error:
+            first = first or error
+    if first is not None:
+        raise first
 
 
 def refuse_foreign(path: Path) -> None:

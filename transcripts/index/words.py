@@ -147,13 +147,15 @@ def _add_shard(
         if lines is None:
             raise Outdated
         for start, line in lines:
-            if now.bytes >= goal.bytes or time.monotonic() > until:
+            if time.monotonic() > until:
                 break
             body = body_of(line)
             if body is not None:
                 row = (key_of(step, now.debates), body)
                 connection.execute("INSERT INTO words(rowid, body) VALUES (?, ?)", row)
             now = now.after(start, line)
+            if now.bytes >= goal.bytes:  # what follows may be damaged
+                break
     row = (step, now.bytes, now.debates, now.digest)
     connection.execute("INSERT OR REPLACE INTO read VALUES (?, ?, ?, ?)", row)
     return now.bytes >= goal.bytes

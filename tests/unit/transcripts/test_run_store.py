@@ -16,7 +16,7 @@ import pytest
 from debate.types import TurnId
 from transcripts import RunStore, ShardWriter, TranscriptError, sealed, write_step
 from transcripts.codec import without_tokens
-from transcripts.index import opening
+from transcripts.index import build, opening
 from transcripts.index.schema import APPLICATION, VERSION
 from transcripts.sealing import seal_shard
 from transcripts.store import set_aside_from
@@ -382,9 +382,10 @@ def test_what_cannot_be_read_is_told_and_the_rest_is_there(run, tmp_path, step_r
 
 
 def test_a_shard_that_breaks_off_keeps_what_came_before(run, monkeypatch, step_records):
-    monkeypatch.setattr(sealed, "FRAME", 1)
     (run / "transcripts/step_000001.jsonl.zst").unlink()
-    path = write_step(run / "transcripts", 1, step_records(1), seal=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(sealed, "FRAME", 1)
+        path = write_step(run / "transcripts", 1, step_records(1), seal=True)
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2] + b"\0" * 20 + whole[len(whole) // 2 + 20 :])
     for _ in range(2):
@@ -395,6 +396,39 @@ def test_a_shard_that_breaks_off_keeps_what_came_before(run, monkeypatch, step_r
     path.write_bytes(whole)
     with RunStore.open(run) as store:
         assert (store.count("step:1"), store.damage) == (6, [])
+
+
+@pytest.mark.parametrize(
+    ("block", "noted", "told"),
+    [
+        (
+            b"\n" * sealed.FRAME,
+            build.MOST_DAMAGED + 1,
+            r"damaged: 1,001 lines \(1,001 bytes\) are no debates",
+        ),
+        (b"x" * 99_999 + b"\n", 11, r"damaged: 11 lines \(1,100,000 bytes\) are no debates; what follows"),
+    ],
+)
+def test_of_lines_without_end_that_are_no_debates_the_first_are_noted(run, monkeypatch, block, noted, told):
+    monkeypatch.setattr(build, "LARGEST", 1 << 20)
+    first = (run / "transcripts/step_000002.jsonl").read_bytes()
+    lines = [line + b"\n" for line in (first + block * 30).split(b"\n")[:-1]]
+    with (run / "transcripts/step_000003.jsonl.zst").open("wb") as file:
+        sealed.write_sealed(lines, file)
+    with RunStore.open(run) as store:
+        assert store.count("text:solution") == store.count() == 24
+        assert len(store.damage) == noted + 1
+        assert re.search(told, store.damage[0])
+        assert store.refresh() == 0
+
+
+def test_a_run_is_shown_while_some_shard_of_it_is_readable(run):
+    for name in ("step_000000.jsonl.zst", "step_000004.jsonl.zst"):
+        (run / "transcripts" / name).write_bytes(b"rubbish" * 9)
+    (run / "transcripts/step_000003.jsonl").write_text(json.dumps({"schema": 99}) + "\n")
+    with RunStore.open(run) as store:
+        assert store.count() == 12
+        assert len(store.damage) == 3
 
 
 def test_a_debate_of_a_million_agents_costs_nothing(run):

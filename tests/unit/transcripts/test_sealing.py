@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import struct
 import subprocess
 from pathlib import Path
 from random import Random
@@ -10,12 +11,12 @@ from shutil import which
 
 import pytest
 
-from transcripts import TornTailWarning, TranscriptError, read_records, write_step
+from transcripts import TornTailWarning, TranscriptError, read_records, store, write_step
 from transcripts.append import LineFile
-from transcripts.codec import without_tokens
+from transcripts.codec import to_line, without_tokens
 from transcripts.errors import TranscriptWriteError
 from transcripts.names import sealed_name
-from transcripts.sealed import FRAME, SealedFile, write_sealed
+from transcripts.sealed import FOOTER, FRAME, HEAD, SEEKABLE, SKIPPABLE, SealedFile, write_sealed, zstd
 from transcripts.sealing import seal_before, seal_shard
 from transcripts.store import ShardWriter
 
@@ -29,6 +30,37 @@ def sealed(lines: list[bytes]) -> bytes:
     out = io.BytesIO()
     write_sealed(iter(lines), out)
     return out.getvalue()
+
+
+def framed(blocks: list[bytes]) -> bytes:
+    """Pack blocks as frames, whatever is in them."""
+    frames = [zstd.compress(block) for block in blocks]
+    table = [size for frame, block in zip(frames, blocks, strict=True) for size in (len(frame), len(block))]
+    packed = struct.pack(f"<{len(table)}I", *table)
+    head, foot = HEAD.pack(SKIPPABLE, len(packed) + FOOTER.size), FOOTER.pack(len(frames), 0, SEEKABLE)
+    return b"".join([*frames, head, packed, foot])
+
+
+@pytest.fixture
+def unpacked(monkeypatch):
+    """The bytes of each unpacking."""
+    sizes = []
+
+    class Counting:
+        def __init__(self):
+            self.real = real()
+
+        def decompress(self, *given):
+            sizes.append(len(data := self.real.decompress(*given)))
+            return data
+
+        @property
+        def eof(self):
+            return self.real.eof
+
+    real = zstd.ZstdDecompressor
+    monkeypatch.setattr(zstd, "ZstdDecompressor", Counting)
+    return sizes
 
 
 def test_lines_are_found_from_any_place():
@@ -73,8 +105,61 @@ def test_damage_anywhere_is_told_or_harmless():
 def test_a_frame_that_claims_gigabytes_is_refused():
     whole = bytearray(sealed([b"a\n"]))
     whole[-13:-9] = (2**32 - 1).to_bytes(4, "little")
-    with pytest.raises(TranscriptError, match="a frame claims more than 256 MiB"):
+    with pytest.raises(TranscriptError, match="a frame claims more than 64 MiB"):
         SealedFile(Path("x"), io.BytesIO(bytes(whole)))
+
+
+def test_a_table_that_claims_millions_of_frames_is_refused(tmp_path):
+    path = tmp_path / "step_000000.jsonl.zst"
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+        file.seek(0, 2)
+        file.write(FOOTER.pack(2**32 - 1, 0, SEEKABLE))
+    with pytest.raises(TranscriptError, match="it claims 4,294,967,295 frames, more than 262,144"):
+        list(read_records(path))
+
+
+def test_a_long_frame_is_one_line_and_nothing_behind_another_is_unpacked(monkeypatch, unpacked):
+    """A few bytes may unpack to gigabytes, in frame after frame."""
+    zeros = b"\0" * (1 << 20)
+    file = SealedFile(Path("x"), io.BytesIO(framed([b"a\n", zeros, *[zeros] * 50, b"b\n"])))
+    lines = file.lines()
+    assert next(lines) == (0, b"a\n")
+    with pytest.raises(TranscriptError, match="damaged: frame 1 has 1,048,576 bytes and is not one line"):
+        next(lines)
+    assert sum(unpacked) == 2 + len(zeros)
+
+
+def test_a_frame_is_unpacked_no_further_than_it_claims(unpacked):
+    whole = bytearray(framed([b"\0" * (1 << 24)]))
+    whole[-13:-9] = (1000).to_bytes(4, "little")
+    with pytest.raises(TranscriptError, match="does not have the size that the seek table has"):
+        list(SealedFile(Path("x"), io.BytesIO(bytes(whole))).lines())
+    assert unpacked == [1001]
+
+
+def test_what_could_not_be_read_back_is_not_written(tmp_path, monkeypatch, step_records):
+    [record, *_] = step_records(0)
+    size = len(to_line(record))
+    monkeypatch.setattr(store, "LARGEST", size)
+    with (
+        pytest.raises(
+            TranscriptError, match=rf"cannot store problem .*: it has {size:,} bytes, and a line at"
+        ),
+        pytest.warns(UserWarning, match="the token arrays of problem .* are left out"),
+    ):
+        write_step(tmp_path, 0, [record])
+    monkeypatch.setattr(store, "LARGEST", size + 1)
+    with pytest.warns(UserWarning, match="are left out"):
+        write_step(tmp_path / "more", 0, [record])
+    assert list(read_records(tmp_path / "more")) == [without_tokens(record)]
+
+
+def test_a_last_line_without_end_is_not_looked_for(tmp_path):
+    with (tmp_path / "a").open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(TranscriptWriteError, match="its last line is longer than 64 MiB"):
+        LineFile(tmp_path / "a")
 
 
 def test_a_sealed_step_is_read_as_it_was_written(tmp_path, step_records):
