@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from starlette.responses import Response
 
@@ -11,7 +12,7 @@ from debate.types import TurnId
 from debate_rl.inspector.views import DebateView, TurnView, debate_view
 from debate_rl.inspector.views.debate import is_markup
 from debate_rl.inspector.web.page import PageRequest, show
-from debate_rl.inspector.web.rendering import Clip, clip
+from debate_rl.inspector.web.rendering import Clip, clip, typeset
 from debate_rl.inspector.web.site import Busy
 from transcripts import Record, RunStore
 
@@ -19,6 +20,9 @@ PAGE_CHARACTERS, MOST_OF_A_PIECE, LEAST_OF_A_PIECE = 90_000, 4_000, 200
 SEARCHING = "…"
 MOST_TURNS = 60
 """A page has so many turns; of longer debates it has some rounds."""
+
+
+Write: TypeAlias = Callable[[str, int | None], Clip]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +45,20 @@ class Round:
 
 
 def debate(request: PageRequest) -> Response:
-    """Show a debate."""
+    """Show a debate; ``written=1``: with mathematics as it was written, to be read and copied."""
     view = debate_view(request.id, read_record(request))
     first = request.whole_number("round") or 0
-    rounds = rounds_of(view, whole=request.turn("full"), first=first)
+    written = request.query.get("written") == "1"
+    write = clip if written else typeset
+    rounds = rounds_of(view, whole=request.turn("full"), first=first, write=write)
     last = rounds[-1].number if rounds else -1
     return in_debate(
         request,
         "debate",
         view,
         rounds=rounds,
+        write=write,
+        written=written,
         earlier=max(0, first - len(rounds)) if first > 0 else None,
         later=last + 1 if any(len(row) > last + 1 for row in view.turns) else None,
     )
@@ -88,22 +96,23 @@ def rounds_of(
     first: int = 0,
     most_turns: int = MOST_TURNS,
     limit: int | None = None,
+    write: Write = typeset,
 ) -> list[Round]:
     """Return rounds from ``first`` on, as many as a page holds; ``whole`` is the turn to show in full.
 
-    ``limit``: characters of a piece; None shares out those of a page.
+    ``limit``: characters of a piece; None shares out those of a page. ``write`` makes markup of a text.
     """
     held = len(view.turns[0]) if view.turns else 0
     shown = range(first, min(held, first + max(1, most_turns // max(1, view.agents))))
     turns = [view.turns[agent][number] for number in shown for agent in range(view.agents)]
     if limit is None:
         limit = piece_limit(sum(len(turn.pieces) for turn in turns if turn is not None))
-    texts = {summary.round: clip(summary.text, limit) for summary in view.summaries}
+    texts = {summary.round: write(summary.text, limit) for summary in view.summaries}
     return [
         Round(
             number,
             view.round_name(number).capitalize(),
-            tuple(_card(view, row[number], limit, whole) for row in view.turns),
+            tuple(_card(view, row[number], limit, whole, write) for row in view.turns),
             texts.get(number),
         )
         for number in shown
@@ -119,7 +128,9 @@ def piece_limit(pieces: int) -> int:
     return max(LEAST_OF_A_PIECE, min(MOST_OF_A_PIECE, PAGE_CHARACTERS // max(1, pieces)))
 
 
-def _card(view: DebateView, turn: TurnView | None, limit: int, whole: TurnId | None) -> Card | None:
+def _card(
+    view: DebateView, turn: TurnView | None, limit: int, whole: TurnId | None, write: Write
+) -> Card | None:
     if turn is None:
         return None
     is_whole = turn.id == whole
@@ -127,7 +138,7 @@ def _card(view: DebateView, turn: TurnView | None, limit: int, whole: TurnId | N
     for piece in turn.pieces:
         text = piece.of(turn.text)
         if is_whole:
-            sections.append((piece.kind, clip(text, None)))
+            sections.append((piece.kind, write(text, None)))
         elif piece.kind != "other" or not is_markup(text):
-            sections.append((piece.kind, clip(text.strip(), limit)))
+            sections.append((piece.kind, write(text.strip(), limit)))
     return Card(turn, tuple(sections), turn.id == view.winner)

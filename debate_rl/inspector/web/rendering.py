@@ -15,6 +15,7 @@ from debate_rl.formatting import GRADE_SIGNS, number, share, short, shorten, wit
 from debate_rl.inspector.meanings import flag_text, flags_of
 from debate_rl.inspector.views.debate import grade_name
 from debate_rl.inspector.web.addresses import address
+from debate_rl.mathematics import with_mathematics
 from transcripts.record import named
 
 HERE = Path(__file__).parent
@@ -26,16 +27,28 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """The beginning of a text as markup, and how many characters were left out."""
+    """The beginning of a text as markup, how many characters it has in all, and how many were left out."""
 
     text: Markup
+    length: int
     left: int
 
 
 def clip(text: str, limit: int | None) -> Clip:
     """Return a text, or its beginning where it is longer than ``limit``."""
     shown = text if limit is None else head(text, limit)
-    return Clip(seen(shown), len(text) - len(shown))
+    return Clip(seen(shown), len(text), len(text) - len(shown))
+
+
+MOST_MATHEMATICS = 6
+"""Characters of MathML for each of a text's limit: a formula takes about twelve times its length."""
+
+
+def typeset(text: str, limit: int | None) -> Clip:
+    """Return a text, or its beginning, with its formulas as MathML; what cannot be read stays as written."""
+    shown = text if limit is None else head(text, limit)
+    most = MOST_MATHEMATICS * max(len(shown), 1000)
+    return Clip(Markup(with_mathematics(shown, seen, most)), len(text), len(text) - len(shown))
 
 
 def seen(text: str) -> Markup:

@@ -26,6 +26,7 @@ TAGS = {
     "head", "header", "html", "input", "ins", "kbd", "label", "li", "link", "main", "mark", "meta",
     "nav", "noscript", "ol", "p", "path", "polyline", "pre", "progress", "script", "section", "span",
     "summary", "svg", "table", "tbody", "td", "text", "th", "thead", "title", "tr", "ul",
+    "math", "mrow", "mi", "mn", "mo", "mtext", "mfrac", "msup", "msub",
 }
 """What our templates write; a tag or attribute of a model's would be another."""
 ATTRIBUTES = {
@@ -36,7 +37,7 @@ ATTRIBUTES = {
     "data-testid", "data-truth", "defer", "download", "dy", "for", "height", "hidden", "href",
     "http-equiv", "id", "lang", "max", "method", "name", "placeholder", "points", "preserveaspectratio",
     "r", "rel", "role", "scope", "spellcheck", "src", "start", "tabindex", "title", "type", "value",
-    "viewbox", "width", "x", "y",
+    "viewbox", "width", "x", "y", "display", "stretchy",
 }
 # fmt: on
 
@@ -404,3 +405,25 @@ def test_a_replay_is_shown_and_a_damaged_one_named(run):
     assert "mine" in Reader(client.get("/run/run/replays").text).text
     assert client.get("/run/run/replays/mine").status_code == 422
     site.close()
+
+
+def test_mathematics_is_typeset_and_can_be_read_as_written(tmp_path):
+    from debate import DebateConfig, Problem, run_debates
+    from debate.policies.scripted import ScriptedPolicy
+    from transcripts import Record
+
+    reply = "<solution>so $x < 5$ costs $3 and $4, \\foo{y} <b> \\boxed{\\frac{1}{2}}</solution>"
+    problem = Problem("p", "Find \\(x_1\\).", "5", kind="choice", choices=("$\\pi$", "$3 or more"))
+    [debate] = run_debates([problem], ScriptedPolicy(lambda request: reply), DebateConfig(), seed=1)
+    write_step(tmp_path / "run/transcripts", 0, [Record(debate, 0, "p")])
+    client, site = client_of(tmp_path / "run")
+    typeset, written = (client.get(f"/run/run/debate/0.0{query}").text for query in ("", "?written=1"))
+    site.close()
+    assert '<math title="\\(x_1\\)" display="inline"><mrow><msub>' in typeset
+    assert '<math title="$\\pi$" display="inline">' in typeset
+    assert "</math> costs $3 and $4, \\foo{y} &lt;b&gt; <math" in typeset
+    assert "<li>$3 or more</li>" in typeset
+    assert "<math" not in written
+    assert "so $x &lt; 5$ costs $3 and $4, \\foo{y} &lt;b&gt; \\boxed{\\frac{1}{2}}" in written
+    assert "?written=1" in typeset
+    assert "?written" not in written
