@@ -11,13 +11,14 @@ from debate import Problem
 from debate.seeds import derive_seed
 from debate_rl.config import Config, EnvConfig
 from debate_rl.runs.provenance import file_checksums, is_split_off, problems_checksums
-from envs import DataError, Environment, EnvironmentSpecError, load_environment
+from envs import DataError, Environment, load_environment
 from envs.data.decontamination import WORDS, Overlap, overlap_line, overlaps, without_overlaps
 from envs.errors import DataWarning
 from envs.families import FAMILIES
 
 NAMED_BY_BOTH = ("levels", "subjects", "fields")
 """Keys of ``env`` that ``held_out`` has as well."""
+HELD_OUT = "held_out.kind"
 
 
 class OverlapWarning(UserWarning):
@@ -63,13 +64,16 @@ def load_run_problems(config: Config) -> Problems:
     return replace(loaded, checksums=checksums, overlaps=shared)
 
 
-def load_held_out(config: Config) -> tuple[Environment, tuple[Problem, ...]]:
-    """Return what grades the held-out problems, and them; trained ones are read only if one file has both."""
+def load_held_out(config: Config, *, key: str = HELD_OUT) -> tuple[Environment, tuple[Problem, ...]]:
+    """Return what grades the held-out problems, and them; trained ones are read only if one file has both.
+
+    ``key``: where the data set was named, for errors.
+    """
     if is_split_off(config):
         loaded = _loaded(config, {})
         return loaded.eval_environment, loaded.held_out
     environment = _environment(config.env, config.env.path)
-    return _held_out(config, environment) if config.held_out.limit else (environment, ())
+    return _held_out(config, environment, key) if config.held_out.limit else (environment, ())
 
 
 def _loaded(config: Config, files: dict[str, str]) -> Problems:
@@ -82,7 +86,7 @@ def _loaded(config: Config, files: dict[str, str]) -> Problems:
         return Problems(environment, train, held_out, files, environment)
     _refuse_same_split(config)
     train = environment.problems(split=env.split, limit=env.limit, seed=derive_seed(config.seed, "train"))
-    eval_environment, held_out = _held_out(config, environment) if held.limit else (environment, ())
+    eval_environment, held_out = _held_out(config, environment, HELD_OUT) if held.limit else (environment, ())
     if not train:
         raise DataError(f"env.kind={env.kind}: split {env.split!r} holds no problems to train on")
     return Problems(environment, train, held_out, files, eval_environment)
@@ -109,9 +113,9 @@ def _decontaminated(config: Config, loaded: Problems) -> Problems:
     return replace(loaded, train=train, left_out=left_out)
 
 
-def _held_out(config: Config, environment: Environment) -> tuple[Environment, tuple[Problem, ...]]:
+def _held_out(config: Config, environment: Environment, key: str) -> tuple[Environment, tuple[Problem, ...]]:
     """Return the held-out problems and what grades them."""
-    held, environment = config.held_out, _eval_environment(config, environment)
+    held, environment = config.held_out, _eval_environment(config, environment, key)
     drawn = environment.problems(split=held.split, limit=held.limit, seed=derive_seed(held.seed, "held out"))
     graded = tuple(problem for problem in drawn if problem.kind != "open")
     if drawn and not graded:
@@ -122,15 +126,12 @@ def _held_out(config: Config, environment: Environment) -> tuple[Environment, tu
     return environment, graded
 
 
-def _eval_environment(config: Config, environment: Environment) -> Environment:
+def _eval_environment(config: Config, environment: Environment, key: str) -> Environment:
     """Return what the held-out problems come from: the trained environment where nothing else is named."""
     env, held = config.env, config.held_out
     own = {name: value for name in NAMED_BY_BOTH if (value := getattr(held, name)) is not None}
     if held.kind is not None:
-        try:
-            return load_environment(held.kind, path=held.path, **own)
-        except EnvironmentSpecError as error:
-            raise EnvironmentSpecError(str(error).replace("env.kind:", "held_out.kind:", 1)) from error
+        return load_environment(held.kind, key=key, path=held.path, **own)
     if held.path is None and not own:
         return environment
     return load_environment(

@@ -94,29 +94,29 @@ def _grade_kind(problem: Problem) -> GradeKind:
     return cast(GradeKind, problem.kind if problem.kind in GRADE_KINDS else "auto")
 
 
-def load_environment(kind: str, **options: object) -> Environment:
+def load_environment(kind: str, *, key: str = "env.kind", **options: object) -> Environment:
     """Return the environment of this name, or of a dotted path such as "my_package.my_env:MyEnv".
 
     Options go to its constructor (``levels``; for data sets also ``path``, ``subjects``, ``fields``); those
-    that are None are left out.
+    that are None are left out. Errors name ``key``: where the name was given.
 
     >>> load_environment("pair_sum", levels=[1]).problems(split="train", limit=1, seed=0)[0].level
     '1'
     """
     given = {name: value for name, value in options.items() if value is not None}
     if ":" in kind:
-        return _checked(kind, _build(kind, _own(kind), given))
+        return _checked(kind, _build(kind, _own(kind, key), given, key), key)
     if kind in FAMILIES:
         levels = given.pop("levels", None)
-        _refuse_options(kind, given)
+        _refuse_options(kind, given, key)
         return FAMILIES[kind].of_levels(_as_levels(levels))
     entry = find_data_set(kind) or hub_data_set(kind)
     if entry is not None or kind in OWN_FILE_NAMES:
         name = entry.name if entry and not entry.own else kind
-        return cast(Environment, _build(kind, DataSetEnvironment, {"name": name, **given}))
+        return cast(Environment, _build(kind, DataSetEnvironment, {"name": name, **given}, key))
     known = [*FAMILIES, *DATA_SETS, *OWN_FILE_NAMES]
     hint = did_you_mean(kind, known, f"valid: {', '.join(known)}")
-    raise EnvironmentSpecError(f"env.kind: {kind!r} is not known; {hint} (your own: 'package.module:Class')")
+    raise EnvironmentSpecError(f"{key}: {kind!r} is not known; {hint} (your own: 'package.module:Class')")
 
 
 def _as_levels(levels: object) -> Iterable[str | int] | None:
@@ -125,27 +125,27 @@ def _as_levels(levels: object) -> Iterable[str | int] | None:
     raise EnvironmentSpecError(f"levels: needs a list, got {shorten(levels)}")
 
 
-def _refuse_options(kind: str, given: dict[str, object]) -> None:
+def _refuse_options(kind: str, given: dict[str, object], key: str) -> None:
     if given:
-        raise EnvironmentSpecError(f"env: {kind} takes 'levels' and no {', '.join(map(repr, given))}")
+        raise EnvironmentSpecError(f"{key}: {kind} takes 'levels' and no {', '.join(map(repr, given))}")
 
 
-def _own(path: str) -> object:
+def _own(path: str, key: str) -> object:
     try:
-        return load_factory(path, key="env.kind", methods=("problems", "grade"))
+        return load_factory(path, key=key, methods=("problems", "grade"))
     except ValueError as error:
         raise EnvironmentSpecError(str(error)) from error
 
 
-def _build(kind: str, factory: Any, given: dict[str, object]) -> object:
+def _build(kind: str, factory: Any, given: dict[str, object], key: str) -> object:
     try:
         inspect.signature(factory).bind(**given)
     except TypeError as error:
-        raise EnvironmentSpecError(f"env: {kind} does not take these options: {error}") from error
+        raise EnvironmentSpecError(f"{key}: {kind} does not take these options: {error}") from error
     return factory(**given)
 
 
-def _checked(kind: str, environment: object) -> Environment:
+def _checked(kind: str, environment: object, key: str) -> Environment:
     """Return the object as an Environment; EnvironmentSpecError names the part of the protocol it lacks."""
     problem = Problem(id="", question="")
     calls: dict[str, tuple[tuple[object, ...], dict[str, object]]] = {
@@ -153,15 +153,13 @@ def _checked(kind: str, environment: object) -> Environment:
         "grade": ((problem, ""), {}),
     }
     if not isinstance(getattr(environment, "name", None), str):
-        raise EnvironmentSpecError(f"env.kind: {kind!r} has no text attribute 'name'")
+        raise EnvironmentSpecError(f"{key}: {kind!r} has no text attribute 'name'")
     for method, (args, keywords) in calls.items():
         function = getattr(environment, method, None)
         if not callable(function):
-            raise EnvironmentSpecError(f"env.kind: {kind!r} has no method {method!r}; see envs.Environment")
+            raise EnvironmentSpecError(f"{key}: {kind!r} has no method {method!r}; see envs.Environment")
         try:
             inspect.signature(function).bind(*args, **keywords)
         except TypeError as error:
-            raise EnvironmentSpecError(
-                f"env.kind: {kind!r}: {method} has another signature: {error}"
-            ) from error
+            raise EnvironmentSpecError(f"{key}: {kind!r}: {method} has another signature: {error}") from error
     return cast(Environment, environment)

@@ -191,17 +191,14 @@ def _evaluate_on(
     from debate_rl.evaluation.play import EvalPlan, play
     from debate_rl.evaluation.report import held_out, plain_rows
     from debate_rl.evaluation.scores import scores
-    from debate_rl.problems import load_held_out
+    from debate_rl.problems import HELD_OUT, load_held_out
     from debate_rl.runs.folder import write_whole
     from debate_rl.tracking.held_out import NAME, to_line
-    from envs import DataError, EnvironmentSpecError
+    from envs import DataError
     from envs.answers.keys import key_of
 
-    try:
-        (environment, problems), seeds = load_held_out(config), range(options.seeds)
-    except EnvironmentSpecError as error:
-        named = str(error).replace("held_out.kind:", "--on:", 1) if options.on else str(error)
-        raise EnvironmentSpecError(named) from error
+    environment, problems = load_held_out(config, key="--on" if options.on else HELD_OUT)
+    seeds = range(options.seeds)
     if not problems:
         raise DataError(
             "held_out: there are no problems to evaluate on; set held_out.limit and held_out.kind"

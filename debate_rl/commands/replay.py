@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -60,6 +61,7 @@ def replay(
         folder = Path(out or path / "replays" / replay_name(changes, question))
         refuse_another(folder, question)
     summary, damage = _replay(path, (own, other), filter, (first, last), folder)
+    folder = folder if summary.debates else None
     facts = {"schema": SCHEMA, "overrides": changes, "asked": question, "damaged_lines": damage}
     _write(facts | summary.facts(), folder, json)  # before a reader that goes away can end the command
     show(str(path), summary, damage=damage, only_check=own == other)
@@ -140,8 +142,9 @@ def _replay(
         tell = partial(progress.advance, task)
         replayed = replay_run(store, *schemes, filter=filter, first=first, last=last, tell=tell)
         changes = counted(replayed, summary)
-        if folder is not None:
-            write_debates(folder, changes)
+        first_change = list(islice(changes, 1))
+        if folder is not None and first_change:  # without debates nothing is left to look at
+            write_debates(folder, chain(first_change, changes))
         else:
             deque(changes, maxlen=0)  # counts them
     return summary, damage

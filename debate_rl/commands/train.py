@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,19 +11,25 @@ from debate_rl.commands.arguments import Overrides
 from debate_rl.commands.console import plain_console
 from debate_rl.commands.errors import end_on_stop
 
+if TYPE_CHECKING:
+    from debate_rl.config import Config
+
 
 def train(
-    config: Annotated[str, typer.Argument(help="A TOML recipe, e.g. configs/gsm8k_smoke.toml.")],
+    config: Annotated[
+        str,
+        typer.Argument(
+            metavar="RECIPE|RUN", help="A TOML recipe, e.g. gsm8k_smoke, or the folder of a run to resume."
+        ),
+    ],
     overrides: Overrides = None,
 ) -> None:
-    """Train; run the same command again to continue a run that stopped."""
+    """Train; the same command again, or with the run's folder, goes on with a run that stopped."""
     from shlex import quote
 
-    from debate_rl.config import Config
-    from debate_rl.config.recipes import load_config
     from debate_rl.formatting import counted
 
-    settings = load_config(Config, config, overrides or ())
+    settings = _settings(config, overrides or ())
     size, quiet = settings.train, settings.logging.progress == "none"
     tell = plain_console(stderr=True, quiet=quiet).print
     debates = f"{size.problems_per_step} problems x {size.debates_per_problem} debates"
@@ -54,3 +61,13 @@ def train(
     say(f"  checkpoints  {session.folder.checkpoints}")
     folder = quote(str(session.folder.path))
     say(f"  look         debate inspect {folder}; debate report {folder}")
+
+
+def _settings(name: str, overrides: Sequence[str]) -> Config:
+    """Return the configuration of a recipe, or of a run: it goes on where its folder lies now."""
+    from debate_rl.config.recipes import open_run_or_recipe, parse_override
+
+    run, settings = open_run_or_recipe(name, overrides)
+    if run is None or any(parse_override(text)[0] == ["run", "dir"] for text in overrides):
+        return settings
+    return settings.model_copy(update={"run": settings.run.model_copy(update={"dir": name})})

@@ -139,7 +139,9 @@ class TrainConfig(Settings):
     max_live: int | None = Field(default=None, ge=1)
     """Debates open at a time; None opens all of a step."""
     save_every: int = Field(default=50, ge=0)
-    """Steps between checkpoints; 0 saves at the end only."""
+    """Steps between checkpoints; 0 writes none by steps, only by ``save_minutes`` and at the end."""
+    save_minutes: float = Field(default=30.0, ge=0)
+    """Minutes since the last checkpoint after which the step that ends writes one too; 0: none by time."""
     keep_last: int = Field(default=3, ge=1)
     """Newest checkpoints to keep."""
     keep_best: str = "eval/debate/winner/accuracy"

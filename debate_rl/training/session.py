@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -50,7 +50,8 @@ class Session:
     """Everything the loop works with. ``step``: the next step to do; ``ema``: running means of "rae".
 
     ``drawn``: problems drawn so far. ``best``: the step with the highest ``train.keep_best`` so far, and that
-    figure. ``saved``: the newest checkpoint's step.
+    figure. ``saved``: the newest checkpoint's step; ``saved_at``: when it was written, or the run opened, in
+    seconds of ``clock``.
     """
 
     config: Config
@@ -67,6 +68,8 @@ class Session:
     drawn: int = 0
     best: tuple[int, float] | None = None
     saved: int = 0
+    clock: Callable[[], float] = time.monotonic
+    saved_at: float = field(default_factory=time.monotonic)
     stops: Stops = field(default_factory=Stops)
 
     @cached_property
@@ -89,9 +92,15 @@ class Session:
         self.tracker.log(step, {**metrics, **figures})
         self.step = done
         self.drawn += self.config.train.problems_per_step
-        every = self.config.train.save_every
-        if self._is_best(figures) or done == steps or (every and done % every == 0):
+        if self._is_best(figures) or self._save_is_due():
             self.save()
+
+    def _save_is_due(self) -> bool:
+        """Return whether the finished steps are to be saved: at the end, by their number, or by the time."""
+        train = self.config.train
+        by_steps = train.save_every > 0 and self.step % train.save_every == 0
+        spent = self.clock() - self.saved_at
+        return self.step == train.steps or by_steps or 0 < 60 * train.save_minutes <= spent
 
     @property
     def evaluates_first(self) -> bool:
@@ -154,7 +163,7 @@ class Session:
             parts={"learner": self.learner},
             keep_last=self.config.train.keep_last,
         )
-        self.saved = self.step
+        self.saved, self.saved_at = self.step, self.clock()
 
     def keep(self, stop: Stopped) -> None:
         """Save the finished steps of a run that a signal stopped, and have the stop say so."""

@@ -14,7 +14,7 @@ LEAST_TEMPERATURE = 0.01
 """Below it sampling is greedy in all but name, and log-probabilities lose their digits."""
 
 
-KEEPING = ("save_every", "keep_last", "keep_best")
+KEEPING = ("save_every", "save_minutes", "keep_last", "keep_best")
 """Settings of ``train`` that may always change: which checkpoints are written changes nothing of the run."""
 
 

@@ -155,6 +155,28 @@ def test_where_everything_is_told_in_paths_that_can_be_copied(
     assert line.startswith("step 0 (1 of 1 done)  accuracy ")
 
 
+def test_the_folder_of_a_run_goes_on_with_its_own_configuration(
+    tiny_recipe, debate_command, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    grows = ("learner.schedule=constant", "debate.max_tokens=20")
+    code, _, err = debate_command("train", tiny_recipe, "run.dir=first", "train.steps=1", *grows)
+    assert code == 0, err
+    (tmp_path / "first").rename(tmp_path / "moved to")
+    code, out, err = debate_command("train", "moved to", "train.steps=2")
+    assert code == 0, err
+    assert out.splitlines()[0] == "done: 2 steps in moved to"
+    assert err.splitlines()[1] == "resuming after 1 of 2 steps"
+    assert [path.name for path in tmp_path.iterdir()] == ["moved to"]
+    code, _, err = debate_command("train", "moved to", "learner.lr=0.5")
+    assert code == 2
+    assert err.splitlines()[-1].startswith(
+        "debate: run.dir=moved to holds a run with another configuration: "
+    )
+    code, out, _ = debate_command("train", "moved to", "run.dir=another", "train.steps=0")
+    assert (code, out.splitlines()[0]) == (0, "done: 0 steps in another")
+
+
 @pytest.mark.parametrize("words", ["quickstart", "tokens run 0.0", "eval run", "replay run", "report run"])
 def test_a_file_that_cannot_be_written_is_refused_before_any_work(words, debate_command, tmp_path):
     file = tmp_path / "nowhere" / "figures.json"

@@ -201,6 +201,8 @@ def test_a_watch_evaluates_what_there_is_and_ends_with_the_last_step(evaluate):
         (("run", "--on", "a", "--on", "b", "--out", "x"), "--out: is the folder of one evaluation"),
         (("run", "--weights", "1,2", "--out", "x"), "--out: is the folder of one evaluation"),
         (("run", "--on", "no_such"), "--on: 'no_such' is not known; valid: "),
+        (("run", "--on", "words=x.jsonl"), "--on: words takes 'levels' and no 'path'"),
+        (("run", "held_out.kind=words", "held_out.path=x"), "held_out.kind: words takes 'levels' and no "),
         (("run", "held_out.kind=no_such"), "held_out.kind: 'no_such' is not known; valid: "),
         (("run", "--modes", "strict"), "--modes strict: unknown; valid: boxed, gsm8k_strict, "),
         (("run", "--modes", "boxed"), "--modes: pair_sum grades in its own way; modes are for data sets"),

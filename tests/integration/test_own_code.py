@@ -13,6 +13,7 @@ import debate.policy
 from debate_rl.config.recipes import OWN_CODE, ConfigError, read_run_config
 
 COMMANDS = {
+    "train": ("train", "RUN"),
     "replay": ("replay", "RUN"),
     "tokens": ("tokens", "RUN", "0.0"),
     "play": ("play", "RUN", "1 + 1?"),

@@ -48,6 +48,16 @@ def test_another_scheme_is_shown_and_kept(replay, folder):
     assert len(list((folder / "run" / "replays").iterdir())) == 2
 
 
+@pytest.mark.parametrize(
+    "which", [("--steps", "7"), ("--filter", "step:7"), ("--steps", "7", "--out", "kept")]
+)
+def test_a_replay_of_no_debates_leaves_nothing(replay, folder, which):
+    before = sorted(folder.rglob("*"))
+    code, out, err = replay("run", "rewards.truth_weight=0.25", *which)
+    assert (code, out, err) == (0, "run: no debates are found\n", "")
+    assert sorted(folder.rglob("*")) == before
+
+
 def test_what_was_found_is_kept_where_the_reader_of_the_tables_goes_away(folder, monkeypatch):
     def closed(*_, **__):
         raise BrokenPipeError

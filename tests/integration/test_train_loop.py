@@ -15,12 +15,13 @@ import torch
 import debate_rl.training.train
 from debate import Problem
 from debate_rl.config import Config
+from debate_rl.runs.checkpoint_folder import checkpoints
 from debate_rl.runs.folder import RunFolderError
 from debate_rl.tracking.held_out import read_held_out
 from debate_rl.tracking.step_lines import read_metrics
 from debate_rl.training.session import Session, open_session
 from debate_rl.training.start_checks import SchemeWarning
-from debate_rl.training.train import StuckError, train, train_step
+from debate_rl.training.train import StuckError, train, train_step, train_steps
 from envs import Grade, GradeStatus
 from learner.advantages import turn_advantages
 from learner.losses import LossOutputs
@@ -255,6 +256,18 @@ def test_evaluations_after_the_restored_step_are_set_aside(tmp_path, monkeypatch
         assert (session.step, session.evaluates_first) == (0, False)
         assert session.folder.held_out.read_bytes() == lines[0]
     assert (tmp_path / "run/held_out.superseded.jsonl").read_bytes() == lines[1]
+
+
+def test_a_step_that_ends_after_the_minutes_saves_and_saving_changes_nothing(straight, tmp_path):
+    sizes = {"train": {"save_every": 0, "save_minutes": 2.0, "keep_best": "", "keep_last": 9}}
+    seconds = iter([60.0, 119.0, 120.0, 130.0, 239.0, 240.0])
+    with open_session(config_of(tmp_path / "run", **merged(FOUR_STEPS, sizes))) as session:
+        session.saved_at, session.clock = 0.0, lambda: next(seconds)
+        train_steps(session)
+    saved = [path.name for path in checkpoints(session.folder.checkpoints)]
+    assert saved == ["step_000003", "step_000004"]  # at 120 s, and at the end
+    assert untimed(metrics_of(session)) == untimed(metrics_of(straight))
+    assert_equal_weights(weights_of(session), weights_of(straight))
 
 
 def test_a_run_is_evaluated_at_its_end_and_one_without_steps_never(tmp_path):

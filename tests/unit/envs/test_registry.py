@@ -85,8 +85,10 @@ def test_own_environment_by_dotted_path():
     ],
 )
 def test_what_is_wrong_with_an_environment(kind, options, message):
-    with pytest.raises(EnvironmentSpecError, match=message):
-        load_environment(kind, **options)
+    for key in ("env.kind", "held_out.kind", "--on"):
+        with pytest.raises(EnvironmentSpecError, match=message) as caught:
+            load_environment(kind, key=key, **options)
+        assert str(caught.value).startswith(f"{key}: ")
 
 
 def test_data_set_environment(tmp_path):
