@@ -58,7 +58,9 @@ def print_lines(name: str, rest: Sequence[str], options: LineOptions) -> None:
 
     printer, runs = printer_for(sys.stdout), find_runs(options.run)
     if len(runs) > 1 and not name:
-        print_runs(runs, printer, as_json=options.json)
+        from debate_rl.inspector.overview import overviews
+
+        print_runs(overviews(runs), printer, as_json=options.json)
         return
     run = one_run(options.run)
     _check_options(name or "ls", options)

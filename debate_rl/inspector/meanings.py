@@ -12,6 +12,11 @@ COLUMNS: tuple[tuple[str, str], ...] = (
     ("votes", "valid votes"),
     ("malformed", "parse failures: their number"),
     ("truncated", "replies that ended at their token limit: their number"),
+    (
+        "held-out",
+        "of a run: accuracy of one agent on held-out problems, first and last evaluation",
+    ),
+    ("alarms", "of a run: collapse detectors of the report that fire on its metrics"),
     ("cycles", "debates with a cycle: A beats B beats C beats A"),
     ("peer", "mean reward for votes received"),
     ("truth", "mean reward for the grade"),

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from debate_rl.runs.folder import is_locked
 from transcripts import TranscriptError
-from transcripts.index.opening import INDEX, cache_folder, run_and_shards
-from transcripts.index.schema import APPLICATION, MARKS, VERSION
+from transcripts.index.opening import run_and_shards
 from transcripts.names import shard_paths, shard_step
 
 
@@ -19,7 +16,6 @@ from transcripts.names import shard_paths, shard_step
 class FoundRun:
     """One run. ``steps``: how many have debates, ``last``: the newest, from 0, None where there is none.
 
-    ``debates``: how many the index holds, as of when the run was last opened; None where it has none yet.
     ``writing``: whether a process holds the run's lock, so that more may come.
     """
 
@@ -27,7 +23,6 @@ class FoundRun:
     name: str
     steps: int
     last: int | None
-    debates: int | None
     writing: bool
 
 
@@ -71,19 +66,4 @@ def _run(folder: Path) -> FoundRun:
     except OSError:
         steps = []
     name = folder.name or folder.resolve().name
-    return FoundRun(folder, name, len(steps), max(steps, default=None), _indexed(folder), is_locked(folder))
-
-
-def _indexed(run: Path) -> int | None:
-    """Return how many debates the index of a run holds; None where there is no index of ours to read."""
-    path = cache_folder(run) / INDEX
-    if not path.is_file():
-        return None
-    try:
-        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=0.2)) as index:
-            ours = [index.execute(f"PRAGMA {name}").fetchone() for name in MARKS]
-            if ours != [(APPLICATION,), (VERSION,)]:
-                return None
-            return index.execute("SELECT coalesce(sum(debates), 0) FROM shards").fetchone()[0]
-    except sqlite3.Error:
-        return None
+    return FoundRun(folder, name, len(steps), max(steps, default=None), is_locked(folder))

@@ -99,7 +99,7 @@ def test_a_folder_of_runs_is_listed_and_one_in_it_is_opened(inspect, folder, tmp
     code, out, _ = inspect(tmp_path)
     assert code == 0
     assert [line.split() for line in out.splitlines()] == [
-        [f"{tmp_path}/{name}", "2", "steps", "8", "debates"] for name in ("a", "b")
+        [f"{tmp_path}/{name}", "2/2", "-", "-", "0"] for name in ("a", "b")
     ]
     code, out, err = inspect(tmp_path, "stats")
     assert (code, out, err) == (2, "", f"debate: {tmp_path}: holds 2 runs, name one of them: a, b\n")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from debate.types import Span, TurnId
 from debate_rl.formatting import json_number
 from debate_rl.inspector.views import DebateView, adoption_view, parse_forensics, vote_graphs
 from debate_rl.inspector.views.prompts import DebatePrompts
 from transcripts import DebateRow, Record, StepRow
+
+if TYPE_CHECKING:
+    from debate_rl.inspector.overview import Overview
 
 FLIPS = ("flip_cc", "flip_cw", "flip_wc", "flip_ww")
 
@@ -24,6 +27,12 @@ def row_json(row: DebateRow) -> dict[str, object]:
     problem["problem"] = problem.pop("id")
     figures = {name: json_number(value) for name, value in facts.items()}
     return {"id": row.id, "step": row.step, **problem, "personas": row.personas, **figures, "flip": flips}
+
+
+def run_json(one: Overview) -> dict[str, object]:
+    """Return a run of a list."""
+    figures = as_json(one)
+    return figures.pop("run") | figures | {"path": str(one.run.path)}
 
 
 def step_json(row: StepRow) -> dict[str, object]:

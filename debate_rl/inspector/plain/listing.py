@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from debate_rl.formatting import fixed, safe
 from debate_rl.inspector.meanings import flag_text, flags_of
-from debate_rl.inspector.plain.forms import as_json as json_of
-from debate_rl.inspector.plain.forms import row_json, step_json
-from debate_rl.inspector.plain.printer import GRADES, Printer, fitting, padded_cells, table, widths_of
-from debate_rl.inspector.runs import FoundRun
+from debate_rl.inspector.overview import Overview
+from debate_rl.inspector.plain.forms import row_json, run_json, step_json
+from debate_rl.inspector.plain.printer import GRADES, Printer, fitting, padded_cells, widths_of
 from transcripts import DebateRow, RunStore, StepRow
 
 COLUMNS = ("id", "step", "problem", "winner", "accuracy", "judge", "votes", "malformed", "flags")
@@ -118,16 +117,29 @@ def _figure_cells(row: StepRow) -> Sequence[str]:
     )
 
 
-def print_runs(runs: Sequence[FoundRun], printer: Printer, *, as_json: bool = False) -> None:
-    """Print the runs: name, steps with debates, debates as of the last look, and whether more may come."""
+RUN_HEADINGS = ("run", "steps", "held-out", "judge", "alarms", "")
+
+
+def print_runs(runs: Sequence[Overview], printer: Printer, *, as_json: bool = False) -> None:
+    """Print the runs: steps done and planned, held-out accuracy before and after, judge accuracy, alarms.
+
+    In a pipe there are no headings.
+    """
     if as_json:
         for run in runs:
-            printer.json(json_of(run) | {"path": str(run.path)})
+            printer.json(run_json(run))
         return
     rows = [_run_cells(run) for run in runs]
-    printer.lines(table(rows, left=len(rows[0])) if rows else ())
+    heads = [RUN_HEADINGS] if printer.width is not None else []
+    widths = fitting(widths_of([*heads, *rows]), printer.width)
+    for cells in [*heads, *rows]:
+        line = "  ".join(padded_cells(cells, widths, left=(0, 2, 5))).rstrip()
+        printer.line(printer.paint(line, "bold" if cells is RUN_HEADINGS else None))
 
 
-def _run_cells(run: FoundRun) -> tuple[str, ...]:
-    debates = "not indexed yet" if run.debates is None else f"{run.debates} debates"
-    return safe(str(run.path)), f"{run.steps} steps", debates, "going on" if run.writing else ""
+def _run_cells(run: Overview) -> tuple[str, ...]:
+    before, after, judge = (fixed(value, ".2f", none="-") for value in (run.before, run.after, run.judge))
+    held_out = "-" if run.before is None else f"{before}->{after}"
+    alarms = "-" if run.alarms is None else str(run.alarms)
+    state = "going on" if run.run.writing else ""
+    return safe(str(run.run.path)), run.progress, held_out, judge, alarms, state

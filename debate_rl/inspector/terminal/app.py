@@ -70,7 +70,7 @@ class Inspector(App[None]):
         if len(self._runs) == 1:
             self.enter(OpenRun(self._runs[0].path, self._runs[0].name))
         else:
-            self.push_screen(Runs(self._path, self._runs, self.enter))
+            self.push_screen(Runs(self._path, self.enter))
         if self._every_s is not None:
             self.set_interval(self._every_s, lambda: self.run_worker(self.look_again(), group="look"))
         self.run_worker(asyncio.to_thread(load_views), group="views")

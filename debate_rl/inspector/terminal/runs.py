@@ -9,6 +9,7 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 
 from debate_rl.formatting import counted, fixed, one_line, share
+from debate_rl.inspector.overview import Overview, overviews
 from debate_rl.inspector.runs import FoundRun, find_runs
 from debate_rl.inspector.terminal.debates import FILTER, Debates
 from debate_rl.inspector.terminal.replays import REPLAYS, Replays
@@ -17,37 +18,42 @@ from debate_rl.inspector.terminal.style import FAINT, RIGHT, STRONG, Column, cou
 from debate_rl.inspector.terminal.widgets import Listing
 from transcripts import StepRow
 
-RUN_COLUMNS: Sequence[Column[FoundRun]] = (
-    Column("run", 20, lambda run: one_line(run.name), left=True, rest=True),
-    Column("steps", 7, lambda run: f"{run.steps:,}"),
-    Column("debates", 10, lambda run: "–" if run.debates is None else f"{run.debates:,}"),
-    Column("", 10, lambda run: ("going on", RIGHT) if run.writing else "", left=True),
+
+def _held_out(one: Overview) -> str:
+    return "–" if one.before is None else f"{share(one.before)}→{share(one.after)}"
+
+
+RUN_COLUMNS: Sequence[Column[Overview]] = (
+    Column("run", 20, lambda one: one_line(one.run.name), left=True, rest=True),
+    Column("steps", 11, lambda one: one.progress),
+    Column(
+        "held-out", 9, lambda one: "–" if one.before is None else f"{share(one.before)}→{share(one.after)}"
+    ),
+    Column("judge", 5, lambda one: share(one.judge)),
+    Column("alarms", 6, lambda one: "–" if one.alarms is None else count_cell(one.alarms)),
+    Column("", 8, lambda one: ("going on", RIGHT) if one.run.writing else "", left=True),
 )
 
 
 class Runs(RunScreen):
     """The runs found at a path."""
 
-    def __init__(self, path: Path, runs: Sequence[FoundRun], enter: Callable[[OpenRun], None]) -> None:
-        self._path, self._runs, self._enter = path, runs, enter
+    def __init__(self, path: Path, enter: Callable[[OpenRun], None]) -> None:
+        self._path, self._enter = path, enter
         self.list = Listing(RUN_COLUMNS, id="runs")
         super().__init__(path.resolve().name, self.list)
 
-    def on_mount(self) -> None:
-        """Show the runs."""
-        self._show(self._runs)
-
     def on_screen_resume(self) -> None:
-        """Look again which runs there are."""
-        self.load("runs", lambda: find_runs(self._path), self._show)
+        """Look which runs there are."""
+        self.load("runs", lambda: overviews(find_runs(self._path)), self._show)
 
-    def _show(self, runs: Sequence[FoundRun]) -> None:
+    def _show(self, runs: Sequence[Overview]) -> None:
         self.list.show(runs, cursor=self.list.cursor)
         self.sub_title = f"{len(runs)} runs"
 
     def on_listing_chosen(self, event: Listing.Chosen) -> None:
         """Open a run."""
-        run: FoundRun = event.item
+        run: FoundRun = event.item.run
         self.load("open", lambda: OpenRun(run.path, run.name), self._enter)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
+from debate_rl.inspector.overview import overviews
 from debate_rl.inspector.views.across import across, read
 from debate_rl.inspector.views.compared import TurnDifference, compare
 from debate_rl.inspector.views.replays import read_replay, replays
@@ -21,7 +22,7 @@ def front(request: PageRequest) -> Response:
     """Show the runs, or go to the only one."""
     if request.site.is_one_run:
         return RedirectResponse(address("run", request.site.runs()[0].name, ""), 307)
-    return show(request, "runs", runs=request.site.runs())
+    return show(request, "runs", runs=overviews(request.site.runs()))
 
 
 def steps(request: PageRequest) -> Response:

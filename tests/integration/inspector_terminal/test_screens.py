@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 import pytest
@@ -35,8 +36,10 @@ def test_screen(run, drive, same_as_golden, name, keys):
 
 
 def test_runs(tmp_path, drive, same_as_golden, add_step):
-    for name in ("first", "second"):
+    for age, name in enumerate(("first", "second")):
         add_step(tmp_path / "runs" / name, 0, 2)
+        for shard in (tmp_path / "runs" / name / "transcripts").iterdir():
+            os.utime(shard, (1000 - age, 1000 - age))
 
     async def script(session):
         same_as_golden("runs", session.text)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,8 +8,7 @@ import pytest
 
 from debate_rl.inspector.runs import find_runs
 from debate_rl.runs.folder import RunFolderError, is_locked, locked
-from transcripts import RunStore, TranscriptError, write_step
-from transcripts.index.opening import INDEX
+from transcripts import TranscriptError, write_step
 
 from .conftest import make, solved
 
@@ -35,29 +33,17 @@ def files(folder: Path):
 def test_the_runs_of_a_folder_by_name(runs):
     before = files(runs)
     found = find_runs(runs)
-    assert [(run.name, run.steps, run.last, run.debates, run.writing) for run in found] == [
-        ("a", 1, 5, None, False),
-        ("b", 1, 5, None, False),
-        ("new", 0, None, None, False),
+    assert [(run.name, run.steps, run.last, run.writing) for run in found] == [
+        ("a", 1, 5, False),
+        ("b", 1, 5, False),
+        ("new", 0, None, False),
     ]
     assert files(runs) == before
-    with RunStore.open(runs / "b"):
-        pass
-    assert [run.debates for run in find_runs(runs)] == [None, 2, None]
 
 
 def test_one_run_by_its_folder_or_that_of_its_shards(runs):
     assert [run.path for run in find_runs(runs / "a")] == [runs / "a"]
     assert [run.path for run in find_runs(f"{runs}/a/transcripts")] == [runs / "a"]
-
-
-def test_an_index_of_somebody_else_is_not_read(runs):
-    with RunStore.open(runs / "a") as store:
-        index = store.folder / INDEX
-    shutil.copy(index, runs / "b/index.sqlite")
-    assert [run.debates for run in find_runs(runs)] == [2, None, None]
-    index.write_bytes(b"not a database at all" * 100)
-    assert find_runs(runs / "a")[0].debates is None
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,127 @@
+"""What a list of runs shows of each: how far it is, held-out accuracy before and after, the judge, alarms.
+
+All of it is read from what the run wrote, never from the index of its debates, which may be older.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from debate.files import read_toml
+from debate_rl.inspector.runs import FoundRun
+from debate_rl.reports.training.curves import Curves
+from debate_rl.reports.training.detectors import alarms, readings
+from debate_rl.reports.training.files import read_metrics
+from debate_rl.tracking.held_out import DIRECT, before_after, read_held_out
+from debate_rl.tracking.held_out import NAME as HELD_OUT
+from transcripts.names import shard_paths
+
+METRICS, CONFIG = "metrics.jsonl", "config.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """One run of a list; None where the run does not tell.
+
+    ``planned``: how many steps it will have. ``before`` and ``after``: held-out accuracy of one agent at its
+    first and last evaluation, on the problems of both. ``judge``: judge accuracy of its newest step that has
+    one. ``alarms``: how many of the report's collapse detectors fire on its metrics. ``changed``: when it
+    last wrote, in seconds since 1970.
+    """
+
+    run: FoundRun
+    planned: int | None
+    before: float | None
+    after: float | None
+    judge: float | None
+    alarms: int | None
+    changed: float
+
+    @property
+    def done(self) -> int:
+        """How many steps have been done."""
+        return 0 if self.run.last is None else self.run.last + 1
+
+    @property
+    def progress(self) -> str:
+        """The steps that are done, and of how many: ``7/10``."""
+        return f"{self.done:,}" + ("" if self.planned is None else f"/{self.planned:,}")
+
+
+def overviews(runs: Iterable[FoundRun]) -> list[Overview]:
+    """Return what a list shows of runs, the one that wrote last on top."""
+    return sorted(map(overview, runs), key=lambda one: (-one.changed, one.run.name))
+
+
+def overview(run: FoundRun) -> Overview:
+    """Return what a list shows of a run; nothing that lies in its folder raises."""
+    before, after = _held_out(run.path, (_stamp(run.path / HELD_OUT), _stamp(run.path / "evaluations")))
+    curves = metrics_of(run.path)
+    steps, judged = curves.of("judge/accuracy")
+    return Overview(
+        run,
+        _planned(run.path),
+        before,
+        after,
+        float(judged[-1]) if len(steps) else None,
+        _alarms(run.path, _stamp(run.path / METRICS)) if len(curves.steps) else None,
+        _changed(run.path),
+    )
+
+
+def metrics_of(run: Path) -> Curves:
+    """Return the figures of a run's metrics.jsonl by step, read again when the file has changed."""
+    return _metrics(run, _stamp(run / METRICS))
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    """Return what changes with a file."""
+    try:
+        facts = path.stat()
+    except (OSError, ValueError):
+        return 0, 0
+    return facts.st_mtime_ns, facts.st_size
+
+
+@lru_cache(maxsize=64)
+def _metrics(run: Path, stamp: tuple[int, int]) -> Curves:
+    return read_metrics(run / METRICS)[0]
+
+
+@lru_cache(maxsize=1024)
+def _alarms(run: Path, stamp: tuple[int, int]) -> int:
+    return len(alarms(readings(_metrics(run, stamp))))
+
+
+@lru_cache(maxsize=1024)
+def _held_out(run: Path, stamps: tuple[tuple[int, int], ...]) -> tuple[float | None, float | None]:
+    """Return held-out accuracy of one agent before and after; of one evaluation, the first alone."""
+    evaluations = read_held_out(run)
+    compared = before_after(evaluations, (DIRECT,))
+    gain = compared.gains.get(DIRECT) if compared else None
+    if gain is not None:
+        return gain.before, gain.after
+    first = evaluations[0].estimate(DIRECT) if evaluations else None
+    return None if first is None else first.value, None
+
+
+def _planned(run: Path) -> int | None:
+    """Return ``train.steps`` as it stands in the configuration; no other part of that has to be right."""
+    try:
+        table = read_toml(run / CONFIG).get("train")
+    except (OSError, ValueError, RecursionError):
+        return None
+    steps = table.get("steps") if isinstance(table, dict) else None
+    return steps if type(steps) is int and 0 <= steps < 1 << 53 else None
+
+
+def _changed(run: Path) -> float:
+    """Return when the newest of a run's files was written; 0.0 where that is not known."""
+    try:
+        files = [run / CONFIG, run / METRICS, *shard_paths(run)[-1:]]
+    except OSError:
+        files = [run / CONFIG, run / METRICS]
+    return max(_stamp(path)[0] for path in files) / 1e9
