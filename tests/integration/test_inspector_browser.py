@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import threading
@@ -198,6 +199,9 @@ def test_a_run_that_is_written_grows_on_the_page(run, watched, step_records):
             steps.goto(served.base + "/")
             page.evaluate("window.stays = 1")
             steps.evaluate("window.stays = 1")
+            drawn = steps.locator('[data-testid="course"] polyline').first.get_attribute("points")
+            lines = "".join(json.dumps({"step": step, "loss": step / 2}) + "\n" for step in range(4))
+            (run / "metrics.jsonl").write_text(lines)
             writer = threading.Thread(
                 target=write_step, args=(run / "transcripts", 3, step_records(3)), kwargs={"tokens": False}
             )
@@ -205,6 +209,8 @@ def test_a_run_that_is_written_grows_on_the_page(run, watched, step_records):
             page.wait_for_selector("#row-3\\.5")
             steps.wait_for_selector("#step-3")
             writer.join()
+            at(steps, "course-loss").wait_for()
+            assert steps.locator('[data-testid="course"] polyline').first.get_attribute("points") != drawn
             assert at(page, "row-link").first.inner_text() == "3.5"
             assert at(page, "count").inner_text() == "24 debates"
             assert at(steps, "summary").inner_text() == "24 debates in 4 steps"

@@ -1,9 +1,10 @@
-"""The course of a few shares over the steps, as points of a small drawing."""
+"""The course of figures over the steps, as points of small drawings."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import isfinite
 
 WIDTH, HEIGHT = 640, 120
 MOST_POINTS = 160
@@ -30,35 +31,45 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Lines in a frame of ``width`` by ``height``; from 0 below to 1 on top."""
+    """Lines in a frame of ``width`` by ``height``; from ``low`` below to ``high`` on top."""
 
     lines: tuple[Drawn, ...]
     first: int
     last: int
+    low: float = 0.0
+    high: float = 1.0
     width: int = WIDTH
     height: int = HEIGHT
 
 
-def chart(series: Sequence[Series]) -> Chart | None:
+def chart_of(series: Series) -> Chart | None:
+    """Return the drawing of one figure of any size, from the least of its means to the largest."""
+    values = [value for _, value in binned(series.points, MOST_POINTS) if value is not None]
+    return chart([series], low=min(values), high=max(values)) if values else None
+
+
+def chart(series: Sequence[Series], *, low: float = 0.0, high: float = 1.0) -> Chart | None:
     """Return the drawing, None where there are fewer than two steps or no value."""
     steps = [step for figure in series for step, _ in figure.points]
     shown = [figure for figure in series if any(value is not None for _, value in figure.points)]
     if not shown or min(steps) == max(steps):
         return None
-    low, high = min(steps), max(steps)
-    return Chart(tuple(_drawn(figure, low, high) for figure in shown), low, high)
+    empty = Chart((), min(steps), max(steps), low, high)
+    return replace(empty, lines=tuple(_drawn(figure, empty) for figure in shown))
 
 
-def _drawn(series: Series, low: int, high: int) -> Drawn:
+def _drawn(series: Series, frame: Chart) -> Drawn:
     points = binned(series.points, MOST_POINTS)
-    parts = tuple(" ".join(_xy(point, low, high) for point in run) for run in _runs(points))
+    parts = tuple(" ".join(_xy(point, frame) for point in run) for run in _runs(points))
     last = next((value for _, value in reversed(series.points) if value is not None), None)
     return Drawn(series.name, series.style, parts, last)
 
 
-def _xy(point: tuple[float, float], low: int, high: int) -> str:
-    x = 4 + (WIDTH - 8) * (point[0] - low) / (high - low)
-    y = 4 + (HEIGHT - 8) * (1 - min(1.0, max(0.0, point[1])))
+def _xy(point: tuple[float, float], frame: Chart) -> str:
+    x = 4 + (WIDTH - 8) * (point[0] - frame.first) / (frame.last - frame.first)
+    span = frame.high - frame.low
+    up = (point[1] - frame.low) / span if span > 0 else 0.5
+    y = 4 + (HEIGHT - 8) * (1 - min(1.0, max(0.0, up if isfinite(up) and isfinite(span) else 0.5)))
     return f"{x:.1f},{y:.1f}"
 
 

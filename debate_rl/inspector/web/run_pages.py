@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from debate_rl.inspector.overview import overviews
+from debate_rl.inspector.overview import metrics_of, overviews
 from debate_rl.inspector.views.across import across, read
 from debate_rl.inspector.views.compared import TurnDifference, compare
 from debate_rl.inspector.views.replays import read_replay, replays
 from debate_rl.inspector.web.addresses import address
-from debate_rl.inspector.web.charts import Series, chart
+from debate_rl.inspector.web.charts import Chart, Series, chart, chart_of
 from debate_rl.inspector.web.page import Live, PageRequest, show
 from debate_rl.inspector.web.rendering import Clip, clip, render
 from debate_rl.inspector.web.site import Busy, NotFound
@@ -41,6 +43,7 @@ def steps(request: PageRequest) -> Response:
         older=step_of(rows[SHOWN_STEPS - 1]) if len(rows) > SHOWN_STEPS else None,
         total=sum(row.debates for row in all_rows),
         course=chart(series_of(all_rows)),
+        training=training_charts(run.path),
         damage=store.damage,
         live=live if run.writing and before is None else None,
     )
@@ -60,6 +63,17 @@ def series_of(rows: list[StepRow]) -> list[Series]:
         Series("winner accuracy", "c", [(step_of(row), row.winner_accuracy) for row in rows]),
         Series("judge accuracy", "d", [(step_of(row), row.judge_accuracy) for row in rows]),
     ]
+
+
+TRAINING = (("loss", "loss"), ("KL", "kl_mean"), ("entropy", "entropy_mean"))
+"""What is drawn of metrics.jsonl: how it is called, and its name there."""
+
+
+def training_charts(run: Path) -> list[Chart]:
+    """Return a drawing for each of these figures that the run has, in its own range."""
+    curves = metrics_of(run)
+    series = (Series(title, "a", curves.points(name)) for title, name in TRAINING)
+    return [drawn for one in series if (drawn := chart_of(one)) is not None]
 
 
 PAGE = 50
@@ -146,7 +160,15 @@ def new_steps(request: PageRequest) -> Response:
         html=render("_steps.html", rows=rows[:MOST_NEW], links=links),
         total=store.count(links.filter),
         steps=len(store.steps()),
+        course=_course(request),
     )
+
+
+def _course(request: PageRequest) -> str:
+    """Return the drawings of the page of steps, as they are now."""
+    rows = request.look("steps", lambda store: store.steps(request.links.filter))
+    training = training_charts(request.run.path)
+    return render("_course.html", course=chart(series_of(rows)), training=training)
 
 
 def _answer(request: PageRequest, **values: object) -> Response:

@@ -43,6 +43,11 @@ class Curves:
         known = np.isfinite(column)
         return self.steps[known], column[known]
 
+    def points(self, name: str) -> list[tuple[int, float]]:
+        """Return the steps that have a value of this figure, each with its value."""
+        steps, values = self.of(name)
+        return list(zip(steps.tolist(), values.tolist(), strict=True))
+
     def dense(self, name: str) -> Numbers:
         """Return a column (n,), nan where there is no value."""
         return self.values[name] if name in self.values else np.full(len(self.steps), np.nan)

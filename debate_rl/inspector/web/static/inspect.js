@@ -107,10 +107,13 @@
     bar.dataset.watched = "1";
     const message = select("#live-message"), button = select("#live-show"), body = select("#rows");
     let cursor = bar.dataset.cursor, waiting = 0, html = "";
-    const put = () => {
+    const fragment = (markup) => {
       const made = document.createElement("template");
-      made.innerHTML = html;
-      for (const row of [...made.content.children].reverse()) {
+      made.innerHTML = markup;
+      return made.content;
+    };
+    const put = () => {
+      for (const row of [...fragment(html).children].reverse()) {
         const old = document.getElementById(row.id);
         if (old) {
           if (old.contains(document.activeElement)) continue;
@@ -132,6 +135,7 @@
         const element = select(`[data-${name}]`);
         if (element && typeof answer[name] === "number") element.textContent = answer[name].toLocaleString("en");
       }
+      if (typeof answer.course === "string") select("#course")?.replaceChildren(fragment(answer.course));
       html = answer.html + html;
       waiting += answer.count;
       if (!html) return;

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from debate.types import TurnId
 from debate_rl.inspector.views.graph import Arrow, RoundGraph
-from debate_rl.inspector.web.charts import Series, binned, chart
+from debate_rl.inspector.web.charts import Series, binned, chart, chart_of
 from debate_rl.inspector.web.drawing import NODE, draw
 
 A, B, C = (TurnId(agent, 0) for agent in range(3))
@@ -78,6 +78,28 @@ def test_a_chart_has_gaps_where_there_is_no_value():
     assert found.lines[0].last == 0.5
     assert chart([Series("judge", "a", [(0, 0.5)])]) is None
     assert chart([Series("judge", "a", [(0, None), (1, None)])]) is None
+
+
+def test_a_figure_of_any_size_is_drawn_in_its_own_range():
+    found = chart_of(Series("loss", "a", [(0, 3.0), (1, None), (2, -1.0), (4, 1.0)]))
+    assert found is not None
+    assert (found.low, found.high) == (-1.0, 3.0)
+    assert found.lines[0].parts == ("4.0,4.0", "320.0,116.0 636.0,60.0")
+    flat = chart_of(Series("KL", "a", [(0, 2.0), (1, 2.0)]))
+    assert flat is not None
+    assert flat.lines[0].parts == ("4.0,60.0 636.0,60.0",)
+    assert chart_of(Series("KL", "a", [])) is None
+    assert chart_of(Series("KL", "a", [(3, 1.0)])) is None
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=2, max_size=9))
+def test_no_figure_leaves_its_frame(values):
+    found = chart_of(Series("loss", "a", list(enumerate(values))))
+    assert found is not None
+    for point in " ".join(found.lines[0].parts).split():
+        x, y = map(float, point.split(","))
+        assert 4 <= x <= found.width - 4
+        assert 4 <= y <= found.height - 4
 
 
 @given(st.lists(st.one_of(st.none(), st.floats(0, 1)), min_size=1, max_size=500), st.integers(1, 50))

@@ -301,6 +301,16 @@ def test_what_is_new_comes_after_the_cursor(run, step_records):
     assert re.findall(r'data-key="([^"]*)"', steps["html"]) == ["3", "2"]
     assert steps["count"] == 1
     assert client.get("/run/run/live/debates?after=7.0").json()["back"]
+    course, page = steps["course"], client.get("/run/run/").text
+    assert "from step 0 to step 3" in course
+    assert course.strip() in page
+    assert 'data-testid="course-loss"' not in course
+    lines = [{"step": step, "loss": step / 4, "entropy_mean": 2.0} for step in range(4)]
+    (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    course = client.get("/run/run/live/steps?after=2").json()["course"]
+    assert "loss 0.75, from 0 to 0.75" in course
+    assert "entropy 2, from 2 to 2" in course
+    assert "KL" not in course
     site.close()
 
 
