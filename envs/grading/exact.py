@@ -70,6 +70,8 @@ def exact(answer: str, gold: str) -> Grade | None:
         return decided(True, "spelling")
     if broken := refusal(answer):
         return decided(False, f"refused: {broken}")
+    if broken := refusal(gold):  # of a source that checks none: no rule may read it, and nothing was graded
+        return Grade(GradeStatus.CRASH, f"gold refused: {broken}")
     if (same := _approximation(plain, truth)) is not None:
         return decided(same, "approximation")
     if (plain := _on_scale(plain, truth)) is None:

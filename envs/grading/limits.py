@@ -1,13 +1,15 @@
 r"""The pre-filter: refuse what no sane answer contains before anything costly reads it.
 
 A refusal means "wrong", not "timeout": writing ``9^{9^{9^9}}`` must not be worth more than a wrong number.
-All rules are linear in the length of the answer.
+All rules are linear in the length of the answer, but that of the size, which reads each part of a short one.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+
+from envs.grading.sizes import is_too_large
 
 MAX_CHARS = 1000
 MAX_DIGITS = 60
@@ -28,6 +30,7 @@ _EXPONENT = re.compile(r"(?:\^|\*\*)\s*[{(]*\s*-?\s*(\d+)", re.ASCII)
 _GROUP_EXPONENT = re.compile(r"[)}\]A-Za-z]\s*(?:\^|\*\*)\s*[{(]*\s*-?\s*(\d+)", re.ASCII)
 _FACTORIAL = re.compile(rf"\d{{{len(str(MAX_FACTORIAL)) + 1},}}\s*[)}}]*!|!\s*[)}}]*!", re.ASCII)
 _TOWER = re.compile(r"(?:(?:\^|\*\*)\s{0,4}(?:\d{1,60}|[A-Za-z]|[{(][^})^*]{0,30})\s{0,4}(?=\^|\*\*)){2}")
+_FENCE = re.compile(r"\\(l|r)(?:floor|ceil|angle|vert|Vert|brace|brack)(?![A-Za-z])")
 _BINOMIAL = re.compile(r"\\[dt]?binom\s*\{\s*\d{5,}", re.ASCII)
 _FUNCTION = re.compile(
     r"\\(?:sin|cos|tan|cot|sec|csc|arc[a-z]+|log|ln|exp|sqrt|left\||min|max|gcd)(?![A-Za-z])"
@@ -43,6 +46,8 @@ def refusal(answer: str) -> str | None:
 
     >>> refusal(r"\frac{1}{2}"), refusal("9^9^9^9"), refusal("1000000!"), refusal("5\x00")
     (None, 'tower', 'factorial', 'characters')
+    >>> refusal("9^{9^9}"), refusal("2^{2^{2}}")
+    ('size', None)
     >>> refusal("x^2y^2z^2 + 6z^5+15z^4-22z^3"), refusal("2^{2^{2^{2}}}")
     (None, 'tower')
     """
@@ -65,7 +70,8 @@ def refusal(answer: str) -> str | None:
         ("cells", answer.count("&") > MAX_CELLS),
         ("functions", len(_FUNCTION.findall(answer)) > MAX_FUNCTIONS),
     )
-    return next((name for name, broken in rules if broken), None)
+    bound = next((name for name, broken in rules if broken), None)
+    return bound or ("size" if is_too_large(answer) else None)
 
 
 def heavier(answer: str, gold: str) -> str | None:
@@ -107,7 +113,7 @@ def _has_strange_characters(answer: str) -> bool:
 
 def _depth(answer: str) -> int:
     depth = deepest = 0
-    for c in answer:
+    for c in _FENCE.sub(lambda fence: "(" if fence[1] == "l" else ")", answer):
         if c in "({[":
             depth += 1
             deepest = max(deepest, depth)

@@ -1,11 +1,16 @@
 """Laws of extraction and of the exact path, over arbitrary and over number-like text."""
 
+import sys
+from contextlib import contextmanager, suppress
 from fractions import Fraction
+from math import inf, log2
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from envs import extract
+from envs import Grader, extract
+from envs.answers.arithmetic import MAX_BITS, Unknown
 from envs.answers.choices import letter_of
 from envs.answers.expressions import parse_formula
 from envs.answers.notation import clean, in_latex, sides, spelling, without_unit
@@ -289,3 +294,117 @@ def test_a_percent_is_its_number_and_not_a_hundredth(n):
     hundredth = exact(rf"{n}\%", f"{n}/100")
     assert hundredth is not None
     assert (hundredth.status == "correct") == (n == 0)
+
+
+BRACKETS = [
+    *(
+        ("(", ")"),
+        ("[", "]"),
+        ("{", "}"),
+        (r"\{", r"\}"),
+        (r"\left(", r"\right)"),
+        (r"\langle ", r"\rangle "),
+    ),
+    *((r"\sqrt{", "}"), (r"\frac{1}{", "}"), (r"\text{", "}"), (r"\boxed{", "}"), ("|", "|"), ("x^{", "}")),
+    *(
+        (r"\lfloor ", r"\rfloor "),
+        (r"\lceil ", r"\rceil "),
+        ("2^", ""),
+        ("-", ""),
+        ("(-", ")"),
+        (r"\sin ", ""),
+    ),
+    *(
+        ("1,(", ")"),
+        (r"\log_{", "}(2)"),
+        (r"\frac", "{1}{2}"),
+        (r"\begin{pmatrix}", r"\end{pmatrix}"),
+        ("x=(", ")"),
+    ),
+    *(
+        (r"\sqrt[3]{", "}"),
+        ("1+(", ")"),
+        (r"\pm ", ""),
+        (r"\cup(", ")"),
+        ("f(", ")"),
+        ("x_{", "}"),
+        (r"\binom{9}{", "}"),
+    ),
+]
+
+
+@contextmanager
+def shallow_stack(frames):
+    """Let nothing inside call deeper than some frames from here."""
+    frame, depth = sys._getframe(), 0
+    while frame is not None:
+        frame, depth = frame.f_back, depth + 1
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(depth + frames)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(BRACKETS), st.integers(1, 60)), min_size=1, max_size=4),
+    st.sampled_from([1, 1, 3, 50]),
+    st.sampled_from(["5", "x", "x+1", "1,2", "", r"\text{cm}"]),
+)
+def test_nestings_of_any_kind_and_depth_are_graded_in_bounded_depth(kinds, times, core):
+    opening = "".join(left * (count * times) for (left, _), count in kinds)
+    closing = "".join(right * (count * times) for (_, right), count in reversed(kinds))
+    nested = f"{opening}{core}{closing}"
+    with shallow_stack(700):
+        for answer, gold in ((nested, "5"), ("5", nested), (nested, f"{nested}+x"), (nested, nested)):
+            exact(answer, gold)
+        node = parse_formula(nested)
+        with suppress(Unknown):
+            assert node is None or node(0) is not None
+
+
+AROUND = [
+    "{}", "x = {}", r"{} \text{{ m}}", "1, {}", "({}, 2)", r"\sqrt{{{}}}", r"\frac{{1}}{{{}}}", "${}$",
+    r"\boxed{{{}}}", r"{} \cdot \text{{a}}", "y < {}", r"\left({}\right)", "-{}", r"\{{{}\}}", "2+{}",
+    r"\sin({})", r"|{}|",
+]  # fmt: skip
+POWERS = [
+    "{}^{{{}}}",
+    "{}^{}",
+    "{}**{}",
+    "{} ^ {{ {} }}",
+    r"\left({}\right)^{{{}}}",
+    "{{{}}}^{{{}}}",
+    "({})^({})",
+]
+
+
+@given(
+    st.lists(st.integers(2, 99), min_size=3, max_size=5),
+    st.lists(st.sampled_from(POWERS), min_size=4, max_size=4),
+    st.sampled_from(AROUND),
+)
+def test_a_tower_is_refused_by_its_value_whatever_it_is_written_in(numbers, powers, around):
+    """2^(b^c) has b^c + 1 bits: beyond the bound it is refused, and far below it is not for its size."""
+    *bases, exponent = numbers
+    bits: float = exponent
+    for base in reversed(bases):
+        bits = bits * log2(base) if bits < 1e6 else inf
+        bits, value = (2**bits if bits < 64 else inf), bits
+    text = str(exponent)
+    for base, power in zip(reversed(bases), powers, strict=False):
+        text = power.format(base, text)
+    if value > 2 * MAX_BITS and powers[0] != "{}**{}":
+        assert refusal(around.format(text))
+    elif value < MAX_BITS / 2:
+        assert refusal(around.format(text)) != "size"
+
+
+@pytest.mark.parametrize("gold", ["9^{9^9}", "(" * 500 + "5" + ")" * 500, "7" * 100, "(9^9)!"])
+def test_of_a_gold_beyond_the_bounds_nothing_but_its_spelling_is_compared(gold):
+    """It is of an environment that checks none: no verdict, at once, and not a wrong one."""
+    with Grader(workers=1, limit_s=0.001) as grader:
+        found = grader.same_answer("5", gold)
+        assert (found.verdict, found.method[:13]) == (None, "gold refused:")
+        assert grader.same_answer(gold, gold).verdict is True

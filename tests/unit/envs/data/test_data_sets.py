@@ -245,6 +245,9 @@ def test_a_name_is_known_however_it_is_spelled():
         (r"\frac{1}{2", "does not parse: its braces are not balanced"),
         (r"2007+\frac{\}{p}i2", "does not parse: its braces are not balanced"),
         ("9^9^9^9", "does not parse: it breaks the grader's bound on tower"),
+        (r"x = 9^{9^9} \text{ m}", "does not parse: it breaks the grader's bound on size"),
+        ("2^{2^{2^{2^{2}}}}", "does not parse: it breaks the grader's bound on tower"),
+        ("(9^9)!, 3", "does not parse: it breaks the grader's bound on size"),
         ("7" * 100, "does not parse: it breaks the grader's bound on digits"),
     ],
 )
