@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from math import comb, hypot, inf, isfinite, sqrt
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -56,6 +56,22 @@ class Numbered(dict[Any, int]):
 
     def __missing__(self, key: Hashable) -> int:
         return self.setdefault(key, len(self))
+
+
+Ordered = TypeVar("Ordered", NDArray[Any], range)
+
+
+def thirds(values: Ordered) -> tuple[Ordered, Ordered, Ordered]:
+    """Return the first, middle and last third of what is in the order of the steps: early, middle, late.
+
+    The middle has what is left over, and is all of fewer than three.
+
+    >>> thirds(range(8)), thirds(range(2))
+    ((range(0, 2), range(2, 6), range(6, 8)), (range(0, 1), range(0, 2), range(1, 2)))
+    """
+    third = max(1, len(values) // 3)
+    middle = values[third:-third] if len(values) > 2 * third else values
+    return values[:third], middle, values[-third:]
 
 
 def spread(estimate: Estimate, digits: int, within: tuple[float, float] = (0.0, 1.0)) -> str:

@@ -14,10 +14,11 @@ from debate_rl.commands.console import plain_console, progress_bar, text_table, 
 
 if TYPE_CHECKING:
     from debate_rl.reports.cells import Judged
-    from debate_rl.reports.document import Section
+    from debate_rl.reports.document import Answer
     from debate_rl.reports.figures.figure import Figure
     from debate_rl.reports.rendering import Links
     from debate_rl.reports.simulation import Judges
+    from debate_rl.reports.training.loading import Run
 
 FILES: tuple[str, ...] = ("report.html", "report.md", "report.json")
 EXAMPLE = "debate-example"
@@ -80,14 +81,13 @@ def report(
 
 
 def _write(names: Sequence[str], filter: str, folder: Path, json: str | None, links: Links) -> None:
-    """Write the report of the runs and print its main figures."""
+    """Write the report of the runs, and print its answers and main figures."""
     from debate_rl.reports.rendering import as_html, as_json, as_markdown
     from debate_rl.reports.report import whole_report
     from debate_rl.runs.folder import write_whole
 
     judged = [_judge(name, filter) for name in names]
-    training = _training(names)
-    document = whole_report(judged, more=training)
+    document = whole_report(judged, trained=_trained(names))
     facts = as_json(document, judged)
     texts = as_html(document, links), as_markdown(document, links), facts
     folder.mkdir(parents=True, exist_ok=True)
@@ -95,7 +95,7 @@ def _write(names: Sequence[str], filter: str, folder: Path, json: str | None, li
         write_whole(folder / name, text.encode(errors="replace"))
     if json is not None:
         Path(json).write_text(facts, encoding="utf-8")
-    _show(judged, training[:1])
+    _show(judged, document.answers)
     plain_console().print(f"Report: {folder / FILES[0]} ({', '.join(FILES[1:])} beside it)")
 
 
@@ -125,13 +125,12 @@ def _judge(name: str, filter: str) -> Judged:
         return judge_run(name, filter, tell=lambda total: progress.update(task, total=total, advance=1))
 
 
-def _training(names: Sequence[str]) -> Sequence[Section]:
-    """Return how training went in the runs that were trained, simulated ones left out."""
+def _trained(names: Sequence[str]) -> Sequence[Run]:
+    """Return the runs that were trained, simulated ones left out."""
     from debate_rl.reports.simulation import read_setting
-    from debate_rl.reports.training import training_sections
+    from debate_rl.reports.training.loading import load_runs
 
-    trained = [Path(name) for name in names if read_setting(Path(name)) is None]
-    return training_sections(trained) if trained else ()
+    return load_runs([Path(name) for name in names if read_setting(Path(name)) is None])
 
 
 def refuse_foreign(folder: Path) -> None:
@@ -151,21 +150,17 @@ def refuse_foreign(folder: Path) -> None:
                 raise ValueError(f"{path}: was not written by debate report; choose another --out")
 
 
-def _show(runs: Sequence[Judged], verdicts: Sequence[Section]) -> None:
-    """Print the main figures, a column for each run, what to be warned of, and how training went."""
-    from debate_rl.reports.document import Paragraph
-    from debate_rl.reports.judgment.lead import judgment_lead
-
-    wide_console(30 + 40 * len(runs)).print(_main_figures(runs))
+def _show(runs: Sequence[Judged], answers: Sequence[Answer]) -> None:
+    """Print the answers of the first screen, then the main figures, a column for each run."""
     say = plain_console().print
-    for judged in runs:
-        of = f"{judged.run}: " if len(runs) > 1 else ""
-        for paragraph in judgment_lead(judged):
-            if paragraph.tone in ("warn", "bad"):
-                say(f"Note: {of}{paragraph.text}")
-    for part in (part for section in verdicts for part in section.parts):
-        if isinstance(part, Paragraph):
-            say(f"Training: {part.text}")
+    for answer in answers:
+        word = f" {answer.word[:1].upper()}{answer.word[1:]}." if answer.word else ""
+        say(f"{answer.question}{word}")
+        for part in answer.text:
+            say(f"  {part.text}")
+            if part.command:
+                say(f"      {part.command}")
+    wide_console(30 + 40 * len(runs)).print(_main_figures(runs))
 
 
 def _main_figures(runs: Sequence[Judged]) -> Table:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from math import inf, isfinite
 
-from debate_rl.formatting import interval, number, short
+from debate_rl.formatting import interval, number, percent, short
 from debate_rl.reports.document import Behind, Cell, Tone
 from debate_rl.reports.figures.figure import Figure
 from debate_rl.reports.figures.study import Study
@@ -116,3 +116,28 @@ def interval_cell(
 def bounds_text(low: float, high: float) -> str:
     """Return the bounds of an interval, "" where they are not known."""
     return f" [{short(low)}, {short(high)}]" if isfinite(low) and isfinite(high) else ""
+
+
+def percent_of(estimate: Estimate, *, short: bool = False) -> str:
+    """Return a share in percent with its interval.
+
+    >>> estimate = Estimate(0.7123, 0.66, 0.76, 100, 20)
+    >>> percent_of(estimate), percent_of(estimate, short=True)
+    ('71.2% (95% interval 66.0 to 76.0)', '71.2%')
+    """
+    text = percent(estimate.value)
+    if short or not (isfinite(estimate.low) and isfinite(estimate.high)):
+        return text
+    low, high = max(0.0, 100 * estimate.low), min(100.0, 100 * estimate.high)
+    return f"{text} (95% interval {interval(low, high, '{:.1f}'.format)})"
+
+
+def points_of(estimate: Estimate) -> str:
+    """Return a difference of shares in percentage points with its interval.
+
+    >>> points_of(Estimate(0.05, -0.01, 0.11, 100, 20))
+    '+5.0 points (-1.0 to +11.0)'
+    """
+    text = f"{100 * estimate.value:+.1f} points"
+    bounds = interval(100 * estimate.low, 100 * estimate.high, "{:+.1f}".format)
+    return f"{text} ({bounds})" if bounds else text

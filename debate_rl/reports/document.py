@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -61,6 +62,7 @@ class Chart:
 
     ``ticks`` name x = 0, 1, 2, ... of bars, which then lie one below the other beside their names. ``table``
     names the table behind the chart that has its numbers, "" where there is none and they are to be listed.
+    A ``small`` one stands beside a text.
     """
 
     name: str
@@ -74,15 +76,17 @@ class Chart:
     behind: Behind | None = None
     ticks: tuple[str, ...] = ()
     table: str = ""
+    small: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A piece of plain text."""
+    """A piece of plain text; ``command`` is a command to type, shown with it."""
 
     text: str
     tone: Tone = ""
     behind: Behind | None = None
+    command: str = ""
 
 
 Part: TypeAlias = Table | Chart | Paragraph
@@ -90,20 +94,42 @@ Part: TypeAlias = Table | Chart | Paragraph
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A named part of a report; ``name`` is its anchor."""
+    """A named part of a report, folded on a page; ``name`` is its anchor, ``about`` says what is in it."""
 
     name: str
     title: str
     parts: tuple[Part, ...]
+    about: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A question of the first screen, its answer in a word and a few sentences, and one small picture."""
+
+    name: str
+    question: str
+    word: str
+    text: tuple[Paragraph, ...]
+    picture: Chart | Table | None = None
+
+    @property
+    def tone(self) -> Tone:
+        """How the answer is to be taken: that of its first sentence."""
+        return self.text[0].tone if self.text else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A whole report; ``lead`` says in a few lines what was read and found."""
+    """A whole report: ``lead`` says what was read, ``answers`` come first, ``sections`` have all the rest.
+
+    ``findings``: everything that was looked for, as JSON has it.
+    """
 
     title: str
     lead: tuple[Paragraph, ...]
     sections: tuple[Section, ...]
+    answers: tuple[Answer, ...] = ()
+    findings: tuple[Mapping[str, object], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from debate_rl.reports.answers import answers
 from debate_rl.reports.cells import Judged
-from debate_rl.reports.document import Document, Paragraph, Section
+from debate_rl.reports.document import Document, Section
 from debate_rl.reports.figures import figures_of
 from debate_rl.reports.figures.study import Study
+from debate_rl.reports.findings import Finding, Look, findings, looks_table, plain
 from debate_rl.reports.judgment.comparison import comparison_section
-from debate_rl.reports.judgment.lead import judgment_lead
+from debate_rl.reports.judgment.lead import main_figures, read_text
+from debate_rl.reports.judgment.looks import judgment_looks
 from debate_rl.reports.judgment.sections import judgment_sections, simulation_section
 from debate_rl.reports.simulation import read_setting
+from debate_rl.reports.training import sections_of
+from debate_rl.reports.training.answers import training_looks
+from debate_rl.reports.training.loading import Run
 from transcripts import RunStore, TranscriptError
 
 MALFORMED = (LookupError, ValueError)
@@ -40,19 +46,45 @@ def judge_run(name: str, filter: str = "", *, tell: Callable[[int], object] = la
     return Judged(name, study, figures_of(study), filter, len(damage))
 
 
-def whole_report(runs: Sequence[Judged], *, more: Sequence[Section] = ()) -> Document:
-    """Return the report of one run or several; ``more`` sections come last, and the first is of findings."""
+def whole_report(
+    runs: Sequence[Judged], *, trained: Sequence[Run] = (), more: Sequence[Section] = ()
+) -> Document:
+    """Return the report of one run or several; ``trained``: those that were; ``more`` comes last."""
+    of_run = {str(run.path): run for run in trained}
+    paths = {judged.run: of_run[str(Path(judged.run))] for judged in runs if str(Path(judged.run)) in of_run}
+    found = findings([look for judged in runs for look in _looks(judged, paths.get(judged.run))])
     several = len(runs) > 1
     sections: list[Section] = [comparison_section(runs)] if several else []
     for index, judged in enumerate(runs, start=1):
-        sections += _sections(judged, f"run-{index}-" if several else "")
-    lead = tuple(paragraph for judged in runs for paragraph in judgment_lead(judged))
-    lead += tuple(part for section in more[:1] for part in section.parts if isinstance(part, Paragraph))
+        prefix = f"run-{index}-" if several else ""
+        setting = read_setting(Path(judged.run))
+        known = [simulation_section(judged, setting.judges.expected, prefix=prefix)] if setting else []
+        sections += [
+            _findings_section(judged, found, prefix),
+            *known,
+            *judgment_sections(judged, prefix=prefix),
+        ]
     title = f"{len(runs)} runs" if several else runs[0].run
-    return Document(f"Report on {title}", lead, (*sections, *more))
+    every = (*sections, *(sections_of(trained) if trained else ()), *more)
+    return Document(
+        f"Report on {title}",
+        tuple(map(read_text, runs)),
+        every,
+        answers(runs, paths, found),
+        tuple(map(plain, found)),
+    )
 
 
-def _sections(judged: Judged, prefix: str) -> list[Section]:
-    setting = read_setting(Path(judged.run))
-    known = [simulation_section(judged, setting.judges.expected, prefix=prefix)] if setting else []
-    return [*known, *judgment_sections(judged, prefix=prefix)]
+def _looks(judged: Judged, run: Run | None) -> Iterator[Look]:
+    yield from judgment_looks(judged)
+    if run is not None:
+        yield from training_looks(run, judged.run)
+
+
+def _findings_section(judged: Judged, found: Sequence[Finding], prefix: str) -> Section:
+    of_run = [finding for finding in found if finding.look.run == judged.run]
+    stated = [finding.paragraph() for finding in of_run if finding.state == "found"]
+    named = f"{judged.run}: " if prefix else ""
+    about = f"{len(stated)} of {len(of_run)} things looked for; how large and how sure each has to be"
+    parts = (*stated, *main_figures(judged), looks_table(of_run))
+    return Section(f"{prefix}findings", f"{named}Findings", parts, about)

@@ -90,7 +90,7 @@ def test_several_runs_are_compared(report, example, home):
     code, out, err = report("debate-example", "other")
     assert (code, err) == (0, "")
     assert "Report: report/report.html" in out
-    assert "Note: debate-example: Winning and being right correlate" in out
+    assert "  other: better than a coin. Judges are right in " in out
     facts = json.loads((home / "report" / "report.json").read_text())
     [section] = [section for section in facts["sections"] if section["name"] == "comparison"]
     rows = {row[0]["text"]: row for row in section["parts"][0]["rows"]}
@@ -98,13 +98,27 @@ def test_several_runs_are_compared(report, example, home):
     assert {figure["run"] for figure in facts["figures"]} == {"debate-example", "other"}
 
 
-def test_how_training_went_is_printed(report, example, home):
+def test_the_answers_come_first_on_screen_page_markdown_and_json(report, example, home):
     shutil.copytree(example, home / "trained")
     (home / "trained" / "simulation.json").unlink()
     code, out, _ = report("trained")
     assert code == 0
-    assert "Training: trained: " in out
-    assert "Training: " not in report("debate-example")[1]
+    lines = out.splitlines()
+    assert lines[0] == "Did it learn? Not known."
+    assert lines[3] == "Can the judge be trusted, and is it getting worse? Better than a coin."
+    assert "      debate eval trained --weights all" in lines
+    facts = json.loads((home / "trained" / "report" / "report.json").read_text())
+    assert [*facts["answers"]] == ["learned", "judge", "next"]
+    assert facts["answers"]["learned"]["word"] == "not known"
+    assert facts["answers"]["next"]["commands"][0] == "debate eval trained --weights all"
+    assert {one["state"] for one in facts["findings"]} <= {"found", "nothing found", "too few"}
+    markdown = (home / "trained" / "report" / "report.md").read_text()
+    page = (home / "trained" / "report" / "report.html").read_text()
+    for text, first in ((markdown, "\n## "), (page, '<details class="folded section')):
+        assert (
+            text.index("Did it learn?") < text.index("debate eval trained --weights all") < text.index(first)
+        )
+    assert report("debate-example")[1].startswith("Did it learn? Nothing was trained.")
 
 
 def test_nothing_of_others_is_written_over(report, example, home):

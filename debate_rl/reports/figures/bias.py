@@ -26,14 +26,12 @@ def bias_figures(study: Study) -> Iterator[Figure]:
     table, clusters, equal = study.pairs, study.clusters(study.pairs), equal_in_truth(study)
     won = table["outcome"][equal] == 1
     why = "no decided vote on two right or two wrong solutions"
-    yield figure("bias/position", _less_half(won, clusters[equal]), None, why)
+    yield figure("bias/position", less_half(won, clusters[equal]), None, why)
     length = table["length"][equal]
     apart = length != 0
     longer = won[apart] == (length[apart] > 0)
-    yield figure(
-        "bias/length", _less_half(longer, clusters[equal][apart]), None, f"{why} of different length"
-    )
-    yield _self_preference(study, clusters)
+    yield figure("bias/length", less_half(longer, clusters[equal][apart]), None, f"{why} of different length")
+    yield _self_preference(study)
     yield from _swaps(study)
     yield from regression_figures(study)
 
@@ -44,7 +42,7 @@ def equal_in_truth(study: Study) -> NDArray[np.bool_]:
     return (np.abs(table["outcome"]) == 1) & (table["first"] == table["second"]) & (table["first"] >= 0)
 
 
-def _less_half(chosen: NDArray[np.bool_], clusters: Codes) -> Estimate | None:
+def less_half(chosen: NDArray[np.bool_], clusters: Codes) -> Estimate | None:
     """Return a rate's distance from a half, with the rate's own interval."""
     rate, apart = statistics.mean(chosen, clusters), statistics.mean(chosen - 0.5, clusters, signed=True)
     if rate is None or apart is None:
@@ -52,15 +50,21 @@ def _less_half(chosen: NDArray[np.bool_], clusters: Codes) -> Estimate | None:
     return replace(apart, low=rate.low - 0.5, high=rate.high - 0.5)
 
 
-def _self_preference(study: Study, clusters: Codes) -> Figure:
-    """Own work that is wrong against the others' wrong work, by judges who were wrong in both cases."""
-    table = study.pairs
+def _self_preference(study: Study) -> Figure:
+    estimate = statistics.difference(*own_work(study))
+    return figure("bias/self_preference", estimate, None, "judges compared no own work that was wrong")
+
+
+def own_work(study: Study) -> tuple[NDArray[np.bool_], NDArray[np.bool_], Codes]:
+    """Return votes (n,) on wrong work against right, by judges who were wrong: for it, its author, problem.
+
+    The judge's own wrong work is compared with wrong work of others, where no own work is in the pair.
+    """
+    table, clusters = study.pairs, study.clusters(study.pairs)
     wrong, own = -table["better"], table["own"]
     used = (table["outcome"] != NO_VOTE) & (wrong != 0)
     used &= ((own != 0) & (own == wrong)) | ((own == 0) & (table["self"] == 0))
-    chosen, mine = (table["outcome"] == wrong)[used], (own != 0)[used]
-    estimate = statistics.difference(chosen, mine, clusters[used])
-    return figure("bias/self_preference", estimate, None, "judges compared no own work that was wrong")
+    return (table["outcome"] == wrong)[used], (own != 0)[used], clusters[used]
 
 
 def _swaps(study: Study) -> Iterator[Figure]:

@@ -51,12 +51,12 @@ def _mean_of_known(values: Numbers, clusters: Codes, *, signed: bool = False) ->
 
 
 def flag_of(estimate: Estimate | None) -> str:
-    """Return what to be warned of where the correlation is below 0.3; "" where it is not.
+    """Return what to be warned of where the correlation is below 0.3 with its interval; "" where it is not.
 
-    >>> flag_of(Estimate(0.1, 0.0, 0.2, 9, 9)), flag_of(Estimate(0.3, 0.2, 0.4, 9, 9))
+    >>> flag_of(Estimate(0.1, 0.0, 0.2, 9, 9)), flag_of(Estimate(0.2, 0.1, 0.3, 9, 9))
     ('below 0.3', '')
     """
-    return f"below {LEAST_CORRELATION}" if estimate is not None and estimate.value < LEAST_CORRELATION else ""
+    return f"below {LEAST_CORRELATION}" if estimate is not None and estimate.high < LEAST_CORRELATION else ""
 
 
 def _mixed_filter(study: Study) -> str | None:

@@ -18,7 +18,8 @@ from debate_rl.reports.figures.bias import equal_in_truth
 from debate_rl.reports.figures.judging import pair_rows
 from debate_rl.reports.figures.outcomes import winner_rows
 from debate_rl.reports.figures.study import Rows, Study
-from debate_rl.statistics import Estimate, Numbered
+from debate_rl.reports.findings import LEVEL, chance
+from debate_rl.statistics import Estimate, Numbered, holm
 
 NAMES = (
     *("judge/accuracy", "judge/strict_accuracy", "judge/coverage", "judge/ties", "bias/position"),
@@ -58,26 +59,34 @@ def comparison_section(runs: Sequence[Judged]) -> Section:
     base = runs[0]
     heads = [base.run, *(head for run in runs[1:] for head in (run.run, "less the first"))]
     by_name = [{figure.name: figure for figure in run.figures} for run in runs]
+    less = {
+        (name, index): difference(runs[index].study, base.study, name)
+        for name in NAMES
+        for index in range(1, len(runs))
+    }
+    known = [place for place, found in less.items() if found is not None and found.p is not None]
+    chances = dict(zip(known, holm([chance(less[place]) for place in known]), strict=True))
     rows: list[tuple[Cell, ...]] = []
     for name in NAMES:
         cells = [Cell(name)]
-        for run, figures in zip(runs, by_name, strict=True):
+        for index, (run, figures) in enumerate(zip(runs, by_name, strict=True)):
             cells.append(estimate_cell(figures[name], run.behind(figures[name])))
-            if run is not base:
-                cells.append(_difference_cell(difference(run.study, base.study, name)))
+            if index:
+                cells.append(_difference_cell(less[name, index], chances.get((name, index), 1.0)))
         rows.append(tuple(cells))
     table = Table("runs", "Runs side by side", ("figure", *heads), tuple(rows), _note(runs))
-    return Section("comparison", "Runs side by side", (table,))
+    return Section(
+        "comparison", "Runs side by side", (table,), "main figures, and their differences to the first run"
+    )
 
 
-def _difference_cell(estimate: Estimate | None) -> Cell:
+def _difference_cell(estimate: Estimate | None, p: float) -> Cell:
     if estimate is None:
         return Cell("none")
     text, reach = number(estimate.value, signed=True), interval_of("bias", estimate)
     if reach == "none":  # no problem differs from another
         return Cell(f"{text} (no interval)", estimate.value)
-    apart = estimate.low > 0 or estimate.high < 0
-    return Cell(f"{text} ({reach})" + ("" if apart else ", not significant"), estimate.value)
+    return Cell(f"{text} ({reach})" + ("" if p <= LEVEL else ", not significant"), estimate.value)
 
 
 def _note(runs: Sequence[Judged]) -> str:
@@ -86,5 +95,6 @@ def _note(runs: Sequence[Judged]) -> str:
     counts = ", ".join(f"{count:,}" for count in shared)
     return (
         f"Problems shared with the first run: {counts}. Differences have 95% intervals clustered by problem "
-        "over both runs: paired where problems are shared, else of independent runs. None: not a mean."
+        "over both runs: paired where problems are shared, else of independent runs. Not significant: p is "
+        "over 0.05, adjusted for all differences of this table (Holm 1979). None: not a mean."
     )

@@ -26,15 +26,35 @@ ANSWERS = (
     ("flip", "An agent's steps from one round to the next", ""),
     ("cascade", "Who is carried away", ""),
 )
-PARTS: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
-    ("accuracy", "Judge accuracy", (("accuracy", "On pairs with exactly one right side", READ_TOGETHER),)),
-    ("biases", "Biases", BIASES),
-    ("winner", "Winner", (("winner", "The winner of the last judged round", ""),)),
-    ("answers", "Flips and cascades", ANSWERS),
-    ("graph", "Cycles and orders", (("graph", "Strict majorities of the votes", ""),)),
-    ("collusion", "Collusion", (("collusion", "Praise without truth, favours returned, agreement", ""),)),
+PARTS: tuple[tuple[str, str, str, tuple[tuple[str, str, str], ...]], ...] = (
+    (
+        "accuracy",
+        "Judge accuracy",
+        "how often votes are right, by step, persona, round, agent, length, level and subject",
+        (("accuracy", "On pairs with exactly one right side", READ_TOGETHER),),
+    ),
+    ("biases", "Biases", "what moves votes beside truth: position, length, own work, personas", BIASES),
+    (
+        "winner",
+        "Winner",
+        "what the vote's winner adds to one answer, a majority, and a perfect judge",
+        (("winner", "The winner of the last judged round", ""),),
+    ),
+    ("answers", "Flips and cascades", "who changes from right to wrong, and whom agents follow", ANSWERS),
+    (
+        "graph",
+        "Cycles and orders",
+        "do the votes of a debate make an order",
+        (("graph", "Strict majorities of the votes", ""),),
+    ),
+    (
+        "collusion",
+        "Collusion",
+        "does praise grow without truth, are favours returned",
+        (("collusion", "Praise without truth, favours returned, agreement", ""),),
+    ),
 )
-"""Anchor and title of each section, then name, title and note of its tables."""
+"""Anchor, title and contents of each section, then name, title and note of its tables."""
 COLUMNS = ("figure", "estimate", "95% interval", "n", "problems", "what it is")
 
 
@@ -42,10 +62,10 @@ def judgment_sections(judged: Judged, *, prefix: str = "") -> list[Section]:
     """Return the sections of a run; ``prefix`` goes before the anchors, and the run's name before titles."""
     named = f"{judged.run}: " if prefix else ""
     sections: list[Section] = []
-    for name, title, tables in PARTS:
+    for name, title, about, tables in PARTS:
         parts = [figure_table(judged, stem, head, note) for stem, head, note in tables]
         more = group_parts(judged) if name == "accuracy" else []
-        sections.append(Section(f"{prefix}{name}", f"{named}{title}", (*parts, *more)))
+        sections.append(Section(f"{prefix}{name}", f"{named}{title}", (*parts, *more), about))
     return sections
 
 
@@ -105,7 +125,20 @@ def simulation_section(judged: Judged, expected: Mapping[str, float], *, prefix:
     rows = tuple(_simulated_row(name, value, estimates.get(name)) for name, value in expected.items())
     named = f"{judged.run}: " if prefix else ""
     table = Table("put-in", "What was put in, and what was found", SIMULATED, rows, KNOWN_JUDGES)
-    return Section(f"{prefix}simulation", f"{named}Simulated judges", (table,))
+    about = "what was put in, and what was found"
+    return Section(f"{prefix}simulation", f"{named}Simulated judges", (table,), about)
+
+
+def put_in(section: Section) -> Table:
+    """Return the table of a section of simulated judges as a small one: without interval and counts."""
+    [table] = section.parts
+    assert isinstance(table, Table)
+    return Table(
+        "put-in-small",
+        table.title,
+        SIMULATED[:3] + SIMULATED[4:5],
+        tuple((*row[:3], row[4]) for row in table.rows),
+    )
 
 
 def _simulated_row(name: str, value: float, estimate: Estimate | None) -> tuple[Cell, ...]:

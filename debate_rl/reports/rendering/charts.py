@@ -26,6 +26,8 @@ INK = "#010203"
 """Stands for the page's own colour until the SVG is written."""
 SPACE = "http://www.w3.org"
 WIDTH, HEIGHT, BAR = 7.4, 2.5, 0.23
+SMALL = 4.2, 1.6
+"""A chart beside a text."""
 LONGEST = 36
 LARGEST = 1e30
 """The ticks of an axis overflow long before the numbers do."""
@@ -57,7 +59,7 @@ def draw(chart: Chart) -> str:
     style: Any = {**STYLE, "svg.hashsalt": printable(chart.name)}
     with matplotlib.rc_context(style), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # letters that a font lacks are drawn as boxes
-        figure = Figure(figsize=(WIDTH, _height(chart)), layout="constrained")
+        figure = Figure(figsize=SMALL if chart.small else (WIDTH, _height(chart)), layout="constrained")
         axes = figure.add_subplot()
         _fill(axes, chart)
         _name(figure, axes, chart)

@@ -9,7 +9,7 @@ from typing import Any
 
 from debate_rl.formatting import json_number, printable
 from debate_rl.reports.cells import Judged, combined_filter
-from debate_rl.reports.document import Cell, Chart, Document, Paragraph, Part
+from debate_rl.reports.document import Answer, Cell, Chart, Document, Paragraph, Part
 from debate_rl.reports.figures.figure import Figure
 
 SCHEMA = 1
@@ -18,7 +18,8 @@ MARK = "debate report"
 
 
 def as_json(document: Document, runs: Sequence[Judged] = ()) -> str:
-    """Return the report: ``made_by``, ``schema``, ``title``, ``lead``, ``figures`` of all runs, ``sections``.
+    """Return the report: ``made_by``, ``schema``, ``title``, ``lead``, ``answers``, ``findings``, ``figures``
+    of all runs, ``sections``.
 
     Infinite bounds and missing values are null. Texts are as they were, control characters escaped.
     """
@@ -27,9 +28,16 @@ def as_json(document: Document, runs: Sequence[Judged] = ()) -> str:
         "schema": SCHEMA,
         "title": document.title,
         "lead": [_part(part) for part in document.lead],
+        "answers": {answer.name: _answer(answer) for answer in document.answers},
+        "findings": [_plain(finding) for finding in document.findings],
         "figures": [row for judged in runs for row in _figures(judged, judged.figures)],
         "sections": [
-            {"name": section.name, "title": section.title, "parts": [_part(part) for part in section.parts]}
+            {
+                "name": section.name,
+                "title": section.title,
+                "about": section.about,
+                "parts": [_part(part) for part in section.parts],
+            }
             for section in document.sections
         ],
     }
@@ -54,6 +62,19 @@ def _figures(judged: Judged, figures: Iterable[Figure]) -> Iterable[Mapping[str,
             "meaning": figure.meaning.text,
             "source": figure.meaning.source,
         }
+
+
+def _answer(answer: Answer) -> dict[str, object]:
+    """Return the answer in a word and in sentences, with the commands to type and the picture."""
+    facts = {
+        "question": answer.question,
+        "word": answer.word,
+        "tone": answer.tone,
+        "text": [part.text for part in answer.text],
+        "commands": [part.command for part in answer.text if part.command],
+        "picture": None,
+    }
+    return _plain(facts) | {"picture": _part(answer.picture) if answer.picture else None}
 
 
 def _part(part: Part) -> dict[str, object]:

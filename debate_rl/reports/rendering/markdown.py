@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from debate_rl.formatting import printable
 from debate_rl.reports.document import (
+    Answer,
     Behind,
     Chart,
     Document,
@@ -45,12 +46,25 @@ class _Pages:
         yield from (f"# {escaped(document.title)}", "")
         for paragraph in document.lead:
             yield from (f"- {self._text(paragraph)}",)
+        for answer in document.answers:
+            yield from self._answer(answer)
         for section in document.sections:
             yield from ("", f"## {escaped(section.title)}", "")
+            if section.about:
+                yield from (f"{escaped(section.about[:1].upper() + section.about[1:])}.", "")
             for part in section.parts:
                 lines = [*self._part(part)]
                 yield from (*lines, "") if lines else ()
         yield from (self._note(behind, number) for behind, number in self._notes.items())
+
+    def _answer(self, answer: Answer) -> Iterator[str]:
+        word = f" {answer.word[:1].upper()}{answer.word[1:]}." if answer.word else ""
+        yield from ("", f"**{escaped(answer.question + word)}**", "")
+        for part in answer.text:
+            yield f"- {self._text(part)}"
+            yield from ("", f"      {printable(part.command)}", "") if part.command else ()
+        if isinstance(answer.picture, Table):  # the numbers of a chart stand further below
+            yield from ("", *self._table(answer.picture))
 
     def _part(self, part: Part) -> Iterator[str]:
         if isinstance(part, Paragraph):

@@ -16,7 +16,7 @@ from debate_rl.reports.training.charts import curves_section
 from debate_rl.reports.training.distributions import distributions_section
 from debate_rl.reports.training.finals import finals_section
 from debate_rl.reports.training.findings import alarms_section, questions_section
-from debate_rl.reports.training.loading import load_runs
+from debate_rl.reports.training.loading import Run, load_runs
 from debate_rl.reports.training.phases import overview_section, phases_section
 from debate_rl.reports.training.settings import settings_section
 
@@ -37,6 +37,10 @@ SECTIONS = (
 
 def training_sections(runs: Sequence[Path]) -> list[Section]:
     """Return the sections of the training analysis, over the folders of one or many runs."""
-    loaded = load_runs(runs)
+    return sections_of(load_runs(runs))
+
+
+def sections_of(runs: Sequence[Run]) -> list[Section]:
+    """Return the sections of runs that were read."""
     with np.errstate(all="ignore"):  # figures of a foreign file may be of any size
-        return [section(loaded) for section in SECTIONS]
+        return [section(runs) for section in SECTIONS]

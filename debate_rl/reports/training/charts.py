@@ -107,7 +107,9 @@ def curves_section(runs: Sequence[Run]) -> Section:
         *charts,
         *(chart for index, run in enumerate(runs) for chart in time_shares(run, index)),
     ]
-    return Section("curves", "Curves", tuple(parts))
+    return Section(
+        "curves", "Curves", tuple(parts), f"{len(parts)} charts by step: rewards, accuracy, KL, lengths, time"
+    )
 
 
 def charts_of(spec: Spec, runs: Sequence[Run]) -> list[Chart]:

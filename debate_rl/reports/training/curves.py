@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-Numbers = NDArray[np.float64]
+from debate_rl.statistics import Numbers, thirds
+
 Steps = NDArray[np.int64]
 SOLVED = 0.9
 """The share of right answers above which solutions may well be alike."""
@@ -84,22 +85,6 @@ class Curves:
         values = {name: column[:count] for name, column in self.values.items()}
         broken = {name: tuple(at for at in where if at <= step) for name, where in self.broken.items()}
         return Curves(self.steps[:count], values, broken, self.group)
-
-
-Ordered = TypeVar("Ordered", Numbers, range)
-
-
-def thirds(values: Ordered) -> tuple[Ordered, Ordered, Ordered]:
-    """Return the first, middle and last third of what is in the order of the steps: early, middle, late.
-
-    The middle has what is left over, and is all of fewer than three.
-
-    >>> thirds(range(8)), thirds(range(2))
-    ((range(0, 2), range(2, 6), range(6, 8)), (range(0, 1), range(0, 2), range(1, 2)))
-    """
-    third = max(1, len(values) // 3)
-    middle = values[third:-third] if len(values) > 2 * third else values
-    return values[:third], middle, values[-third:]
 
 
 def _reduced(reduce: Callable[[Numbers], Any], values: Numbers) -> float | None:

@@ -8,13 +8,14 @@ import numpy as np
 
 from debate_rl.reports.cells import number_cell
 from debate_rl.reports.document import Cell, Chart, Paragraph, Part, Section, Series, Table
-from debate_rl.reports.training.curves import Numbers, thirds
 from debate_rl.reports.training.files import STREAMS
 from debate_rl.reports.training.loading import Run
+from debate_rl.statistics import Numbers, thirds
 
 BINS = 20
 MOST_VALUES = 12
 """Different values up to which each has a bar of its own."""
+ABOUT = "rewards of single turns by stream, early, middle and late"
 THIRDS = ("early", "middle", "late")
 
 
@@ -29,7 +30,7 @@ def distributions_section(runs: Sequence[Run]) -> Section:
         parts.append(Paragraph(_how(run), behind=run.behind()))
         parts += [_chart(run, index, stream) for stream in STREAMS if sample.rewards.get(stream)]
         parts.append(_table(run, index))
-    return Section("distributions", "Distributions of rewards", tuple(parts))
+    return Section("distributions", "Distributions of rewards", tuple(parts), ABOUT)
 
 
 def _how(run: Run) -> str:

@@ -10,6 +10,7 @@ from debate_rl.reports.document import Cell, Paragraph, Part, Section, Table
 from debate_rl.reports.training.files import HELD_OUT
 from debate_rl.reports.training.loading import Run
 from debate_rl.statistics import Bounded, apart
+from debate_rl.tracking.held_out import gain
 
 
 def finals_section(runs: Sequence[Run]) -> Section:
@@ -19,24 +20,44 @@ def finals_section(runs: Sequence[Run]) -> Section:
         parts += _of_run(run, index)
     if len(runs) > 1:
         parts += _beside(runs)
-    return Section("final", "Final figures", tuple(parts))
+    return Section(
+        "final", "Final figures", tuple(parts), "held-out figures first, highest and last; runs compared"
+    )
 
 
 def evaluations(run: Run, name: str) -> list[tuple[int, Bounded]]:
-    """Return (step, (value, low, high)) of each held-out evaluation during training."""
+    """Return (steps learnt from, (value, low, high)) of each held-out evaluation: metrics.jsonl names it.
+
+    They are those that can be compared by problem, or else those of metrics.jsonl.
+    """
+    kept = [(one.step, one.estimate(name.removeprefix("eval/"))) for one in run.held_out]
+    if known := [(step, (found.value, found.low, found.high)) for step, found in kept if found is not None]:
+        return known
     steps, values = run.curves.of(name)
     bounded = zip(values.tolist(), *(bounds.tolist() for bounds in run.curves.bounds(name)), strict=True)
-    return list(zip(steps.tolist(), bounded, strict=True))
+    return list(zip((steps + 1).tolist(), bounded, strict=True))
+
+
+def gained(run: Run, name: str) -> Bounded | None:
+    """Return the last evaluation less the first, paired by problem where that can be; None of one."""
+    evaluated = evaluations(run, name)
+    if len(evaluated) < 2:
+        return None
+    plain = name.removeprefix("eval/")
+    paired = gain(run.held_out[0], run.held_out[-1], plain) if len(run.held_out) > 1 else None
+    if paired is None:
+        return apart(evaluated[-1][1], evaluated[0][1])
+    return paired.difference.value, paired.difference.low, paired.difference.high
 
 
 def best_step(run: Run) -> tuple[str, int, float] | None:
-    """Return the figure of train.keep_best, the step of its highest value and that value."""
+    """Return the figure of train.keep_best, the step with its highest value in training, and that value."""
     name = run.setting("train.keep_best", str) or "eval/debate/winner/accuracy"
-    evaluated = evaluations(run, name)
-    if not evaluated:
+    steps, values = run.curves.of(name)
+    if not len(values):
         return None
-    step, (value, _, _) = max(evaluated, key=lambda evaluation: evaluation[1][0])
-    return name, step, value
+    best = int(values.argmax())
+    return name, int(steps[best]), float(values[best])
 
 
 def _of_run(run: Run, index: int) -> list[Part]:
@@ -44,15 +65,15 @@ def _of_run(run: Run, index: int) -> list[Part]:
     for name in HELD_OUT:
         evaluated = evaluations(run, name)
         if evaluated:
-            (first, at_first), (last, at_last) = evaluated[0], evaluated[-1]
+            at_first, at_last = evaluated[0][1], evaluated[-1][1]
             top, at_top = max(evaluated, key=lambda evaluation: evaluation[1][0])
             at = Cell(f"{top}", top)
             cells = [interval_cell(*at_first), interval_cell(*at_top), at, interval_cell(*at_last)]
-            gain = interval_cell(*apart(at_last, at_first)) if last > first else Cell("one evaluation")
-            rows.append((Cell(title(name)), *cells, gain))
+            less = gained(run, name)
+            rows.append((Cell(title(name)), *cells, interval_cell(*less) if less else Cell("one evaluation")))
     parts: list[Part] = []
     if rows:
-        columns = ("figure", "first", "highest", "at step", "last", "last less first")
+        columns = ("figure", "first", "highest", "after steps", "last", "last less first")
         parts.append(
             Table(f"final/{index + 1}", f"Held-out figures: {run.name}", columns, tuple(rows), _note(run))
         )
@@ -67,8 +88,11 @@ def _of_run(run: Run, index: int) -> list[Part]:
 def _note(run: Run) -> str:
     best, count = best_step(run), run.curves.of("eval/problems")[1]
     text = f"{int(count[-1])} problems. " if len(count) else ""
-    text += "The interval of a difference takes the two for independent; both are of the same problems, "
-    text += "so it is wide. "
+    if len(run.held_out) > 1:
+        text += "Differences are paired by problem. "
+    else:
+        text += "The interval of a difference takes the two for independent; both are of the same problems, "
+        text += "so it is wide. "
     text += "The highest of several is high by chance as well."
     if best:
         text += f" The checkpoint kept as best ({best[0]}) is step_{best[1] + 1:06d}, that of step {best[1]}."

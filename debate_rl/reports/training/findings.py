@@ -33,7 +33,9 @@ def questions_section(runs: Sequence[Run]) -> Section:
             Table(f"questions/{index + 1}", f"Eight questions: {run.name}", columns, tuple(rows), note)
         )
         parts.append(_hypotheses(run, index))
-    return Section("questions", "Diagnostic questions", tuple(parts))
+    return Section(
+        "questions", "Diagnostic questions", tuple(parts), "eight questions with thresholds; why it may stall"
+    )
 
 
 def _hypotheses(run: Run, index: int) -> Table:
@@ -77,7 +79,15 @@ def alarms_section(runs: Sequence[Run]) -> Section:
             text += "." if quiet == len(run.readings) else "; the others lack steps or figures."
             parts.append(Paragraph(text, "good" if quiet == len(run.readings) else ""))
         parts.append(_table(run, index))
-    return Section("alarms", "Signs of collapse", tuple(parts))
+    return Section("alarms", "Signs of collapse", tuple(parts), _about(runs))
+
+
+def _about(runs: Sequence[Run]) -> str:
+    """Return how many detectors fired."""
+    fired, every = (
+        sum(len(of(run)) for run in runs) for of in (lambda r: alarms(r.readings), lambda r: r.readings)
+    )
+    return f"{fired} of {every} detectors fired"
 
 
 def _filter(reading: Reading) -> str:

@@ -15,6 +15,7 @@ from debate_rl.reports.training.curves import Curves, joined
 from debate_rl.reports.training.debates import WORST, Sample, figures_of_index, read_sample
 from debate_rl.reports.training.detectors import Reading, readings
 from debate_rl.reports.training.files import finite, parsed, read_config, read_json, read_metrics
+from debate_rl.tracking.held_out import HeldOut, read_held_out
 from transcripts import RunStore, TranscriptError
 
 EVALUATIONS = 200
@@ -25,8 +26,9 @@ EVALUATIONS = 200
 class Run:
     """A run: figures by step, settings by dotted key, run.json, a sample of debates, and what detectors say.
 
-    ``stored``: the steps whose debates are there, lowest and highest. ``evaluations``: by label, figures by
-    name as (value, low, high). ``notes``: what is missing or damaged.
+    ``stored``: the steps whose debates are there, lowest and highest. ``held_out``: evaluations by step that
+    can be compared by problem; ``evaluations``: those made apart from training, by label, figures by name as
+    (value, low, high). ``notes``: what is missing or damaged.
     """
 
     path: Path
@@ -40,6 +42,7 @@ class Run:
     evaluations: Mapping[str, Mapping[str, tuple[float, float, float]]] = field(
         default_factory=dict[str, Mapping[str, tuple[float, float, float]]]
     )
+    held_out: Sequence[HeldOut] = ()
     notes: list[str] = field(default_factory=list[str])
     readings: Sequence[Reading] = ()
 
@@ -79,6 +82,7 @@ def load_run(path: Path, name: str = "") -> Run:
     group = agents * debates if agents and debates else None
     run.curves = joined([curves, indexed, sampled], group)
     run.evaluations = _read_evaluations(path / "evaluations")
+    run.held_out = read_held_out(path, run.notes)
     run.readings = readings(run.curves)
     return run
 

@@ -15,8 +15,8 @@ from debate_rl.reports.cells import bounds_text
 from debate_rl.reports.figures.figure import Figure
 from debate_rl.reports.figures.judging import accuracy_figures
 from debate_rl.reports.figures.outcomes import cascade_figures, winner_figures
-from debate_rl.reports.training.curves import Numbers, thirds
 from debate_rl.reports.training.loading import Run
+from debate_rl.statistics import Numbers, thirds
 
 LEAST = 12
 """Values below which a change is not judged: four in each third."""

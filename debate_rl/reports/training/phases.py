@@ -52,7 +52,7 @@ def verdict(run: Run) -> Verdict:
     if moved is None:
         return Verdict("no figures", "warn", "No figure shows progress.")
     change_text = _moved(name, moved)
-    few = f"{moved.n} steps are too few to tell (from {LEAST} on); {change_text}."
+    few = f"Of training alone {moved.n} steps tell nothing yet (from {LEAST} on); {change_text}."
     return {
         "up": Verdict("learning", "good", f"No alarm; {change_text}."),
         "flat": Verdict(
@@ -116,7 +116,7 @@ def overview_section(runs: Sequence[Run]) -> Section:
         result = verdict(run)
         parts.append(Paragraph(f"{run.name}: {result.sentence}", result.tone, run.behind()))
     parts += [Paragraph(f"{run.name}: {note}", "warn") for run in runs for note in run.notes]
-    return Section("runs", "Runs", tuple(parts))
+    return Section("runs", "How training went", tuple(parts), "; ".join(verdict(run).word for run in runs))
 
 
 def _row(run: Run) -> tuple[Cell, ...]:
@@ -159,4 +159,6 @@ def phases_section(runs: Sequence[Run]) -> Section:
         parts.append(Table(f"phases/{index + 1}", f"Phases: {run.name}", columns, tuple(rows), note))
         result = verdict(run)
         parts.append(Paragraph(f"{run.name}: {result.word}. {result.sentence}", result.tone, run.behind()))
-    return Section("phases", "Early, middle, late", tuple(parts))
+    return Section(
+        "phases", "Early, middle, late", tuple(parts), "means of each third of the steps, and how they differ"
+    )

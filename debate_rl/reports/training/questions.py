@@ -12,6 +12,7 @@ from debate_rl.formatting import short
 from debate_rl.reports.cells import bounds_text
 from debate_rl.reports.document import Tone
 from debate_rl.reports.training.alarms import DEBATE
+from debate_rl.reports.training.finals import evaluations, gained
 from debate_rl.reports.training.loading import Run
 from debate_rl.reports.training.measures import change, changed_outputs, judge_figures
 
@@ -59,6 +60,9 @@ def question(name: str, *, rule: str, source: str, filter: str) -> Callable[[Res
 
 
 UNKNOWN = "the run does not say"
+DIRECT = "eval/direct/accuracy"
+LEAST_VOTES = 100
+"""Votes on decidable pairs below which nothing is said of votes against truth."""
 
 
 def worst(*words: Word) -> Word:
@@ -186,7 +190,8 @@ def votes_and_truth(run: Run) -> Answer:
         text += f"; accuracy in the sample{judges.bounds}"
     cast, ties = run.curves.total("votes/valid"), run.curves.total("votes/ties")
     tied = ties / cast if cast and ties else 0.0
-    if accuracy is not None and accuracy + tied < 0.45:
+    votes = run.curves.total("judge/decidable_votes") or 0.0
+    if accuracy is not None and accuracy + tied < 0.45 and votes >= LEAST_VOTES:
         text += "; votes are against truth"
     return Answer(worst(*words), text)
 
@@ -287,16 +292,19 @@ def overfitting(run: Run) -> Answer:
     for reading in run.readings:
         if reading.detector.name == "held_out" and reading.alarm is not None:
             return Answer("bad", f"{reading.alarm.why} (seen at step {reading.alarm.step})")
-    trained = change(run.curves.of("accuracy/round_0")[1])
-    steps, values = run.curves.of("eval/direct/accuracy")
-    if not len(values):
+    evaluated, less = evaluations(run, DIRECT), gained(run, DIRECT)
+    if not evaluated:
         return Answer("unknown", "no held-out evaluation during training")
     at_end = run.curves.late("accuracy/round_0")
-    text = listed(("accuracy, round 0, last third", at_end), ("direct accuracy, held out", float(values[-1])))
-    if len(values) < 2 or trained is None or trained.direction == "too few steps":
-        return Answer("unknown", f"{text}; too few evaluations or steps to compare gains")
-    gained = float(values[-1] - values[0])
-    text += f"; gained {short(trained.value)} in training, and {short(gained)} held out "
-    text += f"since step {steps[0]}"
-    memorised = trained.direction == "up" and trained.value > 0.05 and gained < trained.value / 4
+    last = ("direct accuracy, held out", evaluated[-1][1][0])
+    text = listed(("accuracy, round 0, last third", at_end), last)
+    if less is None:
+        return Answer("unknown", f"{text}; one evaluation alone")
+    text += f"; gained {short(less[0])}{bounds_text(less[1], less[2])} held out, after step {evaluated[0][0]}"
+    trained = change(run.curves.of("accuracy/round_0")[1])
+    if trained is None or trained.direction == "too few steps":
+        word: Word = "good" if less[1] > 0 else "warn" if less[2] < 0 else "unknown"
+        return Answer(word, f"{text}; what training gained cannot be told from so few steps")
+    text += f", and {short(trained.value)} in training"
+    memorised = trained.direction == "up" and trained.value > 0.05 and less[0] < trained.value / 4
     return Answer("warn" if memorised else "good", text)

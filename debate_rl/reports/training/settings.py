@@ -32,7 +32,7 @@ def settings_section(runs: Sequence[Run]) -> Section:
         parts.append(Paragraph("No setting is one that the sources warn of.", "good"))
     parts.append(_table("settings/all", "All settings", runs, all_keys(runs), "", True))
     parts += [Paragraph(f"{run.name}: no settings were kept.", "warn") for run in runs if not run.settings]
-    return Section("settings", "Settings", tuple(parts))
+    return Section("settings", "Settings", tuple(parts), "what was set, and what a source warns of")
 
 
 def all_keys(runs: Sequence[Run]) -> list[str]:

@@ -138,7 +138,16 @@ def test_the_winner_below_the_line_is_flagged(ordered):
     turned = replace(ordered, debate=replace(ordered.debate, votes=tuple(votes)))
     [figure] = [f for f in judgment_figures([turned]) if f.name == "winner/correlation"]
     assert figure.estimate.value == pytest.approx(-1.0)
+    assert figure.flag == ""  # one debate tells nothing
+    many = [of_problem(turned if n % 4 else ordered, str(n)) for n in range(40)]
+    [figure] = [f for f in judgment_figures(many) if f.name == "winner/correlation"]
+    assert figure.estimate.high < 0.3
     assert figure.flag == "below 0.3"
+
+
+def of_problem(record, name):
+    """The record on another problem."""
+    return replace(record, debate=replace(record.debate, problem=replace(record.debate.problem, id=name)))
 
 
 def test_self_preference_is_against_other_wrong_work(make_debate):

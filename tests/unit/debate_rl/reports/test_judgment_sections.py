@@ -8,7 +8,7 @@ from debate_rl.reports.cells import Judged
 from debate_rl.reports.document import Chart, Paragraph, Table
 from debate_rl.reports.figures import figures_of, gather
 from debate_rl.reports.judgment.comparison import comparison_section, difference
-from debate_rl.reports.judgment.lead import judgment_lead
+from debate_rl.reports.judgment.lead import main_figures, read_text
 from debate_rl.reports.judgment.sections import judgment_sections, simulation_section
 from debate_rl.reports.report import whole_report
 
@@ -75,25 +75,26 @@ def test_a_filter_of_the_report_is_in_every_filter(ordered, circular):
     assert all(filter.startswith("(step:0 OR step:100) ") for filter in filters)
 
 
-def test_the_lead_tells_the_findings(one):
-    texts = [paragraph.text for paragraph in judgment_lead(one)]
-    assert texts[0] == "runs/a: 2 debates of 2 problems, steps 0 to 100."
-    assert texts[1].startswith("Judges vote for the right side in 33.3% of 3 votes")
-    assert "(33.3% are ties, which are not right)" in texts[1]
-    assert texts[2].startswith("The winner is right in 100.0% of 2 debates") or "of 2 debates" in texts[2]
+def test_main_figures_in_words_claim_nothing(one):
+    assert read_text(one).text == "runs/a: 2 debates of 2 problems, steps 0 to 100."
+    texts = [paragraph.text for paragraph in main_figures(one)]
+    assert texts[0].startswith("Judges vote for the right side in 33.3% of 3 votes")
+    assert "(33.3% are ties, which are not right)" in texts[0]
+    assert texts[1].startswith("The winner is right in 100.0% of 2 debates") or "of 2 debates" in texts[1]
     assert any("correlate with r = " in text for text in texts)
+    assert {paragraph.tone for paragraph in main_figures(one)} == {""}
 
 
 def test_debates_without_votes_have_a_lead(make_debate):
     quiet = make_debate([], [[None, None]] * 3, [[None, None]] * 3)
-    lead = judgment_lead(judged([quiet]))
+    [said] = main_figures(judged([quiet]))
     why = "Judges: no accuracy, because there is no vote on a pair with exactly one right side."
-    assert lead[1] == Paragraph(why, "warn")
+    assert said == Paragraph(why, "warn")
     assert judgment_sections(judged([quiet]))
 
 
 def test_damage_is_told(ordered):
-    first = judgment_lead(judged([ordered], damaged=2))[0]
+    first = read_text(judged([ordered], damaged=2))
     assert (first.text.endswith("2 damaged lines."), first.tone) == (True, "warn")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -11,7 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from debate_rl.formatting import printable
-from debate_rl.reports.document import Behind, Cell, Chart, Document, Paragraph, Section, Series, Table
+from debate_rl.reports.document import (
+    Answer,
+    Behind,
+    Cell,
+    Chart,
+    Document,
+    Paragraph,
+    Section,
+    Series,
+    Table,
+)
 from debate_rl.reports.rendering import Links, as_html, as_json, as_markdown
 from debate_rl.reports.rendering.charts import draw
 from debate_rl.reports.rendering.markdown import escaped
@@ -20,8 +31,8 @@ HOSTILE = (
     '</td></style></svg><script>alert(1)</script><img src=x onerror="alert(1)">{{ 7*7 }}${x}$\x1b[2J\u202e|`'
 )
 TAGS = {
-    *("html", "head", "meta", "title", "style", "body", "nav", "main", "header", "section", "figure"),
-    *("h1", "h2", "h3", "p", "ol", "li", "a", "div", "table", "thead", "tbody", "tr", "th", "td"),
+    *("html", "head", "meta", "title", "style", "body", "main", "header", "section", "figure", "b"),
+    *("h1", "h2", "h3", "p", "a", "div", "table", "thead", "tbody", "tr", "th", "td"),
     *("details", "summary", "span", "code", "figcaption"),
 }
 DRAWN = {"svg", "g", "path", "defs", "use", "text", "clippath", "rect"}
@@ -61,7 +72,13 @@ def document(text="a", behind=None):
         Chart("tall", text, text, "y", (series, other), "bars"),
         Table("none", text, (text,), ()),
     )
-    return Document(text, (Paragraph(text, "", behind),), (Section(text, text, parts),) * 2)
+    said = (Paragraph(text, "bad", behind, text), Paragraph(text))
+    answers = (
+        Answer("a", text, text, said, parts[1]),
+        Answer("b", text, "", said, replace(parts[3], small=True)),
+    )
+    lead = (Paragraph(text, "", behind),)
+    return Document(text, lead, (Section(text, text, parts, text),) * 2, answers, ({"text": text},))
 
 
 def test_hostile_text_is_text():

@@ -75,9 +75,11 @@ def test_right_votes(run_of, accuracy, word):
 
 
 def test_votes_are_against_truth_only_where_ties_cannot_explain_it(run_of):
-    wrong = {"judge__accuracy": [0.3] * 4, "judge__decidable_votes": [10.0] * 4, "votes__valid": [100.0] * 4}
+    wrong = {"judge__accuracy": [0.3] * 4, "judge__decidable_votes": [30.0] * 4, "votes__valid": [100.0] * 4}
     assert "against truth" in answer("Q4", run_of(**wrong, votes__ties=[0.0] * 4)).text
     assert "against truth" not in answer("Q4", run_of(**wrong, votes__ties=[20.0] * 4)).text
+    few = wrong | {"judge__decidable_votes": [5.0] * 4}
+    assert "against truth" not in answer("Q4", run_of(**few, votes__ties=[0.0] * 4)).text
 
 
 @pytest.mark.parametrize(
