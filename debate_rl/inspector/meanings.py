@@ -26,8 +26,8 @@ COLUMNS: tuple[tuple[str, str], ...] = (
 """Columns of steps and debates."""
 
 
-def flags_of(row: DebateRow) -> list[tuple[str, int, str]]:
-    """Return what is out of the ordinary in a debate: each flag, its number, and what it is."""
+def flags_of(row: DebateRow) -> list[tuple[str, str]]:
+    """Return what is out of the ordinary in a debate: each flag as every list shows it, and what it is."""
     facts = row.facts
     flags = (
         ("cycle", facts.cycle, "solutions that beat each other in a cycle"),
@@ -37,13 +37,13 @@ def flags_of(row: DebateRow) -> list[tuple[str, int, str]]:
         ("ungraded", facts.ungraded, "solutions without a verdict"),
         ("truncated", facts.truncated, "replies that ended at their token limit"),
     )
-    return [(name, int(count), about) for name, count, about in flags if count]
+    return [(_flag(name, int(count)), about) for name, count, about in flags if count]
 
 
-def flag_text(name: str, count: int) -> str:
-    """Return a flag with its number, as lists show it.
+def _flag(name: str, count: int) -> str:
+    """Return a flag with its number.
 
-    >>> flag_text("CW", 1), flag_text("missing", 3)
+    >>> _flag("CW", 1), _flag("missing", 3)
     ('CW', 'missing:3')
     """
     return name if count == 1 else f"{name}:{count}"

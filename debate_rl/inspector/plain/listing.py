@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from debate_rl.formatting import fixed, safe
-from debate_rl.inspector.meanings import flag_text, flags_of
+from debate_rl.inspector.meanings import flags_of
 from debate_rl.inspector.overview import Overview
 from debate_rl.inspector.plain.forms import row_json, run_json, step_json
 from debate_rl.inspector.plain.printer import GRADES, Printer, fitting, padded_cells, widths_of
@@ -77,7 +77,7 @@ def cells_of(row: DebateRow) -> tuple[str, ...]:
         fixed(facts.judge_accuracy, ".2f", none="-"),
         str(facts.votes),
         str(facts.malformed),
-        " ".join(flag_text(name, count) for name, count, _ in flags_of(row)),
+        " ".join(flag for flag, _ in flags_of(row)),
     )
 
 

@@ -36,7 +36,7 @@ COLUMNS: Sequence[Column[DebateRow]] = (
     Column("judge", 5, lambda row: share(row.facts.judge_accuracy), need=1),
     Column("votes", 5, lambda row: str(row.facts.votes), need=3),
     Column("malformed", 9, lambda row: count_cell(row.facts.malformed), need=5),
-    Column("flags", 11, lambda row: " ".join(name for name, _, _ in flags_of(row)), need=4, left=True),
+    Column("flags", 14, lambda row: " ".join(flag for flag, _ in flags_of(row)), need=4, left=True),
     Column("question", 12, lambda row: (one_line(row.problem.question, 200), FAINT), need=6, rest=True),
 )
 

@@ -12,7 +12,7 @@ from debate.types import TurnId
 from debate_rl.inspector.views import DebateView, TurnView, debate_view
 from debate_rl.inspector.views.debate import is_markup
 from debate_rl.inspector.web.page import PageRequest, show
-from debate_rl.inspector.web.rendering import Clip, clip, typeset
+from debate_rl.inspector.web.rendering import Clip, clip, typeset, typeset_answer, written_answer
 from debate_rl.inspector.web.site import Busy
 from transcripts import Record, RunStore
 
@@ -58,6 +58,7 @@ def debate(request: PageRequest) -> Response:
         view,
         rounds=rounds,
         write=write,
+        answer=written_answer if written else typeset_answer,
         written=written,
         earlier=max(0, first - len(rounds)) if first > 0 else None,
         later=last + 1 if any(len(row) > last + 1 for row in view.turns) else None,

@@ -13,7 +13,7 @@ from pathlib import Path
 from debate_rl.inspector.views import debate_view, vote_graphs
 from debate_rl.inspector.web.debate_page import rounds_of
 from debate_rl.inspector.web.debate_views import MOST_LISTED, shown_round
-from debate_rl.inspector.web.rendering import HERE, render, typeset
+from debate_rl.inspector.web.rendering import HERE, render, typeset, typeset_answer
 from transcripts import DebateRow, RunStore, TranscriptError
 
 LIMIT, PIECE_CHARACTERS, EVERY_TURN = 200, 20_000, 1 << 20
@@ -118,4 +118,5 @@ def _debate(store: RunStore, id: str, links: FileLinks) -> str:
         graded={turn.id: turn.grade for turn in view.spoken()},
         listed=MOST_LISTED,
         write=typeset,
+        answer=typeset_answer,
     )

@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from debate_rl.formatting import GRADE_SIGNS, number, share, short, shorten, with_codes
-from debate_rl.inspector.meanings import flag_text, flags_of
+from debate_rl.inspector.meanings import flags_of
 from debate_rl.inspector.views.debate import grade_name
 from debate_rl.inspector.web.addresses import address
 from debate_rl.mathematics import with_mathematics
@@ -49,6 +49,20 @@ def typeset(text: str, limit: int | None) -> Clip:
     shown = text if limit is None else head(text, limit)
     most = MOST_MATHEMATICS * max(len(shown), 1000)
     return Clip(Markup(with_mathematics(shown, seen, most)), len(text), len(text) - len(shown))
+
+
+def typeset_answer(text: str, most: int) -> Markup:
+    """Return an answer as mathematics where it has a command of LaTeX, and else its beginning in one line."""
+    if "\\" in text and with_codes(text, UNSEEN) == text:
+        formula = with_mathematics(rf"\({text}\)", seen)
+        if formula.startswith("<math"):
+            return Markup(formula)
+    return written_answer(text, most)
+
+
+def written_answer(text: str, most: int) -> Markup:
+    """Return the beginning of an answer in one line, as it was written."""
+    return Markup("<code>{}</code>").format(with_codes(shorten(text, most), UNSEEN))
 
 
 def seen(text: str) -> Markup:
@@ -93,7 +107,7 @@ def environment() -> Environment:
         "signed": partial(trimmed, sign="+"),
         "turn_id": named,
     }
-    templates.globals |= {"address": address, "asset": asset, "clip": clip, "flag_text": flag_text}
+    templates.globals |= {"address": address, "asset": asset, "clip": clip}
     return templates
 
 

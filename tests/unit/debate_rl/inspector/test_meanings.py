@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from debate_rl.inspector.meanings import COLUMNS, filter_fields
+import re
+
+from debate_rl.inspector.meanings import COLUMNS, filter_fields, flags_of
 from debate_rl.inspector.plain import listing
 from debate_rl.inspector.terminal import debates, runs
 from debate_rl.inspector.terminal.screen import help_lines
+from debate_rl.inspector.web.addresses import Links
+from debate_rl.inspector.web.rendering import render
+from transcripts import RunStore, write_step
 from transcripts.filters.fields import FIELDS
 
 PLAIN = {
@@ -36,3 +41,16 @@ def test_the_terminals_help_tells_columns_and_fields():
         assert f"{name} " in text
         assert about in text
     assert len(filter_fields()) == len(FIELDS)
+
+
+def test_every_list_shows_the_same_flags(circle, tmp_path):
+    write_step(tmp_path / "run/transcripts", 5, [circle])
+    with RunStore.open(tmp_path / "run") as store:
+        [row] = store.debates()
+    flags = " ".join(flag for flag, _ in flags_of(row))
+    assert flags == "cycle WC:2"
+    assert listing.cells_of(row)[-1] == flags
+    [column] = [column for column in debates.COLUMNS if column.name == "flags"]
+    assert column.cell(row) == flags
+    shown = render("_rows.html", rows=[row], links=Links("run"))
+    assert re.findall(r'class="flag"[^>]*>([^<]*)<', shown) == flags.split()

@@ -437,3 +437,15 @@ def test_mathematics_is_typeset_and_can_be_read_as_written(tmp_path):
     assert "so $x &lt; 5$ costs $3 and $4, \\foo{y} &lt;b&gt; \\boxed{\\frac{1}{2}}" in written
     assert "?written=1" in typeset
     assert "?written" not in written
+    half = '<math title="\\(\\frac{1}{2}\\)" display="inline"><mfrac>'
+    assert typeset.count(half.replace("<mfrac>", "<mrow><mfrac>")) == 18  # 3 rounds, the grid and the cards
+    assert written.count("<code>\\frac{1}{2}</code>") == 18
+    assert '<span data-testid="gold"><code>5</code></span>' in typeset
+
+
+def test_what_matters_most_comes_first_in_a_list(small):
+    page = small.get("/run/run/debates").text
+    heads = re.findall(r'<th scope="col"[^>]*>([^<]*)</th>', page[page.index('data-testid="debates"') :])
+    assert heads[:5] == ["Debate", "Winner", "Accuracy", "Judge accuracy", "Flags"]
+    row = page[page.index('data-testid="row"') :]
+    assert row.index('class="grade') < row.index('class="flags"') < row.index('class="problem"')
