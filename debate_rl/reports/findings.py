@@ -1,8 +1,9 @@
 """What a report may state as found: cases enough, a size that matters, and not the luck of so many looks.
 
 A page looks at a dozen things, and of twenty intervals of 95% one misses the truth. So the p-values of all
-looks of a page are adjusted together [Holm 1979]: of a hundred pages at most five state anything that is not
-so. Intervals are shown as they are. docs/report.md has the table of kinds.
+looks of a page are adjusted together [Holm 1979]: of a hundred pages at most two state anything that is not
+so. Alarms of training are false in three of a hundred more. Intervals are shown as they are. docs/report.md
+has the table of kinds.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from debate_rl.reports.document import Behind, Cell, Paragraph, Table, Tone
 from debate_rl.reports.kinds import KINDS, Kind
 from debate_rl.statistics import Estimate, holm
 
-LEVEL = 0.05
-"""The share of pages with any finding that is not so."""
+LEVEL = 0.02
+"""The share of pages, at most, with any finding that is not so; with alarms of training it is .05."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +78,18 @@ class Finding:
         """Return as a sentence what was found, or that nothing was, and why not."""
         estimate, p = self.look.estimate, self.p
         start, end = self.words[0] if self.state == "found" else "No difference can be told", ""
-        if self.state == "nothing found" and estimate and (estimate.p or 0.0) <= LEVEL and p is not None:
-            start, end = "Not sure", "; too small to matter"
+        if self.state == "nothing found" and estimate and p is not None and _without_0(estimate):
+            start = "Too small to matter"
             if p > LEVEL:
-                end = f"; of all that this page looks for, luck finds as much in {p:.0%} of such pages"
+                start, end = (
+                    "Not sure",
+                    f"; of all that this page looks for, luck finds as much in {p:.0%} of such pages",
+                )
         return Paragraph(f"{start}: {self.look.detail}{end}.", self.tone, self.look.behind)
+
+
+def _without_0(estimate: Estimate) -> bool:
+    return estimate.low > 0 or estimate.high < 0
 
 
 def findings(looks: Sequence[Look]) -> tuple[Finding, ...]:
@@ -100,7 +108,7 @@ def chance(estimate: Estimate | None) -> float:
 COLUMNS = ("looked for", "difference", "95% interval", "cases", "problems", "p, adjusted", "least", "state")
 NOTE = (
     "Least: cases, problems and size below which nothing is stated. p is adjusted for all looks of this page "
-    "(Holm 1979): of a hundred pages at most five state anything that is not so."
+    "(Holm 1979), and has to be .02 or less: of a hundred pages at most two state what is not so."
 )
 
 

@@ -96,5 +96,5 @@ def _note(runs: Sequence[Judged]) -> str:
     return (
         f"Problems shared with the first run: {counts}. Differences have 95% intervals clustered by problem "
         "over both runs: paired where problems are shared, else of independent runs. Not significant: p is "
-        "over 0.05, adjusted for all differences of this table (Holm 1979). None: not a mean."
+        f"over {LEVEL}, adjusted for all differences of this table (Holm 1979). None: not a mean."
     )

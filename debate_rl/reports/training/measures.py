@@ -15,8 +15,10 @@ from debate_rl.reports.cells import bounds_text
 from debate_rl.reports.figures.figure import Figure
 from debate_rl.reports.figures.judging import accuracy_figures
 from debate_rl.reports.figures.outcomes import cascade_figures, winner_figures
+from debate_rl.reports.findings import LEVEL
+from debate_rl.reports.kinds import KINDS
 from debate_rl.reports.training.loading import Run
-from debate_rl.statistics import Numbers, thirds
+from debate_rl.statistics import Estimate, Numbers, thirds
 
 LEAST = 12
 """Values below which a change is not judged: four in each third."""
@@ -45,10 +47,10 @@ class Change:
 
     @property
     def direction(self) -> str:
-        """One of "up", "down", "flat", "too few steps"."""
+        """One of "up", "down", "flat", "too few steps": up and down as sure as a finding has to be."""
         if self.n < LEAST:
             return "too few steps"
-        return "up" if self.low > 0 else "down" if self.high < 0 else "flat"
+        return "flat" if self.p > LEVEL else "up" if self.value > 0 else "down"
 
 
 def change(values: Numbers) -> Change | None:
@@ -100,8 +102,14 @@ def judge_figures(run: Run) -> JudgeFigures:
         bounds_text(right.low, right.high) if right else "",
         linked.value if linked else None,
         first.value if first else None,
-        first is not None and first.low > 0,
+        first is not None and _follows(first),
     )
+
+
+def _follows(first: Estimate) -> bool:
+    """Is what agents take over from the first shown, over chance, of a size and a number that matter?"""
+    least = KINDS["cascade/first_listed"]
+    return first.n >= least.cases and first.value >= least.size and first.low > 0
 
 
 def _figures(run: Run) -> dict[str, Figure]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import time
 
 import numpy as np
@@ -11,9 +11,11 @@ import numpy as np
 from debate_rl.formatting import short, title
 from debate_rl.reports.cells import bounds_text, interval_cell, number_cell
 from debate_rl.reports.document import Cell, Paragraph, Part, Section, Table, Tone
+from debate_rl.reports.findings import LEVEL
 from debate_rl.reports.training.detectors import alarms
 from debate_rl.reports.training.loading import Run
 from debate_rl.reports.training.measures import LEAST, Change, change
+from debate_rl.statistics import holm
 
 FIGURES = (
     *("accuracy", "winner/accuracy", "reward/truth/mean", "reward/judge/mean", "reward/peer/std"),
@@ -141,20 +143,30 @@ def _row(run: Run) -> tuple[Cell, ...]:
     )
 
 
+def _phase(name: str, moved: Change) -> tuple[Cell, ...]:
+    means = (number_cell(mean) for mean in (moved.early, moved.middle, moved.late))
+    return (
+        Cell(title(name)),
+        *means,
+        interval_cell(moved.value, moved.low, moved.high),
+        Cell(moved.direction),
+    )
+
+
 def phases_section(runs: Sequence[Run]) -> Section:
     """Return the section with the means of the first, middle and last third of each figure."""
     parts: list[Part] = []
     for index, run in enumerate(runs):
-        rows: list[tuple[Cell, ...]] = []
-        for name in FIGURES:
-            moved = change(run.curves.of(name)[1])
-            if moved:
-                parts_of = (number_cell(moved.early), number_cell(moved.middle), number_cell(moved.late))
-                difference = interval_cell(moved.value, moved.low, moved.high)
-                rows.append((Cell(title(name)), *parts_of, difference, Cell(moved.direction)))
+        changes = {name: moved for name in FIGURES if (moved := change(run.curves.of(name)[1])) is not None}
+        adjusted = holm([moved.p for moved in changes.values()])
+        rows = (
+            _phase(name, replace(moved, p=p))
+            for (name, moved), p in zip(changes.items(), adjusted, strict=True)
+        )
         columns = ("figure", "early", "middle", "late", "late less early", "direction")
         note = (
-            "Thirds of the steps that have a value. The interval is Welch's on means of neighbouring steps."
+            "Thirds of the steps that have a value. The interval is Welch's on means of neighbouring steps. "
+            f"A figure went up or down where its p, adjusted for all of this table, is {LEVEL} or less."
         )
         parts.append(Table(f"phases/{index + 1}", f"Phases: {run.name}", columns, tuple(rows), note))
         result = verdict(run)

@@ -237,7 +237,8 @@ def _spread(run: Run, stream: str) -> float | None:
 
 @question(
     "Q6",
-    rule="accuracy of the last third above that of the first, 95%; a policy gradient's loss need not fall",
+    rule="accuracy of the last third above that of the first, p .02 or less; a policy gradient's loss "
+    "need not fall",
     source=f"{DEBATE}, 2.2",
     filter="accuracy.last_round:0",
 )

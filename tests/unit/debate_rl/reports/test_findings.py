@@ -21,7 +21,8 @@ DOCS = Path(debate_rl.__file__).parents[1] / "docs"
 
 
 def look(kind="bias/position", value=0.1, p=0.001, cases=100, problems=50):
-    estimate = Estimate(value, value - 0.05, value + 0.05, cases, problems, p)
+    reach = abs(value) * (0.5 if p < 0.05 else 1.5)
+    estimate = Estimate(value, value - reach, value + reach, cases, problems, p)
     return Look(kind, "run", estimate, cases, problems, "so and so")
 
 
@@ -38,7 +39,7 @@ def stated(*looks):
         ({"cases": 1, "problems": 1, "value": 0.5}, "too few"),
         ({"value": 0.017}, "nothing found"),  # for sure, and too small to matter
         ({"value": -0.1}, "found"),
-        ({"p": 0.06}, "nothing found"),
+        ({"p": 0.021}, "nothing found"),
     ],
 )
 def test_a_finding_has_cases_size_and_no_luck(about, state):

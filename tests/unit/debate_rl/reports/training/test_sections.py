@@ -11,13 +11,14 @@ import pytest
 from debate import DebateConfig, Problem, run_debates
 from debate.policies.scripted import Answers, scripted_debaters
 from debate.types import TurnId
+from debate_rl.formatting import title
 from debate_rl.reports import judgment_figures
 from debate_rl.reports.document import Chart, Paragraph, Table
 from debate_rl.reports.training import training_sections
 from debate_rl.reports.training.distributions import histogram, ranges
 from debate_rl.reports.training.loading import NO_METRICS, load_run
 from debate_rl.reports.training.measures import change, changed_outputs
-from debate_rl.reports.training.phases import status, verdict
+from debate_rl.reports.training.phases import FIGURES, status, verdict
 from debate_rl.reports.training.settings import risky, settings_section
 from debate_rl.statistics import apart
 from rewards import RewardConfig, score_debate
@@ -127,7 +128,9 @@ def test_a_run_with_an_alarm_is_called_by_what_became_of_its_answers(whole, righ
     with (whole / "metrics.jsonl").open("w") as file:
         for step in range(21):
             accuracy = (
-                0.2 + 0.06 * (step % 7) if step < 14 else right + (0.3 * (step % 2) if right == 0.45 else 0)
+                0.2 + 0.06 * (step % 7)
+                if step < 14
+                else right + (0.3 if right == 0.45 else 0.01) * (step % 2)
             )
             file.write(
                 json.dumps({"step": step, "accuracy": accuracy, "ratio_mean": 21.75 if step > 13 else 1})
@@ -239,3 +242,18 @@ def test_settings_of_any_kind_make_a_report(whole, value):
     (whole / "evaluations/a/figures.json").write_text(json.dumps(figures))
     for link in links(training_sections([whole, whole])):
         assert link is None or compile_filter(link.filter)
+
+
+def test_many_figures_that_only_fluctuate_have_no_direction(whole):
+    """Of 14 figures of noise one in 50 would fall or rise: none may, in a table of them."""
+    rng = np.random.default_rng(1)
+    names = [name for name in FIGURES if not name.startswith("sample/")]
+    with (whole / "metrics.jsonl").open("w") as file:
+        for step in range(60):
+            file.write(json.dumps({"step": step} | {name: 0.5 + rng.normal() / 50 for name in names}) + "\n")
+    [section] = [one for one in training_sections([whole]) if one.name == "phases"]
+    rows = {row[0].text: row[5].text for row in section.parts[0].rows}
+    assert len(rows) >= len(names)
+    alone = {name: change(load_run(whole).curves.of(name)[1]) for name in names}
+    assert any(found.low > 0 or found.high < 0 for found in alone.values())  # 95% alone would call one
+    assert {rows[title(name)] for name in names} == {"flat"}
