@@ -132,6 +132,25 @@ def counted(count: int, thing: str) -> str:
     return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
 
 
+def round_number(round_: int, rounds: int | None) -> str:
+    """Return a round as a column of rounds has it; the one behind all ``rounds`` is the final ballot.
+
+    >>> round_number(1, 2), round_number(2, 2), round_number(2, None)
+    ('1', 'final ballot', '2')
+    """
+    return "final ballot" if rounds is not None and round_ >= rounds else str(round_)
+
+
+def round_name(round_: int, rounds: int | None) -> str:
+    """Return what a round is called.
+
+    >>> round_name(1, 2), round_name(2, 2)
+    ('round 1', 'final ballot')
+    """
+    number = round_number(round_, rounds)
+    return f"round {number}" if number.isdigit() else number
+
+
 def title(name: str) -> str:
     """Return the name of a figure as people read it; docs/glossary.md has the names.
 

@@ -187,8 +187,16 @@ def check_lines(run: str, summary: Summary, damage: int) -> list[str]:
 
 def _table(title: str, parts: tuple[str, ...], summary: Summary, caption: str | None = None) -> Table:
     heads = (*parts, "turns", "sign changed", "gained", "lost", "old", "new", "moved")
-    rows = ((*map(str, key), *_cells(tally)) for key, tally in summary.by(*parts).items())
+    keys = {key: [_part(one, summary.rounds) for one in key] for key in summary.by(*parts)}
+    rows = ((*keys[key], *_cells(tally)) for key, tally in summary.by(*parts).items())
     return text_table(heads, rows, align="l" * len(parts) + "r", title=title, caption=caption)
+
+
+def _part(part: str | int, rounds: int) -> str:
+    """Return a stream, a persona, or a round as a table has it."""
+    from debate_rl.formatting import round_number
+
+    return part if isinstance(part, str) else round_number(part, rounds)
 
 
 def _cells(tally: Tally) -> list[str]:

@@ -34,16 +34,18 @@ class Columns:
 class DebateChange:
     """A debate under both schemes.
 
-    ``personas``: by agent. ``change``: the sum of |new - old| over the advantages of generator and judge and
-    the format penalties, no signal being 0. ``differs``: what was stored is not what the run's own scheme
-    gives; ``checked`` is False where nothing was stored to compare with. ``not_finite``: new rewards that are
-    infinite or not a number, and count as none.
+    ``personas``: by agent; ``rounds``: R, and the round of that number is the final ballot. ``change``: the
+    sum of |new - old| over the advantages of generator and judge and the format penalties, no signal being 0.
+    ``differs``: what was stored is not what the run's own scheme gives; ``checked`` is False where nothing
+    was stored to compare with. ``not_finite``: new rewards that are infinite or not a number, and count as
+    none.
     """
 
     id: str
     step: int
     problem: str
     personas: tuple[str, ...]
+    rounds: int
     turns: tuple[TurnId, ...]
     old: Columns
     new: Columns
@@ -85,6 +87,7 @@ def change_of(id: str, one: Record, before: Replayed, after: Replayed) -> Debate
         step=one.step,
         problem=one.debate.problem.id,
         personas=tuple(persona.name for persona in one.debate.personas),
+        rounds=one.debate.protocol.num_rounds,
         turns=turns,
         old=old,
         new=new,

@@ -102,6 +102,7 @@ def line_of(change: DebateChange) -> dict[str, object]:
         "change": change.change,
         "differs": change.differs,
         "personas": change.personas,
+        "rounds": change.rounds,
         "turns": [[turn.agent, turn.round] for turn in change.turns],
         "old": {"rewards": change.old.rewards, "advantages": change.old.advantages},
         "new": _news(change.old, change.new),

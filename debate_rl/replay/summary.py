@@ -59,9 +59,13 @@ class Tally:
 
 @dataclass(slots=True)
 class Summary:
-    """The figures of a replay, debate by debate; ``cells`` are by (stream, persona, round)."""
+    """The figures of a replay, debate by debate; ``cells`` are by (stream, persona, round).
+
+    ``rounds``: the most rounds of a debate; a round of that number is the final ballot.
+    """
 
     debates: int = 0
+    rounds: int = 0
     checked: int = 0
     changed: int = 0
     differ: int = 0
@@ -73,6 +77,7 @@ class Summary:
     def add(self, change: DebateChange) -> None:
         """Count a debate."""
         self.debates += 1
+        self.rounds = max(self.rounds, change.rounds)
         self.checked += change.checked
         self.differ += change.differs
         self.not_finite += change.not_finite
@@ -111,6 +116,7 @@ class Summary:
         """Return all figures as plain values."""
         return {
             "debates": self.debates,
+            "rounds": self.rounds,
             "changed": self.changed,
             "checked": self.checked,
             "differ": self.differ,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from debate_rl.formatting import fixed, percent, safe
+from debate_rl.formatting import fixed, percent, round_number, safe
 from debate_rl.inspector.plain.forms import as_json as json_of
 from debate_rl.inspector.plain.printer import Printer, table
 from debate_rl.inspector.views.across import Across, ProblemDebate
@@ -123,7 +123,8 @@ def print_replay(replay: StoredReplay, printer: Printer, *, as_json: bool = Fals
     if facts.damaged_lines:
         printer.line(f"{facts.damaged_lines} damaged lines; their groups lack a debate")
     heads = ("stream", "persona", "round", "turns", *(name.replace("_", " ") for name in (*SHARES, *MEANS)))
-    printer.lines(table([heads, *map(_change_row, (*facts.streams, *facts.cells))], left=3))
+    rows = [_change_row(change, facts.rounds) for change in (*facts.streams, *facts.cells)]
+    printer.lines(table([heads, *rows], left=3))
     ids = ", ".join(f"{safe(changed.id)} ({changed.change:.3g})" for changed in facts.most_changed)
     printer.line(f"these change most (sum of |new - old|): {ids or 'none'}")
 
@@ -131,9 +132,9 @@ def print_replay(replay: StoredReplay, printer: Printer, *, as_json: bool = Fals
 SHARES, MEANS = ("sign_changed", "gained", "lost"), ("old", "new", "moved")
 
 
-def _change_row(change: StreamChange) -> tuple[str, ...]:
+def _change_row(change: StreamChange, rounds: int | None) -> tuple[str, ...]:
     persona = "all" if change.persona is None else safe(change.persona)
-    round_ = "all" if change.round is None else str(change.round)
+    round_ = "all" if change.round is None else round_number(change.round, rounds)
     shares = (percent(getattr(change, name)) for name in SHARES)
     means = (fixed(getattr(change, name), "+.3f", none="-") for name in MEANS)
     return safe(change.stream), persona, round_, str(change.turns), *shares, *means
@@ -145,10 +146,11 @@ def print_debate_replay(debate: DebateReplay, printer: Printer, *, as_json: bool
         printer.json({"schema": 1, **json_of(debate)})
         return
     printer.line(printer.paint(f"debate {safe(debate.id)}: {safe(debate.problem)}", "bold"))
-    rows: list[Sequence[str]] = [("turn", "persona", *PARTS)]
+    rows: list[Sequence[str]] = [("turn", "round", "persona", *PARTS)]
     for turn in debate.turns:
         cells = (_pair(*turn.advantages[name]) for name in PARTS)
-        rows.append((named(turn.turn), safe(turn.persona), *cells))
+        round_ = round_number(turn.turn.round, debate.rounds)
+        rows.append((named(turn.turn), round_, safe(turn.persona), *cells))
     printer.lines(table(rows, left=len(rows[0])))
     printer.line(f"sum of |new - old| over generator, judge and format: {debate.change:.3g}")
     if debate.differs:

@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 from debate.personas import Persona
 from debate.policy import token_counts
 from debate.types import Completion, ParsedTurn, ParseFailure, Problem, StopReason, Turn, TurnId
+from debate_rl.formatting import round_name
 from rewards import STREAMS, Truth, ballot_box, valid_votes, voted_winner
 from rewards.peer import last_judged_round, margins
 from rewards.truth import grade_of as grade_of_turn
@@ -115,7 +116,7 @@ class DebateView:
 
     def round_name(self, round_: int) -> str:
         """Return what a round is called: ``round 0``, or ``final ballot``."""
-        return "final ballot" if round_ >= self.rounds else f"round {round_}"
+        return round_name(round_, self.rounds)
 
     def placed(self, turn: TurnId) -> str:
         """Return whose turn it is, by the handle alone: ``K7, round 0``."""

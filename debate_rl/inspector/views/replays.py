@@ -44,6 +44,7 @@ class _Line(msgspec.Struct):
     turns: tuple[TurnId, ...]
     old: _Columns
     new: _Columns
+    rounds: int | None = None
 
 
 class ReplayError(ValueError):
@@ -62,7 +63,10 @@ class TurnChange:
 
 @dataclass(frozen=True, slots=True)
 class DebateReplay:
-    """A debate under both schemes. ``differs``: what is stored is not what the run's own scheme gives."""
+    """A debate under both schemes. ``differs``: what is stored is not what the run's own scheme gives.
+
+    ``rounds``: R, None where an earlier version did not say.
+    """
 
     id: str
     step: int
@@ -70,6 +74,7 @@ class DebateReplay:
     change: float
     differs: bool
     turns: tuple[TurnChange, ...]
+    rounds: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +130,7 @@ class ReplayFacts(Value, frozen=True, forbid_unknown_fields=False):
     """replay.json: the figures by stream and by cell, and the debates that changed most.
 
     ``checked`` debates had something stored, and ``differ`` of them something else than the run's own scheme
-    gives.
+    gives. ``rounds``: a round of this number is the final ballot; None where an earlier version did not say.
     """
 
     overrides: tuple[str, ...]
@@ -138,6 +143,7 @@ class ReplayFacts(Value, frozen=True, forbid_unknown_fields=False):
     most_changed: tuple[MostChanged, ...]
     streams: tuple[StreamChange, ...]
     cells: tuple[StreamChange, ...]
+    rounds: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +268,7 @@ def _debate(line: _Line) -> DebateReplay:
         TurnChange(turn, line.personas[turn.agent], rewards[index], advantages[index])
         for index, turn in enumerate(line.turns)
     )
-    return DebateReplay(line.id, line.step, line.problem, line.change, line.differs, turns)
+    return DebateReplay(line.id, line.step, line.problem, line.change, line.differs, turns, line.rounds)
 
 
 def _pairs(line: _Line, kind: str, names: Sequence[str]) -> list[dict[str, OldNew]]:

@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from debate.types import TurnId
 from debate_rl.inspector.views import DebateView, TurnView, debate_view
+from debate_rl.inspector.views.across import read
 from debate_rl.inspector.views.debate import is_markup
 from debate_rl.inspector.web.page import PageRequest, show
 from debate_rl.inspector.web.rendering import Clip, clip, typeset, typeset_answer, written_answer
@@ -66,13 +67,25 @@ def debate(request: PageRequest) -> Response:
 
 
 def read_record(request: PageRequest, *, tokens: bool = False) -> Record:
-    """Return the debate that was asked for; TranscriptError where it is not there, or damaged."""
+    """Return the debate that was asked for; TranscriptError where it is not there, or damaged.
+
+    One of an evaluation is named NAME:SEED.INDEX, and has no token arrays here.
+    """
+    if is_evaluated(request):
+        return read(request.store, request.id)
     return request.store.debate(request.id, tokens=tokens)
+
+
+def is_evaluated(request: PageRequest) -> bool:
+    """Return whether the debate that was asked for is of an evaluation, which no list holds."""
+    return ":" in request.id
 
 
 def in_debate(request: PageRequest, kind: str, view: DebateView, **values: Any) -> Response:
     """Show a page about a debate, with its neighbours and the ways to the other views of it."""
     newest = request.links.newest
+    if is_evaluated(request):
+        return show(request, kind, near=None, id=request.id, view=view, **values)
     near = {"previous": _beside(request, newest=not newest), "next": _beside(request, newest=newest)}
     return show(request, kind, near=near, id=request.id, view=view, **values)
 

@@ -23,7 +23,7 @@ from debate_rl.inspector.views import (
 from debate_rl.inspector.views.fixture import fixture_text
 from debate_rl.inspector.views.prompts import DebatePrompts, PromptView
 from debate_rl.inspector.views.reward import config_of, why
-from debate_rl.inspector.web.debate_page import in_debate, read_record
+from debate_rl.inspector.web.debate_page import in_debate, is_evaluated, read_record
 from debate_rl.inspector.web.drawing import Drawing, draw
 from debate_rl.inspector.web.page import PageRequest
 from debate_rl.inspector.web.rendering import Clip, clip
@@ -171,6 +171,8 @@ MOST_REASONS = 40
 def explained(request: PageRequest) -> Response:
     """Show the chain of a turn: votes, rewards, baselines, advantage."""
     store, view = request.store, debate_view(request.id, read_record(request))
+    if is_evaluated(request):
+        raise NotFound(f"debate {request.id} is of an evaluation: nothing was rewarded in it")
     chosen = chosen_turn(request, view)
     config, note = _config(store.run)
     reasons = why(store, config, request.id, chosen, note=note)
@@ -226,7 +228,7 @@ def download(request: PageRequest) -> Response:
     """Answer with the fixture's JSON."""
     record = read_record(request)
     config, _ = config_of(request.store.run)
-    name = f"debate_{record.step}_{int(request.id.partition('.')[2])}.json"
+    name = f"debate_{record.step}_{int(request.id.rpartition('.')[2])}.json"
     content = fixture_text(record, config, source=f"{request.name} {request.id}")
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return Response(content, media_type="application/json", headers=headers)

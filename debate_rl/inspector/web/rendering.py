@@ -11,7 +11,16 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from debate_rl.formatting import GRADE_SIGNS, number, share, short, shorten, with_codes
+from debate_rl.formatting import (
+    GRADE_SIGNS,
+    number,
+    round_name,
+    round_number,
+    share,
+    short,
+    shorten,
+    with_codes,
+)
 from debate_rl.inspector.meanings import flags_of
 from debate_rl.inspector.views.debate import grade_name
 from debate_rl.inspector.web.addresses import address
@@ -107,6 +116,7 @@ def environment() -> Environment:
         "signed": partial(trimmed, sign="+"),
         "turn_id": named,
     }
+    templates.globals |= {"round_name": round_name, "round_number": round_number}
     templates.globals |= {"address": address, "asset": asset, "clip": clip}
     return templates
 

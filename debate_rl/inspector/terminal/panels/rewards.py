@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 
 from rich.text import Text
 
-from debate_rl.formatting import fixed, one_line, padded, safe, share
+from debate_rl.formatting import fixed, one_line, padded, round_name, safe, share
 from debate_rl.inspector.terminal.style import DOUBT, FAINT, STRONG, TITLE, WRONG, heading, line
 from debate_rl.inspector.views.debate import ADVANTAGES, DebateView
 from debate_rl.inspector.views.replays import DebateReplay, StoredReplay, StreamChange
@@ -69,7 +70,7 @@ def _line(item: OutlineLine) -> Text:
     )
 
 
-CELL, NAME = 20, 22
+CELL, NAME = 20, 28
 
 
 def replay_lines(
@@ -122,15 +123,29 @@ def summary_lines(replay: StoredReplay) -> list[Text | str]:
         lines.append(line((f"{count}: stored is not what the run's own scheme gives", DOUBT)))
     if facts.damaged_lines:
         lines.append(line((f"{facts.damaged_lines:,} damaged lines", DOUBT)))
-    shares = f"{'sign changed':>12} {'gained':>6} {'lost':>6}"
-    heads = f"{'':<{NAME}}{'turns':>7} {shares} {'old':>8} {'new':>8} {'moved':>8}"
-    lines += ["", heading("advantages"), line((heads, FAINT)), *map(_stream, facts.streams), ""]
-    return [*lines, heading("by persona and round"), line((heads, FAINT)), *map(_stream, facts.cells)]
+    heads = f"{'':<{NAME}}" + "".join(f"{name:>{width}}" for name, width in COLUMNS)
+    lines += ["", heading("advantages"), line((heads, FAINT))]
+    lines += [_row(one_line(one.stream, 20), one) for one in facts.streams]
+    lines += ["", heading("by persona and round"), line((heads, FAINT))]
+    for stream, cells in groupby(facts.cells, key=lambda one: one.stream):
+        lines.append(line((one_line(stream, 40), STRONG)))
+        lines += [_row(_cell_name(one, facts.rounds), one) for one in cells]
+    return lines
 
 
-def _stream(change: StreamChange) -> str:
-    where = "" if change.persona is None else f" {one_line(change.persona, 20)}"
-    round_ = "" if change.round is None else f" r{change.round}"
-    shares = f"{share(change.sign_changed):>12} {share(change.gained):>6} {share(change.lost):>6}"
-    means = f"{fixed(change.old, '+.3f'):>8} {fixed(change.new, '+.3f'):>8} {fixed(change.moved, '.3f'):>8}"
-    return f"{padded(change.stream + where + round_, NAME)}{change.turns:>7,} {shares} {means}"
+COLUMNS = (("turns", 7), ("sign", 6), ("gained", 7), ("lost", 6), ("old", 8), ("new", 8), ("moved", 8))
+"""Those of a replay's figures with their widths: turns, share with another sign, and so on."""
+
+
+def _cell_name(change: StreamChange, rounds: int | None) -> str:
+    """Return persona and round, which is always seen whole."""
+    round_ = "all rounds" if change.round is None else round_name(change.round, rounds)
+    persona = "" if change.persona is None else one_line(change.persona, NAME - len(round_) - 5)
+    return f"  {persona}, {round_}"
+
+
+def _row(name: str, change: StreamChange) -> str:
+    shares = (share(change.sign_changed), share(change.gained), share(change.lost))
+    means = (fixed(change.old, "+.3f"), fixed(change.new, "+.3f"), fixed(change.moved, ".3f"))
+    cells = zip(COLUMNS, (f"{change.turns:,}", *shares, *means), strict=True)
+    return padded(name, NAME) + "".join(f"{cell:>{width}}" for (_, width), cell in cells)

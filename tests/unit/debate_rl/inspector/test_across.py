@@ -13,10 +13,14 @@ from hypothesis import strategies as st
 
 from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn, Vote
 from debate.types import ParsedTurn, TurnId
+from debate_rl.commands.inspect_lines import LineOptions, print_lines
 from debate_rl.evaluation.folder import IDENTITY
 from debate_rl.inspector.views.across import across, read
 from debate_rl.inspector.views.compared import MOST_WORDS, compare, differing
 from debate_rl.inspector.views.evaluated import evaluations
+from debate_rl.inspector.web.access import AccessPolicy
+from debate_rl.inspector.web.app import make_app
+from debate_rl.inspector.web.site import Site
 from debate_rl.runs.provenance import checksum
 from transcripts import Record, RunStore, TranscriptError, write_step
 
@@ -208,3 +212,44 @@ def test_what_is_no_plain_file_among_the_weights_is_not_read(tmp_path):
     (warm := tmp_path / "warm_start" / "step_000001").mkdir(parents=True)
     (warm / "manifest.json").symlink_to("/dev/null")
     assert [one.step for one in evaluations(tmp_path, [])] == [7]
+
+
+REF = "step_000002-bb:0.1"
+
+
+def test_a_debate_of_an_evaluation_opens_by_its_id_in_lines(run, capsys):
+    def show(id, **changed):
+        options = LineOptions(str(run), "", None, None, False, False, False, None)
+        print_lines("show", [id], replace(options, **changed))
+        return capsys.readouterr().out
+
+    assert show(REF).startswith(f"debate {REF}: p")
+    assert json.loads(show(REF, json=True))["id"] == REF
+    with pytest.raises(TranscriptError, match="no evaluation 'x'; there are step_000500-aa, step_000002-bb"):
+        show("x:0.1")
+
+
+def test_a_debate_of_an_evaluation_opens_by_its_id_in_the_browser(run):
+    testclient = pytest.importorskip("starlette.testclient")
+    site = Site(run)
+    client = testclient.TestClient(
+        make_app(site, AccessPolicy.of("127.0.0.1")), base_url="http://127.0.0.1:8123"
+    )
+    base = f"/run/{run.name}"
+    page = client.get(f"{base}/across?problem=p").text
+    address = f"{base}/debate/step_000002-bb%3A0.1"
+    assert f'href="{address}"' in page
+    for view, status in {
+        "": 200,
+        "/graph": 200,
+        "/adoption": 200,
+        "/parse": 200,
+        "/tokens": 200,
+        "/prompt": 200,
+        "/fixture": 200,
+        "/why": 404,
+    }.items():
+        assert client.get(address + view).status_code == status, view
+    assert client.get(f"{base}/debate/step_000002-bb%3A0.7").status_code == 404
+    assert client.get(f"{base}/debate/none%3A0.7").status_code in (404, 422)
+    site.close()

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import pytest
 
 from debate.types import TurnId
+from debate_rl.inspector.plain.comparing import print_debate_replay, print_replay
+from debate_rl.inspector.plain.printer import Printer
+from debate_rl.inspector.terminal.panels.rewards import summary_lines
 from debate_rl.inspector.views.replays import ReplayError, read_replay, replays
+from debate_rl.inspector.web.addresses import Links
+from debate_rl.inspector.web.rendering import render
 
 NOTHING = [None, None]
 LINE = {
@@ -173,3 +179,44 @@ def test_a_damaged_debate_is_named(run, change, said):
         read_replay(run, "one").debate("0.3")
     assert f"{path}: debate 0.3: " in str(error.value)
     assert said in str(error.value)
+
+
+FRAME = {"kind": "replay", "breadcrumb": (), "run_nav": (), "shortcuts": (), "meanings": ()}
+CELL = {"turns": 4, "sign_changed": 0.5, "gained": 0, "lost": 0, "old": 0, "new": 0, "moved": 1}
+CELLS = [{"stream": "judge", "persona": "Ann the Careful One", "round": r, **CELL} for r in (0, 1)]
+
+
+def test_the_final_ballot_is_called_so_everywhere(run):
+    folder = run / "replays" / "one"
+    (folder / "replay.json").write_text(json.dumps(FACTS | {"rounds": 1, "cells": CELLS}))
+    ballot = LINE | {"turns": [[0, 0], [0, 1]], "rounds": 1}
+    (folder / "debates.jsonl").write_text(json.dumps(ballot, separators=(",", ":")) + "\n")
+    replay = read_replay(run, "one")
+    debate = replay.debate("0.3")
+    assert debate is not None
+    out = io.StringIO()
+    print_replay(replay, Printer(out, False, None))
+    assert [line.split()[:2] for line in out.getvalue().splitlines() if line.startswith("judge")] == [
+        ["judge", "Ann"]
+    ] * 2
+    assert sum("  final ballot  " in line for line in out.getvalue().splitlines()) == 1
+    out = io.StringIO()
+    print_debate_replay(debate, Printer(out, False, None))
+    assert "0.1   final ballot  Ann" in out.getvalue()
+    lines = [str(line) for line in summary_lines(replay)]
+    assert [line[:28].rstrip() for line in lines if "Ann" in line] == [
+        "  Ann the Careful…, round 0",
+        "  Ann the Ca…, final ballot",
+    ]
+    assert all(len(line) <= 80 for line in lines)
+    values = {"links": Links("run"), "replay": replay, "debate": debate, "most": 9}
+    page = render("replay.html", **FRAME, **values)
+    assert "<td>final ballot <span" in page
+    assert "<td>final ballot</td>" in page
+
+
+def test_an_earlier_replay_has_numbers_of_rounds(run):
+    (run / "replays/one/replay.json").write_text(json.dumps(FACTS | {"cells": CELLS}))
+    out = io.StringIO()
+    print_replay(read_replay(run, "one"), Printer(out, False, None))
+    assert "final ballot" not in out.getvalue()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import replace
 from itertools import pairwise
@@ -9,9 +10,11 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 
 from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn, Vote
 from debate.types import FailureReason, ParsedTurn, ParseFailure, TurnId
+from debate_rl.commands import replay as replay_command
 from debate_rl.commands.replay import check_lines
 from debate_rl.replay.comparing import compare_steps, replay_run, same_advantages
 from debate_rl.replay.files import line_of, refuse_another, replay_name, write_debates, write_facts
@@ -163,6 +166,7 @@ def test_a_peer_reward_flips_its_sign_under_copeland(run):
     assert change.old.advantages["format"] == [None] * 5 + [-0.5, -0.5, None, None, None]
     assert set(line_of(change)["new"]["advantages"]) == {"generator", "peer"}
     assert set(line_of(change)["new"]["rewards"]) == {"peer"}
+    assert line_of(change)["rounds"] == 1
 
     summary = Summary()
     for one in replayed(run, other=COPELAND):
@@ -174,6 +178,11 @@ def test_a_peer_reward_flips_its_sign_under_copeland(run):
     assert generator["moved"] == pytest.approx((1 / 3 + 0.2) / 4)
     assert summary.by("stream", "persona")["generator", "A"].figures()["sign_changed"] == 1.0
     assert summary.by("stream", "round")["format", 1].figures()["old"] == pytest.approx(-0.5)
+    assert summary.facts()["rounds"] == 1
+    out = io.StringIO()
+    Console(file=out, width=120).print(replay_command._table("", ("stream", "round"), summary))
+    rounds = {line.split("│")[2].strip() for line in out.getvalue().splitlines() if line.startswith("│")}
+    assert rounds == {"0", "final ballot"}
     assert [id for id, _ in summary.most_changed] == ["0.0", "0.1", "1.0", "1.1", "2.0", "2.1"]
 
 
