@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -22,10 +23,12 @@ if TYPE_CHECKING:
     from debate_rl.replay.summary import Summary, Tally
 
 MAY_CHANGE = ("rewards", "advantages")
+NARROW: dict[str, Any] = {"box": SIMPLE_HEAD, "padding": (0, 1, 0, 0), "pad_edge": False}
+"""How a table of nine columns fits 80 cells."""
 DIFFERS = 1
 """The exit code where stored numbers are not those of the run's own scheme."""
 CAPTION = (
-    "sign changed, gained, lost: share of turns; gained had none or 0, lost has none or 0; "
+    "sign (changed), gained, lost: share of turns; gained had none or 0, lost has none or 0; "
     "moved: mean |new - old|; peer and truth are the parts of generator"
 )
 
@@ -186,10 +189,10 @@ def check_lines(run: str, summary: Summary, damage: int) -> list[str]:
 
 
 def _table(title: str, parts: tuple[str, ...], summary: Summary, caption: str | None = None) -> Table:
-    heads = (*parts, "turns", "sign changed", "gained", "lost", "old", "new", "moved")
+    heads = (*parts, "turns", "sign", "gained", "lost", "old", "new", "moved")
     keys = {key: [_part(one, summary.rounds) for one in key] for key in summary.by(*parts)}
     rows = ((*keys[key], *_cells(tally)) for key, tally in summary.by(*parts).items())
-    return text_table(heads, rows, align="l" * len(parts) + "r", title=title, caption=caption)
+    return text_table(heads, rows, align="l" * len(parts) + "r", title=title, caption=caption, **NARROW)
 
 
 def _part(part: str | int, rounds: int) -> str:

@@ -70,7 +70,7 @@ def _line(item: OutlineLine) -> Text:
     )
 
 
-CELL, NAME = 20, 28
+CELL, NAME = 20, 32
 
 
 def replay_lines(
@@ -133,7 +133,7 @@ def summary_lines(replay: StoredReplay) -> list[Text | str]:
     return lines
 
 
-COLUMNS = (("turns", 7), ("sign", 6), ("gained", 7), ("lost", 6), ("old", 8), ("new", 8), ("moved", 8))
+COLUMNS = (("turns", 7), ("sign", 5), ("gained", 7), ("lost", 5), ("old", 7), ("new", 7), ("moved", 6))
 """Those of a replay's figures with their widths: turns, share with another sign, and so on."""
 
 

@@ -204,11 +204,11 @@ def test_the_final_ballot_is_called_so_everywhere(run):
     print_debate_replay(debate, Printer(out, False, None))
     assert "0.1   final ballot  Ann" in out.getvalue()
     lines = [str(line) for line in summary_lines(replay)]
-    assert [line[:28].rstrip() for line in lines if "Ann" in line] == [
-        "  Ann the Careful…, round 0",
-        "  Ann the Ca…, final ballot",
+    assert [line[:32].rstrip() for line in lines if "Ann" in line] == [
+        "  Ann the Careful One, round 0",
+        "  Ann the Carefu…, final ballot",
     ]
-    assert all(len(line) <= 80 for line in lines)
+    assert all(len(line) <= 77 for line in lines)
     values = {"links": Links("run"), "replay": replay, "debate": debate, "most": 9}
     page = render("replay.html", **FRAME, **values)
     assert "<td>final ballot <span" in page
