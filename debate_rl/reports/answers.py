@@ -73,11 +73,13 @@ def _pictures(judged: Judged, run: Run | None) -> dict[str, Chart | Table | None
 
 def _learned(judged: Judged, run: Run | None, found: Found) -> Said:
     if read_setting(Path(judged.run)) is not None:
-        text = "Judges of known accuracy were simulated; the table has what was put in, and what was found."
+        text = "Judges of known accuracy were simulated: see what was put in, and what was found of it."
         return "nothing was trained", [Paragraph(text)]
     if run is None:
         return "not known", [Paragraph("Nothing but debates was read.")]
-    return learned(run, found)
+    word, text = learned(run, found)
+    whole = [Paragraph("This is of the whole run: a filter chooses debates alone.")] if judged.filter else []
+    return word, [*text, *whole]
 
 
 def _judge(judged: Judged, found: Found) -> Said:

@@ -105,7 +105,8 @@ def chance(estimate: Estimate | None) -> float:
     return 1.0 if estimate is None or estimate.p is None else estimate.p
 
 
-COLUMNS = ("looked for", "difference", "95% interval", "cases", "problems", "p, adjusted", "least", "state")
+COLUMNS = ("kind", "difference", "95% interval", "cases", "problems", "p, adjusted", "least", "state")
+COLUMNS += ("what is looked for",)
 NOTE = (
     "Least: cases, problems and size below which nothing is stated. p is adjusted for all looks of this page "
     "(Holm 1979), and has to be .02 or less: of a hundred pages at most two state what is not so."
@@ -121,7 +122,7 @@ def _row(finding: Finding) -> tuple[Cell, ...]:
     look, kind = finding.look, finding.look.about
     estimate = look.estimate
     return (
-        Cell(kind.what, behind=look.behind),
+        Cell(kind.name, behind=look.behind),
         Cell(number(estimate.value, signed=True), estimate.value) if estimate else Cell("none"),
         Cell(interval_of("bias", estimate) if estimate else "none"),
         count_cell(look.cases),
@@ -129,6 +130,7 @@ def _row(finding: Finding) -> tuple[Cell, ...]:
         number_cell(finding.p),
         Cell(f"{kind.cases}, {kind.problems}, {kind.size:g}"),
         Cell(finding.state, tone=finding.tone),
+        Cell(kind.what),
     )
 
 

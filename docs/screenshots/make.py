@@ -58,12 +58,12 @@ def main() -> None:
             keep(page.locator("svg").first.screenshot(), f"terminal_{name}.png")
         report = [sys.executable, "-m", "debate_rl.commands.main", "report", run.name, "--out", folder]
         subprocess.run(report, check=True, stdout=subprocess.DEVNULL, cwd=run.parent)
-        take(page, Path(folder, "report.html").as_uri(), "report.png", height=1400)
+        take(page, Path(folder, "report.html").as_uri(), "report.png")
 
 
-def take(page: Page, url: str, name: str, height: int = 900) -> None:
+def take(page: Page, url: str, name: str) -> None:
     """Take a picture of what a page shows first."""
-    page.set_viewport_size({"width": 1280, "height": height})
+    page.set_viewport_size({"width": 1280, "height": 900})
     page.goto(url)
     keep(page.screenshot(), name)
 

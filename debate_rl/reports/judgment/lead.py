@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from debate_rl.formatting import number
+from debate_rl.formatting import counted, number
 from debate_rl.reports.cells import Judged, percent_of, points_of
 from debate_rl.reports.document import Behind, Paragraph
 from debate_rl.reports.figures.figure import Figure
@@ -74,7 +75,6 @@ def _winner(judged: Judged, figures: dict[str, Figure]) -> Iterator[Paragraph]:
 def _position(judged: Judged, figures: dict[str, Figure]) -> Iterator[Paragraph]:
     bias = figures["bias/position"].estimate
     if bias is not None:
-        text = (
-            f"Between solutions that are equal in truth the one shown first gets {points_of(bias)} against "
-        )
-        yield Paragraph(f"{text}a half of {bias.n:,} votes.")
+        first = percent_of(replace(bias, value=bias.value + 0.5, low=bias.low + 0.5, high=bias.high + 0.5))
+        votes = f"{counted(bias.n, 'vote')} between solutions that are equal in truth"
+        yield Paragraph(f"Of {votes}, {first} are for the one shown first.")

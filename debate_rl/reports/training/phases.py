@@ -118,7 +118,10 @@ def overview_section(runs: Sequence[Run]) -> Section:
         result = verdict(run)
         parts.append(Paragraph(f"{run.name}: {result.sentence}", result.tone, run.behind()))
     parts += [Paragraph(f"{run.name}: {note}", "warn") for run in runs for note in run.notes]
-    return Section("runs", "How training went", tuple(parts), "; ".join(verdict(run).word for run in runs))
+    words = "; ".join(verdict(run).word for run in runs)
+    return Section(
+        "runs", "How training went", tuple(parts), f"runs and verdicts, of training alone: {words}"
+    )
 
 
 def _row(run: Run) -> tuple[Cell, ...]:
