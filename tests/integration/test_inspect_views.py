@@ -43,6 +43,25 @@ def test_every_turn_of_a_run_is_explained_as_it_was_stored(folder):
                 assert why(store, config, id, turn.id).matches is True, (id, turn.id)
 
 
+def test_the_prompts_shown_are_those_whose_tokens_were_read(folder):
+    from debate_rl.engines import make_policy
+    from debate_rl.inspector.views.prompts import DebatePrompts
+    from debate_rl.inspector.views.reward import config_of
+
+    config, _ = config_of(folder / "run")
+    _, _, policy = make_policy(config)
+    read = 0
+    with RunStore.open(folder / "run") as store:
+        for _, record in store.records(tokens=True):
+            prompts = DebatePrompts(record.debate, store.run)
+            assert prompts.note == ""
+            for turn in record.debate.turns:
+                shown = policy.encode(prompts.of(turn.id).messages)
+                assert shown == turn.completion.prompt_tokens
+                read += 1
+    assert read >= 8 * 3
+
+
 def test_why_without_a_configuration_shows_what_is_stored(
     inspect, folder, tmp_path, monkeypatch, debate_command
 ):

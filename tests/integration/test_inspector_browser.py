@@ -20,7 +20,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH")
 
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-VIEWS = ("", "/graph", "/adoption", "/parse", "/tokens", "/why")
+VIEWS = ("", "/graph", "/adoption", "/parse", "/tokens", "/why", "/prompt")
 SERIOUS = ("serious", "critical")
 
 
@@ -262,6 +262,20 @@ def test_a_narrow_screen_needs_no_sideways_scrolling(served, hostile, watched):
             page.goto(base + path)
             width = page.evaluate("document.documentElement.scrollWidth")
             assert width <= 360, (path, width)
+    page.goto(served.base + "/debate/1.1")
+    at(page, "tab-across").click()
+    at(page, "across-form").wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_a_telephone_shows_what_matters_of_a_debate_without_scrolling(served, watched):
+    page = watched(served.origin, viewport={"width": 390, "height": 844}).page
+    page.goto(served.base + "/debates")
+    row = at(page, "row").first
+    for cell in (row.locator(".grade"), row.locator("td").nth(2), row.locator(".flags .flag").first):
+        box = cell.bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= 390
 
 
 def test_an_exported_file_works_alone(hostile_run, watched, tmp_path):

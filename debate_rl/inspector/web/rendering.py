@@ -115,9 +115,10 @@ def environment() -> Environment:
         "shorten": lambda text, most: shorten(text or "", most),
         "signed": partial(trimmed, sign="+"),
         "turn_id": named,
+        "typeset": typeset_answer,
     }
     templates.globals |= {"round_name": round_name, "round_number": round_number}
-    templates.globals |= {"address": address, "asset": asset, "clip": clip}
+    templates.globals |= {"address": address, "asset": asset, "clip": clip, "typeset": typeset}
     return templates
 
 

@@ -428,6 +428,9 @@ def test_mathematics_is_typeset_and_can_be_read_as_written(tmp_path):
     write_step(tmp_path / "run/transcripts", 0, [Record(debate, 0, "p")])
     client, site = client_of(tmp_path / "run")
     typeset, written = (client.get(f"/run/run/debate/0.0{query}").text for query in ("", "?written=1"))
+    others = [client.get(f"/run/run/{page}").text for page in ("across?problem=p", "debate/0.0/adoption")]
+    assert '<math title="\\(x_1\\)"' in others[0]
+    assert '<math title="\\(\\frac{1}{2}\\)"' in others[1]
     site.close()
     assert '<math title="\\(x_1\\)" display="inline"><mrow><msub>' in typeset
     assert '<math title="$\\pi$" display="inline">' in typeset
