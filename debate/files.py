@@ -12,7 +12,8 @@ import os
 import re
 import stat
 import tomllib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -109,3 +110,20 @@ def _inside(value: Any) -> Iterable[Any]:
     if isinstance(value, dict):
         return cast("dict[str, Any]", value).values()
     return cast("list[Any]", value) if isinstance(value, list) else ()
+
+
+@contextmanager
+def naming(path: Path | str) -> Generator[None]:
+    """Give an OSError that names no file the name of the one that is written: a full disk says not where."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno and error.strerror == os.strerror(error.errno):
+            error.filename = str(path)
+        raise
+
+
+def write_text(path: Path | str, text: str) -> None:
+    """Write a file of UTF-8 text; OSError with its name."""
+    with naming(path):
+        Path(path).write_text(text, encoding="utf-8")

@@ -21,6 +21,7 @@ from transcripts.index.build import Tell, known_shards, stale_shards, tell_nobod
 from transcripts.index.opening import (
     FULL_TEXT,
     index_home,
+    naming_index,
     open_index,
     refuse_unreadable,
     remove,
@@ -72,9 +73,9 @@ class RunStore:
 
     def _rebuild(self) -> None:
         """Build the index again."""
-        self._connection.close()
         remove(self.folder)
-        self._connection = self._connect()
+        damaged, self._connection = self._connection, self._connect()
+        damaged.close()
         self._refresh(tell_nobody)
 
     def refresh(self, *, tell: Tell = tell_nobody) -> int:
@@ -83,7 +84,7 @@ class RunStore:
         Nothing happens while another process does so.
         """
         with self._lock:
-            return with_rebuilding(lambda: self._refresh(tell), self._rebuild)
+            return with_rebuilding(lambda: self._refresh(tell), self._rebuild, self.folder)
 
     def _refresh(self, tell: Tell) -> int:
         stale, gone = stale_shards(self._shards, known_shards(self._connection))
@@ -222,7 +223,7 @@ class RunStore:
 
     def text_read(self) -> tuple[int, int]:
         """Return how many bytes of transcripts the full text holds, and how many there are."""
-        with self._lock:
+        with self._lock, naming_index(self.folder):
             known = known_shards(self._connection)
             with closing(open_words(self.folder / FULL_TEXT)) as words:
                 read = read_so_far(words)
@@ -233,9 +234,10 @@ class RunStore:
 
         ``tell`` is called with bytes read and bytes in all. Other threads can go on searching what there is.
         """
-        with self._lock:
-            known = known_shards(self._connection)
-        return update_words(self.folder / FULL_TEXT, self._shards, known, seconds=seconds, tell=tell)
+        with naming_index(self.folder):
+            with self._lock:
+                known = known_shards(self._connection)
+            return update_words(self.folder / FULL_TEXT, self._shards, known, seconds=seconds, tell=tell)
 
     def _attach_words(self) -> None:
         """Have the full text at hand, complete unless another process is building it."""
@@ -264,7 +266,7 @@ class RunStore:
             return [row(values) for values in self._connection.execute(sql, parameters).fetchall()]
 
         with self._lock:
-            return with_rebuilding(fetch, self._rebuild)
+            return with_rebuilding(fetch, self._rebuild, self.folder)
 
     def _holds(self, key: int, start: int, wanted: str) -> bool:
         """Return whether a debate's text holds some words as they are written."""

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from debate.files import write_text
 from debate_rl.formatting import printable
 
 if TYPE_CHECKING:
@@ -75,4 +76,4 @@ def write_json(file: str | Path, figures: object) -> None:
     """Replace a file by the figures as JSON."""
     import json
 
-    Path(file).write_text(json.dumps(figures, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    write_text(file, json.dumps(figures, indent=1, allow_nan=False) + "\n")

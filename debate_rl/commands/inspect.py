@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Annotated
 
 import typer
 
 from debate_rl.commands.arguments import FilterOption, writable
-
-PIPE_CLOSED = 141
-"""The exit code of a command whose reader went away: 128 and SIGPIPE."""
 
 
 def inspect(
@@ -75,22 +70,21 @@ def inspect(
     for_web = {"--host": host is not None, "--port": port is not None, "--open": open}
     _refuse_mixture(web, export is not None, for_web, for_lines=for_lines)
     compile_filter(filter)  # says what is wrong before a screen or a port is taken
-    with _quiet_pipe():
-        if export is not None:
-            _write_page(run, filter, export, limit, newest=newest)
-        elif web:
-            from debate_rl.inspector.web import serve
+    if export is not None:
+        _write_page(run, filter, export, limit, newest=newest)
+    elif web:
+        from debate_rl.inspector.web import serve
 
-            address = {"host": host or "127.0.0.1", "port": 8123 if port is None else port}
-            with suppress(KeyboardInterrupt):  # how it is ended
-                serve(run, filter=filter, open_browser=open, **address)
-        elif not action and not json and sys.stdin.isatty() and sys.stdout.isatty():
-            from debate_rl.inspector.terminal import run_terminal
+        address = {"host": host or "127.0.0.1", "port": 8123 if port is None else port}
+        with suppress(KeyboardInterrupt):  # how it is ended
+            serve(run, filter=filter, open_browser=open, **address)
+    elif not action and not json and sys.stdin.isatty() and sys.stdout.isatty():
+        from debate_rl.inspector.terminal import run_terminal
 
-            run_terminal(run, filter)
-        else:
-            options = LineOptions(run, filter, limit, after, newest, raw, json, turn, prompts)
-            print_lines(action, rest, options)
+        run_terminal(run, filter)
+    else:
+        options = LineOptions(run, filter, limit, after, newest, raw, json, turn, prompts)
+        print_lines(action, rest, options)
 
 
 def _refuse_mixture(web: bool, export: bool, for_web: dict[str, bool], *, for_lines: bool) -> None:
@@ -120,14 +114,3 @@ def _write_page(run: str, filter: str, file: str, limit: int | None, *, newest: 
     from debate_rl.commands.console import plain_console
 
     plain_console().print(f"{file}: {done.written} debates{rest}")
-
-
-@contextmanager
-def _quiet_pipe() -> Iterator[None]:
-    """End the command silently where the reader of its output went away, as `| head` does."""
-    try:
-        yield
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(PIPE_CLOSED) from None

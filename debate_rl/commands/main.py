@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import warnings
+from contextlib import suppress
 from typing import Annotated, NoReturn
 
 import typer
@@ -27,6 +28,7 @@ from debate_rl.commands.play import play
 from debate_rl.commands.quickstart import quickstart
 from debate_rl.commands.replay import replay
 from debate_rl.commands.report import report
+from debate_rl.commands.streams import quiet_pipe, take_any_encoding
 from debate_rl.commands.tokens import tokens
 from debate_rl.commands.train import train
 
@@ -77,8 +79,10 @@ def run() -> None:
     try:
         refuse_windows(sys.platform)
         refuse_shadows()
+        take_any_encoding()
         signal.signal(signal.SIGTERM, _terminate)
-        app()
+        with quiet_pipe():
+            app()
     except (ValueError, OSError, ImportError) as error:
         if os.environ.get("DEBATE_TRACEBACK"):
             raise
@@ -113,7 +117,8 @@ def _stopped() -> str:
 
 
 def _end(line: str, code: int) -> NoReturn:
-    print(f"debate: {line}", file=sys.stderr)
+    with suppress(OSError):  # nobody reads it
+        print(f"debate: {line}", file=sys.stderr)
     sys.exit(code)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from debate.files import read_json
+from debate.files import naming, read_json
 from debate_rl.formatting import json_number
 from debate_rl.replay.comparing import Columns, DebateChange
 from debate_rl.runs.folder import write_whole
@@ -63,7 +63,7 @@ def write_debates(folder: Path, changes: Iterable[DebateChange]) -> None:
     fresh = folder / _FRESH
     try:
         fresh.unlink(missing_ok=True)  # what was left, or a link to somebody's file
-        with fresh.open("xb") as file:
+        with naming(folder / DEBATES), fresh.open("xb") as file:
             for change in changes:
                 file.write(orjson.dumps(line_of(change), option=orjson.OPT_APPEND_NEWLINE))
         fresh.replace(folder / DEBATES)

@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal
 
-from debate.files import read_json
+from debate.files import read_json, write_text
 from debate.policies.local import end_tokens
 from debate_rl.config import Config
 from debate_rl.runs.checkpoint import write_model
@@ -61,8 +61,8 @@ def export_run(
                 settings.save_pretrained(target)
         prompt = _shown_prompt(run, tokenizer)
         card = model_card(run, config, kind=kind, step=_steps_of(path), folder=out, prompt=prompt)
-        (fresh / "README.md").write_text(card, encoding="utf-8")
-        (fresh / MARK).write_text(json.dumps(_facts(run, path, kind), indent=2), encoding="utf-8")
+        write_text(fresh / "README.md", card)
+        write_text(fresh / MARK, json.dumps(_facts(run, path, kind), indent=2))
     return Exported(out, kind, path)
 
 

@@ -25,7 +25,7 @@ from pathlib import Path
 import tomli_w
 from pydantic import BaseModel, ValidationError
 
-from debate.files import read_json, read_toml
+from debate.files import naming, read_json, read_toml
 from debate_rl.runs.changes import Change, ChangeRules, data_changes, data_refusal, differences, refusal
 from debate_rl.runs.provenance import machine, source_commit, versions
 
@@ -235,11 +235,11 @@ def locked(folder: Path) -> Iterator[None]:
 
     A link is not followed: what it leads to is somebody's file, and would be written over.
     """
-    with open(folder / LOCK, "a+", encoding="utf-8", opener=_open_no_link) as file:
+    with open(folder / LOCK, "ab", opener=_open_no_link) as file:
         _take(file.fileno(), folder)
-        file.truncate(0)
-        file.write(f"process {os.getpid()} on {socket.gethostname()}")
-        file.flush()
+        with naming(folder / LOCK):
+            os.ftruncate(file.fileno(), 0)
+            os.write(file.fileno(), f"process {os.getpid()} on {socket.gethostname()}".encode())
         yield
 
 

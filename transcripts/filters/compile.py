@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from math import ceil, floor, isfinite
+from math import ceil, floor
 from typing import TypeAlias
 
 from debate.settings import did_you_mean
@@ -168,7 +168,7 @@ class _Compiler:
             number = int(value.text)
         except ValueError:
             number = float(value.text)
-        if not isfinite(number) or abs(number) > BIGGEST:
+        if not abs(number) <= BIGGEST:  # also where it is infinite
             raise self._error(f"{value.text} is too large", value.start)
         return number
 

@@ -5,11 +5,12 @@ The index lies in the user's cache, never in the run folder, so that no database
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -157,12 +158,25 @@ def remove(folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
 
 
-def with_rebuilding(work: Callable[[], T], rebuild: Callable[[], None]) -> T:
-    """Return what ``work`` returns; where it finds the index damaged, build it again and try once more."""
-    try:
+def with_rebuilding(work: Callable[[], T], rebuild: Callable[[], None], folder: Path) -> T:
+    """Return what ``work`` returns; where it finds the index damaged, build it again and try once more.
+
+    OSError with the folder of the index where that cannot be written.
+    """
+    with naming_index(folder):
+        try:
+            return work()
+        except sqlite3.Error as error:
+            if not means_damage(error):
+                raise
+        rebuild()
         return work()
-    except sqlite3.Error as error:
-        if not means_damage(error):
-            raise
-    rebuild()
-    return work()
+
+
+@contextmanager
+def naming_index(folder: Path) -> Generator[None]:
+    """Raise what befalls an index, as on a full disk, as an OSError with its folder."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise OSError(errno.EIO, f"the index cannot be used: {error}", str(folder)) from error

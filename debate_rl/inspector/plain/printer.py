@@ -52,13 +52,7 @@ class Printer:
 
 
 def printer_for(stream: TextIO) -> Printer:
-    """Return the printer of a stream: colour and width only on a terminal; NO_COLOR and TERM=dumb mean none.
-
-    What the stream's encoding lacks is written as its escape.
-    """
-    reconfigure = getattr(stream, "reconfigure", None)
-    if reconfigure is not None:
-        reconfigure(errors="backslashreplace")
+    """Return the printer of a stream: colour and width on a terminal alone; NO_COLOR, TERM=dumb: none."""
     if not stream.isatty():
         return Printer(stream)
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") in ("dumb", "unknown", "")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from debate.files import read_plain
+from debate.files import naming, read_plain
 from debate_rl.formatting import figure
 from debate_rl.inspector.views.parsing import reparsed
 from debate_rl.replay.comparing import close
@@ -61,7 +61,7 @@ def save_fixture(
     """Write a debate to a new file and return a test of it; ValueError where the file exists."""
     text = fixture_text(record, config, source=source, tokens=tokens)
     try:
-        with path.open("x", encoding="ascii") as file:
+        with naming(path), path.open("x", encoding="ascii") as file:
             file.write(text)
     except FileExistsError as error:
         raise ValueError(f"{path}: is there already; choose another name") from error

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from debate.files import naming
 from debate_rl.inspector.views import debate_view, vote_graphs
 from debate_rl.inspector.web.debate_page import rounds_of
 from debate_rl.inspector.web.debate_views import MOST_LISTED, shown_round
@@ -66,7 +67,7 @@ def export_html(
     rows, matching = store.debates(filter, newest=newest, limit=limit), store.count(filter)
     beside = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
-        with beside.open("x", encoding="utf-8") as file:
+        with naming(path), beside.open("x", encoding="utf-8") as file:
             for part in _parts(store, filter, rows, matching):
                 file.write(part)
         beside.replace(path)

@@ -65,6 +65,8 @@ def test_trees(text, tree):
         ("step:1..x", 8, "step takes a number"),
         ("step:1e999", 5, "1e999 is too large"),
         ("seed:99999999999999999999", 5, "is too large"),
+        ("seed:" + "9" * 400, 5, "is too large"),
+        ("seed:1..-" + "9" * 5000, 8, "is too large"),
         ("step", 4, "expected a colon and a value after 'step', as in winner:wrong"),
         ("wrong answers", 5, 'to search words: text:"wrong"'),
         ("step:1 ) step:2", 7, "this parenthesis was never opened"),
