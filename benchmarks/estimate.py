@@ -82,7 +82,8 @@ def measured_apart(name: str) -> dict[str, list[float]]:
 
 def measure(shape: dict[str, Any]) -> dict[str, list[float]]:
     """Return memory in MiB and seconds of sampling and learning, each (estimated, measured)."""
-    from debate_rl.training.estimate import memory_of, probe, seconds_of
+    from debate_rl.training.estimate import memory_of
+    from debate_rl.training.speed import probe, seconds_of
 
     small = {"prompt": 16, "reply": 8, "replies": 2, "words": 0}
     _step(shape | small)  # what is loaded on first use is not part of a step

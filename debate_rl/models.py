@@ -41,6 +41,27 @@ def load_model(
     return model, tokenizer
 
 
+def sketch_model(
+    config: ModelConfig, *, vocabulary: Sequence[str] | None = None, on_gpu: bool
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """Return the model as ``load_model`` does, but on torch's "meta" device, and its tokenizer.
+
+    Its tensors have no data: its settings and the tokenizer are all that is loaded.
+    """
+    import torch
+
+    dtype = resolve_dtype(config, on_gpu=on_gpu)
+    with torch.device("meta"):
+        if config.tiny is None:
+            model, tokenizer = _load_checkpoint(config, dtype, data=False)
+        else:
+            tokenizer = build_tokenizer(vocabulary or (), fallback=config.tiny.fallback)
+            model = build_tiny(config.tiny, tokenizer, attn_implementation=config.attn_implementation)
+            for weight in model.parameters():
+                weight.data = weight.data.to(dtype)
+        return (add_lora(model, config) if config.lora_rank else model), tokenizer
+
+
 def chat_flag(config: ModelConfig, tokenizer: PreTrainedTokenizerBase) -> bool:
     """Return whether prompts are chats. ValueError when a chat is asked of a tokenizer without a template."""
     if config.chat and not tokenizer.chat_template:
@@ -70,14 +91,18 @@ def resolve_device(name: str) -> torch.device:
     return device
 
 
-def resolve_dtype(config: ModelConfig) -> torch.dtype:
-    """Return the type of the weights; "auto" is bfloat16 on a GPU under an adapter, and float32 otherwise."""
+def resolve_dtype(config: ModelConfig, *, on_gpu: bool | None = None) -> torch.dtype:
+    """Return the type of the weights; "auto" is bfloat16 on a GPU under an adapter, and float32 otherwise.
+
+    ``on_gpu`` None: as ``model.device`` says.
+    """
     import torch
 
     if config.dtype != "auto":
         return getattr(torch, config.dtype)
-    whole = not config.lora_rank or resolve_device(config.device).type == "cpu"
-    return torch.float32 if whole else torch.bfloat16
+    if on_gpu is None:
+        on_gpu = resolve_device(config.device).type != "cpu"
+    return torch.bfloat16 if config.lora_rank and on_gpu else torch.float32
 
 
 def build_tiny(
@@ -125,9 +150,10 @@ def add_lora(model: PreTrainedModel, config: ModelConfig) -> PreTrainedModel:
 
 
 def _load_checkpoint(
-    config: ModelConfig, dtype: torch.dtype
+    config: ModelConfig, dtype: torch.dtype, *, data: bool = True
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    """Return model and tokenizer of a folder or a hub id; without ``data``, a model of its settings alone."""
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
     name = str(config.name_or_path)
     path = Path(name).expanduser()
@@ -138,6 +164,15 @@ def _load_checkpoint(
     source = str(path) if path.is_dir() else name
     try:  # without trust_remote_code transformers asks at the terminal whether to run a folder's code
         tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
+        if not data:
+            eager = config.attn_implementation == "eager"  # flash-attn may not be on this machine
+            settings = AutoConfig.from_pretrained(source, trust_remote_code=False)
+            return AutoModelForCausalLM.from_config(
+                settings,
+                dtype=dtype,
+                attn_implementation="eager" if eager else "sdpa",
+                trust_remote_code=False,
+            ), tokenizer
         model = AutoModelForCausalLM.from_pretrained(
             source,
             dtype=dtype,

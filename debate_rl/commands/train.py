@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,9 +12,13 @@ import typer
 from debate_rl.commands.arguments import Overrides
 from debate_rl.commands.console import plain_console
 from debate_rl.commands.errors import end_on_stop
+from debate_rl.formatting import counted
 
 if TYPE_CHECKING:
     from debate_rl.config import Config
+    from debate_rl.problems import Problems
+    from debate_rl.training.plan import Plan
+    from debate_rl.training.session import Session
 
 
 def train(
@@ -23,43 +29,92 @@ def train(
         ),
     ],
     overrides: Overrides = None,
+    plan: Annotated[
+        bool,
+        typer.Option("--plan", help="Tell what memory, time and disk the run needs, and start nothing."),
+    ] = False,
+    memory: Annotated[
+        float | None, typer.Option(metavar="GIB", help="With --plan: for a GPU with so much memory.")
+    ] = None,
 ) -> None:
     """Train; the same command again, or with the run's folder, goes on with a run that stopped."""
-    from shlex import quote
-
-    from debate_rl.formatting import counted
-
+    if memory is not None and not (plan and 0 < memory < 1 << 30):
+        raise ValueError(
+            f"--memory {memory:g}: is the GiB of a GPU that --plan is for, as in --plan --memory 80"
+        )
     settings = _settings(config, overrides or ())
     size, quiet = settings.train, settings.logging.progress == "none"
     tell = plain_console(stderr=True, quiet=quiet).print
     debates = f"{size.problems_per_step} problems x {size.debates_per_problem} debates"
-    tell(f"{settings.run.dir}: {size.steps} steps of {debates}; loading the model")
+    head = f"{settings.run.dir}: {size.steps} steps of {debates}"
+    if plan:
+        say = plain_console().print
+        say(f"{head}; nothing is started")
+        say(*_plan_lines(settings, Path(config), memory), sep="\n")
+        return
+    tell(f"{head}; loading the model")
+    with end_on_stop():
+        _report(_train(settings, tell))
 
-    from debate_rl.training.estimate import estimate  # torch takes seconds to load
+
+def _plan_lines(settings: Config, run: Path, gib: float | None) -> list[str]:
+    """Return what a run needs, on this machine or on a GPU of so many GiB."""
+    from debate_rl.problems import load_run_problems
+    from debate_rl.training.plan import planned, time_line
+
+    there = None if gib is None else int(gib * 2**30)
+    needs = planned(settings, load_run_problems(settings), there=there)
+    if needs is None:
+        raise ValueError(
+            f"--plan: model.policy={settings.model.policy}: what another engine needs is not known"
+        )
+    time = time_line(needs, run if run.is_dir() else None, here=gib is None)
+    return [*needs.memory_lines(), *needs.work_lines(), time]
+
+
+def _train(settings: Config, tell: Callable[..., None]) -> Session:
+    """Do the steps that are left; ``tell`` says before them what they will need."""
+    from debate_rl.runs.checkpoint_folder import checkpoints, step_of
+    from debate_rl.training.plan import planned  # torch takes seconds to load
     from debate_rl.training.session import open_session
+    from debate_rl.training.speed import time_lines
     from debate_rl.training.train import train_steps
 
-    with end_on_stop(), open_session(settings) as session:
+    steps = settings.train.steps
+    needs: list[Plan] = []
+
+    def look(data: Problems) -> None:
+        saved = checkpoints(Path(settings.run.dir) / "checkpoints")
+        done = not steps or any(step_of(path) >= steps for path in saved)
+        if not done and (found := planned(settings, data)):
+            found.refuse_too_large()
+            tell(*found.memory_lines(), sep="\n")
+            needs.append(found)
+
+    with open_session(settings, look=look) as session:
         if session.step:
-            tell(f"resuming after {session.step} of {size.steps} steps")
-        if session.step < size.steps and not quiet:
-            problem, held = session.data.train[0], len(session.data.held_out)
-            tell(*estimate(settings, session.model, session.policy, problem, held_out=held), sep="\n")
+            tell(f"resuming after {session.step} of {steps} steps")
+        held_out = len(session.data.held_out)
+        for found in needs if session.step < steps and settings.logging.progress != "none" else ():
+            tell(*time_lines(settings, session.model, found.load, held_out=held_out), sep="\n")
         if session.evaluates_first:
-            tell(
-                f"evaluating {counted(len(session.data.held_out), 'held-out problem')} before the first step"
-            )
+            tell(f"evaluating {counted(held_out, 'held-out problem')} before the first step")
         train_steps(session)
+    return session
+
+
+def _report(session: Session) -> None:
+    """Print what the run came to, and where its parts lie."""
     from debate_rl.tracking.held_out import read_held_out, sentences
 
-    say = plain_console().print
-    if kept := read_held_out(session.folder.path):
+    say, run = plain_console().print, session.folder
+    if kept := read_held_out(run.path):
         say(*sentences(kept), sep="\n")
-    say(f"done: {session.step} steps in {session.folder.path}")
-    say(f"  metrics      {session.folder.metrics}")
-    say(f"  transcripts  {session.folder.transcripts}")
-    say(f"  checkpoints  {session.folder.checkpoints}")
-    folder = quote(str(session.folder.path))
+    say(f"done: {session.step} steps in {run.path}")
+    say(f"  metrics      {run.metrics}")
+    say(f"  transcripts  {run.transcripts}")
+    say(f"  checkpoints  {run.checkpoints}")
+    folder = quote(str(run.path))
     say(f"  look         debate inspect {folder}; debate report {folder}")
 
 

@@ -142,6 +142,8 @@ class TrainConfig(Settings):
     """Steps between checkpoints; 0 writes none by steps, only by ``save_minutes`` and at the end."""
     save_minutes: float = Field(default=30.0, ge=0)
     """Minutes since the last checkpoint after which the step that ends writes one too; 0: none by time."""
+    over_memory: bool = False
+    """Whether to go on where a run whose replies all spend their limit needs more memory than there is."""
     keep_last: int = Field(default=3, ge=1)
     """Newest checkpoints to keep."""
     keep_best: str = "eval/debate/winner/accuracy"

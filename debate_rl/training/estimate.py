@@ -1,4 +1,4 @@
-"""How much memory and about how much time a step takes, printed before the first one.
+"""How much memory a step takes, from doing its largest parts with tensors that have no data.
 
 Everything is counted as if every reply spent its limit of tokens, and was shown whole to the others: a run
 takes less when replies stop early. benchmarks/estimate.py compares with what was measured.
@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import copy
 import os
-import time
 import weakref
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from unittest import mock
 
@@ -31,7 +29,6 @@ from debate.prompting.seating import seat_debate
 from debate.prompting.shown import rounds_held, rounds_shown
 from debate.types import Problem, TurnId
 from debate_rl.config import Config
-from debate_rl.formatting import counted
 from learner.types import Row
 from learner.update.batches import MicroBatch, collate
 from learner.update.config import LearnerConfig
@@ -153,12 +150,11 @@ def memory_of(model: Any, load: Load, config: Config) -> Memory:
     model whose forward pass looks at the data.
     """
     fakes = FakeTensorMode(allow_non_fake_inputs=True)
-    with FakeCopyMode(fakes):
-        fake = copy.deepcopy(model)
+    fake = _without_data(model, fakes)
     learner = config.learner
     weights = _bytes(model.parameters()) + _bytes(model.buffers())
     trained = _bytes(parameter for parameter in model.parameters() if parameter.requires_grad)
-    batch = load.batch(load.longest, load.micro_tokens, model.device)
+    batch = load.batch(load.longest, load.micro_tokens, fake.device)
     passes = 2 if load.row_tokens > load.micro_tokens else 1  # gradients stay from the first to the others
     with fakes:
         sampling = _sampling_bytes(fake, load)
@@ -170,6 +166,25 @@ def memory_of(model: Any, load: Load, config: Config) -> Memory:
         sampling=sampling,
         learning=learning,
     )
+
+
+def _without_data(model: Any, fakes: FakeTensorMode) -> Any:
+    """Return a copy of a model whose tensors have no data; one on the "meta" device counts as on a CPU."""
+    with FakeCopyMode(fakes):
+        fake = copy.deepcopy(model)
+    made: dict[int, torch.Tensor] = {}
+    for tensors in (held for module in fake.modules() for held in (module._parameters, module._buffers)):
+        for name, tensor in tensors.items():
+            if tensor is not None and tensor.is_meta:
+                tensors[name] = made.setdefault(id(tensor), _on_cpu(tensor, fakes))
+    return fake
+
+
+def _on_cpu(tensor: torch.Tensor, fakes: FakeTensorMode) -> torch.Tensor:
+    with fakes:
+        empty = torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu")
+    parameter = isinstance(tensor, torch.nn.Parameter)
+    return torch.nn.Parameter(empty, requires_grad=tensor.requires_grad) if parameter else empty
 
 
 def _bytes(tensors: Any) -> int:
@@ -212,97 +227,6 @@ def _learning_bytes(model: Any, batch: MicroBatch, config: LearnerConfig, passes
     return bytes_.peak
 
 
-@dataclass(frozen=True, slots=True)
-class Speed:
-    """What a probe measured, in tokens a second and in seconds.
-
-    ``read``: tokens of prompts; ``score``: tokens of rows, for the log-probabilities of their replies;
-    ``step_s``: one more token of every reply that is sampled at a time.
-    """
-
-    read: float
-    score: float
-    step_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class Seconds:
-    """Wall seconds of a step."""
-
-    sampling: float
-    learning: float
-
-
-def seconds_of(load: Load, speed: Speed, config: Config, *, adapter: bool) -> Seconds:
-    """Return about how long a step takes at this speed.
-
-    A backward pass costs two forward passes, and one where the weights themselves have no gradient (an
-    adapter): 2 operations for each weight and token forward, 2 for the inputs' gradients, 2 for the weights'
-    [the count of arXiv 2001.08361]. Reference, log-probabilities before the first update and gradient
-    checkpointing are forward passes more.
-    """
-    learner = config.learner
-    passes = learner.epochs * ((2.0 if adapter else 3.0) + learner.gradient_checkpointing)
-    passes += learner.needs_reference
-    if learner.old_logprobs == "recompute":
-        passes += 1 - 1 / learner.minibatches
-    return Seconds(sampling_seconds(load, speed), load.row_tokens * passes / speed.score)
-
-
-def sampling_seconds(load: Load, speed: Speed) -> float:
-    """Return about how long all replies take: their prompts are read, then each batch goes token by token."""
-    batches = -(-load.replies // load.sampled)
-    return sum(
-        load.replies * prompt / speed.read + batches * reply * speed.step_s for prompt, reply in load.rounds
-    )
-
-
-def evaluation_seconds(load: Load, speed: Speed, config: Config, problems: int) -> float:
-    """Return about how long an evaluation takes: a debate of each problem, and as many tokens alone."""
-    replies = problems * config.debate.num_agents
-    sampled = min(config.train.batch_size, replies)
-    debates = replace(load, replies=replies, sampled=sampled)
-    alone = replace(debates, rounds=load.rounds[:1] * len(load.rounds))
-    return sampling_seconds(debates, speed) + sampling_seconds(alone, speed)
-
-
-PROBED_TOKENS = 2048
-"""Tokens that the probe reads at a time, at most."""
-PROBED_STEPS = 4
-
-
-@torch.no_grad()
-def probe(model: Any, load: Load) -> Speed:
-    """Measure a model: one pass over a few rows, and a few steps of sampling. Nothing of it is random."""
-    batch = load.batch(min(load.longest, 512), min(load.micro_tokens, PROBED_TOKENS), model.device)
-    count = batch.input_ids.numel()
-    base = model.get_base_model() if hasattr(model, "get_base_model") else model
-    read = _seconds(lambda: base.base_model(input_ids=batch.input_ids, use_cache=False), model.device)
-    score = _seconds(lambda: action_logprobs(model, batch), model.device)
-    steps = steps_for(model)
-    tokens = torch.zeros(load.sampled, dtype=torch.long, device=model.device)
-    steps.prefill(tokens[:, None].expand(-1, 8), torch.zeros_like(tokens), 2 * PROBED_STEPS + 1)
-
-    def several() -> None:
-        for _ in range(PROBED_STEPS):
-            steps.step(tokens)
-
-    step_s = _seconds(several, model.device) / PROBED_STEPS
-    return Speed(count / read, count / score, step_s)
-
-
-def _seconds(work: Callable[[], object], device: torch.device) -> float:
-    """Return how long the work takes the second time: the first one warms up."""
-    taken = 0.0
-    for _ in range(2):
-        started = time.perf_counter()
-        work()
-        if device.type == "cuda":
-            torch.cuda.synchronize(device)
-        taken = time.perf_counter() - started
-    return taken
-
-
 def memory_there(device: torch.device) -> int:
     """Return the bytes of the device's memory, the machine's for a CPU."""
     if device.type == "cuda":
@@ -310,46 +234,19 @@ def memory_there(device: torch.device) -> int:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
-def estimate(config: Config, model: Any, policy: Any, problem: Problem, *, held_out: int = 0) -> list[str]:
-    """Return the lines to print before the first step; none where another engine samples.
-
-    ``held_out``: how many problems are held out.
-    """
-    if not isinstance(policy, LocalPolicy):
-        return []
-    load = load_of(config, policy, problem)
-    speed = probe(model, load)
-    took = seconds_of(load, speed, config, adapter=hasattr(model, "peft_config"))
-    prompt, reply = max(load.rounds)
-    head = f"estimate, if every reply spends its {reply} tokens and prompts have up to {prompt}:"
-    try:
-        memory = in_words(memory_of(model, load, config), memory_there(model.device))
-    except RuntimeError as error:
-        memory = [f"  memory  not known, this model cannot be counted: {str(error).splitlines()[0]}"]
-    seconds = (
-        f"  time    about {took.sampling + took.learning:.2g} s a step: sampling {took.sampling:.2g} s, "
-        f"learning {took.learning:.2g} s (from a short probe)"
-    )
-    steps = config.train.steps
-    count = sum(config.held_out.due(done, steps) for done in range(steps + 1)) if held_out else 0
-    if not count:
-        return [head, *memory, seconds]
-    each = evaluation_seconds(load, speed, config, held_out)
-    evaluated = f"{counted(count, 'evaluation')} of {held_out} held-out problems, one before the first step"
-    return [head, *memory, seconds, f"          and about {each:.2g} s for each of {evaluated}"]
-
-
-def in_words(memory: Memory, there: int) -> list[str]:
-    """Return the lines about memory, of which the device has ``there`` bytes."""
-    phase, cure = "learning", "learner.micro_batch_tokens"
-    if memory.sampling > memory.learning:
-        phase, cure = "sampling", "train.batch_size"
+def in_words(memory: Memory, there: int) -> str:
+    """Return what is needed of the ``there`` bytes that a device has, and by what."""
     names = ("weights", "reference", "optimizer", "sampling", "learning")
     parts = ", ".join(f"{name} {size(getattr(memory, name))}" for name in names if getattr(memory, name))
-    lines = [f"  memory  about {size(memory.peak)} of {size(there)}, most of it in {phase}: {parts}"]
-    if memory.peak > there:
-        lines.append(f"  that is more than there is: lower {cure} or debate.max_tokens")
-    return lines
+    phase = "sampling" if memory.sampling > memory.learning else "learning"
+    return f"about {size(memory.peak)} of {size(there)}, most of it in {phase}: {parts}"
+
+
+def cure(memory: Memory) -> str:
+    """Return what to lower where memory does not do."""
+    if memory.sampling > memory.learning:
+        return "lower train.batch_size or debate.max_tokens"
+    return "set learner.gradient_checkpointing=true, or lower learner.micro_batch_tokens or debate.max_tokens"
 
 
 def size(count: float) -> str:

@@ -44,6 +44,8 @@ from learner.update.learner import Learner
 from transcripts.sealing import seal_before
 from transcripts.store import set_aside_from
 
+Look = Callable[[Problems], None]
+
 
 @dataclass
 class Session:
@@ -206,23 +208,26 @@ class Session:
 
 
 @contextmanager
-def open_session(config: Config) -> Iterator[Session]:
+def open_session(config: Config, *, look: Look = lambda _: None) -> Iterator[Session]:
     """Open a run: a new one is warm-started if so configured, an old one resumes from its newest checkpoint.
+
+    ``look`` is given the problems before any model is loaded or anything written, and may refuse the run.
 
     SIGINT and SIGTERM raise Stopped within: ``debate_rl.training.stops``.
     """
-    with catch_stops() as stops, _opened(config, stops) as session:
+    with catch_stops() as stops, _opened(config, stops, look) as session:
         yield session
 
 
 @contextmanager
-def _opened(config: Config, stops: Stops) -> Iterator[Session]:
+def _opened(config: Config, stops: Stops, look: Look) -> Iterator[Session]:
     refuse_training(config)
     refuse_greedy(config)
     find_loss(config.learner.loss)  # refuses an unknown loss before the warm start
     data = load_run_problems(config)
     check_streams(config, data)
     refuse_no_best(config, data)
+    look(data)
     facts = {"data_checksums": data.checksums, "findings": data.findings()}
     with open_run(config.run.dir, config, seed=config.seed, rules=change_rules(config), **facts) as folder:
         model, tokenizer, policy = make_policy(config)

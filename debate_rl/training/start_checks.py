@@ -14,8 +14,9 @@ LEAST_TEMPERATURE = 0.01
 """Below it sampling is greedy in all but name, and log-probabilities lose their digits."""
 
 
-KEEPING = ("save_every", "save_minutes", "keep_last", "keep_best")
-"""Settings of ``train`` that may always change: which checkpoints are written changes nothing of the run."""
+KEEPING = ("save_every", "save_minutes", "keep_last", "keep_best", "over_memory")
+"""Settings of ``train`` that may always change: which checkpoints are written, and whether a run that may not
+fit begins, changes nothing of the run."""
 
 
 BEST_BY = re.compile(

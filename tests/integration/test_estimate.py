@@ -1,5 +1,7 @@
 """The estimate is told before the first step, and not when nothing is left to do."""
 
+import pytest
+
 from debate_rl.tracking.held_out import read_held_out, sentences
 
 
@@ -16,6 +18,45 @@ def test_train_tells_the_estimate_first(debate_command, tiny_recipe, tmp_path):
     code, out, err = debate_command(*command)
     assert (code, err.splitlines()) == (0, [start, "resuming after 2 of 2 steps"])
     assert out.startswith("done: 2 steps")  # this recipe never evaluates
+
+
+def test_a_plan_starts_nothing(debate_command, tiny_recipe, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = debate_command("train", tiny_recipe, "--plan", "held_out.every=1")
+    assert (code, err, list(tmp_path.iterdir())) == (0, "", [])
+    head, rest, *lines = out.splitlines()
+    assert head == "runs/debate: 2 steps of 2 problems x 2 debates; nothing is started"
+    assert rest.startswith("estimate, if every reply spends its 24 tokens and prompts have up to ")
+    assert [line.split()[0] for line in lines] == ["memory", "work", "disk", "time"]
+    _, out, _ = debate_command("train", tiny_recipe, "--plan", "--memory", "80")
+    assert " of 80.0 GiB, " in out
+    assert "time    not known" in out
+
+
+@pytest.mark.parametrize(
+    "given", [["--memory", "80"], ["--plan", "--memory", "0"], ["--plan", "--memory", "nan"]]
+)
+def test_memory_is_of_a_gpu_that_a_plan_is_for(given, debate_command, tiny_recipe):
+    code, out, err = debate_command("train", tiny_recipe, *given)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"debate: --memory {given[-1]}: is the GiB of a GPU that --plan is for")
+
+
+def test_a_run_that_does_not_fit_is_refused_before_its_model_is_loaded(
+    debate_command, tiny_recipe, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("debate_rl.training.plan.memory_there", lambda _: 1 << 20)
+    with monkeypatch.context() as patch:
+        patch.setattr("debate_rl.training.session.make_policy", None)  # whoever loads the model fails
+        code, out, err = debate_command("train", tiny_recipe)
+    assert (code, out, list(tmp_path.iterdir())) == (2, "", [])
+    assert "of 1.0 MiB, most of it in learning" in err.splitlines()[-1]
+    assert err.splitlines()[-1].endswith("or go on with train.over_memory=true")
+    code, _, err = debate_command("train", tiny_recipe, "train.over_memory=true")
+    assert code == 0
+    assert "  that is more than there is: set learner.gradient_checkpointing=true, or lower" in err
+    assert debate_command("train", "runs/debate", "train.over_memory=false")[0] == 0  # all is done
 
 
 def test_train_evaluates_first_and_ends_with_what_changed(debate_command, tiny_recipe, tmp_path):

@@ -1,0 +1,206 @@
+"""What a run needs, told before its model is loaded: memory, work, hours and disk.
+
+The model is built without data from its settings, so nothing but those and its tokenizer is downloaded.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from debate.policies.local import LocalPolicy
+from debate_rl.config import Config
+from debate_rl.engines import local_settings
+from debate_rl.formatting import counted
+from debate_rl.models import resolve_device, sketch_model
+from debate_rl.problems import Problems
+from debate_rl.runs.folder import RunFolder
+from debate_rl.runs.kept_weights import load_run_model
+from debate_rl.tracking.step_lines import read_metrics
+from debate_rl.training.estimate import Load, Memory, cure, in_words, load_of, memory_of, memory_there, size
+from debate_rl.training.speed import Speed, evaluation_seconds, evaluations_of, limit_of, probe, seconds_of
+from debate_rl.warm_start.tokenizer import tiny_vocabulary
+
+PHASES = ("seconds/rollout", "seconds/reward", "seconds/learn", "seconds/record")
+"""The metrics that make up the time of a step."""
+
+
+class TooLargeError(ValueError):
+    """A run that needs more memory than there is; the message says how to make it fit, or go on."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A run's needs. ``there``: bytes of the memory it is planned for; ``uncounted``: why ``memory`` is None.
+
+    ``text``: bytes of text for each token, as in the first problem.
+    """
+
+    config: Config
+    load: Load
+    model: Any
+    memory: Memory | None
+    there: int
+    held_out: int
+    text: float
+    uncounted: str = ""
+
+    def memory_lines(self) -> list[str]:
+        """Return the lines about memory, with what they take for granted."""
+        prompt, reply = max(self.load.rounds)
+        head = f"estimate, if every reply spends its {reply} tokens and prompts have up to {prompt}:"
+        if self.memory is None:
+            return [head, f"  memory  not known, this model cannot be counted: {self.uncounted}"]
+        line = f"  memory  {in_words(self.memory, self.there)}"
+        return [
+            head,
+            line,
+            *([f"  that is more than there is: {cure(self.memory)}"] if self.too_large else []),
+        ]
+
+    @property
+    def too_large(self) -> bool:
+        """Whether more memory is needed than there is."""
+        return self.memory is not None and self.memory.peak > self.there
+
+    def refuse_too_large(self) -> None:
+        """Raise TooLargeError for a run that does not fit, unless ``train.over_memory`` has it go on."""
+        if self.memory is not None and self.too_large and not self.config.train.over_memory:
+            needed = in_words(self.memory, self.there)
+            raise TooLargeError(
+                f"a run whose replies all spend their limit does not fit the memory: {needed}; "
+                f"{cure(self.memory)}, or go on with train.over_memory=true"
+            )
+
+    def work_lines(self) -> list[str]:
+        """Return the lines about tokens, and about the disk that the run folder lies on."""
+        steps = self.config.train.steps
+        read, said = (self.load.replies * sum(part) for part in zip(*self.load.rounds, strict=True))
+        learnt = _tokens(steps * self.load.row_tokens)
+        count = evaluations_of(self.config, self.held_out)
+        also = f"; {counted(count, 'evaluation')} of {self.held_out} held-out problems" if count else ""
+        kept = self.config.train.keep_last + 1 + bool(self.config.train.keep_best)
+        each, transcripts = self._checkpoint_bytes(), steps * self._transcript_bytes(read, said)
+        folder = Path(self.config.run.dir).absolute()
+        home = next(path for path in (folder, *folder.parents) if path.is_dir())
+        free, whole = size(shutil.disk_usage(home).free), size(kept * each + transcripts)
+        work = f"{_tokens(steps * said)} tokens generated, {_tokens(steps * read)} read"
+        return [
+            f"  work    at most {work} and {learnt} learnt from in {counted(steps, 'step')}{also}",
+            f"  disk    at most {whole} of {free} free: {kept} checkpoints of {size(each)}, one of them "
+            f"while it is written, and transcripts of {size(transcripts)} before they are compressed",
+        ]
+
+    def _checkpoint_bytes(self) -> int:
+        """Return the bytes of a checkpoint: the weights that are trained, and the optimizer's two moments."""
+        trained = sum(p.numel() * p.element_size() for p in self.model.parameters() if p.requires_grad)
+        return 3 * trained
+
+    def _transcript_bytes(self, read: int, said: int) -> int:
+        """Return the bytes of a step's transcripts: texts, and token arrays as transcripts.token_lines packs.
+
+        A token is an id of 4 bytes; a generated one has a log-probability of 8 and an offset of 4 as well.
+        Base64 makes 4 bytes of 3.
+        """
+        arrays = (4 * read + 16 * said) * 4 / 3 if self.config.logging.transcript_tokens else 0.0
+        return ceil(arrays + self.text * said)
+
+
+def planned(config: Config, data: Problems, *, there: int | None = None) -> Plan | None:
+    """Return what a run needs; None where another engine samples.
+
+    ``there``: bytes of the memory of the GPU it is planned for; None means this machine.
+    """
+    if config.model.policy is not None:
+        return None
+    device = None if there is not None else resolve_device(config.model.device)
+    on_gpu = device is None or device.type != "cpu"
+    model, tokenizer = sketch_model(config.model, vocabulary=tiny_vocabulary(config), on_gpu=on_gpu)
+    policy = LocalPolicy(model, tokenizer, **local_settings(config))
+    problem = data.train[0]
+    load = load_of(config, policy, problem)
+    memory, uncounted = None, ""
+    try:
+        memory = memory_of(model, load, config)
+    except RuntimeError as error:
+        uncounted = str(error).splitlines()[0]
+    room = there if device is None else memory_there(device)
+    assert room is not None
+    text = len(problem.question.encode()) / max(1, len(tokenizer(problem.question)["input_ids"]))
+    return Plan(config, load, model, memory, room, len(data.held_out), text, uncounted)
+
+
+def time_line(needs: Plan, run: Path | None, *, here: bool) -> str:
+    """Return the line about the time of all steps, and what it rests on: steps done, a probe, a bound.
+
+    ``here``: whether the run is planned for this machine, so that something can be timed.
+    """
+    if run is not None and (line := _measured_time(needs, run)):
+        return line
+    if not here:
+        return (
+            "  time    not known: nothing was timed on that card; --plan on its machine gives a bound, and "
+            "--plan RUN what the steps took that a run has done"
+        )
+    config, load = needs.config, needs.load
+    device = resolve_device(config.model.device)
+    if config.model.tiny is not None:
+        speed, words = probe(load_run_model(config)[0], load), ("about", "from a short probe of this model")
+    else:
+        speed = limit_of(needs.model, load, device)
+        words = "at least", "matrix products and memory timed on this machine; this model was not run"
+    return f"  time    {words[0]} {_time(needs, speed)} ({words[1]})"
+
+
+def _time(needs: Plan, speed: Speed) -> str:
+    """Return how long all steps and evaluations take at a speed, and each of them."""
+    config = needs.config
+    took = seconds_of(needs.load, speed, config, adapter=config.model.lora_rank > 0)
+    step, count = took.sampling + took.learning, evaluations_of(config, needs.held_out)
+    each = evaluation_seconds(needs.load, speed, config, needs.held_out) if count else 0.0
+    parts = f"{counted(config.train.steps, 'step')} of {duration(step)}"
+    evaluated = f", {counted(count, 'evaluation')} of {duration(each)}" if count else ""
+    return f"{duration(config.train.steps * step + count * each)}: {parts}{evaluated}"
+
+
+def _measured_time(needs: Plan, run: Path) -> str:
+    """Return the line from what the steps of a run took; "" where it has none."""
+    metrics, steps = RunFolder(run).metrics, needs.config.train.steps
+    rows = read_metrics(metrics) if metrics.exists() else []
+    if not rows:
+        return ""
+    step = fmean(sum(row.get(name) or 0.0 for name in PHASES) for row in rows)
+    evaluated = [value for row in rows if (value := row.get("seconds/evaluate"))]
+    each = fmean(evaluated) if evaluated else 0.0
+    left = range(len(rows) + 1, steps + 1)
+    count = sum(needs.config.held_out.due(done, steps) for done in left) if each else 0
+    parts = f"{counted(len(left), 'step')} of {duration(step)}"
+    also = f", {counted(count, 'evaluation')} of {duration(each)}" if count else ""
+    whole = duration(len(left) * step + count * each)
+    return f"  time    about {whole} left: {parts}{also} (means of the {counted(len(rows), 'step')} done)"
+
+
+def duration(seconds: float) -> str:
+    """Return a time to two digits.
+
+    >>> duration(2.34), duration(600.0), duration(86400.0)
+    ('2.3 s', '10 min', '24 h')
+    """
+    for unit, length in (("h", 3600), ("min", 60)):
+        if seconds >= length:
+            count = seconds / length
+            return f"{count:,.0f} {unit}" if count >= 99.5 else f"{count:.2g} {unit}"
+    return f"{seconds:.2g} s"
+
+
+def _tokens(count: float) -> str:
+    """Return a number of tokens.
+
+    >>> _tokens(1_230_000), _tokens(900), _tokens(236_000_000)
+    ('1.2 M', '900', '236 M')
+    """
+    return f"{count:,.0f}" if count < 1e6 else f"{count / 1e6:,.{int(count < 1e7)}f} M"

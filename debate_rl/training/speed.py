@@ -1,0 +1,146 @@
+"""About how much time a step and an evaluation take, at a speed that a probe of the model measured."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from debate.policies.steps import steps_for
+from debate_rl.config import Config
+from debate_rl.formatting import counted
+from debate_rl.training.estimate import Load
+from learner.update.forward import action_logprobs
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """What a probe measured, in tokens a second and in seconds.
+
+    ``read``: tokens of prompts; ``score``: tokens of rows, for the log-probabilities of their replies;
+    ``step_s``: one more token of every reply that is sampled at a time.
+    """
+
+    read: float
+    score: float
+    step_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Seconds:
+    """Wall seconds of a step."""
+
+    sampling: float
+    learning: float
+
+
+def seconds_of(load: Load, speed: Speed, config: Config, *, adapter: bool) -> Seconds:
+    """Return about how long a step takes at this speed.
+
+    A backward pass costs two forward passes, and one where the weights themselves have no gradient (an
+    adapter): 2 operations for each weight and token forward, 2 for the inputs' gradients, 2 for the weights'
+    [the count of arXiv 2001.08361]. Reference, log-probabilities before the first update and gradient
+    checkpointing are forward passes more.
+    """
+    learner = config.learner
+    passes = learner.epochs * ((2.0 if adapter else 3.0) + learner.gradient_checkpointing)
+    passes += learner.needs_reference
+    if learner.old_logprobs == "recompute":
+        passes += 1 - 1 / learner.minibatches
+    return Seconds(sampling_seconds(load, speed), load.row_tokens * passes / speed.score)
+
+
+def sampling_seconds(load: Load, speed: Speed) -> float:
+    """Return about how long all replies take: their prompts are read, then each batch goes token by token."""
+    batches = -(-load.replies // load.sampled)
+    return sum(
+        load.replies * prompt / speed.read + batches * reply * speed.step_s for prompt, reply in load.rounds
+    )
+
+
+def evaluation_seconds(load: Load, speed: Speed, config: Config, problems: int) -> float:
+    """Return about how long an evaluation takes: a debate of each problem, and as many tokens alone."""
+    replies = problems * config.debate.num_agents
+    sampled = min(config.train.batch_size, replies)
+    debates = replace(load, replies=replies, sampled=sampled)
+    alone = replace(debates, rounds=load.rounds[:1] * len(load.rounds))
+    return sampling_seconds(debates, speed) + sampling_seconds(alone, speed)
+
+
+PROBED_TOKENS = 2048
+"""Tokens that the probe reads at a time, at most."""
+PROBED_STEPS = 4
+
+
+@torch.no_grad()
+def probe(model: Any, load: Load) -> Speed:
+    """Measure a model: one pass over a few rows, and a few steps of sampling. Nothing of it is random."""
+    batch = load.batch(min(load.longest, 512), min(load.micro_tokens, PROBED_TOKENS), model.device)
+    count = batch.input_ids.numel()
+    base = model.get_base_model() if hasattr(model, "get_base_model") else model
+    read = _seconds(lambda: base.base_model(input_ids=batch.input_ids, use_cache=False), model.device)
+    score = _seconds(lambda: action_logprobs(model, batch), model.device)
+    steps = steps_for(model)
+    tokens = torch.zeros(load.sampled, dtype=torch.long, device=model.device)
+    steps.prefill(tokens[:, None].expand(-1, 8), torch.zeros_like(tokens), 2 * PROBED_STEPS + 1)
+
+    def several() -> None:
+        for _ in range(PROBED_STEPS):
+            steps.step(tokens)
+
+    step_s = _seconds(several, model.device) / PROBED_STEPS
+    return Speed(count / read, count / score, step_s)
+
+
+def _seconds(work: Callable[[], object], device: torch.device) -> float:
+    """Return how long the work takes the second time: the first one warms up."""
+    taken = 0.0
+    for _ in range(2):
+        started = time.perf_counter()
+        work()
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+        taken = time.perf_counter() - started
+    return taken
+
+
+def limit_of(model: Any, load: Load, device: torch.device) -> Speed:
+    """Return a speed that no run exceeds: that of matrix products, and of reading the weights, timed here.
+
+    A token costs 2 operations for each weight of the layers [arXiv 2001.08361], and one more token of all
+    replies needs every such weight once. ``model`` may be without data.
+    """
+    every = list(model.parameters())
+    ends = model.get_input_embeddings().weight, model.get_output_embeddings().weight  # perhaps the same
+    weights = sum(p.numel() for p in every) - sum({id(end): end.numel() for end in ends}.values())
+    held = sum(p.numel() * p.element_size() for p in every)
+    side = 8192 if device.type == "cuda" else 1024
+    square = torch.ones(side, side, dtype=every[0].dtype, device=device)
+    block = torch.ones(1 << 26, device=device)
+    tokens = side**3 / _seconds(lambda: square @ square, device) / weights
+    copied = 2 * block.nbytes / _seconds(block.clone, device)
+    return Speed(tokens, tokens, max(held / copied, load.sampled / tokens))
+
+
+def evaluations_of(config: Config, held_out: int) -> int:
+    """Return how many evaluations a run makes with so many held-out problems."""
+    steps = config.train.steps
+    return sum(config.held_out.due(done, steps) for done in range(steps + 1)) if held_out else 0
+
+
+def time_lines(config: Config, model: Any, load: Load, *, held_out: int) -> list[str]:
+    """Return the lines about time to print before the first step; the model is probed for them."""
+    speed = probe(model, load)
+    took = seconds_of(load, speed, config, adapter=hasattr(model, "peft_config"))
+    lines = [
+        f"  time    about {took.sampling + took.learning:.2g} s a step: sampling {took.sampling:.2g} s, "
+        f"learning {took.learning:.2g} s (from a short probe)"
+    ]
+    if count := evaluations_of(config, held_out):
+        each = evaluation_seconds(load, speed, config, held_out)
+        evaluated = f"{counted(count, 'evaluation')} of {held_out} held-out problems"
+        lines.append(f"          and about {each:.2g} s for each of {evaluated}, one before the first step")
+    return lines

@@ -1,0 +1,147 @@
+"""What a run is said to need before its model is loaded."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from debate_rl.config import Config
+from debate_rl.models import load_model, sketch_model
+from debate_rl.problems import load_run_problems
+from debate_rl.training.estimate import memory_of
+from debate_rl.training.plan import TooLargeError, planned, time_line
+
+TINY = {
+    "hidden_size": 32,
+    "layers": 2,
+    "heads": 4,
+    "kv_heads": 2,
+    "intermediate_size": 48,
+    "context_tokens": 512,
+}
+DEBATE = {"num_rounds": 2, "max_tokens": 16, "prompts": "tiny", "handles": ["K7", "Q2", "M4"]}
+
+
+def config_of(folder: Path, **changes: object) -> Config:
+    return Config.model_validate(
+        {
+            "run": {"dir": str(folder / "run")},
+            "env": {"kind": "pair_sum", "levels": [1], "limit": 8},
+            "held_out": {"limit": 4, "every": 2},
+            "debate": DEBATE,
+            "model": {"device": "cpu", "chat": True, "tiny": TINY},
+            "train": {"steps": 3, "problems_per_step": 2, "debates_per_problem": 2, "batch_size": 8},
+            **changes,
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def needs(tmp_path_factory):
+    config = config_of(tmp_path_factory.mktemp("plan"))
+    found = planned(config, load_run_problems(config))
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("lora_rank", [0, 2])
+def test_a_model_without_data_is_counted_as_the_real_one(lora_rank, needs):
+    settings = needs.config.model.model_copy(update={"lora_rank": lora_rank})
+    real, _ = load_model(settings, vocabulary=("K7",), seed=0)
+    sketch, _ = sketch_model(settings, vocabulary=("K7",), on_gpu=False)
+    assert all(parameter.is_meta for parameter in sketch.parameters())
+    assert memory_of(sketch, needs.load, needs.config) == memory_of(real, needs.load, needs.config)
+    assert [(p.shape, p.dtype, p.requires_grad) for p in sketch.parameters()] == [
+        (p.shape, p.dtype, p.requires_grad) for p in real.parameters()
+    ]
+
+
+def test_a_folder_with_settings_and_a_tokenizer_is_enough(needs, tmp_path):
+    model, tokenizer = load_model(needs.config.model, vocabulary=("K7",), seed=0)
+    model.config.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    settings = {"device": "cpu", "chat": True, "name_or_path": str(tmp_path), "dtype": "bfloat16"}
+    config = config_of(tmp_path, model=settings)
+    found = planned(config, load_run_problems(config))
+    assert found.memory.weights == pytest.approx(needs.memory.weights / 2, rel=0.2)
+    assert {p.dtype for p in found.model.parameters()} == {torch.bfloat16}
+    with pytest.raises(ValueError, match="cannot load"):
+        load_model(config.model, seed=0)
+
+
+def test_on_a_gpu_an_adapter_stands_on_bfloat16(tmp_path):
+    model = {"device": "cpu", "chat": True, "tiny": TINY, "lora_rank": 2}
+    config = config_of(tmp_path, model=model)
+    data = load_run_problems(config)
+    here, there = (planned(config, data, there=room) for room in (None, 2**33))
+    assert there.there == 2**33
+    assert here.memory.weights > 1.5 * there.memory.weights
+
+
+def test_a_run_that_does_not_fit_is_refused_unless_told_to_go_on(needs):
+    small = replace(needs, there=needs.memory.peak - 1)
+    replace(needs, there=needs.memory.peak).refuse_too_large()
+    with pytest.raises(TooLargeError, match=r"does not fit the memory: about .*train\.over_memory=true"):
+        small.refuse_too_large()
+    assert "that is more than there is: " in small.memory_lines()[2]
+    train = small.config.train.model_copy(update={"over_memory": True})
+    replace(small, config=small.config.model_copy(update={"train": train})).refuse_too_large()
+
+
+def test_a_model_that_looks_at_its_data_is_said_to_be_uncounted(needs, tmp_path):
+    def looking(module, *_):
+        if isinstance(module, torch.nn.Linear) and bool((module.weight > 0).all()):
+            raise AssertionError
+
+    handle = torch.nn.modules.module.register_module_forward_pre_hook(looking)
+    try:
+        found = planned(needs.config, load_run_problems(needs.config))
+    finally:
+        handle.remove()
+    assert found.memory_lines()[1].startswith("  memory  not known, this model cannot be counted: ")
+    found.refuse_too_large()
+
+
+def test_the_work_is_counted_by_hand(needs):
+    work, disk = needs.work_lines()
+    generated = 3 * 12 * 3 * 16  # steps, agents of all debates, rounds with the ballot, tokens
+    assert needs.load.replies == 12
+    assert f"at most {generated:,} tokens generated, " in work
+    assert work.endswith("in 3 steps; 3 evaluations of 4 held-out problems")
+    assert "5 checkpoints of " in disk
+
+
+def test_another_engine_has_no_plan(needs, tmp_path):
+    model = {"policy": "vllm", "name_or_path": "x"}
+    assert planned(config_of(tmp_path, model=model), load_run_problems(needs.config)) is None
+
+
+def test_the_time_rests_on_what_was_measured(needs, tmp_path):
+    rows = [
+        {"step": 0, "seconds/rollout": 100.0, "seconds/learn": 50.0, "seconds/record": 30.0},
+        {"step": 1, "seconds/rollout": 120.0, "seconds/learn": 60.0, "seconds/evaluate": 600.0},
+    ]
+    (tmp_path / "metrics.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    assert time_line(needs, tmp_path, here=False) == (
+        "  time    about 13 min left: 1 step of 3 min, 1 evaluation of 10 min (means of the 2 steps done)"
+    )
+    assert time_line(needs, None, here=False).startswith(
+        "  time    not known: nothing was timed on that card"
+    )
+    probed = time_line(needs, None, here=True)
+    assert ": 3 steps of " in probed
+    assert ", 3 evaluations of " in probed
+    assert probed.endswith("(from a short probe of this model)")
+
+
+def test_a_model_that_is_not_here_has_a_bound(needs):
+    named = needs.config.model.model_copy(update={"tiny": None, "name_or_path": "somebody/model"})
+    bound = time_line(
+        replace(needs, config=needs.config.model_copy(update={"model": named})), None, here=True
+    )
+    assert bound.startswith("  time    at least ")
+    assert "this model was not run" in bound
