@@ -43,6 +43,8 @@ _ENVIRONMENTS = frozenset(
 _NUMBERED = re.compile(r"\\(begin|end)\{(align|equation|gather|multline)(?:ed)?\}")
 _DEFINES = re.compile(r"\\(?:def|let|edef|gdef|xdef|newcommand|renewcommand|providecommand|Declare|require)")
 _BRACE = re.compile(r"\\.|([{}])", re.DOTALL)
+_APART = re.compile(r"(?<![_^\d])\d+\s+\d|[A-Za-z]{2,}\s+[A-Za-z]{2,}")
+"""What LaTeX would draw together: two numbers, or two words."""
 _COMMENT = re.compile(r"(?<!\\)%")
 
 
@@ -174,6 +176,8 @@ def mathml(tex: str, *, block: bool = False) -> str | None:
         return None
     braces = _BRACE.findall(tex)
     if _DEFINES.search(tex) or _COMMENT.search(tex) or braces.count("{") != braces.count("}"):
+        return None
+    if _APART.search(_COMMANDS.sub(".", tex)):
         return None
     from latex2mathml.converter import Converter
 

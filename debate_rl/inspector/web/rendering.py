@@ -49,14 +49,14 @@ def clip(text: str, limit: int | None) -> Clip:
     return Clip(seen(shown), len(text), len(text) - len(shown))
 
 
-MOST_MATHEMATICS = 6
-"""Characters of MathML for each of a text's limit: a formula takes about twelve times its length."""
+MOST_MATHEMATICS, MOST_OF_A_TEXT = 6, 400_000
+"""Characters of MathML for each of a text's, and for a text; a formula takes about twelve times its own."""
 
 
 def typeset(text: str, limit: int | None) -> Clip:
     """Return a text, or its beginning, with its formulas as MathML; what cannot be read stays as written."""
     shown = text if limit is None else head(text, limit)
-    most = MOST_MATHEMATICS * max(len(shown), 1000)
+    most = min(MOST_OF_A_TEXT, MOST_MATHEMATICS * max(len(shown), 1000))
     return Clip(Markup(with_mathematics(shown, seen, most)), len(text), len(text) - len(shown))
 
 

@@ -110,6 +110,8 @@ def test_nearly_all_formulas_of_real_texts_are_read():
         r"\hspace{-5em}x",
         r"\unicode{x202e}x",
         "a\u202eb",
+        r"\boxed{ 1 8}",  # drawn as 18
+        r"\boxed{no solution}",
         "x^",
         "{x",
         r"\begin{array}{c|c} \multicolumn{2}{r}{7} \end{array}",
@@ -120,6 +122,10 @@ def test_nearly_all_formulas_of_real_texts_are_read():
 def test_what_cannot_be_read_in_full_stays_as_written(tex):
     assert mathml(tex) is None
     assert with_mathematics(rf"so \({tex}\) <b>", escape) == escape(rf"so \({tex}\) <b>")
+
+
+def test_a_number_behind_an_index_is_no_second_number():
+    assert mathml(r"\log_2 64") is not None
 
 
 def test_a_boxed_answer_has_a_box_and_lines_have_no_numbers():
