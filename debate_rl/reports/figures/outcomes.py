@@ -9,6 +9,7 @@ import numpy as np
 from debate_rl import statistics
 from debate_rl.reports.figures.figure import Figure, figure
 from debate_rl.reports.figures.study import Rows, Study
+from debate_rl.reports.figures.trends import correlation, slope
 from debate_rl.statistics import Codes, Estimate, Numbers
 
 GRADED = "(winner:right OR winner:wrong)"
@@ -41,7 +42,7 @@ def winner_figures(study: Study) -> Iterator[Figure]:
     yield figure("winner/tau_b", _mean_of_known(table["tau"], clusters, signed=True), None)
     right, rights, graded = (table[name].astype(float) for name in ("right", "rights", "graded"))
     ones = np.ones(len(right))
-    linked = statistics.correlation(np.stack([graded, ones, rights, ones, rights, right]), clusters)
+    linked = correlation(np.stack([graded, ones, rights, ones, rights, right]), clusters)
     yield figure("winner/correlation", linked, GRADED, "winners or answers are all alike", flag_of(linked))
 
 
@@ -109,8 +110,7 @@ def collusion_figures(study: Study) -> Iterator[Figure]:
     steps = study.of_debate("step", table) / PER
     peer, right = (1.0 + table["score"]) / 2, table["right"].astype(float)
     for name, values in (("peer", peer), ("truth", right), ("gap", peer - right)):
-        slope = statistics.slope(steps, values, clusters)
-        yield figure(f"collusion/{name}_trend", slope, GRADED, ONE_STEP)
+        yield figure(f"collusion/{name}_trend", slope(steps, values, clusters), GRADED, ONE_STEP)
     talk = study.talk
     clusters = study.clusters(talk)
     returned = statistics.ratio(talk["given"], talk["dyads"], clusters, signed=True)
@@ -119,5 +119,5 @@ def collusion_figures(study: Study) -> Iterator[Figure]:
     known = ~np.isnan(talk["entropy"])
     entropy, clusters = talk["entropy"][known], clusters[known]
     yield figure("collusion/entropy", statistics.mean(entropy, clusters), None, "no debate with two answers")
-    trend = statistics.slope((study.of_debate("step", talk) / PER)[known], entropy, clusters)
+    trend = slope((study.of_debate("step", talk) / PER)[known], entropy, clusters)
     yield figure("collusion/entropy_trend", trend, None, ONE_STEP)

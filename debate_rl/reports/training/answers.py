@@ -30,7 +30,7 @@ def training_looks(run: Run, name: str) -> Iterator[Look]:
     ):
         gained = changed.gains.get(figure) if changed else None
         if gained is not None:
-            found, numbers = gained.difference, sentence(run.held_out, figure).partition(": ")[2]
+            found, numbers = gained.difference, sentence(run.held_out, figure).split(": ")[1]
             text = f"on held-out problems {numbers.removesuffix('.')}"
             yield Look(kind, name, found, found.n // 2, found.clusters, text, _late(run, filter))
     moved = change(run.curves.of("accuracy")[1])

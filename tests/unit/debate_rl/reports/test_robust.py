@@ -12,6 +12,7 @@ from scipy.optimize import linprog
 
 from debate_rl import statistics
 from debate_rl.reports.figures.logistic import NotEstimable, logistic
+from debate_rl.reports.figures.trends import correlation, slope
 from debate_rl.statistics import clustered_mean
 
 
@@ -35,7 +36,7 @@ def test_where_all_are_alike_the_interval_is_that_of_the_problems(value):
 
 
 def test_a_line_without_spread_has_no_interval():
-    found = statistics.slope([0, 1, 2], [0, 1, 2], np.arange(3))
+    found = slope([0, 1, 2], [0, 1, 2], np.arange(3))
     assert (found.value, found.low, found.high) == (1.0, -inf, inf)
 
 
@@ -132,10 +133,10 @@ def test_a_slope_is_that_of_least_squares_with_its_sandwich():
     scores = design * (y - design @ beta)[:, None]
     meat = sum(np.outer(s, s) for s in (scores[clusters == c].sum(axis=0) for c in range(10)))
     error = sqrt((bread @ meat @ bread)[1, 1] * 10 / 9)
-    found = statistics.slope(x, y, clusters)
+    found = slope(x, y, clusters)
     assert found.value == pytest.approx(beta[1])
     assert found.high - found.value == pytest.approx(stats.t.ppf(0.975, 9) * error)
-    assert statistics.slope([3, 3], [0, 1], np.array([0, 1])) is None
+    assert slope([3, 3], [0, 1], np.array([0, 1])) is None
 
 
 def test_a_correlation_is_pearsons_and_its_error_that_of_a_jackknife():
@@ -144,12 +145,12 @@ def test_a_correlation_is_pearsons_and_its_error_that_of_a_jackknife():
     y = 0.5 * x + rng.normal(size=400)
     sums = np.stack([np.ones(400), x, y, x * x, y * y, x * y])
     clusters = np.arange(400) // 4
-    found = statistics.correlation(sums, clusters)
+    found = correlation(sums, clusters)
     assert found.value == pytest.approx(np.corrcoef(x, y)[0, 1])
     left_out = [np.corrcoef(x[clusters != c], y[clusters != c])[0, 1] for c in range(100)]
     error = sqrt(99 / 100 * sum((r - np.mean(left_out)) ** 2 for r in left_out))
     assert found.high - found.value == pytest.approx(stats.t.ppf(0.975, 99) * error, rel=0.05)
-    assert statistics.correlation(np.ones((6, 3)), np.arange(3)) is None
+    assert correlation(np.ones((6, 3)), np.arange(3)) is None
 
 
 def test_a_regression_on_two_groups_is_their_log_odds():
