@@ -128,17 +128,21 @@ def file_checksums(config: Config) -> dict[str, str]:
     paths = (config.env.path, config.held_out.path)
     files = {str(file): _checksum(file) for path in paths if path is not None for file in files_of(path)}
     load_prompts(config.debate.prompts)  # says best what is wrong with the file
-    return files | prompts_checksum(config.debate.prompts)
+    return files | {prompts_key(config.debate.prompts): prompts_checksum(config.debate.prompts)}
 
 
-def prompts_checksum(name: str) -> dict[str, str]:
-    """Return the checksum of a prompt set under its name in run.json: "prompts: default", or its path.
+def prompts_key(name: str) -> str:
+    """Return what run.json calls a prompt set: "prompts: default", or the path of an own one.
 
-    OSError or ValueError where it cannot be read.
+    ValueError where there is no shipped one of that name.
     """
     path = prompt_path(name)
-    digest = sha256(read_plain(path, LARGEST_TOML)).hexdigest()
-    return {f"prompts: {name}" if path.parent == SHIPPED else str(path): digest}
+    return f"prompts: {name}" if path.parent == SHIPPED else str(path)
+
+
+def prompts_checksum(name: str) -> str:
+    """Return the checksum of a prompt set; OSError or ValueError where it cannot be read."""
+    return sha256(read_plain(prompt_path(name), LARGEST_TOML)).hexdigest()
 
 
 def problems_checksums(

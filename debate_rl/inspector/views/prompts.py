@@ -11,7 +11,7 @@ from debate.files import read_json
 from debate.prompting.rebuilding import HeldDebate, PromptUnknownError, held_debate
 from debate.prompting.texts import SHIPPED, prompt_path
 from debate.types import SUMMARIZER, Debate, Message, TurnId
-from debate_rl.runs.provenance import prompts_checksum
+from debate_rl.runs.provenance import prompts_checksum, prompts_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +59,21 @@ def _require_known(name: str, run: Path) -> str:
     """
     facts = _facts(run)
     try:
-        [(key, now)] = prompts_checksum(name).items()
+        key = prompts_key(name)
+        known = _table(facts.get("data")).get(key)
+        if known is None and prompt_path(name).parent != SHIPPED:
+            raise PromptUnknownError(f"the run does not tell what was in its prompt set {name!r}")
+        now = prompts_checksum(name)
+    except PromptUnknownError:
+        raise
     except (OSError, ValueError) as error:
         raise PromptUnknownError(f"its prompt set {name!r} cannot be read here ({error})") from error
     if any(f"data: {key}" in _table(start.get("changed")) for start in _starts(facts)):
         raise PromptUnknownError(f"its prompt set {name!r} was changed while the run was made")
-    known = _table(facts.get("data")).get(key)
-    if known == now:
-        return ""
-    if known is not None:
+    if known not in (None, now):
         raise PromptUnknownError(f"its prompt set {name!r} is not what it was for the run")
-    if prompt_path(name).parent != SHIPPED:
-        raise PromptUnknownError(f"the run does not tell what was in its prompt set {name!r}")
-    return f"prompts as today's prompt set {name!r} makes them; the run does not tell which version it had"
+    told = f"prompts as today's prompt set {name!r} makes them; the run does not tell which version it had"
+    return "" if known else told
 
 
 def _facts(run: Path) -> Mapping[str, Any]:

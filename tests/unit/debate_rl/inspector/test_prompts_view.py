@@ -52,7 +52,7 @@ def printed(record, **options) -> str:
 
 def test_the_prompts_of_a_run_are_known_by_the_checksum_of_its_prompt_set(tmp_path):
     debate, requests = held()
-    known = prompts_checksum("default")
+    known = {"prompts: default": prompts_checksum("default")}
     prompts = DebatePrompts(debate, run_with(tmp_path, known))
     assert prompts.note == ""
     assert [prompts.of(one.turn).messages for one in requests] == [one.messages for one in requests]
@@ -67,7 +67,8 @@ def test_the_prompts_of_a_run_are_known_by_the_checksum_of_its_prompt_set(tmp_pa
 )
 def test_a_prompt_set_that_is_another_today_is_not_shown(tmp_path, facts, changed, words):
     debate, _ = held()
-    run = run_with(tmp_path, prompts_checksum("default") if facts is None else facts, changed)
+    known = {"prompts: default": prompts_checksum("default")}
+    run = run_with(tmp_path, known if facts is None else facts, changed)
     prompts = DebatePrompts(debate, run)
     assert words in prompts.note
     assert prompts.of(TurnId(0, 0)).messages == ()
@@ -82,15 +83,18 @@ def test_without_a_record_of_it_a_shipped_set_is_shown_with_a_note(tmp_path):
     assert prompts.of(TurnId(0, 0)).messages == requests[0].messages
 
 
-def test_an_own_prompt_set_is_read_only_where_the_run_knows_its_checksum(tmp_path):
+def test_an_own_prompt_set_is_read_only_where_the_run_knows_its_checksum(tmp_path, monkeypatch):
     own = tmp_path / "own.toml"
     shutil.copy(prompt_path("tiny"), own)
     debate, requests = held(prompts=str(own))
-    known = prompts_checksum(str(own))
+    known = {str(own): prompts_checksum(str(own))}
     prompts = DebatePrompts(debate, run_with(tmp_path, known))
     assert prompts.of(TurnId(2, 0)).messages == requests[2].messages
 
-    assert "does not tell what was in its prompt set" in DebatePrompts(debate, run_with(tmp_path, {})).note
+    with monkeypatch.context() as patched:
+        patched.setattr("debate_rl.inspector.views.prompts.prompts_checksum", None)  # nothing is read
+        told = DebatePrompts(debate, run_with(tmp_path, {})).note
+    assert "does not tell what was in its prompt set" in told
     own.write_text(own.read_text() + "\n")
     assert "is not what it was" in DebatePrompts(debate, run_with(tmp_path, known)).note
     own.unlink()
