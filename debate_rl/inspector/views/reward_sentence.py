@@ -50,7 +50,7 @@ def sentence(
         parts.append(earned + _silent(by_name, ("peer", "truth", "mixed")))
     if peer is None or judge.votes or list(_values(total.judge)):
         terms = [*(Term(value, _judged(judge)) for value in _values(total.judge)), *fine]
-        earned = _sum(terms, sum(_values(total.judge, total.format)))
+        earned = _sum(terms, sum(_values(total.judge, total.format)), none=_no_judge_signal(judge))
         parts.append(("" if peer is None else "its votes: ") + earned + _silent(by_name, ("judge",)))
     return "; ".join(parts)
 
@@ -124,6 +124,14 @@ def _judged(judge: JudgeWhy) -> str:
     return counted(len(counting), "valid vote")
 
 
+def _no_judge_signal(judge: JudgeWhy) -> str:
+    """Return why votes earn nothing, where nothing was compared yet."""
+    if not any(vote.counts for vote in judge.votes):
+        return "no valid vote"
+    valued = any(vote.value.value is not None for vote in judge.votes)
+    return "no signal" if valued else "none of its votes has a value"
+
+
 def _fine(format: FormatWhy) -> str:
     return "no valid vote, and one was due" if format.due else "format penalty"
 
@@ -139,7 +147,7 @@ def _silent(streams: dict[str, StreamWhy], names: Sequence[str]) -> str:
     return "".join(told)
 
 
-def _sum(terms: Sequence[Term], total: float) -> str:
+def _sum(terms: Sequence[Term], total: float, *, none: str = "no signal") -> str:
     """Return the sum of the terms, "+0.28 = +0.50 (why) - 0.22 (why)", adding up as it is written.
 
     >>> _sum([Term(0.5, "a"), Term(-0.25, "b")], 0.25), _sum([Term(0.5, "a")], 0.5), _sum([], 0.0)
@@ -148,7 +156,7 @@ def _sum(terms: Sequence[Term], total: float) -> str:
     '+0.67 = +0.33 (a) + 0.33 (b) + 0.01 (rounding)'
     """
     if not terms:
-        return "0 (no signal)"
+        return f"0 ({none})"
     digits = _digits([total, *(term.value for term in terms)])
     values = [round(term.value * 10**digits) for term in terms]
     whole = round(total * 10**digits)
@@ -172,7 +180,7 @@ def _digits(values: Sequence[float]) -> int:
     """Return how many digits behind the point tell every value from zero, 2 to 6.
 
     >>> _digits([0.5, 0.0]), _digits([0.5, 0.0008]), _digits([1e-9])
-    (2, 4, 6)
+    (2, 3, 6)
     """
     least = min((abs(value) for value in values if abs(value) > NOTHING), default=1.0)
     enough = (digits for digits in range(FEWEST_DIGITS, MOST_DIGITS) if least * 10**digits >= 0.5)
