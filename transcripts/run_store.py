@@ -20,6 +20,7 @@ from transcripts.filters.compile import Query, compile_filter, plain_words
 from transcripts.index.build import Tell, known_shards, stale_shards, tell_nobody, update
 from transcripts.index.opening import (
     FULL_TEXT,
+    INDEX,
     index_home,
     naming_index,
     open_index,
@@ -87,6 +88,8 @@ class RunStore:
             return with_rebuilding(lambda: self._refresh(tell), self._rebuild, self.folder)
 
     def _refresh(self, tell: Tell) -> int:
+        if not (self.folder / INDEX).exists():  # somebody has cleared the cache
+            raise sqlite3.DatabaseError("the index is gone")
         stale, gone = stale_shards(self._shards, known_shards(self._connection))
         if not stale and not gone:
             return 0
@@ -235,9 +238,12 @@ class RunStore:
         ``tell`` is called with bytes read and bytes in all. Other threads can go on searching what there is.
         """
         with naming_index(self.folder):
-            with self._lock:
-                known = known_shards(self._connection)
-            return update_words(self.folder / FULL_TEXT, self._shards, known, seconds=seconds, tell=tell)
+            return self._index_text(seconds, tell)
+
+    def _index_text(self, seconds: float | None, tell: Tell) -> bool:
+        with self._lock:
+            known = known_shards(self._connection)
+        return update_words(self.folder / FULL_TEXT, self._shards, known, seconds=seconds, tell=tell)
 
     def _attach_words(self) -> None:
         """Have the full text at hand, complete unless another process is building it."""
@@ -247,7 +253,7 @@ class RunStore:
             if is_complete(read_so_far(self._connection, "words"), known_shards(self._connection)):
                 return
             self._connection.execute("DETACH words")
-        self.index_text()
+        self._index_text(None, tell_nobody)
         self._connection.execute("ATTACH ? AS words", (os.fsencode(self.folder / FULL_TEXT),))
 
     def _rows(

@@ -14,38 +14,43 @@ import pytest
 
 import debate_rl
 from debate.files import write_text
-from debate_rl.commands.main import run
+from debate_rl.commands import main
 from debate_rl.inspector.web.export import export_html
 from debate_rl.runs.folder import locked, write_whole
 from transcripts import RunStore, write_step
 
-COMMANDS = {
+LIGHT = {
     "help": ("--help",),
     "keys": ("keys", "learner"),
     "list": ("inspect", "RUN", "ls"),
     "debate": ("inspect", "RUN", "show", "0.0", "0.1"),
-    "why": ("inspect", "RUN", "why", "0.0"),
     "stats": ("inspect", "RUN", "stats"),
+    "mistake": ("inspect", "nowhere"),
+}
+OF_A_TRAINED_RUN = {
+    "why": ("inspect", "RUN", "why", "0.0"),
     "replay": ("replay", "RUN", "rewards.truth_weight=0.3"),
     "report": ("report", "RUN"),
     "tokens": ("tokens", "RUN", "0.0"),
     "eval": ("eval", "RUN"),
     "play": ("play", "RUN", "What is 1 + 1?"),
-    "mistake": ("inspect", "nowhere"),
 }
+COMMANDS = [*LIGHT, *(pytest.param(name, marks=pytest.mark.slow) for name in OF_A_TRAINED_RUN)]
 
 
 @pytest.fixture
-def call(folder, tmp_path, monkeypatch):
+def call(request, tmp_path, monkeypatch):
     """Return call(command, stream) -> the exit code of a command that prints to a stream."""
 
     def ended(command, stream):
+        trained = command in OF_A_TRAINED_RUN
+        run_of = request.getfixturevalue("folder") / "run" if trained else request.getfixturevalue("run")
         monkeypatch.chdir(tmp_path)
-        words = [str(folder / "run") if word == "RUN" else word for word in COMMANDS[command]]
+        words = [str(run_of) if word == "RUN" else word for word in (LIGHT | OF_A_TRAINED_RUN)[command]]
         monkeypatch.setattr(sys, "argv", ["debate", *words])
         monkeypatch.setattr(sys, "stdout", stream)
         with pytest.raises(SystemExit) as end:
-            run()
+            main.run()
         return end.value.code
 
     return ended
@@ -70,7 +75,7 @@ def test_a_reader_that_went_away_ends_it_without_a_word(command, call, capsys):
         assert "rror" not in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["help", "keys", "list", "debate", "replay", "tokens"])
+@pytest.mark.parametrize("command", ["help", "keys", "list", "debate"])
 def test_a_disk_that_is_full_is_named_as_that_of_the_output(command, call, capsys):
     with open("/dev/full", "w", encoding="utf-8") as stream:
         assert call(command, stream) == 2

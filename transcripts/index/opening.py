@@ -98,10 +98,9 @@ def index_home(run: Path) -> tuple[Path, TemporaryDirectory[str] | None]:
     try:
         if not folder.is_dir():
             remove_orphans(folder.parent)
-            folder.mkdir(parents=True, mode=0o700, exist_ok=True)
-            with suppress(FileExistsError):
-                (folder / RUN).symlink_to(run.resolve())
         open_index(folder).close()
+        with suppress(FileExistsError):
+            (folder / RUN).symlink_to(run.resolve())
         return folder, None
     except (OSError, RuntimeError, sqlite3.OperationalError):  # RuntimeError: there is no home
         temporary = TemporaryDirectory(prefix="debate-rl-")
@@ -118,6 +117,7 @@ def remove_orphans(indexes: Path) -> None:
 
 def open_index(folder: Path) -> sqlite3.Connection:
     """Open the index in a folder; one that is damaged or of another version begins again."""
+    folder.mkdir(parents=True, mode=0o700, exist_ok=True)
     path = folder / INDEX
     try:
         return _checked(path)
@@ -148,7 +148,7 @@ def means_damage(error: sqlite3.Error) -> bool:
     """Return whether an error means a damaged database, and not of a busy one or a wrong statement."""
     known = (sqlite3.ProgrammingError, sqlite3.IntegrityError, sqlite3.InterfaceError)
     if isinstance(error, sqlite3.OperationalError):
-        return "no such" in str(error) or "disk I/O" in str(error)
+        return any(words in str(error) for words in ("no such", "disk I/O", "unable to open"))
     return isinstance(error, sqlite3.DatabaseError) and not isinstance(error, known)
 
 

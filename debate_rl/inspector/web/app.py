@@ -24,6 +24,8 @@ from transcripts.errors import FieldError
 
 STATIC = Path(__file__).parent / "static"
 KINDS = {"style.css": "text/css", "inspect.js": "text/javascript", "icon.svg": "image/svg+xml"}
+MISSING = (": no debate ", " is no debate", ": there is no such folder", ": No such file or directory")
+"""What is said of a debate or a folder that is not there, or not any more."""
 Page: TypeAlias = Callable[[PageRequest], Response]
 
 
@@ -73,8 +75,10 @@ def _endpoint(site: Site, page: Page) -> Callable[[Request], Response]:
         except (ReplayError, FieldError) as error:  # of files that can be read, and yet not be shown
             return _problem(request, 422, "This cannot be shown", str(error))
         except TranscriptError as error:
-            status = 404 if ": no debate " in str(error) or " is no debate" in str(error) else 422
-            return _problem(request, status, "This cannot be shown", str(error))
+            missing = any(words in str(error) for words in MISSING)
+            return _problem(request, 404 if missing else 422, "This cannot be shown", str(error))
+        except FileNotFoundError as error:
+            return _problem(request, 404, "Not here any more", f"{error.filename}: {error.strerror}")
         except OSError as error:
             return _problem(request, 503, "This cannot be read", error.strerror or str(error))
 

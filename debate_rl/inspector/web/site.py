@@ -97,7 +97,7 @@ class Site:
         self.is_one_run = len(runs) == 1 and runs[0].path.resolve() in (here, here.parent)
 
     def runs(self) -> tuple[FoundRun, ...]:
-        """Return the runs there are; TranscriptError where the path has none."""
+        """Return the runs there are; TranscriptError where the path has none (any more)."""
         with self._lock:
             if time.monotonic() - self._looked >= FRESH_S:
                 self._runs = tuple(find_runs(self._path))

@@ -280,6 +280,16 @@ def test_without_any_place_for_it_the_index_passes_with_the_store(run, tmp_path,
     assert not folder.exists()
 
 
+def test_a_cache_that_is_cleared_meanwhile_is_filled_again(run, step_records):
+    with RunStore.open(run) as store:
+        shutil.rmtree(store.folder)
+        assert store.count("text:solution") == 18
+        shutil.rmtree(store.folder)
+        write_step(run / "transcripts", 3, step_records(3))
+        assert store.refresh() == 0  # built again, with all there is
+        assert store.count() == store.count("text:solution") == 24
+
+
 def test_a_run_made_anew_at_the_same_place_is_read_anew(run, step_records):
     """Also where sizes, times and the last lines are as before."""
     with RunStore.open(run) as store:

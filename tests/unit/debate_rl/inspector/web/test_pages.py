@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
+import debate_rl.inspector.web.site as site_module
 from debate_rl.inspector.web.access import AccessPolicy
 from debate_rl.inspector.web.app import make_app
 from debate_rl.inspector.web.site import Site
@@ -247,6 +249,29 @@ def test_what_is_not_there_is_a_page_of_its_own(small, path):
     answer = small.get(path)
     assert answer.status_code == 404
     assert "root:" not in answer.text
+
+
+@pytest.mark.parametrize("gone", ["run", "run/transcripts"])
+@pytest.mark.parametrize("several", [False, True])
+def test_a_folder_that_is_deleted_while_it_is_served_is_not_here(run, gone, several, monkeypatch):
+    monkeypatch.setattr(site_module, "FRESH_S", 0.0)
+    if several:
+        shutil.copytree(run, run.with_name("other"))
+    client, site = client_of(run.parent if several else run)
+    paths = ["/run/run/", "/run/run/debates", "/run/run/debates?filter=text%3Asolution"]
+    paths += [f"/run/run/live/{name}" for name in ("debates", "steps", "count")]
+    paths += ["/run/run/across?problem=sum/0", "/run/run/replays", "/run/run/replays/x"]
+    paths += [f"/run/run/debate/0.0{view}" for view in (*VIEWS, "/fixture")]
+    assert {client.get(path).status_code for path in paths} <= {200, 404}
+    shutil.rmtree(run.parent / gone)
+    for answer in map(client.get, paths):
+        assert answer.status_code in (404, 422)
+        assert "alert" in answer.text
+        assert any(
+            word in answer.text for word in ("no run", "not the folder", "no such folder", "neither a run")
+        )
+    assert client.get("/").status_code == (200 if several else answer.status_code)
+    site.close()
 
 
 def test_a_filter_that_cannot_be_read_is_shown_with_its_caret(small):
