@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isnan
 from typing import Literal
 
 from debate_rl.formatting import json_number, number
@@ -101,8 +102,8 @@ def findings(looks: Sequence[Look]) -> tuple[Finding, ...]:
 
 
 def chance(estimate: Estimate | None) -> float:
-    """Return the p of a difference, 1 where it has none."""
-    return 1.0 if estimate is None or estimate.p is None else estimate.p
+    """Return the p of a difference, 1 where it has none or its numbers are too large for one."""
+    return 1.0 if estimate is None or estimate.p is None or isnan(estimate.p) else estimate.p
 
 
 COLUMNS = ("kind", "difference", "95% interval", "cases", "problems", "p, adjusted", "least", "state")

@@ -15,7 +15,7 @@ from debate_rl.reports.cells import bounds_text
 from debate_rl.reports.figures.figure import Figure
 from debate_rl.reports.figures.judging import accuracy_figures
 from debate_rl.reports.figures.outcomes import cascade_figures, winner_figures
-from debate_rl.reports.findings import LEVEL
+from debate_rl.reports.findings import LEVEL, chance
 from debate_rl.reports.kinds import KINDS
 from debate_rl.reports.training.loading import Run
 from debate_rl.statistics import Estimate, Numbers, thirds
@@ -53,6 +53,7 @@ class Change:
         return "flat" if self.p > LEVEL else "up" if self.value > 0 else "down"
 
 
+@np.errstate(over="ignore", invalid="ignore")  # figures of a foreign file may be of any size
 def change(values: Numbers) -> Change | None:
     """Return the change over values in the order of the steps; None of nothing.
 
@@ -69,9 +70,8 @@ def change(values: Numbers) -> Change | None:
     if len(values) >= LEAST:
         blocks, before = np.concatenate([_blocks(late), _blocks(early)]), len(_blocks(early))
         order = np.arange(len(blocks))
-        with np.errstate(over="ignore", invalid="ignore"):
-            found = statistics.difference(blocks, order < len(blocks) - before, order)
-    low, high, p = (found.low, found.high, found.p or 0.0) if found else (-inf, inf, 1.0)
+        found = statistics.difference(blocks, order < len(blocks) - before, order)
+    low, high, p = (found.low, found.high, chance(found)) if found else (-inf, inf, 1.0)
     return Change(float(early.mean()), float(middle.mean()), float(late.mean()), low, high, len(values), p)
 
 

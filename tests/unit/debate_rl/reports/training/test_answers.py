@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import pytest
 
 from debate_rl.reports.findings import findings
+from debate_rl.reports.rendering import as_html, as_json, as_markdown
 from debate_rl.reports.report import judge_run, whole_report
 from debate_rl.reports.training import sections_of
 from debate_rl.reports.training.answers import learned, learning_chart, training_looks
@@ -123,3 +125,19 @@ def test_held_out_gains_are_paired_and_drawn(evaluated):
     chart = learning_chart(run)
     assert [series.x for series in chart.series] == [(0.0, 14.0), (0.0, 14.0)]
     assert chart.small
+
+
+@pytest.mark.parametrize("value", [1e300, 1.7e308, -1e308, 5e-324, float("inf"), "x", True])
+def test_figures_of_any_size_make_a_first_screen(whole, value):
+    lines = [{"step": n, "accuracy": -value if n % 3 and value != "x" else value} for n in range(20)]
+    (whole / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (whole / "held_out.jsonl").write_text(
+        '{"step": 0}\n{"step": 1e400, "problems": {}, "figures": {}}\n[]\nnull\n'
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        report = whole_report([judge_run(str(whole))], trained=[load_run(whole)])
+    assert [answer.name for answer in report.answers] == ["learned", "judge", "next"]
+    for made in (as_json(report), as_markdown(report), as_html(report)):
+        assert "Did it learn?" in made
+    json.loads(as_json(report), parse_constant=lambda name: pytest.fail(name))
