@@ -17,6 +17,9 @@ from debate.types import SUMMARIZER, Debate, Summary, Turn, TurnId
 Reader: TypeAlias = Turn | Summary
 
 
+_OTHERS = "it showed other turns than this debate's protocol and seed give"
+
+
 class PromptUnknownError(ValueError):
     """A prompt that the stored debate does not tell exactly; the message says why in one line."""
 
@@ -36,7 +39,7 @@ class HeldDebate:
         if isinstance(reader, Summary):
             prompt = summary_prompt(self.seating, self.past, turn.round, cut)
         else:
-            summary = next((one for one in self.debate.summaries if one.round == turn.round), None)
+            summary = self._summary(turn.round)
             prompt = agent_prompt(self.seating, self.past, turn.agent, turn.round, cut, summary=summary)
         _require_same(prompt, reader)
         return prompt
@@ -47,6 +50,15 @@ class HeldDebate:
         if turn not in readers:
             raise PromptUnknownError("no such turn was held")
         return readers[turn]
+
+    def _summary(self, round_: int) -> Summary | None:
+        """Return what a round showed in the place of turns; PromptUnknownError where it sums up others."""
+        summary = next((one for one in self.debate.summaries if one.round == round_), None)
+        agents = range(self.debate.protocol.num_agents)
+        rounds = rounds_shown(round_, self.debate.protocol.history_rounds)
+        if summary and not all(one.agent in agents and one.round in rounds for one in summary.shown):
+            raise PromptUnknownError(_OTHERS)
+        return summary
 
     def _cut(self, reader: Reader, turn: TurnId) -> Cut:
         """Return how much of the history was cut: whole rounds as ``shown`` tells, texts as is stored."""
@@ -64,8 +76,11 @@ def held_debate(debate: Debate) -> HeldDebate:
     The personas are those that are stored with it. ValueError where the prompt set cannot be read.
     """
     seating = seat_debate(debate.problem, debate.protocol, debate.seed, personas=debate.personas)
-    if any(turn.handle != seating.handles[turn.id.agent] for turn in debate.turns):
+    handles = dict(enumerate(seating.handles))
+    if any(turn.handle != handles.get(turn.id.agent) for turn in debate.turns):
         raise PromptUnknownError("the handles are not those that its seed draws")
+    if len(debate.personas) != len(handles):
+        raise PromptUnknownError("its personas are not one for each agent")
     return HeldDebate(debate, seating, _past(debate, seating))
 
 
@@ -86,7 +101,7 @@ def _require_same(prompt: Prompt, reader: Reader) -> None:
     """PromptUnknownError where the prompt does not show what is stored as shown."""
     compared = prompt.compared if isinstance(reader, Summary) else reader.compared
     if (prompt.shown, prompt.compared) != (reader.shown, compared):
-        raise PromptUnknownError("it showed other turns than this debate's protocol and seed give")
+        raise PromptUnknownError(_OTHERS)
     if prompt.cut != reader.cut:
         raise PromptUnknownError(
             f"{reader.cut} texts of it were cut, and how far is not stored (a run of an earlier version)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from random import Random
 
@@ -119,11 +120,33 @@ def test_what_the_record_does_not_tell_is_said():
         (changed(debate, turns=debate.turns[:2]), "no such turn"),
         (changed(debate, turns=debate.turns[3:]), "turns that it showed are not stored"),
         (changed(debate, seed=debate.seed + 1), "handles"),
+        (other(id=TurnId(7, 3)), "handles"),
+        (changed(debate, personas=debate.personas[:1]), "personas"),
     ):
         with pytest.raises(PromptUnknownError, match=words):
             held_debate(wrong).prompt(turn)
     with pytest.raises(PromptUnknownError, match="no such turn"):
         held_debate(debate).prompt(TurnId(SUMMARIZER, 1))
+
+
+ODD = st.integers(-3, 70)
+IDS = st.lists(st.builds(TurnId, ODD, ODD), max_size=4).map(tuple)
+FIELDS = st.fixed_dictionaries({}, optional={"shown": IDS, "compared": IDS, "cut": ODD, "cut_length": ODD})
+SUMMED = DebateConfig(num_rounds=2, max_tokens=10, summary={"enabled": True, "max_tokens": 20})
+
+
+@given(FIELDS, FIELDS, st.sampled_from([None, 0, 1, 2, 9]), st.sampled_from([SIZE, SUMMED]))
+def test_a_debate_of_anybodys_making_is_told_or_refused(of_turns, of_summaries, round_, config):
+    debate, _ = held(config, ["<solution>4</solution>"], None)
+    fields = {name: value for name, value in of_summaries.items() if name != "compared"}
+    fields |= {} if round_ is None else {"round": round_}
+    summaries = tuple(changed(one, **fields) for one in debate.summaries)
+    turns = tuple(changed(turn, **of_turns) for turn in debate.turns)
+    again = held_debate(changed(debate, turns=turns, summaries=summaries))
+    readers = [turn.id for turn in turns] + [TurnId(SUMMARIZER, one.round) for one in summaries]
+    for turn in (*readers, TurnId(9, 9)):
+        with suppress(PromptUnknownError):
+            assert again.prompt(turn).messages
 
 
 def test_personas_that_code_names_are_not_imported():

@@ -84,7 +84,10 @@ class Inspector(App[None]):
             self.push_screen(Debates(run, Matches(self._filter)))
 
     async def look_again(self) -> None:
-        """Index what the run wrote since, and let the screens show it."""
+        """Index what the run wrote since, and let the screens show it; or look at the list of runs again."""
+        if isinstance(self.screen, Runs):
+            self.screen.refresh_run()
+            return
         if self.open_run is None or self._looking:
             return
         self._looking = True

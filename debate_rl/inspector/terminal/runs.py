@@ -45,10 +45,17 @@ class Runs(RunScreen):
 
     def on_screen_resume(self) -> None:
         """Look which runs there are."""
+        self.refresh_run()
+
+    def refresh_run(self) -> None:
+        """Look which runs there are, and how far they are."""
         self.load("runs", lambda: overviews(find_runs(self._path)), self._show)
 
     def _show(self, runs: Sequence[Overview]) -> None:
-        self.list.show(runs, cursor=self.list.cursor)
+        """Show the runs, whose order changes as they write; the cursor stays on its run."""
+        chosen = self.list.current.run.path if self.list.current else None
+        cursors = [index for index, one in enumerate(runs) if one.run.path == chosen]
+        self.list.show(runs, cursor=next(iter(cursors), self.list.cursor))
         self.sub_title = f"{len(runs)} runs"
 
     def on_listing_chosen(self, event: Listing.Chosen) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 
@@ -14,6 +15,30 @@ from debate_rl.inspector.terminal.panels.reading import PANELS
 from debate_rl.inspector.terminal.runs import Runs, Steps
 from debate_rl.inspector.terminal.widgets import Lines, Listing
 from transcripts import RunStore, TranscriptError
+
+
+def test_the_list_of_runs_follows_them_and_the_cursor_stays_on_its_run(tmp_path, drive, add_step):
+    for age, name in enumerate(("first", "second")):
+        add_step(tmp_path / "runs" / name, 0, 2)
+        aged(tmp_path / "runs" / name, 1000 - age)
+
+    async def script(session):
+        assert [one.run.name for one in session.app.screen.list.items] == ["first", "second"]
+        await session.press("down")
+        add_step(tmp_path / "runs" / "second", 1, 2)
+        aged(tmp_path / "runs" / "second", 2000)
+        await session.app.look_again()
+        await session.settle()
+        shown = session.app.screen.list
+        assert [(one.run.name, one.progress) for one in shown.items] == [("second", "2"), ("first", "1")]
+        assert shown.current.run.name == "second"
+
+    drive(tmp_path / "runs", script)
+
+
+def aged(run, seconds):
+    for shard in (run / "transcripts").iterdir():
+        os.utime(shard, (seconds, seconds))
 
 
 def test_all_the_way_in_and_out(run, drive, tmp_path):
