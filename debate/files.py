@@ -118,9 +118,14 @@ def naming(path: Path | str) -> Generator[None]:
     try:
         yield
     except OSError as error:
-        if error.filename is None and error.errno and error.strerror == os.strerror(error.errno):
-            error.filename = str(path)
+        name_error(error, path)
         raise
+
+
+def name_error(error: OSError, path: Path | str) -> None:
+    """Name the file in an error of the system that names none."""
+    if error.filename is None and error.errno and error.strerror == os.strerror(error.errno):
+        error.filename = str(path)
 
 
 def write_text(path: Path | str, text: str) -> None:

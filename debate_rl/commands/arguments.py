@@ -26,7 +26,7 @@ def writable(option: typer.CallbackParam, name: str | None) -> str | None:
     return name
 
 
-RunFolder = Annotated[str, typer.Argument(help="The folder of a run.")]
+RunFolder = Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run.")]
 Overrides = Annotated[
     list[str] | None,
     typer.Argument(

@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from debate.files import write_text
 from debate_rl.formatting import printable
 
 if TYPE_CHECKING:
@@ -75,5 +74,7 @@ def progress_bar(*, transient: bool = True) -> Progress:
 def write_json(file: str | Path, figures: object) -> None:
     """Replace a file by the figures as JSON."""
     import json
+
+    from debate.files import write_text
 
     write_text(file, json.dumps(figures, indent=1, allow_nan=False) + "\n")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from rich.text import Text
 
-from debate.files import write_text
 from debate_rl.commands.console import plain_console, text_table, wide_console, write_json
 from debate_rl.commands.errors import one_line
 from debate_rl.evaluation.report import SMALL, as_text, comparison, figures_table, plain_rows
@@ -40,6 +39,8 @@ def show(evaluated: Evaluated, *, json_file: str | None, table_file: str | None)
         write_json(json_file, rows)
     if table_file is not None:
         kind = cast(Literal["md", "tex"], Path(table_file).suffix[1:])
+        from debate.files import write_text
+
         write_text(table_file, as_text({"": whole, **tables}, kind))
 
 

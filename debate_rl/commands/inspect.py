@@ -9,17 +9,19 @@ from typing import Annotated
 import typer
 
 from debate_rl.commands.arguments import FilterOption, writable
+from debate_rl.commands.helping import refuse_unknown
 
 
 def inspect(
-    run: Annotated[str, typer.Argument(help="The folder of a run, or a folder of runs.")],
+    ctx: typer.Context,
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run, or a folder of runs.")],
     words: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[ACTION] [ARGS]",
             help="ls [FILTER], show ID..., grep WORDS [FILTER], stats [FILTER], why ID, "
             "same PROBLEM [ID ID], fixture ID FILE, or replays [NAME [ID]]. Without an action: the terminal "
-            "application, or ls where there is no terminal.",
+            "application, or ls where there is no terminal. Each has a page: debate inspect ls --help.",
         ),
     ] = None,
     filter: FilterOption = "",
@@ -63,6 +65,7 @@ def inspect(
     from debate_rl.commands.inspect_lines import ACTIONS, LineOptions, print_lines
     from transcripts import compile_filter
 
+    refuse_unknown([run, *(words or ())], ctx.command)
     action, *rest = words or [""]
     if action and action not in ACTIONS:
         raise ValueError(f"ACTION is one of {', '.join(ACTIONS)}; got {action!r}")

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 def keys(
     part: Annotated[
-        str | None, typer.Argument(help="A key, a table such as learner, or a word to search for.")
+        str | None,
+        typer.Argument(metavar="WORD", help="A key, a table such as learner, or a word to search for."),
     ] = None,
 ) -> None:
     """List the keys of a recipe with type, default and meaning."""

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Annotated, NoReturn
 
@@ -22,6 +23,7 @@ from debate_rl.commands.errors import (
 )
 from debate_rl.commands.eval import evaluate
 from debate_rl.commands.export import export
+from debate_rl.commands.helping import HELP, Command, Group, InspectCommand, examples
 from debate_rl.commands.inspect import inspect
 from debate_rl.commands.keys import keys
 from debate_rl.commands.play import play
@@ -37,21 +39,50 @@ LOOKING = ("inspect", "replay", "report")
 """Commands that only look at a run: stopped, they leave nothing to continue."""
 
 app = typer.Typer(
+    cls=Group,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    epilog="A mistake in a recipe or file is one line and exit code 2; DEBATE_TRACEBACK=1 shows where.",
+    context_settings=HELP,
+    epilog="debate COMMAND --help has examples. A mistake in a recipe or file is one line and exit code 2; "
+    "DEBATE_TRACEBACK=1 shows where.",
 )
-app.command()(quickstart)
-app.command()(train)
-app.command("eval")(evaluate)
-app.command()(play)
-app.command()(export)
-app.command()(tokens)
-app.command()(replay)
-app.command(context_settings={"ignore_unknown_options": True})(inspect)  # a filter may begin with -
-app.command()(report)
-app.command()(keys)
+COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
+    "quickstart": (quickstart, ("quickstart", "quickstart --family words --seed 1")),
+    "train": (
+        train,
+        (
+            "train gsm8k_smoke run.dir=runs/mine",
+            "train runs/mine",
+            "train gsm8k_qwen3_8b_1gpu --plan --memory 80",
+        ),
+    ),
+    "eval": (evaluate, ("eval runs/mine --weights all", "eval runs/mine --on gsm8k --on svamp --table t.md")),
+    "play": (play, ('play runs/mine "What is 3 + 4?" --answer 7',)),
+    "export": (export, ("export runs/mine --out weights",)),
+    "tokens": (tokens, ("tokens runs/mine 12.3 --turn 1.0",)),
+    "replay": (replay, ("replay runs/mine rewards.truth_weight=0.3",)),
+    "inspect": (
+        inspect,
+        (
+            "inspect runs/mine",
+            "inspect runs/mine ls winner:wrong",
+            "inspect runs/mine --web",
+            "inspect ls --help",
+        ),
+    ),
+    "report": (report, ("report runs/mine", "report runs/one runs/two --out compared")),
+    "keys": (keys, ("keys learner", "keys temperature")),
+}
+"""Every command with what can be typed."""
+for _name, (_function, _lines) in COMMANDS.items():
+    _inspects = _name == "inspect"
+    app.command(
+        _name,
+        cls=InspectCommand if _inspects else Command,
+        epilog=examples(*_lines),
+        context_settings={**HELP, "ignore_unknown_options": _inspects},  # a filter may begin with -
+    )(_function)
 
 
 def _print_version(wanted: bool) -> None:
@@ -82,7 +113,7 @@ def run() -> None:
         take_any_encoding()
         signal.signal(signal.SIGTERM, _terminate)
         with quiet_pipe():
-            app()
+            app(prog_name="debate")
     except (ValueError, OSError, ImportError) as error:
         if os.environ.get("DEBATE_TRACEBACK"):
             raise

@@ -29,8 +29,10 @@ Verdicts: TypeAlias = "Sequence[Sequence[Truth]] | None"
 
 
 def play(
-    config: Annotated[str, typer.Argument(help="A TOML recipe, or the folder of a run.")],
-    problem: Annotated[str, typer.Argument(help="The problem to debate.")],
+    config: Annotated[
+        str, typer.Argument(metavar="RECIPE|RUN", help="A TOML recipe, or the folder of a run.")
+    ],
+    problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="The problem to debate.")],
     answer: Annotated[str | None, typer.Option(help="The gold answer, to grade solutions by.")] = None,
     kind: Annotated[
         Kind | None, typer.Option(help="How answers are compared; default: as mathematics.")

@@ -231,6 +231,7 @@ def _tokens(shot: Snapshot, mode: str) -> str:
 def _in_words(figures: dict[str, dict[str, object]], before: Snapshot, after: Snapshot) -> str:
     """Return what the figures say, gain or no gain."""
     from debate_rl.evaluation.scores import difference
+    from debate_rl.formatting import share
 
     moved = difference(after.scores, FIRST, before.scores, FIRST)
     assert moved is not None  # both are of the same problems
@@ -238,7 +239,7 @@ def _in_words(figures: dict[str, dict[str, object]], before: Snapshot, after: Sn
     first = _beside("one agent's answer in round 0", after.of(WINNER, FIRST))
     majority = _beside("a majority at equal generated tokens", after.of(WINNER, MAJORITY))
     return (
-        f"The warm start planted an accuracy of {before.of(FIRST).value:.2f} in round 0; {change} "
+        f"The warm start planted an accuracy of {share(before.of(FIRST).value)} in round 0; {change} "
         f"{_with_bounds(moved)}. Now the winner of a debate is right {first}, and {majority}. "
         f"{figures['cpu_seconds']['value']:.0f} CPU seconds."
     )

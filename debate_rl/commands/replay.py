@@ -14,7 +14,6 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from debate.files import write_text
 from debate_rl.commands.arguments import FilterOption, JsonFile, Overrides, RunFolder
 from debate_rl.commands.console import plain_console, progress_bar, text_table
 from debate_rl.commands.errors import Ended
@@ -82,6 +81,8 @@ def _write(facts: dict[str, object], folder: Path | None, json: str | None) -> N
     if folder is not None:
         write_facts(folder, facts)
     if json is not None:
+        from debate.files import write_text
+
         write_text(json, facts_json(facts))
 
 

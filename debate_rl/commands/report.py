@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from debate.files import write_text
 from debate_rl.commands.arguments import FilterOption, JsonFile
 from debate_rl.commands.console import plain_console, progress_bar, text_table, wide_console
 
@@ -95,6 +94,8 @@ def _write(names: Sequence[str], filter: str, folder: Path, json: str | None, li
     for name, text in zip(FILES, texts, strict=True):
         write_whole(folder / name, text.encode(errors="replace"))
     if json is not None:
+        from debate.files import write_text
+
         write_text(json, facts)
     _show(judged, document.answers)
     plain_console().print(f"Report: {folder / FILES[0]} ({', '.join(FILES[1:])} beside it)")

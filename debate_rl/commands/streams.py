@@ -9,8 +9,6 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TextIO
 
-from debate.files import naming
-
 STDOUT = "standard output"
 PIPE_CLOSED = 141
 """The exit code of a command whose reader went away: 128 and SIGPIPE."""
@@ -33,15 +31,17 @@ def quiet_pipe() -> Generator[None]:
     What could not be printed for another reason, such as a full disk, is an OSError of standard output.
     """
     try:
-        with naming(STDOUT):  # whatever else is written to has a name
-            try:
-                yield
-            finally:
-                sys.stdout.flush()
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
     except BrokenPipeError:
         _end_if_unread()
         raise
     except OSError as error:
+        from debate.files import name_error  # loads pydantic, which a page of help has no use for
+
+        name_error(error, STDOUT)  # whatever else is written to has a name
         if error.filename == STDOUT:
             _to_nowhere(sys.stdout)
         raise
