@@ -67,11 +67,12 @@
   addEventListener("hashchange", unfold);
   if (location.hash) unfold();
 
-  // Something is being built: the page's content is asked for again until it is there.
+  // Something is being built, or a run of the list is written: the content is asked for again, but not under
+  // somebody's cursor.
   const refresh = async () => {
     const element = select("[data-refresh]");
     if (!element) return;
-    if (!document.hidden) {
+    if (!document.hidden && !select("#main").contains(document.activeElement)) {
       try {
         const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
         const page = new DOMParser().parseFromString(await answer.text(), "text/html");

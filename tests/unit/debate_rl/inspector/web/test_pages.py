@@ -15,6 +15,7 @@ import debate_rl.inspector.web.site as site_module
 from debate_rl.inspector.web.access import AccessPolicy
 from debate_rl.inspector.web.app import make_app
 from debate_rl.inspector.web.site import Site
+from debate_rl.runs.folder import locked
 from transcripts import RunStore, write_step
 from transcripts.codec import to_line
 
@@ -336,6 +337,18 @@ def test_what_is_new_comes_after_the_cursor(run, step_records):
     assert "loss 0.75, from 0 to 0.75" in course
     assert "entropy 2, from 2 to 2" in course
     assert "KL" not in course
+    site.close()
+
+
+def test_a_list_of_runs_follows_them_while_one_is_written(run):
+    shutil.copytree(run, run.parent / "other")
+    client, site = client_of(run.parent)
+    assert "data-refresh" not in client.get("/").text
+    with locked(run):
+        site._looked = -10.0
+        page = client.get("/").text
+    assert page.count("data-refresh") == 1
+    assert page.count("going on") == 1
     site.close()
 
 
