@@ -75,22 +75,22 @@ class Finding:
         """How the finding is to be taken; "" where nothing was found."""
         return self.words[1] if self.state == "found" else ""
 
+    @property
+    def doubt(self) -> str:
+        """Why a difference whose interval leaves 0 out is none: luck, or its size; "" where it holds 0."""
+        estimate = self.look.estimate
+        if self.state != "nothing found" or estimate is None or estimate.low <= 0 <= estimate.high:
+            return ""
+        return "not sure" if (self.p or 0.0) > LEVEL else "too small to matter"
+
     def paragraph(self) -> Paragraph:
         """Return as a sentence what was found, or that nothing was, and why not."""
-        estimate, p = self.look.estimate, self.p
-        start, end = self.words[0] if self.state == "found" else "No difference can be told", ""
-        if self.state == "nothing found" and estimate and p is not None and _without_0(estimate):
-            start = "Too small to matter"
-            if p > LEVEL:
-                start, end = (
-                    "Not sure",
-                    f"; of all that this page looks for, luck finds as much in {p:.0%} of such pages",
-                )
-        return Paragraph(f"{start}: {self.look.detail}{end}.", self.tone, self.look.behind)
-
-
-def _without_0(estimate: Estimate) -> bool:
-    return estimate.low > 0 or estimate.high < 0
+        start, end = self.words[0] if self.state == "found" else self.doubt or "no difference can be told", ""
+        if self.doubt == "not sure":
+            end = f"; of all that this page looks for, luck finds as much in {self.p:.0%} of such pages"
+        return Paragraph(
+            f"{start[:1].upper()}{start[1:]}: {self.look.detail}{end}.", self.tone, self.look.behind
+        )
 
 
 def findings(looks: Sequence[Look]) -> tuple[Finding, ...]:

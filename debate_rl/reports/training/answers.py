@@ -82,7 +82,7 @@ def learned_word(told: Finding) -> str:
         return "yes" if told.tone == "good" else "no, it got worse"
     if told.state == "too few":
         return f"cannot be told from {told.look.problems} problems"
-    return "no change can be told"
+    return told.doubt or "no change can be told"
 
 
 def learning_chart(run: Run) -> Chart | None:
@@ -126,10 +126,10 @@ def _alarms(run: Run) -> Iterator[Paragraph]:
 
 def _held_out_advice(run: Run, found: Found) -> Iterator[Paragraph]:
     told = found.get("learned/held_out")
-    if told is None:
+    if told is None and run.settings:
         text = "Find out whether it learned: evaluate what was kept, from the start on."
         yield Paragraph(text, "warn", None, f"debate eval {quote(printable(str(run.path)))} --weights all")
-    elif told.tone == "bad":
+    elif told is not None and told.tone == "bad":
         advice = told.look.about.advice
         command = Links().command(told.look.behind) if told.look.behind else ""
         yield Paragraph(f"{advice[:1].upper()}{advice[1:]}.", "bad", None, command)

