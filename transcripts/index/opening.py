@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
@@ -23,6 +24,8 @@ from transcripts.index.schema import connect
 from transcripts.names import shard_paths
 
 INDEX, FULL_TEXT = "index.sqlite", "fulltext.sqlite"
+LOOKED_AT = 100
+"""Lines of a shard: where none of them is a debate of ours, it is not taken for one."""
 RUN = "run"
 """A link to the run in the folder of its index: an index whose run is gone is taken away."""
 
@@ -57,7 +60,7 @@ T = TypeVar("T")
 
 
 def refuse_unreadable(run: Path, shards: Path) -> None:
-    """Raise TranscriptError where there is nothing of ours: no shard, or none that begins with a debate."""
+    """Raise TranscriptError where there is nothing of ours: no shard, or none that begins with debates."""
     try:
         paths = shard_paths(shards)
     except OSError as error:
@@ -75,14 +78,17 @@ def refuse_unreadable(run: Path, shards: Path) -> None:
 
 
 def refuse_foreign(path: Path) -> None:
-    """Raise TranscriptError where a shard's first line is not a debate, or not of this schema."""
+    """Raise TranscriptError where none of a shard's first lines is a debate of this schema."""
+    first: FieldError | None = None
     try:
         with reading(path) as file:
-            line = file.line(0)
-        if line.endswith(b"\n"):
-            check_schema(line)
-    except FieldError as error:
-        raise TranscriptError(f"{path}:1: {error}") from error
+            for _, line in islice(file.lines(), LOOKED_AT):
+                try:
+                    return check_schema(line) if line.endswith(b"\n") else None
+                except FieldError as error:
+                    first = first or error
+        if first is not None:
+            raise TranscriptError(f"{path}:1: {first}") from first
     except FileNotFoundError:
         pass  # set aside or sealed in this moment
     except OSError as error:

@@ -441,6 +441,15 @@ def test_a_run_is_shown_while_some_shard_of_it_is_readable(run):
         assert len(store.damage) == 3
 
 
+def test_a_run_of_one_shard_is_shown_where_its_first_line_is_damaged(tmp_path, step_records):
+    path = write_step(tmp_path / "transcripts", 0, step_records(0))
+    first, *rest = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(first.replace(b'"schema":1', b'"schema":NaN') + b"".join(rest))
+    with RunStore.open(tmp_path) as store:
+        assert store.count() == 5
+        assert [text.split(":")[0] for text in store.damage] == ["step 0, line 1"]
+
+
 def test_a_debate_of_a_million_agents_costs_nothing(run):
     path = run / "transcripts/step_000002.jsonl"
     [first, *_] = path.read_bytes().splitlines()
