@@ -163,7 +163,7 @@ def with_mathematics(text: str, write: Callable[[str], str], most: int | None = 
     return "".join([*parts, write(text[at:])])
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def mathml(tex: str, *, block: bool = False) -> str | None:
     """Return LaTeX as one MathML element; None for what cannot be read, or not in full, and is too long.
 

@@ -48,7 +48,10 @@ def prompt_lines(note: str, prompt: PromptView, summed: PromptView | None) -> li
         if one is not None and one.why not in ("", note):
             lines.append(line((one_line(one.why), DOUBT)))
         for message in one.messages if one is not None else ():
-            lines += ["", heading(f"{message.role}{about}"), *_section(message.content, "")]
+            lines += ["", heading(f"{message.role}{about}"), *_section(message.content[:MOST], "")]
+            if len(message.content) > MOST:
+                more = f"… cut: {len(message.content):,} characters in all, show --prompts has them"
+                lines.append(line((more, DOUBT)))
     return lines
 
 

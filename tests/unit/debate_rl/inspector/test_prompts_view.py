@@ -15,12 +15,12 @@ from rich.console import Console
 from debate import DebateConfig, Problem, run_debates
 from debate.policies.scripted import ScriptedPolicy
 from debate.prompting.texts import prompt_path
-from debate.types import TurnId
+from debate.types import Message, TurnId
 from debate_rl.commands.play import show_debate
 from debate_rl.inspector.plain.printer import Printer
 from debate_rl.inspector.plain.showing import print_debate
 from debate_rl.inspector.terminal.panels.turn import prompt_lines
-from debate_rl.inspector.views.prompts import DebatePrompts
+from debate_rl.inspector.views.prompts import DebatePrompts, PromptView
 from debate_rl.runs.provenance import prompts_checksum
 from rewards import RewardConfig, score_debate
 from transcripts import Record
@@ -164,6 +164,13 @@ def test_the_terminal_names_the_summariser(tmp_path):
     assert text.startswith("prompts as today's prompt set")
     assert "\nuser, summariser\n" in text
     assert requests[-1].messages[0].content.splitlines()[0] in text
+
+
+def test_the_terminal_cuts_a_very_long_prompt_and_says_so():
+    long = PromptView(TurnId(0, 0), (Message("user", "x" * 20_001),))
+    lines = [str(line) for line in prompt_lines("", long, None)]
+    assert len(lines[-2]) == 20_000
+    assert lines[-1] == "… cut: 20,001 characters in all, show --prompts has them"
 
 
 def test_no_code_of_a_run_is_imported(tmp_path):
