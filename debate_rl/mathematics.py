@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
 from html import escape, unescape
@@ -43,6 +44,7 @@ _ENVIRONMENTS = frozenset(
 _NUMBERED = re.compile(r"\\(begin|end)\{(align|equation|gather|multline)(?:ed)?\}")
 _DEFINES = re.compile(r"\\(?:def|let|edef|gdef|xdef|newcommand|renewcommand|providecommand|Declare|require)")
 _BRACE = re.compile(r"\\.|([{}])", re.DOTALL)
+_UNSHOWN = re.compile(r"\\begin\{array\}\s*\{[^}]*\}|\\(?:begin|end)\s*\{\w+\*?\}|\\[A-Za-z]+")
 _APART = re.compile(r"(?<![_^\d])\d+\s+\d|[A-Za-z]{2,}\s+[A-Za-z]{2,}")
 """What LaTeX would draw together: two numbers, or two words."""
 _COMMENT = re.compile(r"(?<!\\)%")
@@ -184,7 +186,7 @@ def mathml(tex: str, *, block: bool = False) -> str | None:
     display = "block" if block else "inline"
     try:
         element = Converter(display=display).convert_to_element(_NUMBERED.sub(r"\\\1{\2*}", tex))
-        if _digits(tex) != _digits(unescape("".join(element.itertext()))):
+        if _differs(tex, unescape("".join(element.itertext()))):
             return None
         inside = "".join(_markup(child, 1) for child in element)
     except Exception:  # the library raises anything for what it cannot read
@@ -192,9 +194,16 @@ def mathml(tex: str, *, block: bool = False) -> str | None:
     return f'<math display="{display}">{inside}</math>'
 
 
-def _digits(text: str) -> list[str]:
-    """Return the digits of a text, sorted: none is lost, and none is invented as the number of a line."""
-    return sorted(filter(str.isdigit, unicodedata.normalize("NFKC", text)))
+def _differs(tex: str, shown: str) -> bool:
+    """Return whether a letter or digit of LaTeX is not shown, or a digit is shown that it does not have."""
+    written, drawn = _signs(_UNSHOWN.sub(" ", tex)), _signs(shown)
+    return bool(written - drawn) or any(sign.isdigit() for sign in drawn - written)
+
+
+def _signs(text: str) -> Counter[str]:
+    """Return how often each letter and digit stands in a text, in whatever style it is written."""
+    plain = unicodedata.normalize("NFKC", text)
+    return Counter(sign for sign in plain if sign.isascii() and sign.isalnum())
 
 
 @cache
