@@ -226,7 +226,7 @@ def test_a_resumed_run_publishes_its_weights_before_it_samples(config, monkeypat
 
 
 def test_the_best_held_out_figure_keeps_its_checkpoint(config, monkeypatch):
-    figures = iter([0.5, 0.75, 0.25])
+    figures = iter([0.9, 0.5, 0.75, 0.25])  # before the first step there is nothing to keep
     real = debate_rl.training.session.Session.evaluate
 
     def known(self, step):
@@ -253,7 +253,7 @@ def test_a_best_figure_that_there_is_not_is_refused(config):
 
 
 def test_a_step_without_the_best_figure_is_no_better(config, monkeypatch):
-    figures = iter([{"eval/judge/accuracy": 0.5}, {}, {"eval/judge/accuracy": 0.25}])
+    figures = iter([{"eval/judge/accuracy": value} if value else {} for value in (0.75, 0.5, None, 0.25)])
     monkeypatch.setattr(
         debate_rl.training.session.Session, "evaluate", lambda self, step: {"eval/x": 0.0} | next(figures)
     )

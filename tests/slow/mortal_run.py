@@ -114,7 +114,12 @@ class Fault:
     how: str
 
 
-WRITES = {"transcript": "transcripts/step_", "metrics": "metrics.jsonl", "samples": "samples.jsonl"}
+WRITES = {
+    "transcript": "transcripts/step_",
+    "metrics": "metrics.jsonl",
+    "held_out": "held_out.jsonl",
+    "samples": "samples.jsonl",
+}
 CALLS = {
     "sample": (debate.policies.local, "sample_batch"),
     "evaluate": (debate_rl.training.session, "evaluate"),

@@ -37,6 +37,7 @@ WAYS = {
     "transcript": ("half", "half", "half", "after"),
     "samples": ("half",),
     "metrics": ("before", "half", "half", "after"),
+    "held_out": ("before", "half", "half", "after"),
     "save_weights": ("before", "after"),
     "save_trainer": ("before", "after"),
     "publish": ("before", "after"),
@@ -77,6 +78,7 @@ def left_by(run: Path) -> dict[str, object]:
         ),
         "transcripts": list(read_records(run)),
         "samples": (run / "samples.jsonl").read_bytes(),
+        "held_out": (run / "held_out.jsonl").read_bytes(),
         "unfinished": sorted(p.name for p in run.rglob("*") if p.name.startswith(".") and p.name != ".lock"),
     }
 
@@ -231,7 +233,17 @@ def test_a_disk_that_is_full_and_then_read_only_costs_a_run_nothing(straight, tm
     assert_same(tmp_path / "run", expected, [size, said["err1"]])
 
 
-FULL = ["transcript", "metrics", "samples", "save_weights", "save_trainer", "rename", "replace", "fsync"]
+FULL = [
+    "transcript",
+    "metrics",
+    "held_out",
+    "samples",
+    "save_weights",
+    "save_trainer",
+    "rename",
+    "replace",
+    "fsync",
+]
 
 
 @pytest.mark.parametrize("point", FULL)
