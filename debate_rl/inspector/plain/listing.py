@@ -123,15 +123,19 @@ RUN_HEADINGS = ("run", "steps", "held-out", "judge", "alarms", "")
 def print_runs(runs: Sequence[Overview], printer: Printer, *, as_json: bool = False) -> None:
     """Print the runs: steps done and planned, held-out accuracy before and after, judge accuracy, alarms.
 
-    In a pipe there are no headings.
+    In a pipe there are paths and no headings; on a terminal names, which give way where lines must fit.
     """
     if as_json:
         for run in runs:
             printer.json(run_json(run))
         return
-    rows = [_run_cells(run) for run in runs]
+    names = [run.run.path if printer.width is None else run.run.name for run in runs]
+    rows = [(safe(str(name)), *_run_cells(run)) for name, run in zip(names, runs, strict=True)]
     heads = [RUN_HEADINGS] if printer.width is not None else []
-    widths = fitting(widths_of([*heads, *rows]), printer.width)
+    widths = widths_of([*heads, *rows])
+    if printer.width is not None:
+        widths[0] = max(LEAST, min(widths[0], printer.width - sum(widths[1:]) - 2 * (len(widths) - 1)))
+    widths = fitting(widths, printer.width)
     for cells in [*heads, *rows]:
         line = "  ".join(padded_cells(cells, widths, left=(0, 2, 5))).rstrip()
         printer.line(printer.paint(line, "bold" if cells is RUN_HEADINGS else None))
@@ -142,4 +146,4 @@ def _run_cells(run: Overview) -> tuple[str, ...]:
     held_out = "-" if run.before is None else f"{before}->{after}"
     alarms = "-" if run.alarms is None else str(run.alarms)
     state = "going on" if run.run.writing else ""
-    return safe(str(run.run.path)), run.progress, held_out, judge, alarms, state
+    return run.progress, held_out, judge, alarms, state
