@@ -9,6 +9,8 @@ from pathlib import Path
 
 WRONG, INTERRUPTED, TERMINATED = 2, 130, 143
 """Exit codes: a user's mistake; 128 and the number of SIGINT or SIGTERM."""
+LONGEST = 2000
+"""Characters of an error's line."""
 HOME = Path(__file__).parents[2]
 """The folder that holds our packages."""
 PACKAGES = ("debate", "envs", "rewards", "learner", "transcripts")
@@ -45,6 +47,8 @@ def one_line(error: BaseException | str) -> str:
     'train.jsonl: No such file or directory'
     """
     text = " ".join(_text_of(error).split()) or type(error).__name__
+    if len(text) > LONGEST:  # a value of a file of others
+        text = f"{text[: LONGEST - 100]} ... {text[-80:]}"
     return "".join(c if c.isprintable() else "�" for c in text)  # imports nothing: a package may be missing
 
 

@@ -35,6 +35,13 @@ def test_an_error_is_one_printable_line(error, line):
     assert one_line(error) == line
 
 
+def test_the_line_of_an_error_has_an_end():
+    line = one_line(ValueError(f"config.toml: seed: must be a number (got {'9' * 100_000!r})"))
+    assert len(line) < 2000
+    assert line.startswith("config.toml: seed: must be a number (got '999")
+    assert line.endswith("999')")
+
+
 def test_an_error_that_words_itself_keeps_its_words(tmp_path):
     told = TranscriptWriteError.of(OSError(errno.ENOSPC, "No space left on device"), tmp_path / "f")
     assert (
