@@ -89,8 +89,8 @@ def rollouts_and_learning() -> list[Figure]:
     )
     rows = make_rows(*_with_advantages(debates))
     learner = Learner(model, config.resolved_learner(), total_steps=1000)
-    padded = learner.step(rows)["padded_tokens"]
-    return [held, rate("learn", "padded tokens/s", padded, lambda: learner.step(rows))]
+    padded = learner.step(rows)["read_tokens"]
+    return [held, rate("learn", "read tokens/s", padded, lambda: learner.step(rows))]
 
 
 def _with_advantages(debates: list[Debate]):

@@ -32,8 +32,12 @@ from debate_rl.config import Config
 from learner.types import Row
 from learner.update.batches import MicroBatch, collate
 from learner.update.config import LearnerConfig
-from learner.update.forward import action_logprobs
-from learner.update.learner import train_only_checkpointed_layers
+from learner.update.forward import (
+    action_logprobs,
+    compute_type,
+    train_only_checkpointed_layers,
+    without_copies,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,12 +220,14 @@ def _learning_bytes(model: Any, batch: MicroBatch, config: LearnerConfig, passes
     train_only_checkpointed_layers(model)
     for parameter in model.parameters():
         parameter.grad = None
-    entropy_gradient = config.entropy_bonus > 0
+    entropy_gradient, compute = config.entropy_bonus > 0, compute_type(model, config.compute)
     # Without data, transformers cannot see that a row is one sequence, and makes a mask that is not needed.
     one_sequence = mock.patch.object(masking_utils, "find_packed_sequence_indices", return_value=None)
-    with one_sequence, LiveBytes(model) as bytes_:
+    with one_sequence, without_copies(model, compute), LiveBytes(model) as bytes_:
         for _ in range(passes):
-            logprobs, entropy = action_logprobs(model, batch, entropy_gradient=entropy_gradient)
+            logprobs, entropy = action_logprobs(
+                model, batch, entropy_gradient=entropy_gradient, compute=compute
+            )
             (logprobs.sum() + entropy.sum() if entropy_gradient else logprobs.sum()).backward()
             del logprobs, entropy
     return bytes_.peak

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,21 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from learner.types import Row
+from learner.update.prefixes import common_prefix, lexicographic, pack
+from learner.update.tree_attention import Call, calls_of
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tree:
+    """What B rows are when what they share is held once: U tokens (1, U), their positions in a row (1, U).
+
+    ``sources`` (n,): for each of the n masked tokens of the rows, which of the U predicts it.
+    """
+
+    input_ids: Tensor
+    positions: Tensor
+    calls: list[Call]
+    sources: Tensor
 
 
 @dataclass(slots=True)
@@ -19,8 +35,9 @@ class MicroBatch:
     """B rows, padded on the right to T tokens; ``mask`` alone says what counts, never a token's value.
 
     All fields are (B, T) but ``temperature`` (B, 1) and ``predictors`` (n,): for each of the n masked tokens
-    the index, in the flat (B, T - 1), of the position that predicts it. ``old`` and ``ref`` are filled by the
-    learner: the log-probabilities before the step's first update, and those of the reference.
+    the index, in the flat (B, T - 1), of the position that predicts it. Where there is a ``tree``, the model
+    reads it in place of ``input_ids``. ``old`` and ``ref`` are filled by the learner: the log-probabilities
+    before the step's first update, and those of the reference.
     """
 
     input_ids: Tensor
@@ -31,13 +48,14 @@ class MicroBatch:
     stream: Tensor
     temperature: Tensor
     length: int
+    tree: Tree | None = None
     old: Tensor | None = None
     ref: Tensor | None = None
 
     @property
-    def padding(self) -> int:
-        """Positions that hold no token."""
-        return self.input_ids.numel() - self.length
+    def positions(self) -> int:
+        """Positions that the model reads."""
+        return (self.input_ids if self.tree is None else self.tree.input_ids).numel()
 
 
 def fresh_rows(
@@ -56,20 +74,82 @@ def fresh_rows(
 
 
 def micro_batches(
-    rows: Sequence[Row], max_tokens: int, *, device: torch.device | str = "cpu", pad_id: int = 0
+    rows: Sequence[Row],
+    max_tokens: int,
+    *,
+    device: torch.device | str = "cpu",
+    pad_id: int = 0,
+    share: bool = False,
 ) -> list[MicroBatch]:
-    """Return the rows in micro-batches of at most ``max_tokens`` padded tokens, longest rows first.
+    """Return the rows in micro-batches in which the model reads at most ``max_tokens``, the largest first.
 
-    A row longer than that gets a micro-batch of its own. ``pad_id`` may be any id of the vocabulary.
+    Padding counts; with ``share`` there is none, and what rows share counts once. A row longer than
+    ``max_tokens`` gets a micro-batch of its own. ``pad_id`` may be any id of the vocabulary.
     """
+    if share:
+        parts = _sharing(rows, max_tokens)
+        batches = [collate(part, device=device, pad_id=pad_id) for part in parts]
+        for part, batch in zip(parts, batches, strict=True):
+            batch.tree = _tree(part, batch)
+        return sorted(batches, key=lambda batch: -batch.positions)
     by_length = sorted(rows, key=lambda row: -len(row.input_ids))
-    batches: list[list[Row]] = []
+    padded: list[list[Row]] = []
     for row in by_length:
-        if batches and (len(batches[-1]) + 1) * len(batches[-1][0].input_ids) <= max_tokens:
-            batches[-1].append(row)
+        if padded and (len(padded[-1]) + 1) * len(padded[-1][0].input_ids) <= max_tokens:
+            padded[-1].append(row)
         else:
-            batches.append([row])
-    return [collate(batch, device=device, pad_id=pad_id) for batch in batches]
+            padded.append([row])
+    return [collate(batch, device=device, pad_id=pad_id) for batch in padded]
+
+
+def stars(rows: Sequence[Row]) -> list[list[Row]]:
+    """Return the rows by debate and round: those that share their prompt up to its last tokens."""
+    found: dict[tuple[str, int, int], list[Row]] = {}
+    for row in rows:
+        found.setdefault((row.group_id, row.debate, row.turn.round), []).append(row)
+    return list(found.values())
+
+
+def _sharing(rows: Sequence[Row], max_tokens: int) -> list[list[Row]]:
+    """Return the rows in parts of at most ``max_tokens`` different tokens; a star is cut where it must be."""
+    parts: list[list[Row]] = [[]]
+    used = 0
+    order = lexicographic([row.input_ids for row in rows])
+    for star in stars([rows[index] for index in order]):
+        added = _tokens(parts[-1][-1:], star)
+        if parts[-1] and used + added > max_tokens:
+            parts.append([])
+            used = 0
+        for row in star:
+            more = _tokens(parts[-1][-1:], [row])
+            if parts[-1] and used + more > max_tokens:
+                parts.append([])
+                used, more = 0, len(row.input_ids)
+            parts[-1].append(row)
+            used += more
+    return parts
+
+
+def _tokens(before: Sequence[Row], rows: Sequence[Row]) -> int:
+    """Return how many tokens rows add behind those before them, in lexicographic order."""
+    texts = [row.input_ids for row in (*before, *rows)]
+    new = sum(len(b) - common_prefix(a, b) for a, b in pairwise(texts))
+    return new if before else new + len(texts[0])
+
+
+def _tree(rows: Sequence[Row], batch: MicroBatch) -> Tree:
+    """Return the tree of the rows of a micro-batch; their last tokens predict nothing, and are left out."""
+    device = batch.input_ids.device
+    packed = pack([row.input_ids[:-1] for row in rows])
+    where = np.zeros((len(rows), batch.input_ids.shape[1] - 1), np.int64)
+    for line, path in zip(where, packed.paths, strict=True):
+        line[: len(path)] = path
+    return Tree(
+        input_ids=torch.from_numpy(packed.tokens)[None].to(device),
+        positions=torch.from_numpy(packed.positions)[None].to(device),
+        calls=calls_of(packed.segments, device),
+        sources=torch.from_numpy(where).flatten().to(device)[batch.predictors],
+    )
 
 
 def collate(rows: Sequence[Row], *, device: torch.device | str = "cpu", pad_id: int = 0) -> MicroBatch:

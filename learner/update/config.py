@@ -63,7 +63,12 @@ class LearnerConfig(Settings):
     epochs: int = Field(default=1, ge=1)
     """Passes over a step's rows."""
     micro_batch_tokens: int = Field(default=8192, ge=1)
-    """Padded tokens in one forward pass; it changes memory and speed, not the result."""
+    """Tokens that one forward pass reads, padding included; it changes memory and speed, not the result."""
+    share_prefixes: bool = False
+    """Read once what rows share: most of the prompts of a round. The same result but for rounding."""
+    compute: Literal["auto", "float32", "bfloat16"] = "auto"
+    """The type in which matrices are multiplied, whatever that of the weights: "auto" is bfloat16 for float32
+    weights on a GPU and the base's type under an adapter. Gradients, logits and losses stay float32."""
     gradient_checkpointing: bool = False
     """Keep no activations of the layers and compute them again in the backward pass: less memory, a third
     slower, the same result."""

@@ -7,6 +7,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from random import Random
 from typing import Any
 
@@ -19,9 +20,10 @@ from learner.losses.corrections import entropy_bonus, truncated_importance
 from learner.losses.kl import kl_as_reward
 from learner.losses.types import token_statistics
 from learner.types import Row
-from learner.update.batches import MicroBatch, fresh_rows, micro_batches
+from learner.update.batches import MicroBatch, fresh_rows, micro_batches, stars
 from learner.update.config import LearnerConfig, check_settings
-from learner.update.forward import action_logprobs
+from learner.update.forward import action_logprobs, compute_type, train_only_checkpointed_layers
+from learner.update.sharing import reading, wrong_sharing
 from learner.update.tally import Tally, sizes, tally_mismatch
 
 
@@ -47,9 +49,11 @@ class Learner:
         self.config = config
         self.total_steps = total_steps
         self.steps = self.bad_steps = 0
+        self._shares: bool | None = None  # not known before the first star
         self.reference = reference
         if reference is None and config.needs_reference and not hasattr(model, "disable_adapter"):
             self.reference = copy.deepcopy(model).requires_grad_(False).eval()
+        self.compute = compute_type(model, config.compute)
         self.parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         check_dtypes(self.parameters)
         if config.gradient_checkpointing:  # in training mode alone: sampling is as it was
@@ -85,11 +89,15 @@ class Learner:
         tally = Tally()
         lr = self._set_lr()
         rows, ages = fresh_rows(rows, self.steps, self.config.max_staleness)
-        minibatches = self._minibatches(rows)
-        self._before_updates(minibatches, tally)
-        train_only_checkpointed_layers(self.model)
-        outcomes = [self._update(batch, tally) for _ in range(self.config.epochs) for batch in minibatches]
-        self.model.eval()
+        sharing = self._is_sharing(rows)
+        minibatches = self._minibatches(rows, sharing)
+        with reading(self.model, self.reference, share=sharing, compute=self.compute):
+            self._before_updates(minibatches, tally)
+            train_only_checkpointed_layers(self.model)
+            outcomes = [
+                self._update(batch, tally) for _ in range(self.config.epochs) for batch in minibatches
+            ]
+            self.model.eval()
         self._count_step(outcomes)
         batches = [batch for minibatch in minibatches for batch in minibatch]
         updates = {
@@ -148,14 +156,40 @@ class Learner:
             group["lr"] = lr
         return lr
 
-    def _minibatches(self, rows: Sequence[Row]) -> list[list[MicroBatch]]:
-        """Return the rows, shuffled by the seed and the step's number, as minibatches of micro-batches."""
+    def _minibatches(self, rows: Sequence[Row], share: bool) -> list[list[MicroBatch]]:
+        """Return the rows, shuffled by the seed and the step's number, as minibatches of micro-batches.
+
+        Where sharing is asked for, a star is whole in one minibatch, whether it is shared or not.
+        """
+        config, device = self.config, self.parameters[0].device
         order = list(rows)
-        Random(derive_seed(self.config.seed, "minibatches", self.steps)).shuffle(order)
-        count = self.config.minibatches
-        device = self.parameters[0].device
-        parts = [order[start::count] for start in range(count)]
-        return [micro_batches(part, self.config.micro_batch_tokens, device=device) for part in parts if part]
+        Random(derive_seed(config.seed, "minibatches", self.steps)).shuffle(order)
+        units = stars(order) if config.share_prefixes else [[row] for row in order]
+        parts = [list(chain(*units[start :: config.minibatches])) for start in range(config.minibatches)]
+        return [
+            micro_batches(part, config.micro_batch_tokens, device=device, share=share)
+            for part in parts
+            if part
+        ]
+
+    def _logprobs(
+        self, model: nn.Module, batch: MicroBatch, *, entropy_gradient: bool = False
+    ) -> tuple[Tensor, Tensor]:
+        return action_logprobs(model, batch, entropy_gradient=entropy_gradient, compute=self.compute)
+
+    def _is_sharing(self, rows: Sequence[Row]) -> bool:
+        """Return whether what rows share is read once: if asked for, and once a star has shown it right."""
+        if not self.config.share_prefixes or self._shares is False:
+            return False
+        star = max(stars(rows), key=len, default=[])
+        if self._shares is None and len(star) > 1:
+            problem = wrong_sharing(
+                self.model, star, max_tokens=self.config.micro_batch_tokens, compute=self.compute
+            )
+            self._shares = not problem
+            if problem:
+                warnings.warn(f"learner.share_prefixes: {problem}; every row is read whole", stacklevel=3)
+        return bool(self._shares)
 
     @torch.no_grad()
     def _before_updates(self, minibatches: Sequence[Sequence[MicroBatch]], tally: Tally) -> None:
@@ -173,15 +207,15 @@ class Learner:
                 if self.config.old_logprobs == "sampling":
                     batch.old = batch.sampling_logprobs
                 else:
-                    batch.old = action_logprobs(self.model, batch)[0]
+                    batch.old = self._logprobs(self.model, batch)[0]
                     tally_mismatch(batch, batch.old, tally)
 
     def _reference_logprobs(self, batch: MicroBatch) -> Tensor:
         if self.reference is not None:
-            return action_logprobs(self.reference, batch)[0]
+            return self._logprobs(self.reference, batch)[0]
         model: Any = self.model
         with model.disable_adapter():
-            return action_logprobs(model, batch)[0]
+            return self._logprobs(model, batch)[0]
 
     def _update(self, minibatch: Sequence[MicroBatch], tally: Tally) -> bool:
         """Apply the gradient of all micro-batches; return False when it was not finite and was left out."""
@@ -200,7 +234,7 @@ class Learner:
 
     def _backward(self, batch: MicroBatch, config: LossConfig, tally: Tally) -> float:
         bonus = self.config.entropy_bonus
-        logprobs, entropy = action_logprobs(self.model, batch, entropy_gradient=bonus > 0)
+        logprobs, entropy = self._logprobs(self.model, batch, entropy_gradient=bonus > 0)
         if batch.old is None:
             tally_mismatch(batch, logprobs.detach(), tally)
             from_sampler = self.config.old_logprobs == "sampling"
@@ -226,15 +260,6 @@ class Learner:
             advantages, metrics = truncated_importance(inputs, self.config.tis_cap)
             inputs = replace(inputs, advantages=advantages)
         return inputs, metrics
-
-
-def train_only_checkpointed_layers(model: nn.Module) -> None:
-    """Leave dropout off, as in sampling: with it on the trainer would have other probabilities.
-
-    Layers keep no activations in training mode alone, and what lies within a layer has a mode of its own.
-    """
-    for module in model.modules():
-        module.training = getattr(module, "gradient_checkpointing", False)
 
 
 def _totals(minibatch: Sequence[MicroBatch]) -> Totals:

@@ -56,10 +56,9 @@ def tally_mismatch(batch: MicroBatch, logprobs: Tensor, tally: Tally) -> None:
 
 def sizes(rows: Sequence[Row], batches: Sequence[MicroBatch]) -> dict[str, float]:
     """Return how much a step learnt from, in rows and tokens."""
-    positions = sum(batch.input_ids.numel() for batch in batches)
     return {
         "rows": float(len(rows)),
         "action_tokens": float(sum(int(row.action_mask.sum()) for row in rows)),
-        "padded_tokens": float(positions),
-        "padding_share": sum(batch.padding for batch in batches) / max(positions, 1),
+        "row_tokens": float(sum(len(row.input_ids) for row in rows)),
+        "read_tokens": float(sum(batch.positions for batch in batches)),
     }

@@ -353,8 +353,8 @@ def test_a_step_without_rows_changes_nothing():
 def test_sizes_are_reported():
     rows = [row_of([1, 2], [3], [1]), row_of([1, 2, 3], [4, 5], [1, 1])]
     metrics = Learner(model_of(), config_of()).step(rows)
-    assert (metrics["rows"], metrics["action_tokens"], metrics["padded_tokens"]) == (2, 3, 10)
-    assert metrics["padding_share"] == pytest.approx(0.2)
+    assert (metrics["rows"], metrics["action_tokens"]) == (2, 3)
+    assert (metrics["row_tokens"], metrics["read_tokens"]) == (8, 10)
 
 
 def test_a_gradient_that_is_not_finite_is_left_out_and_counted():

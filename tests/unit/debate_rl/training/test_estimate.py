@@ -17,8 +17,8 @@ from debate.policies.steps import steps_for
 from debate_rl.config import Config
 from debate_rl.training.estimate import LiveBytes, Load, Memory, cure, in_words, load_of, memory_of
 from debate_rl.training.speed import Speed, evaluation_seconds, probe, seconds_of
-from learner.update.forward import action_logprobs
-from learner.update.learner import Learner, train_only_checkpointed_layers
+from learner.update.forward import action_logprobs, train_only_checkpointed_layers
+from learner.update.learner import Learner
 
 HOME = Path(debate_rl.training.estimate.__file__).parents[2]
 LOAD = Load(rounds=((30, 10), (60, 10)), replies=6, sampled=4, micro_tokens=140)

@@ -1,0 +1,246 @@
+"""Attention in a packed tree of rows, exact: each token sees the row that it stands in and nothing else.
+
+One call of a flash kernel lets every segment see itself, causally; one call for each level lets what goes on
+from the segments of that level see them whole. Each part comes with the logarithm of its softmax sum, and the
+parts are weighed by them into the softmax over all. The backward pass of each part is the kernel's own, given
+the output and the sum of the whole [as in ring attention, Liu et al. 2023, arXiv 2310.01889].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor
+
+from learner.update.prefixes import Segment
+
+NAME = "debate_tree"
+"""What the attention is called in transformers."""
+At: TypeAlias = slice | Tensor
+"""Places of the packed sequence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """n runs of places: ``at`` all of them, ``sizes`` their lengths, ``ends`` (n + 1,) int32 their sums."""
+
+    at: At
+    sizes: tuple[int, ...]
+    ends: Tensor
+
+    @property
+    def longest(self) -> int:
+        """Places of the longest run."""
+        return max(self.sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One kernel call: each run of queries reads its run of keys, and no other."""
+
+    queries: Runs
+    keys: Runs
+    causal: bool
+
+
+def calls_of(segments: Sequence[Segment], device: torch.device) -> list[Call]:
+    """Return the kernel calls of a packed sequence: of every segment on itself, and of each level."""
+    own = _runs([(segment.start, segment.end) for segment in segments], device)
+    calls = [Call(own, own, causal=True)]
+    for level in range(max(segment.level for segment in segments)):
+        read = [s for s in segments if s.level == level and s.stop > s.end]
+        if read:
+            further = _runs([(s.end, s.stop) for s in read], device)
+            calls.append(Call(further, _runs([(s.start, s.end) for s in read], device), causal=False))
+    return calls
+
+
+def _runs(runs: Sequence[tuple[int, int]], device: torch.device) -> Runs:
+    """Return runs of places from their starts and ends; ``at`` is a slice where they follow each other."""
+    sizes = tuple(end - start for start, end in runs)
+    at: At = slice(runs[0][0], runs[-1][1])
+    if any(a[1] != b[0] for a, b in pairwise(runs)):
+        at = torch.cat([torch.arange(*run) for run in runs]).to(device)
+    return Runs(at, sizes, torch.tensor([0, *sizes]).cumsum(0).to(device, torch.int32))
+
+
+@contextmanager
+def attending_in_trees(model: Any) -> Iterator[None]:
+    """Let a transformers model attend by ``tree_attention``; forward and backward passes belong inside."""
+    from transformers import AttentionInterface
+
+    AttentionInterface.register(NAME, tree_attention)
+    config, before = model.config, model.config._attn_implementation
+    config._attn_implementation = NAME
+    try:
+        yield
+    finally:
+        config._attn_implementation = before
+
+
+def tree_attention(
+    module: Any,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    *,
+    tree: Sequence[Call],
+    scaling: float | None = None,
+    **kwargs: Any,
+) -> tuple[Tensor, None]:
+    """Return (1, U, H, D) of queries (1, H, U, D); keys and values have as many heads or a divisor of it."""
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    if torch.is_autocast_enabled(query.device.type):
+        kind = torch.get_autocast_dtype(query.device.type)
+        query, key, value = query.to(kind), key.to(kind), value.to(kind)
+    out = _TreeAttention.apply(query, key, value, scale, tree)
+    return out.transpose(1, 2), None  # pyright: ignore[reportOptionalMemberAccess]
+
+
+class _TreeAttention(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, query: Tensor, key: Tensor, value: Tensor, scale: float, calls: Sequence[Call]
+    ) -> Tensor:
+        own, *levels = calls
+        out, total = _forward(query, key, value, own, scale)
+        out = out.to(torch.promote_types(out.dtype, torch.float32))
+        for call in levels:
+            q, k = call.queries.at, call.keys.at
+            part, part_total = _forward(query[:, :, q], key[:, :, k], value[:, :, k], call, scale)
+            _merge(out, total, part, part_total, q)
+        out = out.to(query.dtype)
+        ctx.save_for_backward(query, key, value, out, total)
+        ctx.scale, ctx.calls = scale, calls
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        query, key, value, out, total = ctx.saved_tensors
+        own, *levels = ctx.calls
+        grad = grads[0].contiguous()
+        sums = [
+            g.to(torch.promote_types(g.dtype, torch.float32))
+            for g in _backward(grad, query, key, value, out, total, own, ctx.scale)
+        ]
+        for call in levels:
+            q, k = call.queries.at, call.keys.at
+            parts = _backward(
+                grad[:, :, q],
+                query[:, :, q],
+                key[:, :, k],
+                value[:, :, k],
+                out[:, :, q],
+                total[:, :, q],
+                call,
+                ctx.scale,
+            )
+            for whole, part, places in zip(sums, parts, (q, k, k), strict=True):
+                whole[:, :, places] += part
+        return *(g.to(query.dtype) for g in sums), None, None
+
+
+def _merge(out: Tensor, total: Tensor, part: Tensor, part_total: Tensor, places: At) -> None:
+    """Take a part into the output (1, H, U, D) and the log sums (1, H, U), at the places of its queries."""
+    before = total[:, :, places]
+    after = torch.logaddexp(before, part_total)
+    kept = out[:, :, places] * (before - after).exp().unsqueeze(-1)
+    out[:, :, places] = kept + part * (part_total - after).exp().unsqueeze(-1)
+    total[:, :, places] = after
+
+
+def _forward(query: Tensor, key: Tensor, value: Tensor, call: Call, scale: float) -> tuple[Tensor, Tensor]:
+    """Return the output (1, H, n, D) and the log of the softmax sums (1, H, n), float32 or wider."""
+    if query.is_cuda:
+        return _cuda_forward(query, key, value, call, scale)
+    parts = [
+        torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, call.causal, scale=scale)
+        for q, k, v in zip(
+            query.split(call.queries.sizes, 2),
+            key.split(call.keys.sizes, 2),
+            value.split(call.keys.sizes, 2),
+            strict=True,
+        )
+    ]
+    outs, totals = zip(*parts, strict=True)
+    return torch.cat(outs, 2), torch.cat(totals, 2)
+
+
+def _backward(
+    grad: Tensor,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    out: Tensor,
+    total: Tensor,
+    call: Call,
+    scale: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the gradients of one call's queries, keys and values, from output and sums over all calls."""
+    if query.is_cuda:
+        return _cuda_backward(grad, query, key, value, out, total, call, scale)
+    by_query = (t.split(call.queries.sizes, 2) for t in (grad, query, out, total))
+    by_key = (t.split(call.keys.sizes, 2) for t in (key, value))
+    parts = [
+        torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(
+            g, q, k, v, o, t, 0.0, call.causal, scale=scale
+        )
+        for g, q, o, t, k, v in zip(*by_query, *by_key, strict=True)
+    ]
+    grad_query, grad_key, grad_value = (torch.cat(gradients, 2) for gradients in zip(*parts, strict=True))
+    return grad_query, grad_key, grad_value
+
+
+def _cuda_forward(
+    query: Tensor, key: Tensor, value: Tensor, call: Call, scale: float
+) -> tuple[Tensor, Tensor]:
+    out, total, *_ = torch.ops.aten._flash_attention_forward(
+        *map(_by_token, (query, key, value)),
+        call.queries.ends,
+        call.keys.ends,
+        call.queries.longest,
+        call.keys.longest,
+        0.0,
+        call.causal,
+        False,
+        scale=scale,
+    )
+    return out.transpose(0, 1).unsqueeze(0), total.unsqueeze(0)
+
+
+def _cuda_backward(
+    grad: Tensor,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    out: Tensor,
+    total: Tensor,
+    call: Call,
+    scale: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    state = torch.zeros(2, dtype=torch.uint64, device=query.device)  # of dropout, which there is none of
+    q, k, v = torch.ops.aten._flash_attention_backward(
+        *map(_by_token, (grad, query, key, value, out)),
+        total[0].contiguous(),
+        call.queries.ends,
+        call.keys.ends,
+        call.queries.longest,
+        call.keys.longest,
+        0.0,
+        call.causal,
+        state,
+        torch.empty(0, device=query.device),
+        scale=scale,
+    )
+    return q.transpose(0, 1)[None], k.transpose(0, 1)[None], v.transpose(0, 1)[None]
+
+
+def _by_token(states: Tensor) -> Tensor:
+    """Return (n, H, D) of (1, H, n, D)."""
+    return states[0].transpose(0, 1).contiguous()

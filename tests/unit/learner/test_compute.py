@@ -1,0 +1,98 @@
+"""The type in which matrices are multiplied: less memory, logits that are not rounded, the same learning."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+import torch
+from peft import LoraConfig, get_peft_model
+from torch import nn
+from transformers import Qwen3Config, Qwen3ForCausalLM
+
+from debate_rl.training.estimate import LiveBytes
+from learner import LearnerConfig
+from learner.update.batches import collate
+from learner.update.forward import action_logprobs, compute_type, wide_logits, without_copies
+from learner.update.learner import Learner
+
+BF16 = torch.bfloat16
+
+
+def adapter(dtype=BF16):
+    torch.manual_seed(0)
+    shape = {"hidden_size": 64, "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2}
+    sizes = {"vocab_size": 24, "intermediate_size": 192, "head_dim": 16, "initializer_range": 0.1}
+    base = Qwen3ForCausalLM(Qwen3Config(**shape, **sizes))
+    for weight in base.parameters():
+        weight.data = weight.data.to(dtype)
+    model = get_peft_model(base, LoraConfig(r=4, target_modules="all-linear", lora_alpha=8))
+    for name, weight in model.named_parameters():
+        if "lora_B" in name:
+            nn.init.normal_(weight, std=0.1)
+    return model.eval()
+
+
+@pytest.mark.parametrize(
+    ("model", "setting", "expected"),
+    [
+        (nn.Linear(2, 2), "auto", None),
+        (nn.Linear(2, 2), "bfloat16", BF16),
+        (nn.Linear(2, 2, dtype=BF16), "auto", None),
+        (nn.Sequential(nn.Linear(2, 2, dtype=BF16), nn.Linear(2, 2)), "auto", BF16),
+        (nn.Sequential(nn.Linear(2, 2, dtype=BF16), nn.Linear(2, 2)), "float32", None),
+    ],
+)
+def test_the_type_of_products(model, setting, expected):
+    assert compute_type(model, setting) == expected
+
+
+@pytest.mark.parametrize("autocast", [False, True])
+def test_logits_are_not_rounded(autocast):
+    torch.manual_seed(0)
+    head = nn.Linear(64, 100, bias=False, dtype=torch.float32 if autocast else BF16)
+    features = torch.randn(5, 64).to(BF16)
+    with torch.autocast("cpu", BF16, enabled=autocast):
+        logits = wide_logits(head, features)
+        rounded = head(features)
+    exact = features.double() @ head.weight.to(BF16).double().T
+    assert logits.dtype == torch.float32
+    torch.testing.assert_close(logits.double(), exact, atol=1e-5, rtol=1e-5)
+    assert (rounded.double() - exact).abs().max() > 1e-3
+
+
+def kept_bytes(compute, rows):
+    """What a forward pass keeps for the backward pass, in bytes."""
+    model, batch = adapter(), collate(rows)
+    with without_copies(model, compute), LiveBytes(model) as bytes_:
+        logprobs, _ = action_logprobs(model, batch, compute=compute)
+        held = bytes_.live
+        logprobs.sum().backward()
+    return held
+
+
+def test_an_adapter_keeps_no_float32_copies_of_what_it_reads(debate_rows):
+    rows = debate_rows(debates=1)
+    assert kept_bytes(BF16, rows) < 0.75 * kept_bytes(None, rows)
+
+
+def test_an_adapter_learns_the_same_without_them(debate_rows):
+    weights = []
+    for setting in ("auto", "float32"):
+        model = adapter()
+        config = LearnerConfig(lr=1e-3, warmup_steps=0, adam_eps=1.0, compute=setting, max_grad_norm=1e9)
+        start = [p.detach().clone() for p in model.parameters() if p.requires_grad]
+        Learner(model, config).step(debate_rows())
+        end = [p.detach() for p in model.parameters() if p.requires_grad]
+        weights.append(torch.cat([(b - a).flatten() for a, b in zip(start, end, strict=True)]))
+    assert nn.functional.cosine_similarity(*weights, dim=0) > 0.99
+
+
+def test_layers_computed_again_have_the_same_types(debate_rows):
+    model = adapter()
+    plain = copy.deepcopy(model)
+    for one, checkpointing in ((model, True), (plain, False)):
+        config = LearnerConfig(lr=1e-3, warmup_steps=0, adam_eps=1.0, gradient_checkpointing=checkpointing)
+        Learner(one, config).step(debate_rows())
+    for one, other in zip(model.parameters(), plain.parameters(), strict=True):
+        torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-5)

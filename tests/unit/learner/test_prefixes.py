@@ -1,0 +1,229 @@
+"""What rows share is read once, and nothing else changes."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+from transformers import GPT2Config, GPT2LMHeadModel, Qwen3Config, Qwen3ForCausalLM
+from transformers.models.qwen3.modeling_qwen3 import Qwen3Attention
+
+from learner import LearnerConfig
+from learner.update.batches import micro_batches
+from learner.update.learner import Learner
+from learner.update.prefixes import pack
+from learner.update.tree_attention import (
+    _cuda_backward,
+    _cuda_forward,
+    attending_in_trees,
+    calls_of,
+    tree_attention,
+)
+
+VOCABULARY = 24
+ROWS = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=9), min_size=1, max_size=9)
+
+
+def packed(rows, **limits):
+    return pack([np.array(row, np.int64) for row in rows], **limits)
+
+
+# The tree -----------------------------------------------------------------------------------------
+
+
+def test_a_star_by_hand():
+    tree = packed([[5, 6, 7, 1], [5, 6, 7, 2, 2], [5, 6, 7]], least=1)
+    assert tree.tokens.tolist() == [5, 6, 7, 1, 2, 2]
+    assert tree.positions.tolist() == [0, 1, 2, 3, 3, 4]
+    assert [path.tolist() for path in tree.paths] == [[0, 1, 2, 3], [0, 1, 2, 4, 5], [0, 1, 2]]
+    assert [(s.start, s.end, s.stop, s.level) for s in tree.segments] == [
+        (0, 3, 6, 0),
+        (3, 4, 4, 1),
+        (4, 6, 6, 1),
+    ]
+
+
+@given(rows=ROWS, levels=st.integers(0, 4), least=st.integers(1, 4))
+def test_every_row_is_on_its_path(rows, levels, least):
+    tree = packed(rows, levels=levels, least=least)
+    assert [tree.tokens[path].tolist() for path in tree.paths] == rows
+    assert all(tree.positions[path].tolist() == list(range(len(path))) for path in tree.paths)
+    assert len(tree.tokens) <= sum(map(len, rows))
+    assert {at for path in tree.paths for at in path} == set(range(len(tree.tokens)))
+    assert max(segment.level for segment in tree.segments) <= levels
+    if levels == 0:
+        assert len(tree.tokens) == sum(map(len, rows))
+
+
+@given(rows=ROWS)
+def test_with_room_for_every_level_each_prefix_is_held_once(rows):
+    tree = packed(rows, levels=99, least=1)
+    prefixes = {tuple(row[: end + 1]) for row in rows for end in range(len(row))}
+    assert len(tree.tokens) == len(prefixes)
+
+
+# Attention ----------------------------------------------------------------------------------------
+
+
+def dense(query: Tensor, key: Tensor, value: Tensor, paths, scale: float) -> Tensor:
+    """Attention by the definition: each token over those before it in the first row that holds it."""
+    size, heads = query.shape[2], query.shape[1]
+    sees = torch.zeros(size, size, dtype=torch.bool)
+    for path in map(torch.tensor, paths):
+        for end, at in enumerate(path.tolist()):
+            sees[at] = False
+            sees[at, path[: end + 1]] = True
+    key, value = (t.repeat_interleave(heads // t.shape[1], 1) for t in (key, value))
+    weights = (query @ key.transpose(-1, -2) * scale).masked_fill(~sees, float("-inf")).softmax(-1)
+    return weights @ value
+
+
+@settings(max_examples=60)
+@given(
+    rows=ROWS,
+    levels=st.integers(0, 3),
+    least=st.integers(1, 3),
+    heads=st.sampled_from([(2, 2), (4, 2), (3, 1)]),
+    seed=st.integers(0, 2**31),
+)
+def test_attention_is_that_of_each_row_alone(rows, levels, least, heads, seed):
+    tree = packed(rows, levels=levels, least=least)
+    draw = torch.Generator().manual_seed(seed)
+    shapes = [(1, count, len(tree.tokens), 8) for count in (heads[0], heads[1], heads[1])]
+    ours = [torch.randn(s, generator=draw, dtype=torch.float64).requires_grad_() for s in shapes]
+    plain = [one.detach().clone().requires_grad_() for one in ours]
+    weights = torch.randn(shapes[0], generator=draw, dtype=torch.float64)
+
+    calls = calls_of(tree.segments, torch.device("cpu"))
+    got = tree_attention(None, *ours, None, tree=calls, scaling=0.3)[0].transpose(1, 2)
+    expected = dense(*plain, tree.paths, 0.3)
+    torch.testing.assert_close(got, expected, atol=1e-12, rtol=1e-12)
+    (got * weights).sum().backward()
+    (expected * weights).sum().backward()
+    for one, other in zip(ours, plain, strict=True):
+        torch.testing.assert_close(one.grad, other.grad, atol=1e-12, rtol=1e-12)
+
+
+def test_the_kernels_of_a_gpu_take_and_give_these_shapes():
+    """Without a GPU torch knows their shapes alone."""
+    tree = packed([[1, 2, 3, 4], [1, 2, 3, 5, 6], [1, 2, 7], [8, 9]], least=1)
+    calls = calls_of(tree.segments, torch.device("meta"))
+    shapes = [(1, heads, len(tree.tokens), 64) for heads in (4, 2, 2)]
+    states = [torch.empty(shape, dtype=torch.bfloat16, device="meta") for shape in shapes]
+    for call in calls:
+        query, key, value = (
+            s[:, :, at] for s, at in zip(states, (call.queries.at, call.keys.at, call.keys.at), strict=True)
+        )
+        out, total = _cuda_forward(query, key, value, call, 0.1)
+        assert (out.shape, total.shape) == (query.shape, query.shape[:3])
+        gradients = _cuda_backward(out, query, key, value, out, total, call, 0.1)
+        assert [g.shape for g in gradients] == [query.shape, key.shape, value.shape]
+
+
+# The learner --------------------------------------------------------------------------------------
+
+
+def qwen3() -> Qwen3ForCausalLM:
+    torch.manual_seed(0)
+    shape = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1}
+    sizes = {"vocab_size": VOCABULARY, "intermediate_size": 48, "head_dim": 16, "initializer_range": 0.3}
+    return Qwen3ForCausalLM(Qwen3Config(**shape, **sizes, tie_word_embeddings=True)).eval()
+
+
+def lora():
+    from peft import LoraConfig, get_peft_model
+
+    return get_peft_model(qwen3(), LoraConfig(r=4, target_modules="all-linear", lora_alpha=8))
+
+
+def gpt2() -> GPT2LMHeadModel:
+    """A model that really computes in float64 (Qwen3 rounds to float32 in its norms)."""
+    torch.manual_seed(0)
+    none = {"resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0}
+    sizes = {"vocab_size": VOCABULARY, "n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 256}
+    return GPT2LMHeadModel(GPT2Config(**sizes, initializer_range=0.2, **none)).double().eval()
+
+
+def learnt(model, rows_of, *, share: bool, **changes):
+    """Two steps with what rows share read once, or with sharing asked for and found not to work."""
+    model = copy.deepcopy(model)
+    base = {"lr": 1e-3, "warmup_steps": 0, "micro_batch_tokens": 300, "share_prefixes": True}
+    learner = Learner(model, LearnerConfig.model_validate(base | changes), total_steps=9)
+    learner._shares = None if share else False
+    metrics = [learner.step(rows_of(seed=seed)) for seed in range(2)]
+    return [p.detach() for p in model.parameters()], metrics
+
+
+@pytest.mark.parametrize(
+    ("make", "changes", "tolerance"),
+    [
+        (gpt2, {"adam_eps": 1.0}, 1e-12),
+        (qwen3, {}, 1e-5),
+        (qwen3, {"minibatches": 2, "epochs": 2, "beta": 0.1, "tis_cap": 2.0, "entropy_bonus": 0.01}, 1e-5),
+        (qwen3, {"gradient_checkpointing": True}, 1e-5),
+        (lora, {"beta": 0.1}, 1e-5),
+        (lora, {"gradient_checkpointing": True, "loss": "gspo"}, 1e-5),
+    ],
+    ids=["float64", "plain", "all", "checkpointing", "lora", "lora-checkpointing"],
+)
+def test_the_update_is_the_same(make, changes, tolerance, debate_rows):
+    model = make()
+    shared, counts = learnt(model, debate_rows, share=True, **changes)
+    plain, expected = learnt(model, debate_rows, share=False, **changes)
+    for one, other in zip(shared, plain, strict=True):
+        torch.testing.assert_close(one, other, atol=tolerance, rtol=tolerance)
+    for got, wanted in zip(counts, expected, strict=True):
+        assert (
+            got["read_tokens"] < 0.6 * got["row_tokens"] == 0.6 * wanted["row_tokens"] < wanted["read_tokens"]
+        )
+        for name in wanted.keys() - {"read_tokens"}:
+            assert got[name] == pytest.approx(wanted[name], rel=1e-4, abs=1e-6), name
+    assert model.config._attn_implementation == "sdpa"
+
+
+def test_a_star_is_cut_where_it_does_not_fit(debate_rows):
+    rows = debate_rows()
+    batches = micro_batches(rows, 150, share=True)
+    assert all(batch.positions <= 150 for batch in batches)
+    assert [batch.positions for batch in batches] == sorted((b.positions for b in batches), reverse=True)
+    assert sum(len(batch.mask) for batch in batches) == len(rows)
+    assert all(len(b.mask) == 1 for b in micro_batches(rows, 1, share=True))
+
+
+def test_what_a_model_attended_in_before_comes_back():
+    model = qwen3()
+    with pytest.raises(RuntimeError), attending_in_trees(model):
+        raise RuntimeError
+    assert model.config._attn_implementation == "sdpa"
+
+
+def test_a_model_that_attends_in_its_own_way_is_read_row_by_row(monkeypatch, debate_rows):
+    """What packing gives is compared with plain reading before anything is learnt from it."""
+    model = qwen3()
+    kept = Qwen3Attention.forward
+
+    def eager(self, *args, tree=None, **kwargs):
+        self.config._attn_implementation = "sdpa"
+        return kept(self, *args, **kwargs)
+
+    monkeypatch.setattr(Qwen3Attention, "forward", eager)
+    with pytest.warns(UserWarning, match="share_prefixes: the first star's gradient is .* every row is read"):
+        weights, metrics = learnt(model, debate_rows, share=True)
+    plain, expected = learnt(model, debate_rows, share=False)
+    assert all(map(torch.equal, weights, plain))
+    assert metrics == expected
+
+
+def test_a_model_that_cannot_pack_is_read_row_by_row(monkeypatch, debate_rows):
+    def refuse(*args, **kwargs):
+        raise TypeError("no such argument: tree")
+
+    monkeypatch.setattr("learner.update.tree_attention._TreeAttention.apply", refuse)
+    with pytest.warns(UserWarning, match=r"does not work with this model \(TypeError: no such argument"):
+        _, metrics = learnt(qwen3(), debate_rows, share=True)
+    assert metrics[0]["read_tokens"] >= metrics[0]["row_tokens"]
