@@ -116,7 +116,10 @@ class Policy(Protocol):
         ...
 
     async def update(self, weights: object, version: int) -> None:
-        """Take new weights; completions sampled afterwards carry ``version``."""
+        """Take new weights; completions sampled afterwards carry ``version``.
+
+        In training they are the model that learns, which a policy in the same process may hold itself.
+        """
         ...
 
 

@@ -105,6 +105,15 @@ def resolve_dtype(config: ModelConfig, *, on_gpu: bool | None = None) -> torch.d
     return torch.bfloat16 if config.lora_rank and on_gpu else torch.float32
 
 
+def engine_dtype(config: ModelConfig) -> str:
+    """Return the type that an engine computes in beside a model that learns: bfloat16 on a GPU.
+
+    Float32 is what the learner keeps whole weights in, and not what it multiplies them in.
+    """
+    on_gpu = resolve_device(config.device).type == "cuda"
+    return config.dtype if config.dtype in ("bfloat16", "float16") else "bfloat16" if on_gpu else "float32"
+
+
 def build_tiny(
     config: TinyConfig, tokenizer: PreTrainedTokenizerBase, *, attn_implementation: str = "sdpa"
 ) -> PreTrainedModel:

@@ -73,8 +73,8 @@ class LocalPolicy(SpeakingPolicy):
         return self._batcher.seat()
 
     async def update(self, weights: object, version: int) -> None:
-        """Take a state dict (of the adapter, for a LoRA model), or None if the model was trained in place."""
-        if weights is not None:
+        """Take a state dict (of the adapter, for a LoRA model), or its own model where that was trained."""
+        if weights is not None and weights is not self._model:
             load_weights(self._model, weights)
         self.version = version
 

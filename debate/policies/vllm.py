@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from itertools import count
@@ -21,12 +22,15 @@ from debate.policies.batcher import OTHER_LOOP
 from debate.policies.sampler import Draw, Drawn
 from debate.policies.speech import SpeakingPolicy, Speech, ids_of_ends, refuse_impossible
 from debate.policies.stopping import THINK_END, THINK_START
+from debate.policies.vllm_weights import memory_folder, named_tensors, write_adapter
 from debate.seeds import derive_seed
 from debate.types import Completion, Message, SampleRequest, StopReason
 
 COLDEST = 0.01
 """vLLM silently raises a temperature between 0 and this one to this one."""
 ADAPTER = "adapter_config.json"
+MOST_READ = 8192
+"""Tokens of prompts read at a time on a CPU, or those of the longest."""
 
 
 class VLLMPolicy(SpeakingPolicy):
@@ -35,6 +39,9 @@ class VLLMPolicy(SpeakingPolicy):
     ``max_lora_rank`` 0 is a model without adapters; otherwise ``adapter`` is the folder of the first one, if
     any. ``chat``, ``thinking`` and ``raw_prompt`` are as in ``LocalPolicy``; ``engine_settings`` go to
     ``vllm.LLM``. Log-probabilities are those of the sampled distribution at the request's temperature.
+
+    What a model learns in this process can be taken where the engine runs in it as well: set
+    VLLM_ENABLE_V1_MULTIPROCESSING=0 before vllm is imported.
     """
 
     def __init__(
@@ -73,6 +80,7 @@ class VLLMPolicy(SpeakingPolicy):
         self._loop = EngineLoop(self._llm.llm_engine)
         self._takes_adapters, self._adapters = max_lora_rank > 0, 0
         self._lora: Any = None
+        self._home = memory_folder()
         if adapter is not None:
             self._load_adapter(Path(adapter))
 
@@ -90,28 +98,49 @@ class VLLMPolicy(SpeakingPolicy):
         return self._speech.completion(prompt, thought, answer, version=version)
 
     async def update(self, weights: object, version: int) -> None:
-        """Load an exported folder: an adapter, or whole weights; nothing may be under way for the latter."""
-        path = _folder(weights)
-        if (path / ADAPTER).is_file():
+        """Load the folder of an export, or take what a model in this process has learnt.
+
+        Either has an adapter or whole weights; nothing may be under way for the latter.
+        """
+        kind = self._llm.llm_engine.model_config.dtype
+        if hasattr(weights, "peft_config"):
+            path = Path(self._home.name) / f"version_{version}_{self._adapters}"
+            write_adapter(weights, path, kind)
             self._load_adapter(path)
+            shutil.rmtree(path)
+        elif hasattr(weights, "named_parameters"):
+            self._load_weights(weights_iterator=named_tensors(weights, kind))
+        elif (_folder(weights) / ADAPTER).is_file():
+            self._load_adapter(_folder(weights))
         else:
-            self._load_weights(path)
+            self._load_weights(weights_path=str(_folder(weights).resolve()))
         self.version = version
 
     def _load_adapter(self, path: Path) -> None:
-        """Take an adapter under an id of its own: vLLM would keep using the old one under a known id."""
+        """Take an adapter under an id of its own: vLLM would keep using the old one under a known id.
+
+        It is read at once: what is wrong with it is known here, and not when a request comes.
+        """
         if not self._takes_adapters:
             raise ValueError(f"{path}: is an adapter; make the policy with max_lora_rank of its rank or more")
         self._adapters += 1
         request = import_module("vllm.lora.request").LoRARequest
-        self._lora = request(f"adapter-{self._adapters}", self._adapters, str(path.resolve()))
+        lora = request(f"adapter-{self._adapters}", self._adapters, str(path.resolve()))
+        try:
+            taken = self._llm.llm_engine.add_lora(lora)
+        except Exception as error:  # whatever its workers raise at files that do not suit them
+            raise ValueError(f"vLLM cannot take the adapter in {path}: {_first_lines(error)}") from error
+        if not taken:
+            raise ValueError(f"vLLM did not take the adapter in {path}")
+        self._lora = lora
 
-    def _load_weights(self, path: Path) -> None:
+    def _load_weights(self, **source: object) -> None:
         if self._loop.busy:
             raise RuntimeError("whole weights cannot be replaced while requests are under way")
-        self._llm.collective_rpc("reload_weights", kwargs={"weights_path": str(path.resolve())})
+        self._llm.collective_rpc("reload_weights", kwargs=source)
         self._llm.collective_rpc("refresh_head")
-        self._llm.reset_prefix_cache()  # what it holds was computed with the old ones
+        if not self._llm.reset_prefix_cache():  # what it holds was computed with the old ones
+            raise RuntimeError("vLLM keeps what it computed with the weights before; nothing new was sampled")
         self._lora = None
 
     async def _drawn(self, draw: Draw, lora: Any) -> Drawn:
@@ -152,6 +181,7 @@ class VLLMPolicy(SpeakingPolicy):
             include_stop_str_in_output=True,
             skip_special_tokens=False,
             logprobs=0,
+            flat_logprobs=True,
             output_kind=sampling.RequestOutputKind.FINAL_ONLY,
         )
 
@@ -212,6 +242,7 @@ def _engine(model_path: str, **settings: Any) -> Any:
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
     vllm = import_module("vllm")
+    settings = _whole_prompts(settings["max_model_len"]) | settings
     try:
         return vllm.LLM(
             model_path,
@@ -221,8 +252,22 @@ def _engine(model_path: str, **settings: Any) -> Any:
             **settings,
         )
     except Exception as error:  # whatever its workers raise at a model or a machine that does not suit them
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        raise ValueError(f"vLLM cannot serve {model_path!r}: {' '.join(lines[:3])}") from error
+        raise ValueError(f"vLLM cannot serve {model_path!r}: {_first_lines(error)}") from error
+
+
+def _first_lines(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return " ".join(lines[:3]) or type(error).__name__
+
+
+def _whole_prompts(max_model_len: int | None) -> dict[str, object]:
+    """Return settings by which a prompt is read in one go on a CPU.
+
+    Read in parts it fails there with a seed: vLLM rewinds the generator, which a CPU's cannot (0.32.0).
+    """
+    if not import_module("vllm.platforms").current_platform.is_cpu():
+        return {}
+    return {"enable_chunked_prefill": False, "max_num_batched_tokens": max(max_model_len or 0, MOST_READ)}
 
 
 def _lora_settings(rank: int) -> dict[str, object]:
@@ -262,5 +307,7 @@ def _folder(weights: object) -> Path:
 
 def _logprobs(output: Any) -> list[float]:
     """Return the log-probability of each token (T,) in nats."""
-    tables = output.logprobs or ()
-    return [table[token].logprob for token, table in zip(output.token_ids, tables, strict=True)]
+    values = list(output.logprobs.logprobs) if output.logprobs else []
+    if len(values) != len(output.token_ids):
+        raise RuntimeError(f"vLLM gave {len(values)} log-probabilities of {len(output.token_ids)} tokens")
+    return values

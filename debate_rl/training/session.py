@@ -80,8 +80,8 @@ class Session:
         return kept_steps(self.folder.held_out)
 
     def publish(self, version: int) -> None:
-        """Hand the learner's weights to the policy; they share the model, so only the version changes."""
-        run_async(self.policy.update(None, version))
+        """Hand what the learner has learnt to the policy; one that holds the same model notes the version."""
+        run_async(self.policy.update(self.model, version))
 
     def finish_step(self, step: int, metrics: Mapping[str, float]) -> None:
         """Log a finished step, and evaluate and save when due."""
@@ -191,11 +191,12 @@ class Session:
             self.model.load_state_dict(trained)
 
     def restore(self) -> None:
-        """Go on from the newest good checkpoint, if any; its weights are published before any sampling."""
+        """Go on from the newest good checkpoint, if any; the weights are published before any sampling."""
         path = latest_good(self.folder.checkpoints)
         if path is None:
             if checkpoints(self.folder.checkpoints):
                 warn_damaged(f"{self.folder.path}: no checkpoint is good; the run begins again")
+            self.publish(self.policy.version)
             return
         state = load_checkpoint(path, model=self.model, parts={"learner": self.learner}, verify=False)
         if state.seed != self.config.seed and "seed" not in self.config.run.allow_changes:

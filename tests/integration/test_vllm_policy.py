@@ -93,6 +93,66 @@ def test_play_speaks_through_vllm(tmp_path, make_tiny):
     assert done.stderr.splitlines()[-1].startswith("debate: vLLM cannot serve './nowhere': ")
 
 
+TRAINED = """\
+[env]
+kind = "pair_sum"
+levels = [1]
+limit = 40
+
+[held_out]
+limit = 24
+every = 0
+
+[debate]
+num_rounds = 2
+max_tokens = 40
+prompts = "tiny"
+
+[model]
+policy = "vllm"
+device = "cpu"
+vllm.enforce_eager = true
+
+[learner]
+lr = 1e-2
+warmup_steps = 0
+
+[train]
+problems_per_step = 16
+debates_per_problem = 4
+
+[logging]
+progress = "none"
+"""
+
+
+@pytest.mark.slow
+@needs_vllm
+@pytest.mark.parametrize("lora", [False, True], ids=["whole", "adapter"])
+def test_training_samples_through_vllm(tmp_path, make_tiny, lora):
+    """64 debates at once. After each update vLLM samples from what was learnt: the trainer's own odds."""
+    model = 'tiny = { context_tokens = 512, pieces = [" 1", "."] }'
+    if lora:
+        for one in make_tiny(hidden_size=64, heads=2, pieces=(" 1", ".")):
+            one.save_pretrained(tmp_path / "base")
+        model = 'name_or_path = "base"\nlora_rank = 4'
+    (tmp_path / "trained.toml").write_text(TRAINED.replace("[model]\n", f"[model]\n{model}\n"))
+    train = ["-m", "debate_rl.commands.main", "train", "trained.toml", "run.dir=run"]
+    for steps in (2, 3):  # the second time it resumes
+        done = run([*train, f"train.steps={steps}"], tmp_path, **ON_A_CPU)
+        assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in (tmp_path / "run/metrics.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in lines if "loss" in line] == [0, 1, 2]
+    for line in lines:
+        assert line.get("mismatch_max", 0.0) < 3e-4
+    assert all(line["updates"] == 1 for line in lines if "loss" in line)
+    done = run(
+        ["-m", "debate_rl.commands.main", "eval", "run", "--table", "figures.md"], tmp_path, **ON_A_CPU
+    )
+    assert done.returncode == 0, done.stderr
+    assert "24" in (tmp_path / "figures.md").read_text()
+
+
 def test_the_folder_of_an_adapter_tells_its_base(tmp_path):
     assert _model_files("some/hub-id") == {"model_path": "some/hub-id"}
     assert _model_files(str(tmp_path)) == {"model_path": str(tmp_path)}

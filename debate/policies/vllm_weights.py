@@ -1,0 +1,42 @@
+"""The weights of a model that learns in this process, as vLLM takes them."""
+
+# pyright: standard, reportMissingTypeStubs=false
+# torch, transformers and peft are only partly typed: strict rules stop at their borders.
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+
+MEMORY = Path("/dev/shm")
+"""Files here never reach a disk, where there is such a folder."""
+
+
+def memory_folder() -> TemporaryDirectory[str]:
+    """Return a new folder, in memory where that can be written; it is gone when the process ends."""
+    home = MEMORY if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) else None
+    return TemporaryDirectory(prefix="debate-rl-", dir=home)
+
+
+def write_adapter(model: Any, folder: Path, dtype: torch.dtype) -> None:
+    """Write a model's LoRA adapter in this type, as peft does."""
+    from peft import get_peft_model_state_dict
+    from safetensors.torch import save_file
+
+    folder.mkdir()
+    state = get_peft_model_state_dict(model, save_embedding_layers=False)
+    tensors = {name: value.detach().to("cpu", dtype).contiguous() for name, value in state.items()}
+    save_file(tensors, folder / "adapter_model.safetensors")
+    model.peft_config["default"].save_pretrained(str(folder))
+
+
+def named_tensors(model: Any, dtype: torch.dtype) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield the weights of a model by name, in this type; what is tied to another is left out."""
+    for name, value in model.named_parameters():
+        yield name, value.detach().to(dtype)
