@@ -13,7 +13,7 @@ import tomli_w
 
 from debate.files import read_json
 from debate_rl.config import Config
-from debate_rl.formatting import interval, number, title
+from debate_rl.formatting import interval, number, printable, title
 from debate_rl.runs.folder import RunFolder, plain_config
 from debate_rl.statistics import clustered_mean
 from debate_rl.tracking.held_out import read_held_out, sentence
@@ -27,6 +27,8 @@ HELD_OUT = re.compile(
     r"debate/(accuracy/round_\d+|winner/accuracy|winner_minus_self_consistency|valid_xml))"
 )
 
+LONGEST = 4000
+"""Characters of a fact that a run says of itself."""
 Row = dict[str, float | None]
 
 
@@ -169,5 +171,5 @@ def _provenance(path: Path) -> Iterator[str]:
         raise ValueError(f"{path}: is not what a run says of itself: {error}") from error
     for name, value in rows.items():
         if value not in (None, ""):
-            yield f"- {name}: {value}"
+            yield f"- {name}: {printable(str(value))[:LONGEST]}"
     yield ""
