@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 import torch
+import transformers
 
 from debate_rl.config import Config
+from debate_rl.config.recipes import load_config, shipped_recipes
 from debate_rl.models import load_model, sketch_model
 from debate_rl.problems import load_run_problems
 from debate_rl.training.estimate import memory_of
@@ -145,3 +147,25 @@ def test_a_model_that_is_not_here_has_a_bound(needs):
     )
     assert bound.startswith("  time    at least ")
     assert "this model was not run" in bound
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", [name for name in shipped_recipes() if name.endswith("8b_1gpu")])
+def test_a_recipe_for_80_gb_fits_with_every_reply_at_its_limit(recipe, needs, tmp_path):
+    """The model is Qwen3-8B's settings with a tokenizer of bytes, which makes prompts longer."""
+    sizes = {"vocab_size": 151_936, "hidden_size": 4096, "intermediate_size": 12_288, "head_dim": 128}
+    heads = {"num_hidden_layers": 36, "num_attention_heads": 32, "num_key_value_heads": 8}
+    rest = {"max_position_embeddings": 40_960, "tie_word_embeddings": False}
+    transformers.Qwen3Config(**sizes, **heads, **rest).save_pretrained(tmp_path)
+    load_model(needs.config.model, vocabulary=(), seed=0)[1].save_pretrained(tmp_path)
+    problems = [
+        "env.kind=pair_sum",
+        "env.split=train",
+        "env.limit=8",
+        "held_out.kind=none",
+        "held_out.limit=0",
+    ]
+    config = load_config(Config, recipe, [f"model.name_or_path={tmp_path}", *problems])
+    found = planned(config, load_run_problems(config), there=80 * 2**30)
+    assert found.memory.weights == pytest.approx(2 * 8.19e9, rel=0.03)
+    assert found.memory.peak < 0.9 * found.there, found.memory_lines()
