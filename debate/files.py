@@ -27,7 +27,7 @@ DEEPEST = 64
 """Parts of a dotted key, as a parser's memory grows with their square."""
 NESTED = 2 * DEEPEST
 """Tables and lists in each other: what reads them later may call itself for each."""
-TOO_DEEP = f"is nested more than {NESTED} deep"
+TOO_DEEP = f"it is nested more than {NESTED} deep"
 T = TypeVar("T")
 _DEEP_KEY = re.compile(
     rf"""(?<![\w-])(?:(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{DEEPEST}}}""", re.ASCII

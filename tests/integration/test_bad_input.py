@@ -85,7 +85,7 @@ def test_the_file_and_the_override_at_fault_are_named(tiny_recipe, refused):
         (b"seed = 1\n\xff\n", "not UTF-8 text (invalid start byte at byte 9)"),
         (b"seed = \n", "not valid TOML: Invalid value (at line 1, column 8)"),
         (b"seed = 1\n", "model: is missing; add a table [model] with some of name_or_path, tiny, "),
-        (b"seed = " + b"[" * 100_000, "cannot be read as TOML: maximum recursion depth"),
+        (b"seed = " + b"[" * 100_000, "cannot be read as TOML: it is nested more than 128 deep"),
         (b"seed = " + b"1" * 5000, "cannot be read as TOML: Exceeds the limit"),
     ],
 )

@@ -71,7 +71,7 @@ def test_what_is_nested_too_deeply_is_no_value(name, depth, tmp_path):
     read = {"x.toml": read_toml, "x.json": read_json}[name]
     for text in forms_of_nesting(depth)[name]:
         (tmp_path / name).write_text(text)
-        with pytest.raises(ValueError, match=f"is nested more than {NESTED} deep"):
+        with pytest.raises(ValueError, match=f"it is nested more than {NESTED} deep"):
             read(tmp_path / name)
     for text in forms_of_nesting(NESTED - 2)[name]:
         (tmp_path / name).write_text(text)
