@@ -19,6 +19,9 @@ COMMANDS = {
     "play": ("play", "RUN", "1 + 1?"),
     "eval": ("eval", "RUN"),
     "export": ("export", "RUN"),
+    "train by its file": ("train", "RUN/config.toml"),
+    "play by its file": ("play", "RUN/config.toml", "1 + 1?"),
+    "eval by its file": ("eval", "RUN/config.toml"),
 }
 
 
@@ -48,7 +51,7 @@ def theirs(folder, tmp_path, monkeypatch):
 @pytest.mark.parametrize("key", OWN_CODE)
 def test_no_command_loads_code_that_a_run_names(key, command, theirs, debate_command):
     run, ran = theirs(key)
-    arguments = [str(run) if word == "RUN" else word for word in COMMANDS[command]]
+    arguments = [word.replace("RUN", str(run)) for word in COMMANDS[command]]
     code, out, err = debate_command(*arguments)
     assert (code, out) == (2, "")
     assert f"{key}='stranger:thing' names code" in err
