@@ -13,6 +13,7 @@ from statistics import fmean
 from typing import Any
 
 from debate.policies.local import LocalPolicy
+from debate.prompting.prompt import check_fits
 from debate_rl.config import Config
 from debate_rl.engines import local_settings
 from debate_rl.formatting import counted
@@ -113,7 +114,8 @@ class Plan:
 def planned(config: Config, data: Problems, *, there: int | None = None) -> Plan | None:
     """Return what a run needs; None where another engine samples.
 
-    ``there``: bytes of the memory of the GPU it is planned for; None means this machine.
+    ``there``: bytes of the memory of the GPU it is planned for; None means this machine. ValueError where
+    the context is too small for a prompt.
     """
     if config.model.policy is not None:
         return None
@@ -122,6 +124,7 @@ def planned(config: Config, data: Problems, *, there: int | None = None) -> Plan
     model, tokenizer = sketch_model(config.model, vocabulary=tiny_vocabulary(config), on_gpu=on_gpu)
     policy = LocalPolicy(model, tokenizer, **local_settings(config))
     problem = data.train[0]
+    check_fits(problem, policy, config.debate)
     load = load_of(config, policy, problem)
     memory, uncounted = None, ""
     try:
