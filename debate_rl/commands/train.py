@@ -63,7 +63,7 @@ def _plan_lines(settings: Config, run: Path, gib: float | None) -> list[str]:
     from debate_rl.training.plan import planned, time_line
 
     there = None if gib is None else int(gib * 2**30)
-    needs = planned(settings, load_run_problems(settings), there=there)
+    needs = planned(settings, load_run_problems(settings), there=there, done=_steps_saved(settings))
     if needs is None:
         raise ValueError(
             f"--plan: model.policy={settings.model.policy}: what another engine needs is not known"
@@ -74,7 +74,6 @@ def _plan_lines(settings: Config, run: Path, gib: float | None) -> list[str]:
 
 def _train(settings: Config, tell: Callable[..., None]) -> Session:
     """Do the steps that are left; ``tell`` says before them what they will need."""
-    from debate_rl.runs.checkpoint_folder import checkpoints, step_of
     from debate_rl.training.plan import planned  # torch takes seconds to load
     from debate_rl.training.session import open_session
     from debate_rl.training.speed import time_lines
@@ -84,9 +83,8 @@ def _train(settings: Config, tell: Callable[..., None]) -> Session:
     needs: list[Plan] = []
 
     def look(data: Problems) -> None:
-        saved = checkpoints(Path(settings.run.dir) / "checkpoints")
-        done = not steps or any(step_of(path) >= steps for path in saved)
-        if not done and (found := planned(settings, data)):
+        done = _steps_saved(settings)
+        if done < steps and (found := planned(settings, data, done=done)):
             found.refuse_too_large()
             tell(*found.memory_lines(), sep="\n")
             needs.append(found)
@@ -96,11 +94,19 @@ def _train(settings: Config, tell: Callable[..., None]) -> Session:
             tell(f"resuming after {session.step} of {steps} steps")
         held_out = len(session.data.held_out)
         for found in needs if session.step < steps and settings.logging.progress != "none" else ():
-            tell(*time_lines(settings, session.model, found.load, held_out=held_out), sep="\n")
+            lines = time_lines(settings, session.model, found.load, held_out=held_out, done=session.step)
+            tell(*lines, sep="\n")
         if session.evaluates_first:
             tell(f"evaluating {counted(held_out, 'held-out problem')} before the first step")
         train_steps(session)
     return session
+
+
+def _steps_saved(settings: Config) -> int:
+    """Return after how many steps the newest checkpoint of the run was written; 0 without any."""
+    from debate_rl.runs.checkpoint_folder import checkpoints, step_of
+
+    return max(map(step_of, checkpoints(Path(settings.run.dir) / "checkpoints")), default=0)
 
 
 def _report(session: Session) -> None:

@@ -38,7 +38,7 @@ class TooLargeError(ValueError):
 class Plan:
     """A run's needs. ``there``: bytes of the memory it is planned for; ``uncounted``: why ``memory`` is None.
 
-    ``text``: bytes of text for each token, as in the first problem.
+    ``text``: bytes of text for each token, as in the first problem. ``done``: steps that need nothing more.
     """
 
     config: Config
@@ -49,6 +49,7 @@ class Plan:
     held_out: int
     text: float
     uncounted: str = ""
+    done: int = 0
 
     def memory_lines(self) -> list[str]:
         """Return the lines about memory, with what they take for granted."""
@@ -79,19 +80,20 @@ class Plan:
 
     def work_lines(self) -> list[str]:
         """Return the lines about tokens, and about the disk that the run folder lies on."""
-        steps = self.config.train.steps
+        steps = max(self.config.train.steps - self.done, 0)
         read, said = (self.load.replies * sum(part) for part in zip(*self.load.rounds, strict=True))
         learnt = _tokens(steps * self.load.row_tokens)
-        count = evaluations_of(self.config, self.held_out)
+        count = evaluations_of(self.config, self.held_out, done=self.done)
         also = f"; {counted(count, 'evaluation')} of {self.held_out} held-out problems" if count else ""
         kept = self.config.train.keep_last + 1 + bool(self.config.train.keep_best)
         each, transcripts = self._checkpoint_bytes(), steps * self._transcript_bytes(read, said)
         folder = Path(self.config.run.dir).absolute()
         home = next(path for path in (folder, *folder.parents) if path.is_dir())
         free, whole = size(shutil.disk_usage(home).free), size(kept * each + transcripts)
+        over = f"in {counted(steps, 'step')}" + (" still to do" if self.done else "")
         work = f"{_tokens(steps * said)} tokens generated, {_tokens(steps * read)} read"
         return [
-            f"  work    at most {work} and {learnt} learnt from in {counted(steps, 'step')}{also}",
+            f"  work    at most {work} and {learnt} learnt from {over}{also}",
             f"  disk    at most {whole} of {free} free: {kept} checkpoints of {size(each)}, one of them "
             f"while it is written, and transcripts of {size(transcripts)} before they are compressed",
         ]
@@ -111,8 +113,8 @@ class Plan:
         return ceil(arrays + self.text * said)
 
 
-def planned(config: Config, data: Problems, *, there: int | None = None) -> Plan | None:
-    """Return what a run needs; None where another engine samples.
+def planned(config: Config, data: Problems, *, there: int | None = None, done: int = 0) -> Plan | None:
+    """Return what the steps of a run need that follow ``done`` others; None where another engine samples.
 
     ``there``: bytes of the memory of the GPU it is planned for; None means this machine. ValueError where
     the context is too small for a prompt.
@@ -134,7 +136,7 @@ def planned(config: Config, data: Problems, *, there: int | None = None) -> Plan
     room = there if device is None else memory_there(device)
     assert room is not None
     text = len(problem.question.encode()) / max(1, len(tokenizer(problem.question)["input_ids"]))
-    return Plan(config, load, model, memory, room, len(data.held_out), text, uncounted)
+    return Plan(config, load, model, memory, room, len(data.held_out), text, uncounted, done)
 
 
 def time_line(needs: Plan, run: Path | None, *, here: bool) -> str:

@@ -125,22 +125,24 @@ def limit_of(model: Any, load: Load, device: torch.device) -> Speed:
     return Speed(tokens, tokens, max(held / copied, load.sampled / tokens))
 
 
-def evaluations_of(config: Config, held_out: int) -> int:
-    """Return how many evaluations a run makes with so many held-out problems."""
+def evaluations_of(config: Config, held_out: int, *, done: int = 0) -> int:
+    """Return how many evaluations a run still makes with so many held-out problems, after ``done`` steps."""
     steps = config.train.steps
-    return sum(config.held_out.due(done, steps) for done in range(steps + 1)) if held_out else 0
+    left = range(done + 1 if done else 0, steps + 1)
+    return sum(config.held_out.due(step, steps) for step in left) if held_out else 0
 
 
-def time_lines(config: Config, model: Any, load: Load, *, held_out: int) -> list[str]:
-    """Return the lines about time to print before the first step; the model is probed for them."""
+def time_lines(config: Config, model: Any, load: Load, *, held_out: int, done: int) -> list[str]:
+    """Return the lines about time to print before the steps that are left; the model is probed for them."""
     speed = probe(model, load)
     took = seconds_of(load, speed, config, adapter=hasattr(model, "peft_config"))
     lines = [
         f"  time    about {took.sampling + took.learning:.2g} s a step: sampling {took.sampling:.2g} s, "
         f"learning {took.learning:.2g} s (from a short probe)"
     ]
-    if count := evaluations_of(config, held_out):
+    if count := evaluations_of(config, held_out, done=done):
         each = evaluation_seconds(load, speed, config, held_out)
         evaluated = f"{counted(count, 'evaluation')} of {held_out} held-out problems"
-        lines.append(f"          and about {each:.2g} s for each of {evaluated}, one before the first step")
+        first = "" if done else ", one before the first step"
+        lines.append(f"          and about {each:.2g} s for each of {evaluated}{first}")
     return lines

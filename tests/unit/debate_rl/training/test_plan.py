@@ -117,6 +117,12 @@ def test_the_work_is_counted_by_hand(needs):
     assert "5 checkpoints of " in disk
 
 
+def test_what_is_done_of_a_run_is_not_counted_again(needs):
+    work, _ = replace(needs, done=2).work_lines()
+    assert f"at most {12 * 3 * 16:,} tokens generated, " in work
+    assert work.endswith("in 1 step still to do; 1 evaluation of 4 held-out problems")
+
+
 def test_another_engine_has_no_plan(needs, tmp_path):
     model = {"policy": "vllm", "name_or_path": "x"}
     assert planned(config_of(tmp_path, model=model), load_run_problems(needs.config)) is None
