@@ -18,6 +18,8 @@ from debate_rl.runs.folder import locked, plain_config, write_whole
 from debate_rl.runs.provenance import checksum, source_commit, versions
 
 IDENTITY = "evaluation.json"
+BEGINNINGS = MODEL, START = "model", "start"
+"""What the folder is named by in the place of a checkpoint: the model of the recipe, the warm start."""
 
 
 class EvaluationError(ValueError):
@@ -64,7 +66,7 @@ def default_folder(home: Path, weights: Path | None, what: Mapping[str, object])
     """Return the folder of an evaluation: named by the weights, and by all else that decides its figures."""
     from debate_rl.runs.kept_weights import WARM_START  # loads torch
 
-    name = "model" if weights is None else "start" if weights.parent.name == WARM_START else weights.name
+    name = MODEL if weights is None else START if weights.parent.name == WARM_START else weights.name
     digest = sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:8]
     return home / f"{name}-{digest}"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from debate.files import LARGEST, read_json
-from debate_rl.evaluation.folder import IDENTITY
+from debate_rl.evaluation.folder import BEGINNINGS, IDENTITY
 from debate_rl.runs.checkpoint_folder import step_of
 from debate_rl.runs.kept_weights import WARM_START
 from debate_rl.runs.provenance import checksum
@@ -42,11 +42,20 @@ def evaluations(run: Path, notes: list[str]) -> list[Evaluation]:
 
 
 def _evaluation(run: Path, folder: Path, notes: list[str]) -> Evaluation:
+    of_start = _identity(folder, notes).get("weights") in _warm_starts(run)
+    return Evaluation(folder.name, 0 if of_start else _step_named(folder, notes), folder)
+
+
+def _step_named(folder: Path, notes: list[str]) -> int:
+    """Return the step in an evaluation's name; 0 for what a run began with, and where the name tells none."""
     weights, _, _ = folder.name.rpartition("-")
-    step = step_of(Path(weights)) or 0
-    if _identity(folder, notes).get("weights") in _warm_starts(run):
-        step = 0
-    return Evaluation(folder.name, step, folder)
+    if weights in BEGINNINGS:
+        return 0
+    try:
+        return step_of(Path(weights))
+    except ValueError:
+        notes.append(f"{folder}: its name tells no step; it is listed with step 0")
+        return 0
 
 
 def _identity(folder: Path, notes: list[str]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn, Vote
 from debate.types import ParsedTurn, TurnId
 from debate_rl.commands.inspect_lines import LineOptions, print_lines
-from debate_rl.evaluation.folder import IDENTITY
+from debate_rl.evaluation.folder import IDENTITY, default_folder
 from debate_rl.inspector.views.across import across, read
 from debate_rl.inspector.views.compared import MOST_WORDS, compare, differing
 from debate_rl.inspector.views.evaluated import evaluations
@@ -94,6 +94,48 @@ def test_debates_of_training_and_of_evaluations_stand_by_the_steps_learnt_from(r
         assert [one.ref for one in across(store, 'p"*').held] == ["0.1"]
         assert [one.ref for one in across(store, "p", limit=1).held] == ["0.0", "step_000500-aa:0.0"]
         assert across(store, "p", limit=1).total == 4
+
+
+def add_named_by_a_beginning(run):
+    """Evaluations of the warm start, of the recipe's model, and one whose name tells no step."""
+    weights = checksum(run / "warm_start" / "step_000500" / "manifest.json")
+    evaluate(run, "start-cc", [record(0)], {"weights": weights})
+    evaluate(run, "model-dd", [record(0)], {"weights": None})
+    evaluate(run, "what-ee", [record(0)], {"weights": "y"})
+
+
+def test_an_evaluation_of_what_a_run_began_with_counts_as_step_0(run):
+    add_named_by_a_beginning(run)
+    assert default_folder(run, run / "warm_start" / "step_000500", {}).name.startswith("start-")
+    assert default_folder(run, None, {}).name.startswith("model-")
+    found = evaluations(run, notes := [])
+    assert [(one.name, one.step) for one in found] == [
+        ("model-dd", 0),
+        ("start-cc", 0),
+        ("step_000500-aa", 0),
+        ("what-ee", 0),
+        ("step_000002-bb", 2),
+    ]
+    assert notes == [f"{run / 'evaluations' / 'what-ee'}: its name tells no step; it is listed with step 0"]
+
+
+def test_such_an_evaluation_opens_in_lines_and_in_the_browser(run, capsys):
+    add_named_by_a_beginning(run)
+    options = LineOptions(str(run), "", None, None, False, False, False, None)
+    print_lines("same", ["p"], options)
+    assert "start-cc:0.0" in capsys.readouterr().out
+    print_lines("show", ["start-cc:0.0"], options)
+    assert capsys.readouterr().out.startswith("debate start-cc:0.0: p")
+    testclient = pytest.importorskip("starlette.testclient")
+    site = Site(run)
+    client = testclient.TestClient(
+        make_app(site, AccessPolicy.of("127.0.0.1")), base_url="http://127.0.0.1:8123"
+    )
+    page = client.get(f"/run/{run.name}/across?problem=p")
+    assert page.status_code == 200
+    assert (address := f"/run/{run.name}/debate/start-cc%3A0.0") in page.text
+    assert client.get(address).status_code == 200
+    site.close()
 
 
 def test_looking_changes_nothing_on_the_disk(run):
