@@ -278,6 +278,7 @@ def test_a_telephone_shows_what_matters_of_a_debate_without_scrolling(served, wa
         assert box["x"] + box["width"] <= 390
 
 
+@pytest.mark.slow
 def test_an_exported_file_works_alone(hostile_run, watched, tmp_path):
     from debate_rl.inspector.web.export import export_html
 

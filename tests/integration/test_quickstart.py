@@ -32,6 +32,7 @@ def test_word_problems_learn_too(tmp_path):
     assert figures["judge_accuracy_after"] > 0.7
 
 
+@pytest.mark.slow
 def test_a_finished_one_is_only_measured_again_and_says_so(debate_command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     brief = ["warm_start.solve_steps=1", "warm_start.debate_steps=1", "held_out.limit=4", "train.steps=1"]

@@ -200,6 +200,7 @@ def test_a_run_is_evaluated_before_its_first_step_and_keeps_what_each_problem_ga
     assert kept[0].figures != kept[1].figures
 
 
+@pytest.mark.slow
 def test_evaluating_changes_nothing_of_the_training(straight, tmp_path):
     never = train(config_of(tmp_path / "run", **merged(FOUR_STEPS, {"held_out": {"every": 0}})))
     assert not never.folder.held_out.exists()
@@ -222,6 +223,7 @@ def test_an_environment_that_draws_from_the_global_generator_changes_nothing_eit
         assert torch.equal(torch.get_rng_state(), before[1])
 
 
+@pytest.mark.slow
 def test_a_run_that_goes_on_is_not_evaluated_twice(tmp_path, monkeypatch):
     config = config_of(tmp_path / "run", **merged(FOUR_STEPS, {"train": {"save_every": 3}}))
     whole = [one.figures for one in read_held_out(train(config).folder.path)]
@@ -238,6 +240,7 @@ def test_a_run_that_goes_on_is_not_evaluated_twice(tmp_path, monkeypatch):
     assert [one.figures for one in read_held_out(tmp_path / "run")] == whole
 
 
+@pytest.mark.slow
 def test_evaluations_after_the_restored_step_are_set_aside(tmp_path, monkeypatch):
     config = config_of(tmp_path / "run", **merged(FOUR_STEPS, {"train": {"save_every": 0, "keep_best": ""}}))
 
@@ -258,6 +261,7 @@ def test_evaluations_after_the_restored_step_are_set_aside(tmp_path, monkeypatch
     assert (tmp_path / "run/held_out.superseded.jsonl").read_bytes() == lines[1]
 
 
+@pytest.mark.slow
 def test_a_step_that_ends_after_the_minutes_saves_and_saving_changes_nothing(straight, tmp_path):
     sizes = {"train": {"save_every": 0, "save_minutes": 2.0, "keep_best": "", "keep_last": 9}}
     seconds = iter([60.0, 119.0, 120.0, 130.0, 239.0, 240.0])
@@ -319,6 +323,7 @@ def of_record(record):
     return {part.turn: (part.generator, part.judge, part.format) for part in record.advantages}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extra", [{}, PAIR_SUM], ids=["echo", "warm_started_pair_sum"])
 def test_stopping_in_the_third_step_and_going_on_equals_the_straight_run(
     extra, straight, tmp_path, monkeypatch
@@ -346,6 +351,7 @@ def test_stopping_in_the_third_step_and_going_on_equals_the_straight_run(
     assert list(read_records(resumed.folder.transcripts)) == list(read_records(whole.folder.transcripts))
 
 
+@pytest.mark.slow
 def test_a_longer_run_at_a_constant_rate_equals_one_of_that_length_from_its_start(tmp_path):
     constant = merged(FOUR_STEPS, {"learner": {"schedule": "constant"}})
     short = merged(constant, {"train": {"steps": 2}})
@@ -358,6 +364,7 @@ def test_a_longer_run_at_a_constant_rate_equals_one_of_that_length_from_its_star
         train(config_of(tmp_path / "run", **short))
 
 
+@pytest.mark.slow
 def test_a_longer_run_at_a_falling_rate_is_allowed_by_name_alone(tmp_path):
     short = config_of(tmp_path / "run", **merged(FOUR_STEPS, {"train": {"steps": 2}}))
     train(short)
@@ -383,6 +390,7 @@ def test_a_finished_run_does_nothing_more(straight, tmp_path):
     assert_equal_weights(weights_of(again), weights_of(whole))
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_run_and_another_seed_does_not(tmp_path):
     steps = {"train": {"steps": 2}}
     runs = [
@@ -409,6 +417,7 @@ VARIANTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", VARIANTS)
 def test_variants_run_and_move_the_weights(changes, tmp_path):
     if changes.get("debate", {}).get("judge_own"):
@@ -487,6 +496,7 @@ def assert_stuck_after_three(folder):
     return rows
 
 
+@pytest.mark.slow
 def test_gradients_that_are_no_numbers_end_a_run_with_nothing_lost(tmp_path, monkeypatch):
     broken(monkeypatch, loss=lossless)
     changes = merged(STUCK, {"learner": {"loss": "broken:loss"}})
@@ -535,6 +545,7 @@ def test_one_step_without_numbers_is_left_out_and_the_run_goes_on(tmp_path, monk
     assert [row["reward/not_finite"] > 0 for row in rows] == [True, False, False]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::debate_rl.training.start_checks.SchemeWarning")
 @pytest.mark.parametrize("debate", [RLVR["debate"], {"num_agents": 2}, {"history_rounds": 0}])
 def test_a_warm_start_fits_a_protocol_without_comparisons(debate, tmp_path):
@@ -542,6 +553,7 @@ def test_a_warm_start_fits_a_protocol_without_comparisons(debate, tmp_path):
     assert metrics_of(train(config))[0]["judge/due"] == 0
 
 
+@pytest.mark.slow
 def test_a_warm_start_is_shared_with_another_run(tmp_path):
     first = train(config_of(tmp_path / "first", **PAIR_SUM))
     shared = {"env": PAIR_SUM["env"], "warm_start": {"from_run": str(tmp_path / "first")}}
@@ -554,6 +566,7 @@ def test_a_warm_start_is_shared_with_another_run(tmp_path):
         )
 
 
+@pytest.mark.slow
 def test_a_lora_run_goes_on_from_its_adapter(tmp_path):
     changes = {"model": {"lora_rank": 4}, "learner": {"beta": 0.1}, "train": {"save_every": 1}}
     whole = train(config_of(tmp_path / "whole", **changes))
@@ -582,6 +595,7 @@ def open_changes(path, **debate):
     }
 
 
+@pytest.mark.slow
 def test_open_problems_train_from_peer_votes_only(open_file, tmp_path):
     session = train(config_of(tmp_path / "run", **open_changes(open_file, num_agents=4)))
     rows = metrics_of(session)

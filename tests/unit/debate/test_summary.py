@@ -243,6 +243,7 @@ def test_a_summary_text_must_show_the_summary_and_open_with_a_tag(tmp_path):
         load_prompts(str(forged))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("apart", [False, True])
 def test_local_policies_summarise_without_blocking_one_another(make_tiny, apart):
     tiny = make_tiny(["<solution>", "</solution>", "</comparison>"], fallback="ascii", context_tokens=16384)

@@ -47,6 +47,7 @@ def started(config, environment=None):
     return loss, {name: value.clone() for name, value in model.state_dict().items()}, told
 
 
+@pytest.mark.slow
 def test_the_loss_falls():
     early, _, _ = started(config_of(solve_steps=0, debate_steps=1))
     late, _, told = started(config_of(solve_steps=10, debate_steps=40))
@@ -54,6 +55,7 @@ def test_the_loss_falls():
     assert [line.partition(":")[0] for line in told] == ["warm start 50/50"]
 
 
+@pytest.mark.slow
 def test_a_seed_repeats_bit_for_bit_and_another_differs():
     torch.manual_seed(1)
     loss, weights, _ = started(config_of())
