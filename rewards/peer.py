@@ -180,10 +180,23 @@ def voted_winner(
     >>> voted_winner(((0.5, -1.0), (None, 0.25), (-0.5, 0.75)), seed=1)
     TurnId(agent=2, round=1)
     """
+    best = best_voted(peer, round)
+    return random.Random(derive_seed(seed, "winner", best[0].round)).choice(best) if best else None
+
+
+def best_voted(peer: Sequence[Sequence[float | None]], round: int | None = None) -> tuple[TurnId, ...]:
+    """Return the turns with the best peer score (N, R) of a round (None: the last judged); () without votes.
+
+    The winner is drawn by lot where there are several.
+
+    >>> best_voted(((0.5,), (0.5,), (-1.0,)))
+    (TurnId(agent=0, round=0), TurnId(agent=1, round=0))
+    """
     round = last_judged_round(peer) if round is None else round
     if round is None:
-        return None
+        return ()
     known = {agent: row[round] for agent, row in enumerate(peer) if row[round] is not None}
     scores = cast("dict[int, float]", known)
-    best = [agent for agent, score in scores.items() if score >= max(scores.values()) - _SAME]
-    return TurnId(random.Random(derive_seed(seed, "winner", round)).choice(best), round) if best else None
+    return tuple(
+        TurnId(agent, round) for agent, score in scores.items() if score >= max(scores.values()) - _SAME
+    )

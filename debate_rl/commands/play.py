@@ -172,12 +172,15 @@ def _votes_table(debate: Debate) -> Table:
 
 def _winner_line(debate: Debate, rewards: Rewards) -> Text:
     from rewards import voted_winner
+    from rewards.peer import best_voted
 
     winner = voted_winner(rewards.peer, seed=debate.seed)
     if winner is None:
         return Text("winner: none, no vote is valid")
     handle, persona = debate.turn(winner).handle, debate.personas[winner.agent].name
-    return _plain(f"winner: {handle} {persona}, round {winner.round}")
+    best = best_voted(rewards.peer)
+    lot = f", drawn among {', '.join(debate.turn(turn).handle for turn in best)}" if len(best) > 1 else ""
+    return _plain(f"winner: {handle} {persona}, round {winner.round}{lot}")
 
 
 def _rewards_table(debate: Debate, rewards: Rewards) -> Table:

@@ -97,7 +97,8 @@ def _head(view: DebateView, printer: Printer) -> Iterator[str]:
     else:
         won = view.turn(view.winner)
         grade = printer.grade(won.grade) if won else "unknown"
-        yield f"winner: {safe(view.spelled(view.winner))}, {grade}"
+        lot = f", {safe(view.lot())}" if view.tied else ""
+        yield f"winner: {safe(view.spelled(view.winner))}, {grade}{lot}"
 
 
 def _turn_head(turn: TurnView, view: DebateView, printer: Printer) -> Iterator[str]:

@@ -12,9 +12,9 @@ from debate.policy import token_counts
 from debate.types import Completion, ParsedTurn, ParseFailure, Problem, StopReason, Turn, TurnId
 from debate_rl.formatting import round_name
 from rewards import STREAMS, Truth, ballot_box, valid_votes, voted_winner
-from rewards.peer import last_judged_round, margins
+from rewards.peer import best_voted, last_judged_round, margins
 from rewards.truth import grade_of as grade_of_turn
-from rewards.types import value_of
+from rewards.types import Stream, value_of
 from transcripts import Record
 from transcripts.record import PARTS, check_record
 
@@ -89,8 +89,8 @@ class SummaryView:
 class DebateView:
     """One debate. ``turns[agent][round]``, (N, R) or (N, R + 1) with a ballot; None where no turn was held.
 
-    ``winner``: the winner's turn, None without votes; ``judged_round``: the last round that votes were
-    about. ``scored`` tells whether rewards were stored; without them the winner is that of the margins.
+    ``winner``: the winner's turn, None without votes; ``tied``: the turns of equal score that it was drawn
+    among by lot, () where one had the best; ``judged_round``: the last round that votes were about. ``scored`` tells whether rewards were stored; without them the winner is that of the margins.
     """
 
     id: str
@@ -103,6 +103,7 @@ class DebateView:
     rounds: int
     turns: tuple[tuple[TurnView | None, ...], ...]
     winner: TurnId | None
+    tied: tuple[TurnId, ...]
     judged_round: int | None
     scored: bool
     summaries: tuple[SummaryView, ...]
@@ -125,6 +126,11 @@ class DebateView:
     def spelled(self, turn: TurnId) -> str:
         """Return whose turn it is: ``K7 Skeptic, round 0``."""
         return f"{self.who(turn.agent)}, {self.round_name(turn.round)}"
+
+    def lot(self) -> str:
+        """Return how the winner was found where the votes alone did not: ``drawn among K7, M4``; else ""."""
+        handles = ", ".join(self.handles[turn.agent] for turn in self.tied)
+        return f"drawn among {handles}" if handles else ""
 
     def turn(self, turn: TurnId) -> TurnView | None:
         """Return a turn by its id; None where there is none."""
@@ -150,7 +156,8 @@ def debate_view(id: str, record: Record) -> DebateView:
         )
         for agent in range(protocol.num_agents)
     )
-    judged, winner = _outcome(record)
+    peer = _peer(record)
+    best = best_voted(peer)
     return DebateView(
         id=id,
         step=record.step,
@@ -161,8 +168,9 @@ def debate_view(id: str, record: Record) -> DebateView:
         agents=protocol.num_agents,
         rounds=protocol.num_rounds,
         turns=grid,
-        winner=winner,
-        judged_round=judged,
+        winner=voted_winner(peer, seed=debate.seed),
+        tied=best if len(best) > 1 else (),
+        judged_round=last_judged_round(peer),
         scored=record.rewards is not None,
         summaries=tuple(
             SummaryView(part.round, part.text, part.shown, part.completion.text, generated(part.completion))
@@ -262,11 +270,9 @@ def is_markup(text: str) -> bool:
     return len(text) < 1000 and _ONLY_TAGS.fullmatch(text) is not None
 
 
-def _outcome(record: Record) -> tuple[int | None, TurnId | None]:
-    """Return the last judged round and the turn of the winner, as filters know them."""
-    debate, size = record.debate, record.debate.protocol
+def _peer(record: Record) -> Stream:
+    """Return the peer rewards (N, R) by which filters know the winner: the margins where there are none."""
     if record.rewards is not None:
-        peer = record.rewards.peer
-    else:
-        peer = margins(valid_votes(ballot_box(debate)), size.num_agents, size.num_rounds)
-    return last_judged_round(peer), voted_winner(peer, seed=debate.seed)
+        return record.rewards.peer
+    debate, size = record.debate, record.debate.protocol
+    return margins(valid_votes(ballot_box(debate)), size.num_agents, size.num_rounds)

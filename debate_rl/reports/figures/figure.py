@@ -74,6 +74,7 @@ MEANINGS: dict[str, Meaning] = {
     "winner/minus_majority": Meaning(
         "winner right, less the chance that the most frequent answer of the round is", "Wang 2203.11171"
     ),
+    "winner/drawn": Meaning("graded winners that were drawn by lot among equal scores"),
     "winner/auc": Meaning(
         "chance that a right solution has the higher peer score than a wrong one, by debate",
         "Hanley, McNeil 1982",

@@ -18,7 +18,7 @@ LEAST_CORRELATION = 0.3
 
 
 def winner_rows(study: Study) -> dict[str, Rows]:
-    """Return the graded winners as the rows of their accuracy and its differences."""
+    """Return the graded winners as the rows of their accuracy, its differences, and the share drawn by lot."""
     table, clusters = study.winners, study.clusters(study.winners)
     right, rights = table["right"].astype(float), table["rights"].astype(float)
     share, every = rights / table["graded"], np.ones(len(right), dtype=bool)
@@ -28,6 +28,7 @@ def winner_rows(study: Study) -> dict[str, Rows]:
         "winner/mixed_accuracy": Rows(right, (share > 0) & (share < 1), clusters),
         "winner/oracle_gap": Rows((rights > 0) - right, every, clusters),
         "winner/minus_majority": Rows(right - table["majority"], every, clusters),
+        "winner/drawn": Rows(table["drawn"].astype(float), every, clusters),
     }
 
 
@@ -35,7 +36,7 @@ def winner_figures(study: Study) -> Iterator[Figure]:
     """Yield the winner's accuracy and its differences, and how scores order the answers by truth."""
     for name, rows in winner_rows(study).items():
         mixed = name == "winner/mixed_accuracy"
-        estimate = statistics.ratio(*rows, signed=not name.endswith("accuracy"))
+        estimate = statistics.ratio(*rows, signed=not name.endswith(("accuracy", "drawn")))
         yield figure(name, estimate, _mixed_filter(study) if mixed else GRADED)
     table, clusters = study.winners, study.clusters(study.winners)
     yield figure("winner/auc", _mean_of_known(table["auc"], clusters), None)

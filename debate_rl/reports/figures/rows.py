@@ -24,6 +24,7 @@ from debate_rl.reports.figures.orders import (
     slater_distance,
 )
 from rewards.graph import condorcet_winner, cycles, last_voted_round
+from rewards.peer import best_voted
 from rewards.judging import better_side
 from rewards.truth import FLIPS, flips
 from rewards.votes import FOR_LEFT, DuePair
@@ -106,7 +107,7 @@ def add_swaps(table: Columns, debate: JudgedDebate) -> None:
                 table.add(debate.index, (first.verdict if first.verdict == second.verdict else 0) or 0)
 
 
-WINNERS = {"debate": "i", "right": "b", "graded": "b", "rights": "b"} | dict.fromkeys(
+WINNERS = {"debate": "i", "right": "b", "graded": "b", "rights": "b", "drawn": "b"} | dict.fromkeys(
     ("majority", "auc", "tau", "score"), "f"
 )
 """Debates with a graded winner, all about the last judged round."""
@@ -127,6 +128,7 @@ def add_winner(table: Columns, debate: JudgedDebate) -> None:
         grades[winner.agent],
         sum(grade >= 0 for grade in grades),
         sum(grade == 1 for grade in grades),
+        len(best_voted(debate.peer)) > 1,
         _majority(debate, round_),
         auc(known),
         kendall_tau_b(known),

@@ -4,6 +4,7 @@ from collections import Counter
 
 from debate.types import TurnId
 from rewards import RewardConfig, score_votes, voted_winner
+from rewards.peer import best_voted
 
 
 def peers(*rows: tuple[float | None, ...]) -> tuple[tuple[float | None, ...], ...]:
@@ -31,6 +32,13 @@ def test_ties_are_drawn_evenly_and_repeatably():
     assert set(drawn) == {TurnId(agent, 0) for agent in (0, 2, 3)}
     assert all(900 < count < 1100 for count in drawn.values())
     assert voted_winner(peer, seed=5) == voted_winner(peer, seed=5)
+
+
+def test_those_that_a_winner_is_drawn_among_are_told():
+    peer = peers((0.5,), (-1.0,), (0.5,), (None,))
+    assert best_voted(peer) == (TurnId(0, 0), TurnId(2, 0))
+    assert best_voted(peers((0.5, None), (0.2, 0.1)), 0) == (TurnId(0, 0),)
+    assert best_voted(peers((None,), (None,))) == ()
 
 
 def test_fitted_scores_that_differ_in_the_last_digits_are_tied():

@@ -63,7 +63,8 @@ def _section(text: str, style: str) -> Iterator[Text]:
 def _who(view: DebateView, turn: TurnView) -> Text:
     mark, style = sign(turn.grade)
     grade = () if turn.ballot else ("  ", (f"{mark} {turn.grade}", style))
-    winner = ("  ★ winner",) if view.winner == turn.id else ()
+    lot = f", {one_line(view.lot(), 80)}" if view.tied else ""
+    winner = (f"  ★ winner{lot}",) if view.winner == turn.id else ()
     answer = () if turn.answer is None else (f"  answer {one_line(turn.answer, 60)}",)
     name = one_line(view.who(turn.id.agent), 80)
     return line((name, STRONG), f"  {view.round_name(turn.id.round)}", *grade, *answer, *winner)

@@ -77,6 +77,14 @@ def with_turn(record, which, /, **changes):
 
 
 @pytest.fixture
+def tied():
+    """All votes are ties, so that the winner is drawn by lot."""
+    return make(
+        [[solved(4), solved(5), solved(4)], [judged("Q2 = M4"), judged("K7 = M4"), judged("K7 = Q2")]]
+    )
+
+
+@pytest.fixture
 def circle():
     """Round 0: K7 right, the others wrong; each judge casts one vote, and they go in a circle.
 

@@ -58,6 +58,15 @@ def test_without_rewards_the_margins_say_who_won(circle):
     assert view.turns[0][1].rewards == {"peer": None, "truth": None, "judge": None, "format": None}
 
 
+def test_a_winner_that_was_drawn_names_those_of_equal_score(tied, circle):
+    for record in (tied, replace(tied, rewards=None)):
+        view = debate_view("5.0", record)
+        assert view.tied == (TurnId(0, 0), TurnId(1, 0), TurnId(2, 0))
+        assert view.winner in view.tied
+        assert view.lot() == "drawn among K7, Q2, M4"
+    assert (debate_view("5.0", circle).tied, debate_view("5.0", circle).lot()) == ((), "")
+
+
 def test_without_votes_nobody_wins():
     view = debate_view("0.0", make([[solved(4), solved(5), "nothing"]]))
     assert (view.winner, view.judged_round) == (None, None)

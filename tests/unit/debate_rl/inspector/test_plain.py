@@ -119,6 +119,12 @@ def show(record, **options):
     return stream.getvalue()
 
 
+def test_a_winner_by_lot_is_told(tied, circle):
+    assert ", drawn among K7, Q2, M4\n" in show(tied)
+    assert "drawn among" not in show(circle)
+    assert json.loads(show(tied, as_json=True))["tied"] == [[0, 0], [1, 0], [2, 0]]
+
+
 def test_a_debate_is_shown_whole(circle):
     text = show(circle)
     for part in (

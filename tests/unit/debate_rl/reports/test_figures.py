@@ -28,6 +28,7 @@ BY_HAND = {
     "winner/mixed_accuracy": (1.0, 1, 1),
     "winner/oracle_gap": (0.0, 2, 2),
     "winner/minus_majority": (0.0, 2, 2),
+    "winner/drawn": (1 / 2, 2, 2),  # the votes of one go in a circle
     "winner/auc": (0.5, 1, 1),  # scores of the right -1 and .5, of the wrong 0
     "winner/tau_b": (0.0, 1, 1),
     "winner/correlation": (0.1**0.5, 6, 2),  # (1/3 - 1/3 5/6) / sqrt(2/9 5/36)

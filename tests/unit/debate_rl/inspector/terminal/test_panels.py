@@ -67,6 +67,7 @@ def view():
         rounds=1,
         turns=rows,
         winner=A,
+        tied=(),
         judged_round=0,
         scored=True,
         summaries=(),
@@ -88,6 +89,11 @@ def test_thinking_is_folded_until_asked_and_tags_are_headings():
     assert "<solution>" not in unfolded
     assert "reward     peer +0.50  truth +1.00  judge –  format –" in folded
     assert "advantage  generator -0.25  judge –  format –  7 tokens" in folded
+
+
+def test_a_winner_by_lot_is_told():
+    assert "★ winner\n" in plain(turn_lines(view(), turn()))
+    assert "★ winner, drawn among K7, M4\n" in plain(turn_lines(replace(view(), tied=(A, C)), turn()))
 
 
 def test_text_outside_of_sections_is_shown_and_what_went_wrong_is_told():

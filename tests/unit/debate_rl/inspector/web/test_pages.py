@@ -484,6 +484,17 @@ def test_mathematics_is_typeset_and_can_be_read_as_written(tmp_path):
     assert '<span data-testid="gold"><code>5</code></span>' in typeset
 
 
+def test_a_winner_by_lot_is_told(tied, circle, tmp_path):
+    write_step(tmp_path / "run/transcripts", 5, [tied, circle])
+    client, site = client_of(tmp_path / "run")
+    drawn, voted = (client.get(f"/run/run/debate/5.{index}").text for index in (0, 1))
+    site.close()
+    assert '<span data-testid="lot">drawn among K7, Q2, M4</span>' in drawn
+    assert "★ winner, by lot" in drawn
+    assert "drawn among" not in voted
+    assert "by lot" not in voted
+
+
 def test_what_matters_most_comes_first_in_a_list(small):
     page = small.get("/run/run/debates").text
     heads = re.findall(r'<th scope="col"[^>]*>([^<]*)</th>', page[page.index('data-testid="debates"') :])
