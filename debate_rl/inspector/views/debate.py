@@ -90,7 +90,8 @@ class DebateView:
     """One debate. ``turns[agent][round]``, (N, R) or (N, R + 1) with a ballot; None where no turn was held.
 
     ``winner``: the winner's turn, None without votes; ``tied``: the turns of equal score that it was drawn
-    among by lot, () where one had the best; ``judged_round``: the last round that votes were about. ``scored`` tells whether rewards were stored; without them the winner is that of the margins.
+    among by lot, () where one had the best; ``judged_round``: the last round that votes were about.
+    ``scored`` tells whether rewards were stored; without them the winner is that of the margins.
     """
 
     id: str

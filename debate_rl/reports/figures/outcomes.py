@@ -18,7 +18,7 @@ LEAST_CORRELATION = 0.3
 
 
 def winner_rows(study: Study) -> dict[str, Rows]:
-    """Return the graded winners as the rows of their accuracy, its differences, and the share drawn by lot."""
+    """Return the graded winners as the rows of their accuracy, its differences and the share by lot."""
     table, clusters = study.winners, study.clusters(study.winners)
     right, rights = table["right"].astype(float), table["rights"].astype(float)
     share, every = rights / table["graded"], np.ones(len(right), dtype=bool)

@@ -24,8 +24,8 @@ from debate_rl.reports.figures.orders import (
     slater_distance,
 )
 from rewards.graph import condorcet_winner, cycles, last_voted_round
-from rewards.peer import best_voted
 from rewards.judging import better_side
+from rewards.peer import best_voted
 from rewards.truth import FLIPS, flips
 from rewards.votes import FOR_LEFT, DuePair
 
