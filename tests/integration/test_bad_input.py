@@ -198,6 +198,7 @@ def test_play_without_a_checkpoint(tiny_recipe, refused, debate_command):
     assert "runs/debate: holds no checkpoint; train it first" in refused("play", "runs/debate", "2 + 2?")
 
 
+@pytest.mark.slow
 def test_a_full_disk_in_a_transcript_costs_only_the_step(tiny_recipe, refused, debate_command):
     with files_up_to(20_000):
         line = refused("train", tiny_recipe, "logging.progress=none")
@@ -212,6 +213,7 @@ def test_a_full_disk_in_a_transcript_costs_only_the_step(tiny_recipe, refused, d
     assert len(list(read_records("runs/debate"))) == 8
 
 
+@pytest.mark.slow
 def test_a_full_disk_in_a_checkpoint_keeps_those_before_it(tiny_recipe, refused, debate_command):
     quiet = ("logging.progress=none", "logging.transcript_tokens=false")
     assert debate_command("train", tiny_recipe, *quiet)[0] == 0

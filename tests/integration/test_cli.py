@@ -199,6 +199,7 @@ def test_our_warnings_are_one_line(tmp_path):
     assert (done.returncode, done.stderr) == (0, "debate: note: Only truth trains\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("told", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_a_run_with_all_its_finished_steps_saved(tiny_recipe, tmp_path, told, code):
     command = [sys.executable, "-m", "debate_rl.commands.main", "train", tiny_recipe]

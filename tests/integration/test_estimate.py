@@ -42,6 +42,7 @@ def test_memory_is_of_a_gpu_that_a_plan_is_for(given, debate_command, tiny_recip
     assert err.startswith(f"debate: --memory {given[-1]}: is the GiB of a GPU that --plan is for")
 
 
+@pytest.mark.slow
 def test_a_run_that_does_not_fit_is_refused_before_its_model_is_loaded(
     debate_command, tiny_recipe, tmp_path, monkeypatch
 ):

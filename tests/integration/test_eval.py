@@ -82,6 +82,7 @@ def test_one_run_has_every_mode_with_intervals_and_is_kept(evaluate, home):
     assert (home / "t.md").read_text().count("\n| debate winner accuracy  ") == 1
 
 
+@pytest.mark.slow
 def test_the_same_command_asks_nothing_again(evaluate, home, monkeypatch):
     first = evaluate("run", "--seeds", "2")
     before = {path: path.read_bytes() for path in (home / "run/evaluations").rglob("*.jsonl")}
@@ -123,6 +124,7 @@ def test_problems_of_another_file_need_no_training_data(evaluate, home):
     assert (code, "1 problems" in out) == (0, True), err
 
 
+@pytest.mark.slow
 def test_several_data_sets_are_a_table_each_and_one_of_all(evaluate, home, sums):
     code, _, _ = evaluate("run", "--weights", "1,newest", *sums, "--json", "f.json", "--table", "t.md")
     assert code == 0
@@ -281,6 +283,7 @@ def test_a_kept_debate_that_is_not_of_this_evaluation_is_refused(evaluate, home)
     assert "step_000000.jsonl:1: not a whole line of JSON" in evaluate(*arguments)[2]
 
 
+@pytest.mark.slow
 def test_prompts_and_the_seed_of_a_model_that_is_built_make_another_evaluation(
     evaluate, home, tiny_recipe, tmp_path
 ):

@@ -120,6 +120,7 @@ def test_who_may_enter_an_export_may_read_its_files(export, runs):
     assert set(modes.values()) == {0o644}
 
 
+@pytest.mark.slow
 def test_an_adapter_loads_on_its_base(export, runs):
     assert export("lora")[0] == 0
     folder = runs / "lora/export"
@@ -133,6 +134,7 @@ def test_an_adapter_loads_on_its_base(export, runs):
     assert float((base - table).abs().max()) > 1e-3  # the adapter was trained, and counts
 
 
+@pytest.mark.slow
 def test_a_merged_adapter_is_a_plain_model(export, runs):
     assert export("lora", "--merge", "--out", "merged")[0] == 0
     assert not (runs / "merged/adapter_config.json").exists()

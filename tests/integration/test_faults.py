@@ -67,6 +67,7 @@ PLACES = {
 """Where a signal comes in the second step, and how many steps are then kept; saving comes after the third."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
 def test_a_signal_keeps_every_finished_step_and_the_same_command_goes_on(
     place, config, tiny_recipe, debate_command, monkeypatch
@@ -97,6 +98,7 @@ def test_a_signal_keeps_every_finished_step_and_the_same_command_goes_on(
     assert left_by(Path("run")) == left_by(Path("straight"))
 
 
+@pytest.mark.slow
 def test_a_second_signal_leaves_at_once_and_keeps_what_was_saved(
     config, tiny_recipe, debate_command, monkeypatch
 ):
@@ -134,6 +136,7 @@ def test_a_signal_before_the_first_step_is_done_says_so(tiny_recipe, debate_comm
     )
 
 
+@pytest.mark.slow
 def test_a_damaged_checkpoint_is_named_and_skipped_and_the_run_ends_as_without(
     config, tiny_recipe, debate_command
 ):
@@ -159,6 +162,7 @@ def test_a_damaged_checkpoint_is_named_and_skipped_and_the_run_ends_as_without(
     assert left_by(Path("run")) == straight
 
 
+@pytest.mark.slow
 def test_a_checkpoint_that_does_not_fit_is_one_line_and_the_first_command_still_goes_on(
     tiny_recipe, debate_command
 ):
@@ -182,6 +186,7 @@ def test_a_checkpoint_that_does_not_fit_is_one_line_and_the_first_command_still_
     assert debate_command(*first)[0] == 0
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_another_run_is_refused(config):
     train(config("one"))
     train(config("two", "seed=1", "train.steps=1"))
@@ -190,6 +195,7 @@ def test_a_checkpoint_of_another_run_is_refused(config):
         train(config("two", "seed=1", "train.steps=1"))
 
 
+@pytest.mark.slow
 def test_a_clock_that_goes_backwards_changes_nothing_but_the_times(config, monkeypatch):
     train(config("straight"))
     train(config("run", "train.steps=2"))
@@ -225,6 +231,7 @@ def test_a_resumed_run_publishes_its_weights_before_it_samples(config, monkeypat
     assert saved == 2
 
 
+@pytest.mark.slow
 def test_the_best_held_out_figure_keeps_its_checkpoint(config, monkeypatch):
     figures = iter([0.9, 0.5, 0.75, 0.25])  # before the first step there is nothing to keep
     real = debate_rl.training.session.Session.evaluate
@@ -252,6 +259,7 @@ def test_a_best_figure_that_there_is_not_is_refused(config):
     assert not Path("run").exists()
 
 
+@pytest.mark.slow
 def test_a_step_without_the_best_figure_is_no_better(config, monkeypatch):
     figures = iter([{"eval/judge/accuracy": value} if value else {} for value in (0.75, 0.5, None, 0.25)])
     monkeypatch.setattr(
@@ -266,6 +274,7 @@ def test_a_step_without_the_best_figure_is_no_better(config, monkeypatch):
         assert again.best is None
 
 
+@pytest.mark.slow
 def test_what_is_kept_may_change_unasked_and_what_is_learnt_may_not(config):
     train(config("run", "train.steps=1"))
     train(config("run", "train.steps=2", "train.save_every=1", "train.keep_last=7"))
@@ -273,6 +282,7 @@ def test_what_is_kept_may_change_unasked_and_what_is_learnt_may_not(config):
         train(config("run", "learner.lr=0.5"))
 
 
+@pytest.mark.slow
 def test_a_run_with_other_steps_goes_on_at_its_place_in_the_data(config):
     def ids(step):
         return [r.group for r in read_records(Path(f"run/transcripts/step_00000{step}.jsonl"))][::2]
@@ -284,6 +294,7 @@ def test_a_run_with_other_steps_goes_on_at_its_place_in_the_data(config):
     assert [*ids(0), *ids(1)] == [problem.id for problem in problems]
 
 
+@pytest.mark.slow
 def test_a_warm_start_that_cannot_be_had_leaves_no_run_behind(config):
     with pytest.raises(ValueError, match=r"warm_start.from_run=nowhere: holds no warm-started weights"):
         train(config("run", "warm_start.from_run=nowhere"))

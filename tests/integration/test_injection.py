@@ -79,6 +79,7 @@ def test_the_corpus_is_large_and_varied():
     assert len({case["family"] for case in CORPUS}) >= 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrapped", [True, False], ids=["in its sections", "as the whole reply"])
 @pytest.mark.parametrize("prompts", ["default", "tiny"])
 @pytest.mark.parametrize("text", CASES)

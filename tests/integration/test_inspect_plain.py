@@ -183,6 +183,7 @@ def in_terminal(folder, *arguments, **environment):
     return done.returncode, sent.decode().replace("\r\n", "\n"), done.stderr.decode()
 
 
+@pytest.mark.slow
 def test_a_terminal_has_headings_and_colour_unless_told_otherwise(folder):
     code, out, err = in_terminal(folder, "run", "ls", "--limit", "3")
     assert (code, err[:18]) == (0, "8 debates; next pa")
@@ -195,6 +196,7 @@ def test_a_terminal_has_headings_and_colour_unless_told_otherwise(folder):
         assert all(len(line) <= 60 for line in out.splitlines())
 
 
+@pytest.mark.slow
 def test_looking_at_a_run_needs_no_torch(folder):
     code = f"import sys\nfrom contextlib import suppress\nwith suppress(SystemExit):\n    {RUN}\n"
     code += "print(sorted({'torch', 'transformers', 'textual', 'jinja2'} & set(sys.modules)))"

@@ -88,6 +88,7 @@ def allowed_marks(config: DebateConfig, request, forms: dict) -> set[str]:
     return expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("thinking_tokens", [0, 64])
 def test_only_solutions_and_evaluations_of_the_window_reach_a_prompt(thinking_tokens):
     audited = 0

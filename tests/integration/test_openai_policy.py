@@ -532,6 +532,7 @@ def recipe(tmp_path):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "seen", "requests"),
     [

@@ -59,6 +59,7 @@ def test_no_command_loads_code_that_a_run_names(key, command, theirs, debate_com
     assert not ran.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", OWN_CODE)
 def test_why_shows_what_is_stored_and_loads_no_code(key, theirs, debate_command):
     run, ran = theirs(key)

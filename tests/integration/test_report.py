@@ -85,6 +85,7 @@ def test_what_is_no_file_is_not_read(report, example, home):
     assert (code, err) == (2, "debate: device/report.html: is not a file; choose another --out\n")
 
 
+@pytest.mark.slow
 def test_several_runs_are_compared(report, example, home):
     assert report("--example", "--seed", "1", "--judge-accuracy", "0.9", "--out", "other")[0] == 0
     code, out, err = report("debate-example", "other")
@@ -130,6 +131,7 @@ def test_nothing_of_others_is_written_over(report, example, home):
     assert [path.name for path in (home / "mine").iterdir()] == ["report.md"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -106,6 +106,7 @@ def open_page(browser, page_file):
         page.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["report.html", "linked.html"])
 def test_nothing_is_loaded_or_run(open_page, page_file, name):
     page, asked, said = open_page(name=name)
@@ -186,6 +187,7 @@ def test_the_first_screen_has_the_answers_and_the_rest_is_folded(open_page, widt
     assert all(len(text.split()) > 3 for text in summaries)  # a title, and what is in it
 
 
+@pytest.mark.slow
 def test_sections_and_commands_by_keyboard(open_page):
     page, *_ = open_page()
     for summary in page.locator("details.section > summary").all():

@@ -28,6 +28,7 @@ def debate(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=environment, cwd=cwd, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_a_run_that_no_longer_learns_ends_in_one_line_and_goes_on_when_mended(tiny_recipe, tmp_path):
     (tmp_path / "broken.py").write_text(BROKEN)
     steps = ("logging.progress=none", "train.steps=5", "learner.max_bad_steps=2")

@@ -237,6 +237,7 @@ def test_every_panel_and_back(run, drive):
 WAYS = {Runs: (), Steps: ("enter",), Debates: ("enter", "d"), DebateScreen: ("enter", "d", "enter")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", WAYS)
 def test_help_lists_every_key_that_does_something(run, drive, tmp_path, kind):
     shutil.copytree(run, tmp_path / "other")

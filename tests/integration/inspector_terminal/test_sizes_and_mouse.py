@@ -9,6 +9,7 @@ from debate_rl.inspector.terminal.grid import Grid
 from debate_rl.inspector.terminal.widgets import Lines, Listing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(80, 24), (40, 10), (160, 50), (20, 6)])
 def test_resizing_loses_nothing(run, drive, size):
     async def script(session):

@@ -59,6 +59,7 @@ def _until(terminal, wanted):
     return seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("term", "coloured"), [("xterm-256color", True), ("vt100", False)])
 def test_on_a_terminal(run, term, coloured):
     assert bool(COLOUR.search(on_terminal(run, TERM=term))) == coloured

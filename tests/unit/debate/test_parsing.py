@@ -188,6 +188,7 @@ MEGABYTE = 1_000_000
 UNITS = ("<", "<solution>", "\\boxed{", "K7 > ", "*", "\u200b", "&gt;", "<think>", "K7 > Q2\n", "K7, ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("frame", ["{}", "<solution>{}</solution>", "<comparison>{}</comparison>"])
 @pytest.mark.usefixtures("ends")

@@ -161,6 +161,7 @@ def held(tiny, **config):
     return run_debates([PROBLEM] * 2, policy, DebateConfig(**settings), seed=5)
 
 
+@pytest.mark.slow
 def test_a_debate_with_thinking_repeats_and_trains_on_sampled_tokens_alone(letters):
     debates = held(letters, thinking_tokens=18)
     assert debates == held(letters, thinking_tokens=18)

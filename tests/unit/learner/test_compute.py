@@ -76,6 +76,7 @@ def test_an_adapter_keeps_no_float32_copies_of_what_it_reads(debate_rows):
     assert kept_bytes(BF16, rows) < 0.75 * kept_bytes(None, rows)
 
 
+@pytest.mark.slow
 def test_an_adapter_learns_the_same_without_them(debate_rows):
     weights = []
     for setting in ("auto", "float32"):
@@ -88,6 +89,7 @@ def test_an_adapter_learns_the_same_without_them(debate_rows):
     assert nn.functional.cosine_similarity(*weights, dim=0) > 0.99
 
 
+@pytest.mark.slow
 def test_layers_computed_again_have_the_same_types(debate_rows):
     model = adapter()
     plain = copy.deepcopy(model)

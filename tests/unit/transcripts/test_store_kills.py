@@ -133,6 +133,7 @@ def test_a_writer_killed_at_any_point_loses_nothing(tmp_path, step_records):
     assert kills >= 50, kills
 
 
+@pytest.mark.slow
 def test_a_writer_killed_at_drawn_times_loses_nothing(tmp_path, step_records):
     for step in range(STEPS):
         step_records(step)

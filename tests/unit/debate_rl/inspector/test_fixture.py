@@ -54,6 +54,7 @@ def test_token_arrays_go_along_where_asked_for(tmp_path, record, config):
     assert (kept.tokens, kept.token_count) == ((), 2)
 
 
+@pytest.mark.slow
 def test_the_test_that_is_told_passes_and_fails_where_it_must(tmp_path, record, config):
     path = tmp_path / "one debate.json"
     told = save_fixture(path, record, config)

@@ -79,6 +79,7 @@ def test_a_stored_run_is_read_and_its_filters_find_the_debates(tmp_path):
         assert rates == (run.count("cycle:yes") / run.count(), run.count("condorcet:yes") / run.count())
 
 
+@pytest.mark.slow
 def test_a_debate_leaves_a_few_hundred_bytes(make_debate):
     """A hundred thousand debates of three agents and three rounds take some tens of megabytes."""
     votes = [(j, r, *(a for a in range(3) if a != j), "left") for j in range(3) for r in (1, 2, 3)]

@@ -59,6 +59,7 @@ def test_what_stays_in_memory_by_hand(make_tiny):
     assert memory.optimizer == 8 * 2 * 2 * (64 + 48 + 48 + 64 + 80 + 80 + 80)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lora_rank", [0, 2])
 @pytest.mark.parametrize("checkpointing", [False, True])
 def test_tensors_without_data_take_what_real_ones_take(make_tiny, lora_rank, checkpointing):
@@ -91,6 +92,7 @@ def test_weights_are_counted_once(make_tiny):
     assert memory.weights < memory.learning < 1.1 * memory.weights  # its gradients
 
 
+@pytest.mark.slow
 def test_what_saves_memory(make_tiny):
     model, _ = make_tiny(layers=6)
     load = replace(LOAD, micro_tokens=1400)

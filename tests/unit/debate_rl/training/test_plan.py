@@ -50,6 +50,7 @@ def needs(tmp_path_factory):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lora_rank", [0, 2])
 def test_a_model_without_data_is_counted_as_the_real_one(lora_rank, needs):
     settings = needs.config.model.model_copy(update={"lora_rank": lora_rank})

@@ -172,6 +172,7 @@ def test_text_that_holds_numbers_or_signs_is_a_gold_text(tmp_path):
         assert same_answer(gold, problem.answer, kind="text").status == "correct"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["-", "- ", "a-", "/", "a/", "#", "1.", "1,", "~", "\\text ", "the "])
 @pytest.mark.usefixtures("ends")
 def test_a_normal_form_takes_linear_time(piece):

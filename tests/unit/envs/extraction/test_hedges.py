@@ -96,6 +96,7 @@ def test_the_span_is_the_answer_as_written():
         assert found.span.of(reply) == found.answer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece", ["or ", "and ", "not ", "3 or ", "3/", "$3$ or ", ", ", "is it ", "x = ", r"\text"]
 )

@@ -148,6 +148,7 @@ def test_letters(grader):
     assert grader.grade("B", "B", choices=options, mode="answer_is").status == "missing"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [

@@ -55,6 +55,7 @@ def test_a_hang_is_killed_and_not_called_wrong(grader):
     assert grader.same_answer(*SYMBOLIC).status == "correct"  # by the process that replaces it
 
 
+@pytest.mark.slow
 def test_memory_is_bounded():
     pool = Pool(size=1, limit_s=2.0, memory_mb=512)
     reply = pool.ask([("5", "7^{9999999999}")])
@@ -120,6 +121,7 @@ def test_works_without_a_main_guard(how, tmp_path):
     assert (out.strip(), process.returncode) == ("correct", 0)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_no_process_outlives_a_killed_parent(tmp_path):
     script = tmp_path / "script.py"

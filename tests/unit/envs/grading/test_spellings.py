@@ -96,6 +96,7 @@ def test_verdicts_of_published_graders(answer, gold, mode, status):
         assert grader.same_answer(answer, gold, mode=mode).status == status
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece", ["\\text{", "\\boxed{", "sqrt[", "\\textbf{}", "sqrt[]", "\\overline{a\n", "$"]
 )

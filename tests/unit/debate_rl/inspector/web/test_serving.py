@@ -44,6 +44,7 @@ def test_addresses_have_brackets_and_tokens_where_due():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
 def test_the_command_serves_until_it_is_interrupted(run, host):
     command = [

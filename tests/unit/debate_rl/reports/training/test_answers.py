@@ -145,6 +145,7 @@ def test_held_out_gains_are_paired_and_drawn(evaluated):
     assert chart.small
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [1e300, 1.7e308, -1e308, 5e-324, float("inf"), "x", True])
 def test_figures_of_any_size_make_a_first_screen(whole, value):
     lines = [{"step": n, "accuracy": -value if n % 3 and value != "x" else value} for n in range(20)]

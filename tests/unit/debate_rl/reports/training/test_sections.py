@@ -226,6 +226,7 @@ def test_outputs_of_a_policy_that_never_changes_are_no_further_apart_late(traced
     assert changed_outputs(run).moved
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", ['"x"', "nan", "-1", "true", "[[1]]", "9" * 400, "1979-05-27"])
 def test_settings_of_any_kind_make_a_report(whole, value):
     keys = ["train.steps", "train.debates_per_problem", "debate.num_agents", "train.keep_best", "learner.lr"]
