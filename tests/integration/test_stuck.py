@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import debate_rl
 from debate_rl.tracking.step_lines import read_metrics
 from transcripts import read_records
