@@ -10,7 +10,15 @@ from rich.text import Text
 
 from debate_rl.commands.console import plain_console, text_table, wide_console, write_json
 from debate_rl.commands.errors import one_line
-from debate_rl.evaluation.report import SMALL, as_text, comparison, figures_table, plain_rows
+from debate_rl.evaluation.report import (
+    SMALL,
+    as_text,
+    comparison,
+    figures_table,
+    label_title,
+    partly_shared,
+    plain_rows,
+)
 from debate_rl.formatting import counted
 
 if TYPE_CHECKING:
@@ -46,8 +54,10 @@ def show(evaluated: Evaluated, *, json_file: str | None, table_file: str | None)
 
 def notes(by_name: Mapping[str, Scores]) -> Iterator[str]:
     """Yield what to know beside the figures of a data set: each note once, with its evaluations."""
+    first, base = next(iter(by_name.items()))
     yield "95% intervals are clustered by problem, differences paired by problem."
-    base = next(iter(by_name.values()))
+    if len(by_name) > 1:
+        yield f"a gain is over the problems with a value in both, against {one_line(first)}."
     names_of: dict[str, list[str]] = {}
     for name, scores in by_name.items():
         for note in _notes(scores, base):
@@ -65,6 +75,10 @@ def _notes(scores: Scores, base: Scores) -> Iterator[str]:
     others = sum(base.problems[id] != scores.problems[id] for id in common)
     if others:
         yield f"{others} problems have the id of another problem of the first evaluation, and no gain."
+    for count, figures in partly_shared(scores, base).items():
+        names = ", ".join(map(label_title, figures))
+        shared = counted(count, "problem")
+        yield f"gain of {names}: over the {shared} with a value in both; each column is over all of its own."
     if scores.ungraded:
         yield f"{scores.ungraded} problems are left out: the grader gave no verdict on an answer."
     if len(scores.problems) < SMALL:

@@ -236,11 +236,11 @@ def _in_words(figures: dict[str, dict[str, object]], before: Snapshot, after: Sn
     moved = difference(after.scores, FIRST, before.scores, FIRST)
     assert moved is not None  # both are of the same problems
     change = "debate RL moved it by" if moved.told else "no change by debate RL can be told:"
-    first = _beside("one agent's answer in round 0", after.of(WINNER, FIRST))
+    first = _beside("one agent in round 0", after.of(WINNER, FIRST))
     majority = _beside("a majority at equal generated tokens", after.of(WINNER, MAJORITY))
     return (
-        f"The warm start planted an accuracy of {share(before.of(FIRST).value)} in round 0; {change} "
-        f"{_with_bounds(moved)}. Now the winner of a debate is right {first}, and {majority}. "
+        f"The warm start planted an accuracy of {share(before.of(FIRST).value)}, one agent in round 0; "
+        f"{change} {_with_bounds(moved)}. Now the winner of a debate is right {first}, and {majority}. "
         f"{figures['cpu_seconds']['value']:.0f} CPU seconds."
     )
 

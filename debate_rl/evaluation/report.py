@@ -11,14 +11,8 @@ from debate_rl.evaluation.scores import Scores, difference
 from debate_rl.formatting import title
 from debate_rl.runs.provenance import problems_checksum
 from debate_rl.statistics import Estimate, spread
-from debate_rl.tracking.held_out import HeldOut
+from debate_rl.tracking.held_out import LEADS, HeldOut
 
-LEADS = {
-    "debate/winner_minus_direct": ("debate/winner/accuracy", "direct/accuracy"),
-    "debate/winner_minus_self_consistency": ("debate/winner/accuracy", "direct/self_consistency"),
-    "debate/majority_minus_self_consistency": ("debate/majority", "direct/self_consistency"),
-}
-"""Differences between modes, paired by problem."""
 MAIN = (
     "direct/greedy_accuracy",
     "direct/accuracy",
@@ -181,6 +175,17 @@ def _gain(figure: str, scores: Scores, base: Scores) -> Estimate | None:
     """Return the gain of a share over all problems, paired by problem; None for any other figure."""
     known = figure in scores.values and not figure.endswith("_tokens")
     return difference(scores, figure, base, figure) if known else None
+
+
+def partly_shared(scores: Scores, base: Scores) -> dict[int, list[str]]:
+    """Return the figures whose gain is over fewer problems than one of the two has values of, by how many."""
+    found: dict[int, list[str]] = {}
+    for figure in scores.values:
+        gain = _gain(figure, scores, base)
+        of = max(sum(map(bool, one.values.get(figure, {}).values())) for one in (scores, base))
+        if gain is not None and gain.clusters < of:
+            found.setdefault(gain.clusters, []).append(figure)
+    return found
 
 
 def _gain_cell(figure: str, scores: Scores, base: Scores) -> str:

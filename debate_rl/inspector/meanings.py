@@ -14,7 +14,7 @@ COLUMNS: tuple[tuple[str, str], ...] = (
     ("truncated", "replies that ended at their token limit: their number"),
     (
         "held-out",
-        "of a run: accuracy of one agent on held-out problems, first and last evaluation",
+        "of a run: accuracy of one agent alone on held-out problems, first and last evaluation",
     ),
     ("alarms", "of a run: collapse detectors of the report that fire on its metrics"),
     ("cycles", "debates with a cycle: A beats B beats C beats A"),

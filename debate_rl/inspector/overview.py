@@ -26,10 +26,10 @@ METRICS, CONFIG = "metrics.jsonl", "config.toml"
 class Overview:
     """One run of a list; None where the run does not tell.
 
-    ``planned``: how many steps it will have. ``before`` and ``after``: held-out accuracy of one agent at its
-    first and last evaluation, on the problems of both. ``judge``: judge accuracy of its newest step that has
-    one. ``alarms``: how many of the report's collapse detectors fire on its metrics. ``changed``: when it
-    last wrote, in seconds since 1970.
+    ``planned``: how many steps it will have. ``before`` and ``after``: held-out accuracy of one agent alone
+    at its first and last evaluation, on the problems of both. ``judge``: judge accuracy of its newest step
+    that has one. ``alarms``: how many of the report's collapse detectors fire on its metrics. ``changed``:
+    when it last wrote, in seconds since 1970.
     """
 
     run: FoundRun

@@ -61,7 +61,7 @@ KINDS = {
         ),
         Kind(
             "learned/held_out",
-            "accuracy of one agent on held-out problems, last evaluation less first",
+            "accuracy of one agent alone on held-out problems, last evaluation less first",
             0.01,
             ("It learned", "good"),
             ("It got worse", "bad"),

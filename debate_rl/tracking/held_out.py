@@ -8,25 +8,31 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
+from statistics import fmean
 
 import msgspec
-import numpy as np
 
 from debate.files import plain_lines
 from debate.values import Value
 from debate_rl.formatting import counted, interval, share, signed_share
-from debate_rl.statistics import Codes, Estimate, Numbers, clustered_mean, difference
+from debate_rl.statistics import Estimate, clustered_mean
 from transcripts.append import LineFile
 from transcripts.codec import decode
 from transcripts.errors import FieldError
 
 NAME = "held_out.jsonl"
 DIRECT, WINNER, JUDGE = "direct/accuracy", "debate/winner/accuracy", "judge/accuracy"
-FIGURES = {DIRECT: "accuracy, one agent", WINNER: "winner accuracy", JUDGE: "judge accuracy"}
+FIGURES = {DIRECT: "accuracy, one agent alone", WINNER: "winner accuracy", JUDGE: "judge accuracy"}
 """The figures that are compared, and how a sentence names them."""
+LEADS = {
+    "debate/winner_minus_direct": (WINNER, DIRECT),
+    "debate/winner_minus_self_consistency": (WINNER, "direct/self_consistency"),
+    "debate/majority_minus_self_consistency": ("debate/majority", "direct/self_consistency"),
+}
+"""Differences between two figures of one evaluation, over the problems with a value of both."""
 FOLDERS = 200
 """The most folders of evaluations that are read."""
 MOST = 1 << 22
@@ -52,20 +58,38 @@ class HeldOut(Value, frozen=True):
 
     def estimate(self, name: str) -> Estimate | None:
         """Return a figure over all problems, its interval clustered by problem; None without any value."""
-        values, codes = _values(self.figures.get(name, {}), list(self.problems))
-        return clustered_mean(values.tolist(), codes.tolist()) if len(values) else None
+        if name in LEADS:
+            leads = self.means(name)
+            return clustered_mean([*leads.values()], [*leads], signed=True) if leads else None
+        values = [
+            (total / count, id)  # the mean stands for each value: only their sum decides anything
+            for id, (total, count) in self.figures.get(name, {}).items()
+            for _ in range(count)
+        ]
+        return clustered_mean([value for value, _ in values], [id for _, id in values]) if values else None
+
+    def means(self, name: str) -> dict[str, float]:
+        """Return the mean of a figure on each problem that has a value; of a lead the difference there."""
+        if name in LEADS:
+            ones, others = map(self.means, LEADS[name])
+            return {id: one - others[id] for id, one in ones.items() if id in others}
+        return {id: total / count for id, (total, count) in self.figures.get(name, {}).items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """One figure before and after, as rates over the problems that both evaluations have.
+    """One figure before and after: means over the problems with a value in both of the mean on each.
 
-    ``difference``: after less before, with its 95% interval clustered by problem.
+    ``difference``: after less before, the mean of the differences within the problems, with its 95% interval.
+    ``values``: how many values the means are of, in the evaluation with fewer. ``left_out``: problems of an
+    evaluation that are not among those with a value in both.
     """
 
     before: float
     after: float
     difference: Estimate
+    values: int
+    left_out: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,30 +189,31 @@ def before_after(evaluations: Sequence[HeldOut], names: Sequence[str] = tuple(FI
 
 
 def gain(before: HeldOut, after: HeldOut, name: str) -> Gain | None:
-    """Return what a figure gained, over the problems that are the same in both; None without a value in one.
+    """Return what a figure gained over the problems with a value in both; None where there are none.
 
-    A rate is that of all values, as in metrics.jsonl, and values on one problem are one cluster, in both.
+    Each problem counts once, as in ``debate eval``, whatever its values. Two problems of one id are the same
+    where their checksums are.
     """
-    shared = [id for id, checksum in before.problems.items() if after.problems.get(id) == checksum]
-    old, problems_old = _values(before.figures.get(name, {}), shared)
-    new, problems_new = _values(after.figures.get(name, {}), shared)
-    later = np.arange(len(new) + len(old)) < len(new)
-    gained = difference(
-        np.concatenate([new, old]), later.tolist(), np.concatenate([problems_new, problems_old])
+    old, new = before.means(name), after.means(name)
+    shared = [id for id in old if id in new and before.problems[id] == after.problems.get(id)]
+    if not shared:
+        return None
+    reach = 2 if name in LEADS else 1  # a lead is in [-1, 1], and its gain in [-2, 2]
+    gained = clustered_mean([(new[id] - old[id]) / reach for id in shared], shared, signed=True)
+    ends = (reach * gained.value, reach * gained.low, reach * gained.high)
+    return Gain(
+        fmean(old[id] for id in shared),
+        fmean(new[id] for id in shared),
+        replace(gained, value=ends[0], low=ends[1], high=ends[2]),
+        min(_count(one, name, shared) for one in (before, after)),
+        len(before.problems.keys() | after.problems) - len(shared),
     )
-    return Gain(float(old.mean()), float(new.mean()), gained) if gained is not None else None
 
 
-def _values(figure: Mapping[str, tuple[float, int]], problems: Sequence[str]) -> tuple[Numbers, Codes]:
-    """Return the values of a figure (n,) and the number of the problem of each.
-
-    The mean on a problem stands for each of its values: only their sum decides anything here.
-    """
-    there = [(number, *figure[id]) for number, id in enumerate(problems) if id in figure]
-    counts = np.array([count for _, _, count in there], dtype=np.int64)
-    means = np.array([total / count for _, total, count in there], dtype=np.float64)
-    numbers = np.array([number for number, _, _ in there], dtype=np.int64)
-    return np.repeat(means, counts), np.repeat(numbers, counts)
+def _count(one: HeldOut, name: str, problems: Sequence[str]) -> int:
+    """Return how many values a figure has on problems; of a lead those of its first figure."""
+    figure = one.figures[LEADS[name][0] if name in LEADS else name]
+    return sum(figure[id][1] for id in problems)
 
 
 def sentence(evaluations: Sequence[HeldOut], name: str = DIRECT) -> str:
@@ -226,10 +251,16 @@ def _alone(one: HeldOut, name: str) -> str:
     return f"{share(estimate.value)} ({bounds}) {_when(one)}, {counted(estimate.clusters, 'problem')}"
 
 
+def on_problems(found: Gain) -> str:
+    """Return how many problems a gain is of, and that they are not all where they are not."""
+    problems = counted(found.difference.clusters, "problem")
+    return f"on the {problems} with a value in both" if found.left_out else problems
+
+
 def _in_words(found: Gain) -> str:
     """Return a difference with its interval, its problems, and whether it tells anything."""
     gained = found.difference
-    problems = f"{counted(gained.clusters, 'problem')}, paired"
+    problems = f"{on_problems(found)}, paired"
     if not isfinite(gained.low) or not isfinite(gained.high):
         return f"{signed_share(gained.value)}, {problems}: too few for an interval"
     bounds = interval(max(gained.low, -1.0), min(gained.high, 1.0), signed_share)

@@ -166,7 +166,7 @@ def test_the_card_has_the_recipe_and_the_figures_of_the_run(export, runs):
     assert "On 2 held-out problems after 2 steps" in card
     [first] = re.findall(r"\n# full\n\n(.*)\n", card)
     assert first == sentence(read_held_out(runs / "full"))
-    assert first.startswith("Held-out accuracy, one agent: ")
+    assert first.startswith("Held-out accuracy, one agent alone: ")
     assert "after 2 steps" in first
     assert "torch 2." in card
     [prompt] = re.findall(r"## A prompt as in training\n\n```text\n(.*?)\n```", card, re.DOTALL)

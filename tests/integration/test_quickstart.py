@@ -41,7 +41,7 @@ def test_a_finished_one_is_only_measured_again_and_says_so(debate_command, tmp_p
         assert f" {command} runs/quickstart-pair_sum-0\n" in first
     told = "runs/quickstart-pair_sum-0 holds this run, finished: it is only measured again; another --seed "
     assert (told in first, told in again) == (False, True)
-    assert " often as one agent's answer in round 0, as far as can be told: +" in again  # four problems
+    assert " often as one agent in round 0, as far as can be told: +" in again  # four problems
 
 
 def quick_start(tmp_path, family, *options):

@@ -30,9 +30,10 @@ def training_looks(run: Run, name: str) -> Iterator[Look]:
     ):
         gained = changed.gains.get(figure) if changed else None
         if gained is not None:
-            found, numbers = gained.difference, sentence(run.held_out, figure).split(": ")[1]
+            numbers = sentence(run.held_out, figure).split(": ")[1]
             text = f"on held-out problems {numbers.removesuffix('.')}"
-            yield Look(kind, name, found, found.n // 2, found.clusters, text, _late(run, filter))
+            found, behind = gained.difference, _late(run, filter)
+            yield Look(kind, name, found, gained.values, found.clusters, text, behind)
     moved = change(run.curves.of("accuracy")[1])
     if moved is not None:
         known = Estimate(moved.value, moved.low, moved.high, moved.n, moved.n, moved.p)

@@ -10,7 +10,7 @@ from debate_rl.reports.document import Cell, Paragraph, Part, Section, Table
 from debate_rl.reports.training.files import HELD_OUT
 from debate_rl.reports.training.loading import Run
 from debate_rl.statistics import Bounded, apart
-from debate_rl.tracking.held_out import gain
+from debate_rl.tracking.held_out import Gain, gain, on_problems
 
 
 def finals_section(runs: Sequence[Run]) -> Section:
@@ -43,11 +43,17 @@ def gained(run: Run, name: str) -> Bounded | None:
     evaluated = evaluations(run, name)
     if len(evaluated) < 2:
         return None
-    plain = name.removeprefix("eval/")
-    paired = gain(run.held_out[0], run.held_out[-1], plain) if len(run.held_out) > 1 else None
-    if paired is None:
+    found = paired(run, name)
+    if found is None:
         return apart(evaluated[-1][1], evaluated[0][1])
-    return paired.difference.value, paired.difference.low, paired.difference.high
+    return found.difference.value, found.difference.low, found.difference.high
+
+
+def paired(run: Run, name: str) -> Gain | None:
+    """Return the gain over the problems with a value in the first and the last evaluation; None of none."""
+    if len(run.held_out) < 2:
+        return None
+    return gain(run.held_out[0], run.held_out[-1], name.removeprefix("eval/"))
 
 
 def best_step(run: Run) -> tuple[str, int, float] | None:
@@ -61,16 +67,9 @@ def best_step(run: Run) -> tuple[str, int, float] | None:
 
 
 def _of_run(run: Run, index: int) -> list[Part]:
-    rows: list[tuple[Cell, ...]] = []
-    for name in HELD_OUT:
-        evaluated = evaluations(run, name)
-        if evaluated:
-            at_first, at_last = evaluated[0][1], evaluated[-1][1]
-            top, at_top = max(evaluated, key=lambda evaluation: evaluation[1][0])
-            at = Cell(f"{top}", top)
-            cells = [interval_cell(*at_first), interval_cell(*at_top), at, interval_cell(*at_last)]
-            less = gained(run, name)
-            rows.append((Cell(title(name)), *cells, interval_cell(*less) if less else Cell("one evaluation")))
+    known = {name: found for name in HELD_OUT if (found := evaluations(run, name))}
+    steps = sorted({step for found in known.values() for step, _ in found})
+    rows = [_row(name, found, steps, gained(run, name)) for name, found in known.items()]
     parts: list[Part] = []
     if rows:
         columns = ("figure", "first", "highest", "after steps", "last", "last less first")
@@ -85,11 +84,29 @@ def _of_run(run: Run, index: int) -> list[Part]:
     return parts
 
 
+def _row(
+    name: str, evaluated: Sequence[tuple[int, Bounded]], steps: Sequence[int], less: Bounded | None
+) -> tuple[Cell, ...]:
+    """Return the row of a figure; what the first or the last evaluation of the run has no value of is "-"."""
+    by_step = dict(evaluated)
+    top = max(by_step, key=lambda step: by_step[step][0])
+    ends = [by_step.get(steps[0]), by_step.get(steps[-1])]
+    first, last = (interval_cell(*end) if end else number_cell(None) for end in ends)
+    gain = interval_cell(*less) if less and all(ends) else Cell("one evaluation")
+    return Cell(title(name)), first, interval_cell(*by_step[top]), Cell(f"{top}", top), last, gain
+
+
 def _note(run: Run) -> str:
     best, count = best_step(run), run.curves.of("eval/problems")[1]
     text = f"{int(count[-1])} problems. " if len(count) else ""
-    if len(run.held_out) > 1:
-        text += "Differences are paired by problem. "
+    gains = {title(name): found for name in HELD_OUT if (found := paired(run, name)) is not None}
+    if gains:
+        text += (
+            "Differences are means of those within the problems with a value in both evaluations, paired. "
+        )
+        for name, found in gains.items():
+            if found.left_out:
+                text += f"That of {name} is {on_problems(found)}, each column over all of its own. "
     else:
         text += "The interval of a difference takes the two for independent; both are of the same problems, "
         text += "so it is wide. "

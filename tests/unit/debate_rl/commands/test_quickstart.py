@@ -76,8 +76,8 @@ def test_the_last_sentence_claims_no_direction_that_the_interval_does_not_tell()
     none = snapshot(0.25, 0.5)
     said = _in_words({"cpu_seconds": {"value": 7.0}}, none, none)
     assert said == (
-        "The warm start planted an accuracy of .25 in round 0; no change by debate RL can be told: +.00 "
-        "(-.60 to +.60). Now the winner of a debate is right as often as one agent's answer in round 0, "
+        "The warm start planted an accuracy of .25, one agent in round 0; no change by debate RL can be "
+        "told: +.00 (-.60 to +.60). Now the winner of a debate is right as often as one agent in round 0, "
         "as far as can be told: +.25 (-.55 to +1.00), and as often as a majority at equal generated tokens, "
         "as far as can be told: +.00 (-.60 to +.60). 7 CPU seconds."
     )

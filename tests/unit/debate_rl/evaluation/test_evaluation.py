@@ -11,10 +11,20 @@ import pytest
 
 from debate import Completion, DebateConfig, Problem, run_debates
 from debate.policies.scripted import Answers, scripted_debaters
+from debate_rl.commands.eval_tables import notes
 from debate_rl.evaluation.grading import Graded, grade_debate
 from debate_rl.evaluation.play import EvalPlan, Played, play, solutions_of_a_debate
-from debate_rl.evaluation.report import as_text, comparison, figures_table, plain_rows, rows
+from debate_rl.evaluation.report import (
+    as_text,
+    comparison,
+    figures_table,
+    held_out,
+    partly_shared,
+    plain_rows,
+    rows,
+)
 from debate_rl.evaluation.scores import difference, scores
+from debate_rl.tracking.held_out import JUDGE, gain
 from envs import Grade, Grader, GradeStatus, load_environment
 from envs.answers.keys import plain_key
 from transcripts import read_records
@@ -110,6 +120,24 @@ def test_rows_have_levels_and_leads_and_nothing_where_all_are_of_one_subject():
         "low": pytest.approx(0.025**0.25),
         "high": 1.0,
     }
+
+
+def test_a_gain_is_of_the_problems_of_both_everywhere():
+    one, none = scores(played(ONE_RIGHT), plain_key), scores(played(NONE_RIGHT), plain_key)
+    votes = {JUDGE: {"p0": [1.0], "p1": [0.0, 0.0, 1.0], "p3": [1.0]}}, {JUDGE: {"p1": [1.0], "p3": [0.0]}}
+    before, after = (replace(s, values=s.values | v) for s, v in zip((none, one), votes, strict=True))
+    by_values = difference(after, JUDGE, before, JUDGE)
+    kept = gain(held_out(before, 0), held_out(after, 8), JUDGE)
+    assert kept.difference == by_values
+    assert (kept.before, kept.after, by_values.value) == pytest.approx((2 / 3, 1 / 2, -1 / 6))
+    assert partly_shared(after, before) == {2: [JUDGE]}
+    said = list(notes({"start": before, "end": after}))
+    assert "a gain is over the problems with a value in both, against start." in said
+    assert (
+        "end: gain of judge accuracy: over the 2 problems with a value in both; "
+        "each column is over all of its own."
+    ) in said
+    assert not any("gain" in note for note in notes({"end": after}))
 
 
 def test_a_comparison_has_a_line_each_and_the_gain_over_the_first():

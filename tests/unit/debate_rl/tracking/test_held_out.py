@@ -11,6 +11,7 @@ import pytest
 from debate_rl.tracking.held_out import (
     DIRECT,
     JUDGE,
+    WINNER,
     HeldOut,
     append_held_out,
     before_after,
@@ -22,6 +23,8 @@ from debate_rl.tracking.held_out import (
     to_line,
 )
 from transcripts.errors import FieldError
+
+MAJORITY = "direct/self_consistency"
 
 
 def evaluation(step: int, name: str = DIRECT, series: str = "", /, **sums: tuple[float, int]) -> HeldOut:
@@ -43,14 +46,38 @@ def test_a_gain_is_paired_by_problem():
     assert not found.difference.told
 
 
-def test_a_rate_is_that_of_all_votes_as_in_the_metrics():
-    before = evaluation(0, JUDGE, a=(1, 1), b=(5, 9), c=(2, 2))
-    after = evaluation(8, JUDGE, a=(1, 4), b=(5, 6))
-    found = gain(before, HeldOut(8, before.problems, after.figures), JUDGE)
+def test_a_gain_is_over_the_problems_with_a_value_in_both():
+    problems = dict.fromkeys("abcd", "?")
+    before = HeldOut(0, problems, {JUDGE: {"a": (1, 1), "b": (5, 9), "c": (2, 2)}})
+    after = HeldOut(8, problems, {JUDGE: {"a": (1, 4), "b": (4, 9), "d": (0, 7)}})
+    found = gain(before, after, JUDGE)
     assert found is not None
-    assert (found.before, found.after) == pytest.approx((8 / 12, 6 / 10))
-    assert found.difference.value == pytest.approx(6 / 10 - 8 / 12)
-    assert found.difference.clusters == 3
+    assert (found.before, found.after) == pytest.approx(((1 + 5 / 9) / 2, (1 / 4 + 4 / 9) / 2))
+    assert found.difference.value == pytest.approx((-3 / 4 - 1 / 9) / 2)
+    assert found.after - found.before == pytest.approx(found.difference.value)
+    assert (found.difference.clusters, found.values, found.left_out) == (2, 10, 2)
+    assert sentence([before, after], JUDGE) == (
+        "Held-out judge accuracy: .78 before the first step -> .35 after 8 steps, -.43 (-1.00 to +1.00), "
+        "on the 2 problems with a value in both, paired: no change can be told."
+    )
+    assert gain(before, HeldOut(8, problems, {JUDGE: {"d": (1, 1)}}), JUDGE) is None
+
+
+def test_a_lead_is_the_difference_within_each_problem():
+    lead, problems = "debate/winner_minus_self_consistency", dict.fromkeys("abc", "?")
+    majority = {"a": (0, 1), "b": (1, 1)}
+    before = HeldOut(0, problems, {WINNER: {"a": (1, 1), "b": (1, 1), "c": (1, 1)}, MAJORITY: majority})
+    after = HeldOut(8, problems, {WINNER: {"a": (0, 1), "b": (0, 1)}, MAJORITY: majority})
+    assert before.means(lead) == {"a": 1.0, "b": 0.0}
+    estimate, found = before.estimate(lead), gain(before, after, lead)
+    assert estimate is not None
+    assert found is not None
+    assert (estimate.value, estimate.clusters) == (0.5, 2)
+    assert (found.before, found.after, found.difference.value) == (0.5, -0.5, -1.0)
+    # both fell by 1 of at most 2: at least sqrt(.025) of all do, the others rise by 2 or fall by 2
+    low, high = (-(0.025**0.5) + end * (1 - 0.025**0.5) for end in (-2, 2))
+    assert (found.difference.low, found.difference.high) == (pytest.approx(low), pytest.approx(high))
+    assert before.estimate("debate/winner_minus_direct") is None
 
 
 def test_problems_that_changed_are_left_out():
@@ -64,14 +91,14 @@ def test_problems_that_changed_are_left_out():
 def test_the_sentence_says_what_the_interval_allows():
     said = sentence([BEFORE, AFTER])
     assert said == (
-        "Held-out accuracy, one agent: .25 before the first step -> .75 after 8 steps, +.50 (-.15 to +1.00), "
-        "4 problems, paired: no change can be told."
+        "Held-out accuracy, one agent alone: .25 before the first step -> .75 after 8 steps, "
+        "+.50 (-.15 to +1.00), 4 problems, paired: no change can be told."
     )
     first, last = ({f"p{n}": (float(n % 4 < rights), 1) for n in range(300)} for rights in (1, 2))
     many = [evaluation(0, **first), evaluation(40, **last)]
     assert sentence(many) == (
-        "Held-out accuracy, one agent: .25 before the first step -> .50 after 40 steps, +.25 (+.20 to +.30), "
-        "300 problems, paired."
+        "Held-out accuracy, one agent alone: .25 before the first step -> .50 after 40 steps, "
+        "+.25 (+.20 to +.30), 300 problems, paired."
     )
     worse = sentence([HeldOut(0, many[1].problems, many[1].figures), many[0]])
     assert "-.25 (-.30 to -.20), 300 problems, paired." in worse
@@ -81,9 +108,9 @@ def test_the_sentence_says_what_the_interval_allows():
 
 
 def test_the_sentence_without_two_evaluations():
-    assert sentence([]) == "Held-out accuracy, one agent: not known, no evaluation was made."
+    assert sentence([]) == "Held-out accuracy, one agent alone: not known, no evaluation was made."
     assert sentence([BEFORE]) == (
-        "Held-out accuracy, one agent: .25 (.00 to .71) before the first step, 4 problems; "
+        "Held-out accuracy, one agent alone: .25 (.00 to .71) before the first step, 4 problems; "
         "there are not two evaluations of the same problems to compare."
     )
     assert "without a value before the first step" in sentence([BEFORE], JUDGE)
@@ -94,7 +121,7 @@ def test_the_sentence_without_two_evaluations():
 def test_the_figures_that_were_measured_have_a_sentence_each():
     votes = [HeldOut(step, {"a": "?"}, {JUDGE: {"a": (step, 8)}}) for step in (0, 8)]
     direct, judge = sentences(votes)
-    assert direct.startswith("Held-out accuracy, one agent: without a value before the first step; ")
+    assert direct.startswith("Held-out accuracy, one agent alone: without a value before the first step; ")
     assert judge.startswith(
         "Held-out judge accuracy: .00 before the first step -> 1.00 after 8 steps, +1.00, "
     )

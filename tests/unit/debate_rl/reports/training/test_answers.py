@@ -12,7 +12,7 @@ from debate_rl.reports.rendering import as_html, as_json, as_markdown
 from debate_rl.reports.report import judge_run, whole_report
 from debate_rl.reports.training import sections_of
 from debate_rl.reports.training.answers import learned, learning_chart, training_looks
-from debate_rl.reports.training.finals import gained
+from debate_rl.reports.training.finals import finals_section, gained
 from debate_rl.reports.training.loading import load_run
 from debate_rl.tracking.held_out import DIRECT, JUDGE, WINNER, HeldOut, append_held_out
 
@@ -52,7 +52,7 @@ def test_the_first_sentence_is_held_out_before_and_after(evaluated):
     assert word == "yes"
     assert first.tone == "good"
     assert first.text == (
-        "Held-out accuracy, one agent: .38 before the first step -> .88 after 14 steps, "
+        "Held-out accuracy, one agent alone: .38 before the first step -> .88 after 14 steps, "
         "+.50 (+.41 to +.53), 60 problems, paired."
     )
     assert second.text.startswith("Held-out winner accuracy: .20 before the first step -> .60 after 14 steps")
@@ -143,6 +143,30 @@ def test_held_out_gains_are_paired_and_drawn(evaluated):
     chart = learning_chart(run)
     assert [series.x for series in chart.series] == [(0.0, 14.0), (0.0, 14.0)]
     assert chart.small
+
+
+def final_rows(run):
+    [table] = [part for part in finals_section([run]).parts if part.name == "final/1"]
+    return {row[0].text: [cell.text for cell in row[1:]] for row in table.rows}, table.note
+
+
+def test_final_figures_have_the_first_and_the_last_evaluation_and_say_what_a_gain_is_of(evaluated):
+    every = {f"p{n}": (1.0, 1) for n in range(60)}
+    consistent, majority = {"direct/self_consistency": every}, {"debate/majority": every}
+    votes = {JUDGE: {f"p{n}": (1.0, 1) for n in range(40, 60)}}
+    first, last = evaluation(0, 1), evaluation(14, 3)
+    run = evaluated(
+        HeldOut(0, first.problems, first.figures | consistent),
+        HeldOut(14, last.problems, last.figures | consistent | majority | votes),
+    )
+    rows, note = final_rows(run)
+    assert rows["debate winner minus self-consistency"][0].startswith("-0.800 ")
+    assert rows["debate winner minus self-consistency"][3].startswith("-0.400 ")
+    assert rows["debate winner minus self-consistency"][4].startswith("0.400 ")
+    assert rows["debate majority"][0] == "-"  # the first evaluation has no value of it
+    assert rows["debate majority"][4] == "one evaluation"
+    assert "That of judge accuracy is on the 20 problems with a value in both" in note
+    assert note.count("with a value in both, each") == 1
 
 
 @pytest.mark.slow
