@@ -14,7 +14,9 @@ from debate.types import TurnId
 from debate_rl.formatting import GRADE_SIGNS
 from debate_rl.inspector.views.graph import Arrow, RoundGraph
 
-NODE, TIP, GAP, LABEL = 24.0, 11.0, 52.0, 16.0
+NODE, TIP = 24.0, 11.0
+LABEL, CLEAR = (18.0, 7.0), 4.0
+"""Half the width and height of a label, and what is left free between it and a line."""
 MOST_ARROWS = 60
 """More than these cannot be told apart: then one arrow for each majority is drawn."""
 
@@ -112,28 +114,30 @@ def _curves(votes: Sequence[DrawnVote], nodes: Sequence[Node]) -> list[Curve]:
         if vote.start != vote.end and vote.start in at and vote.end in at:
             bundles.setdefault(frozenset((vote.start, vote.end)), []).append(vote)
     return [
-        _curve(vote, at[vote.start], at[vote.end], _offset(vote, number, len(bundle)))
+        _curve(vote, at[vote.start], at[vote.end], _place(vote, number, len(bundle)))
         for bundle in bundles.values()
         for number, vote in enumerate(bundle)
     ]
 
 
-def _offset(vote: DrawnVote, number: int, count: int) -> float:
-    """Return how far to the side a curve bends, so that those between two solutions lie side by side."""
-    side = GAP * (number - (count - 1) / 2)
-    return side if vote.start < vote.end else -side
+def _place(vote: DrawnVote, number: int, count: int) -> float:
+    """Return the place of a curve among those between two solutions, which lie side by side around 0."""
+    place = number - (count - 1) / 2
+    return place if vote.start < vote.end else -place
 
 
-def _curve(vote: DrawnVote, start: tuple[float, float], end: tuple[float, float], bend: float) -> Curve:
+def _curve(vote: DrawnVote, start: tuple[float, float], end: tuple[float, float], place: float) -> Curve:
     (x0, y0), (x1, y1) = start, end
     length = hypot(x1 - x0, y1 - y0) or 1.0
     across = (-(y1 - y0) / length, (x1 - x0) / length)
+    half = abs(across[0]) * LABEL[0] + abs(across[1]) * LABEL[1]  # of a label, as seen along the line
+    bend = 4 * (half + CLEAR) * place  # the middle of a curve bends half as far as its control point
     cx, cy = (x0 + x1) / 2 + across[0] * bend, (y0 + y1) / 2 + across[1] * bend
     sx, sy = _towards((x0, y0), (cx, cy), NODE + 2)
     ex, ey = _towards((x1, y1), (cx, cy), NODE + 3)
     bx, by = _towards((ex, ey), (cx, cy), 0 if vote.tie else TIP)
-    beside = LABEL if bend >= 0 else -LABEL
-    middle = (sx + 2 * cx + bx) / 4 + across[0] * beside, (sy + 2 * cy + by) / 4 + across[1] * beside * 0.7
+    beside = half + CLEAR if bend >= 0 else -half - CLEAR
+    middle = (sx + 2 * cx + bx) / 4 + across[0] * beside, (sy + 2 * cy + by) / 4 + across[1] * beside
     tips = (
         _dots((sx, sy), (ex, ey))
         if vote.tie

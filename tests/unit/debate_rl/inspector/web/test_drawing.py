@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from debate.types import TurnId
 from debate_rl.inspector.views.graph import Arrow, RoundGraph
 from debate_rl.inspector.web.charts import Series, binned, chart, chart_of
-from debate_rl.inspector.web.drawing import NODE, draw
+from debate_rl.inspector.web.drawing import LABEL, NODE, draw
 
 A, B, C = (TurnId(agent, 0) for agent in range(3))
 
@@ -49,6 +49,25 @@ def test_votes_on_one_pair_lie_side_by_side_and_point_at_the_loser():
         points = [(float(x), float(y)) for x, y in re.findall(r"([\d.]+) ([\d.]+)", curve.tips)]
         x, y = at[loser]
         assert hypot(points[1][0] - x, points[1][1] - y) == pytest.approx(NODE + 3, abs=0.2)
+
+
+def points_of(curve):
+    """Points along the line of a curve."""
+    x0, y0, x1, y1, x2, y2 = map(float, re.findall(r"-?[\d.]+", curve.path))
+    for t in (n / 100 for n in range(101)):
+        first, middle, last = (1 - t) ** 2, 2 * t * (1 - t), t**2
+        yield first * x0 + middle * x1 + last * x2, first * y0 + middle * y1 + last * y2
+
+
+@pytest.mark.parametrize("agents", range(2, 9))
+@pytest.mark.parametrize("votes", [1, 2, 3])
+def test_no_label_sits_on_a_line_of_its_pair_however_it_slants(agents, votes):
+    solutions = tuple(TurnId(agent, 0) for agent in range(agents))
+    for other in solutions[1:]:
+        drawn = draw(graph([arrow(9, A, other), arrow(9, other, A), arrow(9, A, other)][:votes], solutions))
+        for label in drawn.curves:
+            for x, y in (point for curve in drawn.curves for point in points_of(curve)):
+                assert abs(x - label.x) > LABEL[0] or abs(y - label.y) > LABEL[1]
 
 
 def test_a_cycle_is_lit_and_a_crowd_is_drawn_as_majorities():

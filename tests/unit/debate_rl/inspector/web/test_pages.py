@@ -19,6 +19,8 @@ from debate_rl.runs.folder import locked
 from transcripts import RunStore, write_step
 from transcripts.codec import to_line
 
+from ..conftest import judged, make, solved
+
 starlette = pytest.importorskip("starlette.testclient")
 
 VIEWS = ("", "/graph", "/adoption", "/parse", "/tokens", "/why", "/prompt")
@@ -493,6 +495,23 @@ def test_a_winner_by_lot_is_told(tied, circle, tmp_path):
     assert "★ winner, by lot" in drawn
     assert "drawn among" not in voted
     assert "by lot" not in voted
+
+
+def test_one_legend_has_what_any_graph_of_the_page_has(tmp_path, circle):
+    answers = [solved(4), solved(5), solved(6)]
+    votes = [solved(4, "Q2 > M4"), solved(4, "K7 > M4"), solved(4, "K7 > Q2")]
+    in_a_circle = [judged("Q2 > M4"), judged("M4 > K7\nM4 > K7"), judged("K7 > Q2")]
+    write_step(tmp_path / "run/transcripts", 5, [make([answers, votes, in_a_circle]), make([answers, votes])])
+    client, site = client_of(tmp_path / "run")
+    page, plain = (client.get(f"/run/run/debate/5.{index}/graph").text for index in (0, 1))
+    site.close()
+    assert page.count('data-testid="graph-round"') == 2
+    assert page.count('data-testid="legend"') == plain.count('data-testid="legend"') == 1
+    for part in ("wide band: in a cycle", "thin: does not count", "thick circle: beats every other"):
+        assert part in page
+    assert "wide band" not in plain
+    assert "thin:" not in plain
+    assert re.findall(r'<text class="sub"[^>]*>([^<]*)</text>', plain) == ["✓", "✗", "✗"]
 
 
 def test_what_matters_most_comes_first_in_a_list(small):
