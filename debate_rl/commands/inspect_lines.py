@@ -51,14 +51,14 @@ Action: TypeAlias = "Callable[[Sequence[str], LineOptions, RunStore, Printer], N
 
 
 def print_lines(name: str, rest: Sequence[str], options: LineOptions) -> None:
-    """Do an action, ls by default; of a folder of several runs, list these."""
-    from debate_rl.inspector.plain.listing import print_runs
+    """Do an action, ls by default; of a folder of runs, without an action or options, list these."""
     from debate_rl.inspector.plain.printer import printer_for
-    from debate_rl.inspector.runs import find_runs
+    from debate_rl.inspector.runs import find_runs, run_at
 
     printer, runs = printer_for(sys.stdout), find_runs(options.run)
-    if len(runs) > 1 and not name:
+    if not name and not _given(options) and run_at(options.run, runs) is None:
         from debate_rl.inspector.overview import overviews
+        from debate_rl.inspector.plain.listing import print_runs
 
         print_runs(overviews(runs), printer, as_json=options.json)
         return
@@ -113,10 +113,15 @@ def _bar(name: str) -> Iterator[Callable[[int, int], None]]:
         progress.stop()
 
 
+def _given(options: LineOptions) -> list[str]:
+    """Return the names of the options of ``OPTIONS`` that were given."""
+    return [name for name in OPTIONS if getattr(options, name) not in (None, False, "")]
+
+
 def _check_options(action: str, options: LineOptions) -> None:
     """Raise ValueError for an option that the action has no use for."""
-    for name, actions in OPTIONS.items():
-        if getattr(options, name) not in (None, False, "") and action not in actions:
+    for name in _given(options):
+        if action not in OPTIONS[name]:
             raise ValueError(f"--{name}: {action} has no use for it")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,6 +41,16 @@ def find_runs(path: Path | str) -> list[FoundRun]:
             f"{path}: neither a run nor a folder of runs: no transcripts in it, or right below"
         )
     return runs
+
+
+def run_at(path: Path | str, runs: Sequence[FoundRun]) -> FoundRun | None:
+    """Return the run whose own folder (or that of its shards) a path is; None for a folder of runs.
+
+    ``runs``: what ``find_runs`` found there.
+    """
+    here = Path(path).resolve()
+    one = len(runs) == 1 and runs[0].path.resolve() in (here, here.parent)
+    return runs[0] if one else None
 
 
 def _children(path: Path) -> Iterator[Path]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from debate_rl.formatting import fixed, safe
 from debate_rl.inspector.meanings import flags_of
-from debate_rl.inspector.overview import Overview
 from debate_rl.inspector.plain.forms import row_json, run_json, step_json
-from debate_rl.inspector.plain.printer import GRADES, Printer, fitting, padded_cells, widths_of
+from debate_rl.inspector.plain.printer import GRADES, Printer, fitting, left_out, padded_cells, widths_of
 from transcripts import DebateRow, RunStore, StepRow
+
+if TYPE_CHECKING:
+    from debate_rl.inspector.overview import Overview  # loads scipy, which a list of debates does without
 
 COLUMNS = ("id", "step", "problem", "winner", "accuracy", "judge", "votes", "malformed", "flags")
 LEFT = frozenset(map(COLUMNS.index, ("id", "problem", "winner", "accuracy", "flags")))
@@ -52,6 +55,7 @@ def _print_rows(printer: Printer, rows: Sequence[DebateRow]) -> None:
         printer.line(_line(printer, COLUMNS, widths, bold=True))
     for cells in lines:
         printer.line(_line(printer, cells, widths))
+    printer.lines(left_out(printer, COLUMNS, widths))
 
 
 def _line(printer: Printer, cells: Sequence[str], widths: Sequence[int], *, bold: bool = False) -> str:
@@ -86,7 +90,8 @@ HEADINGS = (
     *("malformed", "truncated", "peer", "truth", "judge reward", "format", "tokens"),
 )
 """In the order of weight: a narrow terminal shows the first ones."""
-MEANINGS = "winner and judge: accuracy; peer to format: rewards; as in metrics.jsonl"
+MEANINGS = (("accuracy", ("winner", "judge")), ("rewards", ("peer", "truth", "judge reward", "format")))
+"""What headings stand for."""
 
 
 def print_figures(store: RunStore, printer: Printer, filter: str = "", *, as_json: bool = False) -> None:
@@ -101,7 +106,19 @@ def print_figures(store: RunStore, printer: Printer, filter: str = "", *, as_jso
     for index, cells in enumerate(lines):
         line = "  ".join(padded_cells(cells, widths, left=()))
         printer.line(printer.paint(line, "bold" if index in (0, len(lines) - 1) else None))
-    printer.line(printer.paint(MEANINGS, "dim"))
+    printer.line(printer.paint(_meanings(HEADINGS[: len(widths)]), "dim"))
+    printer.lines(left_out(printer, HEADINGS, widths))
+
+
+def _meanings(shown: Sequence[str]) -> str:
+    """Return what the headings that are shown stand for.
+
+    >>> _meanings(HEADINGS[:5])
+    'winner: accuracy; as in metrics.jsonl'
+    """
+    of_each = [(what, [name for name in names if name in shown]) for what, names in MEANINGS]
+    told = [f"{', '.join(names)}: {what}" for what, names in of_each if names]
+    return "; ".join([*told, "as in metrics.jsonl"])
 
 
 def _figure_cells(row: StepRow) -> Sequence[str]:
@@ -139,6 +156,7 @@ def print_runs(runs: Sequence[Overview], printer: Printer, *, as_json: bool = Fa
     for cells in [*heads, *rows]:
         line = "  ".join(padded_cells(cells, widths, left=(0, 2, 5))).rstrip()
         printer.line(printer.paint(line, "bold" if cells is RUN_HEADINGS else None))
+    printer.lines(left_out(printer, RUN_HEADINGS, widths))
 
 
 def _run_cells(run: Overview) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from typing import Literal, TextIO, TypeAlias
 
 from rich.cells import cell_len
 
-from debate_rl.formatting import padded
+from debate_rl.formatting import counted, padded
 
 Style: TypeAlias = Literal["bold", "dim", "red", "green", "yellow", "cyan"]
 CODES: dict[Style, str] = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
@@ -99,3 +99,9 @@ def fitting(widths: Sequence[int], width: int | None) -> list[int]:
     while width is not None and len(fit) > 1 and sum(fit) + 2 * (len(fit) - 1) > width:
         fit.pop()
     return fit
+
+
+def left_out(printer: Printer, columns: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
+    """Yield the line that says how many of the columns do not fit; none where all do."""
+    if more := len(columns) - len(widths):
+        yield printer.paint(f"{counted(more, 'column')} more at a wider terminal or with --json", "dim")

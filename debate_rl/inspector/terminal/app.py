@@ -10,7 +10,7 @@ from typing import ClassVar
 from textual.app import App
 from textual.binding import Binding, BindingType
 
-from debate_rl.inspector.runs import find_runs
+from debate_rl.inspector.runs import find_runs, run_at
 from debate_rl.inspector.terminal.debates import Debates
 from debate_rl.inspector.terminal.runs import Runs, Steps
 from debate_rl.inspector.terminal.screen import READING_ERRORS, Matches, OpenRun, RunScreen
@@ -66,9 +66,10 @@ class Inspector(App[None]):
         return KEYS.get(binding.key) or super().get_key_display(binding)
 
     def on_mount(self) -> None:
-        """Show the runs, or the steps of the only one; with a filter, its debates on top."""
-        if len(self._runs) == 1:
-            self.enter(OpenRun(self._runs[0].path, self._runs[0].name))
+        """Show the runs of a folder, or the steps of a run; with a filter, its debates on top."""
+        run = run_at(self._path, self._runs)
+        if run is not None:
+            self.enter(OpenRun(run.path, run.name))
         else:
             self.push_screen(Runs(self._path, self.enter))
         if self._every_s is not None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import Any, TypeVar
 
-from debate_rl.inspector.runs import FoundRun, find_runs
+from debate_rl.inspector.runs import FoundRun, find_runs, run_at
 from transcripts import RunStore, TranscriptError, compile_filter
 
 FRESH_S = 1.0
@@ -93,8 +93,7 @@ class Site:
         self._closed = False
         self._answers: dict[tuple[object, ...], Future[Any]] = {}
         self._workers = ThreadPoolExecutor(3, "search")
-        here, runs = path.resolve(), self.runs()  # which says now what is wrong with the path
-        self.is_one_run = len(runs) == 1 and runs[0].path.resolve() in (here, here.parent)
+        self.is_one_run = run_at(path, self.runs()) is not None  # says now what is wrong with the path
 
     def runs(self) -> tuple[FoundRun, ...]:
         """Return the runs there are; TranscriptError where the path has none (any more)."""

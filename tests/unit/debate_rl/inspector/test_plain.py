@@ -62,11 +62,12 @@ def test_a_page_says_where_the_next_begins(store):
     assert printed(print_list, store, "step:99") == ((0, None), "")
 
 
-@pytest.mark.parametrize("width", [12, 30, 45, 60, 200])
-def test_on_a_terminal_the_lines_fit(store, width):
+@pytest.mark.parametrize(("width", "more"), [(12, 7), (30, 5), (45, 4), (60, 2), (200, 0)])
+def test_on_a_terminal_the_lines_fit_and_what_is_left_out_is_told(store, width, more):
     _, text = printed(print_list, store, colour=True, width=width)
     lines = [SGR.sub("", line) for line in text.splitlines()]
-    assert len(lines) == 4
+    assert lines[4:] == [f"{more} columns more at a wider terminal or with --json"] * bool(more)
+    lines = lines[:4]
     assert lines[0].startswith("id")
     assert max(map(len, lines)) <= width
     assert "\x1b[32mright" in text or width < 30
@@ -101,8 +102,6 @@ def test_figures_by_step_and_of_all(store):
         ["6", "1", "0.333", "0.333", "-"],
         ["all", "3", "0.556", "0.778", "1.000"],
     ]
-    _, text = printed(print_figures, store, "step:6", width=30)
-    assert max(len(line) for line in text.splitlines()[:-1]) <= 30
     _, text = printed(print_figures, store, "step:6", as_json=True)
     body = json.loads(text)
     assert (body["schema"], body["filter"], [row["step"] for row in body["steps"]]) == (1, "step:6", [6])
@@ -111,6 +110,27 @@ def test_figures_by_step_and_of_all(store):
         None,
         pytest.approx(1 / 3),
     )
+
+
+ACCURACIES = "winner, judge: accuracy"
+
+
+@pytest.mark.parametrize(
+    ("width", "told"),
+    [
+        (30, ["as in metrics.jsonl", "13 columns more at a wider terminal or with --json"]),
+        (80, [f"{ACCURACIES}; as in metrics.jsonl", "8 columns more at a wider terminal or with --json"]),
+        (
+            None,
+            [f"{ACCURACIES}; peer, truth, judge reward, format: rewards; as in metrics.jsonl"],
+        ),
+    ],
+)
+def test_figures_fit_and_what_is_shown_is_explained(store, width, told):
+    _, text = printed(print_figures, store, "step:6", width=width)
+    lines = text.splitlines()
+    assert lines[3:] == told
+    assert max(map(len, lines[:3])) <= (width or 1000)
 
 
 def show(record, **options):

@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from debate_rl.inspector.runs import find_runs
+from debate_rl.commands.inspect_lines import LineOptions, print_lines
+from debate_rl.inspector.runs import find_runs, run_at
 from debate_rl.runs.folder import RunFolderError, is_locked, locked
 from transcripts import TranscriptError, write_step
 
@@ -24,6 +26,37 @@ def runs(tmp_path):
     (tmp_path / "runs/notes").mkdir()
     (tmp_path / "runs/file.txt").write_text("")
     return tmp_path / "runs"
+
+
+def lines_of(path, capsys, action="", **options):
+    asked = LineOptions(str(path), "", None, None, False, False, False, None)
+    print_lines(action, [], replace(asked, **options))
+    return capsys.readouterr().out.splitlines()
+
+
+def test_a_folder_of_one_run_is_listed_and_a_run_shows_its_debates(tmp_path, capsys):
+    run = tmp_path / "runs" / "only"
+    write_step(run / "transcripts", 5, [make([[solved(4), solved(5), solved(6)]])])
+    found = {path: run_at(path, find_runs(path)) for path in (run.parent, run, run / "transcripts")}
+    assert [one and one.name for one in found.values()] == [None, "only", "only"]
+    [listed] = lines_of(run.parent, capsys)
+    assert listed.split()[0] == str(run)
+    debates = lines_of(run, capsys)
+    assert [line.split()[0] for line in debates] == ["5.0"]
+    for asked in ({"action": "ls"}, {"filter": "step:5"}):
+        assert lines_of(run.parent, capsys, **asked) == debates
+
+
+def test_debates_are_listed_without_what_a_list_of_runs_needs(runs):
+    code = f"""
+import sys
+from debate_rl.commands.inspect_lines import LineOptions, print_lines
+print_lines("ls", [], LineOptions({str(runs / "a")!r}, "", None, None, False, False, False, None))
+print([name for name in ("scipy", "debate_rl.inspector.overview") if name in sys.modules], file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert len(done.stdout.splitlines()) == 2
+    assert done.stderr.splitlines()[-1] == "[]"
 
 
 def files(folder: Path):
