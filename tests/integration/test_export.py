@@ -97,6 +97,7 @@ def assert_same(found: dict, table, tokenizer, *, within: float):
     assert (found["end"], found["eos"], found["max_new_tokens"]) == (0, [0], 24)
 
 
+@pytest.mark.slow
 def test_full_weights_load_with_the_lines_of_their_card(export, runs):
     code, out, err = export("full")
     assert (code, err) == (0, "")

@@ -207,6 +207,7 @@ def test_a_clock_that_goes_backwards_changes_nothing_but_the_times(config, monke
     assert times[2] < times[1]
 
 
+@pytest.mark.slow
 def test_a_resumed_run_publishes_its_weights_before_it_samples(config, monkeypatch):
     train(config("run", "train.steps=2"))
     saved = torch.load("run/checkpoints/step_000002/trainer.pt")["parts"]["learner"]["steps"]

@@ -268,6 +268,7 @@ def test_a_narrow_screen_needs_no_sideways_scrolling(served, hostile, watched):
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
+@pytest.mark.slow
 def test_a_telephone_shows_what_matters_of_a_debate_without_scrolling(served, watched):
     page = watched(served.origin, viewport={"width": 390, "height": 844}).page
     page.goto(served.base + "/debates")

@@ -69,6 +69,7 @@ def test_turns_hold_exact_tokens_and_log_probabilities(tiny):
             assert len(completion.offsets) == len(completion.tokens) <= 24
 
 
+@pytest.mark.slow
 def test_lora_debates_repeat_too(make_tiny):
     tiny = make_tiny(PIECES, lora_rank=2, context_tokens=16384)
     assert held(tiny, num_rounds=1) == held(tiny, num_rounds=1)

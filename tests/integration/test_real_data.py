@@ -79,6 +79,7 @@ def test_golds_of_minerva_are_mathematics():
     assert "$" not in golds["minerva-72"]
 
 
+@pytest.mark.slow
 def test_overlaps_between_training_and_test_sets():
     """No question of GSM8K's test set and of MATH-500 is trained on as it is; runs of 13 words are shared."""
     counted = {}

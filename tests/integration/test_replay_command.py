@@ -20,6 +20,7 @@ def replay(folder, debate_command, monkeypatch):
     return lambda *arguments: debate_command("replay", *arguments)
 
 
+@pytest.mark.slow
 def test_a_trained_run_is_paid_again_as_it_was(replay, folder):
     code, out, err = replay("run")
     assert (code, err) == (0, "")

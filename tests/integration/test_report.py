@@ -184,6 +184,7 @@ SETTINGS = [
 ]
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize("name", ["math", "gsm8k"])
 def test_what_was_put_in_is_found_in_debates_of_real_solutions(tmp_path, name):
@@ -206,6 +207,7 @@ def test_what_was_put_in_is_found_in_debates_of_real_solutions(tmp_path, name):
     assert min(held.values()) >= 9
 
 
+@pytest.mark.slow
 @needs_data
 def test_the_command_reports_on_a_file_of_solutions(report, home):
     path = Path(str(DATA)) / "model_outputs_math.jsonl"

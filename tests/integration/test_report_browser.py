@@ -120,6 +120,7 @@ def test_nothing_is_loaded_or_run(open_page, page_file, name):
     assert page.evaluate("window.evil === undefined")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scheme", "name"), [("light", "report.html"), ("dark", "linked.html")])
 def test_no_serious_finding_of_axe(open_page, scheme, name):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
@@ -175,6 +176,7 @@ def test_it_prints(open_page):
     assert printed.count(b"/Type /Page\n") > 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "height"), [(1280, 900), (390, 844)])
 def test_the_first_screen_has_the_answers_and_the_rest_is_folded(open_page, width, height):
     page, *_ = open_page(width=width, name="one.html")

@@ -262,6 +262,7 @@ def test_one_step_raises_an_advantaged_token_and_lowers_a_disadvantaged_one():
     assert metrics["updates"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", sorted(LOSSES))
 def test_micro_batches_give_the_weights_of_the_whole_batch(loss):
     results = []

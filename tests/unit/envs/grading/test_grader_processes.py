@@ -108,6 +108,7 @@ def run_python(*args: str, stdin: str = "") -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["script", "stdin", "thread"])
 def test_works_without_a_main_guard(how, tmp_path):
     script = tmp_path / "script.py"
