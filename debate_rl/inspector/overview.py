@@ -28,8 +28,8 @@ class Overview:
 
     ``planned``: how many steps it will have. ``before`` and ``after``: held-out accuracy of one agent alone
     at its first and last evaluation, on the problems of both. ``judge``: judge accuracy of its newest step
-    that has one. ``alarms``: how many of the report's collapse detectors fire on its metrics. ``changed``:
-    when it last wrote, in seconds since 1970.
+    that has one. ``alarms``: how many of the report's collapse detectors fire on its metrics, None where
+    none can fire yet. ``changed``: when it last wrote, in seconds since 1970.
     """
 
     run: FoundRun
@@ -67,7 +67,7 @@ def overview(run: FoundRun) -> Overview:
         before,
         after,
         float(judged[-1]) if len(steps) else None,
-        _alarms(run.path, _stamp(run.path / METRICS)) if len(curves.steps) else None,
+        _alarms(run.path, _stamp(run.path / METRICS)),
         _changed(run.path),
     )
 
@@ -92,8 +92,9 @@ def _metrics(run: Path, stamp: tuple[int, int]) -> Curves:
 
 
 @lru_cache(maxsize=1024)
-def _alarms(run: Path, stamp: tuple[int, int]) -> int:
-    return len(alarms(readings(_metrics(run, stamp))))
+def _alarms(run: Path, stamp: tuple[int, int]) -> int | None:
+    every = readings(_metrics(run, stamp))
+    return len(alarms(every)) if any(reading.able for reading in every) else None
 
 
 @lru_cache(maxsize=1024)

@@ -13,6 +13,7 @@ from debate_rl.reports.findings import Finding
 from debate_rl.reports.judgment.groups import group_parts
 from debate_rl.reports.judgment.sections import put_in, simulation_section
 from debate_rl.reports.simulation import read_setting
+from debate_rl.reports.training.advice import open_advice
 from debate_rl.reports.training.answers import learned, learning_chart, training_advice
 from debate_rl.reports.training.loading import Run
 
@@ -118,7 +119,7 @@ def _next(judged: Judged, run: Run | None, found: Found) -> list[Paragraph]:
     """Return what to do, the most urgent first, each with the command to type."""
     training = training_advice(run, found) if run else []
     wrong = [one for one in found.values() if one.tone in ("bad", "warn") and "learned" not in one.look.kind]
-    judging = {one.words[0]: _advice(judged, one) for one in reversed(wrong)}  # one of each, the first
+    judging = {one.words[0]: _advice(judged, run, one) for one in reversed(wrong)}  # one of each, the first
     advice = [*training, *reversed(judging.values())]
     advice.sort(key=lambda part: ("bad", "warn", "", "good").index(part.tone))
     if not advice:
@@ -128,7 +129,7 @@ def _next(judged: Judged, run: Run | None, found: Found) -> list[Paragraph]:
     return advice[:MOST_ADVICE]
 
 
-def _advice(judged: Judged, finding: Finding) -> Paragraph:
+def _advice(judged: Judged, run: Run | None, finding: Finding) -> Paragraph:
     behind = finding.look.behind or Behind(judged.run, judged.filter)
-    text = f"{finding.words[0]}: {finding.look.about.advice}."
+    text = f"{finding.words[0]}: {open_advice(run, finding.look.about.advice)}."
     return Paragraph(text, finding.tone, None, Links().command(behind))

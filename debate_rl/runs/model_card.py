@@ -13,17 +13,15 @@ import tomli_w
 
 from debate.files import read_json
 from debate_rl.config import Config
-from debate_rl.formatting import interval, number, printable, title
+from debate_rl.formatting import counted, interval, number, printable, title
 from debate_rl.runs.folder import RunFolder, plain_config
-from debate_rl.statistics import clustered_mean
+from debate_rl.statistics import clustered_mean, thirds
 from debate_rl.tracking.held_out import read_held_out, sentence
 from debate_rl.tracking.step_lines import read_metrics
 
-LAST_STEPS = 20
-"""Training figures are means over so many steps at most: one step alone is noise."""
 TRAINING = ("accuracy", "winner/accuracy", "judge/accuracy", "format/valid")
 HELD_OUT = re.compile(
-    r"eval/(direct/self_consistency|"
+    r"eval/(direct/(accuracy|self_consistency)|judge/accuracy|"
     r"debate/(accuracy/round_\d+|winner/accuracy|winner_minus_self_consistency|valid_xml))"
 )
 
@@ -130,16 +128,17 @@ def _held_out(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _training(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield the table of the last steps' means over training problems."""
-    last = rows[-LAST_STEPS:]
-    if not last:
+    """Yield the table of the means over training problems; one step alone would be noise."""
+    if not rows:
         return
-    yield f"On training problems, mean of the last {len(last)} steps; 95% intervals over steps:"
+    steps = counted(len(rows), "step")
+    yield f"On training problems, mean of the last third of {steps}; 95% intervals over steps:"
     yield from ("", "| | value | 95% interval |", "|---|---|---|")
     for name in TRAINING:
-        values = [value for row in last if (value := row.get(name)) is not None]
-        if values:
-            yield f"| {title(name)} | {number(fmean(values))} | {_interval(values)} |"
+        values = [value for row in rows if (value := row.get(name)) is not None]
+        late = [values[index] for index in thirds(range(len(values)))[-1]]
+        if late:
+            yield f"| {title(name)} | {number(fmean(late))} | {_interval(late)} |"
     yield ""
 
 

@@ -46,6 +46,7 @@ class Study:
         self.graphs = Columns(rows.GRAPHS)
         self.rounds = Columns(rows.ROUNDS)
         self.talk = Columns(rows.TALK)
+        self._rounds: set[int] = set()
 
     def add(self, record: Record) -> JudgedDebate:
         """Add a record, and return it as the measures see it."""
@@ -64,6 +65,7 @@ class Study:
         debate, problem = record.debate, record.debate.problem
         personas = tuple(self.personas[persona.name] for persona in debate.personas)
         judged = JudgedDebate(record, len(self.debates), personas)
+        self._rounds.add(judged.rounds)
         self.debates.add(
             self.problems[problem.id],
             record.step,
@@ -72,6 +74,11 @@ class Study:
             judged.winner is not None and judged.winner.round == judged.rounds - 1,
         )
         return judged
+
+    @property
+    def num_rounds(self) -> int | None:
+        """How many rounds each debate has; None where they have not all as many."""
+        return min(self._rounds) if len(self._rounds) == 1 else None
 
     def clusters(self, table: Columns) -> Codes:
         """Return the problem of each row of a table."""

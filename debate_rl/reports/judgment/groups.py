@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import isfinite
 
+from debate_rl.formatting import round_name
 from debate_rl.reports.cells import Judged, combined_filter, count_cell, estimate_cell, interval_of
 from debate_rl.reports.document import Behind, Cell, Chart, Part, Series, Table
 from debate_rl.reports.figures.figure import GROUPS, Figure
@@ -19,7 +20,6 @@ NOTES = {
     "step": "Up to ten equal ranges of steps.",
     "subject": "What follows the first slash of a problem's source.",
 }
-NUMBERED = ("round", "agent")
 COLUMNS = ("accuracy", "95% interval", "votes", "strict accuracy", "coverage", "pairs due", "problems")
 
 ByLabel = dict[str, dict[str, Figure]]
@@ -49,15 +49,19 @@ def _by_kind(figures: Iterable[Figure]) -> dict[str, ByLabel]:
     return kinds
 
 
-def label_of(kind: str, label: str) -> str:
-    """Return a group as people read it.
+def label_of(kind: str, label: str, rounds: int | None = None) -> str:
+    """Return a group as people read it; ``rounds`` of a debate, where all have as many.
 
     >>> label_of("round", "1"), label_of("agent", "0"), label_of("level", "Level 5"), label_of("step", "0..3")
     ('round 1', 'agent 0', 'Level 5', '0 to 3')
+    >>> label_of("round", "1", 2), label_of("round", "2", 2)
+    ('round 1', 'final ballot')
     """
+    if kind == "round":
+        return round_name(int(label), rounds)
     if kind == "step":
         return label.replace("..", " to ")
-    return f"{kind} {label}" if kind in NUMBERED else label
+    return f"agent {label}" if kind == "agent" else label
 
 
 def _table(judged: Judged, kind: str, groups: ByLabel) -> Table:
@@ -70,7 +74,7 @@ def _row(judged: Judged, kind: str, label: str, of: dict[str, Figure]) -> tuple[
     accuracy, strict, coverage = of["accuracy"], of["strict_accuracy"], of["coverage"]
     votes, due = accuracy.estimate, coverage.estimate
     return (
-        Cell(label_of(kind, label)),
+        Cell(label_of(kind, label, judged.study.num_rounds)),
         estimate_cell(accuracy, judged.behind(accuracy)),
         Cell(interval_of(accuracy.name, votes) if votes else accuracy.why),
         count_cell(votes.n if votes else 0),
@@ -96,7 +100,7 @@ def _chart(judged: Judged, kind: str, groups: ByLabel) -> Chart:
         COIN,
         "",
         Behind(judged.run, combined_filter(judged.filter, DECIDED) or ""),
-        () if line else tuple(label_of(kind, label) for label in labels),
+        () if line else tuple(label_of(kind, label, judged.study.num_rounds) for label in labels),
         f"by-{kind}",
     )
 

@@ -9,6 +9,7 @@ from shlex import quote
 from debate_rl.formatting import interval, printable, short
 from debate_rl.reports.document import Behind, Chart, Links, Paragraph, Series
 from debate_rl.reports.findings import Finding, Look
+from debate_rl.reports.training.advice import open_advice
 from debate_rl.reports.training.detectors import alarms
 from debate_rl.reports.training.hypotheses import ranked
 from debate_rl.reports.training.loading import Run
@@ -121,7 +122,7 @@ def _alarms(run: Run) -> Iterator[Paragraph]:
     for reading in alarms(run.readings)[:1]:
         alarm = reading.alarm
         assert alarm is not None
-        text = f"Alarm at step {alarm.step}: {alarm.why}. Proposed: {reading.detector.fix}."
+        text = f"Alarm at step {alarm.step}: {alarm.why}. Proposed: {open_advice(run, reading.detector.fix)}."
         yield Paragraph(text, "bad", None, _list(run, reading.detector.filter.format(step=alarm.step)))
 
 
@@ -131,7 +132,7 @@ def _held_out_advice(run: Run, found: Found) -> Iterator[Paragraph]:
         text = "Find out whether it learned: evaluate what was kept, from the start on."
         yield Paragraph(text, "warn", None, f"debate eval {quote(printable(str(run.path)))} --weights all")
     elif told is not None and told.tone == "bad":
-        advice = told.look.about.advice
+        advice = open_advice(run, told.look.about.advice)
         command = Links().command(told.look.behind) if told.look.behind else ""
         yield Paragraph(f"{advice[:1].upper()}{advice[1:]}.", "bad", None, command)
 
@@ -143,8 +144,9 @@ def _stalled(run: Run, found: Found) -> Iterator[Paragraph]:
         return
     for item in ranked(run)[:1]:
         if item.crossed:
-            fix = f"{item.hypothesis.name} ({item.crossed} of {item.known} signs): {item.hypothesis.fix}."
-            yield Paragraph(fix, "", None, _list(run, item.hypothesis.filter))
+            signs, fix = f"{item.crossed} of {item.known} signs", open_advice(run, item.hypothesis.fix)
+            text, behind = f"{item.hypothesis.name} ({signs}): {fix}.", item.hypothesis.filter
+            yield Paragraph(text, "", None, _list(run, behind))
 
 
 def _list(run: Run, filter: str) -> str:

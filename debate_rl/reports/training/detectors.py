@@ -98,6 +98,11 @@ class Reading:
             return "no data"
         return "quiet" if self.values >= self.detector.least else "too few steps"
 
+    @property
+    def able(self) -> bool:
+        """Whether the run has steps and figures enough for an alarm of it."""
+        return self.status in ("alarm", "quiet")
+
 
 def readings(curves: Curves) -> list[Reading]:
     """Return what every detector says, in order."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from debate_rl.formatting import percent, short
 from debate_rl.reports.cells import number_cell
 from debate_rl.reports.document import Cell, Paragraph, Part, Section, Table, Tone
+from debate_rl.reports.training.advice import open_advice
 from debate_rl.reports.training.detectors import ANY, RUNS, STEPS, Reading, alarms, rate_text
 from debate_rl.reports.training.hypotheses import Ranked, ranked
 from debate_rl.reports.training.loading import Run
@@ -54,7 +55,7 @@ def _hypothesis(ranked: Ranked, run: Run) -> tuple[Cell, ...]:
         Cell(ranked.hypothesis.name, behind=run.behind(ranked.hypothesis.filter)),
         Cell(f"{ranked.crossed} of {ranked.known}", ranked.crossed, tone=tone),
         Cell(ranked.text),
-        Cell(ranked.hypothesis.fix if ranked.crossed else "-"),
+        Cell(open_advice(run, ranked.hypothesis.fix) if ranked.crossed else "-"),
         Cell(ranked.hypothesis.source),
     )
 
@@ -83,11 +84,11 @@ def alarms_section(runs: Sequence[Run]) -> Section:
 
 
 def _about(runs: Sequence[Run]) -> str:
-    """Return how many detectors fired."""
-    fired, every = (
-        sum(len(of(run)) for run in runs) for of in (lambda r: alarms(r.readings), lambda r: r.readings)
-    )
-    return f"{fired} of {every} detectors fired"
+    """Return how many detectors fired, of those that have steps and figures enough to fire."""
+    every = [reading for run in runs for reading in run.readings]
+    able = [reading for reading in every if reading.able]
+    which = "fired" if len(able) == len(every) else "that can fire yet"
+    return f"{len(alarms(every))} of {len(able)} detectors {which}"
 
 
 def _filter(reading: Reading) -> str:
@@ -100,7 +101,8 @@ def _sentence(reading: Reading, run: Run) -> str:
     assert alarm is not None
     kind = "A fault" if reading.detector.name in NO_COLLAPSE else "A sign of collapse"
     text = f"{run.name}: {kind} at step {alarm.step}: {alarm.why} ({reading.detector.name} "
-    text += f"{short(alarm.value)}, threshold {short(alarm.threshold)}). Proposed: {reading.detector.fix}."
+    text += f"{short(alarm.value)}, threshold {short(alarm.threshold)}). "
+    text += f"Proposed: {open_advice(run, reading.detector.fix)}."
     return text
 
 

@@ -97,7 +97,7 @@ def _too_hard(run: Run) -> list[Evidence]:
 
 @hypothesis(
     source=f"{DEBATE}, 3.2",
-    fix="mix in truth: rewards.truth_weight = 0.5; more debates of a problem",
+    fix="mix in truth: rewards.truth_weight = 0.5 or more; more debates of a problem",
     filter="winner:wrong accuracy.last_round:>0",
 )
 def _weak_signal(run: Run) -> list[Evidence]:
@@ -124,9 +124,15 @@ def _low_exploration(run: Run) -> list[Evidence]:
     """There is too little exploration."""
     cast, tied = run.curves.late("votes/valid"), run.curves.late("votes/ties")
     signs = [
-        _sign("distinct completions (below .3)", run.curves.late("completions/distinct"), below=0.3),
-        _sign("agreement (above .9)", run.curves.late("agreement"), above=0.9),
-        _sign("ties among votes (above .5)", tied / cast if cast and tied is not None else None, above=0.5),
+        _sign(
+            "distinct completions, last third (below .3)", run.curves.late("completions/distinct"), below=0.3
+        ),
+        _sign("agreement, last third (above .9)", run.curves.late("agreement"), above=0.9),
+        _sign(
+            "ties among votes, last third (above .5)",
+            tied / cast if cast and tied is not None else None,
+            above=0.5,
+        ),
     ]
     return [(name, value, speaks and not run.curves.solved) for name, value, speaks in signs]
 
@@ -149,7 +155,7 @@ def _format_dominates(run: Run) -> list[Evidence]:
 
 @hypothesis(
     source=f"{DEBATE}, 3.5",
-    fix='blind review (votes are never shown, as here), debate.order = "per_viewer"',
+    fix='debate.order = "per_viewer"',
     filter="flip:CW",
 )
 def _cascades(run: Run) -> list[Evidence]:

@@ -160,9 +160,8 @@ def diversity(run: Run) -> Answer:
     group = run.curves.group
     same = 1.5 / group if group and group > 1 else 0.1
     words = rated(distinct, good=max(0.3, same), bad=same), rated(wrong, good=0.2, bad=0.5)
-    text = listed(
-        ("distinct completions, last third", distinct), ("agreement", agreed), ("wrong consensus", wrong)
-    )
+    late = {"distinct completions": distinct, "agreement": agreed, "wrong consensus": wrong}
+    text = listed(*((f"{name}, last third", value) for name, value in late.items()))
     if run.curves.solved:
         return Answer("good", f"{text}; most answers are right, and those may be alike")
     return Answer(worst(*words), text)
@@ -184,7 +183,7 @@ def votes_and_truth(run: Run) -> Answer:
     text = listed(
         ("judge accuracy", accuracy),
         ("correlation of being the winner and being right", correlation),
-        ("winner lift", run.curves.late("winner/lift")),
+        ("winner lift, last third", run.curves.late("winner/lift")),
     )
     if judges.bounds:
         text += f"; accuracy in the sample{judges.bounds}"

@@ -35,11 +35,11 @@ def written(run: Path, *, metrics=(), config="[train]\nsteps = 10\n", at=1000):
 
 @pytest.fixture
 def runs(tmp_path):
-    figures = [{"step": step, "judge/accuracy": 0.5 + step / 100, "ratio_max": 1.0} for step in range(6)]
+    figures = [{"step": step, "judge/accuracy": 0.5 + step / 100, "ratio_mean": 1.0} for step in range(6)]
     written(tmp_path / "old", metrics=figures, at=1000)
     append_held_out(tmp_path / "old/held_out.jsonl", evaluated(0, 1))
     append_held_out(tmp_path / "old/held_out.jsonl", evaluated(5, 3))
-    written(tmp_path / "new", metrics=figures[:1], at=2000)
+    written(tmp_path / "new", metrics=[{"step": 0, "judge/accuracy": 0.5}], at=2000)
     append_held_out(tmp_path / "new/held_out.jsonl", evaluated(0, 2))
     written(tmp_path / "bare", config="[train]\nsteps = 'many'\n", at=500)
     return tmp_path
@@ -50,7 +50,7 @@ def test_the_one_that_wrote_last_is_on_top(runs):
     assert (new.run.name, old.run.name, bare.run.name) == ("new", "old", "bare")
     assert (old.progress, old.before, old.after) == ("6/10", 0.25, 0.75)
     assert (old.judge, old.alarms) == (pytest.approx(0.55), 0)
-    assert (new.before, new.after, new.judge) == (0.5, None, 0.5)
+    assert (new.before, new.after, new.judge, new.alarms) == (0.5, None, 0.5, None)  # none can fire yet
     assert (bare.progress, bare.before, bare.after, bare.judge, bare.alarms) == ("6", None, None, None, None)
 
 
@@ -76,7 +76,7 @@ def test_lines_in_a_pipe_and_on_a_terminal(runs):
         str(runs / name) for name in ("new", "old", "bare")
     ]
     assert [line.split()[1:] for line in out.getvalue().splitlines()] == [
-        ["6/10", "0.50->-", "0.50", "0"],
+        ["6/10", "0.50->-", "0.50", "-"],
         ["6/10", "0.25->0.75", "0.55", "0"],
         ["6", "-", "-", "-"],
     ]
@@ -105,7 +105,7 @@ def test_whatever_lies_there_the_list_is_shown(tmp_path, text):
         (tmp_path / "run" / name).write_text(text)
     (tmp_path / "run" / "evaluations").write_text("")
     [one] = overviews(find_runs(tmp_path))
-    assert one.planned is None
+    assert (one.planned, one.alarms) == (None, None)
     (tmp_path / "run/metrics.jsonl").unlink()
     (tmp_path / "run/metrics.jsonl").mkdir()
     assert overviews(find_runs(tmp_path))[0].alarms is None

@@ -7,9 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from debate_rl.reports.training.detectors import readings
-from debate_rl.reports.training.hypotheses import ranked
-from debate_rl.reports.training.loading import Run
+from debate_rl.reports.kinds import BOTH_ORDERS, KINDS
+from debate_rl.reports.training.advice import NOTHING_LEFT, open_advice
+from debate_rl.reports.training.detectors import DETECTORS, readings
+from debate_rl.reports.training.findings import alarms_section
+from debate_rl.reports.training.hypotheses import HYPOTHESES, ranked
+from debate_rl.reports.training.loading import Run, load_run
 from debate_rl.reports.training.questions import QUESTIONS, rated
 
 
@@ -136,6 +139,47 @@ def test_hypotheses_are_ranked_by_the_share_of_their_signs(run_of):
     found = ranked(run_of(**columns))
     assert [(one.crossed, one.known) for one in found[:3]] == [(2, 2), (1, 2), (0, 1)]
     assert [one.hypothesis.source[-3:] for one in found[:3]] == ["3.1", "3.3", "3.2"]
+
+
+WEAK = "mix in truth: rewards.truth_weight = 0.5 or more; more debates of a problem"
+
+
+@pytest.mark.parametrize(
+    ("settings", "left"),
+    [
+        ({}, WEAK),
+        ({"rewards.truth_weight": 0.25}, WEAK),
+        ({"rewards.truth_weight": 0.5}, "more debates of a problem"),
+        ({"rewards.truth_weight": 1}, "more debates of a problem"),
+        ({"rewards.truth_weight": "0.5"}, WEAK),
+    ],
+)
+def test_what_a_run_has_set_is_not_proposed_to_it(run_of, settings, left):
+    run = run_of(accuracy=[0.5] * 20, settings=settings)
+    weak = next(one.hypothesis for one in ranked(run) if one.hypothesis.source.endswith("3.2"))
+    assert open_advice(run, weak.fix) == left
+
+
+def test_of_every_proposal_what_is_set_is_left_out(run_of):
+    run = run_of(settings={"debate.order": "per_viewer", "learner.adam_eps": 1e-5})
+    sided, finite = DETECTORS["one_sided"].fix, DETECTORS["not_finite"].fix
+    assert open_advice(run, sided) == "more weight of truth for judges"
+    assert open_advice(run, finite) == "a warm-up, bfloat16 in place of float16"
+    assert open_advice(run, BOTH_ORDERS) == NOTHING_LEFT
+    assert open_advice(None, sided) == sided
+    others = run_of()
+    proposals = [one.fix for one in (*DETECTORS.values(), *HYPOTHESES)]
+    proposals += [one.advice for one in KINDS.values()]
+    assert [open_advice(others, text) for text in proposals] == proposals
+
+
+def test_detectors_that_cannot_fire_yet_are_not_counted(whole):
+    lines = (whole / "metrics.jsonl").read_text().splitlines()[:1]
+    (whole / "metrics.jsonl").write_text(lines[0] + "\n")
+    run = load_run(whole)
+    able = sum(reading.able for reading in run.readings)
+    assert 0 < able < len(run.readings)
+    assert alarms_section([run]).about == f"0 of {able} detectors that can fire yet"
 
 
 def test_bounds_count_as_the_better_word():
