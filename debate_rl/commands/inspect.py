@@ -26,7 +26,12 @@ def inspect(
     ] = None,
     filter: FilterOption = "",
     limit: Annotated[
-        int | None, typer.Option(min=1, help="Show at most this many debates; default: ls 50, grep all.")
+        int | None,
+        typer.Option(
+            min=1,
+            help="Show at most this many debates; default: ls 50, grep all, same 50 of training and 50 of "
+            "evaluations.",
+        ),
     ] = None,
     after: Annotated[
         str | None, typer.Option(metavar="ID", help="ls: start after this debate, for the next page.")

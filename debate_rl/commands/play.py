@@ -142,7 +142,7 @@ def _turn_panel(debate: Debate, turn: Turn, correct: Verdicts) -> Panel:
     grade, persona = grade_of(turn.id, correct), debate.personas[turn.id.agent]
     mark = "" if grade is None else f" {GRADE_SIGNS[GRADES[grade]]}"
     round_ = "final ballot" if turn.ballot else f"round {turn.id.round}"
-    title = _plain(f"{round_} · {turn.handle} · {persona.name} · T {persona.temperature:g}{mark}")
+    title = _plain(f"{round_} · {turn.handle} · {persona.name} · temperature {persona.temperature:g}{mark}")
     colour = COLOURS[turn.id.agent % len(COLOURS)]
     return Panel(_plain(_folded(turn)), title=title, title_align="left", border_style=colour)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import deque
 from collections.abc import Iterable
 from functools import partial
@@ -70,9 +71,17 @@ def replay(
     show(str(path), summary, damage=damage, only_check=own == other)
     if folder is not None:
         plain_console().print(f"Every debate: {folder / 'debates.jsonl'}")
+        if summary.most_changed:
+            plain_console().print(f"What changed most: {_look_at(run, folder, summary.most_changed[0][0])}")
     if summary.differ:
         count = f"{summary.differ} of {summary.checked} debates"
         raise Ended(f"{path}: what is stored is not what its own scheme gives in {count}", DIFFERS)
+
+
+def _look_at(run: str, folder: Path, id: str) -> str:
+    """Return the command that shows a debate of a replay, named by its path where it lies elsewhere."""
+    name = folder.name if folder.parent == Path(run) / "replays" else str(folder)
+    return shlex.join(["debate", "inspect", run, "replays", name, id])
 
 
 def _write(facts: dict[str, object], folder: Path | None, json: str | None) -> None:

@@ -74,7 +74,7 @@ def report(
         judges = Judges(judge_accuracy, position_bias, tie_rate)
         names, out = [str(_simulate(solutions, judges, agents, seed, out))], None
     if not names:
-        raise ValueError("name the folder of a run, or say --example")
+        raise ValueError("name the folder of a run, or say --example or --solutions FILE")
     folder = Path(out or (Path(names[0]) / "report" if len(names) == 1 else "report"))
     refuse_foreign(folder)
     _write(names, filter, folder, json, links)

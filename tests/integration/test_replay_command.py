@@ -42,7 +42,9 @@ def test_another_scheme_is_shown_and_kept(replay, folder):
     lines = [json.loads(line) for line in (kept / "debates.jsonl").read_text().splitlines()]
     assert [line["id"] for line in lines] == [f"{step}.{place}" for step in range(2) for place in range(4)]
     assert set(lines[0]["new"]["rewards"]) == {"format"}
-    assert facts["most_changed"][0]["id"] in out
+    most = facts["most_changed"][0]["id"]
+    assert out.splitlines()[-1] == f"What changed most: debate inspect run replays {kept.name} {most}"
+    assert replay("run", change, "--out", "else where")[1].splitlines()[-1].endswith(f"'else where' {most}")
 
     assert replay("run", change)[0] == 0  # the same again, in the same place
     assert replay("run", change, "--steps", "1", "--filter", "id:1.3")[0] == 0

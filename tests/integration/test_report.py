@@ -135,7 +135,7 @@ def test_nothing_of_others_is_written_over(report, example, home):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "name the folder of a run, or say --example"),
+        ([], "name the folder of a run, or say --example or --solutions FILE"),
         (["nowhere"], "nowhere: there is no such folder"),
         (["empty"], "empty: not the folder of a run (no transcripts in it)"),
         (["file"], "file: not a folder"),

@@ -98,7 +98,8 @@ def problem_lines(view: DebateView) -> list[Text | str]:
     gold = "not known" if problem.answer is None else one_line(problem.answer)
     lines += [line(("gold answer ", FAINT), gold), line((named, FAINT)), "", heading("agents")]
     for agent, persona in enumerate(view.personas):
-        lines.append(line((one_line(view.who(agent)), STRONG), (f"  T {persona.temperature:g}", FAINT)))
+        temperature = f"  temperature {persona.temperature:g}"
+        lines.append(line((one_line(view.who(agent)), STRONG), (temperature, FAINT)))
         lines += _section(persona.instructions, FAINT)
     seconds = "" if view.seconds is None else f", {view.seconds:.1f} s"
     lines += [

@@ -37,12 +37,12 @@ def shown(replies, correct, *, terminal=False, problem=PROBLEM, config=CONFIG) -
 
 @pytest.mark.parametrize(
     ("truth", "mark"),
-    [(True, "T 0.6 ✓ ─"), (False, "T 0.6 ✗ ─"), ("missing", "T 0.6 ∅ ─"), (None, "T 0.6 ─")],
+    [(True, "0.6 ✓ ─"), (False, "0.6 ✗ ─"), ("missing", "0.6 ∅ ─"), (None, "0.6 ─")],
 )
 def test_a_mark_stands_only_where_the_truth_is_known(truth, mark):
     text = shown({(0, 0): RIGHT, (1, 0): RIGHT, (2, 0): RIGHT}, ((truth,), (None,), (None,)))
     [line] = [line for line in text.splitlines() if "Methodical" in line and "round 0" in line]
-    assert mark in line
+    assert f" · temperature {mark}" in line
 
 
 def test_an_open_problem_has_no_marks():

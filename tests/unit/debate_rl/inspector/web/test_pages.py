@@ -252,6 +252,7 @@ def test_what_is_not_there_is_a_page_of_its_own(small, path):
     answer = small.get(path)
     assert answer.status_code == 404
     assert "root:" not in answer.text
+    assert '<a href="/" data-testid="back">' in answer.text
 
 
 @pytest.mark.parametrize("gone", ["run", "run/transcripts"])
@@ -512,6 +513,18 @@ def test_one_legend_has_what_any_graph_of_the_page_has(tmp_path, circle):
     assert "wide band" not in plain
     assert "thin:" not in plain
     assert re.findall(r'<text class="sub"[^>]*>([^<]*)</text>', plain) == ["✓", "✗", "✗"]
+
+
+def test_mathematics_as_written_is_offered_where_some_is_typeset(tmp_path):
+    plain, formula = make([["<solution>a <math> b</solution>"] * 3]), make([[solved(4)] * 3])
+    write_step(tmp_path / "run/transcripts", 5, [plain, formula])
+    client, site = client_of(tmp_path / "run")
+    shown = [client.get(f"/run/run/debate/5.{id}").text for id in ("0", "1", "1?written=1")]
+    without, offered, written = shown
+    site.close()
+    assert "Mathematics" not in without
+    assert ">Mathematics as written</a>" in offered
+    assert ">Mathematics typeset</a>" in written
 
 
 def test_what_matters_most_comes_first_in_a_list(small):
