@@ -34,6 +34,11 @@ def page(monkeypatch, capsys):
     return call
 
 
+def test_the_page_of_an_action_says_its_own_limit(page):
+    said = " ".join(page("inspect", "same", "--help").replace("│", " ").split())
+    assert "same 50 of training and 50 of evaluations" in said
+
+
 @pytest.mark.parametrize("command", ["", *COMMANDS])
 def test_every_page_has_examples_and_no_type_of_python(command, page):
     words = [command] if command else []
