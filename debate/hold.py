@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 
 from msgspec import UNSET, UnsetType
@@ -216,6 +216,7 @@ def run_debates(
     summarizer: Policy | None = None,
     held: Mapping[int, Debate] | None = None,
     on_debate: Callable[[int, Debate], None] | None = None,
+    within: AbstractContextManager[object] | None = None,
 ) -> list[Debate]:
     """Hold one debate for each problem of the list, at the same time, and return them in the list's order.
 
@@ -225,6 +226,8 @@ def run_debates(
     event loop already runs, as in notebooks, by using a thread.
     ``held``: debates that were held before, by their index in the list; they are not held again.
     ``on_debate`` is called with index and debate as each ends, in the order in which they do.
+    ``within`` is open while the event loop runs, and neither while it is made nor while it is closed: an
+    exception that a signal raises there would leave it half closed.
     The first exception of the policy cancels the other debates and is raised here.
     """
     if max_live is not None and max_live < 1:
@@ -239,7 +242,11 @@ def run_debates(
         if on_debate is not None:
             on_debate(index, debates[index])
 
-    run_async(_hold_all(missing, hold, policy, seats=min(len(missing), max_live or len(missing))))
+    async def hold_all() -> None:
+        with within or nullcontext():
+            await _hold_all(missing, hold, policy, seats=min(len(missing), max_live or len(missing)))
+
+    run_async(hold_all())
     return [debates[index] for index in range(len(problems))]
 
 

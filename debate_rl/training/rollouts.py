@@ -97,12 +97,16 @@ def play(session: Session, problems: Sequence[Problem], name: tuple[str | int, .
     """Hold the debates of some problems, grade and score them; ``name`` makes their seeds their own."""
     config, size = session.config, session.config.train.debates_per_problem
     repeated = [problem for problem in problems for _ in range(size)]
-    with session.stops.interruptible():
-        seed, live = derive_seed(config.seed, *name), config.train.max_live
-        timings, ended = _timings(len(repeated))
-        debates = run_debates(
-            repeated, session.policy, config.debate, seed=seed, max_live=live, on_debate=ended
-        )
+    timings, ended = _timings(len(repeated))
+    debates = run_debates(
+        repeated,
+        session.policy,
+        config.debate,
+        seed=derive_seed(config.seed, *name),
+        max_live=config.train.max_live,
+        on_debate=ended,
+        within=session.stops.interruptible(),
+    )
     clock.lap("rollout")
     key: AnswerKey = key_of(session.data.environment)
     dealt = derive_seed(config.seed, "control", *name[1:])

@@ -283,6 +283,7 @@ def test_a_telephone_shows_what_matters_of_a_debate_without_scrolling(served, wa
     assert attached == "local, local, scroll, scroll"
 
 
+@pytest.mark.slow
 def test_a_telephone_shows_every_column_of_replays(run, served, watched):
     (folder := run / "replays" / ("rewards.truth_weight=0.3," * 3)).mkdir(parents=True)
     (folder / "replay.json").write_text("{}")

@@ -104,6 +104,7 @@ def matches(pattern: str, name: str) -> bool:
     return re.fullmatch(re.sub(r"<[rk]>", r"\\d+", re.escape(pattern)), name) is not None
 
 
+@pytest.mark.slow
 def test_every_metric_of_a_run_is_on_the_page(logged):
     page = documented()
     assert [name for name in sorted(logged) if not any(matches(one, name) for one in page)] == []

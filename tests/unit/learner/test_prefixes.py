@@ -164,10 +164,15 @@ def learnt(model, rows_of, *, share: bool, **changes):
     [
         (gpt2, {"adam_eps": 1.0}, 1e-12),
         (qwen3, {}, 1e-5),
-        (qwen3, {"minibatches": 2, "epochs": 2, "beta": 0.1, "tis_cap": 2.0, "entropy_bonus": 0.01}, 1e-5),
+        pytest.param(
+            qwen3,
+            {"minibatches": 2, "epochs": 2, "beta": 0.1, "tis_cap": 2.0, "entropy_bonus": 0.01},
+            1e-5,
+            marks=pytest.mark.slow,
+        ),
         pytest.param(qwen3, {"gradient_checkpointing": True}, 1e-5, marks=pytest.mark.slow),
         pytest.param(lora, {"beta": 0.1}, 1e-5, marks=pytest.mark.slow),
-        (lora, {"gradient_checkpointing": True, "loss": "gspo"}, 1e-5),
+        pytest.param(lora, {"gradient_checkpointing": True, "loss": "gspo"}, 1e-5, marks=pytest.mark.slow),
     ],
     ids=["float64", "plain", "all", "checkpointing", "lora", "lora-checkpointing"],
 )

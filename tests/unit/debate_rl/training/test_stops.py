@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import signal
 import threading
 from collections.abc import Callable
@@ -7,6 +8,8 @@ from contextlib import suppress
 
 import pytest
 
+from debate import DebateConfig, Problem, run_debates
+from debate.policies.scripted import ScriptedPolicy
 from debate_rl.training.stops import Stopped, Stops, catch_stops
 
 
@@ -70,6 +73,21 @@ def test_a_signal_whose_exception_was_lost_is_not_forgotten():
         suppress(Stopped),
     ):
         signal.raise_signal(signal.SIGINT)  # as in a destructor, which cannot raise
+
+
+def test_a_signal_while_the_event_loop_is_closed_waits_until_it_is(monkeypatch, capfd):
+    closed: list[str] = []
+
+    class Loop(asyncio.SelectorEventLoop):
+        def close(self):
+            sent_then(signal.SIGINT, closed, super().close)
+
+    monkeypatch.setattr(asyncio, "new_event_loop", Loop)
+    monkeypatch.setattr(asyncio.events, "new_event_loop", Loop)
+    problem, policy = Problem(id="p", question="?"), ScriptedPolicy({}, default="a")
+    with catch_stops() as stops, pytest.raises(Stopped), stops.deferred():
+        run_debates([problem], policy, DebateConfig(), seed=0, within=stops.interruptible())
+    assert closed == ["went on"]
 
 
 def test_a_second_signal_raises_wherever_it_comes(capfd):
