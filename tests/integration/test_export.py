@@ -108,6 +108,7 @@ def test_full_weights_load_with_the_lines_of_their_card(export, runs):
     assert (folder / "chat_template.jinja").is_file()
 
 
+@pytest.mark.slow
 def test_who_may_enter_an_export_may_read_its_files(export, runs):
     before = os.umask(0o022)
     try:

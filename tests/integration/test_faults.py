@@ -125,8 +125,9 @@ def test_a_second_signal_leaves_at_once_and_keeps_what_was_saved(
 
 
 def test_a_signal_before_the_first_step_is_done_says_so(tiny_recipe, debate_command, monkeypatch):
-    def at_once(*_, **__):
-        signal.raise_signal(signal.SIGTERM)
+    def at_once(*_, within, **__):
+        with within:
+            signal.raise_signal(signal.SIGTERM)
 
     monkeypatch.setattr(debate_rl.training.rollouts, "run_debates", at_once)
     code, _, err = debate_command("train", tiny_recipe, *QUIET)

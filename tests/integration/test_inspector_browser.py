@@ -123,6 +123,7 @@ def test_nothing_that_a_model_wrote_runs(hostile, hostile_run, watched):
     seen.calm()
 
 
+@pytest.mark.slow
 def test_keys_go_through_lists_debates_and_views(served, watched):
     seen = watched(served.origin)
     page = seen.page
@@ -177,6 +178,7 @@ def test_the_first_tab_skips_to_the_content(served, watched):
     assert page.evaluate("document.activeElement.id") == "main"
 
 
+@pytest.mark.slow
 def test_an_arrow_leads_to_the_judges_words(served, watched):
     seen = watched(served.origin)
     seen.page.goto(served.base + "/debate/0.0/graph")
@@ -232,7 +234,7 @@ def test_a_run_that_is_not_written_is_not_asked_again(served, watched):
     assert at(page, "live").count() == 0
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.slow), "dark"])
 def test_every_kind_of_page_is_accessible(served, hostile, watched, scheme):
     from axe_playwright_python.sync_playwright import Axe
 

@@ -218,6 +218,7 @@ def test_the_command_reports_on_a_file_of_solutions(report, home):
     assert figures["judge/accuracy"]["low"] <= 0.8 <= figures["judge/accuracy"]["high"]
 
 
+@pytest.mark.slow
 def test_what_is_loaded_when(home, example):
     script = (
         "import sys\n"

@@ -157,6 +157,7 @@ def test_charts_are_whole_on_the_screen(open_page):
     assert overflowing(page) == []
 
 
+@pytest.mark.slow
 def test_it_prints(open_page):
     page, *_ = open_page(width=700)  # about A4 less its margins
     page.emulate_media(media="print")

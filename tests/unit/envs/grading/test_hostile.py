@@ -41,6 +41,7 @@ def test_none_is_right_in_a_box(grader):
     assert [row for row in found if row[2] not in ("wrong", "missing")] == []
 
 
+@pytest.mark.slow
 def test_none_is_right_under_the_rules_of_math_verify(grader):
     found = [(gold, a[:80], grader.grade(rf"\boxed{{{a}}}", gold, mode="math_verify")) for gold, a in ROWS]
     whole = [row for row in found if row[2].method.startswith("boxed")]
