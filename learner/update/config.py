@@ -48,8 +48,10 @@ class LearnerConfig(Settings):
     """Peak learning rate."""
     betas: tuple[float, float] = (0.9, 0.95)
     """AdamW's decay rates."""
-    adam_eps: float = Field(default=1e-5, gt=0)
-    """AdamW's epsilon. 1e-7 without warm-up is known to explode; 1e-5 to 1e-4 are stable."""
+    adam_eps: float | None = Field(default=None, gt=0)
+    """AdamW's epsilon. None is 1e-8 where trained weights are float32 and the learning rate warms up, so that
+    small gradients of large models move them too (``update_per_lr``), and 1e-5 otherwise: 1e-7 without
+    warm-up is known to explode."""
     weight_decay: float = Field(default=0.0, ge=0)
     """AdamW's decoupled weight decay."""
     max_grad_norm: float = Field(default=1.0, gt=0)
@@ -117,7 +119,7 @@ def check_settings(config: LearnerConfig, total_steps: int | None) -> None:
         raise ValueError("learner.loss='dr_grpo' needs learner.max_tokens, its constant divisor; got None")
     if config.loss == "dr_grpo":
         log.info("dr_grpo: gradients are about 5 times weaker than grpo's at the same learning rate")
-    if config.adam_eps < 1e-6 and config.warmup_steps == 0:
+    if config.adam_eps is not None and config.adam_eps < 1e-6 and config.warmup_steps == 0:
         warnings.warn(
             f"learner.adam_eps={config.adam_eps} without warm-up is known to explode; "
             "set learner.adam_eps to 1e-5 or learner.warmup_steps to 30",

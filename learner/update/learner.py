@@ -23,6 +23,7 @@ from learner.types import Row
 from learner.update.batches import MicroBatch, fresh_rows, micro_batches, stars
 from learner.update.config import LearnerConfig, check_settings
 from learner.update.forward import action_logprobs, compute_type, train_only_checkpointed_layers
+from learner.update.optimizer import adamw, settings_of, update_per_lr
 from learner.update.sharing import reading, wrong_sharing
 from learner.update.tally import Tally, sizes, tally_mismatch
 
@@ -59,13 +60,7 @@ class Learner:
         if config.gradient_checkpointing:  # in training mode alone: sampling is as it was
             checkpointing: Any = model
             checkpointing.gradient_checkpointing_enable({"use_reentrant": False})
-        self.optimizer = torch.optim.AdamW(
-            self.parameters,
-            lr=config.lr,
-            betas=config.betas,
-            eps=config.adam_eps,
-            weight_decay=config.weight_decay,
-        )
+        self.optimizer = adamw(self.parameters, config)
         half = any(parameter.dtype == torch.float16 for parameter in model.parameters())
         self.scaler = torch.amp.GradScaler(self.parameters[0].device.type, enabled=half)
         self._loss = find_loss(config.loss)
@@ -130,19 +125,14 @@ class Learner:
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take up a state from ``state_dict``."""
-        self.optimizer.load_state_dict(state_dict["optimizer"])
+        """Take up a state from ``state_dict``, with this configuration's settings and not those saved."""
+        saved, own = state_dict["optimizer"], settings_of(self.parameters, self.config)
+        groups = [group | own for group in saved["param_groups"]]
+        self.optimizer.load_state_dict(saved | {"param_groups": groups})
         self.bad_steps = int(state_dict["bad_steps"])
         if state_dict["scaler"] and self.scaler.is_enabled():
             self.scaler.load_state_dict(state_dict["scaler"])
-        self.go_on(int(state_dict["steps"]))
-
-    def go_on(self, steps: int) -> None:
-        """Go on after so many steps, with this configuration's settings and not those in the loaded state."""
-        self.steps = steps
-        config = self.config
-        for group in self.optimizer.param_groups:
-            group.update(betas=config.betas, eps=config.adam_eps, weight_decay=config.weight_decay)
+        self.steps = int(state_dict["steps"])
 
     def _set_lr(self) -> float:
         factor = lr_factor(
@@ -228,6 +218,7 @@ class Learner:
             self.scaler.step(self.optimizer)
             clipped = float(norm > self.config.max_grad_norm)
             tally.add({"loss": loss, "grad_norm": norm, "grad_norm_max": norm, "grad_clipped": clipped})
+            tally.add({"update_per_lr": update_per_lr(self.optimizer)})
         self.scaler.update()
         self.optimizer.zero_grad(set_to_none=True)
         return finite

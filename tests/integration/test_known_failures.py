@@ -189,12 +189,14 @@ def test_a_tiny_epsilon_without_warm_up_is_warned_about_and_not_the_default(tiny
     noise = 1e-6
     assert first_update(noise, adam_eps=1e-7, warmup_steps=0) == pytest.approx(1 / 1.1)
     assert first_update(noise, adam_eps=1e-5, warmup_steps=0) == pytest.approx(1 / 11)
-    assert first_update(noise) == pytest.approx(1 / 11 / 30)  # the defaults
+    assert first_update(noise, adam_eps=1e-8) == pytest.approx(1 / 1.01 / 30)  # after a warm-up of 30 steps
     defaults = LearnerConfig()
-    assert (defaults.adam_eps, defaults.warmup_steps, defaults.max_grad_norm) == (1e-5, 30, 1.0)
+    assert (defaults.adam_eps, defaults.warmup_steps, defaults.max_grad_norm) == (None, 30, 1.0)
     model, _ = tiny
     with pytest.warns(UserWarning, match=r"learner\.adam_eps=1e-07 without warm-up is known to explode"):
         Learner(model, LearnerConfig(adam_eps=1e-7, warmup_steps=0))
+    learners = (Learner(model, LearnerConfig(warmup_steps=steps)) for steps in (0, 30))
+    assert [learner.optimizer.param_groups[0]["eps"] for learner in learners] == [1e-5, 1e-8]
     with warnings.catch_warnings(action="error"):
         Learner(model, defaults)
 

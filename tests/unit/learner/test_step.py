@@ -604,7 +604,7 @@ def test_k1_as_a_loss_is_warned_about():
 
 def test_rows_of_weights_too_old_are_dropped_and_counted():
     learner = Learner(model_of(), config_of(max_staleness=1))
-    learner.go_on(5)
+    learner.steps = 5
     rows = [
         replace(row, policy_version=version)
         for row, version in zip(random_rows(4), (5, 4, 3, 0), strict=True)
@@ -617,7 +617,7 @@ def test_rows_of_weights_too_old_are_dropped_and_counted():
 
 def test_without_a_bound_every_row_counts_and_the_age_is_told():
     learner = Learner(model_of(), config_of())
-    learner.go_on(5)
+    learner.steps = 5
     metrics = learner.step(random_rows(4))
     assert (metrics["rows"], metrics["stale_rows"], metrics["staleness_max"]) == (4, 0, 5)
     assert "staleness_max" not in learner.step([])
@@ -626,7 +626,7 @@ def test_without_a_bound_every_row_counts_and_the_age_is_told():
 def test_a_step_whose_rows_are_all_stale_changes_nothing_and_is_not_bad():
     model = model_of()
     learner, before = Learner(model, config_of(max_staleness=0)), weights(model)
-    learner.go_on(1)
+    learner.steps = 1
     metrics = learner.step(random_rows(3))
     assert (metrics["updates"], metrics["stale_rows"], metrics["bad_steps"]) == (0, 3, 0)
     assert all(torch.equal(a, b) for a, b in zip(before, weights(model), strict=True))

@@ -1,0 +1,62 @@
+"""AdamW as the learner uses it, and how far it moved the weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from learner.update.config import LearnerConfig
+
+PIECE = 2**24
+"""Numbers of a parameter that are looked at together, so that the look needs no copy of a large one."""
+
+
+def adamw(parameters: Sequence[nn.Parameter], config: LearnerConfig) -> torch.optim.AdamW:
+    """Return the optimizer: one kernel on a GPU, and never torch's foreach, which copies all weights once."""
+    return torch.optim.AdamW(parameters, lr=config.lr, **settings_of(parameters, config))
+
+
+def settings_of(parameters: Sequence[nn.Parameter], config: LearnerConfig) -> dict[str, Any]:
+    """Return what the configuration and the device decide, and no state that was saved."""
+    fused = parameters[0].is_cuda
+    return {
+        "betas": config.betas,
+        "eps": adam_eps(parameters, config),
+        "weight_decay": config.weight_decay,
+        "fused": fused,
+        "foreach": False,
+    }
+
+
+def adam_eps(parameters: Sequence[nn.Parameter], config: LearnerConfig) -> float:
+    """Return AdamW's epsilon; that of float32 weights is for gradients of any size after a warm-up."""
+    if config.adam_eps is not None:
+        return config.adam_eps
+    wide = all(parameter.element_size() >= 4 for parameter in parameters)
+    return 1e-8 if wide and config.warmup_steps else 1e-5
+
+
+@torch.no_grad()
+def update_per_lr(optimizer: torch.optim.AdamW) -> Tensor:
+    """Return the root mean square of the last update's change over all trained numbers, divided by lr.
+
+    m / (sqrt(v) + eps), both moments corrected for their start at 0; weight decay is not counted.
+    """
+    norms: list[Tensor] = []
+    numbers = 0
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            numbers += parameter.numel()
+            if state := optimizer.state.get(parameter):
+                norms += _norms(state, group["betas"], group["eps"])
+    return torch.stack(norms).norm() / numbers**0.5 if norms else torch.zeros(())
+
+
+def _norms(state: dict[str, Any], betas: tuple[float, float], eps: float) -> list[Tensor]:
+    """Return the norm of each piece of a parameter's change."""
+    first, second = (1 - beta ** state["step"] for beta in betas)
+    moments = (state[name].flatten().split(PIECE) for name in ("exp_avg", "exp_avg_sq"))
+    return [(m / first / ((v / second).sqrt_() + eps)).norm() for m, v in zip(*moments, strict=True)]
