@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from debate.policies.batcher import OTHER_LOOP
+from debate.policies.engine_report import EngineReport
 from debate.policies.sampler import Draw, Drawn
 from debate.policies.speech import SpeakingPolicy, Speech, ids_of_ends, refuse_impossible
 from debate.policies.stopping import THINK_END, THINK_START
@@ -29,6 +30,8 @@ from debate.types import Completion, Message, SampleRequest, StopReason
 COLDEST = 0.01
 """vLLM silently raises a temperature between 0 and this one to this one."""
 ADAPTER = "adapter_config.json"
+WIDE_HEAD = {"head_dtype": "float32"}
+"""Logits are never rounded to 16 bits: that alone would move every log-probability."""
 MOST_READ = 8192
 """Tokens of prompts read at a time on a CPU, or those of the longest."""
 
@@ -116,6 +119,24 @@ class VLLMPolicy(SpeakingPolicy):
             self._load_weights(weights_path=str(_folder(weights).resolve()))
         self.version = version
 
+    async def check(self, requests: Sequence[SampleRequest]) -> EngineReport:
+        """Answer requests, and report what they were computed with.
+
+        Ask right after an update: the first prompt is read before the others, and none of it is cached then.
+        """
+        first = Draw(self.encode(requests[0].messages), 1, requests[0].temperature, requests[0].seed)
+        read = await self._loop.complete(first.prompt, self._params(first, 0), self._lora)
+        replies = await asyncio.gather(*map(self.sample, requests))
+        adapter = 0 if self._lora is None else self._lora.lora_int_id
+        digests = self._llm.collective_rpc("weight_digests", args=(adapter,))
+        return EngineReport(
+            dtype=str(self._llm.llm_engine.model_config.dtype).removeprefix("torch."),
+            completions=tuple(replies),
+            cached_tokens=read.num_cached_tokens,
+            rounded_head=any(self._llm.collective_rpc("rounds_logits")),
+            digests={name: (a, b) for name, (a, b) in digests[0].items()} if len(digests) == 1 else {},
+        )
+
     def _load_adapter(self, path: Path) -> None:
         """Take an adapter under an id of its own: vLLM would keep using the old one under a known id.
 
@@ -149,7 +170,8 @@ class VLLMPolicy(SpeakingPolicy):
         logprobs: list[float] = []
         reason: StopReason = "length"
         while len(tokens) < draw.max_tokens:
-            output = await self._loop.complete([*draw.prompt, *tokens], self._params(draw, len(tokens)), lora)
+            prompt, params = [*draw.prompt, *tokens], self._params(draw, len(tokens))
+            output = (await self._loop.complete(prompt, params, lora)).outputs[0]
             tokens += output.token_ids
             logprobs += _logprobs(output)
             if output.finish_reason != "stop":
@@ -205,7 +227,7 @@ class EngineLoop:
         return bool(self._waiting)
 
     async def complete(self, prompt: Sequence[int], params: Any, lora: Any) -> Any:
-        """Return the finished ``CompletionOutput`` of a prompt (P,)."""
+        """Return the finished ``RequestOutput`` of a prompt (P,)."""
         loop = asyncio.get_running_loop()
         if any(future.get_loop() is not loop for future in self._waiting.values()):
             raise RuntimeError(OTHER_LOOP)
@@ -229,7 +251,7 @@ class EngineLoop:
                 for output in self._engine.step():
                     future = self._waiting.get(output.request_id)
                     if output.finished and future is not None and not future.done():
-                        future.set_result(output.outputs[0])
+                        future.set_result(output)
                 await asyncio.sleep(0)
         except Exception as error:
             for future in self._waiting.values():
@@ -242,12 +264,12 @@ def _engine(model_path: str, **settings: Any) -> Any:
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
     vllm = import_module("vllm")
-    settings = _whole_prompts(settings["max_model_len"]) | settings
+    settings = {"hf_overrides": WIDE_HEAD} | _whole_prompts(settings["max_model_len"]) | settings
     try:
         return vllm.LLM(
             model_path,
             logprobs_mode="processed_logprobs",
-            worker_extension_cls="debate.policies.vllm_worker.FreshHead",
+            worker_extension_cls="debate.policies.vllm_worker.WorkerExtension",
             trust_remote_code=False,
             **settings,
         )

@@ -40,3 +40,18 @@ def named_tensors(model: Any, dtype: torch.dtype) -> Iterator[tuple[str, torch.T
     """Yield the weights of a model by name, in this type; what is tied to another is left out."""
     for name, value in model.named_parameters():
         yield name, value.detach().to(dtype)
+
+
+def weights_as_computed(model: Any, dtype: torch.dtype) -> Iterator[tuple[str, torch.Tensor, bool]]:
+    """Yield what an engine of this type computes with once it is cast: name, values, and whether they learn.
+
+    Names are those of the base model, an adapter's end with lora_A and lora_B, of which B is scaled.
+    What is tied to another is there under its own name too.
+    """
+    for name, value in model.named_parameters(remove_duplicate=False):
+        own = name.removeprefix("base_model.model.").replace(".base_layer", "")
+        values = value.detach()
+        if ".lora_B." in own:
+            layer = model.get_submodule(name[: name.index(".lora_B")])
+            values = values.to(dtype) * layer.scaling["default"]
+        yield own.replace(".default.weight", ""), values, value.requires_grad

@@ -36,6 +36,7 @@ from debate_rl.runs.provenance import problems_checksum
 from debate_rl.runs.trainer_state import generators_kept, seed_generators
 from debate_rl.tracking.held_out import append_held_out, kept_steps
 from debate_rl.tracking.trackers import Trackers, open_trackers
+from debate_rl.training.canary import Canary, CanaryError, Finding, canary_requests
 from debate_rl.training.start_checks import change_rules, check_streams, refuse_greedy, refuse_no_best
 from debate_rl.training.stops import Stopped, Stops, catch_stops
 from debate_rl.warm_start.training import warm_start
@@ -73,6 +74,8 @@ class Session:
     clock: Callable[[], float] = time.monotonic
     saved_at: float = field(default_factory=time.monotonic)
     stops: Stops = field(default_factory=Stops)
+    canary: Canary | None = None
+    found: Finding = field(default_factory=Finding)
 
     @cached_property
     def _measured(self) -> set[int]:
@@ -80,22 +83,44 @@ class Session:
         return kept_steps(self.folder.held_out)
 
     def publish(self, version: int) -> None:
-        """Hand what the learner has learnt to the policy; one that holds the same model notes the version."""
-        run_async(self.policy.update(self.model, version))
+        """Hand what the learner has learnt to the policy; one that holds the same model notes the version.
+
+        An engine with weights of its own is compared with the learner at once: ``found`` is the result.
+        """
+        try:
+            run_async(self.policy.update(self.model, version))
+        except ValueError as error:
+            self.found = Finding(fault=str(error))
+            return
+        if self.canary is not None:
+            started = time.perf_counter()
+            engine: Any = self.policy
+            self.found = self.canary.compare(run_async(engine.check(self.canary.requests)))
+            self.found.metrics["seconds/canary"] = time.perf_counter() - started
 
     def finish_step(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Log a finished step, and evaluate and save when due."""
+        """Log a finished step, and evaluate and save when due; a wrong engine ends the run with it saved."""
         done = step + 1
         steps = self.config.train.steps
         started = time.perf_counter()
-        figures = self.evaluate(done) if self.config.held_out.due(done, steps) else {}
+        due = self.config.held_out.due(done, steps) and not self.found.fault
+        figures = self.evaluate(done) if due else {}
         if figures:
             figures["seconds/evaluate"] = time.perf_counter() - started
-        self.tracker.log(step, {**metrics, **figures})
+        self.tracker.log(step, {**metrics, **self.found.metrics, **figures})
         self.step = done
         self.drawn += self.config.train.problems_per_step
-        if self._is_best(figures) or self._save_is_due():
+        if self._is_best(figures) or self._save_is_due() or self.found.fault:
             self.save()
+        self._refuse_wrong_engine()
+
+    def _refuse_wrong_engine(self) -> None:
+        """End a run whose engine does not compute with what was learnt."""
+        if self.found.fault:
+            raise CanaryError(
+                f"model.policy={self.config.model.policy}: after update {self.step}, {self.found.fault}; "
+                f"{self.step} of {self.config.train.steps} steps are saved in {self.folder.checkpoints}"
+            )
 
     def _save_is_due(self) -> bool:
         """Return whether the finished steps are to be saved: at the end, by their number, or by the time."""
@@ -151,7 +176,7 @@ class Session:
         """Write a checkpoint of the finished steps."""
         state = TrainState(
             step=self.step,
-            policy_version=self.policy.version,
+            policy_version=self.step,
             data_position=self.drawn,
             seed=self.config.seed,
             baselines=tuple(sorted(self.ema.items())),
@@ -197,6 +222,7 @@ class Session:
             if checkpoints(self.folder.checkpoints):
                 warn_damaged(f"{self.folder.path}: no checkpoint is good; the run begins again")
             self.publish(self.policy.version)
+            self._refuse_wrong_engine()
             return
         state = load_checkpoint(path, model=self.model, parts={"learner": self.learner}, verify=False)
         if state.seed != self.config.seed and "seed" not in self.config.run.allow_changes:
@@ -206,6 +232,7 @@ class Session:
         self.best = state.best if state.best_of == self._best_of() else None
         self.ema = dict(state.baselines)
         self.publish(state.policy_version)
+        self._refuse_wrong_engine()
 
 
 @contextmanager
@@ -238,6 +265,7 @@ def _opened(config: Config, stops: Stops, look: Look) -> Iterator[Session]:
         seed_generators(derive_seed(config.seed, "generators"))
         learner = Learner(model, config.resolved_learner(), total_steps=config.train.steps)
         session = Session(config, folder, data, model, tokenizer, policy, learner, stops=stops)
+        session.canary = _canary_of(session)
         session.restore()
         if folder.resumed:
             folder.record()
@@ -253,6 +281,16 @@ def _opened(config: Config, stops: Stops, look: Look) -> Iterator[Session]:
             settings=plain_config(config),
         ) as session.tracker:
             yield session
+
+
+def _canary_of(session: Session) -> Canary | None:
+    """Return what looks after an engine with weights of its own; None where the model itself speaks."""
+    if not hasattr(session.policy, "check"):
+        return None
+    config, model, learner = session.config, session.model, session.learner
+    own = LocalPolicy(model, session.tokenizer, **local_settings(config))
+    requests = canary_requests(config, session.data.train, session.policy)
+    return Canary(model, requests, encode=own.encode, compute=learner.compute)
 
 
 def _start_weights(

@@ -13,6 +13,8 @@ import torch
 
 import debate_rl
 from debate import Problem
+from debate.policies.engine_report import EngineReport
+from debate.policies.local import LocalPolicy
 from debate_rl.config import Config
 from debate_rl.tracking.progress import HEADLINES
 from debate_rl.tracking.step_lines import read_metrics
@@ -48,8 +50,20 @@ RUNS = {
         "model": BASE["model"] | {"lora_rank": 2, "dtype": "float16"},
         "train": BASE["train"] | {"dynamic_sampling": 1, "problems_per_step": 3, "steps": 1},
     },
+    "engine": {
+        "model": BASE["model"] | {"policy": "parity_env:Engine"},
+        "held_out": {"every": 0},
+        "train": BASE["train"] | {"steps": 1},
+    },
 }
 """Settings that make every metric appear."""
+
+
+class Engine(LocalPolicy):
+    """Looked after as an engine with weights of its own."""
+
+    async def check(self, requests):
+        return EngineReport("float32", tuple([await self.sample(request) for request in requests]), 0, False)
 
 
 class Parity:
@@ -72,7 +86,7 @@ def logged(tmp_path_factory) -> set[str]:
     """Every name that the runs wrote to metrics.jsonl."""
     folder, names = tmp_path_factory.mktemp("runs"), set()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "parity_env", types.SimpleNamespace(Parity=Parity))
+        patch.setitem(sys.modules, "parity_env", types.SimpleNamespace(Parity=Parity, Engine=Engine))
         for name, changes in RUNS.items():
             config = Config.model_validate(BASE | {"run": {"dir": str(folder / name)}} | changes)
             for row in read_metrics(train(config).folder.metrics):
