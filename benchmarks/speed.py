@@ -87,7 +87,7 @@ def rollouts_and_learning() -> list[Figure]:
     held = rate(
         "rollout", "tokens/s", generated, lambda: run_debates(problems, policy, config.debate, seed=0)
     )
-    rows = make_rows(*_with_advantages(debates))
+    rows = make_rows(*_with_advantages(debates), config.advantages)
     learner = Learner(model, config.resolved_learner(), total_steps=1000)
     padded = learner.step(rows)["read_tokens"]
     return [held, rate("learn", "read tokens/s", padded, lambda: learner.step(rows))]

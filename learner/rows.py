@@ -9,34 +9,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from debate.types import Completion
-from learner.advantages import TurnAdvantage
-from learner.tokens import GENERATOR, JUDGE, token_streams
+from learner.advantages import AdvantageConfig, TurnAdvantage
+from learner.tokens import JUDGE, token_streams
 from learner.types import Row, Transition
 
 
-def make_rows(transitions: Sequence[Transition], advantages: Sequence[TurnAdvantage | None]) -> list[Row]:
+def make_rows(
+    transitions: Sequence[Transition], advantages: Sequence[TurnAdvantage | None], config: AdvantageConfig
+) -> list[Row]:
     """Return one row for each turn that has a signal, in order; ``advantages``: of each turn.
 
-    Generator tokens get only the generator's advantage and judge tokens only the judge's; a format penalty is
-    added to every sampled token of its turn. Forced tokens are not actions. ValueError where a policy gave
-    no tokens to train on.
+    Generator tokens get only the generator's advantage and judge tokens only the judge's; those of both get
+    the sum, and are the judge's in all else. A format penalty is added to every sampled token of its turn.
+    Forced tokens are not actions. ValueError where a policy gave no tokens to train on.
     """
     pairs = zip(transitions, advantages, strict=True)
-    return [_row(transition, advantage) for transition, advantage in pairs if advantage is not None]
+    return [_row(transition, advantage, config) for transition, advantage in pairs if advantage is not None]
 
 
-def _row(transition: Transition, advantage: TurnAdvantage) -> Row:
+def _row(transition: Transition, advantage: TurnAdvantage, config: AdvantageConfig) -> Row:
     turn = transition.turn
     completion = turn.completion
     _check(completion, f"problem {transition.problem_id!r}, agent {turn.id.agent}, round {turn.id.round}")
-    stream = token_streams(turn)
+    stream = token_streams(turn, evaluation=config.evaluation)
     prompt = len(completion.prompt_tokens)
     return Row(
         input_ids=np.array(completion.prompt_tokens + completion.tokens, np.int64),
         action_mask=_after(prompt, stream > 0),
         sampling_logprobs=_after(prompt, np.array(completion.logprobs, np.float32)),
         advantages=_after(prompt, token_advantages(stream, advantage)),
-        stream=_after(prompt, stream),
+        stream=_after(prompt, np.minimum(stream, JUDGE)),
         group_id=transition.problem_id,
         policy_version=completion.policy_version,
         turn=turn.id,
@@ -49,12 +51,11 @@ def _row(transition: Transition, advantage: TurnAdvantage) -> Row:
 def token_advantages(stream: NDArray[np.int8], part: TurnAdvantage) -> NDArray[np.float32]:
     """Return the advantage of each token, (T,) float32, from its stream (T,).
 
-    >>> token_advantages(np.array([1, 2], np.int8), TurnAdvantage(1.0, None, -0.5)).tolist()
-    [0.5, -0.5]
+    >>> token_advantages(np.array([1, 2, 3], np.int8), TurnAdvantage(1.0, 2.0, -0.5)).tolist()
+    [0.5, 1.5, 2.5]
     """
-    by_stream = np.zeros(3, np.float32)
-    by_stream[GENERATOR] = part.generator or 0.0
-    by_stream[JUDGE] = part.judge or 0.0
+    generator, judge = part.generator or 0.0, part.judge or 0.0
+    by_stream = np.array([0.0, generator, judge, generator + judge], np.float32)
     return by_stream[stream] + np.where(stream > 0, np.float32(part.format or 0.0), np.float32(0.0))
 
 

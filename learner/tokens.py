@@ -1,23 +1,32 @@
-"""Which stream each token of a turn trains: the generator's (1) or the judge's (2)."""
+"""Which stream each token of a turn trains: the generator's (1), the judge's (2), or both (3)."""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
+from debate.parsing.tags import ESCAPED, PLAIN, find_tags
 from debate.types import ParsedTurn, Turn
+from learner.advantages import Author
 
 GENERATOR = 1
 JUDGE = 2
+BOTH = GENERATOR | JUDGE
+AUTHORS: Mapping[Author, int] = MappingProxyType({"generator": GENERATOR, "judge": JUDGE, "both": BOTH})
 
 
-def token_streams(turn: Turn) -> NDArray[np.int8]:
+def token_streams(turn: Turn, *, evaluation: Author) -> NDArray[np.int8]:
     """Return the stream of each completion token, (T,) int8.
 
     A token belongs to the section in which its first character lies, tags included: the comparison
     block to the judge, all else (thinking, text before ``<solution>``) to the generator. What follows
     the last section, the end token included, belongs to that section. A ballot is the judge's alone.
-    Tokens that were forced, not sampled, have stream 0.
+    An evaluation that prepares a comparison, see ``_evaluation_characters``, belongs to whom
+    ``evaluation`` names. Tokens that were forced, not sampled, have stream 0.
     A completion without offsets is taken as one token for each character (and an end token) where the
     counts agree; ValueError otherwise.
 
@@ -25,21 +34,26 @@ def token_streams(turn: Turn) -> NDArray[np.int8]:
     >>> text = "<solution>4</solution><comparison>A > B</comparison>"
     >>> completion = Completion((0,), (1, 2, 3), (0.0,) * 3, text, "stop", 0, offsets=(0, 22, len(text)))
     >>> parsed = ParsedTurn(solution=Span(10, 11), comparison=Span(34, 39), comparison_block=Span(22, 52))
-    >>> token_streams(Turn(TurnId(0, 1), "C", (), completion, parsed))
+    >>> token_streams(Turn(TurnId(0, 1), "C", (), completion, parsed), evaluation="judge")
     array([1, 2, 2], dtype=int8)
     """
-    streams = _authors(turn)
+    streams = _authors(turn, AUTHORS[evaluation])
     streams[list(turn.completion.forced)] = 0
     return streams
 
 
-def _authors(turn: Turn) -> NDArray[np.int8]:
+def _authors(turn: Turn, evaluation: int) -> NDArray[np.int8]:
     """Return whose section each token belongs to, (T,)."""
     if turn.ballot:
         return np.full(len(turn.completion.tokens), JUDGE, np.int8)
-    start, end = _judge_characters(turn.parsed)
     first = first_characters(turn)
-    return np.where((first >= start) & (first < end), JUDGE, GENERATOR).astype(np.int8)
+    authors = np.full(len(first), GENERATOR, np.int8)
+    for author, (start, end) in (
+        (evaluation, _evaluation_characters(turn)),
+        (JUDGE, _judge_characters(turn.parsed)),
+    ):
+        authors[(first >= start) & (first < end)] = author
+    return authors
 
 
 def first_characters(turn: Turn) -> NDArray[np.int64]:
@@ -54,6 +68,21 @@ def first_characters(turn: Turn) -> NDArray[np.int64]:
         f"agent {turn.id.agent}, round {turn.id.round}: {count} tokens but {len(completion.offsets)} "
         "offsets; training needs a policy that fills Completion.offsets"
     )
+
+
+def _evaluation_characters(turn: Turn) -> tuple[int, float]:
+    """Return [start, end) of an evaluation that prepares a comparison: up to the latter, or to infinity.
+
+    A comparison was due, and the evaluation stands behind the solution, which it cannot change, and before
+    the comparison, if that was written.
+    """
+    parsed, span = turn.parsed, turn.parsed.evaluation
+    if span is None or len(turn.compared) < 2 or (parsed.solution and span.start < parsed.solution.start):
+        return 0, 0
+    end = math.inf if parsed.comparison_block is None else parsed.comparison_block.start
+    tags = (tag for form in (PLAIN, ESCAPED) for tag in find_tags(form, turn.completion.text))
+    start = next((tag.start for tag in tags if tag.end == span.start), span.start)
+    return (start, end) if start < end else (0, 0)
 
 
 def _judge_characters(parsed: ParsedTurn) -> tuple[int, float]:

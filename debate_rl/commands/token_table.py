@@ -10,7 +10,7 @@ import torch
 
 from debate.types import Turn, TurnId
 from debate_rl.inspector.views.tokens import TokenPiece, token_view
-from learner.advantages import TurnAdvantage
+from learner.advantages import AdvantageConfig, TurnAdvantage
 from learner.rows import make_rows
 from learner.types import Transition
 from learner.update.batches import collate
@@ -40,17 +40,19 @@ class TokenRow:
     ratio: float | None
 
 
-def token_table(record: Record, turn_id: TurnId, model: Any, tokenizer: Any) -> list[TokenRow]:
+def token_table(
+    record: Record, turn_id: TurnId, model: Any, tokenizer: Any, config: AdvantageConfig
+) -> list[TokenRow]:
     """Return a row for each token of the turn, the trainer's log-probabilities under ``model``.
 
-    ValueError where the debate has no such turn, or its transcript kept no tokens.
+    ``config`` is the run's. ValueError where the debate has no such turn, or its transcript kept no tokens.
     """
     turn = _turn(record, turn_id)
     _refuse_foreign(turn, model.get_input_embeddings().weight.shape[0])
-    view = token_view(record, turn_id)
+    view = token_view(record, turn_id, evaluation=config.evaluation)
     if view.why:
         raise ValueError(view.why)
-    trainer = _trainer_logprobs(record, turn, model)
+    trainer = _trainer_logprobs(record, turn, model, config)
     return [
         _token_row(piece, tokenizer, logprob) for piece, logprob in zip(view.tokens, trainer, strict=True)
     ]
@@ -90,10 +92,10 @@ def _refuse_foreign(turn: Turn, vocabulary: int) -> None:
             )
 
 
-def _trainer_logprobs(record: Record, turn: Turn, model: Any) -> list[float]:
+def _trainer_logprobs(record: Record, turn: Turn, model: Any, config: AdvantageConfig) -> list[float]:
     """Return the log-probability of each token (T,) under the model, computed as the learner does."""
     transition = Transition(turn, record.debate.personas[turn.id.agent], record.group)
-    [row] = make_rows([transition], [TurnAdvantage(None, None, None)])
+    [row] = make_rows([transition], [TurnAdvantage(None, None, None)], config)
     with torch.no_grad():
         logprobs = action_logprobs(model, collate([row], device=model.device))[0][0]
     return logprobs[len(turn.completion.prompt_tokens) :].tolist()

@@ -49,7 +49,7 @@ def tokens(
     kept = weights_of_version(path, config, version)
     model, tokenizer = load_kept(config, kept.path)
     try:
-        rows = token_table(record, turn_id, model, tokenizer)
+        rows = token_table(record, turn_id, model, tokenizer, config.advantages)
     except ValueError as error:
         raise ValueError(f"{run} {debate}: {error}") from error
     Console().print(_table(f"debate {debate}, turn {turn}: {record.debate.problem.id}", rows))

@@ -16,6 +16,7 @@ from debate.types import Debate, FailureReason, Turn
 from debate_rl.metrics.answers import answer_metrics, winner_metrics
 from envs import GradeStatus
 from envs.answers.keys import AnswerKey, plain_key
+from learner.advantages import Author
 from learner.tokens import GENERATOR, JUDGE, token_streams
 from rewards import STREAMS, Correct, Rewards, ballot_box, valid_votes
 from rewards.judging import JudgeCounts, judge_counts
@@ -28,13 +29,14 @@ def debate_metrics(
     correct: Sequence[Correct],
     rewards: Sequence[Rewards],
     *,
+    evaluation: Author,
     grader: Mapping[str, int] | None = None,
     key: AnswerKey = plain_key,
 ) -> dict[str, float]:
     """Return the metrics of a batch: entry i of each argument is about debate i.
 
-    ``correct[i][agent][round]`` as for score_debate; ``grader`` is the tally of
-    debate_rl.evaluation.grading.grade_debate; ``key`` as for answer_metrics.
+    ``correct[i][agent][round]`` as for score_debate; ``evaluation`` as for token_streams; ``grader`` is the
+    tally of debate_rl.evaluation.grading.grade_debate; ``key`` as for answer_metrics.
     """
     return (
         reward_metrics(rewards)
@@ -43,7 +45,7 @@ def debate_metrics(
         | answer_metrics(debates, correct, key=key)
         | winner_metrics(debates, correct, rewards)
         | format_metrics(debates, rewards)
-        | length_metrics(debates)
+        | length_metrics(debates, evaluation=evaluation)
         | grader_metrics(grader or {})
     )
 
@@ -149,23 +151,23 @@ def is_valid(turn: Turn, rewards: Rewards) -> bool:
     return (turn.ballot or turn.parsed.solution is not None) and not turn.parsed.failures and not penalty
 
 
-def length_metrics(debates: Sequence[Debate]) -> dict[str, float]:
+def length_metrics(debates: Sequence[Debate], *, evaluation: Author) -> dict[str, float]:
     """Return tokens in a turn (prompt, completion, by stream), texts cut from prompts, and distinct openings.
 
-    Forced tokens are part of a completion and of no stream.
+    Forced tokens are part of a completion and of no stream, and those of both streams are in either count.
     ``completions/distinct``: different texts of round 0 of a problem over all of them; near 1 / (K N) means
     that every sample is the same (a fixed seed).
     """
     turns = [turn for debate in debates for turn in debate.turns]
     sizes = [len(turn.completion.tokens) for turn in turns]
     counted = [turn for turn in turns if len(turn.completion.offsets) == len(turn.completion.tokens)]
-    streams = [token_streams(turn) for turn in counted]
+    streams = [token_streams(turn, evaluation=evaluation) for turn in counted]
     return (
         mean_of("tokens/completion", sizes)
         | {"tokens/completion_max": float(max(sizes, default=0)), "tokens/generated": float(sum(sizes))}
         | mean_of("tokens/prompt", (len(turn.completion.prompt_tokens) for turn in turns))
-        | mean_of("tokens/generator", (int((stream == GENERATOR).sum()) for stream in streams))
-        | mean_of("tokens/judge", (int((stream == JUDGE).sum()) for stream in streams))
+        | mean_of("tokens/generator", (int((stream & GENERATOR > 0).sum()) for stream in streams))
+        | mean_of("tokens/judge", (int((stream & JUDGE > 0).sum()) for stream in streams))
         | {"prompt/cut": float(sum(turn.cut for turn in turns))}
         | mean_of("completions/distinct", _distinct(debates))
     )

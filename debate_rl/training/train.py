@@ -69,7 +69,12 @@ def train_step(session: Session, step: int) -> dict[str, float]:
     clock.lap("record")
     key = key_of(session.data.environment)
     debate_figures = debate_metrics(
-        played.debates, played.correct, played.rewards, grader=played.graded, key=key
+        played.debates,
+        played.correct,
+        played.rewards,
+        evaluation=config.advantages.evaluation,
+        grader=played.graded,
+        key=key,
     )
     figures = debate_figures | advantages.metrics | learnt
     speed = {"tokens_per_second": figures["tokens/generated"] / clock.seconds["seconds/rollout"]}
@@ -99,7 +104,7 @@ def _learn(
         }
         pairs = zip(transitions, advantages, strict=True)
         advantages = [part if transition.group in signal else None for transition, part in pairs]
-    return metrics | session.learner.step(make_rows(transitions, advantages))
+    return metrics | session.learner.step(make_rows(transitions, advantages, session.config.advantages))
 
 
 def _refuse_stuck(session: Session) -> None:

@@ -1,12 +1,13 @@
 """From rewards to advantages: one stream at a time (``streams``), then one turn at a time (``turns``)."""
 
-from learner.advantages.config import AdvantageConfig, StreamSettings
+from learner.advantages.config import AdvantageConfig, Author, StreamSettings
 from learner.advantages.streams import stream_advantages
 from learner.advantages.turns import Advantages, TurnAdvantage, turn_advantages
 
 __all__ = [
     "AdvantageConfig",
     "Advantages",
+    "Author",
     "StreamSettings",
     "TurnAdvantage",
     "stream_advantages",

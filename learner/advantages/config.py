@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Literal, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
 from debate.settings import Settings
 from learner.advantages.streams import Baseline, Scale
+
+Author: TypeAlias = Literal["generator", "judge", "both"]
 
 
 class StreamSettings(Settings):
@@ -41,6 +43,10 @@ class AdvantageConfig(Settings):
     """Weight of the generator's advantages; at 0 only a KL or an entropy bonus still acts on its tokens."""
     lambda_judge: float = Field(default=1.0, ge=0)
     """Weight of the judge's advantages; at 0 only a KL or an entropy bonus still acts on its tokens."""
+    evaluation: Author = "generator"
+    """Whose advantage an evaluation gets in a debate turn that owed a comparison: the generator's, as the
+    solution before it; the judge's, whose votes it prepares; or the sum of both. With the judge's share in it
+    ``learner.beta_judge``, the ratio of gspo and ``learner.normalise`` take it as the judge's, too."""
     ema_decay: float = Field(default=0.95, ge=0, lt=1)
     """Decay of the running means of the baseline "rae"."""
 

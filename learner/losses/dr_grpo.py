@@ -8,19 +8,22 @@ so the gradient is weaker than GRPO's at the same learning rate, about 5 times i
 
 from __future__ import annotations
 
-from torch import where
+from torch import Tensor, where
 
 from learner.losses.grpo import clipped_surrogate
 from learner.losses.kl import kl_penalty
-from learner.losses.types import LossConfig, LossInputs, LossOutputs
+from learner.losses.types import LossConfig, LossInputs, LossOutputs, Totals, normalised
 
 
 def dr_grpo(inputs: LossInputs, config: LossConfig) -> LossOutputs:
     """Return the loss and its metrics; ValueError without ``max_tokens``."""
-    if config.max_tokens is None:
+    most = config.max_tokens
+    if most is None:
         raise ValueError("dr_grpo divides by max_tokens, which is None: set it (learner.max_tokens)")
     surrogate, metrics = clipped_surrogate(inputs, config)
     penalty, kl_metrics = kl_penalty(inputs, config)
-    rows = config.totals.rows if config.totals else inputs.mask.shape[0]
-    total = where(inputs.mask.bool(), surrogate + penalty, 0.0).sum()
-    return LossOutputs(total / max(rows * config.max_tokens, 1), metrics | kl_metrics)
+
+    def mean(mask: Tensor, totals: Totals) -> Tensor:
+        return where(mask, surrogate + penalty, 0.0).sum() / max(totals.rows * most, 1)
+
+    return LossOutputs(normalised(mean, inputs, config), metrics | kl_metrics)

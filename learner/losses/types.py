@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from torch import Tensor, where
+from torch import Tensor, where, zeros
+
+from learner.tokens import GENERATOR, JUDGE
 
 KlEstimator: TypeAlias = Literal["k1", "k2", "k3"]
+STREAMS = (GENERATOR, JUDGE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +35,36 @@ class LossInputs:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """The size of a whole batch: rows, rows with any token in the mask, and such tokens."""
+    """The size of a whole batch: rows, rows with any token in the mask, and such tokens.
+
+    ``streams``: the sizes of the generator's and of the judge's tokens alone; rows are those with any.
+    """
 
     rows: int
     sequences: int
     tokens: int
+    streams: tuple[Totals, ...] = ()
 
     @classmethod
-    def of(cls, mask: Tensor) -> Totals:
-        """Count a mask (B, T)."""
+    def of(cls, mask: Tensor, stream: Tensor | None = None) -> Totals:
+        """Count a mask (B, T), and its streams (B, T) where they are given."""
         mask = mask.bool()
-        return cls(mask.shape[0], int(mask.any(dim=1).sum()), int(mask.sum()))
+        rows, sequences, tokens = mask.shape[0], int(mask.any(dim=1).sum()), int(mask.sum())
+        if stream is None:
+            return cls(rows, sequences, tokens)
+        parts = [cls.of(mask & (stream == one)) for one in STREAMS]
+        return cls(rows, sequences, tokens, tuple(replace(part, rows=part.sequences) for part in parts))
+
+    @classmethod
+    def sum(cls, parts: Iterable[Totals]) -> Totals:
+        """Return the size of a batch that was cut into parts."""
+        parts = list(parts)
+        return cls(
+            rows=sum(part.rows for part in parts),
+            sequences=sum(part.sequences for part in parts),
+            tokens=sum(part.tokens for part in parts),
+            streams=tuple(map(cls.sum, zip(*(part.streams for part in parts), strict=True))),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +73,7 @@ class LossConfig:
 
     ``eps_hi`` None means ``eps``, and 0.28 for dapo; ``beta_judge`` None means ``beta``; ``kl`` is the
     estimator that beta weights; ``max_tokens`` is dr_grpo's divisor; ``dual_clip`` is ppo's bound.
+    ``normalise``: tokens of both streams are averaged together, or those of each apart and the means added.
     ``totals`` is the size of the whole batch when the inputs are a micro-batch of it: the micro-batches'
     losses then add up to the whole batch's loss. None: the inputs are the whole batch.
     """
@@ -61,6 +85,7 @@ class LossConfig:
     beta_judge: float | None = None
     kl: KlEstimator = "k3"
     dual_clip: float = 3.0
+    normalise: Literal["joint", "stream"] = "joint"
     totals: Totals | None = None
 
     @property
@@ -88,17 +113,34 @@ def difference(inputs: LossInputs, other: Tensor) -> Tensor:
 
 def sequence_mean(tokens: Tensor, inputs: LossInputs, config: LossConfig) -> Tensor:
     """Return the mean over a sequence's masked tokens, then over the sequences that have any."""
-    mask = inputs.mask.bool()
-    totals = config.totals or Totals.of(mask)
-    per_sequence = where(mask, tokens, 0.0).sum(dim=1) / mask.sum(dim=1).clamp(min=1)
-    return per_sequence.sum() / max(totals.sequences, 1)
+
+    def mean(mask: Tensor, totals: Totals) -> Tensor:
+        per_sequence = where(mask, tokens, 0.0).sum(dim=1) / mask.sum(dim=1).clamp(min=1)
+        return per_sequence.sum() / max(totals.sequences, 1)
+
+    return normalised(mean, inputs, config)
 
 
 def token_mean(tokens: Tensor, inputs: LossInputs, config: LossConfig) -> Tensor:
     """Return the mean over all masked tokens of the batch: a long sequence weighs more than a short one."""
+
+    def mean(mask: Tensor, totals: Totals) -> Tensor:
+        return where(mask, tokens, 0.0).sum() / max(totals.tokens, 1)
+
+    return normalised(mean, inputs, config)
+
+
+def normalised(mean: Callable[[Tensor, Totals], Tensor], inputs: LossInputs, config: LossConfig) -> Tensor:
+    """Return ``mean(mask, totals)`` of all tokens, or the sum of the means of each stream's."""
     mask = inputs.mask.bool()
-    totals = config.totals or Totals.of(mask)
-    return where(mask, tokens, 0.0).sum() / max(totals.tokens, 1)
+    totals = config.totals or Totals.of(mask, inputs.stream)
+    if config.normalise == "joint":
+        return mean(mask, totals)
+    parts = zip(STREAMS, totals.streams, strict=True)
+    return sum(
+        (mean(mask & (inputs.stream == stream), own) for stream, own in parts),
+        start=zeros((), device=mask.device),
+    )
 
 
 def token_share(name: str, chosen: Tensor, mask: Tensor) -> dict[str, Tensor]:

@@ -27,6 +27,9 @@ class LearnerConfig(Settings):
     """Clip range above 1; None means eps, and 0.28 for dapo."""
     dual_clip: float = Field(default=3.0, gt=1)
     """What a token with a negative advantage costs at most, in units of it; ppo only."""
+    normalise: Literal["joint", "stream"] = "joint"
+    """"joint" averages the tokens of generator and judge together, so that a long solution leaves its judge's
+    tokens less weight; "stream" averages each stream over its own tokens and rows, and adds the two means."""
     max_tokens: int | None = Field(default=None, ge=1)
     """The constant that dr_grpo divides by, for instance the completion limit."""
     beta: float = Field(default=0.0, ge=0)

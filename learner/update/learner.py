@@ -72,6 +72,7 @@ class Learner:
             beta_judge=config.beta_judge,
             kl=config.kl,
             dual_clip=config.dual_clip,
+            normalise=config.normalise,
         )
 
     def step(self, rows: Sequence[Row]) -> dict[str, float]:
@@ -209,7 +210,9 @@ class Learner:
 
     def _update(self, minibatch: Sequence[MicroBatch], tally: Tally) -> bool:
         """Apply the gradient of all micro-batches; return False when it was not finite and was left out."""
-        config = replace(self._loss_config, totals=_totals(minibatch))
+        config = replace(
+            self._loss_config, totals=Totals.sum(Totals.of(batch.mask, batch.stream) for batch in minibatch)
+        )
         loss = sum(self._backward(batch, config, tally) for batch in minibatch)
         self.scaler.unscale_(self.optimizer)
         norm = float(nn.utils.clip_grad_norm_(self.parameters, self.config.max_grad_norm))
@@ -251,15 +254,6 @@ class Learner:
             advantages, metrics = truncated_importance(inputs, self.config.tis_cap)
             inputs = replace(inputs, advantages=advantages)
         return inputs, metrics
-
-
-def _totals(minibatch: Sequence[MicroBatch]) -> Totals:
-    parts = [Totals.of(batch.mask) for batch in minibatch]
-    return Totals(
-        rows=sum(part.rows for part in parts),
-        sequences=sum(part.sequences for part in parts),
-        tokens=sum(part.tokens for part in parts),
-    )
 
 
 def _inputs(batch: MicroBatch, logprobs: Tensor, old: Tensor) -> LossInputs:

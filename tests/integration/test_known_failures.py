@@ -216,7 +216,10 @@ def test_groups_without_variance_are_dropped_and_counted():
         for agent, right in enumerate(rights)
     ]
     advantages = turn_advantages(turns, RewardConfig(truth_weight=1.0), AdvantageConfig(), {})
-    assert [row.group_id for row in make_rows(turns, advantages.turns)] == ["mixed", "mixed"]
+    assert [row.group_id for row in make_rows(turns, advantages.turns, AdvantageConfig())] == [
+        "mixed",
+        "mixed",
+    ]
     assert advantages.metrics["advantage/zero_variance_share/truth"] == pytest.approx(2 / 3)
     assert advantages.metrics["advantage/rows_dropped"] == 4
     config = DebateConfig(num_agents=2, num_rounds=1, final_ballot=False, prompts="tiny", max_tokens=600)

@@ -112,7 +112,7 @@ def test_every_reply_is_read_and_graded_as_labelled(replayed, solutions):
 
 
 def test_the_judges_accuracy_is_recovered(replayed):
-    metrics = debate_metrics(*replayed)
+    metrics = debate_metrics(*replayed, evaluation="judge")
     assert metrics["judge/decidable_votes"] == metrics["judge/decidable_pairs"] > 600
     assert metrics["judge/accuracy"] == pytest.approx(ACCURACY, abs=0.04)
     assert metrics["judge/coverage"] == metrics["judge/parsed_share"] == 1.0
@@ -139,7 +139,7 @@ def test_rows_hold_the_reply_and_its_streams(replayed):
     debates, _, rewards = replayed
     transitions = transitions_of(debates, rewards, range(len(debates)))
     advantages = turn_advantages(transitions, RewardConfig(), AdvantageConfig(), {})
-    rows = make_rows(transitions, advantages.turns)
+    rows = make_rows(transitions, advantages.turns, AdvantageConfig())
     assert len(rows) + advantages.metrics["advantage/rows_dropped"] == len(debates) * AGENTS * 3
     turns = {(d.problem.id, turn.id): turn for d in debates for turn in d.turns}
     parts = {

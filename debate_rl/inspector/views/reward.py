@@ -30,6 +30,7 @@ from debate_rl.inspector.views.reward_types import (
 )
 from debate_rl.inspector.views.reward_votes import format_why, judge_why, peer_why, truth_why, votes_of
 from debate_rl.replay.scheme import scheme_of
+from learner.advantages import AdvantageConfig, Author
 from transcripts import Record, RunStore, TranscriptError
 from transcripts.record import named
 
@@ -49,6 +50,12 @@ def config_of(run: Path) -> tuple[Config | None, str]:
         return read_run_config(run), ""
     except ConfigError as error:
         return None, f"no configuration, so only what is stored is shown: {error}"
+
+
+def evaluation_of(run: Path) -> Author:
+    """Return whose an evaluation is in a run, ``advantages.evaluation``; its default where none is known."""
+    config, _ = config_of(run)
+    return (AdvantageConfig() if config is None else config.advantages).evaluation
 
 
 def why(store: RunStore, config: Config | None, id: str, turn: TurnId, *, note: str = "") -> Why:

@@ -12,15 +12,15 @@ import numpy as np
 
 from debate.types import Completion, Turn, TurnId
 from debate_rl.inspector.views.debate import Piece, PieceKind, pieces_of
-from learner.advantages import TurnAdvantage
+from learner.advantages import Author, TurnAdvantage
 from learner.rows import token_advantages
 from learner.tokens import first_characters, token_streams
 from transcripts import Record
 from transcripts.record import named
 
-Stream: TypeAlias = Literal["generator", "judge", "forced"]
-STREAMS: tuple[Stream, ...] = ("forced", "generator", "judge")
-"""Names of the streams 0, 1 and 2: a forced token belongs to no agent."""
+Stream: TypeAlias = Literal["forced", "generator", "judge", "both"]
+STREAMS: tuple[Stream, ...] = ("forced", "generator", "judge", "both")
+"""Names of the streams 0 to 3: a forced token belongs to no agent."""
 NONE_STORED = "no token arrays are stored of this turn (logging.transcript_tokens = false, or not read)"
 
 
@@ -67,10 +67,10 @@ class TokenView:
     why: str = ""
 
 
-def token_view(record: Record, turn_id: TurnId) -> TokenView:
+def token_view(record: Record, turn_id: TurnId, *, evaluation: Author) -> TokenView:
     """Return the tokens of a turn of a record that was read with ``tokens=True``.
 
-    ValueError where the debate has no such turn.
+    ``evaluation`` is the run's ``advantages.evaluation``. ValueError where the debate has no such turn.
     """
     try:
         turn = record.debate.turn(turn_id)
@@ -79,7 +79,7 @@ def token_view(record: Record, turn_id: TurnId) -> TokenView:
     why = _why_not(turn.completion)
     if why:
         return TokenView(turn_id, (), (), why)
-    tokens = tuple(_tokens(record, turn))
+    tokens = tuple(_tokens(record, turn, evaluation))
     return TokenView(turn_id, tokens, tuple(_totals(tokens)))
 
 
@@ -100,10 +100,10 @@ def _why_not(completion: Completion) -> str:
     return ""
 
 
-def _tokens(record: Record, turn: Turn) -> Iterator[TokenPiece]:
+def _tokens(record: Record, turn: Turn, evaluation: Author) -> Iterator[TokenPiece]:
     completion = turn.completion
     part = next((part for part in record.advantages if part.turn == turn.id), None)
-    streams = token_streams(turn)
+    streams = token_streams(turn, evaluation=evaluation)
     weights = (
         token_advantages(streams, TurnAdvantage(part.generator, part.judge, part.format)) if part else None
     )

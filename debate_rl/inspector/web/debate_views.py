@@ -22,7 +22,7 @@ from debate_rl.inspector.views import (
 )
 from debate_rl.inspector.views.fixture import fixture_text
 from debate_rl.inspector.views.prompts import DebatePrompts, PromptView
-from debate_rl.inspector.views.reward import config_of, why
+from debate_rl.inspector.views.reward import config_of, evaluation_of, why
 from debate_rl.inspector.web.debate_page import in_debate, is_evaluated, read_record
 from debate_rl.inspector.web.drawing import Drawing, draw
 from debate_rl.inspector.web.page import PageRequest
@@ -93,7 +93,7 @@ def tokens(request: PageRequest) -> Response:
     record = read_record(request, tokens=True)
     view = debate_view(request.id, record)
     chosen = chosen_turn(request, view)
-    shown = token_view(record, chosen)
+    shown = token_view(record, chosen, evaluation=evaluation_of(request.store.run))
     start = min(request.whole_number("from") or 0, max(0, len(shown.tokens) - 1))
     part = shown.tokens[start : start + MOST_TOKENS]
     largest = max((abs(token.advantage) for token in shown.tokens if token.advantage), default=0.0)

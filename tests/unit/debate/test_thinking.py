@@ -17,7 +17,7 @@ from debate.policies.scripted import ScriptedPolicy
 from debate.types import FailureReason, TurnId
 from debate_rl.config.models import TinyConfig
 from debate_rl.models import build_tiny
-from learner import TurnAdvantage, make_rows, transitions_of
+from learner import AdvantageConfig, TurnAdvantage, make_rows, transitions_of
 from rewards import RewardConfig, score_debate
 
 CLOSING = "\n</think>\n\n"
@@ -167,7 +167,7 @@ def test_a_debate_with_thinking_repeats_and_trains_on_sampled_tokens_alone(lette
     assert debates == held(letters, thinking_tokens=18)
     rewards = [score_debate(one, None, RewardConfig()) for one in debates]
     transitions = transitions_of(debates, rewards, [0] * len(debates))
-    rows = make_rows(transitions, [TurnAdvantage(1.0, 2.0, -0.5)] * len(transitions))
+    rows = make_rows(transitions, [TurnAdvantage(1.0, 2.0, -0.5)] * len(transitions), AdvantageConfig())
     turns = [transition.turn for transition in transitions]
     assert sum(bool(turn.completion.forced) for turn in turns) > 5
     for row, turn in zip(rows, turns, strict=True):

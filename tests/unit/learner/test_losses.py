@@ -476,17 +476,20 @@ def differences(name: str, inputs: LossInputs, config: LossConfig, step: float =
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("normalise", ["joint", "stream"])
 @pytest.mark.parametrize("cuts", [(0, 1, 5), (0, 2, 3, 5), (0, 1, 2, 3, 4, 5)])
-def test_micro_batches_add_up_to_the_whole_batch(name, cuts):
-    config = LossConfig(beta=0.2, max_tokens=9)
+def test_micro_batches_add_up_to_the_whole_batch(name, normalise, cuts):
+    config = LossConfig(beta=0.2, max_tokens=9, normalise=normalise)
     whole = random_inputs()
     loss = LOSSES[name](whole, config).loss
     (gradient,) = torch.autograd.grad(loss, whole.logprobs)
-    totals = Totals.of(whole.mask)
-    parts = []
-    for start, end in pairwise(cuts):
-        part = LossInputs(*(getattr(whole, field)[start:end] for field in LossInputs.__slots__))
-        parts.append(LOSSES[name](part, replace(config, totals=totals)).loss)
+    cut = [
+        LossInputs(*(getattr(whole, field)[start:end] for field in LossInputs.__slots__))
+        for start, end in pairwise(cuts)
+    ]
+    totals = Totals.sum(Totals.of(part.mask, part.stream) for part in cut)
+    assert totals == Totals.of(whole.mask, whole.stream)
+    parts = [LOSSES[name](part, replace(config, totals=totals)).loss for part in cut]
     assert sum(parts).item() == pytest.approx(loss.item(), rel=1e-12)
     (summed,) = torch.autograd.grad(sum(parts), whole.logprobs)
     torch.testing.assert_close(summed, gradient, rtol=1e-12, atol=1e-15)
@@ -529,6 +532,68 @@ def test_a_streams_advantages_move_no_token_of_the_other_stream(name, silent, ot
     assert logits.grad[(base.stream == other) & base.mask].abs().sum(-1).gt(0).all()
 
 
+BY_STREAM = {  # of each token's A = 1: solutions of 3 and 1 tokens, a judgment of 2 in the first row
+    "joint": {
+        "sequence": [[1 / 10] * 5, [1 / 2, 0, 0, 0, 0]],
+        "token": [[1 / 6] * 5, [1 / 6, 0, 0, 0, 0]],
+        "constant": [[1 / 20] * 5, [1 / 20, 0, 0, 0, 0]],
+    },
+    "stream": {
+        "sequence": [[1 / 6] * 3 + [1 / 2] * 2, [1 / 2, 0, 0, 0, 0]],
+        "token": [[1 / 4] * 3 + [1 / 2] * 2, [1 / 4, 0, 0, 0, 0]],
+        "constant": [[1 / 20] * 3 + [1 / 10] * 2, [1 / 20, 0, 0, 0, 0]],
+    },
+}
+MEANS = {"dr_grpo": "constant"} | dict.fromkeys(("dapo", "cispo", "ppo"), "token")
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("normalise", ["joint", "stream"])
+def test_what_a_token_weighs_by_hand(name, normalise):
+    """At ratio 1 the gradient of a token is minus its weight; dr_grpo divides by 10 tokens a row."""
+    ones = torch.ones(2, 5, dtype=torch.float64)
+    mask, stream = table([1, 1, 1, 1, 1], [1, 0, 0, 0, 0]), table([1, 1, 1, 2, 2], [1, 0, 0, 0, 0])
+    inputs = inputs_of(ones, ones, mask=mask, stream=stream)
+    loss = LOSSES[name](inputs, LossConfig(max_tokens=10, normalise=normalise)).loss
+    (gradient,) = torch.autograd.grad(loss, inputs.logprobs)
+    wanted = BY_STREAM[normalise][MEANS.get(name, "sequence")]
+    assert (-gradient).flatten().tolist() == pytest.approx([*wanted[0], *wanted[1]], abs=1e-12)
+
+
+def judged(solution: int, *, seed: int = 0) -> LossInputs:
+    """Two rows, each a solution and four judge tokens that are the same whatever the solution's length."""
+    own, shared = random_inputs(2, solution, seed=seed + 1), random_inputs(2, 4, seed=seed)
+    parts = {f: torch.cat([getattr(own, f), getattr(shared, f)], 1) for f in LossInputs.__slots__}
+    stream = torch.tensor([[1] * solution + [2] * 4] * 2)
+    logprobs = parts.pop("logprobs").detach().requires_grad_()
+    everywhere = torch.ones_like(stream, dtype=torch.bool)
+    return replace(LossInputs(logprobs, **parts), stream=stream, mask=everywhere)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("length", [1, 40])
+def test_with_denominators_of_its_own_a_judges_gradient_does_not_see_the_solutions_length(name, length):
+    def judges_gradient(solution: int, normalise: str) -> Tensor:
+        inputs = judged(solution)
+        config = LossConfig(beta=0.2, max_tokens=99, normalise=normalise)
+        return torch.autograd.grad(LOSSES[name](inputs, config).loss, inputs.logprobs)[0][:, solution:]
+
+    torch.testing.assert_close(judges_gradient(length, "stream"), judges_gradient(8, "stream"))
+    shrinks = name != "dr_grpo"  # which divides by a constant in any case
+    assert torch.allclose(judges_gradient(length, "joint"), judges_gradient(8, "joint")) != shrinks
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_stream_alone_has_the_same_loss_with_denominators_of_its_own(name):
+    inputs = random_inputs()
+    inputs = replace(inputs, stream=torch.full_like(inputs.stream, 2))
+    config = LossConfig(beta=0.2, max_tokens=9)
+    joint, apart = (LOSSES[name](inputs, replace(config, normalise=n)).loss for n in ("joint", "stream"))
+    if name == "dr_grpo":  # joint counts the row without a token, too
+        apart = apart * 4 / 5
+    assert apart.item() == pytest.approx(joint.item(), rel=1e-12)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_all_losses_agree_in_direction_at_the_first_update(name):
     """At ratio 1 each is minus the policy gradient: positive advantages raise log-probabilities."""
@@ -539,9 +604,10 @@ def test_all_losses_agree_in_direction_at_the_first_update(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_empty_mask_gives_zero_and_no_metrics(name):
+@pytest.mark.parametrize("normalise", ["joint", "stream"])
+def test_an_empty_mask_gives_zero_and_no_metrics(name, normalise):
     inputs = replace(random_inputs(), mask=torch.zeros(5, 7, dtype=torch.bool))
-    outputs = LOSSES[name](inputs, LossConfig(beta=0.1, max_tokens=9))
+    outputs = LOSSES[name](inputs, LossConfig(beta=0.1, max_tokens=9, normalise=normalise))
     assert outputs.loss.item() == 0
     assert outputs.metrics == {}
 

@@ -23,7 +23,7 @@ def test_a_judges_success_is_not_credited_to_its_solution():
         (), tuple(range(size)), (0.0,) * size, text, "stop", 0, offsets=tuple(range(size))
     )
     parsed = parse_turn(text, handles=("K7", "Q2", "M4"), own="M4", due=True)
-    streams = token_streams(Turn(TurnId(2, 1), "M4", (), completion, parsed))
+    streams = token_streams(Turn(TurnId(2, 1), "M4", (), completion, parsed), evaluation="judge")
     theirs = np.full(size, -1.0 + 1.0)  # one sum for every token of the turn
     ours = np.where(streams == 1, -1.0, 1.0)
     assert theirs.tolist() == [0.0] * size

@@ -20,6 +20,7 @@ from rewards.types import Rewards
 SOLVE = "<solution>7</solution>"
 JUDGED = SOLVE + "<comparison>A > B</comparison>"
 HANDLES = ("A", "B", "C")
+PLAIN = AdvantageConfig()
 
 
 def turn_of(text: str, agent: int, round_: int, *, ballot: bool = False) -> Turn:
@@ -80,11 +81,11 @@ def test_a_turn_of_nobody_is_refused():
         transitions_of([debate], [REWARDS], [0])
 
 
-def rows_of(*parts: TurnAdvantage | None, text: str = JUDGED):
+def rows_of(*parts: TurnAdvantage | None, text: str = JUDGED, config: AdvantageConfig = PLAIN):
     """Rows of one agent's turns in round 1, one for each part."""
     debate = replace(debate_of(), turns=(turn_of(text, 0, 1),) * len(parts), personas=PERSONAS[:1])
     rewards = Rewards(((None, None),), ((None, None),), ((None, None),), ((None, None),))
-    return make_rows(transitions_of([debate], [rewards], [0]), parts)
+    return make_rows(transitions_of([debate], [rewards], [0]), parts, config)
 
 
 def test_a_row_is_the_prompt_and_then_the_completion():
@@ -110,6 +111,19 @@ def test_each_stream_gets_its_own_advantage_only():
     assert row.advantages.tolist() == [0, 0] + [1.0] * len(SOLVE) + [-2.0] * judge
 
 
+@pytest.mark.parametrize(
+    ("evaluation", "advantage", "stream"), [("generator", 0.5, 1), ("judge", -2.5, 2), ("both", -1.5, 2)]
+)
+def test_an_evaluation_gets_whose_advantage_it_is_said_to_get(evaluation, advantage, stream):
+    """Generator +1, judge -2, fine -0.5: the sum of both is -1, and the fine comes once."""
+    review = "<evaluation>A errs.</evaluation>"
+    text = f"{SOLVE}{review}<comparison>A > B</comparison>"
+    (row,) = rows_of(TurnAdvantage(1.0, -2.0, -0.5), text=text, config=AdvantageConfig(evaluation=evaluation))
+    before, judge = len(SOLVE), len(text) - len(SOLVE) - len(review) + 1
+    assert row.advantages.tolist() == [0, 0] + [0.5] * before + [advantage] * len(review) + [-2.5] * judge
+    assert row.stream.tolist() == [0, 0] + [1] * before + [stream] * len(review) + [2] * judge
+
+
 def test_a_stream_without_signal_gets_zero_and_a_fine_goes_everywhere():
     (row,) = rows_of(TurnAdvantage(None, 1.0, -0.5))
     judge = len(JUDGED) - len(SOLVE) + 1
@@ -124,7 +138,7 @@ def learned(debates: list[Debate], rewards: list[Rewards]) -> list[Row]:
     """Rows of debates, each of which is a group of its own."""
     transitions = transitions_of(debates, rewards, range(len(debates)))
     advantages = turn_advantages(transitions, RewardConfig(), AdvantageConfig(), {})
-    return make_rows(transitions, advantages.turns)
+    return make_rows(transitions, advantages.turns, PLAIN)
 
 
 def test_a_ballot_is_all_judge():
@@ -158,7 +172,7 @@ def test_turns_that_cannot_be_learned_from_are_errors(changes, message):
     debate = replace(debate_of(), turns=(turn,), personas=PERSONAS[:1])
     rewards = Rewards(((None, None),), ((None, None),), ((None, None),), ((None, None),))
     with pytest.raises(ValueError, match=message):
-        make_rows(transitions_of([debate], [rewards], [0]), [TurnAdvantage(1.0, None, None)])
+        make_rows(transitions_of([debate], [rewards], [0]), [TurnAdvantage(1.0, None, None)], PLAIN)
 
 
 DATA = os.environ.get("DEBATE_TEST_DATA")

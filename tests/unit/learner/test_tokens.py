@@ -7,26 +7,36 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from debate.parsing import parse_turn
 from debate.types import Completion, ParsedTurn, Turn, TurnId
 from learner import token_streams
+from learner.advantages import Author
 
 FULL = (
     "Let me see. <solution>3 + 4 = 7, π ≈ 3.14 🙂 \\boxed{7}</solution>\n"
     "<evaluation>K7: naïve but right.</evaluation><comparison>K7 > Q2\nM4 = Q2 ✓</comparison>"
 )
+REVIEW = "<evaluation>K7: naïve but right.</evaluation>"
+PAIR = (TurnId(1, 0), TurnId(2, 0))
 SOLVE_ONLY = "<solution>3 + 4 = \\boxed{7}</solution>"
 
 
 def turn_of(
-    text: str, offsets: tuple[int, ...], *, ballot: bool = False, parsed: ParsedTurn | None = None
+    text: str, offsets: tuple[int, ...], *, ballot: bool = False, compared: tuple[TurnId, ...] = PAIR
 ) -> Turn:
-    parsed = parsed or parse_turn(text, handles=("K7", "Q2", "M4"), own="A1", due=True)
+    parsed = parse_turn(text, handles=("K7", "Q2", "M4"), own="A1", due=True)
     count = len(offsets)
     completion = Completion((1, 2), tuple(range(count)), (-1.0,) * count, text, "stop", 0, offsets)
-    return Turn(TurnId(0, 1), "A1", (), completion, parsed, ballot=ballot)
+    return Turn(TurnId(0, 1), "A1", (), completion, parsed, compared, ballot=ballot)
 
 
-def by_character(text: str, *, ballot: bool = False) -> list[int]:
+def by_character(
+    text: str,
+    *,
+    evaluation: Author = "generator",
+    ballot: bool = False,
+    compared: tuple[TurnId, ...] = PAIR,
+) -> list[int]:
     """One token for each character, and the end token."""
-    return token_streams(turn_of(text, tuple(range(len(text) + 1)), ballot=ballot)).tolist()
+    turn = turn_of(text, tuple(range(len(text) + 1)), ballot=ballot, compared=compared)
+    return token_streams(turn, evaluation=evaluation).tolist()
 
 
 def test_the_comparison_block_with_its_tags_is_the_judges_and_the_rest_the_generators():
@@ -34,8 +44,47 @@ def test_the_comparison_block_with_its_tags_is_the_judges_and_the_rest_the_gener
     assert by_character(FULL) == [1] * start + [2] * (len(FULL) - start) + [2]
 
 
+@pytest.mark.parametrize(("evaluation", "stream"), [("generator", 1), ("judge", 2), ("both", 3)])
+def test_an_evaluation_belongs_to_whom_it_is_said_to_with_its_tags(evaluation, stream):
+    start, end = FULL.index("<evaluation>"), FULL.index("<comparison>")
+    wanted = [1] * start + [stream] * (end - start) + [2] * (len(FULL) - end + 1)
+    assert by_character(FULL, evaluation=evaluation) == wanted
+
+
+@pytest.mark.parametrize("compared", [(), PAIR[:1]])
+def test_an_evaluation_is_the_generators_where_no_comparison_was_due(compared):
+    """Whatever a reply compares: nothing rewards it."""
+    assert by_character(FULL, evaluation="judge", compared=compared) == by_character(FULL)
+
+
+@pytest.mark.parametrize(
+    ("text", "before"),
+    [
+        ("<solution>7</solution> So: <evaluation>fine</evaluation> hence", 27),
+        ("<solution>7</solution><evaluation>fi", 22),
+        ("<solution>7</solution>< Evaluation >fine", 22),
+        ("&lt;solution&gt;7&lt;/solution&gt;&lt;evaluation&gt;fine", 34),
+        ("so <evaluation>fine</evaluation>", 3),
+    ],
+)
+def test_an_evaluation_without_its_comparison_goes_on_to_the_end(text, before):
+    assert by_character(text, evaluation="judge") == [1] * before + [2] * (len(text) - before + 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<evaluation>fine</evaluation><solution>7</solution><comparison>K7 > Q2</comparison>",
+        "<solution>7</solution><comparison>K7 > Q2</comparison><evaluation>fine</evaluation>",
+        "<solution>7 <evaluation>fine</evaluation></solution><comparison>K7 > Q2</comparison>",
+    ],
+)
+def test_an_evaluation_in_another_place_prepares_no_vote_and_is_the_generators(text):
+    assert by_character(text, evaluation="judge") == by_character(text)
+
+
 def test_the_result_is_int8_of_the_number_of_tokens():
-    streams = token_streams(turn_of("ab", (0, 1, 2)))
+    streams = token_streams(turn_of("ab", (0, 1, 2)), evaluation="judge")
     assert streams.dtype == np.int8
     assert streams.shape == (3,)
 
@@ -80,9 +129,9 @@ def test_every_token_of_a_ballot_is_the_judges():
 def test_a_token_across_a_boundary_goes_where_its_first_character_lies():
     text = "<solution>7</solution>\n<comparison>K7 > Q2</comparison>"
     # "<solution>7</solution" | ">\n<comp" | "arison>K7 > Q2</comparison>" | end
-    assert token_streams(turn_of(text, (0, 21, 28, len(text)))).tolist() == [1, 1, 2, 2]
+    assert token_streams(turn_of(text, (0, 21, 28, len(text))), evaluation="judge").tolist() == [1, 1, 2, 2]
     # the same text cut just before "<comparison>"
-    assert token_streams(turn_of(text, (0, 23, len(text)))).tolist() == [1, 2, 2]
+    assert token_streams(turn_of(text, (0, 23, len(text))), evaluation="judge").tolist() == [1, 2, 2]
 
 
 @pytest.mark.parametrize("end", [0, 1])
@@ -93,19 +142,19 @@ def test_without_offsets_one_token_a_character_is_understood(end):
     parsed = parse_turn(text, handles=("K7", "Q2", "M4"), own="M4", due=True)
     turn = Turn(TurnId(0, 1), "M4", (), completion, parsed)
 
-    assert token_streams(turn).tolist() == [1] * 22 + [2] * (32 + end)
+    assert token_streams(turn, evaluation="judge").tolist() == [1] * 22 + [2] * (32 + end)
 
 
 def test_tokens_without_offsets_are_an_error_that_says_what_to_do():
     turn = turn_of("abcd", (0, 1))
     bare = Completion((1,), (5, 6), (-1.0, -1.0), "abcd", "stop", 0)
     with pytest.raises(ValueError, match=r"agent 0, round 1: 2 tokens but 0 offsets.*Completion\.offsets"):
-        token_streams(Turn(turn.id, "A1", (), bare, turn.parsed))
+        token_streams(Turn(turn.id, "A1", (), bare, turn.parsed), evaluation="judge")
 
 
 def test_a_turn_without_tokens_has_no_streams():
     empty = Completion((1,), (), (), "ab", "stop", 0)
-    assert token_streams(Turn(TurnId(0, 1), "A1", (), empty, ParsedTurn())).shape == (0,)
+    assert token_streams(Turn(TurnId(0, 1), "A1", (), empty, ParsedTurn()), evaluation="judge").shape == (0,)
 
 
 CORPUS = [FULL, SOLVE_ONLY, "the quick brown fox: K7 beats Q2, M4 ties with K7"] * 4
@@ -144,8 +193,10 @@ def word_piece() -> Tokenizer:
 def test_three_kinds_of_tokenizers_agree_with_the_characters(build, text):
     encoding = build().encode(text)
     offsets = (*(start for start, _ in encoding.offsets), len(text))
-    wanted = by_character(text)
-    assert token_streams(turn_of(text, offsets)).tolist() == [wanted[offset] for offset in offsets]
+    wanted = by_character(text, evaluation="judge")
+    assert token_streams(turn_of(text, offsets), evaluation="judge").tolist() == [
+        wanted[offset] for offset in offsets
+    ]
 
 
 def test_the_tokenizers_do_what_they_are_here_for():

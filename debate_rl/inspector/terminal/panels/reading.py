@@ -58,7 +58,11 @@ def parse_panel(debate: OpenDebate, turn: TurnId, folded: bool) -> Shown:
 
 def token_panel(debate: OpenDebate, turn: TurnId, folded: bool) -> Shown:
     """The turn token by token."""
-    return token_lines(token_view(debate.run.store.debate(debate.id, tokens=True), turn))
+    from debate_rl.inspector.views.reward import evaluation_of
+
+    store = debate.run.store
+    record = store.debate(debate.id, tokens=True)
+    return token_lines(token_view(record, turn, evaluation=evaluation_of(store.run)))
 
 
 def why_panel(debate: OpenDebate, turn: TurnId, folded: bool) -> Shown:

@@ -10,7 +10,7 @@ from debate.policies.scripted import Answers, scripted_debaters
 from debate.types import TurnId
 from debate_rl.inspector.views import token_view
 from debate_rl.inspector.views.tokens import TokenTotal
-from learner import TurnAdvantage, make_rows, transitions_of
+from learner import AdvantageConfig, TurnAdvantage, make_rows, transitions_of
 from rewards import RewardConfig, score_debate
 from transcripts import Record, TurnAdvantages
 
@@ -31,31 +31,33 @@ def record():
     return Record(debate, 0, "p", None, None, parts)
 
 
-def rows_of(record):
+def rows_of(record, config):
     """The training rows of the record's turns, by turn."""
     debate = record.debate
     turns = transitions_of([debate], [score_debate(debate, record.correct, RewardConfig())], [0])
     parts = {part.turn: TurnAdvantage(part.generator, part.judge, part.format) for part in record.advantages}
-    return {row.turn: row for row in make_rows(turns, [parts.get(one.turn.id) for one in turns])}
+    return {row.turn: row for row in make_rows(turns, [parts.get(one.turn.id) for one in turns], config)}
 
 
-def test_tokens_have_what_their_row_has(record):
-    rows = rows_of(record)
+@pytest.mark.parametrize("evaluation", ["generator", "judge", "both"])
+def test_tokens_have_what_their_row_has(record, evaluation):
+    rows = rows_of(record, AdvantageConfig(evaluation=evaluation))
     assert set(rows) == {turn.id for turn in record.debate.turns[1:]}
     for turn in record.debate.turns[1:]:
-        view, row, prompt = token_view(record, turn.id), rows[turn.id], len(turn.completion.prompt_tokens)
+        view = token_view(record, turn.id, evaluation=evaluation)
+        row, prompt = rows[turn.id], len(turn.completion.prompt_tokens)
         assert not view.why
         assert [token.token for token in view.tokens] == row.input_ids[prompt:].tolist()
         assert [token.advantage for token in view.tokens] == row.advantages[prompt:].tolist()
-        names = {1: "generator", 2: "judge"}
-        assert [token.stream for token in view.tokens] == [names[one] for one in row.stream[prompt:].tolist()]
+        names = {"generator": 1, "judge": 2, "both": 2}
+        assert [names[token.stream] for token in view.tokens] == row.stream[prompt:].tolist()
         assert [np.float32(token.logprob) for token in view.tokens] == row.sampling_logprobs[prompt:].tolist()
         assert "".join(token.text for token in view.tokens) == turn.completion.text
         assert sum(total.tokens for total in view.totals) == len(view.tokens)
 
 
 def test_a_turn_without_signal_has_no_advantage(record):
-    view = token_view(record, TurnId(0, 0))
+    view = token_view(record, TurnId(0, 0), evaluation="judge")
     assert {token.advantage for token in view.tokens} == {None}
     assert {total.advantage for total in view.totals} == {None}
 
@@ -76,7 +78,7 @@ def test_sections_streams_and_totals_by_hand(record):
     )
     changed = with_turn(record, old.id, completion=completion, parsed=parsed)
     changed = replace(changed, advantages=(TurnAdvantages(old.id, 2.0, None, -0.5),))
-    view = token_view(changed, old.id)
+    view = token_view(changed, old.id, evaluation="judge")
     assert [token.text for token in view.tokens] == ["<solution>", "a", "b", "</solution>", ""]
     assert [token.section for token in view.tokens] == ["other", "solution", "solution", "other", "other"]
     assert [token.advantage for token in view.tokens] == [1.5, 1.5, None, 1.5, 1.5]
@@ -101,7 +103,7 @@ def test_sections_streams_and_totals_by_hand(record):
 def test_arrays_that_cannot_be_shown_are_told_of(record, changes, why):
     turn = record.debate.turn(TurnId(0, 0))
     changed = with_turn(record, turn.id, completion=replace(turn.completion, **changes))
-    view = token_view(changed, turn.id)
+    view = token_view(changed, turn.id, evaluation="judge")
     assert why in view.why
     assert (bool(view.why), view.tokens, view.totals) == (True, (), ())
 
@@ -111,9 +113,11 @@ def test_offsets_that_go_back_or_beyond_are_told_of(record):
     count = len(turn.completion.tokens)
     for offsets in ((1, 0, *range(2, count)), (*range(count - 1), 10**9), (-1, *range(1, count))):
         changed = with_turn(record, turn.id, completion=replace(turn.completion, offsets=offsets))
-        assert token_view(changed, turn.id).why == "the offsets do not go up within the text"
+        assert (
+            token_view(changed, turn.id, evaluation="judge").why == "the offsets do not go up within the text"
+        )
 
 
 def test_a_turn_that_is_not_there_is_named(record):
     with pytest.raises(ValueError, match=r"the debate has no turn 8\.0"):
-        token_view(record, TurnId(8, 0))
+        token_view(record, TurnId(8, 0), evaluation="judge")

@@ -73,7 +73,7 @@ ALIKE_TABLE = ((True,), (True,), (True,))
 def figures() -> dict[str, float]:
     debates, tables = [MIXED, ALIKE], [MIXED_TABLE, ALIKE_TABLE]
     rewards = [score_debate(d, t, RewardConfig()) for d, t in zip(debates, tables, strict=True)]
-    return debate_metrics(debates, tables, rewards, grader={"timeout": 2})
+    return debate_metrics(debates, tables, rewards, evaluation="judge", grader={"timeout": 2})
 
 
 def test_the_figures_of_two_debates_by_hand():
@@ -115,14 +115,14 @@ def test_every_value_is_a_float():
 
 def test_an_open_problem_has_no_truth_and_no_zero_in_its_place():
     rewards = score_debate(ALIKE, None, RewardConfig())
-    m = debate_metrics([ALIKE], [None], [rewards])
+    m = debate_metrics([ALIKE], [None], [rewards], evaluation="judge")
     assert m["reward/truth/n"] == 0
     assert not {"reward/truth/mean", "accuracy", "judge/accuracy", "winner/accuracy", "pass@1"} & m.keys()
     assert m["reward/peer/mean"] == pytest.approx(0.0)
 
 
 def test_no_debates_give_counts_of_zero_and_no_means():
-    m = debate_metrics([], [], [])
+    m = debate_metrics([], [], [], evaluation="judge")
     assert set(m.values()) == {0.0}
     assert "format/valid" not in m
 
@@ -167,12 +167,14 @@ def test_a_reward_table_without_values():
 
 def test_equal_samples_show_in_the_distinct_share():
     same = debate(["4"] * 3, [])
-    assert length_metrics([same, same])["completions/distinct"] == pytest.approx(1 / 6)
+    assert length_metrics([same, same], evaluation="judge")["completions/distinct"] == pytest.approx(1 / 6)
 
 
 def test_forced_tokens_are_in_no_stream():
     forced = [replace(turn, completion=replace(turn.completion, forced=(1,))) for turn in MIXED.turns]
-    m = length_metrics([replace(MIXED, turns=tuple(forced))])  # 3 solutions of 4 tokens, 3 ballots of 2
+    m = length_metrics(
+        [replace(MIXED, turns=tuple(forced))], evaluation="judge"
+    )  # 3 solutions of 4 tokens, 3 ballots of 2
     assert (m["tokens/completion"], m["tokens/generator"], m["tokens/judge"]) == (3.0, 1.5, 0.5)
 
 

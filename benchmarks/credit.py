@@ -1,0 +1,132 @@
+"""Whose credit an evaluation gets, and by what a stream's loss is divided: the quick-start under each choice.
+
+Two tasks. "quickstart" is the shipped recipe, whose warm start checks well. In "careless" the planted checks
+believe in the solvers' habit, and there is no final ballot: whoever is to judge better has to learn it in
+debate turns, where an evaluation stands behind a solution. All choices of a seed share its warm start, so
+they are compared by their differences within seeds. Each run's figures are kept in ``--out``, and a call goes
+on where the last one stopped. A warm start takes two minutes on one core, and training from it one.
+
+    .venv/bin/python benchmarks/credit.py --seeds 11 12 13 14 15 --json figures.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from multiprocessing import get_context
+from pathlib import Path
+
+from report import Figure, parser, report
+
+from debate import run_debates
+from debate.seeds import derive_seed
+from debate_rl.config import Config
+from debate_rl.config.recipes import load_config
+from debate_rl.evaluation.grading import grade_debate
+from debate_rl.metrics.debates import debate_metrics
+from debate_rl.metrics.judge_benchmark import judge_accuracy
+from debate_rl.statistics import clustered_mean
+from debate_rl.training.session import Session, open_session
+from debate_rl.training.train import train_steps
+from rewards import score_debate
+
+TASKS: Mapping[str, tuple[str, ...]] = {
+    "careless": ("warm_start.misjudge=0.8", "debate.final_ballot=false", "train.steps=30"),
+    "quickstart": (),
+}
+CHOICES: Mapping[str, tuple[str, str]] = {
+    "generator": ("generator", "joint"),
+    "judge": ("judge", "joint"),
+    "both": ("both", "joint"),
+    "judge-stream": ("judge", "stream"),
+}
+"""``advantages.evaluation`` and ``learner.normalise``; the others are compared with the first."""
+FIRST = "generator"
+Figures = dict[str, float]
+
+
+def main() -> None:
+    """Run what is missing; print the means over seeds, and the differences from the first choice."""
+    args = arguments()
+    args.out.mkdir(parents=True, exist_ok=True)
+    os.environ |= {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+    for seed, task, choice in product(args.seeds, args.tasks, CHOICES):
+        if not (args.out / f"{task}-{choice}-{seed}.json").exists():
+            process = get_context("spawn").Process(target=run_once, args=(task, choice, seed, args))
+            process.start()
+            process.join()
+    for task in args.tasks:
+        runs = {choice: [read_run(task, choice, seed, args) for seed in args.seeds] for choice in CHOICES}
+        path = args.json and args.json.with_stem(f"{args.json.stem}_{task}")
+        report(f"{task}: means over {len(args.seeds)} seeds, 95% intervals", list(figures(runs)), path)
+
+
+def arguments() -> argparse.Namespace:
+    result = parser("Whose credit an evaluation gets, and by what a stream's loss is divided.")
+    result.add_argument("--seeds", type=int, nargs="+", default=[11, 12, 13, 14, 15])
+    result.add_argument("--tasks", nargs="+", default=list(TASKS), choices=list(TASKS))
+    result.add_argument("--out", type=Path, default=Path("runs/credit"))
+    result.add_argument("--start", type=int, help="take the warm start of this seed for all")
+    return result.parse_args()
+
+
+def run_once(task: str, choice: str, seed: int, args: argparse.Namespace) -> None:
+    """Train once and write the figures before and after, in a process of its own."""
+    evaluation, normalise = CHOICES[choice]
+    start = args.out / f"{task}-{FIRST}-{seed if args.start is None else args.start}"
+    changes = [f"seed={seed}", f"run.dir={args.out / f'{task}-{choice}-{seed}'}", "held_out.every=0"]
+    changes += [f"advantages.evaluation={evaluation}", f"learner.normalise={normalise}", *TASKS[task]]
+    if (start / "warm_start").exists():
+        changes.append(f"warm_start.from_run={start}")
+    with open_session(load_config(Config, "quickstart", changes)) as session:
+        before = measured(session)
+        train_steps(session)
+        found = {"before": before, "after": measured(session)}
+    (args.out / f"{task}-{choice}-{seed}.json").write_text(json.dumps(found), encoding="utf-8")
+
+
+def measured(session: Session) -> Figures:
+    """Return held-out figures: of one debate a problem, and of the judge, greedy, on fixed pairs."""
+    config, problems = session.config, session.data.held_out
+    debates = run_debates(problems, session.policy, config.debate, seed=derive_seed(0, "held out"))
+    correct = [grade_debate(session.data.eval_environment, debate, Counter()) for debate in debates]
+    rewards = [
+        score_debate(debate, table, config.rewards) for debate, table in zip(debates, correct, strict=True)
+    ]
+    held = debate_metrics(debates, correct, rewards, evaluation=config.advantages.evaluation)
+    judged = judge_accuracy(
+        session.policy, config.env.kind, problems, config=config.debate, greedy=True, seed=0
+    )
+    names = {"accuracy": "accuracy/round_0", "winner accuracy": "winner/accuracy"}
+    return {title: held[name] for title, name in names.items()} | {"judge accuracy": judged.value}
+
+
+def read_run(task: str, choice: str, seed: int, args: argparse.Namespace) -> dict[str, Figures]:
+    return json.loads((args.out / f"{task}-{choice}-{seed}.json").read_text(encoding="utf-8"))
+
+
+def figures(runs: Mapping[str, Sequence[Mapping[str, Figures]]]) -> Iterator[Figure]:
+    """Yield each figure before and after under each choice, and how much more than under the first."""
+    for name in runs[FIRST][0]["before"]:
+        yield over_seeds(f"{name}, before", [run["before"][name] for run in runs[FIRST]])
+        for choice, of_seeds in runs.items():
+            yield over_seeds(f"{name}, {choice}", [run["after"][name] for run in of_seeds])
+        for choice, of_seeds in runs.items():
+            if choice != FIRST:
+                pairs = zip(of_seeds, runs[FIRST], strict=True)
+                gains = [run["after"][name] - other["after"][name] for run, other in pairs]
+                yield over_seeds(f"{name}, {choice} - {FIRST}", gains, signed=True)
+
+
+def over_seeds(name: str, values: Sequence[float], *, signed: bool = False) -> Figure:
+    """Return the mean with Student's 95% interval over seeds."""
+    found = clustered_mean(values, range(len(values)), signed=signed)
+    return Figure(name, found.value, "share", found.n, found.low, found.high)
+
+
+if __name__ == "__main__":
+    main()
