@@ -49,6 +49,7 @@ class LoggingConfig(Settings):
     """Share of the debates whose turns go to samples.jsonl, and to wandb as a table; 0 writes none."""
 
 
+Stream: TypeAlias = Literal["peer", "truth", "judge", "format"]
 Control: TypeAlias = Literal["none", "random_judge", "shuffled_votes", "own_answer"]
 DATA = "data"
 """Not a key: the name by which ``run.allow_changes`` allows problems, golds or files to be others."""
@@ -134,6 +135,9 @@ class TrainConfig(Settings):
     """Debates K of each problem: the baseline group."""
     dynamic_sampling: int = Field(default=0, ge=0)
     """At most so many further problems in a step, in the place of those that teach nothing [DAPO]."""
+    dynamic_sampling_streams: tuple[Stream, ...] | None = Field(default=None, min_length=1)
+    """A problem teaches where one of these streams ("peer", "truth", "judge", "format") gives an advantage
+    other than 0. None: truth alone for a problem that has it in its rewards, all for others."""
     batch_size: int = Field(default=128, ge=1)
     """Requests sampled at a time by the local policy."""
     max_live: int | None = Field(default=None, ge=1)
@@ -184,6 +188,7 @@ class Config(Settings):
             raise ValueError("rewards.judge_own and debate.judge_own must be equal")
         check_scheme(self.debate, self.rewards, verifiable=True)  # what open problems need more: open_session
         self._refuse_blind_pairs()
+        self._refuse_mixed_streams()
         self._refuse_warm_start()
         return self
 
@@ -196,6 +201,15 @@ class Config(Settings):
             raise ValueError(
                 'advantages.judge.key = "pair" finds the right solution by its truth reward; '
                 f"others also get rewards.truth_correct = {rewards.truth_correct:g}"
+            )
+
+    def _refuse_mixed_streams(self) -> None:
+        if self.rewards.mix == "rewards" and {"peer", "truth"} & set(
+            self.train.dynamic_sampling_streams or ()
+        ):
+            raise ValueError(
+                'train.dynamic_sampling_streams: with rewards.mix = "rewards" peer and truth have no '
+                'advantages apart; leave the key out, or set rewards.mix = "advantages"'
             )
 
     def _refuse_warm_start(self) -> None:

@@ -89,8 +89,7 @@ def roll_out(session: Session, step: int, clock: Clock) -> Rollout:
 
 def silent(session: Session, rollout: Rollout) -> int:
     """Return how many problems of a rollout have no signal."""
-    config = session.config
-    return silent_groups(rollout.transitions(), config.rewards, config.advantages, session.ema)
+    return silent_groups(rollout.transitions(), session.config, session.ema)
 
 
 def play(session: Session, problems: Sequence[Problem], name: tuple[str | int, ...], clock: Clock) -> Rollout:

@@ -19,9 +19,9 @@ from typing import TypeVar
 
 from debate import Problem
 from debate.seeds import derive_seed
-from learner.advantages import AdvantageConfig, TurnAdvantage, turn_advantages
+from debate_rl.config import Config
+from learner.advantages import TurnAdvantage, turn_advantages
 from learner.types import Transition
-from rewards import RewardConfig
 
 
 def problems_from(problems: Sequence[Problem], position: int, *, size: int, seed: int) -> list[Problem]:
@@ -48,29 +48,36 @@ def _order(count: int, epoch: int, seed: int) -> list[int]:
 T = TypeVar("T")
 
 
-def silent_groups(
-    transitions: Sequence[Transition],
-    rewards: RewardConfig,
-    config: AdvantageConfig,
-    ema: Mapping[str, float],
-) -> int:
+def silent_groups(transitions: Sequence[Transition], config: Config, ema: Mapping[str, float]) -> int:
     """Return how many groups have no signal of their own; the running means stay as they are."""
     silent = 0
     for _, members in groupby(transitions, key=lambda transition: transition.group):
         group = list(members)
-        silent += not groups_with_signal(group, turn_advantages(group, rewards, config, dict(ema)).turns)
+        advantages = turn_advantages(group, config.rewards, config.advantages, dict(ema)).turns
+        silent += not groups_with_signal(group, advantages, config)
     return silent
 
 
 def groups_with_signal(
-    transitions: Sequence[Transition], advantages: Sequence[TurnAdvantage | None]
+    transitions: Sequence[Transition], advantages: Sequence[TurnAdvantage | None], config: Config
 ) -> set[int]:
-    """Return the groups in which any turn has an advantage other than 0."""
+    """Return the groups in which any turn has an advantage other than 0 of a stream that decides."""
+    with_truth = {transition.group for transition in transitions if transition.truth is not None}
     return {
         transition.group
         for transition, part in zip(transitions, advantages, strict=True)
-        if part is not None and (part.generator or part.judge or part.format)
+        if part is not None
+        and any(getattr(part, name) for name in _deciding(config, truth=transition.group in with_truth))
     }
+
+
+def _deciding(config: Config, *, truth: bool) -> Sequence[str]:
+    """Return the parts of an advantage that decide on a group; ``truth``: whether it has any."""
+    chosen, rewards = config.train.dynamic_sampling_streams, config.rewards
+    if chosen is not None:
+        return chosen
+    counts = rewards.truth_weight and config.advantages.lambda_gen and rewards.mix == "advantages"
+    return ("truth",) if truth and counts else ("generator", "judge", "format")
 
 
 def spare_problems(

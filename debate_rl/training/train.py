@@ -96,7 +96,7 @@ def _learn(
     if played.not_finite:
         return metrics | session.learner.skip()
     if session.config.train.dynamic_sampling:
-        signal = groups_with_signal(transitions, advantages)
+        signal = groups_with_signal(transitions, advantages, session.config)
         groups = len({transition.group for transition in transitions})
         metrics |= {
             "sampling/extra_problems": float(groups - session.config.train.problems_per_step),

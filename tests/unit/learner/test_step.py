@@ -263,13 +263,16 @@ def test_one_step_raises_an_advantaged_token_and_lowers_a_disadvantaged_one():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("normalise", ["joint", "stream"])
 @pytest.mark.parametrize("loss", sorted(LOSSES))
-def test_micro_batches_give_the_weights_of_the_whole_batch(loss):
+def test_micro_batches_give_the_weights_of_the_whole_batch(loss, normalise):
     results = []
     for tokens in (10_000, 60, 1):
         model = exact_model_of()
         # plain gradient descent in effect: a large eps keeps Adam from blowing up rounding
-        config = config_of(loss=loss, micro_batch_tokens=tokens, adam_eps=1.0, beta=0.1, lr=0.1)
+        config = config_of(
+            loss=loss, normalise=normalise, micro_batch_tokens=tokens, adam_eps=1.0, beta=0.1, lr=0.1
+        )
         learner = Learner(model, config, reference=exact_model_of(1))
         metrics = learner.step(random_rows())
         results.append((weights(model), metrics))
@@ -280,6 +283,22 @@ def test_micro_batches_give_the_weights_of_the_whole_batch(loss):
         assert metrics["grad_norm"] == pytest.approx(results[0][1]["grad_norm"], rel=1e-4)
         assert metrics["kl_mean"] == pytest.approx(results[0][1]["kl_mean"], rel=1e-4)
         assert metrics["entropy_mean"] == pytest.approx(results[0][1]["entropy_mean"], rel=1e-4)
+
+
+@pytest.mark.parametrize("loss", ["grpo", "dapo", "dr_grpo"])
+def test_a_longer_solution_leaves_the_judges_update_as_it_is_with_denominators_of_its_own(loss):
+    """The solution has no advantage, so all of the update is the judge's; its size is what is divided by."""
+
+    def norm(solution: int, normalise: str) -> float:
+        """Of the same twelve tokens, of which the last ``solution`` before the judge's two were sampled."""
+        row = row_of([1, 2, 3] + [4] * (9 - solution), [4] * solution + [5, 6], [0.0] * solution + [1.0, 1.0])
+        row.stream[-2:] = 2
+        config = config_of(loss=loss, normalise=normalise, max_tokens=8)
+        return Learner(exact_model_of(), config).step([row])["grad_norm"]
+
+    assert norm(9, "stream") == pytest.approx(norm(1, "stream"), rel=1e-9)
+    shrinks = 1 if loss == "dr_grpo" else 3 / 11
+    assert norm(9, "joint") == pytest.approx(shrinks * norm(1, "joint"), rel=1e-9)
 
 
 def test_the_same_rows_twice_give_the_same_bits():

@@ -7,11 +7,12 @@ from hypothesis import strategies as st
 from debate import Problem
 from debate.personas import PERSONAS
 from debate.types import Completion, ParsedTurn, Turn, TurnId
+from debate_rl.config import Config
 from debate_rl.training.rollouts import finite
 from debate_rl.training.step_problems import refills, silent_groups, spare_problems
-from learner import AdvantageConfig, Transition
+from learner import Transition
 from learner.advantages import StreamSettings
-from rewards import RewardConfig, Rewards
+from rewards import Rewards
 
 PROBLEMS = [Problem(str(n), "?") for n in range(10)]
 
@@ -22,9 +23,13 @@ def group_of(*rewards: dict[str, float | None]) -> list[Transition]:
     return [Transition(turn, PERSONAS[0], "p", debate=k, **one) for k, one in enumerate(rewards)]
 
 
+ALL = ("peer", "truth", "judge", "format")
+
+
 def speaks(*rewards: dict[str, float | None], ema: dict[str, float] | None = None, **config) -> bool:
-    settings = AdvantageConfig.model_validate(config)
-    return not silent_groups(group_of(*rewards), RewardConfig(), settings, {} if ema is None else ema)
+    """Whether a problem teaches under a configuration; all streams decide unless it says otherwise."""
+    tables = {"model": {"name_or_path": "none"}, "train": {"dynamic_sampling_streams": ALL}, **config}
+    return not silent_groups(group_of(*rewards), Config.model_validate(tables), {} if ema is None else ema)
 
 
 @pytest.mark.parametrize(
@@ -48,13 +53,54 @@ def test_a_problem_is_silent_when_no_stream_has_a_signal(rewards, expected):
 def test_a_stream_of_weight_zero_is_no_signal():
     rewards = [{"judge": 1.0}, {"judge": -1.0}]
     assert speaks(*rewards)
-    assert not speaks(*rewards, lambda_judge=0.0)
+    assert not speaks(*rewards, advantages={"lambda_judge": 0.0})
+
+
+@given(
+    st.lists(
+        st.fixed_dictionaries({name: st.sampled_from([None, -1.0, 0.0, 1.0]) for name in ("peer", "judge")}),
+        min_size=1,
+        max_size=6,
+    ),
+    st.booleans(),
+)
+def test_where_truth_decides_what_all_solve_or_nobody_is_silent_whatever_the_votes(votes, right):
+    rewards = [{**of_turn, "truth": float(right), "format": -0.5} for of_turn in votes]
+    assert not speaks(*rewards, train={})
+    wrong = {**votes[0], "truth": float(not right)}
+    assert speaks(*rewards, wrong, train={})
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [
+        {"rewards": {"truth_weight": 0.0}},
+        {"rewards": {"mix": "rewards"}},
+        {"train": {"dynamic_sampling_streams": ["peer"]}},
+        {"train": {"dynamic_sampling_streams": ["truth", "peer"]}},
+    ],
+)
+def test_votes_decide_where_they_are_named_or_truth_has_no_advantage_of_its_own(tables):
+    rewards = [{"truth": 1.0, "peer": 1.0}, {"truth": 1.0, "peer": -1.0}]
+    assert not speaks(*rewards, train={})
+    assert speaks(*rewards, **{"train": {}, **tables})
+
+
+def test_votes_decide_on_a_problem_without_an_answer():
+    assert speaks({"peer": 1.0}, {"peer": -1.0}, train={})
+    assert not speaks({"peer": 0.0}, {"peer": 0.0}, train={})
+
+
+def test_streams_that_are_mixed_cannot_decide_apart():
+    tables = {"rewards": {"mix": "rewards"}, "train": {"dynamic_sampling_streams": ["truth"]}}
+    with pytest.raises(ValueError, match=r"train\.dynamic_sampling_streams: with rewards\.mix"):
+        speaks({}, **tables)
 
 
 def test_looking_for_a_signal_leaves_the_running_means_alone():
     ema = {}
     rae = StreamSettings(baseline="rae", scale="none").model_dump()
-    assert speaks({"truth": 1.0}, {"truth": 1.0}, ema=ema, truth=rae)
+    assert speaks({"truth": 1.0}, {"truth": 1.0}, ema=ema, advantages={"truth": rae})
     assert ema == {}
 
 
