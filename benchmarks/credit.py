@@ -1,8 +1,8 @@
 """Whose credit an evaluation gets, and by what a stream's loss is divided: the quick-start under each choice.
 
 Two tasks. "quickstart" is the shipped recipe, whose warm start checks well. In "careless" the planted checks
-believe in the solvers' habit, and there is no final ballot: whoever is to judge better has to learn it in
-debate turns, where an evaluation stands behind a solution. All choices of a seed share its warm start, so
+believe in the solvers' habit, there is no final ballot, and no stronger KL holds judges back than generators:
+who is to judge better has to learn it in debate turns. All choices of a seed share its warm start, so
 they are compared by their differences within seeds. Each run's figures are kept in ``--out``, and a call goes
 on where the last one stopped. A warm start takes two minutes on one core, and training from it one.
 
@@ -35,7 +35,12 @@ from debate_rl.training.train import train_steps
 from rewards import score_debate
 
 TASKS: Mapping[str, tuple[str, ...]] = {
-    "careless": ("warm_start.misjudge=0.8", "debate.final_ballot=false", "train.steps=30"),
+    "careless": (
+        "warm_start.misjudge=0.8",
+        "debate.final_ballot=false",
+        "learner.beta_judge=0.02",
+        "train.steps=15",
+    ),
     "quickstart": (),
 }
 CHOICES: Mapping[str, tuple[str, str]] = {

@@ -3,11 +3,11 @@
 A step's own problems are a pure function of how many were drawn before.
 
 DAPO leaves out the problems whose answers are all right or all wrong, and samples until the batch is full
-(dynamic sampling, arXiv 2503.14476). Here a problem has several streams, and it is silent when none of them
-has a signal: when no token of its debates has an advantage other than 0, of votes received, of truth, of
-votes given or of a format penalty. So a problem that everybody solves still counts where the votes on it
-differ. A silent problem's rows are left out, and another problem takes its place, up to
-``train.dynamic_sampling`` problems in a step.
+(dynamic sampling, arXiv 2503.14476). Here a problem has several streams, and it is silent when those that
+decide, ``train.dynamic_sampling_streams``, give no turn an advantage other than 0. Votes received have no
+baseline by default, and hardly ever tie in all debates: so where there is truth it decides alone, and a
+problem that everybody solves, or nobody, is silent whatever the votes. A silent problem's rows are left out,
+and another problem takes its place, up to ``train.dynamic_sampling`` problems in a step.
 """
 
 from __future__ import annotations

@@ -18,7 +18,14 @@ from learner.losses.grpo import grpo
 from learner.losses.gspo import gspo
 from learner.losses.importance_sampling import importance_sampling
 from learner.losses.ppo import ppo
-from learner.losses.types import LossConfig, LossInputs, LossOutputs, Totals
+from learner.losses.types import (
+    LossConfig,
+    LossInputs,
+    LossOutputs,
+    Totals,
+    sequence_mean,
+    token_mean,
+)
 
 Loss: TypeAlias = Callable[[LossInputs, LossConfig], LossOutputs]
 
@@ -34,7 +41,17 @@ LOSSES: Mapping[str, Loss] = MappingProxyType(
     }
 )
 
-__all__ = ["LOSSES", "Loss", "LossConfig", "LossInputs", "LossOutputs", "Totals", "find_loss"]
+__all__ = [
+    "LOSSES",
+    "Loss",
+    "LossConfig",
+    "LossInputs",
+    "LossOutputs",
+    "Totals",
+    "find_loss",
+    "sequence_mean",
+    "token_mean",
+]
 
 
 def find_loss(name: str) -> Loss:

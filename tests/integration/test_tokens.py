@@ -15,6 +15,7 @@ from debate_rl.config import Config
 from debate_rl.config.recipes import load_config, read_run_config
 from debate_rl.runs.kept_weights import load_kept
 from debate_rl.training.train import train
+from learner import AdvantageConfig
 from learner.tokens import token_streams
 from transcripts import read_records
 
@@ -77,7 +78,7 @@ def test_each_token_has_its_stream_advantage_and_both_log_probabilities(
     }
     rows = found["tokens"]
     assert [row["token"] for row in rows] == list(turn.completion.tokens)
-    streams = token_streams(turn).tolist()
+    streams = token_streams(turn, evaluation=AdvantageConfig().evaluation).tolist()
     assert [row["stream"] for row in rows] == [("forced", "generator", "judge")[stream] for stream in streams]
     assert [row["advantage"] for row in rows] == pytest.approx([weights[stream] for stream in streams])
     assert [row["sampler"] for row in rows] == pytest.approx(turn.completion.logprobs)
@@ -98,7 +99,7 @@ def test_a_turn_without_signal_and_forced_tokens_have_blanks(folder):
     completion = replace(first.completion, forced=(0, 2))
     turns = (replace(first, completion=completion), *record.debate.turns[1:])
     changed = replace(record, debate=replace(record.debate, turns=turns), advantages=())
-    rows = token_table(changed, first.id, model, tokenizer)
+    rows = token_table(changed, first.id, model, tokenizer, config.advantages)
     assert {row.advantage for row in rows} == {None}
     assert [row.index for row in rows if row.stream == "forced"] == [0, 2]
     assert (rows[0].sampler, rows[0].trainer, rows[0].ratio) == (None, None, None)
@@ -149,10 +150,10 @@ def test_a_transcript_of_another_model_is_one_line(folder, field, values, told):
     turn = replace(first, completion=replace(first.completion, **{field: values}))
     foreign = replace(record, debate=replace(record.debate, turns=(turn, *others)))
     with pytest.raises(ValueError, match=rf"^turn 0.0, {told}.*damaged, or of another model"):
-        token_table(foreign, first.id, model, tokenizer)
+        token_table(foreign, first.id, model, tokenizer, config.advantages)
     nobody = replace(record, debate=replace(record.debate, personas=()))
     with pytest.raises(ValueError, match=r"the debate has no turn 0\.0"):
-        token_table(nobody, first.id, model, tokenizer)
+        token_table(nobody, first.id, model, tokenizer, config.advantages)
 
 
 def test_a_ratio_beyond_all_numbers_is_shown_as_a_large_one(folder):
@@ -161,7 +162,7 @@ def test_a_ratio_beyond_all_numbers_is_shown_as_a_large_one(folder):
     first, *others = record.debate.turns
     far = replace(first.completion, logprobs=(-1e6,) * len(first.completion.tokens))
     turns = (replace(first, completion=far), *others)
-    rows = token_table(
-        replace(record, debate=replace(record.debate, turns=turns)), first.id, *load_kept(config, None)
-    )
+    changed = replace(record, debate=replace(record.debate, turns=turns))
+    model, tokenizer = load_kept(config, None)
+    rows = token_table(changed, first.id, model, tokenizer, config.advantages)
     assert {row.ratio for row in rows} == {exp(700)}
