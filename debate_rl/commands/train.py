@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -82,19 +82,23 @@ def _train(settings: Config, tell: Callable[..., None]) -> Session:
     steps = settings.train.steps
     needs: list[Plan] = []
 
-    def look(data: Problems) -> None:
+    def look(data: Problems) -> Mapping[str, bool]:
         done = _steps_saved(settings)
-        if done < steps and (found := planned(settings, data, done=done)):
-            found.refuse_too_large()
-            tell(*found.memory_lines(), sep="\n")
-            needs.append(found)
+        found = planned(settings, data, done=done) if done < steps else None
+        if found is None:
+            return {}
+        found.refuse_too_large()
+        tell(*found.memory_lines(), sep="\n")
+        needs.append(found)
+        return found.chosen
 
     with open_session(settings, look=look) as session:
         if session.step:
             tell(f"resuming after {session.step} of {steps} steps")
         held_out = len(session.data.held_out)
-        for found in needs if session.step < steps and settings.logging.progress != "none" else ():
-            lines = time_lines(settings, session.model, found.load, held_out=held_out, done=session.step)
+        timed = session.step < steps and settings.logging.progress != "none" and settings.model.policy is None
+        for found in needs if timed else ():
+            lines = time_lines(found.config, session.model, found.load, held_out=held_out, done=session.step)
             tell(*lines, sep="\n")
         if session.evaluates_first:
             tell(f"evaluating {counted(held_out, 'held-out problem')} before the first step")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, Self, TypeAlias
 
 from pydantic import Field, model_validator
@@ -235,11 +236,12 @@ class Config(Settings):
                 f"({', '.join(sorted(held))}); got {list(self.warm_start.batch)}"
             )
 
-    def resolved_learner(self) -> LearnerConfig:
-        """Return the learner's settings with its seed and dr_grpo's constant filled in."""
+    def resolved_learner(self, chosen: Mapping[str, bool] | None = None) -> LearnerConfig:
+        """Return the learner's settings with its seed, dr_grpo's constant and what was chosen filled in."""
         whole = self.debate.max_tokens + self.debate.thinking_tokens
         return self.learner.model_copy(
-            update={
+            update={key.removeprefix("learner."): value for key, value in (chosen or {}).items()}
+            | {
                 "seed": derive_seed(self.seed, "learner", self.learner.seed),
                 "max_tokens": self.learner.max_tokens or whole,
             }

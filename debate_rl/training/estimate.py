@@ -9,7 +9,9 @@ from __future__ import annotations
 import copy
 import os
 import weakref
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from math import ceil, floor
 from typing import Any
 from unittest import mock
 
@@ -30,27 +32,28 @@ from debate.prompting.shown import rounds_held, rounds_shown
 from debate.types import Problem, TurnId
 from debate_rl.config import Config
 from learner.types import Row
-from learner.update.batches import MicroBatch, collate
+from learner.update import forward
+from learner.update.batches import MicroBatch, collate, micro_batches
 from learner.update.config import LearnerConfig
-from learner.update.forward import (
-    action_logprobs,
-    compute_type,
-    train_only_checkpointed_layers,
-    without_copies,
-)
+from learner.update.forward import action_logprobs, compute_type, train_only_checkpointed_layers
+from learner.update.prefixes import common_prefix
+from learner.update.sharing import reading
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
     """A step's work. ``rounds``: tokens of a prompt and of a reply, by round; each has ``replies`` replies.
 
-    ``sampled``: replies sampled at a time; ``micro_tokens``: padded tokens of one pass of the learner.
+    ``sampled``: replies sampled at a time; ``micro_tokens``: tokens that one pass of the learner reads, with
+    padding. ``together``: rows of a round whose first ``shared`` tokens, by round, are read once for all.
     """
 
     rounds: tuple[tuple[int, int], ...]
     replies: int
     sampled: int
     micro_tokens: int
+    together: int = 1
+    shared: tuple[int, ...] = ()
 
     @property
     def longest(self) -> int:
@@ -62,15 +65,47 @@ class Load:
         """Tokens of all rows."""
         return self.replies * sum(prompt + reply for prompt, reply in self.rounds)
 
-    def batch(self, length: int, tokens: int, device: torch.device) -> MicroBatch:
-        """Return one or more rows of a length, about ``tokens`` in all; replies have their largest share."""
-        share = max(reply / (prompt + reply) for prompt, reply in self.rounds)
-        mask = np.arange(length) >= max(1, round(length * (1 - share)))
-        zeros = np.zeros(length, np.float32)
-        row = Row(
-            np.zeros(length, np.int64), mask, zeros, zeros, mask.astype(np.int8), "estimate", 0, TurnId(0, 0)
+    @property
+    def read_tokens(self) -> int:
+        """Tokens that the learner reads in a pass over all rows: what rows share counts once.
+
+        >>> load = Load(((50, 10), (70, 10)), replies=6, sampled=6, micro_tokens=99)
+        >>> load.read_tokens, replace(load, together=3, shared=(40, 50)).read_tokens
+        (840, 480)
+        """
+        shared = self.shared or (0,) * len(self.rounds)
+        stars = zip(self.rounds, shared, strict=True)
+        return (
+            self.replies
+            * sum(same + self.together * (prompt + reply - same) for (prompt, reply), same in stars)
+            // self.together
         )
-        return collate([row] * max(1, tokens // length), device=device)
+
+    def batch(self, length: int, tokens: int, device: torch.device) -> MicroBatch:
+        """Return rows of about so many tokens in all, none longer than ``length``, with long replies."""
+        share = max(reply / (prompt + reply) for prompt, reply in self.rounds)
+        count = ceil(tokens / length)
+        row = _row(tokens // count, round(tokens // count * (1 - share)))
+        return collate([row] * count, device=device)
+
+    def packed(self, device: torch.device) -> MicroBatch:
+        """Return a pass's rows of the longest round, read together: whole stars that fill the pass."""
+        at = max(range(len(self.rounds)), key=lambda index: sum(self.rounds[index]))
+        (prompt, reply), same = self.rounds[at], self.shared[at]
+        star = same + self.together * (prompt + reply - same)
+        count = ceil(self.micro_tokens / star)
+        shrunk = self.micro_tokens / (count * star)
+        prompt, same, length = (int(shrunk * size) for size in (prompt, same, prompt + reply))
+        rows = [_row(length, prompt, same, number, self.together) for number in range(count * self.together)]
+        return micro_batches(rows, self.micro_tokens, device=device, share=True)[0]
+
+
+def _row(length: int, prompt: int, same: int = 0, number: int = 0, together: int = 1) -> Row:
+    """Return a row whose first tokens are the ``same`` as in the others of its star, and in no other row."""
+    places, star = np.arange(length), number // together
+    mask, zeros = places >= max(1, prompt), np.zeros(length, np.float32)
+    ids = np.where(places < same, 2 * star, 2 * number + 1)
+    return Row(ids, mask, zeros, zeros, mask.astype(np.int8), str(star), 0, TurnId(number, 0))
 
 
 def load_of(config: Config, policy: LocalPolicy, problem: Problem) -> Load:
@@ -79,19 +114,25 @@ def load_of(config: Config, policy: LocalPolicy, problem: Problem) -> Load:
     reply = debate.max_tokens + debate.thinking_tokens
     limits = [limit for limit in (debate.context_tokens, context_limit(policy)) if limit]
     seating = seat_debate(problem, debate, 0)
-    opening = policy.count_tokens(
-        agent_prompt(seating, (), 0, 0, ContextBudget(None, policy.count_tokens)).messages
+    budget = ContextBudget(None, policy.count_tokens)
+    first, last = (
+        policy.encode(agent_prompt(seating, (), agent, 0, budget).messages)
+        for agent in (0, debate.num_agents - 1)
     )
+    opening, common = len(first), common_prefix(np.array(first), np.array(last))
     rounds: list[tuple[int, int]] = []
     for round_ in range(rounds_held(debate)):
         shown = len(rounds_shown(round_, debate.history_rounds)) * debate.num_agents * debate.max_tokens
         room = min(limits) - reply if limits else opening + shown
         rounds.append((min(opening + shown, room), reply))
     replies = train.problems_per_step * train.debates_per_problem * debate.num_agents
-    row_tokens = replies * sum(map(sum, rounds))
-    longest = max(map(sum, rounds))
-    micro = min(max(config.learner.micro_batch_tokens, longest), row_tokens)
-    return Load(tuple(rounds), replies, min(train.batch_size, replies), micro)
+    load = Load(tuple(rounds), replies, min(train.batch_size, replies), 0)
+    if config.learner.share_prefixes and debate.num_agents > 1:
+        every = debate.order == "per_debate"
+        shared = tuple(prompt - (opening - common) if every else min(common, prompt) for prompt, _ in rounds)
+        load = replace(load, together=debate.num_agents, shared=shared)
+    micro = min(max(config.learner.micro_batch_tokens, load.longest), load.read_tokens)
+    return replace(load, micro_tokens=micro)
 
 
 class LiveBytes(TorchDispatchMode):
@@ -130,7 +171,7 @@ class Memory:
     """Bytes by what holds them. Sampling and learning take turns; weights, reference and optimizer stay.
 
     ``sampling``: the cache and all else that sampling makes, at its peak; ``learning``: what one pass of the
-    learner makes, at its peak, with the gradients.
+    learner makes, at its peak, with the gradients. ``engine``: the share of another engine, which samples.
     """
 
     weights: int
@@ -138,37 +179,53 @@ class Memory:
     optimizer: int
     sampling: int
     learning: int
+    engine: int = 0
 
     @property
     def peak(self) -> int:
         """Bytes at the fullest moment of a step."""
-        return self.weights + self.reference + self.optimizer + max(self.sampling, self.learning)
+        return self.staying + max(self.sampling, self.learning)
+
+    @property
+    def staying(self) -> int:
+        """Bytes that are held all the time."""
+        return self.weights + self.reference + self.optimizer + self.engine
 
 
-def memory_of(model: Any, load: Load, config: Config) -> Memory:
+def memory_of(
+    model: Any, load: Load, config: Config, *, on_gpu: bool | None = None, engine: int = 0
+) -> Memory:
     """Return how many bytes a step holds, from doing its largest parts with tensors that have no data.
 
     torch's fake tensors have a type, a shape and a device, and take no memory. What real ones would take is
     counted operation by operation, so any model and any setting is counted as it is. What a library and its
     allocator hold beside tensors is not counted. The optimizer holds AdamW's two moments. RuntimeError for a
     model whose forward pass looks at the data.
+
+    ``on_gpu``: whether types are those of a GPU; None asks the model where it is. ``engine``: bytes of an
+    engine that samples in place of the model.
     """
     fakes = FakeTensorMode(allow_non_fake_inputs=True)
     fake = _without_data(model, fakes)
     learner = config.learner
     weights = _bytes(model.parameters()) + _bytes(model.buffers())
     trained = _bytes(parameter for parameter in model.parameters() if parameter.requires_grad)
-    batch = load.batch(load.longest, load.micro_tokens, fake.device)
-    passes = 2 if load.row_tokens > load.micro_tokens else 1  # gradients stay from the first to the others
+    batch = (
+        load.packed(fake.device)
+        if load.together > 1
+        else load.batch(load.longest, load.micro_tokens, fake.device)
+    )
+    passes = 2 if load.read_tokens > load.micro_tokens else 1  # gradients stay from the first to the others
     with fakes:
-        sampling = _sampling_bytes(fake, load)
-        learning = _learning_bytes(fake, batch, learner, passes)
+        sampling = 0 if engine else _sampling_bytes(fake, load)
+        learning = _learning_bytes(fake, batch, learner, passes, on_gpu)
     return Memory(
         weights=weights,
         reference=weights if learner.needs_reference and not hasattr(model, "peft_config") else 0,
         optimizer=2 * trained,
         sampling=sampling,
         learning=learning,
+        engine=engine,
     )
 
 
@@ -213,17 +270,26 @@ def _sampling_bytes(model: Any, load: Load) -> int:
     return max(peaks)
 
 
-def _learning_bytes(model: Any, batch: MicroBatch, config: LearnerConfig, passes: int) -> int:
+def _learning_bytes(
+    model: Any, batch: MicroBatch, config: LearnerConfig, passes: int, on_gpu: bool | None
+) -> int:
     """Return the peak of forward and backward passes of the learner, with the gradients."""
-    if config.gradient_checkpointing:
+    if config.gradient_checkpointing is True:
         model.gradient_checkpointing_enable({"use_reentrant": False})
     train_only_checkpointed_layers(model)
     for parameter in model.parameters():
         parameter.grad = None
-    entropy_gradient, compute = config.entropy_bonus > 0, compute_type(model, config.compute)
-    # Without data, transformers cannot see that a row is one sequence, and makes a mask that is not needed.
-    one_sequence = mock.patch.object(masking_utils, "find_packed_sequence_indices", return_value=None)
-    with one_sequence, without_copies(model, compute), LiveBytes(model) as bytes_:
+    entropy_gradient = config.entropy_bonus > 0
+    compute = compute_type(model, config.compute, on_gpu=on_gpu)
+    with ExitStack() as stack:
+        # Without data transformers cannot see that a row is one sequence, and makes a mask for nothing.
+        stack.enter_context(
+            mock.patch.object(masking_utils, "find_packed_sequence_indices", return_value=None)
+        )
+        if on_gpu:  # on a CPU the head's weights are copied to float32
+            stack.enter_context(mock.patch.object(forward, "wide_logits", _logits_of_a_gpu))
+        stack.enter_context(reading(model, share=batch.tree is not None, compute=compute))
+        bytes_ = stack.enter_context(LiveBytes(model))
         for _ in range(passes):
             logprobs, entropy = action_logprobs(
                 model, batch, entropy_gradient=entropy_gradient, compute=compute
@@ -231,6 +297,10 @@ def _learning_bytes(model: Any, batch: MicroBatch, config: LearnerConfig, passes
             (logprobs.sum() + entropy.sum() if entropy_gradient else logprobs.sum()).backward()
             del logprobs, entropy
     return bytes_.peak
+
+
+def _logits_of_a_gpu(head: Any, features: torch.Tensor) -> torch.Tensor:
+    return head(features).float()
 
 
 def memory_there(device: torch.device) -> int:
@@ -242,17 +312,23 @@ def memory_there(device: torch.device) -> int:
 
 def in_words(memory: Memory, there: int) -> str:
     """Return what is needed of the ``there`` bytes that a device has, and by what."""
-    names = ("weights", "reference", "optimizer", "sampling", "learning")
+    names = ("engine", "weights", "reference", "optimizer", "sampling", "learning")
     parts = ", ".join(f"{name} {size(getattr(memory, name))}" for name in names if getattr(memory, name))
     phase = "sampling" if memory.sampling > memory.learning else "learning"
     return f"about {size(memory.peak)} of {size(there)}, most of it in {phase}: {parts}"
 
 
-def cure(memory: Memory) -> str:
+def cure(memory: Memory, config: Config, there: int) -> str:
     """Return what to lower where memory does not do."""
     if memory.sampling > memory.learning:
         return "lower train.batch_size or debate.max_tokens"
-    return "set learner.gradient_checkpointing=true, or lower learner.micro_batch_tokens or debate.max_tokens"
+    ways = ["lower learner.micro_batch_tokens or debate.max_tokens"]
+    if config.learner.gradient_checkpointing is False:
+        ways.insert(0, "set learner.gradient_checkpointing=true")
+    left = 1 - (memory.peak - memory.engine) / there
+    if memory.engine and left > 0:
+        ways.insert(0, f"lower model.vllm.gpu_memory_utilization to {floor(100 * left) / 100:g}")
+    return ", or ".join(ways)
 
 
 def size(count: float) -> str:

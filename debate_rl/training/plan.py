@@ -6,7 +6,8 @@ The model is built without data from its settings, so nothing but those and its 
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from math import ceil
 from pathlib import Path
 from statistics import fmean
@@ -22,12 +23,17 @@ from debate_rl.problems import Problems
 from debate_rl.runs.folder import RunFolder
 from debate_rl.runs.kept_weights import load_run_model
 from debate_rl.tracking.step_lines import read_metrics
+from debate_rl.training.engine_memory import EngineMemory, engine_memory
 from debate_rl.training.estimate import Load, Memory, cure, in_words, load_of, memory_of, memory_there, size
 from debate_rl.training.speed import Speed, evaluation_seconds, evaluations_of, limit_of, probe, seconds_of
 from debate_rl.warm_start.tokenizer import tiny_vocabulary
 
 PHASES = ("seconds/rollout", "seconds/reward", "seconds/learn", "seconds/record")
 """The metrics that make up the time of a step."""
+
+
+CROWDED = 0.9
+"""Share of the memory over which ``learner.gradient_checkpointing = "auto"`` saves some."""
 
 
 class TooLargeError(ValueError):
@@ -39,6 +45,7 @@ class Plan:
     """A run's needs. ``there``: bytes of the memory it is planned for; ``uncounted``: why ``memory`` is None.
 
     ``text``: bytes of text for each token, as in the first problem. ``done``: steps that need nothing more.
+    ``chosen``: settings that were "auto", by key, with what the run needs.
     """
 
     config: Config
@@ -50,19 +57,29 @@ class Plan:
     text: float
     uncounted: str = ""
     done: int = 0
+    engine: EngineMemory | None = None
+    chosen: Mapping[str, bool] = field(default_factory=dict)
 
     def memory_lines(self) -> list[str]:
         """Return the lines about memory, with what they take for granted."""
         prompt, reply = max(self.load.rounds)
         head = f"estimate, if every reply spends its {reply} tokens and prompts have up to {prompt}:"
+        lines = [head, f"  model   {self._parameters()}"]
         if self.memory is None:
-            return [head, f"  memory  not known, this model cannot be counted: {self.uncounted}"]
-        line = f"  memory  {in_words(self.memory, self.there)}"
-        return [
-            head,
-            line,
-            *([f"  that is more than there is: {cure(self.memory)}"] if self.too_large else []),
-        ]
+            return [*lines, f"  memory  not known, this model cannot be counted: {self.uncounted}"]
+        lines.append(f"  memory  {in_words(self.memory, self.there)}")
+        lines += [f"          {key} = {str(value).lower()} was chosen" for key, value in self.chosen.items()]
+        if self.engine is not None:
+            lines.append(f"  engine  {self.engine.in_words(self.config, self.load)}")
+        if self.too_large:
+            lines.append(f"  that is more than there is: {cure(self.memory, self.config, self.there)}")
+        return lines
+
+    def _parameters(self) -> str:
+        """Return how many numbers the model has, and how many of them are trained."""
+        every = list(self.model.parameters())
+        trained = sum(parameter.numel() for parameter in every if parameter.requires_grad)
+        return f"{sum(p.numel() for p in every):,} parameters, {trained:,} of them trained"
 
     @property
     def too_large(self) -> bool:
@@ -71,18 +88,22 @@ class Plan:
 
     def refuse_too_large(self) -> None:
         """Raise TooLargeError for a run that does not fit, unless ``train.over_memory`` has it go on."""
+        if self.engine is not None:
+            self.engine.refuse_too_small(self.config, self.load)
         if self.memory is not None and self.too_large and not self.config.train.over_memory:
             needed = in_words(self.memory, self.there)
             raise TooLargeError(
                 f"a run whose replies all spend their limit does not fit the memory: {needed}; "
-                f"{cure(self.memory)}, or go on with train.over_memory=true"
+                f"{cure(self.memory, self.config, self.there)}, or go on with train.over_memory=true"
             )
 
     def work_lines(self) -> list[str]:
         """Return the lines about tokens, and about the disk that the run folder lies on."""
         steps = max(self.config.train.steps - self.done, 0)
         read, said = (self.load.replies * sum(part) for part in zip(*self.load.rounds, strict=True))
-        learnt = _tokens(steps * self.load.row_tokens)
+        learnt = f"{_tokens(steps * self.load.row_tokens)} learnt from"
+        if self.load.together > 1:
+            learnt += f" by reading {_tokens(steps * self.load.read_tokens)}"
         count = evaluations_of(self.config, self.held_out, done=self.done)
         also = f"; {counted(count, 'evaluation')} of {self.held_out} held-out problems" if count else ""
         kept = self.config.train.keep_last + 1 + bool(self.config.train.keep_best)
@@ -93,7 +114,7 @@ class Plan:
         over = f"in {counted(steps, 'step')}" + (" still to do" if self.done else "")
         work = f"{_tokens(steps * said)} tokens generated, {_tokens(steps * read)} read"
         return [
-            f"  work    at most {work} and {learnt} learnt from {over}{also}",
+            f"  work    at most {work} and {learnt} {over}{also}",
             f"  disk    at most {whole} of {free} free: {kept} checkpoints of {size(each)}, one of them "
             f"while it is written, and transcripts of {size(transcripts)} before they are compressed",
         ]
@@ -114,12 +135,12 @@ class Plan:
 
 
 def planned(config: Config, data: Problems, *, there: int | None = None, done: int = 0) -> Plan | None:
-    """Return what the steps of a run need that follow ``done`` others; None where another engine samples.
+    """Return what the steps of a run need that follow ``done`` others; None where a policy of yours samples.
 
     ``there``: bytes of the memory of the GPU it is planned for; None means this machine. ValueError where
     the context is too small for a prompt.
     """
-    if config.model.policy is not None:
+    if config.model.policy not in (None, "vllm"):
         return None
     device = None if there is not None else resolve_device(config.model.device)
     on_gpu = device is None or device.type != "cpu"
@@ -128,15 +149,48 @@ def planned(config: Config, data: Problems, *, there: int | None = None, done: i
     problem = data.train[0]
     check_fits(problem, policy, config.debate)
     load = load_of(config, policy, problem)
-    memory, uncounted = None, ""
-    try:
-        memory = memory_of(model, load, config)
-    except RuntimeError as error:
-        uncounted = str(error).splitlines()[0]
     room = there if device is None else memory_there(device)
     assert room is not None
+    cuda = device is None or device.type == "cuda"
+    beside = cuda and config.model.policy == "vllm"
     text = len(problem.question.encode()) / max(1, len(tokenizer(problem.question)["input_ids"]))
-    return Plan(config, load, model, memory, room, len(data.held_out), text, uncounted, done)
+    plan = Plan(
+        config,
+        load,
+        model,
+        None,
+        room,
+        len(data.held_out),
+        text,
+        done=done,
+        engine=engine_memory(model, config, room) if beside else None,
+    )
+    try:
+        return _counted(plan, on_gpu=cuda)
+    except RuntimeError as error:
+        return replace(plan, uncounted=str(error).splitlines()[0])
+
+
+def _counted(plan: Plan, *, on_gpu: bool) -> Plan:
+    """Return the plan with its memory, and what was chosen so that it fits."""
+    engine = plan.engine.share if plan.engine is not None else 0
+    memory = memory_of(plan.model, plan.load, plan.config, on_gpu=on_gpu, engine=engine)
+    if plan.config.learner.gradient_checkpointing == "auto" and memory.peak > CROWDED * plan.there:
+        learner = plan.config.learner.model_copy(update={"gradient_checkpointing": True})
+        config = plan.config.model_copy(update={"learner": learner})
+        less = memory_of(plan.model, plan.load, config, on_gpu=on_gpu, engine=engine)
+        if less.peak < memory.peak:
+            chosen = {"learner.gradient_checkpointing": True}
+            return replace(plan, config=config, memory=less, chosen=chosen)
+    return replace(plan, memory=memory)
+
+
+def chosen_here(config: Config, data: Problems) -> Mapping[str, bool]:
+    """Return what the estimate chooses of the learner's settings on this machine's GPU; nothing on a CPU."""
+    if resolve_device(config.model.device).type == "cpu":
+        return {}
+    plan = planned(config, data)
+    return plan.chosen if plan is not None else {}
 
 
 def time_line(needs: Plan, run: Path | None, *, here: bool) -> str:
@@ -146,6 +200,8 @@ def time_line(needs: Plan, run: Path | None, *, here: bool) -> str:
     """
     if run is not None and (line := _measured_time(needs, run)):
         return line
+    if needs.config.model.policy is not None:
+        return "  time    not known: --plan RUN tells what the steps took that a run with vLLM has done"
     if not here:
         return (
             "  time    not known: nothing was timed on that card; --plan on its machine gives a bound, and "

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from math import isfinite, nan
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,7 @@ from debate_rl.runs.trainer_state import generators_kept, seed_generators
 from debate_rl.tracking.held_out import append_held_out, kept_steps
 from debate_rl.tracking.trackers import Trackers, open_trackers
 from debate_rl.training.canary import Canary, CanaryError, Finding, canary_requests
+from debate_rl.training.plan import chosen_here
 from debate_rl.training.start_checks import change_rules, check_streams, refuse_greedy, refuse_no_best
 from debate_rl.training.stops import Stopped, Stops, catch_stops
 from debate_rl.warm_start.training import warm_start
@@ -45,7 +46,7 @@ from learner.update.learner import Learner
 from transcripts.sealing import seal_before
 from transcripts.store import set_aside_from
 
-Look = Callable[[Problems], None]
+Look = Callable[[Problems], Mapping[str, bool]]
 
 
 @dataclass
@@ -236,14 +237,15 @@ class Session:
 
 
 @contextmanager
-def open_session(config: Config, *, look: Look = lambda _: None) -> Iterator[Session]:
+def open_session(config: Config, *, look: Look | None = None) -> Iterator[Session]:
     """Open a run: a new one is warm-started if so configured, an old one resumes from its newest checkpoint.
 
-    ``look`` is given the problems before any model is loaded or anything written, and may refuse the run.
+    ``look`` is given the problems before any model is loaded or anything written. It may refuse the run, and
+    returns what was chosen of the settings that are "auto"; None is ``chosen_here``.
 
     SIGINT and SIGTERM raise Stopped within: ``debate_rl.training.stops``.
     """
-    with catch_stops() as stops, _opened(config, stops, look) as session:
+    with catch_stops() as stops, _opened(config, stops, look or partial(chosen_here, config)) as session:
         yield session
 
 
@@ -255,15 +257,15 @@ def _opened(config: Config, stops: Stops, look: Look) -> Iterator[Session]:
     data = load_run_problems(config)
     check_streams(config, data)
     refuse_no_best(config, data)
-    look(data)
-    facts = {"data_checksums": data.checksums, "findings": data.findings()}
+    chosen = look(data)
+    facts = {"data_checksums": data.checksums, "findings": data.findings() | {"chosen": dict(chosen)}}
     with open_run(config.run.dir, config, seed=config.seed, rules=change_rules(config), **facts) as folder:
         model, tokenizer, policy = make_policy(config)
         for problem in (*data.train, *data.held_out):
             check_fits(problem, policy, config.debate)
         _start_weights(config, folder, model, tokenizer, data, policy)
         seed_generators(derive_seed(config.seed, "generators"))
-        learner = Learner(model, config.resolved_learner(), total_steps=config.train.steps)
+        learner = Learner(model, config.resolved_learner(chosen), total_steps=config.train.steps)
         session = Session(config, folder, data, model, tokenizer, policy, learner, stops=stops)
         session.canary = _canary_of(session)
         session.restore()

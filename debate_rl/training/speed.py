@@ -46,11 +46,11 @@ def seconds_of(load: Load, speed: Speed, config: Config, *, adapter: bool) -> Se
     checkpointing are forward passes more.
     """
     learner = config.learner
-    passes = learner.epochs * ((2.0 if adapter else 3.0) + learner.gradient_checkpointing)
+    passes = learner.epochs * ((2.0 if adapter else 3.0) + (learner.gradient_checkpointing is True))
     passes += learner.needs_reference
     if learner.old_logprobs == "recompute":
         passes += 1 - 1 / learner.minibatches
-    return Seconds(sampling_seconds(load, speed), load.row_tokens * passes / speed.score)
+    return Seconds(sampling_seconds(load, speed), load.read_tokens * passes / speed.score)
 
 
 def sampling_seconds(load: Load, speed: Speed) -> float:

@@ -74,9 +74,11 @@ class LearnerConfig(Settings):
     compute: Literal["auto", "float32", "bfloat16"] = "auto"
     """The type in which matrices are multiplied, whatever that of the weights: "auto" is bfloat16 for float32
     weights on a GPU and the base's type under an adapter. Gradients, logits and losses stay float32."""
-    gradient_checkpointing: bool = False
-    """Keep no activations of the layers and compute them again in the backward pass: less memory, a third
-    slower, the same result."""
+    gradient_checkpointing: bool | Literal["auto"] = "auto"
+    """Keep no activations of the layers and compute them again in the backward pass: the same result in a
+    fraction of the memory. A step of full weights takes 8 units of work in place of 6, one of an adapter 6 in
+    place of 4. "auto" does where the run would otherwise take over 90% of the memory, as estimated; a learner
+    of your own loop has no estimate, and does not."""
     max_bad_steps: int = Field(default=10, ge=1)
     """So many steps in a row without a finite gradient or reward end the run."""
     old_logprobs: Literal["recompute", "sampling"] = "recompute"

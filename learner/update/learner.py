@@ -57,7 +57,7 @@ class Learner:
         self.compute = compute_type(model, config.compute)
         self.parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         check_dtypes(self.parameters)
-        if config.gradient_checkpointing:  # in training mode alone: sampling is as it was
+        if config.gradient_checkpointing is True:  # in training mode alone: sampling is as it was
             checkpointing: Any = model
             checkpointing.gradient_checkpointing_enable({"use_reentrant": False})
         self.optimizer = adamw(self.parameters, config)

@@ -1,5 +1,8 @@
 """The estimate is told before the first step, and not when nothing is left to do."""
 
+import json
+import re
+
 import pytest
 
 from debate_rl.tracking.held_out import read_held_out, sentences
@@ -9,9 +12,10 @@ def test_train_tells_the_estimate_first(debate_command, tiny_recipe, tmp_path):
     command = ("train", tiny_recipe, f"run.dir={tmp_path / 'run'}")
     code, _, err = debate_command(*command)
     assert code == 0
-    start, first, memory, seconds, step = err.splitlines()[:5]
+    start, first, model, memory, seconds, step = err.splitlines()[:6]
     assert start == f"{tmp_path / 'run'}: 2 steps of 2 problems x 2 debates; loading the model"
     assert first.startswith("estimate, if every reply spends its 24 tokens and prompts have up to ")
+    assert re.fullmatch(r"  model   ([\d,]+) parameters, \1 of them trained", model)
     assert memory.startswith("  memory  about ")
     assert seconds.startswith("  time    about ")
     assert step.startswith("step 0 (1 of 2 done)")
@@ -27,7 +31,7 @@ def test_a_plan_starts_nothing(debate_command, tiny_recipe, tmp_path, monkeypatc
     head, rest, *lines = out.splitlines()
     assert head == "runs/debate: 2 steps of 2 problems x 2 debates; nothing is started"
     assert rest.startswith("estimate, if every reply spends its 24 tokens and prompts have up to ")
-    assert [line.split()[0] for line in lines] == ["memory", "work", "disk", "time"]
+    assert [line.split()[0] for line in lines] == ["model", "memory", "work", "disk", "time"]
     _, out, _ = debate_command("train", tiny_recipe, "--plan", "--memory", "80")
     assert " of 80.0 GiB, " in out
     assert "time    not known" in out
@@ -56,7 +60,10 @@ def test_a_run_that_does_not_fit_is_refused_before_its_model_is_loaded(
     assert err.splitlines()[-1].endswith("or go on with train.over_memory=true")
     code, _, err = debate_command("train", tiny_recipe, "train.over_memory=true")
     assert code == 0
-    assert "  that is more than there is: set learner.gradient_checkpointing=true, or lower" in err
+    assert "          learner.gradient_checkpointing = true was chosen\n" in err
+    facts = json.loads((tmp_path / "runs/debate/run.json").read_text())
+    assert facts["chosen"] == {"learner.gradient_checkpointing": True}
+    assert "  that is more than there is: lower learner.micro_batch_tokens or debate.max_tokens\n" in err
     assert debate_command("train", "runs/debate", "train.over_memory=false")[0] == 0  # all is done
 
 
@@ -64,7 +71,7 @@ def test_train_evaluates_first_and_ends_with_what_changed(debate_command, tiny_r
     command = ("train", tiny_recipe, f"run.dir={tmp_path / 'run'}", "held_out.every=9", "held_out.limit=3")
     code, out, err = debate_command(*command)
     assert code == 0
-    told = err.splitlines()[4:8]
+    told = err.splitlines()[5:9]
     assert "s for each of 2 evaluations of 3 held-out problems, one before the first step" in told[0]
     assert told[1] == "evaluating 3 held-out problems before the first step"
     assert told[2].startswith("before the first step  held out (3 problems): direct accuracy ")

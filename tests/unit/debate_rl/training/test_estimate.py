@@ -19,6 +19,7 @@ from debate_rl.training.estimate import LiveBytes, Load, Memory, cure, in_words,
 from debate_rl.training.speed import Speed, evaluation_seconds, probe, seconds_of
 from learner.update.forward import action_logprobs, train_only_checkpointed_layers
 from learner.update.learner import Learner
+from learner.update.sharing import reading
 
 HOME = Path(debate_rl.training.estimate.__file__).parents[2]
 LOAD = Load(rounds=((30, 10), (60, 10)), replies=6, sampled=4, micro_tokens=140)
@@ -90,6 +91,51 @@ def test_weights_are_counted_once(make_tiny):
     model, _ = make_tiny(lora_rank=0, hidden_size=256, intermediate_size=1024, layers=4)
     memory = memory_of(model, Load(((8, 2),), replies=1, sampled=1, micro_tokens=10), config_of())
     assert memory.weights < memory.learning < 1.1 * memory.weights  # its gradients
+
+
+@pytest.mark.parametrize("lora_rank", [0, 2])
+def test_rows_that_are_read_together_take_what_real_ones_take(make_tiny, lora_rank):
+    """Stars of the second round: 100 tokens that three rows share and 20 of each row's own, 160 in all."""
+    model, _ = make_tiny(lora_rank=lora_rank, hidden_size=64, intermediate_size=192, layers=3)
+    load = Load(((60, 10), (110, 10)), 12, 4, micro_tokens=260, together=3, shared=(50, 100))
+    config = config_of(share_prefixes=True)
+    memory = memory_of(model, load, config)
+    batch = load.packed(model.device)
+    assert batch.input_ids.shape == (6, 97)  # two stars of 130, not of 160: .8125 of each length
+    assert batch.positions == 2 * (81 + 3 * 16) - 6  # the last token of a row predicts nothing
+    assert int(batch.mask.sum()) == 6 * (97 - 89)
+    learner = Learner(model, config.resolved_learner())
+    train_only_checkpointed_layers(model)
+    with reading(model, share=True, compute=learner.compute), LiveBytes(model) as counted:
+        for _ in range(2):
+            action_logprobs(model, batch, compute=learner.compute)[0].sum().backward()
+    assert memory.learning == pytest.approx(counted.peak, rel=0.02)
+    plain = replace(load, together=1, shared=())
+    assert memory.learning < 1.05 * memory_of(model, plain, config).learning
+
+
+def test_rows_fill_a_pass_though_the_longest_do_not():
+    assert LOAD.batch(70, 140, torch.device("cpu")).input_ids.shape == (2, 70)
+    assert LOAD.batch(70, 100, torch.device("cpu")).input_ids.shape == (2, 50)
+    assert LOAD.batch(70, 60, torch.device("cpu")).input_ids.shape == (1, 60)
+
+
+def test_full_weights_on_a_gpu_are_multiplied_in_bfloat16(make_tiny):
+    model, _ = make_tiny(layers=6)
+    load = replace(LOAD, micro_tokens=1400)
+    here, there = (memory_of(model, load, config_of(), on_gpu=on_gpu) for on_gpu in (False, True))
+    assert there.weights == here.weights
+    assert there.learning < 0.8 * here.learning
+
+
+def test_another_engine_samples_in_the_place_of_the_model(make_tiny):
+    memory = memory_of(make_tiny()[0], LOAD, config_of(), engine=2**20)
+    assert (memory.engine, memory.sampling) == (2**20, 0)
+    assert (
+        memory.peak
+        == memory.staying + memory.learning
+        == memory_of(make_tiny()[0], LOAD, config_of()).peak + 2**20
+    )
 
 
 @pytest.mark.slow
@@ -175,8 +221,17 @@ def test_memory_in_words_with_what_to_lower():
         "about 3.0 GiB of 2.0 GiB, most of it in learning: weights 1.0 GiB, sampling 1.0 MiB, "
         "learning 2.0 GiB"
     )
-    assert "lower learner.micro_batch_tokens" in cure(memory)
-    assert "lower train.batch_size" in cure(replace(memory, sampling=2**32))
+    lower = "lower learner.micro_batch_tokens or debate.max_tokens"
+    assert cure(memory, config_of(), 2**31) == lower
+    assert cure(memory, config_of(gradient_checkpointing=False), 2**31) == (
+        f"set learner.gradient_checkpointing=true, or {lower}"
+    )
+    assert cure(replace(memory, sampling=2**32), config_of(), 2**31).startswith("lower train.batch_size")
+    beside = replace(memory, engine=2**31)  # 3 GiB of 4 are the learner's
+    assert cure(beside, config_of(), 2**32) == (
+        f"lower model.vllm.gpu_memory_utilization to 0.25, or {lower}"
+    )
+    assert cure(beside, config_of(), 2**31) == lower  # nothing is left for an engine
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from debate_rl.config import Config
 from debate_rl.config.recipes import load_config, shipped_recipes
 from debate_rl.models import load_model, sketch_model
 from debate_rl.problems import load_run_problems
-from debate_rl.training.estimate import memory_of
+from debate_rl.training.estimate import memory_of, size
 from debate_rl.training.plan import TooLargeError, planned, time_line
 
 TINY = {
@@ -90,7 +90,7 @@ def test_a_run_that_does_not_fit_is_refused_unless_told_to_go_on(needs):
     replace(needs, there=needs.memory.peak).refuse_too_large()
     with pytest.raises(TooLargeError, match=r"does not fit the memory: about .*train\.over_memory=true"):
         small.refuse_too_large()
-    assert "that is more than there is: " in small.memory_lines()[2]
+    assert "that is more than there is: " in small.memory_lines()[3]
     train = small.config.train.model_copy(update={"over_memory": True})
     replace(small, config=small.config.model_copy(update={"train": train})).refuse_too_large()
 
@@ -105,7 +105,7 @@ def test_a_model_that_looks_at_its_data_is_said_to_be_uncounted(needs, tmp_path)
         found = planned(needs.config, load_run_problems(needs.config))
     finally:
         handle.remove()
-    assert found.memory_lines()[1].startswith("  memory  not known, this model cannot be counted: ")
+    assert found.memory_lines()[2].startswith("  memory  not known, this model cannot be counted: ")
     found.refuse_too_large()
 
 
@@ -124,9 +124,86 @@ def test_what_is_done_of_a_run_is_not_counted_again(needs):
     assert work.endswith("in 1 step still to do; 1 evaluation of 4 held-out problems")
 
 
-def test_another_engine_has_no_plan(needs, tmp_path):
-    model = {"policy": "vllm", "name_or_path": "x"}
+def test_a_policy_of_ones_own_has_no_plan(needs, tmp_path):
+    model = {"policy": "mine:policy", "name_or_path": "x"}
     assert planned(config_of(tmp_path, model=model), load_run_problems(needs.config)) is None
+
+
+BESIDE = {"device": "cpu", "chat": True, "tiny": TINY, "lora_rank": 2, "policy": "vllm"}
+
+
+def beside(tmp_path, utilization: float, *, room: int, **learner):
+    """Return the plan of a run with vLLM on a GPU of so many bytes."""
+    model = BESIDE | {"vllm": {"gpu_memory_utilization": utilization}}
+    config = config_of(tmp_path, model=model, learner=learner)
+    return planned(config, load_run_problems(config), there=room)
+
+
+def test_an_engine_has_its_share_of_the_gpu(tmp_path):
+    room = 8 * 2**30
+    found = beside(tmp_path, 0.5, room=room)
+    weights = 2 * sum(parameter.numel() for parameter in found.model.parameters())
+    assert found.memory.engine == 4 * 2**30
+    assert found.memory.sampling == 0
+    assert (found.engine.weights, found.engine.token) == (
+        weights,
+        2 * 2 * 2 * 2 * 8,
+    )  # 2 layers, 2 heads of 8
+    tokens = (2**30 - weights) // 128  # 3 of the 4 GiB are the engine's own
+    assert found.engine.tokens == tokens
+    debates = tokens // (3 * found.load.longest)
+    assert found.memory_lines()[3] == (
+        f"  engine  vLLM has weights of {size(weights)} and a cache of {tokens:,} tokens: "
+        f"{debates} debates at once at their longest"
+    )
+    found.refuse_too_large()
+
+
+def test_learner_and_engine_must_fit_one_gpu(tmp_path):
+    found = beside(tmp_path, 0.5, room=8 * 2**30)
+    more = found.there - found.memory.engine - (found.memory.peak - found.memory.engine)
+    crowded = replace(found, memory=replace(found.memory, learning=found.memory.learning + more + 1))
+    with pytest.raises(TooLargeError, match=r"; lower model\.vllm\.gpu_memory_utilization to 0\.49, or "):
+        crowded.refuse_too_large()
+
+
+def test_a_cache_that_holds_no_reply_is_refused(tmp_path):
+    with pytest.raises(
+        ValueError, match=r"model\.vllm\.gpu_memory_utilization=0\.3: 2\.4 GiB leave a cache of 0 to"
+    ):
+        beside(tmp_path, 0.3, room=8 * 2**30).refuse_too_large()
+
+
+@pytest.mark.parametrize(
+    ("setting", "roomy", "chosen"), [("auto", False, True), ("auto", True, False), (False, False, False)]
+)
+def test_layers_are_computed_again_where_the_run_would_not_fit(setting, roomy, chosen, needs, monkeypatch):
+    learner = needs.config.learner.model_copy(
+        update={"gradient_checkpointing": setting, "micro_batch_tokens": 2**20}
+    )
+    config = needs.config.model_copy(update={"learner": learner})
+    there = needs.memory.peak * (4 if roomy else 1)
+    monkeypatch.setattr("debate_rl.training.plan.memory_there", lambda _: there)
+    found = planned(config, load_run_problems(config))
+    key = "learner.gradient_checkpointing"
+    assert found.chosen == ({key: True} if chosen else {})
+    assert (f"          {key} = true was chosen" in found.memory_lines()) is chosen
+    assert config.resolved_learner(found.chosen).gradient_checkpointing == (True if chosen else setting)
+    assert (found.memory.learning < needs.memory.learning) is chosen
+
+
+def test_what_rows_share_is_told(needs):
+    learner = needs.config.learner.model_copy(update={"share_prefixes": True})
+    config = needs.config.model_copy(update={"learner": learner})
+    found = planned(config, load_run_problems(config))
+    (opening, _), *_ = found.load.rounds
+    assert found.load.together == 3
+    assert 0 < found.load.shared[0] < opening  # persona, handle and task are an agent's own
+    own = opening - found.load.shared[0]
+    read = 4 * sum(prompt - own + 3 * (own + reply) for prompt, reply in found.load.rounds)  # four debates
+    assert f" learnt from by reading {3 * read:,} in 3 steps" in found.work_lines()[0]
+    other = config.model_copy(update={"debate": config.debate.model_copy(update={"order": "per_viewer"})})
+    assert set(planned(other, load_run_problems(other)).load.shared) == {found.load.shared[0]}
 
 
 def test_the_time_rests_on_what_was_measured(needs, tmp_path):

@@ -1,0 +1,69 @@
+"""What vLLM's share of a GPU holds beside a learner in the same process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+from debate_rl.config import Config
+from debate_rl.training.estimate import Load, size
+
+OVERHEAD = 3 * 2**30
+"""Bytes that vLLM keeps beside weights and cache, for a full batch and CUDA graphs: assumed, not counted."""
+PER_NUMBER = 2
+"""Bytes of a number of the engine's weights, adapters and cache: 16 bits on a GPU."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineMemory:
+    """Bytes that the engine takes of a GPU and of its weights; ``token``: of a token in its cache.
+
+    ``limit``: the longest prompt with its reply that the engine is to take.
+    """
+
+    share: int
+    weights: int
+    token: int
+    limit: int
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that its cache holds."""
+        return max(0, (self.share - self.weights - OVERHEAD) // self.token)
+
+    def debates(self, config: Config, load: Load) -> int:
+        """Return how many debates it answers at once where all replies and prompts are at their longest."""
+        return self.tokens // (config.debate.num_agents * load.longest)
+
+    def in_words(self, config: Config, load: Load) -> str:
+        """Return what the cache holds."""
+        return (
+            f"vLLM has weights of {size(self.weights)} and a cache of {self.tokens:,} tokens: "
+            f"{self.debates(config, load)} debates at once at their longest"
+        )
+
+    def refuse_too_small(self, config: Config, load: Load) -> None:
+        """Raise ValueError where the cache does not hold what the engine is to take: it would not start."""
+        if self.tokens < self.limit:
+            least = self.weights + OVERHEAD + self.limit * self.token
+            raise ValueError(
+                f"model.vllm.gpu_memory_utilization={config.model.vllm.gpu_memory_utilization:g}: "
+                f"{size(self.share)} leave a cache of {self.tokens:,} tokens, and a reply with its prompt "
+                f"may have {self.limit:,}; give it {size(least)} or more, or lower model.vllm.max_model_len "
+                f"({load.longest:,} are enough)"
+            )
+
+
+def engine_memory(model: Any, config: Config, there: int) -> EngineMemory:
+    """Return what vLLM takes of a GPU with so many bytes; ``model`` may be without data."""
+    settings = model.config.get_text_config()
+    heads = settings.num_key_value_heads
+    width = getattr(settings, "head_dim", None) or settings.hidden_size // settings.num_attention_heads
+    limit = config.model.vllm.max_model_len or settings.max_position_embeddings
+    return EngineMemory(
+        share=ceil(config.model.vllm.gpu_memory_utilization * there),
+        weights=PER_NUMBER * sum(parameter.numel() for parameter in model.parameters()),
+        token=2 * PER_NUMBER * settings.num_hidden_layers * heads * width,
+        limit=limit,
+    )
