@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
 from learner.update.batches import MicroBatch
-
-HEAD_ELEMENTS = 2**26
-"""Logits held at a time (256 MiB in float32): a vocabulary of 150,000 would not fit otherwise."""
+from learner.update.head import Head, head_logprobs
 
 RESHAPED_LOGITS = ("final_logit_softcapping", "logit_scale", "logits_scaling")
 """Configuration fields of models that change the logits after the head; those take the plain path."""
@@ -72,12 +69,12 @@ def _action_logprobs(model: Any, batch: MicroBatch, entropy_gradient: bool) -> t
     temperature = batch.temperature.expand_as(batch.mask)[:, 1:].flatten()[where]
     features, head = _features_and_head(base, batch)
     chosen = features.flatten(0, 1).index_select(0, where if batch.tree is None else batch.tree.sources)
-    logprobs, entropy = _in_chunks(head, chosen, targets, temperature, entropy_gradient)
+    logprobs, entropy = head_logprobs(head, chosen, targets, temperature, entropy_gradient=entropy_gradient)
     flat = logprobs.new_zeros(batch.mask[:, 1:].numel()).scatter(0, where, logprobs)
     return nn.functional.pad(flat.view(len(batch.mask), -1), (1, 0)), entropy
 
 
-def _features_and_head(base: Any, batch: MicroBatch) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+def _features_and_head(base: Any, batch: MicroBatch) -> tuple[Tensor, Head]:
     """Return what the head reads, (B, T, H), and the head; whole logits and identity for unusual heads."""
     read: dict[str, Any] = {"input_ids": batch.input_ids[:, :-1], "use_cache": False}
     if (tree := batch.tree) is not None:
@@ -85,69 +82,6 @@ def _features_and_head(base: Any, batch: MicroBatch) -> tuple[Tensor, Callable[[
     if any(getattr(base.config, name, None) for name in RESHAPED_LOGITS):
         return base(**read).logits, nn.Identity()
     return base.base_model(**read).last_hidden_state, base.get_output_embeddings()
-
-
-def _in_chunks(
-    head: Callable[[Tensor], Tensor],
-    features: Tensor,
-    targets: Tensor,
-    temperature: Tensor,
-    entropy_gradient: bool,
-) -> tuple[Tensor, Tensor]:
-    """Return log-probability and entropy of each token; large heads are recomputed in the backward pass."""
-    width = getattr(head, "out_features", features.shape[-1])
-    size = max(HEAD_ELEMENTS // width, 1)
-    if len(features) <= size:
-        return token_logprobs(head, features, targets, temperature, entropy_gradient)
-    parts = [
-        checkpoint(token_logprobs, head, *part, entropy_gradient, use_reentrant=False)
-        for part in zip(features.split(size), targets.split(size), temperature.split(size), strict=True)
-    ]
-    logprobs, entropies = zip(*parts, strict=True)
-    return torch.cat(logprobs), torch.cat(entropies)
-
-
-def token_logprobs(
-    head: Callable[[Tensor], Tensor],
-    features: Tensor,
-    targets: Tensor,
-    temperature: Tensor,
-    entropy_gradient: bool = False,
-) -> tuple[Tensor, Tensor]:
-    """Return log softmax(head(features) / temperature) at the targets (n,) and the entropy (n,)."""
-    logits = wide_logits(head, features) / temperature[:, None]
-    table = logits.log_softmax(dim=-1)
-    entropy = entropy_of(table if entropy_gradient else table.detach())
-    return table.gather(1, targets[:, None]).squeeze(1), entropy
-
-
-def wide_logits(head: Callable[[Tensor], Tensor], features: Tensor) -> Tensor:
-    """Return the head's output (n, V) in float32 or wider, never rounded to the type of its products.
-
-    At 150,000 words the rounding of a logit to bfloat16 moves a log-probability by .005 on average.
-    """
-    if not isinstance(head, nn.Linear) or head.bias is not None:
-        logits = head(features)
-        return logits.to(torch.promote_types(logits.dtype, torch.float32))
-    kind = features.device.type
-    product = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else head.weight.dtype
-    features, weight = features.to(product), head.weight.to(product)
-    with torch.autocast(kind, enabled=False):
-        if product.itemsize >= 4:
-            return features @ weight.t()
-        if features.is_cuda:
-            return torch.mm(features, weight.t(), out_dtype=torch.float32)
-        return features.float() @ weight.float().t()
-
-
-def entropy_of(table: Tensor) -> Tensor:
-    """Return -sum p log p (n,) in nats from log-probabilities (n, V); where p is 0, 0 with gradient 0.
-
-    >>> round(entropy_of(torch.tensor([[0.5, 0.5, 0.0]]).log()).item(), 4)
-    0.6931
-    """
-    probabilities = table.exp()
-    return -(probabilities * table.masked_fill(probabilities == 0, 0.0)).sum(dim=-1)
 
 
 def train_only_checkpointed_layers(model: nn.Module) -> None:

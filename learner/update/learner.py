@@ -25,7 +25,7 @@ from learner.update.config import LearnerConfig, check_settings
 from learner.update.forward import action_logprobs, compute_type, train_only_checkpointed_layers
 from learner.update.optimizer import adamw, settings_of, update_per_lr
 from learner.update.sharing import reading, wrong_sharing
-from learner.update.tally import Tally, sizes, tally_mismatch
+from learner.update.tally import Tally, floats, sizes, tally_mismatch
 
 
 class Learner:
@@ -213,20 +213,23 @@ class Learner:
         config = replace(
             self._loss_config, totals=Totals.sum(Totals.of(batch.mask, batch.stream) for batch in minibatch)
         )
-        loss = sum(self._backward(batch, config, tally) for batch in minibatch)
+        losses = [self._backward(batch, config, tally) for batch in minibatch]
         self.scaler.unscale_(self.optimizer)
-        norm = float(nn.utils.clip_grad_norm_(self.parameters, self.config.max_grad_norm))
+        norm = nn.utils.clip_grad_norm_(self.parameters, self.config.max_grad_norm)
+        norm, *losses = floats([norm, *losses])
         finite = math.isfinite(norm)
         if finite:
             self.scaler.step(self.optimizer)
             clipped = float(norm > self.config.max_grad_norm)
-            tally.add({"loss": loss, "grad_norm": norm, "grad_norm_max": norm, "grad_clipped": clipped})
+            tally.add(
+                {"loss": sum(losses), "grad_norm": norm, "grad_norm_max": norm, "grad_clipped": clipped}
+            )
             tally.add({"update_per_lr": update_per_lr(self.optimizer)})
         self.scaler.update()
         self.optimizer.zero_grad(set_to_none=True)
         return finite
 
-    def _backward(self, batch: MicroBatch, config: LossConfig, tally: Tally) -> float:
+    def _backward(self, batch: MicroBatch, config: LossConfig, tally: Tally) -> Tensor:
         bonus = self.config.entropy_bonus
         logprobs, entropy = self._logprobs(self.model, batch, entropy_gradient=bonus > 0)
         if batch.old is None:
@@ -243,7 +246,7 @@ class Learner:
         tally.add(outputs.metrics | corrections, weight=len(entropy))
         entropy = entropy.detach()
         tally.add(token_statistics("entropy", entropy, torch.ones_like(entropy)), weight=len(entropy))
-        return float(loss.detach())
+        return loss.detach()
 
     def _corrected(self, inputs: LossInputs) -> tuple[LossInputs, dict[str, Tensor]]:
         """Return the inputs with the advantages that count: less the KL, times the importance weights."""

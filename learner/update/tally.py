@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from functools import reduce
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -11,23 +14,25 @@ from learner.losses.types import token_statistics
 from learner.types import Row
 from learner.update.batches import MicroBatch
 
+POSITIONS = (0, 512, 2048, 8192)
+"""Where in a row the parts begin that the mismatch is told of."""
+
 
 class Tally:
-    """Means weighted by tokens; names that end in ``_max`` keep the largest value instead."""
+    """Means weighted by tokens; names that end in ``_max`` keep the largest value instead.
+
+    Tensors stay where they are until ``result`` brings them over all at once: a GPU is not waited for.
+    """
 
     def __init__(self) -> None:
-        self._sums: dict[str, float] = {}
-        self._weights: dict[str, float] = {}
-        self._maxima: dict[str, float] = {}
+        self._added: list[tuple[str, Tensor | float, float]] = []
 
     def add(self, values: Mapping[str, Tensor | float], weight: float = 1.0) -> None:
         """Take in values that stand for ``weight`` tokens."""
-        for name, value in values.items():
-            if name.endswith("_max"):
-                self._maxima[name] = max(self._maxima.get(name, float("-inf")), float(value))
-            else:
-                self._sums[name] = self._sums.get(name, 0.0) + weight * float(value)
-                self._weights[name] = self._weights.get(name, 0.0) + weight
+        self._added += [
+            (name, value.detach() if isinstance(value, Tensor) else value, weight)
+            for name, value in values.items()
+        ]
 
     def result(self) -> dict[str, float]:
         """Return every metric by name.
@@ -38,20 +43,45 @@ class Tally:
         >>> tally.result()
         {'kl': 2.0, 'kl_max': 7.0}
         """
-        means = {
-            name: total / self._weights[name] for name, total in self._sums.items() if self._weights[name]
-        }
-        return means | self._maxima
+        sums: dict[str, float] = {}
+        weights: dict[str, float] = {}
+        maxima: dict[str, float] = {}
+        values = floats([value for _, value, _ in self._added])
+        for (name, _, weight), value in zip(self._added, values, strict=True):
+            if name.endswith("_max"):
+                maxima[name] = max(maxima.get(name, float("-inf")), value)
+            else:
+                sums[name] = sums.get(name, 0.0) + weight * value
+                weights[name] = weights.get(name, 0.0) + weight
+        return {name: total / weights[name] for name, total in sums.items() if weights[name]} | maxima
+
+
+def floats(values: Sequence[Tensor | float]) -> list[float]:
+    """Return values as Python's numbers; those of tensors, of one element each, in one transfer.
+
+    >>> floats([torch.tensor(0.5), 2.0, torch.tensor([4])])
+    [0.5, 2.0, 4.0]
+    """
+    tensors = [value.reshape(()) for value in values if isinstance(value, Tensor)]
+    widest = reduce(torch.promote_types, (tensor.dtype for tensor in tensors), torch.float32)
+    moved = iter(torch.stack([tensor.to(widest) for tensor in tensors]).tolist() if tensors else ())
+    return [next(moved) if isinstance(value, Tensor) else float(value) for value in values]
 
 
 def tally_mismatch(batch: MicroBatch, logprobs: Tensor, tally: Tally) -> None:
-    """Count how far the trainer is from the sampler: |lp - sampled lp|, and k3 of KL(sampler, trainer)."""
+    """Count how far the trainer is from the sampler: |lp - sampled lp|, and k3 of KL(sampler, trainer).
+
+    By position too: rotary frequencies that differ show more and more along a row, rounding everywhere.
+    """
     difference = (logprobs - batch.sampling_logprobs)[batch.mask]
     kl = (difference.expm1() - difference).mean() if difference.numel() else 0.0
-    everywhere = torch.ones_like(difference)
-    tally.add(
-        token_statistics("mismatch", difference.abs(), everywhere) | {"mismatch_kl": kl}, len(difference)
-    )
+    apart, everywhere = difference.abs(), torch.ones_like(difference)
+    tally.add(token_statistics("mismatch", apart, everywhere) | {"mismatch_kl": kl}, len(difference))
+    positions = batch.mask.nonzero()[:, 1]
+    for start, stop in pairwise((*POSITIONS, math.inf)):
+        here = apart[(positions >= start) & (positions < stop)]
+        if len(here):
+            tally.add({f"mismatch_from_{start}": here.mean()}, len(here))
 
 
 def sizes(rows: Sequence[Row], batches: Sequence[MicroBatch]) -> dict[str, float]:

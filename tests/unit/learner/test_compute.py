@@ -13,7 +13,8 @@ from transformers import Qwen3Config, Qwen3ForCausalLM
 from debate_rl.training.estimate import LiveBytes
 from learner import LearnerConfig
 from learner.update.batches import collate
-from learner.update.forward import action_logprobs, compute_type, wide_logits, without_copies
+from learner.update.forward import action_logprobs, compute_type, without_copies
+from learner.update.head import wide_logits
 from learner.update.learner import Learner
 
 BF16 = torch.bfloat16

@@ -4,6 +4,7 @@ import copy
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -16,10 +17,12 @@ from debate.types import TurnId
 from learner import LearnerConfig, Row
 from learner.losses import LOSSES, LossConfig, LossInputs, LossOutputs
 from learner.losses.kl import kl_penalty
-from learner.update import forward as forward_module
+from learner.update import head as head_module
 from learner.update.batches import MicroBatch, collate, micro_batches
 from learner.update.forward import action_logprobs
+from learner.update.head import entropy_of, head_logprobs
 from learner.update.learner import Learner, lr_factor
+from learner.update.tally import Tally, tally_mismatch
 
 VOCABULARY = 24
 
@@ -149,16 +152,29 @@ def test_a_completion_of_token_zero_keeps_all_its_log_probabilities():
     torch.testing.assert_close(logprobs[0, :5], action_logprobs(model, collate([loud]))[0][0])
 
 
-def test_a_large_head_is_run_in_chunks_with_the_same_result(monkeypatch):
-    def gradients(model):
-        logprobs, entropy = action_logprobs(model, collate(random_rows()))
-        logprobs.sum().backward()
-        return [logprobs.detach(), entropy, *(parameter.grad for parameter in model.parameters())]
+@pytest.mark.parametrize("entropy_gradient", [False, True])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.bfloat16, 2e-2)])
+def test_a_large_head_is_run_in_tiles_with_the_same_result(dtype, tolerance, entropy_gradient, monkeypatch):
+    """With as many tokens as fill some tiles and a part of one."""
+    generator = torch.Generator().manual_seed(0)
+    draw = partial(torch.randn, generator=generator)
+    features, weight, weights = draw(19, 8).to(dtype), draw(VOCABULARY, 8), draw(2, 19)
+    targets = torch.randint(VOCABULARY, (19,), generator=generator)
+    temperature = torch.linspace(0.5, 1.5, 19)
 
-    whole = gradients(model_of())
-    monkeypatch.setattr(forward_module, "HEAD_ELEMENTS", 7 * VOCABULARY)
-    for chunked, expected in zip(gradients(model_of()), whole, strict=True):
-        torch.testing.assert_close(chunked, expected, atol=1e-5, rtol=1e-4)
+    def results():
+        read, head = features.clone().requires_grad_(), nn.Linear(8, VOCABULARY, bias=False, dtype=dtype)
+        head.weight.data.copy_(weight)
+        given = read, targets, temperature
+        logprobs, entropy = head_logprobs(head, *given, entropy_gradient=entropy_gradient)
+        assert entropy.requires_grad == entropy_gradient
+        (weights[0] * logprobs + weights[1] * entropy).sum().backward()
+        return logprobs.detach(), entropy.detach(), read.grad, head.weight.grad
+
+    whole = results()
+    monkeypatch.setitem(head_module.TILE, "cpu", 7 * VOCABULARY)
+    for tiled, expected in zip(results(), whole, strict=True):
+        torch.testing.assert_close(tiled, expected, atol=tolerance, rtol=tolerance)
 
 
 def test_models_that_change_their_logits_after_the_head_take_the_plain_path():
@@ -321,6 +337,19 @@ def test_a_wrong_temperature_shows_as_a_mismatch():
     rows = [replace(row, temperature=1.0) for row in random_rows()]
     rows = [replace(row, temperature=0.6) for row in with_sampler(rows, model)]
     assert Learner(model, config_of()).step(rows)["mismatch_mean"] > 0.1
+
+
+def test_the_mismatch_is_told_by_position():
+    rows = [row_of([1] * 510, [2] * 4, [1] * 4), row_of([1] * 2100, [2], [1])]
+    sampled = torch.full((2, 2101), -3.0)
+    sampled[0, 510:514] += torch.tensor([0.1, 0.3, -0.5, 0.7])
+    sampled[1, 2100] += 0.9
+    tally = Tally()
+    tally_mismatch(collate(rows), sampled, tally)
+    found = {name: value for name, value in tally.result().items() if "from" in name}
+    assert found == pytest.approx(
+        {"mismatch_from_0": 0.2, "mismatch_from_512": 0.6, "mismatch_from_2048": 0.9}, abs=1e-6
+    )
 
 
 def test_ratios_of_later_minibatches_start_from_the_weights_before_the_first_update():
@@ -555,7 +584,7 @@ def test_the_gradient_of_the_entropy_by_finite_differences():
 
 def test_an_entropy_of_nearly_certain_tokens_has_a_finite_gradient():
     logits = torch.tensor([[0.0, -500.0, float("-inf")]], requires_grad=True)
-    entropy = forward_module.entropy_of(logits.log_softmax(-1))
+    entropy = entropy_of(logits.log_softmax(-1))
     entropy.sum().backward()
     assert entropy.item() == pytest.approx(0)
     assert logits.grad is not None
@@ -784,7 +813,7 @@ def test_every_adapter_counts_in_the_log_probabilities(targets, tied, monkeypatc
         for name, parameter in model.named_parameters():
             if "lora_" in name:
                 parameter.copy_(0.3 * torch.randn(parameter.shape, generator=generator))
-    monkeypatch.setattr(forward_module, "HEAD_ELEMENTS", 7 * VOCABULARY)
+    monkeypatch.setitem(head_module.TILE, "cpu", 7 * VOCABULARY)
     batch = collate(random_rows(4))
     logits = model(input_ids=batch.input_ids[:, :-1]).logits / batch.temperature[:, :, None]
     expected = logits.log_softmax(-1).gather(2, batch.input_ids[:, 1:, None])[:, :, 0]
