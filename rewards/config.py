@@ -32,6 +32,14 @@ class RewardConfig(Settings):
     """Whether votes on the judge's own work count (``debate.judge_own`` is whether it is asked for them)."""
     format_penalty: float = -0.5
     """Added to a turn from which due comparisons are missing; zero or less."""
+    overlong: Literal["keep", "mask", "penalize"] = "keep"
+    """What becomes of replies that end at their token limit. "keep": they count as all others. "mask":
+    nothing is learnt from them, but their rewards still count in baselines. "penalize": they are
+    penalized, and those that come near the limit by less."""
+    overlong_tokens: int = Field(default=256, ge=1)
+    """Over the last so many tokens of the limit the penalty grows from 0 to all of it; with "penalize"."""
+    overlong_penalty: float = -0.5
+    """Added to the format stream at the limit; zero or less, and only with "penalize"."""
     mix: Literal["advantages", "rewards"] = "advantages"
     """Whether peer and truth are joined after their baselines, or before as one reward."""
 
@@ -41,11 +49,11 @@ class RewardConfig(Settings):
         peer_rule(value)
         return value
 
-    @field_validator("format_penalty")
+    @field_validator("format_penalty", "overlong_penalty")
     @classmethod
     def _not_a_bonus(cls, value: float) -> float:
         if value > 0:
-            raise ValueError(f"is added to turns without a due vote, so it must be 0 or less, got {value}")
+            raise ValueError(f"is added to what is not wanted, so it must be 0 or less, got {value}")
         return value
 
     def judge_weight_of_truth(self, *, verifiable: bool) -> float:
@@ -73,6 +81,7 @@ def check_scheme(debate: DebateConfig, rewards: RewardConfig, *, verifiable: boo
     'The judge stream is off'
     """
     _refuse_idle_generator(debate, rewards, verifiable)
+    _refuse_penalty_for_all(debate, rewards)
     warnings = (
         _votes_warning(debate, rewards),
         _own_work_warning(debate, rewards),
@@ -118,6 +127,15 @@ def _why_no_votes(debate: DebateConfig) -> str:
     shape = f"num_agents = {debate.num_agents}, num_rounds = {debate.num_rounds}"
     shape += f", final_ballot = {debate.final_ballot}, history_rounds = {debate.history_rounds}"
     return f"no agent is shown a pair that it may compare (debate: {shape})"
+
+
+def _refuse_penalty_for_all(debate: DebateConfig, rewards: RewardConfig) -> None:
+    limit = debate.max_tokens + debate.thinking_tokens
+    if rewards.overlong == "penalize" and rewards.overlong_tokens >= limit:
+        raise ValueError(
+            f"rewards.overlong_tokens = {rewards.overlong_tokens} penalizes every reply: one has at most "
+            f"{limit} tokens (debate.max_tokens, debate.thinking_tokens); use fewer"
+        )
 
 
 def _votes_warning(debate: DebateConfig, rewards: RewardConfig) -> str | None:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from debate.types import Debate, TurnId, Vote
 from rewards.config import RewardConfig
 from rewards.judging import judge_rewards, vote_values
+from rewards.overlong import overlong_penalties
 from rewards.peer import peer_scores
 from rewards.truth import GRADES, truth_rewards
 from rewards.types import Correct, PlainVote, Rewards, check_correct, stream_of
@@ -24,7 +25,8 @@ def score_debate(debate: Debate, correct: Correct, config: RewardConfig) -> Rewa
     ``correct[agent][round]`` (N, R) is True, False, None (not graded) or "missing"; None for open problems.
     """
     check_correct(correct, debate.protocol.num_agents, debate.protocol.num_rounds)
-    return _score(ballot_box(debate, judge_own=config.judge_own), correct, config)
+    box = ballot_box(debate, judge_own=config.judge_own)
+    return _score(box, correct, config, overlong_penalties(debate, config))
 
 
 def score_votes(
@@ -48,20 +50,23 @@ def score_votes(
     check_correct(correct, num_agents, num_rounds)
     own = config.judge_own
     box = ballot_box_of_votes(num_agents, num_rounds, votes, judge_own=own, final_ballot=final_ballot)
-    return _score(box, correct, config)
+    return _score(box, correct, config, {})
 
 
-def _score(box: BallotBox, correct: Correct, config: RewardConfig) -> Rewards:
+def _score(
+    box: BallotBox, correct: Correct, config: RewardConfig, overlong: Mapping[TurnId, float]
+) -> Rewards:
     votes, dropped = split_votes(box)
     weight = config.judge_weight_of_truth(verifiable=correct is not None)
     peer = peer_scores(config.peer, votes, alpha=config.bradley_terry_alpha)
     judge = judge_rewards(votes, vote_values(votes, correct, truth_weight=weight))
     penalties = format_rewards(box, votes, config.format_penalty)
+    format = {turn: penalty + overlong.get(turn, 0.0) for turn, penalty in penalties.items()}
     return Rewards(
         peer=stream_of(peer, box.num_agents, box.num_rounds),
         truth=stream_of(truth_rewards(box, correct, config), box.num_agents, box.num_rounds),
         judge=stream_of(judge, box.num_agents, box.num_rounds + 1),
-        format=stream_of(penalties, box.num_agents, box.num_rounds + 1),
+        format=stream_of(format, box.num_agents, box.num_rounds + 1),
         counters=count_all(box, votes, dropped, correct=correct, judged=len(judge)),
     )
 

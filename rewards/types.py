@@ -31,7 +31,7 @@ class Rewards(Value, frozen=True):
     ``peer`` (N, R): votes received, in [-1, 1] for margin and copeland; None without votes.
     ``truth`` (N, R): ground truth; None when the turn was not graded.
     ``judge`` (N, R + 1): votes given, in [-1, 1]; None when no vote had a value. Round R is the final ballot.
-    ``format`` (N, R + 1): 0.0, or the penalty where due comparisons are missing; None where there is no turn.
+    ``format`` (N, R + 1): 0.0, or penalties for missing votes and overlong replies; None without a turn.
     ``counters``: sorted (name, count) pairs, every name present in every debate.
     """
 

@@ -20,7 +20,7 @@ from debate.types import TurnId
 from debate_rl.evaluation.grading import Graded, Grades
 from debate_rl.evaluation.play import EvalPlan, Played, play
 from debate_rl.metrics.answers import Answer, consensus, graded_answers, pass_at_k, powers_to
-from debate_rl.metrics.debates import due_pairs_of, is_valid
+from debate_rl.metrics.debates import are_valid, due_pairs_of
 from debate_rl.statistics import Estimate, clustered_mean
 from envs import DataError, Environment
 from envs.answers.keys import AnswerKey, key_of
@@ -164,7 +164,8 @@ def _debate_figures(sheet: _Sheet, graded: Graded, key: AnswerKey) -> None:
     last = by_round[max(by_round)]
     rewards = score_debate(debate, graded.correct, RewardConfig(judge_own=debate.protocol.judge_own))
     sheet.put(problem, "debate/winner/accuracy", winner_is_right(debate, graded.correct, rewards))
-    valid = (is_valid(turn, rewards) and is_well_formed(turn.completion.text) for turn in debate.turns)
+    pairs = zip(debate.turns, are_valid(debate), strict=True)
+    valid = (right and is_well_formed(turn.completion.text) for turn, right in pairs)
     sheet.put(problem, "debate/valid_xml", *valid)
     sheet.put(problem, "debate/majority", consensus(last))
     sheet.put(problem, f"debate/pass@{len(last)}", any(answer.right for answer in last))

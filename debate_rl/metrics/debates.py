@@ -12,7 +12,7 @@ from math import sqrt
 from statistics import fmean
 
 from debate.parsing.wellformed import is_well_formed
-from debate.types import Debate, FailureReason, Turn
+from debate.types import Debate, FailureReason
 from debate_rl.metrics.answers import answer_metrics, winner_metrics
 from envs import GradeStatus
 from envs.answers.keys import AnswerKey, plain_key
@@ -20,6 +20,7 @@ from learner.advantages import Author
 from learner.tokens import GENERATOR, JUDGE, token_streams
 from rewards import STREAMS, Correct, Rewards, ballot_box, valid_votes
 from rewards.judging import JudgeCounts, judge_counts
+from rewards.score import penalized_turns
 from rewards.types import known_values
 from rewards.votes import DuePair, due_pairs
 
@@ -44,7 +45,7 @@ def debate_metrics(
         | judge_metrics(debates, correct)
         | answer_metrics(debates, correct, key=key)
         | winner_metrics(debates, correct, rewards)
-        | format_metrics(debates, rewards)
+        | format_metrics(debates)
         | length_metrics(debates, evaluation=evaluation)
         | grader_metrics(grader or {})
     )
@@ -131,24 +132,30 @@ def due_pairs_of(debate: Debate) -> list[DuePair]:
     return due_pairs(box, valid_votes(box))
 
 
-def format_metrics(debates: Sequence[Debate], rewards: Sequence[Rewards]) -> dict[str, float]:
+def format_metrics(debates: Sequence[Debate]) -> dict[str, float]:
     """Return shares of turns: valid, well-formed XML, with each kind of failure, cut off, answers missing."""
-    turns = [(turn, reward) for debate, reward in zip(debates, rewards, strict=True) for turn in debate.turns]
-    solved = [turn for turn, _ in turns if not turn.ballot]
-    result = mean_of("format/valid", (is_valid(turn, reward) for turn, reward in turns))
-    result |= mean_of("format/well_formed", (is_well_formed(turn.completion.text) for turn, _ in turns))
+    turns = [turn for debate in debates for turn in debate.turns]
+    solved = [turn for turn in turns if not turn.ballot]
+    result = mean_of("format/valid", (valid for debate in debates for valid in are_valid(debate)))
+    result |= mean_of("format/well_formed", (is_well_formed(turn.completion.text) for turn in turns))
     for reason in FailureReason:
-        has = (any(f.reason is reason for f in turn.parsed.failures) for turn, _ in turns)
+        has = (any(f.reason is reason for f in turn.parsed.failures) for turn in turns)
         result |= mean_of(f"malformed/{reason}", has)
     result |= mean_of("missing", (turn.parsed.answer is None for turn in solved))
-    result |= mean_of("truncated", (turn.completion.stop_reason == "length" for turn, _ in turns))
+    result |= mean_of("truncated", (turn.completion.stop_reason == "length" for turn in turns))
     return result
 
 
-def is_valid(turn: Turn, rewards: Rewards) -> bool:
-    """Return whether every due section was read, nothing else was wrong, and due comparisons gave a vote."""
-    penalty = rewards.format[turn.id.agent][turn.id.round]
-    return (turn.ballot or turn.parsed.solution is not None) and not turn.parsed.failures and not penalty
+def are_valid(debate: Debate) -> list[bool]:
+    """Return of each turn whether all due was read, nothing was wrong, and due comparisons gave a vote."""
+    box = ballot_box(debate)
+    unvoted = penalized_turns(box, valid_votes(box))
+    return [
+        (turn.ballot or turn.parsed.solution is not None)
+        and not turn.parsed.failures
+        and turn.id not in unvoted
+        for turn in debate.turns
+    ]
 
 
 def length_metrics(debates: Sequence[Debate], *, evaluation: Author) -> dict[str, float]:

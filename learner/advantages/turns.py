@@ -6,6 +6,7 @@ from collections.abc import Hashable, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from debate.types import Turn
 from learner.advantages.config import AdvantageConfig, StreamSettings
 from learner.advantages.pairs import balanced, side_counts, sides_of
 from learner.advantages.streams import GroupParts, group_members, has_contrast, stream_parts
@@ -140,9 +141,14 @@ def _combined(
         peer, truth = shares(*both, rewards.truth_weight)
     judge = scaled(streams["judge"].advantages[index], config.lambda_judge)
     generator, penalty = scaled(whole, scale), transition.format or None
-    if generator is None and judge is None and penalty is None:
+    if is_masked(transition.turn, rewards) or (generator is None and judge is None and penalty is None):
         return None
     return TurnAdvantage(generator, judge, penalty, scaled(peer, scale), scaled(truth, scale))
+
+
+def is_masked(turn: Turn, rewards: RewardConfig) -> bool:
+    """Return whether a turn is left out as its reply was cut off [overlong filtering, arXiv 2503.14476]."""
+    return rewards.overlong == "mask" and turn.completion.stop_reason == "length"
 
 
 def mixed(peer: float | None, truth: float | None, truth_weight: float) -> float | None:

@@ -31,6 +31,7 @@ from debate_rl.inspector.views.reward_types import (
 from debate_rl.inspector.views.reward_votes import format_why, judge_why, peer_why, truth_why, votes_of
 from debate_rl.replay.scheme import scheme_of
 from learner.advantages import AdvantageConfig, Author
+from learner.advantages.turns import is_masked
 from transcripts import Record, RunStore, TranscriptError
 from transcripts.record import named
 
@@ -71,6 +72,10 @@ def why(store: RunStore, config: Config | None, id: str, turn: TurnId, *, note: 
     notes = [note or "no configuration: only what is stored is shown"] if note or config is None else []
     notes += [problem] if problem else []
     notes += _notes(store, record, config, step)
+    if config is not None and is_masked(record.debate.turn(turn), config.rewards):
+        notes.append(
+            'rewards.overlong = "mask": the reply ended at its token limit, so nothing is learnt from it'
+        )
     return _explained(id, Numbers(record, turn, step), notes)
 
 

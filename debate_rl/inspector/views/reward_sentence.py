@@ -133,7 +133,9 @@ def _no_judge_signal(judge: JudgeWhy) -> str:
 
 
 def _fine(format: FormatWhy) -> str:
-    return "no valid vote, and one was due" if format.due else "format penalty"
+    reasons = ["no valid vote, and one was due"] if format.due and not format.counted else []
+    reasons += ["near its token limit"] if format.overlong else []
+    return "; ".join(reasons) or "format penalty"
 
 
 def _silent(streams: dict[str, StreamWhy], names: Sequence[str]) -> str:

@@ -23,6 +23,7 @@ from debate_rl.inspector.views.reward_types import (
 from rewards import ballot_box, drop_reasons
 from rewards.graph import Results, results_by_opponent, total
 from rewards.judging import VoteValue, vote_values
+from rewards.overlong import overlong_penalties
 from rewards.peer import fitted_together, preference
 from rewards.truth import TRUTH_SETTINGS, grade_of
 from rewards.types import value_of
@@ -201,4 +202,12 @@ def format_why(numbers: Numbers, votes: Votes) -> FormatWhy:
     if not due or counted:
         source = f"valid votes: {counted}, so no format penalty" if due else "no comparison was due"
     failures = tuple((failure.reason.value, failure.detail) for failure in turn.parsed.failures)
-    return FormatWhy(due, turn.compared, counted, failures, numbers.reward("format", source))
+    scheme, formula = numbers.scheme, None
+    overlong = overlong_penalties(numbers.record.debate, scheme).get(numbers.turn, 0.0) if scheme else 0.0
+    if scheme and overlong:
+        penalty = scheme.format_penalty if due and not counted else 0.0
+        formula = f"{written(penalty)} + {written(overlong)}"
+        source = f"{source}; the reply is near its token limit: rewards.overlong_penalty"
+    return FormatWhy(
+        due, turn.compared, counted, failures, overlong, numbers.reward("format", source, formula)
+    )

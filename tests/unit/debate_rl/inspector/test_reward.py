@@ -203,6 +203,28 @@ def test_the_chain_of_a_ballot_worked_out_by_hand(tmp_path):
     assert fined.matches is True
 
 
+@pytest.mark.parametrize("overlong", ["penalize", "mask"])
+def test_a_reply_that_ended_at_its_limit_is_explained(tmp_path, overlong):
+    """Dan owes a vote, too: -0.5 for that, and -0.25 for the length."""
+    config = configured(rewards={"overlong": overlong, "overlong_penalty": -0.25})
+    dan, debate = TurnId(3, 1), held(())
+    turns = tuple(
+        replace(turn, completion=replace(turn.completion, stop_reason="length")) if turn.id == dan else turn
+        for turn in debate.turns
+    )
+    write(tmp_path, config, [[replace(debate, turns=turns), held(VOTES)]])
+    found = explained(tmp_path, config, "0.0", dan)
+    assert found.matches is True
+    if overlong == "mask":
+        assert (found.format.reward.value, found.total.format.value) == (-0.5, None)
+        assert found.notes[0].startswith('rewards.overlong = "mask": the reply ended at its token limit')
+        return
+    assert (found.format.reward.value, found.format.reward.formula) == (-0.75, "(-0.5) + (-0.25)")
+    assert found.format.reward.source.endswith("the reply is near its token limit: rewards.overlong_penalty")
+    assert found.sentence == "-0.75 (no valid vote, and one was due; near its token limit)"
+    assert found.notes == ()
+
+
 def test_what_each_weighed_vote_is_worth(tmp_path):
     votes = [(2, A, D, "left"), (1, A, D, "right")]
     config = configured(size=1, rewards={"judge_truth_weight": 0.75})

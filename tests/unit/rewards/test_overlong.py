@@ -1,0 +1,83 @@
+"""Replies that end at their token limit: kept, masked or penalized."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from debate.config import DebateConfig
+from debate.personas import PERSONAS
+from debate.types import Completion, ParsedTurn, Turn, TurnId
+from learner import AdvantageConfig, Transition, make_rows, turn_advantages
+from rewards import RewardConfig, check_scheme, score_debate
+from rewards.overlong import overlong_penalty
+
+SOFT = RewardConfig(overlong="penalize", overlong_tokens=100, overlong_penalty=-1.0)
+
+
+def reply(tokens: int, stop_reason="stop") -> Completion:
+    return Completion((), (), (), "", stop_reason, 0, token_count=tokens)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "penalty"), [(0, 0.0), (900, 0.0), (901, -0.01), (950, -0.5), (999, -0.99), (1000, -1.0)]
+)
+def test_the_penalty_falls_linearly_over_the_last_tokens_of_the_limit(tokens, penalty):
+    assert overlong_penalty(reply(tokens), 1000, SOFT) == pytest.approx(penalty)
+
+
+def test_a_reply_that_was_cut_off_has_the_whole_penalty_also_where_its_tokens_are_not_known():
+    assert overlong_penalty(reply(0, "length"), 1000, SOFT) == -1.0
+
+
+@given(st.integers(0, 2000), st.integers(0, 50), st.integers(1, 999))
+def test_a_longer_reply_never_has_a_smaller_penalty(tokens, more, buffer):
+    config = SOFT.model_copy(update={"overlong_tokens": buffer})
+    shorter, longer = (overlong_penalty(reply(count), 1000, config) for count in (tokens, tokens + more))
+    assert -1.0 <= longer <= shorter <= 0.0
+
+
+def test_the_penalty_is_added_to_the_format_stream_and_counts_as_no_missing_vote(make_debate):
+    """Limit 2048 (the default); 2023 tokens are 75 of the last 100. Agent 1 owes a vote, too."""
+    debate = make_debate()
+    long = {TurnId(0, 0): reply(2023), TurnId(1, 1): reply(5, "length")}
+    turns = tuple(replace(turn, completion=long.get(turn.id, turn.completion)) for turn in debate.turns)
+    debate = replace(debate, turns=turns)
+    rewards = score_debate(debate, None, SOFT)
+    assert rewards.format == ((-0.75, -0.5), (0.0, -1.5), (0.0, -0.5))
+    assert rewards.count("format/penalties") == 3
+    for other in ("keep", "mask"):
+        plain = score_debate(debate, None, SOFT.model_copy(update={"overlong": other}))
+        assert plain.format == ((0.0, -0.5),) * 3
+
+
+def transition(stop_reason: str, truth: float) -> Transition:
+    completion = Completion((1,), (2,), (-1.0,), "x", stop_reason, 0, (0,))
+    turn = Turn(TurnId(0, 0), "K7", (), completion, ParsedTurn())
+    return Transition(turn, PERSONAS[0], "p", truth=truth, format=-0.5)
+
+
+def test_a_masked_reply_leaves_the_loss_and_still_counts_in_the_baseline():
+    """Truth 1, 1 and 0, the last cut off: mean 2/3 and standard deviation .4714 either way."""
+    turns = [transition("stop", 1.0), transition("stop", 1.0), transition("length", 0.0)]
+    config = AdvantageConfig()
+
+    def rows(overlong: str) -> list[float]:
+        rewards = RewardConfig(overlong=overlong, truth_weight=1.0)
+        advantages = turn_advantages(turns, rewards, config, {})
+        return [float(row.advantages[-1]) for row in make_rows(turns, advantages.turns, config)]
+
+    high, low = (1 / 3) / (0.4714045 + 1e-4) - 0.5, (-2 / 3) / (0.4714045 + 1e-4) - 0.5
+    assert rows("keep") == pytest.approx([high, high, low], abs=1e-5)
+    assert rows("mask") == pytest.approx([high, high], abs=1e-5)
+
+
+def test_a_penalty_for_every_reply_is_refused():
+    scheme = SOFT.model_copy(update={"overlong_tokens": 60})
+    assert check_scheme(DebateConfig(max_tokens=61), scheme, verifiable=True) is None
+    assert check_scheme(DebateConfig(max_tokens=48, thinking_tokens=20), scheme, verifiable=True) is None
+    with pytest.raises(
+        ValueError, match=r"rewards\.overlong_tokens = 60 penalizes every reply: one has at most 48"
+    ):
+        check_scheme(DebateConfig(max_tokens=48), scheme, verifiable=True)
