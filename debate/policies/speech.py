@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import isfinite
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,8 @@ from debate.types import Completion, Message, SampleRequest
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
+REMEMBERED = 1024
+"""Prompts that are not encoded a second time: each is counted when it is made, and sent a moment later."""
 OPENING, CLOSING = f"{THINK_START}\n", f"\n{THINK_END}\n\n"
 _NOTHING = Drawn((), (), "stop")
 
@@ -72,12 +75,16 @@ class Speech:
         self.text, self.ends, self.context_tokens = TokenText(tokenizer), ends, context_tokens
         self._encoder = PromptEncoder(tokenizer, chat=chat, thinking=thinking, raw_prompt=raw_prompt)
         self._thinking = thinking
+        self._encoded = lru_cache(REMEMBERED)(self._encode)
         self._opening, self._closing = map(self._encoder.template_ids, (OPENING, CLOSING))
         if thinking and THINK_END not in self.text.decode(self._closing):
             raise EncodingError(f"the tokenizer cannot write {THINK_END}; set debate.thinking_tokens = 0")
 
     def encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
         """Return the prompt's ids (P,), up to where the reply begins."""
+        return self._encoded(tuple(messages))
+
+    def _encode(self, messages: tuple[Message, ...]) -> tuple[int, ...]:
         prompt = self._encoder.encode(messages)
         opens = self._thinking and not self._encoder.opens_thinking(messages)
         return prompt + self._opening if opens else prompt

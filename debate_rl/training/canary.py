@@ -93,10 +93,10 @@ class Canary:
         compared = report.digests.keys() & own.keys()
         fault = (
             self._wrong_prompts(report)
-            or _wrong_cache(report)
             or ("head: the engine rounds its logits to 16 bits" if report.rounded_head else None)
             or _wrong_weights("base", report.digests, self._frozen, {})
             or _wrong_weights(_what_learns(self._trained), report.digests, self._trained, before)
+            or _wrong_cache(report)
             or (None if difference <= bound else self._wrong_logprobs(batch, difference, bound))
         )
         share = len(compared) / len(own)

@@ -86,7 +86,7 @@ def test_play_speaks_through_vllm(tmp_path, make_tiny):
     (tmp_path / "served.toml").write_text(RECIPE)
     play = ["-m", "debate_rl.commands.main", "play", "served.toml", "What is 2 + 2?"]
     done = run([*play, "model.name_or_path=model"], tmp_path, **ON_A_CPU)
-    assert (done.returncode, done.stdout.count("round 1 ·")) == (0, 3), done.stderr
+    assert (done.returncode, done.stdout.count("round 0 ·")) == (0, 3), done.stderr
     assert "INFO" not in done.stdout
     done = run([*play, "model.name_or_path=./nowhere"], tmp_path, **ON_A_CPU)
     assert done.returncode == 2
@@ -151,6 +151,44 @@ def test_training_samples_through_vllm(tmp_path, make_tiny, lora):
     )
     assert done.returncode == 0, done.stderr
     assert "24" in (tmp_path / "figures.md").read_text()
+
+
+EVALUATED = """\
+[env]
+kind = "pair_sum"
+levels = [1]
+
+[held_out]
+limit = 100
+
+[debate]
+num_rounds = 2
+max_tokens = 40
+prompts = "tiny"
+
+[model]
+policy = "vllm"
+name_or_path = "model"
+dtype = "float32"
+vllm.enforce_eager = true
+
+[train]
+max_live = 64
+"""
+
+
+@pytest.mark.slow
+@needs_vllm
+def test_an_evaluation_of_100_problems_reads_more_prompts_than_fit_one_step(tmp_path, make_tiny):
+    """64 debates at once. Seeded requests whose prompts are read in parts would end it on a CPU."""
+    for one in make_tiny(hidden_size=64, heads=2, pieces=(" 1", ".")):
+        one.save_pretrained(tmp_path / "model")
+    (tmp_path / "evaluated.toml").write_text(EVALUATED)
+    evaluate = ["-m", "debate_rl.commands.main", "eval", "evaluated.toml", "--out", "evaluation"]
+    done = run(evaluate, tmp_path, **ON_A_CPU)
+    assert done.returncode == 0, done.stderr
+    figures = json.loads((tmp_path / "evaluation/figures.json").read_text())
+    assert {row["n"] for row in figures if row["name"] == "debate/majority"} == {100}
 
 
 def test_the_folder_of_an_adapter_tells_its_base(tmp_path):

@@ -31,6 +31,12 @@ def ask(policy, requests):
     return asyncio.run(all_at_once())
 
 
+def test_a_prompt_that_was_counted_is_not_encoded_again(policy):
+    messages = (Message("user", "hello"),)
+    assert policy.count_tokens(list(messages)) == len(policy.encode(messages))
+    assert policy.encode(messages) is policy.encode(messages)
+
+
 def test_a_completion_holds_prompt_tokens_text_and_offsets(policy, make_tiny):
     _, tokenizer = make_tiny(["</solution>", " 1"], fallback="ascii")
     completions = ask(policy, [request(seed, max_tokens=30) for seed in range(12)])
