@@ -43,7 +43,7 @@ class AdvantageConfig(Settings):
     """Weight of the generator's advantages; at 0 only a KL or an entropy bonus still acts on its tokens."""
     lambda_judge: float = Field(default=1.0, ge=0)
     """Weight of the judge's advantages; at 0 only a KL or an entropy bonus still acts on its tokens."""
-    evaluation: Author = "generator"
+    evaluation: Author = "judge"
     """Whose advantage an evaluation gets in a debate turn that owed a comparison: the generator's, as the
     solution before it; the judge's, whose votes it prepares; or the sum of both. With the judge's share in it
     ``learner.beta_judge``, the ratio of gspo and ``learner.normalise`` take it as the judge's, too."""

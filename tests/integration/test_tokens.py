@@ -15,7 +15,6 @@ from debate_rl.config import Config
 from debate_rl.config.recipes import load_config, read_run_config
 from debate_rl.runs.kept_weights import load_kept
 from debate_rl.training.train import train
-from learner import AdvantageConfig
 from learner.tokens import token_streams
 from transcripts import read_records
 
@@ -78,7 +77,7 @@ def test_each_token_has_its_stream_advantage_and_both_log_probabilities(
     }
     rows = found["tokens"]
     assert [row["token"] for row in rows] == list(turn.completion.tokens)
-    streams = token_streams(turn, evaluation=AdvantageConfig().evaluation).tolist()
+    streams = token_streams(turn, evaluation=read_run_config(folder / "run").advantages.evaluation).tolist()
     assert [row["stream"] for row in rows] == [("forced", "generator", "judge")[stream] for stream in streams]
     assert [row["advantage"] for row in rows] == pytest.approx([weights[stream] for stream in streams])
     assert [row["sampler"] for row in rows] == pytest.approx(turn.completion.logprobs)
