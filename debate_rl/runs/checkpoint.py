@@ -17,6 +17,7 @@ import shutil
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ from debate_rl.runs.trainer_state import (
     load_trainer,
     plain_generators,
     restore_generators,
+    trainer_state,
     write_trainer,
 )
 from transcripts.append import sync_folder
@@ -78,6 +80,25 @@ class CheckpointWriteError(OSError):
         return str(self.args[-1])
 
 
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What a checkpoint holds. ``weights``: by name, in place of the model's own; None takes those."""
+
+    state: TrainState
+    model: Any
+    weights: Mapping[str, Any] | None
+    trainer: Mapping[str, Any]
+    generators: Mapping[str, object]
+
+
+def snapshot_of(state: TrainState, *, model: Any, parts: Mapping[str, Stateful] = NOTHING) -> Snapshot:
+    """Return what a run is now, with the random generators; its tensors are those that go on being trained.
+
+    ``model`` is a transformers or peft model; ``parts``, by name, have a state beside the weights.
+    """
+    return Snapshot(state, model, None, trainer_state(parts), plain_generators())
+
+
 def save_checkpoint(
     folder: Path,
     state: TrainState,
@@ -86,13 +107,18 @@ def save_checkpoint(
     parts: Mapping[str, Stateful] = NOTHING,
     keep_last: int | None = None,
 ) -> Path:
-    """Write checkpoints/step_N with the random generators as they are now; return its path.
+    """Write ``snapshot_of`` a run as ``write_checkpoint`` does."""
+    return write_checkpoint(folder, snapshot_of(state, model=model, parts=parts), keep_last=keep_last)
 
-    ``model`` is a transformers or peft model; ``parts``, by name, have a state beside the weights. Only the
-    ``keep_last`` newest stay, the new one among them, and the best one, to which the link "best" leads.
+
+def write_checkpoint(folder: Path, snapshot: Snapshot, *, keep_last: int | None = None) -> Path:
+    """Write checkpoints/step_N; return its path.
+
+    Only the ``keep_last`` newest stay, the new one among them, and the best one; the link "best" leads to it.
     """
     if keep_last is not None and keep_last < 1:
         raise ValueError(f"keep_last must be at least 1, got {keep_last}")
+    state = snapshot.state
     best = state.best[0] if state.best else None
     final = folder / f"step_{state.step:06d}"
     fresh = folder / f"{HIDDEN}{final.name}"
@@ -101,10 +127,10 @@ def save_checkpoint(
         folder.mkdir(parents=True, exist_ok=True)
         sync_folder(folder.parent)
         fresh.mkdir()
-        write_model(fresh / "model", model)
-        write_trainer(fresh / "trainer.pt", parts)
-        _write_json(fresh / "state.json", {"state": to_builtins(state), "rng": plain_generators()})
-        _write_json(fresh / MANIFEST, {"format": FORMAT, "files": _inventory(fresh)})
+        write_model(fresh / "model", snapshot.model, snapshot.weights)
+        known = {"trainer.pt": write_trainer(fresh / "trainer.pt", snapshot.trainer)}
+        _write_json(fresh / "state.json", {"state": to_builtins(state), "rng": snapshot.generators})
+        _write_json(fresh / MANIFEST, {"format": FORMAT, "files": _inventory(fresh, known)})
         _sync_all(fresh)
         publish(fresh, final)
         link_best(folder, best)
@@ -179,27 +205,31 @@ def damage(path: Path) -> str | None:
     return None
 
 
-def _fingerprint(path: Path) -> dict[str, object]:
-    return {"bytes": path.stat().st_size, "sha256": checksum(path)}
+def _fingerprint(path: Path, known: str | None = None) -> dict[str, object]:
+    return {"bytes": path.stat().st_size, "sha256": known or checksum(path)}
 
 
-def _inventory(folder: Path) -> dict[str, object]:
+def _inventory(folder: Path, known: Mapping[str, str]) -> dict[str, object]:
+    """Return each file's fingerprint by name; ``known``: checksums that need no reading."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {path.relative_to(folder).as_posix(): _fingerprint(path) for path in files}
+    names = [path.relative_to(folder).as_posix() for path in files]
+    return {name: _fingerprint(path, known.get(name)) for name, path in zip(names, files, strict=True)}
 
 
 def _write_json(path: Path, value: object) -> None:
     path.write_text(json.dumps(value, allow_nan=False), encoding="ascii")
 
 
-def write_model(folder: Path, model: Any) -> None:
+def write_model(folder: Path, model: Any, weights: Mapping[str, Any] | None = None) -> None:
     """Write adapter or weights as ``save_pretrained`` does, without its progress bar.
 
+    ``weights``: those to write, by name; None takes the model's own.
     Who may enter the folder may read its files: safetensors makes them for their owner alone.
     """
     from transformers.utils import logging
 
-    extra = {"save_embedding_layers": False} if hasattr(model, "peft_config") else {}
+    extra: dict[str, Any] = {"save_embedding_layers": False} if hasattr(model, "peft_config") else {}
+    extra |= {"state_dict": weights} if weights is not None else {}
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()  # its bar would tear up ours
     try:

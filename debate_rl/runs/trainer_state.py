@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from io import BufferedWriter
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any, Protocol
@@ -65,13 +67,36 @@ def _put_back() -> Callable[[], None]:
     return put_back
 
 
-def write_trainer(path: Path, parts: Mapping[str, Stateful]) -> None:
-    """Write the states of the parts, by name, and torch's generators."""
+def trainer_state(parts: Mapping[str, Stateful]) -> dict[str, Any]:
+    """Return the states of the parts, by name, and torch's generators."""
+    return {"parts": {name: part.state_dict() for name, part in parts.items()}, **_torch_generators()}
+
+
+def write_trainer(path: Path, state: Mapping[str, Any]) -> str:
+    """Write a ``trainer_state``; return the SHA-256 of the file, taken while it is written."""
     import torch
 
-    state = {"parts": {name: part.state_dict() for name, part in parts.items()}, **_torch_generators()}
     with path.open("wb") as file:  # by its name torch would write it without telling why it cannot
-        torch.save(state, file)
+        hashed: Any = _Hashed(file)
+        torch.save(state, hashed)
+    return hashed.sha256.hexdigest()
+
+
+class _Hashed:
+    """A file to write to, and the hash of what was written."""
+
+    def __init__(self, file: BufferedWriter) -> None:
+        self.sha256 = hashlib.sha256()
+        self._file = file
+
+    def write(self, data: bytes) -> int:
+        """Write bytes that follow those before."""
+        self.sha256.update(data)
+        return self._file.write(data)
+
+    def flush(self) -> None:
+        """Hand over what is still to be written."""
+        self._file.flush()
 
 
 def load_trainer(path: Path, parts: Mapping[str, Stateful], *, restore_rng: bool) -> None:

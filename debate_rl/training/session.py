@@ -27,9 +27,11 @@ from debate_rl.runs.checkpoint import (
     latest_good,
     load_checkpoint,
     save_checkpoint,
+    snapshot_of,
     warn_damaged,
 )
 from debate_rl.runs.checkpoint_folder import checkpoints, tidy
+from debate_rl.runs.checkpoint_writer import CheckpointWriter
 from debate_rl.runs.folder import RunFolder, open_run, plain_config
 from debate_rl.runs.kept_weights import WARM_START
 from debate_rl.runs.provenance import problems_checksum
@@ -75,6 +77,7 @@ class Session:
     clock: Callable[[], float] = time.monotonic
     saved_at: float = field(default_factory=time.monotonic)
     stops: Stops = field(default_factory=Stops)
+    writer: CheckpointWriter = field(default_factory=CheckpointWriter)
     canary: Canary | None = None
     found: Finding = field(default_factory=Finding)
 
@@ -174,7 +177,7 @@ class Session:
         return metrics(scores)
 
     def save(self) -> None:
-        """Write a checkpoint of the finished steps."""
+        """Begin to write a checkpoint of the finished steps; ``writer.wait`` returns when it is written."""
         state = TrainState(
             step=self.step,
             policy_version=self.step,
@@ -184,13 +187,8 @@ class Session:
             best=self.best,
             best_of=self._best_of(),
         )
-        save_checkpoint(
-            self.folder.checkpoints,
-            state,
-            model=self.model,
-            parts={"learner": self.learner},
-            keep_last=self.config.train.keep_last,
-        )
+        snapshot = snapshot_of(state, model=self.model, parts={"learner": self.learner})
+        self.writer.save(self.folder.checkpoints, snapshot, keep_last=self.config.train.keep_last)
         self.saved, self.saved_at = self.step, self.clock()
 
     def keep(self, stop: Stopped) -> None:
@@ -200,6 +198,7 @@ class Session:
             return
         if self.saved != self.step:
             self.save()
+        self.writer.wait()
         done = f"{self.step} of {self.config.train.steps} steps"
         stop.kept = f"{done} are saved in {self.folder.checkpoints}; the same command goes on from there"
 
@@ -282,7 +281,10 @@ def _opened(config: Config, stops: Stops, look: Look) -> Iterator[Session]:
             first_step=session.step,
             settings=plain_config(config),
         ) as session.tracker:
-            yield session
+            try:
+                yield session
+            finally:
+                session.writer.wait()
 
 
 def _canary_of(session: Session) -> Canary | None:

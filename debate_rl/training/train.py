@@ -43,6 +43,7 @@ def train_steps(session: Session) -> None:
                     metrics = train_step(session, step)
                 session.finish_step(step, metrics)
                 _refuse_stuck(session)
+        session.writer.wait()
     except Stopped as stop:
         if not stop.at_once:
             session.keep(stop)
@@ -114,6 +115,7 @@ def _refuse_stuck(session: Session) -> None:
         return
     if session.saved != session.step:
         session.save()
+    session.writer.wait()
     raise StuckError(
         f"step {session.step}: {bad} steps in a row had no finite gradient or reward (learner.max_bad_steps="
         f"{most}) and changed nothing; {session.step} of {session.config.train.steps} steps are saved in "

@@ -62,7 +62,7 @@ PLACES = {
     "rollout": (debate_rl.training.rollouts, "run_debates", 1),
     "learning": (torch.optim.AdamW, "step", 2),
     "transcripts": (debate_rl.training.train, "write_step", 2),
-    "saving": (debate_rl.training.session, "save_checkpoint", 3),
+    "saving": (debate_rl.training.session, "snapshot_of", 3),
 }
 """Where a signal comes in the second step, and how many steps are then kept; saving comes after the third."""
 
