@@ -232,7 +232,9 @@ class EngineLoop:
         if any(future.get_loop() is not loop for future in self._waiting.values()):
             raise RuntimeError(OTHER_LOOP)
         name, future = str(next(self._numbers)), loop.create_future()
-        self._engine.add_request(name, {"prompt_token_ids": list(prompt)}, params, lora_request=lora)
+        inner = self._engine.add_request(name, {"prompt_token_ids": list(prompt)}, params, lora_request=lora)
+        state = self._engine.output_processor.request_states[inner]
+        state.logprobs_processor.tokenizer = None  # it would write each token as text once more
         self._waiting[name] = future
         if self._stepping is None or self._stepping.done():
             self._stepping = loop.create_task(self._step_until_done())
