@@ -25,7 +25,7 @@ def load_model(
     import torch
 
     device, dtype = resolve_device(config.device), resolve_dtype(config)
-    with torch.random.fork_rng():
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed)
         if config.tiny is None:
             model, tokenizer = _load_checkpoint(config, dtype)

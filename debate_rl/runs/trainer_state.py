@@ -121,7 +121,7 @@ def load_trainer(path: Path, parts: Mapping[str, Stateful], *, restore_rng: bool
 def _torch_generators() -> dict[str, Any]:
     import torch
 
-    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
+    cuda = [torch.cuda.get_rng_state()] if torch.cuda.is_initialized() else []  # of the device in use alone
     return {"torch_rng": torch.get_rng_state(), "cuda_rng": cuda}
 
 
@@ -129,8 +129,8 @@ def _restore_torch(state: dict[str, Any]) -> None:
     import torch
 
     torch.set_rng_state(state["torch_rng"])
-    if len(state["cuda_rng"]) == torch.cuda.device_count():
-        torch.cuda.set_rng_state_all(state["cuda_rng"])
+    if state["cuda_rng"] and torch.cuda.is_available():
+        torch.cuda.set_rng_state(state["cuda_rng"][0])
 
 
 def plain_generators() -> dict[str, object]:

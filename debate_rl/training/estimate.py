@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import os
 import weakref
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from math import ceil, floor
@@ -268,6 +269,16 @@ def _sampling_bytes(model: Any, load: Load) -> int:
         peaks.append(bytes_.peak)
         del steps
     return max(peaks)
+
+
+def learning_bytes(model: Any, rows: Sequence[Row], config: LearnerConfig) -> int:
+    """Return the bytes that learning from these rows makes at its peak, with the gradients."""
+    batches = micro_batches(rows, config.micro_batch_tokens, device=model.device, share=config.share_prefixes)
+    largest = max(batches, key=lambda batch: batch.positions)
+    fakes = FakeTensorMode(allow_non_fake_inputs=True)
+    fake = _without_data(model, fakes)
+    with fakes:
+        return _learning_bytes(fake, largest, config, min(len(batches), 2), None)
 
 
 def _learning_bytes(

@@ -40,7 +40,13 @@ from debate_rl.tracking.held_out import append_held_out, kept_steps
 from debate_rl.tracking.trackers import Trackers, open_trackers
 from debate_rl.training.canary import Canary, CanaryError, Finding, canary_requests
 from debate_rl.training.plan import chosen_here
-from debate_rl.training.start_checks import change_rules, check_streams, refuse_greedy, refuse_no_best
+from debate_rl.training.start_checks import (
+    change_rules,
+    check_loss,
+    check_streams,
+    refuse_greedy,
+    refuse_no_best,
+)
 from debate_rl.training.stops import Stopped, Stops, catch_stops
 from debate_rl.warm_start.training import warm_start
 from learner.losses import find_loss
@@ -57,7 +63,7 @@ class Session:
 
     ``drawn``: problems drawn so far. ``best``: the step with the highest ``train.keep_best`` so far, and that
     figure. ``saved``: the newest checkpoint's step; ``saved_at``: when it was written, or the run opened, in
-    seconds of ``clock``.
+    seconds of ``clock``. ``memory_checked``: whether the estimate was compared with what learning takes.
     """
 
     config: Config
@@ -74,6 +80,7 @@ class Session:
     drawn: int = 0
     best: tuple[int, float] | None = None
     saved: int = 0
+    memory_checked: bool = False
     clock: Callable[[], float] = time.monotonic
     saved_at: float = field(default_factory=time.monotonic)
     stops: Stops = field(default_factory=Stops)
@@ -255,6 +262,7 @@ def _opened(config: Config, stops: Stops, look: Look) -> Iterator[Session]:
     find_loss(config.learner.loss)  # refuses an unknown loss before the warm start
     data = load_run_problems(config)
     check_streams(config, data)
+    check_loss(config)
     refuse_no_best(config, data)
     chosen = look(data)
     facts = {"data_checksums": data.checksums, "findings": data.findings() | {"chosen": dict(chosen)}}

@@ -29,7 +29,7 @@ BEST_BY = re.compile(
 
 
 class SchemeWarning(UserWarning):
-    """A reward scheme some of whose streams will have no signal."""
+    """A scheme some of whose streams will have no signal, or a loss that asks for other settings."""
 
 
 def change_rules(config: Config) -> ChangeRules:
@@ -63,6 +63,16 @@ def check_streams(config: Config, data: Problems) -> None:
     ]
     if any(notes):
         warnings.warn(" ".join(note for note in notes if note), SchemeWarning, stacklevel=4)
+
+
+def check_loss(config: Config) -> None:
+    """Warn once of what a loss needs that the rest of the configuration does not give it."""
+    if config.learner.loss != "dr_grpo":
+        return
+    notes = ["its gradients are about 5 times weaker than those of grpo: raise learner.lr"]
+    if config.advantages.truth.scale != "none":
+        notes.append('Dr. GRPO divides by no standard deviation: set advantages.truth.scale = "none"')
+    warnings.warn(f"learner.loss=dr_grpo: {'; '.join(notes)}", SchemeWarning, stacklevel=4)
 
 
 def refuse_no_best(config: Config, data: Problems) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from debate_rl.config import Config
 from debate_rl.metrics.debates import debate_metrics
 from debate_rl.runs.trainer_state import generators_kept_on
+from debate_rl.training.memory_check import checked_step
 from debate_rl.training.rollouts import Clock, Rollout, roll_out, step_records
 from debate_rl.training.session import Session, open_session
 from debate_rl.training.step_problems import groups_with_signal
@@ -105,7 +106,7 @@ def _learn(
         }
         pairs = zip(transitions, advantages, strict=True)
         advantages = [part if transition.group in signal else None for transition, part in pairs]
-    return metrics | session.learner.step(make_rows(transitions, advantages, session.config.advantages))
+    return metrics | checked_step(session, make_rows(transitions, advantages, session.config.advantages))
 
 
 def _refuse_stuck(session: Session) -> None:

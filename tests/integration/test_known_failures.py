@@ -18,10 +18,12 @@ from debate.policies.encoding import EncodingError, PromptEncoder
 from debate.policies.local import LocalPolicy
 from debate.policies.scripted import ScriptedPolicy
 from debate.types import Completion, Message, ParsedTurn, SampleRequest, Turn, TurnId
+from debate_rl.config import Config
 from debate_rl.evaluation.report import metrics
 from debate_rl.evaluation.scores import evaluate
 from debate_rl.metrics.answers import answer_metrics
 from debate_rl.metrics.debates import format_metrics
+from debate_rl.training.start_checks import SchemeWarning, check_loss
 from envs import Grade, GradeStatus, extract
 from learner import AdvantageConfig, LearnerConfig, Row, Transition
 from learner.advantages import turn_advantages
@@ -231,7 +233,7 @@ def test_groups_without_variance_are_dropped_and_counted():
     assert metrics["accuracy/all_right"] == metrics["accuracy/all_wrong"] == pytest.approx(1 / 3)
 
 
-def test_dr_grpo_is_weaker_by_the_share_of_the_limit_that_is_used(tiny, caplog):
+def test_dr_grpo_is_weaker_by_the_share_of_the_limit_that_is_used():
     """Completions of 100 tokens under a limit of 512: 5.12 times weaker, which is said where it is chosen."""
     logprobs = torch.full((4, 100), -1.0, requires_grad=True)
     advantages = torch.tensor([1.0, -1.0, 1.0, -1.0])[:, None].expand(4, 100)
@@ -242,6 +244,17 @@ def test_dr_grpo_is_weaker_by_the_share_of_the_limit_that_is_used(tiny, caplog):
         for name in ("grpo", "dr_grpo")
     ]
     assert strengths[0] / strengths[1] == pytest.approx(5.12)
-    with caplog.at_level("INFO", logger="learner.update.config"):
-        Learner(tiny[0], LearnerConfig(loss="dr_grpo", max_tokens=512))
-    assert "about 5 times weaker than grpo's at the same learning rate" in caplog.text
+    config = Config.model_validate({"model": {"tiny": {}}, "learner": {"loss": "dr_grpo"}})
+    weaker = "its gradients are about 5 times weaker than those of grpo: raise learner.lr"
+    scale = '; Dr. GRPO divides by no standard deviation: set advantages.truth.scale = "none"'
+    for chosen, told in ((config, weaker + scale), (unscaled(config), weaker)):
+        with pytest.warns(SchemeWarning) as notes:
+            check_loss(chosen)
+        assert [str(note.message) for note in notes] == [f"learner.loss=dr_grpo: {told}"]
+    with warnings.catch_warnings(action="error"):
+        check_loss(Config.model_validate({"model": {"tiny": {}}}))
+
+
+def unscaled(config: Config) -> Config:
+    truth = config.advantages.truth.model_copy(update={"scale": "none"})
+    return config.model_copy(update={"advantages": config.advantages.model_copy(update={"truth": truth})})

@@ -66,6 +66,18 @@ class Engine(LocalPolicy):
         return EngineReport("float32", tuple([await self.sample(request) for request in requests]), 0, False)
 
 
+class FakeGpu:
+    """Counts a mebibyte, which is also what the estimate is made to say."""
+
+    def reset_peak_memory_stats(self, device): ...
+
+    def memory_allocated(self, device):
+        return 0
+
+    def max_memory_allocated(self, device):
+        return 2**20
+
+
 class Parity:
     """Say 1 to an odd number and 2 to an even one; whole replies are single tokens, so chance solves some."""
 
@@ -86,6 +98,8 @@ def logged(tmp_path_factory) -> set[str]:
     """Every name that the runs wrote to metrics.jsonl."""
     folder, names = tmp_path_factory.mktemp("runs"), set()
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("debate_rl.training.memory_check.gpu_of", lambda model: FakeGpu())
+        patch.setattr("debate_rl.training.memory_check.learning_bytes", lambda *_: 2**20)
         patch.setitem(sys.modules, "parity_env", types.SimpleNamespace(Parity=Parity, Engine=Engine))
         for name, changes in RUNS.items():
             config = Config.model_validate(BASE | {"run": {"dir": str(folder / name)}} | changes)

@@ -529,15 +529,12 @@ def test_a_tiny_adam_eps_without_warm_up_is_warned_about():
     Learner(model_of(), config_of(adam_eps=1e-7, warmup_steps=30))
 
 
-def test_dr_grpo_is_weaker_than_grpo_at_the_same_learning_rate(caplog):
+def test_dr_grpo_is_weaker_than_grpo_at_the_same_learning_rate():
     norms = {}
-    with caplog.at_level("INFO", logger="learner.update.config"):
-        for loss in ("grpo", "dr_grpo"):
-            norms[loss] = Learner(model_of(), config_of(loss=loss, max_tokens=64)).step(random_rows())[
-                "grad_norm"
-            ]
+    for loss in ("grpo", "dr_grpo"):
+        learner = Learner(model_of(), config_of(loss=loss, max_tokens=64))
+        norms[loss] = learner.step(random_rows())["grad_norm"]
     assert norms["dr_grpo"] < norms["grpo"] / 3
-    assert "about 5 times weaker" in caplog.text
 
 
 # Corrections --------------------------------------------------------------------------------------

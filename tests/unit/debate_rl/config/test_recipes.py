@@ -43,7 +43,10 @@ def test_a_shipped_recipe_is_valid_and_opens_with_what_it_runs_where_and_how_lon
 
 def test_the_recipes_of_the_project_are_shipped():
     expected = {f"{stage}_qwen3_8b_1gpu" for stage in ("gsm8k", "math", "aime")}
-    assert expected | {"quickstart", "quickstart_words", "gsm8k_smoke"} <= shipped_recipes().keys()
+    cards = ("1b7_24gb", "4b_48gb", "1b7_full_80gb", "4b_full_141gb")
+    expected |= {f"gsm8k_qwen3_{card}" for card in cards}
+    assert expected | {"quickstart", "quickstart_words", "gsm8k_smoke"} == shipped_recipes().keys()
+    assert {find_recipe(name) for name in expected} == {shipped_recipes()[name] for name in expected}
 
 
 def test_a_recipe_is_found_by_path_by_name_and_under_configs(tmp_path, monkeypatch):

@@ -233,23 +233,45 @@ def test_a_model_that_is_not_here_has_a_bound(needs):
     assert "this model was not run" in bound
 
 
+QWEN3 = {
+    "Qwen/Qwen3-1.7B": ((2048, 6144, 28, 16, True), 1.72e9),
+    "Qwen/Qwen3-4B": ((2560, 9728, 36, 32, True), 4.02e9),
+    "Qwen/Qwen3-8B": ((4096, 12_288, 36, 32, False), 8.19e9),
+}
+"""Width, that of the MLPs, layers, heads and tied embeddings of the published settings; parameters."""
+CARDS = {
+    "gsm8k_qwen3_1b7_24gb": 22.5,
+    "gsm8k_qwen3_4b_48gb": 45,
+    "gsm8k_qwen3_8b_1gpu": 79,
+    "math_qwen3_8b_1gpu": 79,
+    "aime_qwen3_8b_1gpu": 79,
+    "gsm8k_qwen3_1b7_full_80gb": 79,
+    "gsm8k_qwen3_4b_full_141gb": 139,
+}
+"""GiB that a program sees of the smallest card of that name, as an A10G of 24 GB or an L40S of 48 GB."""
+
+
+def test_every_recipe_for_a_gpu_is_checked():
+    assert CARDS.keys() == {name for name in shipped_recipes() if "qwen3" in name}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("recipe", [name for name in shipped_recipes() if name.endswith("8b_1gpu")])
-def test_a_recipe_for_80_gb_fits_with_every_reply_at_its_limit(recipe, needs, tmp_path):
-    """The model is Qwen3-8B's settings with a tokenizer of bytes, which makes prompts longer."""
-    sizes = {"vocab_size": 151_936, "hidden_size": 4096, "intermediate_size": 12_288, "head_dim": 128}
-    heads = {"num_hidden_layers": 36, "num_attention_heads": 32, "num_key_value_heads": 8}
-    rest = {"max_position_embeddings": 40_960, "tie_word_embeddings": False}
-    transformers.Qwen3Config(**sizes, **heads, **rest).save_pretrained(tmp_path)
+@pytest.mark.parametrize("recipe", CARDS)
+def test_a_recipe_fits_its_card_with_every_reply_at_its_limit(recipe, needs, tmp_path):
+    """The model is Qwen3's settings with a tokenizer of bytes, which makes prompts longer."""
+    name = load_config(Config, recipe, []).model.name_or_path
+    (hidden, inner, layers, heads, tied), count = QWEN3[name]
+    sizes = {"vocab_size": 151_936, "hidden_size": hidden, "intermediate_size": inner, "head_dim": 128}
+    shape = {"num_hidden_layers": layers, "num_attention_heads": heads, "num_key_value_heads": 8}
+    rest = {"max_position_embeddings": 40_960, "tie_word_embeddings": tied}
+    transformers.Qwen3Config(**sizes, **shape, **rest).save_pretrained(tmp_path)
     load_model(needs.config.model, vocabulary=(), seed=0)[1].save_pretrained(tmp_path)
-    problems = [
-        "env.kind=pair_sum",
-        "env.split=train",
-        "env.limit=8",
-        "held_out.kind=none",
-        "held_out.limit=0",
-    ]
-    config = load_config(Config, recipe, [f"model.name_or_path={tmp_path}", *problems])
-    found = planned(config, load_run_problems(config), there=80 * 2**30)
-    assert found.memory.weights == pytest.approx(2 * 8.19e9, rel=0.03)
+    problems = ["kind=pair_sum", "split=train", "limit=8"]
+    overrides = [f"model.name_or_path={tmp_path}", *(f"env.{text}" for text in problems)]
+    config = load_config(Config, recipe, [*overrides, "held_out.kind=none", "held_out.limit=0"])
+    found = planned(config, load_run_problems(config), there=int(CARDS[recipe] * 2**30))
+    assert found.memory.weights == pytest.approx((2 if config.model.lora_rank else 4) * count, rel=0.05)
     assert found.memory.peak < 0.9 * found.there, found.memory_lines()
+    found.refuse_too_large()
+    assert found.engine.tokens > found.engine.limit  # a whole context fits the cache
+    assert found.load.together == config.debate.num_agents
