@@ -29,7 +29,10 @@ def checked_step(session: Session, rows: Sequence[Row]) -> dict[str, float]:
     if gpu is None or session.memory_checked or not rows or not learner.optimizer.state:
         return learner.step(rows)
     session.memory_checked, device = True, session.model.device
-    estimated = learning_bytes(session.model, rows, learner.config)
+    try:
+        estimated = learning_bytes(session.model, rows, learner.config)
+    except (RuntimeError, TypeError, ValueError):  # a model that looks at its data cannot be counted
+        return learner.step(rows)
     gpu.reset_peak_memory_stats(device)
     held = gpu.memory_allocated(device)
     metrics = learner.step(rows)

@@ -65,6 +65,16 @@ def test_what_a_gpu_counts_is_logged_once_and_told_where_it_is_far_away(times, w
     assert "memory/learning" not in checked_step(session, ROWS)
 
 
+def test_a_model_that_cannot_be_counted_learns_all_the_same(session, monkeypatch):
+    def looking(*_):
+        raise RuntimeError("it looks at its data")
+
+    monkeypatch.setattr(memory_check, "gpu_of", lambda model: counting(1))
+    monkeypatch.setattr(memory_check, "learning_bytes", looking)
+    assert [checked_step(session, ROWS)["updates"] for _ in range(2)] == [1, 1]
+    assert session.memory_checked
+
+
 def test_nothing_is_counted_on_a_cpu(session):
     checked_step(session, ROWS)
     assert "memory/learning" not in checked_step(session, ROWS)
