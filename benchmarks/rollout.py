@@ -4,8 +4,7 @@
 requests that the debates made to vLLM's own ``generate``, in the order of their rounds: no prompts are
 written, no replies read, and no request waits for another. "lock-step" gives it one round after the other,
 so all debates wait for each round's slowest. The three take turns; ratios are of one turn of each.
-Both write each token beside its log-probability as text, as vLLM does; debates leave that out, since replies
-are read from the ids.
+"raw" also writes each token as text beside its log-probability, as vLLM does; debates leave that out.
 Seconds are CPU seconds of this process, in which all of it runs, where there is no GPU.
 
     make bench && OMP_NUM_THREADS=1 .venv-bench/bin/python benchmarks/rollout.py --json rollout.json
