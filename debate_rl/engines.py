@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from debate.concurrency import run_async
@@ -55,6 +57,14 @@ def make_policy(config: Config) -> tuple[Any, Any, Policy]:
     return model, tokenizer, make(model, tokenizer, **local_settings(config))
 
 
+def end_engines(policy: Policy) -> None:
+    """End the processes of a policy's engines, if it has any."""
+    from debate.policies.engine_pool import EnginePool
+
+    if isinstance(policy, EnginePool):
+        policy.close()
+
+
 def local_settings(config: Config) -> dict[str, Any]:
     """Return how a local policy turns messages into prompts, and how many it answers at a time."""
     return {"chat": config.model.chat, "batch_size": config.train.batch_size, **_prompt_settings(config)}
@@ -95,45 +105,89 @@ def _server(config: Config) -> Policy:
 
 
 def _vllm(config: Config) -> Policy:
-    from debate.policies.vllm import VLLMPolicy
-
     model = config.model
     if model.name_or_path is None:
         raise ValueError(
             "model.policy=vllm: needs model.name_or_path, a hub id or a folder (debate export makes one)"
         )
-    return VLLMPolicy(
-        dtype=model.dtype,
-        chat=model.chat,
-        **_prompt_settings(config),
-        **_model_files(model.name_or_path),
-        **model.vllm.model_dump(),
-    )
+    return _vllm_policy(config, {"dtype": model.dtype, **_model_files(model.name_or_path)})
 
 
 def _vllm_beside(config: Config, tokenizer: Any) -> Policy:
-    """Return vLLM in this process on the model's base; a tiny one is written to memory for it."""
-    os.environ.setdefault(IN_THIS_PROCESS, "0")
-    from debate.policies.vllm import VLLMPolicy
+    """Return vLLM on the base of the model in this process; a tiny one is written to memory for it."""
     from debate.policies.vllm_weights import memory_folder
     from debate_rl.models import engine_dtype
     from debate_rl.runs.checkpoint import write_model
     from debate_rl.runs.kept_weights import load_run_model
 
-    settings: dict[str, Any] = {
-        "dtype": engine_dtype(config.model),
-        "chat": config.model.chat,
-        "max_lora_rank": config.model.lora_rank,
-        **_prompt_settings(config),
-        **config.model.vllm.model_dump(),
-    }
+    settings = {"dtype": engine_dtype(config.model), "max_lora_rank": config.model.lora_rank}
     if config.model.name_or_path is not None:
-        return VLLMPolicy(**_model_files(config.model.name_or_path), **settings)
+        return _vllm_policy(config, {**_model_files(config.model.name_or_path), **settings})
     whole = config.model_copy(update={"model": config.model.model_copy(update={"lora_rank": 0})})
-    with memory_folder() as folder:
-        write_model(Path(folder), load_run_model(whole)[0])
-        tokenizer.save_pretrained(folder)
-        return VLLMPolicy(folder, **settings)
+    home = memory_folder()
+    base = Path(home.name) / "base"
+    base.mkdir()
+    write_model(base, load_run_model(whole)[0])
+    tokenizer.save_pretrained(base)
+    return _vllm_policy(config, {"model_path": str(base), **settings}, home=home)
+
+
+def _vllm_policy(
+    config: Config, settings: dict[str, Any], *, home: TemporaryDirectory[str] | None = None
+) -> Policy:
+    """Return vLLM in this process, or engines of their own; ``home``: the folder in memory of a tiny base."""
+    vllm = config.model.vllm
+    settings = {
+        **settings,
+        "chat": config.model.chat,
+        **_prompt_settings(config),
+        **vllm.engine_settings(),
+    }
+    if not (vllm.engines or config.train.lookahead):
+        os.environ.setdefault(IN_THIS_PROCESS, "0")
+        from debate.policies.vllm import VLLMPolicy
+
+        return VLLMPolicy(**settings)
+    import torch
+
+    from debate.policies.engine_pool import EnginePool
+    from debate.policies.vllm_weights import memory_folder, write_weights
+
+    count, run = max(vllm.engines, 1), Path(config.run.dir)
+    return EnginePool(
+        {**settings, "adapters_at_once": config.train.lookahead + 1},
+        engine_environments(count, vllm.tensor_parallel_size, torch.cuda.device_count()),
+        write=partial(write_weights, dtype=settings["dtype"]),
+        home=home or memory_folder(),
+        log=(run if run.is_dir() else Path(tempfile.gettempdir())) / "engines.log",
+        silent_s=vllm.silent_s,
+    )
+
+
+def engine_environments(engines: int, each: int, gpus: int) -> list[dict[str, str]]:
+    """Return what tells each of these engines its GPUs: the ones behind the learner's first, or that one.
+
+    >>> engine_environments(2, 1, 3)[1]["CUDA_VISIBLE_DEVICES"]
+    '2'
+    >>> engine_environments(1, 1, 0), engine_environments(1, 1, 1)
+    ([{'VLLM_ENABLE_V1_MULTIPROCESSING': '0'}], [{'VLLM_ENABLE_V1_MULTIPROCESSING': '0'}])
+    """
+    if gpus > 1 and engines * each > gpus - 1:
+        raise ValueError(
+            f"model.vllm.engines = {engines}, of {each} GPUs each, and the learner's GPU are "
+            f"{engines * each + 1}; this machine has {gpus}"
+        )
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    names = visible.split(",") if visible else [str(gpu) for gpu in range(gpus)]
+    return [
+        {IN_THIS_PROCESS: "0"}
+        | (
+            {"CUDA_VISIBLE_DEVICES": ",".join(names[1 + index * each : 1 + (index + 1) * each])}
+            if gpus > 1
+            else {}
+        )
+        for index in range(engines)
+    ]
 
 
 def _model_files(name: str) -> dict[str, Any]:

@@ -12,7 +12,11 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from collections.abc import Callable, Sequence
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from itertools import count
 from pathlib import Path
@@ -40,8 +44,9 @@ class VLLMPolicy(SpeakingPolicy):
     """A policy over the model in ``model_path``: a folder, or a hub id.
 
     ``max_lora_rank`` 0 is a model without adapters; otherwise ``adapter`` is the folder of the first one, if
-    any. ``chat``, ``thinking`` and ``raw_prompt`` are as in ``LocalPolicy``; ``engine_settings`` go to
-    ``vllm.LLM``. Log-probabilities are those of the sampled distribution at the request's temperature.
+    any, and ``adapters_at_once`` counts those whose requests are computed together. ``chat``, ``thinking``
+    and ``raw_prompt`` are as in ``LocalPolicy``; ``engine_settings`` go to ``vllm.LLM``. Log-probabilities
+    are those of the sampled distribution at the request's temperature.
 
     What a model learns in this process can be taken where the engine runs in it as well: set
     VLLM_ENABLE_V1_MULTIPROCESSING=0 before vllm is imported.
@@ -55,6 +60,7 @@ class VLLMPolicy(SpeakingPolicy):
         max_model_len: int | None = None,
         gpu_memory_utilization: float = 0.9,
         max_lora_rank: int = 0,
+        adapters_at_once: int = 1,
         adapter: str | Path | None = None,
         chat: bool | None = None,
         thinking: bool = False,
@@ -67,14 +73,12 @@ class VLLMPolicy(SpeakingPolicy):
             dtype=dtype,
             max_model_len=max_model_len,
             gpu_memory_utilization=gpu_memory_utilization,
-            **_lora_settings(max_lora_rank),
+            **_lora_settings(max_lora_rank, adapters_at_once),
             **engine_settings,
         )
         self.version = version
-        tokenizer, ends = _tokenizer_and_ends(str(model_path))
-        self._speech = Speech(
-            tokenizer,
-            ends=ends,
+        self._speech = speech_of(
+            str(model_path),
             chat=chat,
             thinking=thinking,
             raw_prompt=raw_prompt,
@@ -83,6 +87,8 @@ class VLLMPolicy(SpeakingPolicy):
         self._loop = EngineLoop(self._llm.llm_engine)
         self._takes_adapters, self._adapters = max_lora_rank > 0, 0
         self._lora: Any = None
+        self._using: Counter[Any] = Counter()
+        self._unread = True
         self._home = memory_folder()
         if adapter is not None:
             self._load_adapter(Path(adapter))
@@ -92,18 +98,37 @@ class VLLMPolicy(SpeakingPolicy):
         refuse_impossible(request)
         if 0 < request.temperature < COLDEST:
             raise ValueError(f"temperature {request.temperature}: vLLM has 0, or {COLDEST} and more")
-        version, lora = self.version, self._lora
-        prompt = self._speech.encode(request.messages)
-        thinking = self._speech.thinking_draw(request, prompt)
-        thought = self._speech.thought(None if thinking is None else await self._drawn(thinking, lora))
-        draw = self._speech.answer_draw(request, prompt, thought)
-        answer = None if draw is None else await self._drawn(draw, lora)
+        version, prompt = self.version, self._speech.encode(request.messages)
+        self._unread = False
+        with self._adapter_kept() as lora:
+            thinking = self._speech.thinking_draw(request, prompt)
+            thought = self._speech.thought(None if thinking is None else await self._drawn(thinking, lora))
+            draw = self._speech.answer_draw(request, prompt, thought)
+            answer = None if draw is None else await self._drawn(draw, lora)
         return self._speech.completion(prompt, thought, answer, version=version)
+
+    @contextmanager
+    def _adapter_kept(self) -> Iterator[Any]:
+        """Keep today's adapter in the engine until the block has ended, also when a new one comes."""
+        lora = self._lora
+        self._using[lora] += 1
+        try:
+            yield lora
+        finally:
+            self._using[lora] -= 1
+            self._remove_unused()
+
+    def _remove_unused(self) -> None:
+        for lora in [one for one, users in self._using.items() if not users and one is not self._lora]:
+            del self._using[lora]
+            if lora is not None:
+                self._llm.llm_engine.remove_lora(lora.lora_int_id)
 
     async def update(self, weights: object, version: int) -> None:
         """Load the folder of an export, or take what a model in this process has learnt.
 
-        Either has an adapter or whole weights; nothing may be under way for the latter.
+        Requests that are under way end with the adapter they began with; of whole weights they take the new
+        ones, and what was computed of them with the old ones is computed again.
         """
         kind = self._llm.llm_engine.model_config.dtype
         if hasattr(weights, "peft_config"):
@@ -117,25 +142,28 @@ class VLLMPolicy(SpeakingPolicy):
             self._load_adapter(_folder(weights))
         else:
             self._load_weights(weights_path=str(_folder(weights).resolve()))
-        self.version = version
+        self.version, self._unread = version, True
 
-    async def check(self, requests: Sequence[SampleRequest]) -> EngineReport:
-        """Answer requests, and report what they were computed with.
+    async def check(self, requests: Sequence[SampleRequest]) -> tuple[EngineReport, ...]:
+        """Answer requests, and report what they were computed with, one report for each engine.
 
         Ask right after an update: the first prompt is read before the others, and none of it is cached then.
+        Where others ask meanwhile, they may have read the same, and nothing is said of the cache.
         """
+        alone = self._unread and not self._loop.state().busy
         first = Draw(self.encode(requests[0].messages), 1, requests[0].temperature, requests[0].seed)
         read = await self._loop.complete(first.prompt, self._params(first, 0), self._lora)
         replies = await asyncio.gather(*map(self.sample, requests))
         adapter = 0 if self._lora is None else self._lora.lora_int_id
         digests = self._llm.collective_rpc("weight_digests", args=(adapter,))
-        return EngineReport(
+        report = EngineReport(
             dtype=str(self._llm.llm_engine.model_config.dtype).removeprefix("torch."),
             completions=tuple(replies),
-            cached_tokens=read.num_cached_tokens,
+            cached_tokens=read.num_cached_tokens if alone else 0,
             rounded_head=any(self._llm.collective_rpc("rounds_logits")),
             digests={name: (a, b) for name, (a, b) in digests[0].items()} if len(digests) == 1 else {},
         )
+        return (report,)
 
     def _load_adapter(self, path: Path) -> None:
         """Take an adapter under an id of its own: vLLM would keep using the old one under a known id.
@@ -153,16 +181,20 @@ class VLLMPolicy(SpeakingPolicy):
             raise ValueError(f"vLLM cannot take the adapter in {path}: {_first_lines(error)}") from error
         if not taken:
             raise ValueError(f"vLLM did not take the adapter in {path}")
-        self._lora = lora
+        before, self._lora = self._lora, lora
+        self._using[before] += 0
+        self._remove_unused()
 
     def _load_weights(self, **source: object) -> None:
-        if self._loop.busy:
-            raise RuntimeError("whole weights cannot be replaced while requests are under way")
         self._llm.collective_rpc("reload_weights", kwargs=source)
         self._llm.collective_rpc("refresh_head")
-        if not self._llm.reset_prefix_cache():  # what it holds was computed with the old ones
+        if not self._llm.llm_engine.reset_prefix_cache(reset_running_requests=True):
             raise RuntimeError("vLLM keeps what it computed with the weights before; nothing new was sampled")
         self._lora = None
+
+    def state(self) -> EngineState:
+        """Return what the engine has done so far."""
+        return self._loop.state()
 
     async def _drawn(self, draw: Draw, lora: Any) -> Drawn:
         """Return the row's tokens. No stop string ends a think block: sampling continues behind it."""
@@ -208,6 +240,15 @@ class VLLMPolicy(SpeakingPolicy):
         )
 
 
+@dataclass(frozen=True, slots=True)
+class EngineState:
+    """Whether requests are under way, how many steps the engine has done, and the seconds that they took."""
+
+    busy: bool
+    steps: int
+    seconds: float
+
+
 class EngineLoop:
     """Steps vLLM's ``LLMEngine`` within an event loop while anybody waits for it, so every debate continues.
 
@@ -220,11 +261,11 @@ class EngineLoop:
         self._waiting: dict[str, asyncio.Future[Any]] = {}
         self._numbers = count()
         self._stepping: asyncio.Task[None] | None = None
+        self._steps, self._seconds = 0, 0.0
 
-    @property
-    def busy(self) -> bool:
-        """Whether any request is under way."""
-        return bool(self._waiting)
+    def state(self) -> EngineState:
+        """Return what the engine has done so far."""
+        return EngineState(bool(self._waiting), self._steps, self._seconds)
 
     async def complete(self, prompt: Sequence[int], params: Any, lora: Any) -> Any:
         """Return the finished ``RequestOutput`` of a prompt (P,)."""
@@ -250,7 +291,10 @@ class EngineLoop:
         """Step while a request waits; what the engine raises goes to every one that does."""
         try:
             while self._waiting:
-                for output in self._engine.step():
+                began = time.perf_counter()
+                outputs = self._engine.step()
+                self._steps, self._seconds = self._steps + 1, self._seconds + time.perf_counter() - began
+                for output in outputs:
                     future = self._waiting.get(output.request_id)
                     if output.finished and future is not None and not future.done():
                         future.set_result(output)
@@ -294,18 +338,26 @@ def _whole_prompts(max_model_len: int | None) -> dict[str, object]:
     return {"enable_chunked_prefill": False, "max_num_batched_tokens": max(max_model_len or 0, MOST_READ)}
 
 
-def _lora_settings(rank: int) -> dict[str, object]:
+def _lora_settings(rank: int, at_once: int = 1) -> dict[str, object]:
     """Return vLLM's settings for adapters up to a rank; it knows few ranks, and takes the next one up.
 
     >>> _lora_settings(4), _lora_settings(0)
-    ({'enable_lora': True, 'max_lora_rank': 8}, {})
+    ({'enable_lora': True, 'max_lora_rank': 8, 'max_loras': 1, 'max_cpu_loras': 2}, {})
     """
     known = (1, 8, 16, 32, 64, 128, 256, 320, 512)
     if rank > known[-1]:
         raise ValueError(f"max_lora_rank {rank}: vLLM takes adapters up to {known[-1]}")
-    return (
-        {"enable_lora": True, "max_lora_rank": next(size for size in known if size >= rank)} if rank else {}
-    )
+    if not rank:
+        return {}
+    size = next(size for size in known if size >= rank)
+    # One more waits beside the GPU: it is read before the requests of the one before have ended.
+    return {"enable_lora": True, "max_lora_rank": size, "max_loras": at_once, "max_cpu_loras": at_once + 1}
+
+
+def speech_of(model_path: str, *, context_tokens: int | None, **settings: Any) -> Speech:
+    """Return how the model in a folder or of a hub id is prompted and read; ``settings`` as of ``Speech``."""
+    tokenizer, ends = _tokenizer_and_ends(model_path)
+    return Speech(tokenizer, ends=ends, context_tokens=context_tokens, **settings)
 
 
 def _tokenizer_and_ends(model_path: str) -> tuple[Any, frozenset[int]]:

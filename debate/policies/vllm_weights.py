@@ -24,6 +24,20 @@ def memory_folder() -> TemporaryDirectory[str]:
     return TemporaryDirectory(prefix="debate-rl-", dir=home)
 
 
+def write_weights(model: Any, folder: Path, *, dtype: str) -> None:
+    """Write what a model has learnt, in the type of this name: its adapter, or all of its weights."""
+    import torch
+    from safetensors.torch import save_file
+
+    kind: torch.dtype = getattr(torch, dtype)
+    if hasattr(model, "peft_config"):
+        write_adapter(model, folder, kind)
+        return
+    folder.mkdir()
+    tensors = {name: value.to("cpu").contiguous() for name, value in named_tensors(model, kind)}
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+
+
 def write_adapter(model: Any, folder: Path, dtype: torch.dtype) -> None:
     """Write a model's LoRA adapter in this type, as peft does."""
     from peft import get_peft_model_state_dict

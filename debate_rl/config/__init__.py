@@ -139,6 +139,9 @@ class TrainConfig(Settings):
     dynamic_sampling_streams: tuple[Stream, ...] | None = Field(default=None, min_length=1)
     """A problem teaches where one of these streams ("peer", "truth", "judge", "format") gives an advantage
     other than 0. None: truth alone for a problem that has it in its rewards, all for others."""
+    lookahead: int = Field(default=0, ge=0, le=64)
+    """Debates of so many later steps are held while a step is learnt from, by weights at most so many updates
+    old; 0 holds a step's debates when its turn comes. Needs ``model.policy = "vllm"``."""
     batch_size: int = Field(default=128, ge=1)
     """Requests sampled at a time by the local policy."""
     max_live: int | None = Field(default=None, ge=1)
@@ -191,7 +194,21 @@ class Config(Settings):
         self._refuse_blind_pairs()
         self._refuse_mixed_streams()
         self._refuse_warm_start()
+        self._refuse_lookahead()
         return self
+
+    def _refuse_lookahead(self) -> None:
+        ahead, oldest = self.train.lookahead, self.learner.max_staleness
+        if ahead and self.model.policy != "vllm":
+            raise ValueError(
+                f"train.lookahead = {ahead}: needs an engine beside the model that learns; set "
+                'model.policy = "vllm", or train.lookahead = 0'
+            )
+        if oldest is not None and oldest < ahead:
+            raise ValueError(
+                f"train.lookahead = {ahead} gives rows up to {ahead} steps old, and "
+                f"learner.max_staleness = {oldest} would drop them; make it {ahead} or more"
+            )
 
     def _refuse_blind_pairs(self) -> None:
         rewards = self.rewards

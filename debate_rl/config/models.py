@@ -26,7 +26,13 @@ class ServerConfig(Settings):
 
 
 class VLLMConfig(Settings):
-    """vLLM within this process."""
+    """vLLM within this process, or in engines of their own."""
+
+    engines: int = Field(default=0, ge=0, le=64)
+    """Engines in processes of their own, each with the whole model: on the GPUs behind the learner's, or on
+    that where there is no other. 0 is one within this process, with ``train.lookahead`` one of its own."""
+    silent_s: float = Field(default=300.0, gt=0)
+    """A busy engine that ends no step for so many seconds is killed and started anew."""
 
     gpu_memory_utilization: float = Field(default=0.9, gt=0, le=1)
     """Share of the GPU's memory that it takes."""
@@ -36,6 +42,10 @@ class VLLMConfig(Settings):
     """Whether to leave out CUDA graphs: starts sooner, samples slower."""
     tensor_parallel_size: int = Field(default=1, ge=1)
     """GPUs that share the model."""
+
+    def engine_settings(self) -> dict[str, object]:
+        """Return what each engine is given."""
+        return self.model_dump(exclude={"engines", "silent_s"})
 
 
 class TinyConfig(Settings):

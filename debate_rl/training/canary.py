@@ -6,7 +6,7 @@ and its log-probabilities are compared with the learner's own, and what differs 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -81,11 +81,18 @@ class Canary:
         self._frozen: dict[str, Digest] = {}
         self._trained: dict[str, Digest] = {}
 
-    def compare(self, report: EngineReport) -> Finding:
-        """Return how far the engine is from the learner, and the first thing that is wrong with it."""
-        dtype = getattr(torch, report.dtype)
+    def compare(self, reports: Sequence[EngineReport]) -> Finding:
+        """Return how far the farthest engine is from the learner, and the first thing that is wrong."""
+        dtype = getattr(torch, reports[0].dtype)
         before = self._trained
         self._read_weights(dtype)
+        found = [self._compared(report, dtype, before) for report in reports]
+        difference = max(finding.metrics["canary/logprob_difference"] for finding in found)
+        share = min(finding.metrics["canary/weights_compared"] for finding in found)
+        fault = next((finding.fault for finding in found if finding.fault), None)
+        return Finding({"canary/logprob_difference": difference, "canary/weights_compared": share}, fault)
+
+    def _compared(self, report: EngineReport, dtype: torch.dtype, before: Mapping[str, Digest]) -> Finding:
         batch = self._batch(report.completions)
         difference = self._difference(batch)
         bound = max(BOUNDS[kind] for kind in (dtype, self._compute or torch.float32))

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
-from typing import TYPE_CHECKING
 
 from debate import Debate, Problem, run_debates
 from debate.seeds import derive_seed
-from debate.types import TurnId
+from debate.types import Policy, TurnId
+from debate_rl.config import Config
 from debate_rl.evaluation.grading import Grades, grade_debate
+from debate_rl.problems import Problems
 from debate_rl.training.controls import controlled
 from debate_rl.training.step_problems import problems_from, refills, silent_groups, spare_problems
+from debate_rl.training.stops import Stops
 from envs.answers.keys import AnswerKey, key_of
 from learner.advantages import TurnAdvantage
 from learner.types import Transition, agent_order, group_indices, transitions_of
 from rewards import STREAMS, Rewards, score_debate
 from transcripts import Record, Timing, TurnAdvantages
-
-if TYPE_CHECKING:
-    from debate_rl.training.session import Session
 
 
 class Clock:
@@ -69,55 +68,75 @@ class Rollout:
         return transitions_of(self.debates, self.rewards, groups)
 
 
-def roll_out(session: Session, step: int, clock: Clock) -> Rollout:
-    """Play a step's problems, and in the place of silent ones up to ``train.dynamic_sampling`` others."""
-    train, seed = session.config.train, session.config.seed
-    problems = problems_from(session.data.train, session.drawn, size=train.problems_per_step, seed=seed)
-    whole = play(session, problems, ("debates", step), clock)
-    if not train.dynamic_sampling:
+@dataclass
+class RolloutWorker:
+    """Holds, grades and scores the debates of a run's steps.
+
+    Which problems they are about and what is drawn in them is a function of the run's seed, the step's number
+    and its ``position``, the problems drawn before it.
+    """
+
+    config: Config
+    data: Problems
+    policy: Policy
+    stops: Stops = field(default_factory=Stops)
+
+    def roll_out(self, step: int, position: int, ema: Mapping[str, float], clock: Clock) -> Rollout:
+        """Hold a step's debates, and in the place of silent problems up to ``train.dynamic_sampling`` others.
+
+        ``ema``: the running means by which a problem is found to be silent.
+        """
+        train, seed = self.config.train, self.config.seed
+        problems = problems_from(self.data.train, position, size=train.problems_per_step, seed=seed)
+        whole = self._play(problems, ("debates", step), clock)
+        if not train.dynamic_sampling:
+            return whole
+
+        def refill(chosen: list[Problem], number: int) -> tuple[Rollout, int]:
+            given = self._play(chosen, ("debates", step, "refill", number), clock)
+            return given, self._silent(given, ema)
+
+        spare = spare_problems(self.data.train, problems, size=train.dynamic_sampling, seed=seed, step=step)
+        for given in refills(self._silent(whole, ema), spare, refill):
+            whole.add(given)
         return whole
 
-    def refill(chosen: list[Problem], number: int) -> tuple[Rollout, int]:
-        given = play(session, chosen, ("debates", step, "refill", number), clock)
-        return given, silent(session, given)
+    def published(self, version: int, ema: Mapping[str, float]) -> None:
+        """Take note that the policy has new weights."""
 
-    spare = spare_problems(session.data.train, problems, size=train.dynamic_sampling, seed=seed, step=step)
-    for given in refills(silent(session, whole), spare, refill):
-        whole.add(given)
-    return whole
+    def close(self) -> None:
+        """Nothing is open."""
 
+    def _silent(self, rollout: Rollout, ema: Mapping[str, float]) -> int:
+        """Return how many problems of a rollout have no signal."""
+        return silent_groups(rollout.transitions(), self.config, ema)
 
-def silent(session: Session, rollout: Rollout) -> int:
-    """Return how many problems of a rollout have no signal."""
-    return silent_groups(rollout.transitions(), session.config, session.ema)
-
-
-def play(session: Session, problems: Sequence[Problem], name: tuple[str | int, ...], clock: Clock) -> Rollout:
-    """Hold the debates of some problems, grade and score them; ``name`` makes their seeds their own."""
-    config, size = session.config, session.config.train.debates_per_problem
-    repeated = [problem for problem in problems for _ in range(size)]
-    timings, ended = _timings(len(repeated))
-    debates = run_debates(
-        repeated,
-        session.policy,
-        config.debate,
-        seed=derive_seed(config.seed, *name),
-        max_live=config.train.max_live,
-        on_debate=ended,
-        within=session.stops.interruptible(),
-    )
-    clock.lap("rollout")
-    key: AnswerKey = key_of(session.data.environment)
-    dealt = derive_seed(config.seed, "control", *name[1:])
-    debates = controlled(debates, config.train.control, key=key, seed=dealt)
-    rollout = Rollout(size, debates, timings)
-    rollout.correct = [grade_debate(session.data.environment, d, rollout.graded) for d in debates]
-    for debate, correct in zip(debates, rollout.correct, strict=True):
-        rewards, bad = finite(score_debate(debate, correct, config.rewards))
-        rollout.rewards.append(rewards)
-        rollout.not_finite += bad
-    clock.lap("reward")
-    return rollout
+    def _play(self, problems: Sequence[Problem], name: tuple[str | int, ...], clock: Clock) -> Rollout:
+        """Hold the debates of some problems, grade and score them; ``name`` makes their seeds their own."""
+        config, size, environment = self.config, self.config.train.debates_per_problem, self.data.environment
+        repeated = [problem for problem in problems for _ in range(size)]
+        timings, ended = _timings(len(repeated))
+        debates = run_debates(
+            repeated,
+            self.policy,
+            config.debate,
+            seed=derive_seed(config.seed, *name),
+            max_live=config.train.max_live,
+            on_debate=ended,
+            within=self.stops.interruptible(),
+        )
+        clock.lap("rollout")
+        key: AnswerKey = key_of(environment)
+        dealt = derive_seed(config.seed, "control", *name[1:])
+        debates = controlled(debates, config.train.control, key=key, seed=dealt)
+        rollout = Rollout(size, debates, timings)
+        rollout.correct = [grade_debate(environment, debate, rollout.graded) for debate in debates]
+        for debate, correct in zip(debates, rollout.correct, strict=True):
+            rewards, bad = finite(score_debate(debate, correct, config.rewards))
+            rollout.rewards.append(rewards)
+            rollout.not_finite += bad
+        clock.lap("reward")
+        return rollout
 
 
 def _timings(count: int) -> tuple[list[Timing], Callable[[int, Debate], None]]:

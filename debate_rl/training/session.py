@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from math import isfinite, nan
@@ -17,7 +17,7 @@ from debate.prompting.prompt import check_fits
 from debate.seeds import derive_seed
 from debate.types import Policy
 from debate_rl.config import Config
-from debate_rl.engines import local_settings, make_policy, refuse_training
+from debate_rl.engines import end_engines, local_settings, make_policy, refuse_training
 from debate_rl.evaluation.report import held_out, metrics
 from debate_rl.evaluation.scores import Scores, evaluate
 from debate_rl.problems import Problems, load_run_problems
@@ -39,7 +39,9 @@ from debate_rl.runs.trainer_state import generators_kept, seed_generators
 from debate_rl.tracking.held_out import append_held_out, kept_steps
 from debate_rl.tracking.trackers import Trackers, open_trackers
 from debate_rl.training.canary import Canary, CanaryError, Finding, canary_requests
+from debate_rl.training.lookahead import RolloutProcess
 from debate_rl.training.plan import chosen_here
+from debate_rl.training.rollouts import RolloutWorker
 from debate_rl.training.start_checks import (
     change_rules,
     check_loss,
@@ -87,6 +89,13 @@ class Session:
     writer: CheckpointWriter = field(default_factory=CheckpointWriter)
     canary: Canary | None = None
     found: Finding = field(default_factory=Finding)
+
+    @cached_property
+    def rollouts(self) -> RolloutWorker | RolloutProcess:
+        """What holds the steps' debates: this process, or with ``train.lookahead`` one of its own."""
+        if self.config.train.lookahead:
+            return RolloutProcess(self.config, self.policy, self.stops, version=self.step, ema=self.ema)
+        return RolloutWorker(self.config, self.data, self.policy, self.stops)
 
     @cached_property
     def _measured(self) -> set[int]:
@@ -266,8 +275,10 @@ def _opened(config: Config, stops: Stops, look: Look) -> Iterator[Session]:
     refuse_no_best(config, data)
     chosen = look(data)
     facts = {"data_checksums": data.checksums, "findings": data.findings() | {"chosen": dict(chosen)}}
-    with open_run(config.run.dir, config, seed=config.seed, rules=change_rules(config), **facts) as folder:
+    run = open_run(config.run.dir, config, seed=config.seed, rules=change_rules(config), **facts)
+    with run as folder, ExitStack() as stack:
         model, tokenizer, policy = make_policy(config)
+        stack.callback(end_engines, policy)
         for problem in (*data.train, *data.held_out):
             check_fits(problem, policy, config.debate)
         _start_weights(config, folder, model, tokenizer, data, policy)
@@ -276,6 +287,7 @@ def _opened(config: Config, stops: Stops, look: Look) -> Iterator[Session]:
         session = Session(config, folder, data, model, tokenizer, policy, learner, stops=stops)
         session.canary = _canary_of(session)
         session.restore()
+        stack.callback(session.rollouts.close)
         if folder.resumed:
             folder.record()
         best = session.best[0] if session.best else None

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from debate.remote import RemoteError
 from debate_rl.config import Config
 from debate_rl.metrics.debates import debate_metrics
 from debate_rl.runs.trainer_state import generators_kept_on
 from debate_rl.training.memory_check import checked_step
-from debate_rl.training.rollouts import Clock, Rollout, roll_out, step_records
+from debate_rl.training.rollouts import Clock, Rollout, step_records
 from debate_rl.training.session import Session, open_session
 from debate_rl.training.step_problems import groups_with_signal
 from debate_rl.training.stops import Stopped
@@ -49,18 +50,23 @@ def train_steps(session: Session) -> None:
         if not stop.at_once:
             session.keep(stop)
         raise
+    except RemoteError:
+        if session.saved != session.step:
+            session.save()
+        raise
 
 
 def train_step(session: Session, step: int) -> dict[str, float]:
     """Do one step of the run and return its metrics."""
     config, clock = session.config, Clock()
-    played = roll_out(session, step, clock)
+    played = session.rollouts.roll_out(step, session.drawn, session.ema, clock)
     transitions = played.transitions()
     advantages = turn_advantages(transitions, config.rewards, config.advantages, session.ema)
     clock.lap("reward")
 
     learnt = _learn(session, played, transitions, advantages.turns)
     session.publish(step + 1)
+    session.rollouts.published(step + 1, session.ema)
     clock.lap("learn")
 
     records = step_records(
@@ -79,7 +85,8 @@ def train_step(session: Session, step: int) -> dict[str, float]:
         key=key,
     )
     figures = debate_figures | advantages.metrics | learnt
-    speed = {"tokens_per_second": figures["tokens/generated"] / clock.seconds["seconds/rollout"]}
+    sampling = clock.seconds["seconds/rollout"] if not config.train.lookahead else sum(clock.seconds.values())
+    speed = {"tokens_per_second": figures["tokens/generated"] / sampling}
     return figures | speed | clock.seconds
 
 

@@ -1,0 +1,252 @@
+"""vLLM engines in processes of their own, as one policy; an engine that ends or falls silent is started anew.
+
+All turns of a debate go to one engine, which has their common prompts in its prefix cache. A request is a
+pure function of its seed and the weights: what an engine was doing when it ended is asked again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import TimeoutError as NoReply
+from contextlib import suppress
+from itertools import chain
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from debate.policies.speech import SpeakingPolicy, Speech
+from debate.policies.vllm import EngineState, speech_of
+from debate.remote import PING, Address, Gone, Remote, RemoteError, RemoteProcess, new_address
+
+if TYPE_CHECKING:
+    from debate.policies.engine_report import EngineReport
+    from debate.types import Completion, SampleRequest
+
+MOST_STARTS, WITHIN_S = 3, 600.0
+"""An engine that had to be started anew so often in so many seconds is given up."""
+LOOK_S = 0.5
+"""Between two looks at the engines."""
+PING_S = 30.0
+"""For the reply of an engine's process; its reader is free even while the engine computes."""
+AGAIN_S = 0.2
+"""Between two attempts to ask an engine that is being started anew."""
+DEBATES_KEPT = 65_536
+"""Debates whose engine is remembered."""
+
+
+class EngineError(RemoteError):
+    """Engines that cannot go on."""
+
+
+class EngineClient(SpeakingPolicy):
+    """A policy over running engines, from any thread, event loop or process; their owner updates them."""
+
+    def __init__(self, addresses: Sequence[Address], speech: Speech, *, version: int = 0) -> None:
+        self.version = version
+        self._speech = speech
+        self.addresses = tuple(addresses)
+        self._remotes: dict[int, Remote] = {}
+        self._homes: dict[str, int] = {}
+        self._at: Counter[int] = Counter()
+        self._lock = threading.Lock()
+
+    async def sample(self, request: SampleRequest) -> Completion:
+        """Answer one request by the engine of its debate, again where that ended meanwhile."""
+        home = self._home(request.debate)
+        completion: Completion = await self._ask(home, "sample", request)
+        return completion
+
+    async def update(self, weights: object, version: int) -> None:
+        """Note the version: the engines' owner gives them their weights."""
+        self.version = version
+
+    async def _ask(self, index: int, method: str, *arguments: object) -> Any:
+        while True:
+            with suppress(Gone):
+                return await self._remote(index).ask(method, *arguments)
+            self._refuse_dead()
+            await asyncio.sleep(AGAIN_S)
+
+    def _refuse_dead(self) -> None:
+        """Raise EngineError where nobody will start an engine anew."""
+
+    def _remote(self, index: int) -> Remote:
+        with self._lock:
+            remote = self._remotes.get(index)
+            if remote is None or not remote.alive:
+                remote = self._remotes[index] = Remote(self.addresses[index])
+            return remote
+
+    def _home(self, debate: str) -> int:
+        """Return the engine of a debate: at first the one with the fewest."""
+        with self._lock:
+            if debate not in self._homes:
+                if len(self._homes) >= DEBATES_KEPT:
+                    self._at[self._homes.pop(next(iter(self._homes)))] -= 1
+                self._homes[debate] = min(range(len(self.addresses)), key=lambda index: self._at[index])
+                self._at[self._homes[debate]] += 1
+            return self._homes[debate]
+
+    def close(self) -> None:
+        """Close the connections."""
+        with self._lock:
+            for remote in self._remotes.values():
+                remote.close()
+
+
+def engine_client(addresses: Sequence[Address], **speech: Any) -> EngineClient:
+    """Return a policy over engines that another process owns; see ``EnginePool.client_settings``."""
+    return EngineClient(addresses, speech_of(**speech))
+
+
+class EnginePool(EngineClient):
+    """Engines, started and watched here, with the weights of a model in this process.
+
+    ``settings`` are those of ``VLLMPolicy``, the same for all. ``environments``: of each engine, what its
+    process finds in its environment, for instance its GPU. ``write``: puts a model's weights into a folder.
+    ``home``: a folder in memory for sockets and weights. ``silent_s``: a busy engine that ends no step for so
+    many seconds is killed and started anew. What engines print goes to ``log``.
+    """
+
+    def __init__(
+        self,
+        settings: dict[str, Any],
+        environments: Sequence[dict[str, str]],
+        *,
+        write: Callable[[Any, Path], None],
+        home: TemporaryDirectory[str],
+        log: Path,
+        silent_s: float,
+    ) -> None:
+        self._settings, self._write, self._folder, self._silent_s = settings, write, home, silent_s
+        self._weights: Path | None = None
+        self._failed: EngineError | None = None
+        self.home, self.log = Path(home.name), log
+        addresses = [new_address(self.home, f"engine_{index}") for index in range(len(environments))]
+        self._processes = [
+            RemoteProcess("debate.policies.engine_process:Engine", {}, address, log, environment)
+            for address, environment in zip(addresses, environments, strict=True)
+        ]
+        self._starts: deque[float] = deque(maxlen=MOST_STARTS)
+        self._closing = threading.Event()
+        self.version = 0
+        try:
+            for process in self._processes:
+                self._start(process)
+            for process in self._processes:
+                process.wait()
+            self.client_settings = self._client_settings(addresses)
+            speech = {key: value for key, value in self.client_settings.items() if key != "addresses"}
+            super().__init__(addresses, speech_of(**speech))
+        except BaseException:
+            self._kill()
+            raise
+        self._watcher = threading.Thread(target=self._watch, name="engines", daemon=True)
+        self._watcher.start()
+
+    async def update(self, weights: object, version: int) -> None:
+        """Give all engines the weights of a model, or those in a folder; none keeps the ones before."""
+        before, folder = self._weights, weights
+        if not isinstance(weights, str | Path):
+            folder = self.home / f"version_{version}_{time.monotonic_ns()}"
+            await asyncio.to_thread(self._write, weights, folder)
+        self._weights, self.version = (
+            Path(str(folder)),
+            version,
+        )  # an engine that starts anew begins with these
+        await asyncio.gather(
+            *(self._ask(index, "update", str(folder), version) for index in range(len(self.addresses)))
+        )
+        if before is not None and before.parent == self.home:
+            shutil.rmtree(before, ignore_errors=True)
+
+    async def check(self, requests: Sequence[SampleRequest]) -> tuple[EngineReport, ...]:
+        """Have every engine answer requests, and report what it computed them with."""
+        engines = range(len(self.addresses))
+        reports: list[tuple[EngineReport, ...]] = await asyncio.gather(
+            *(self._ask(index, "check", tuple(requests)) for index in engines)
+        )
+        return tuple(chain.from_iterable(reports))
+
+    def states(self) -> list[EngineState]:
+        """Return what each engine has done; EngineError where one has been given up."""
+        self._refuse_dead()
+        return [state for index in range(len(self.addresses)) if (state := self._state(index)) is not None]
+
+    def close(self) -> None:
+        """End the engines."""
+        self._closing.set()
+        self._watcher.join()
+        super().close()
+        self._kill()
+        self._folder.cleanup()
+
+    def _client_settings(self, addresses: Sequence[Address]) -> dict[str, Any]:
+        """Return what ``engine_client`` makes another process's policy over these engines of."""
+        context: int = Remote(addresses[0]).call("context_tokens").result()
+        speech = {key: self._settings[key] for key in ("model_path", "chat", "thinking", "raw_prompt")}
+        return {"addresses": tuple(addresses), "context_tokens": context, **speech}
+
+    def _kill(self) -> None:
+        for process in self._processes:
+            process.close()
+
+    def _start(self, process: RemoteProcess) -> None:
+        weights = None if self._weights is None else str(self._weights)
+        process.settings = {"settings": self._settings, "weights": weights, "version": self.version}
+        process.start()
+
+    def _refuse_dead(self) -> None:
+        if self._failed is not None:
+            raise self._failed
+
+    def _watch(self) -> None:
+        """Start engines anew as they end, until they are closed or given up."""
+        seen = [(0, time.monotonic())] * len(self._processes)
+        while not self._closing.wait(LOOK_S) and self._failed is None:
+            for index, process in enumerate(self._processes):
+                why = process.ended()
+                if not why:
+                    state = self._state(index)
+                    if state is not None and (not state.busy or state.steps != seen[index][0]):
+                        seen[index] = state.steps, time.monotonic()
+                    silent = time.monotonic() - seen[index][1]
+                    if silent > self._silent_s:
+                        why = f"process {process.pid} ended no step for {silent:.0f} s (see {self.log})"
+                if why and not self._closing.is_set():
+                    self._start_anew(process, why)
+                    seen[index] = 0, time.monotonic()
+
+    def _state(self, index: int) -> EngineState | None:
+        """Return what an engine has done; None where it does not say."""
+        with suppress(RemoteError, NoReply):
+            state: EngineState = self._remote(index).call(PING).result(timeout=min(PING_S, self._silent_s))
+            return state
+        return None
+
+    def _start_anew(self, process: RemoteProcess, why: str) -> None:
+        process.close()
+        now = time.monotonic()
+        if len(self._starts) == MOST_STARTS and now - self._starts[0] < WITHIN_S:
+            self._fail(f"{MOST_STARTS} engines had to be started anew in {WITHIN_S / 60:.0f} minutes; {why}")
+            return
+        self._starts.append(now)
+        self._start(process)
+        try:
+            process.wait()
+        except Gone as gone:
+            self._log_line(str(gone))  # the next look finds it ended
+        except Exception as error:
+            self._fail(f"an engine cannot be started anew: {error}")
+
+    def _fail(self, why: str) -> None:
+        self._failed = EngineError(f"model.policy=vllm: {why}")
+
+    def _log_line(self, line: str) -> None:
+        with self.log.open("a") as log:
+            print(line, file=log)

@@ -1,0 +1,53 @@
+"""What an engine's own process serves: vLLM, and how much it has done."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from debate.concurrency import run_async
+from debate.policies.engine_report import EngineReport
+from debate.policies.vllm import EngineState, VLLMPolicy
+from debate.types import Completion, SampleRequest
+
+BROKEN = 70
+"""The exit code of an engine that cannot go on."""
+
+
+class Engine:
+    """A ``VLLMPolicy`` of these settings, with the weights in a folder, if any, as ``version``."""
+
+    def __init__(self, settings: dict[str, Any], weights: str | None, version: int) -> None:
+        self._policy = VLLMPolicy(**settings)
+        if weights is not None:
+            run_async(self._policy.update(Path(weights), version))
+        self._policy.version = version
+
+    async def sample(self, request: SampleRequest) -> Completion:
+        """Answer a request. What is no fault of the request ends the process: another one takes its place."""
+        try:
+            return await self._policy.sample(request)
+        except ValueError:
+            raise
+        except Exception:
+            traceback.print_exc()
+            os._exit(BROKEN)
+
+    async def update(self, weights: str, version: int) -> None:
+        """Take the weights in a folder."""
+        await self._policy.update(Path(weights), version)
+
+    async def check(self, requests: Sequence[SampleRequest]) -> tuple[EngineReport, ...]:
+        """Answer requests, and report what they were computed with."""
+        return await self._policy.check(requests)
+
+    async def context_tokens(self) -> int | None:
+        """Return the most tokens of prompt and completion together."""
+        return self._policy.context_tokens
+
+    def state(self) -> EngineState:
+        """Return what the engine has done so far."""
+        return self._policy.state()

@@ -1,0 +1,170 @@
+"""vLLM engines in processes of their own, with lookahead: what is killed, and what is left."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__)
+BENCH = HERE.parents[2] / ".venv-bench"
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not list(BENCH.glob("lib/python*/site-packages/vllm")), reason="no vLLM in .venv-bench; make bench"
+    ),
+]
+ENVIRONMENT = {
+    "PATH": "/usr/bin:/bin",
+    "OMP_NUM_THREADS": "1",
+    "PYTHONPATH": str(HERE.parents[2]),
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "TORCH_COMPILE_DISABLE": "1",
+    "HF_HUB_OFFLINE": "1",
+}
+RECIPE = """\
+[env]
+kind = "pair_sum"
+levels = [1]
+limit = 40
+
+[held_out]
+every = 0
+
+[debate]
+num_rounds = 2
+max_tokens = 24
+prompts = "tiny"
+
+[model]
+policy = "vllm"
+device = "cpu"
+vllm.enforce_eager = true
+vllm.silent_s = 20
+
+[learner]
+lr = 1e-2
+warmup_steps = 0
+
+[train]
+lookahead = 1
+problems_per_step = 4
+debates_per_problem = 4
+save_every = 1
+
+[logging]
+progress = "none"
+"""
+LIMIT_S = 1200
+
+
+@pytest.fixture
+def recipe(tmp_path, make_tiny, request) -> Path:
+    model = 'tiny = { context_tokens = 512, pieces = [" 1", "."] }'
+    if request.param == "adapter":
+        for one in make_tiny(hidden_size=64, heads=2, pieces=(" 1", ".")):
+            one.save_pretrained(tmp_path / "base")
+        model = 'name_or_path = "base"\nlora_rank = 4'
+    path = tmp_path / "recipe.toml"
+    path.write_text(RECIPE.replace("[model]\n", f"[model]\n{model}\n"))
+    return path
+
+
+def training(recipe: Path, *overrides: str) -> subprocess.Popen[str]:
+    command = ["-m", "debate_rl.commands.main", "train", recipe.name, "run.dir=run", *overrides]
+    return subprocess.Popen(
+        [BENCH / "bin/python", *command],
+        cwd=recipe.parent,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def children(pid: int) -> dict[int, str]:
+    """The processes that serve objects for this one: their number and what they were told."""
+    listed = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True)
+    rows = [line.split(None, 2) for line in listed.stdout.splitlines()[1:]]
+    return {int(own): told for own, parent, told in rows if int(parent) == pid and "serve_forever" in told}
+
+
+def engine_of(pid: int) -> int:
+    """The first process that was started: engines come before what holds the debates."""
+    return min(children(pid))
+
+
+def wait_for(run: Path, steps: int, process: subprocess.Popen[str]) -> None:
+    end = time.monotonic() + LIMIT_S
+    while len(metrics(run)) < steps:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def metrics(run: Path) -> list[dict[str, float]]:
+    path = run / "metrics.jsonl"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [json.loads(line) for line in lines if line.endswith("}")]
+
+
+def running(pids) -> list[int]:
+    return [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+
+
+@pytest.mark.parametrize("recipe", ["adapter", "whole"], indirect=True)
+def test_a_run_survives_its_engine_and_is_resumed_after_its_own_death(recipe, tmp_path):
+    run = tmp_path / "run"
+    with training(recipe, "train.steps=50") as process:
+        wait_for(run, 1, process)
+        served = children(process.pid)
+        assert len(served) == 2  # an engine, and what holds the debates
+        os.kill(engine_of(process.pid), signal.SIGKILL)
+        wait_for(run, 4, process)
+        assert len(children(process.pid)) == 2
+        process.kill()
+    assert process.returncode == -signal.SIGKILL
+    end = time.monotonic() + 60
+    while running(served) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not running(served)
+
+    with training(recipe, "train.steps=6", "run.allow_changes=['train.steps']") as process:
+        _, err = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 0, err
+    steps = metrics(run)
+    assert [row["step"] for row in steps] == list(range(6))
+    for row in steps:
+        assert row["mismatch_max"] < 3e-5 or row["staleness_max"] > 0  # older weights have other odds
+        assert row["staleness_max"] <= 1
+        assert row["stale_rows"] == 0
+    assert max(row["staleness_max"] for row in steps) == 1
+
+
+@pytest.mark.parametrize("recipe", ["adapter"], indirect=True)
+def test_a_silent_engine_is_started_anew_and_one_that_always_ends_ends_the_run(recipe, tmp_path):
+    run = tmp_path / "run"
+    with training(recipe, "train.steps=50", "train.lookahead=0", "model.vllm.engines=1") as process:
+        wait_for(run, 1, process)
+        silent = engine_of(process.pid)
+        os.kill(silent, signal.SIGSTOP)
+        wait_for(run, 3, process)
+        assert not running([silent])
+        end = time.monotonic() + LIMIT_S
+        while process.poll() is None and time.monotonic() < end:
+            for engine in children(process.pid):
+                os.kill(engine, signal.SIGKILL)
+            time.sleep(1)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    last = err.splitlines()[-1]
+    assert last.startswith("debate: model.policy=vllm: 3 engines had to be started anew in 10 minutes; ")
+    assert str(run / "engines.log").removeprefix(f"{tmp_path}/") in last
+    saved = max(int(path.name.removeprefix("step_")) for path in (run / "checkpoints").glob("step_*"))
+    assert saved == len(metrics(run)) >= 3
