@@ -6,7 +6,7 @@ and its log-probabilities are compared with the learner's own, and what differs 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -81,7 +81,7 @@ class Canary:
         self._frozen: dict[str, Digest] = {}
         self._trained: dict[str, Digest] = {}
 
-    def compare(self, reports: Sequence[EngineReport]) -> Finding:
+    def compare(self, *reports: EngineReport) -> Finding:
         """Return how far the farthest engine is from the learner, and the first thing that is wrong."""
         dtype = getattr(torch, reports[0].dtype)
         before = self._trained
@@ -92,7 +92,7 @@ class Canary:
         fault = next((finding.fault for finding in found if finding.fault), None)
         return Finding({"canary/logprob_difference": difference, "canary/weights_compared": share}, fault)
 
-    def _compared(self, report: EngineReport, dtype: torch.dtype, before: Mapping[str, Digest]) -> Finding:
+    def _compared(self, report: EngineReport, dtype: torch.dtype, before: dict[str, Digest]) -> Finding:
         batch = self._batch(report.completions)
         difference = self._difference(batch)
         bound = max(BOUNDS[kind] for kind in (dtype, self._compute or torch.float32))

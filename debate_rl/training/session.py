@@ -115,7 +115,7 @@ class Session:
         if self.canary is not None:
             started = time.perf_counter()
             engine: Any = self.policy
-            self.found = self.canary.compare(run_async(engine.check(self.canary.requests)))
+            self.found = self.canary.compare(*run_async(engine.check(self.canary.requests)))
             self.found.metrics["seconds/canary"] = time.perf_counter() - started
 
     def finish_step(self, step: int, metrics: Mapping[str, float]) -> None:
