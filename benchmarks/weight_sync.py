@@ -69,7 +69,7 @@ class Side:
         handed_over = clock()
         requests = self.canary.requests
         said = asyncio.run(self.policy.check(requests))
-        fault = self.canary.compare(said).fault
+        fault = self.canary.compare(*said).fault
         self.synced.append(handed_over - started)
         self.checked.append(clock() - handed_over)
         return fault
