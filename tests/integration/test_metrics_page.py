@@ -63,7 +63,8 @@ class Engine(LocalPolicy):
     """Looked after as an engine with weights of its own."""
 
     async def check(self, requests):
-        return EngineReport("float32", tuple([await self.sample(request) for request in requests]), 0, False)
+        replies = tuple([await self.sample(request) for request in requests])
+        return (EngineReport("float32", replies, 0, False),)
 
 
 class FakeGpu:

@@ -51,7 +51,7 @@ def test_requests_share_the_steps_and_each_goes_on_when_it_can():
     asyncio.run(both())
     assert [size for size, _ in order] == [2, 2, 5]
     assert engine.steps <= 6  # and not 9
-    assert not loop.busy
+    assert not loop.state().busy
     assert asyncio.run(loop.complete([1], None, None)) == "answer 3"  # another event loop, later
 
 
@@ -80,7 +80,7 @@ def test_what_the_engine_raises_goes_to_everybody():
         )
 
     assert [str(error) for error in asyncio.run(two())] == ["the engine died"] * 2
-    assert not loop.busy
+    assert not loop.state().busy
 
 
 def test_a_request_that_is_refused_is_nobody_elses_affair():
