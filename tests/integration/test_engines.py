@@ -90,7 +90,9 @@ def training(recipe: Path, *overrides: str) -> subprocess.Popen[str]:
 
 def children(pid: int) -> dict[int, str]:
     """The processes that serve objects for this one: their number and what they were told."""
-    listed = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True)
+    listed = subprocess.run(  # -ww: whole lines, whatever COLUMNS says
+        ["ps", "-wweo", "pid,ppid,args"], capture_output=True, text=True, check=True
+    )
     rows = [line.split(None, 2) for line in listed.stdout.splitlines()[1:]]
     return {int(own): told for own, parent, told in rows if int(parent) == pid and "serve_forever" in told}
 
