@@ -37,7 +37,7 @@ AGAIN_S = 0.1
 """Between two attempts to reach a process that is starting."""
 
 
-class RemoteError(RuntimeError):
+class RemoteError(OSError):
     """An object's own error that is no ValueError, or a process that ended before it answered."""
 
 

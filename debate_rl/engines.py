@@ -7,13 +7,16 @@ import tempfile
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from debate.concurrency import run_async
 from debate.files import read_json
 from debate.prompting.rendering import raw_prompt
 from debate.types import Policy
 from debate_rl.config import Config
+
+if TYPE_CHECKING:
+    from debate.policies.vllm import EngineState
 
 ENGINES = ("openai", "vllm")
 """What ``model.policy`` may name beside a dotted path."""
@@ -63,6 +66,13 @@ def end_engines(policy: Policy) -> None:
 
     if isinstance(policy, EnginePool):
         policy.close()
+
+
+def states_of(policy: Policy) -> list[EngineState]:
+    """Return what each engine with a process of its own has done; nothing without any."""
+    from debate.policies.engine_pool import EnginePool
+
+    return policy.states() if isinstance(policy, EnginePool) else []
 
 
 def local_settings(config: Config) -> dict[str, Any]:

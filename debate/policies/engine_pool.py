@@ -233,7 +233,10 @@ class EnginePool(EngineClient):
         process.close()
         now = time.monotonic()
         if len(self._starts) == MOST_STARTS and now - self._starts[0] < WITHIN_S:
-            self._fail(f"{MOST_STARTS} engines had to be started anew in {WITHIN_S / 60:.0f} minutes; {why}")
+            minutes = f"{WITHIN_S / 60:.0f} minutes"
+            self._fail(
+                f"{MOST_STARTS} engines of model.policy=vllm had to be started anew in {minutes}; {why}"
+            )
             return
         self._starts.append(now)
         self._start(process)
@@ -242,10 +245,10 @@ class EnginePool(EngineClient):
         except Gone as gone:
             self._log_line(str(gone))  # the next look finds it ended
         except Exception as error:
-            self._fail(f"an engine cannot be started anew: {error}")
+            self._fail(f"an engine of model.policy=vllm cannot be started anew: {error}")
 
     def _fail(self, why: str) -> None:
-        self._failed = EngineError(f"model.policy=vllm: {why}")
+        self._failed = EngineError(why)
 
     def _log_line(self, line: str) -> None:
         with self.log.open("a") as log:

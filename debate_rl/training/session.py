@@ -14,10 +14,11 @@ from typing import Any
 from debate.concurrency import run_async
 from debate.policies.local import LocalPolicy
 from debate.prompting.prompt import check_fits
+from debate.remote import RemoteError
 from debate.seeds import derive_seed
 from debate.types import Policy
 from debate_rl.config import Config
-from debate_rl.engines import end_engines, local_settings, make_policy, refuse_training
+from debate_rl.engines import end_engines, local_settings, make_policy, refuse_training, states_of
 from debate_rl.evaluation.report import held_out, metrics
 from debate_rl.evaluation.scores import Scores, evaluate
 from debate_rl.problems import Problems, load_run_problems
@@ -102,6 +103,10 @@ class Session:
         """The steps whose held-out figures are kept."""
         return kept_steps(self.folder.held_out)
 
+    def engine_seconds(self) -> list[float]:
+        """Return the seconds that each engine with a process of its own has worked; nothing without any."""
+        return [state.seconds for state in states_of(self.policy)]
+
     def publish(self, version: int) -> None:
         """Hand what the learner has learnt to the policy; one that holds the same model notes the version.
 
@@ -109,14 +114,13 @@ class Session:
         """
         try:
             run_async(self.policy.update(self.model, version))
-        except ValueError as error:
+            if self.canary is not None:
+                started = time.perf_counter()
+                engine: Any = self.policy
+                self.found = self.canary.compare(*run_async(engine.check(self.canary.requests)))
+                self.found.metrics["seconds/canary"] = time.perf_counter() - started
+        except (ValueError, RemoteError) as error:
             self.found = Finding(fault=str(error))
-            return
-        if self.canary is not None:
-            started = time.perf_counter()
-            engine: Any = self.policy
-            self.found = self.canary.compare(*run_async(engine.check(self.canary.requests)))
-            self.found.metrics["seconds/canary"] = time.perf_counter() - started
 
     def finish_step(self, step: int, metrics: Mapping[str, float]) -> None:
         """Log a finished step, and evaluate and save when due; a wrong engine ends the run with it saved."""
@@ -207,14 +211,18 @@ class Session:
         self.writer.save(self.folder.checkpoints, snapshot, keep_last=self.config.train.keep_last)
         self.saved, self.saved_at = self.step, self.clock()
 
+    def save_finished(self) -> None:
+        """Have the finished steps in a checkpoint when this returns."""
+        if self.saved != self.step:
+            self.save()
+        self.writer.wait()
+
     def keep(self, stop: Stopped) -> None:
         """Save the finished steps of a run that a signal stopped, and have the stop say so."""
         if self.step == 0:
             stop.kept = "no step was finished; the same command begins with the first"
             return
-        if self.saved != self.step:
-            self.save()
-        self.writer.wait()
+        self.save_finished()
         done = f"{self.step} of {self.config.train.steps} steps"
         stop.kept = f"{done} are saved in {self.folder.checkpoints}; the same command goes on from there"
 

@@ -51,14 +51,14 @@ def train_steps(session: Session) -> None:
             session.keep(stop)
         raise
     except RemoteError:
-        if session.saved != session.step:
-            session.save()
+        if session.step and session.learner.steps == session.step:  # the weights are those of finished steps
+            session.save_finished()
         raise
 
 
 def train_step(session: Session, step: int) -> dict[str, float]:
     """Do one step of the run and return its metrics."""
-    config, clock = session.config, Clock()
+    config, clock, busy = session.config, Clock(), session.engine_seconds()
     played = session.rollouts.roll_out(step, session.drawn, session.ema, clock)
     transitions = played.transitions()
     advantages = turn_advantages(transitions, config.rewards, config.advantages, session.ema)
@@ -85,8 +85,11 @@ def train_step(session: Session, step: int) -> dict[str, float]:
         key=key,
     )
     figures = debate_figures | advantages.metrics | learnt
-    sampling = clock.seconds["seconds/rollout"] if not config.train.lookahead else sum(clock.seconds.values())
-    speed = {"tokens_per_second": figures["tokens/generated"] / sampling}
+    whole, waited = sum(clock.seconds.values()), clock.seconds["seconds/rollout"]
+    speed = {"tokens_per_second": figures["tokens/generated"] / (whole if config.train.lookahead else waited)}
+    if busy:
+        worked = sum(session.engine_seconds()) - sum(busy)
+        speed |= {"idle/learner": waited / whole, "idle/engines": 1 - worked / (whole * len(busy))}
     return figures | speed | clock.seconds
 
 
@@ -121,9 +124,7 @@ def _refuse_stuck(session: Session) -> None:
     bad, most = session.learner.bad_steps, session.config.learner.max_bad_steps
     if bad < most:
         return
-    if session.saved != session.step:
-        session.save()
-    session.writer.wait()
+    session.save_finished()
     raise StuckError(
         f"step {session.step}: {bad} steps in a row had no finite gradient or reward (learner.max_bad_steps="
         f"{most}) and changed nothing; {session.step} of {session.config.train.steps} steps are saved in "

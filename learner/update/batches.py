@@ -70,7 +70,9 @@ def fresh_rows(
     most = max(ages, default=0) if max_staleness is None else max_staleness
     kept = [row for row, age in zip(rows, ages, strict=True) if age <= most]
     metrics = {"stale_rows": float(len(rows) - len(kept))}
-    return kept, metrics | ({"staleness_max": float(max(ages))} if ages else {})
+    if ages:
+        metrics |= {"staleness_mean": sum(ages) / len(ages), "staleness_max": float(max(ages))}
+    return kept, metrics
 
 
 def micro_batches(

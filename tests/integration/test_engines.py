@@ -166,7 +166,7 @@ def test_a_silent_engine_is_started_anew_and_one_that_always_ends_ends_the_run(r
         _, err = process.communicate(timeout=60)
     assert process.returncode == 2
     last = err.splitlines()[-1]
-    assert last.startswith("debate: model.policy=vllm: 3 engines had to be started anew in 10 minutes; ")
-    assert str(run / "engines.log").removeprefix(f"{tmp_path}/") in last
+    assert "3 engines of model.policy=vllm had to be started anew in 10 minutes; process " in last
+    assert "was ended by signal 9 (see run/engines.log)" in last
     saved = max(int(path.name.removeprefix("step_")) for path in (run / "checkpoints").glob("step_*"))
     assert saved == len(metrics(run)) >= 3
