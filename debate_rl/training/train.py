@@ -88,7 +88,7 @@ def train_step(session: Session, step: int) -> dict[str, float]:
     whole, waited = sum(clock.seconds.values()), clock.seconds["seconds/rollout"]
     speed = {"tokens_per_second": figures["tokens/generated"] / (whole if config.train.lookahead else waited)}
     if busy:
-        worked = sum(session.engine_seconds()) - sum(busy)
+        worked = max(sum(session.engine_seconds()) - sum(busy), 0.0)  # one started anew counts from 0
         speed |= {"idle/learner": waited / whole, "idle/engines": 1 - worked / (whole * len(busy))}
     return figures | speed | clock.seconds
 

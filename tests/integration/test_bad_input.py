@@ -37,7 +37,12 @@ def refused(debate_command):
         *before, line = err.splitlines(keepends=True)
         assert (code, out) == (2, ""), err
         assert line.startswith("debate: "), err
-        about = ("loading the model", "estimate, if ", "  memory  ")  # what train was about to do
+        about = (
+            "loading the model",
+            "estimate, if ",
+            "  model  ",
+            "  memory  ",
+        )  # what train was about to do
         assert all(any(words in text for words in about) for text in before), err
         return line
 

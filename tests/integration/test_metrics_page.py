@@ -15,6 +15,7 @@ import debate_rl
 from debate import Problem
 from debate.policies.engine_report import EngineReport
 from debate.policies.local import LocalPolicy
+from debate.policies.vllm import EngineState
 from debate_rl.config import Config
 from debate_rl.tracking.progress import HEADLINES
 from debate_rl.tracking.step_lines import read_metrics
@@ -67,6 +68,10 @@ class Engine(LocalPolicy):
         return (EngineReport("float32", replies, 0, False),)
 
 
+def states_of(policy):
+    return [EngineState(busy=False, steps=1, seconds=1.0)] if isinstance(policy, Engine) else []
+
+
 class FakeGpu:
     """Counts a mebibyte, which is also what the estimate is made to say."""
 
@@ -101,6 +106,7 @@ def logged(tmp_path_factory) -> set[str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("debate_rl.training.memory_check.gpu_of", lambda model: FakeGpu())
         patch.setattr("debate_rl.training.memory_check.learning_bytes", lambda *_: 2**20)
+        patch.setattr("debate_rl.training.session.states_of", states_of)
         patch.setitem(sys.modules, "parity_env", types.SimpleNamespace(Parity=Parity, Engine=Engine))
         for name, changes in RUNS.items():
             config = Config.model_validate(BASE | {"run": {"dir": str(folder / name)}} | changes)

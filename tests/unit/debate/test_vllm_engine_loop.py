@@ -15,11 +15,15 @@ class Engine:
 
     def __init__(self):
         self.left, self.aborted, self.steps, self.broken = {}, [], 0, False
+        self.output_processor = SimpleNamespace(request_states={})
 
     def add_request(self, name, prompt, params, *, lora_request):
         if not prompt["prompt_token_ids"]:
             raise ValueError("an empty prompt")
         self.left[name] = len(prompt["prompt_token_ids"])
+        own = f"{name}-of-the-engine"
+        self.output_processor.request_states[own] = SimpleNamespace(logprobs_processor=SimpleNamespace())
+        return own
 
     def abort_request(self, names):
         self.aborted += names
@@ -52,7 +56,7 @@ def test_requests_share_the_steps_and_each_goes_on_when_it_can():
     assert [size for size, _ in order] == [2, 2, 5]
     assert engine.steps <= 6  # and not 9
     assert not loop.state().busy
-    assert asyncio.run(loop.complete([1], None, None)) == "answer 3"  # another event loop, later
+    assert asyncio.run(loop.complete([1], None, None)).outputs == ["answer 3"]  # another event loop, later
 
 
 def test_a_cancelled_request_is_dropped():
@@ -65,7 +69,7 @@ def test_a_cancelled_request_is_dropped():
                 await loop.complete([1] * 10**6, None, None)
         return await loop.complete([1], None, None)
 
-    assert asyncio.run(given_up()) == "answer 1"
+    assert asyncio.run(given_up()).outputs == ["answer 1"]
     assert engine.aborted == ["0"]
 
 
@@ -92,7 +96,7 @@ def test_a_request_that_is_refused_is_nobody_elses_affair():
         )
 
     refused, answer = asyncio.run(two())
-    assert (str(refused), answer) == ("an empty prompt", "answer 1")
+    assert (str(refused), answer.outputs) == ("an empty prompt", ["answer 1"])
 
 
 def test_another_event_loop_is_refused_meanwhile():
