@@ -33,7 +33,7 @@ from debate.prompting.shown import rounds_held, rounds_shown
 from debate.types import Problem, TurnId
 from debate_rl.config import Config
 from learner.types import Row
-from learner.update import forward
+from learner.update import head
 from learner.update.batches import MicroBatch, collate, micro_batches
 from learner.update.config import LearnerConfig
 from learner.update.forward import action_logprobs, compute_type, train_only_checkpointed_layers
@@ -297,8 +297,9 @@ def _learning_bytes(
         stack.enter_context(
             mock.patch.object(masking_utils, "find_packed_sequence_indices", return_value=None)
         )
-        if on_gpu:  # on a CPU the head's weights are copied to float32
-            stack.enter_context(mock.patch.object(forward, "wide_logits", _logits_of_a_gpu))
+        if on_gpu:
+            stack.enter_context(mock.patch.multiple(head, **HEAD_OF_A_GPU))
+            stack.enter_context(mock.patch.dict(head.TILE, cpu=head.TILE["cuda"]))
         stack.enter_context(reading(model, share=batch.tree is not None, compute=compute))
         bytes_ = stack.enter_context(LiveBytes(model))
         for _ in range(passes):
@@ -310,8 +311,12 @@ def _learning_bytes(
     return bytes_.peak
 
 
-def _logits_of_a_gpu(head: Any, features: torch.Tensor) -> torch.Tensor:
-    return head(features).float()
+HEAD_OF_A_GPU = {
+    "_operand": lambda matrix, product: matrix.to(product),
+    "_add_product": lambda total, *_, **__: total,
+    "wide_logits": lambda module, features: module(features).float(),
+}
+"""What a head does on a GPU, whose products of 16 bits are float32 without copies of what is multiplied."""
 
 
 def memory_there(device: torch.device) -> int:

@@ -32,7 +32,7 @@ from learner.rows import make_rows
 from learner.update.batches import collate
 from learner.update.forward import action_logprobs
 from learner.update.learner import Learner
-from rewards import RewardConfig, score_debate
+from rewards import RewardConfig
 
 PROBLEM = Problem("p", "What is 2 + 2?", answer="4", kind="number")
 ALONE = DebateConfig(num_agents=1, num_rounds=1, prompts="tiny", max_tokens=24)
@@ -161,9 +161,8 @@ def test_truncation_stands_beside_every_accuracy():
     problems = [Problem(f"p{n}", "2 + 2?", answer="4", kind="number") for n in range(4)]
     debates = run_debates(problems, ScriptedPolicy(replies, tokens=True), config, seed=0)
     tables = [tuple((four(turn),) for turn in debate.turns) for debate in debates]
-    rewards = [score_debate(d, t, RewardConfig()) for d, t in zip(debates, tables, strict=True)]
     assert answer_metrics(debates, tables)["accuracy"] == 0.5
-    assert format_metrics(debates, rewards)["truncated"] == 0.5
+    assert format_metrics(debates)["truncated"] == 0.5
     found = metrics(evaluate(ScriptedPolicy(replies, tokens=True), Four(), problems, config=config, seed=0))
     assert found["eval/debate/accuracy/round_0"] == found["eval/debate/truncated"] == 0.5
     roomy = config.model_copy(update={"max_tokens": 600})

@@ -117,4 +117,4 @@ def test_another_event_loop_is_refused_meanwhile():
         engine.released = True
         return await first
 
-    assert asyncio.run(here()) == "answer 0"
+    assert asyncio.run(here()).outputs == ["answer 0"]
