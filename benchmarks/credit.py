@@ -6,7 +6,7 @@ who is to judge better has to learn it in debate turns. All choices of a seed sh
 they are compared by their differences within seeds. Each run's figures are kept in ``--out``, and a call goes
 on where the last one stopped. A warm start takes two minutes on one core, and training from it one.
 
-    .venv/bin/python benchmarks/credit.py --seeds 11 12 13 14 15 --json figures.json
+    .venv/bin/python benchmarks/credit.py --tasks careless --json figures.json
 """
 
 from __future__ import annotations
@@ -49,13 +49,14 @@ CHOICES: Mapping[str, tuple[str, str]] = {
     "both": ("both", "joint"),
     "judge-stream": ("judge", "stream"),
 }
-"""``advantages.evaluation`` and ``learner.normalise``; the others are compared with the first."""
+"""``advantages.evaluation`` and ``learner.normalise``."""
 FIRST = "generator"
+COMPARED = (("judge", FIRST), ("both", FIRST), ("judge-stream", "judge"))
 Figures = dict[str, float]
 
 
 def main() -> None:
-    """Run what is missing; print the means over seeds, and the differences from the first choice."""
+    """Run what is missing; print the means over seeds, and the differences within them."""
     args = arguments()
     args.out.mkdir(parents=True, exist_ok=True)
     os.environ |= {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
@@ -115,16 +116,15 @@ def read_run(task: str, choice: str, seed: int, args: argparse.Namespace) -> dic
 
 
 def figures(runs: Mapping[str, Sequence[Mapping[str, Figures]]]) -> Iterator[Figure]:
-    """Yield each figure before and after under each choice, and how much more than under the first."""
+    """Yield each figure before and after under each choice, and how much more than under another."""
     for name in runs[FIRST][0]["before"]:
         yield over_seeds(f"{name}, before", [run["before"][name] for run in runs[FIRST]])
         for choice, of_seeds in runs.items():
             yield over_seeds(f"{name}, {choice}", [run["after"][name] for run in of_seeds])
-        for choice, of_seeds in runs.items():
-            if choice != FIRST:
-                pairs = zip(of_seeds, runs[FIRST], strict=True)
-                gains = [run["after"][name] - other["after"][name] for run, other in pairs]
-                yield over_seeds(f"{name}, {choice} - {FIRST}", gains, signed=True)
+        for choice, other in COMPARED:
+            pairs = zip(runs[choice], runs[other], strict=True)
+            gains = [run["after"][name] - base["after"][name] for run, base in pairs]
+            yield over_seeds(f"{name}, {choice} - {other}", gains, signed=True)
 
 
 def over_seeds(name: str, values: Sequence[float], *, signed: bool = False) -> Figure:
