@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, mkstemp
 from typing import TYPE_CHECKING, Any
 
 from debate.concurrency import run_async
@@ -169,7 +168,7 @@ def _vllm_policy(
         engine_environments(count, vllm.tensor_parallel_size, torch.cuda.device_count()),
         write=partial(write_weights, dtype=settings["dtype"]),
         home=home or memory_folder(),
-        log=(run if run.is_dir() else Path(tempfile.gettempdir())) / "engines.log",
+        log=run / "engines.log" if run.is_dir() else Path(mkstemp("-engines.log", "debate-rl-")[1]),
         silent_s=vllm.silent_s,
     )
 
