@@ -129,7 +129,7 @@ def rounded_head(side: Side) -> Iterator[None]:
 
 def kept_cache(side: Side) -> AbstractContextManager[object]:
     """The prefix cache still holds what older weights computed."""
-    return patch.object(side.policy._llm, "reset_prefix_cache", return_value=True)
+    return patch.object(side.policy._llm.llm_engine, "reset_prefix_cache", return_value=True)
 
 
 def other_template(side: Side) -> AbstractContextManager[object]:
