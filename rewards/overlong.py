@@ -33,4 +33,4 @@ def overlong_penalty(completion: Completion, limit: int, config: RewardConfig) -
     if completion.stop_reason == "length":
         return config.overlong_penalty
     beyond = token_counts(completion)[1] - (limit - config.overlong_tokens)
-    return config.overlong_penalty * min(max(beyond / config.overlong_tokens, 0.0), 1.0)
+    return config.overlong_penalty * min(max(beyond / config.overlong_tokens, 0.0), 1.0) or 0.0  # never -0.0
