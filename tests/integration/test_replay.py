@@ -153,7 +153,7 @@ def test_rows_hold_the_reply_and_its_streams(replayed):
         assert (row.stream[~row.action_mask] == 0).all()
         assert (row.advantages[~row.action_mask] == 0).all()
         judged = "".join(chr(t) for t in row.input_ids[row.stream == JUDGE])
-        start = {0: len(said), 1: said.find("<comparison>"), 2: 0}[row.turn.round]
+        start = {0: len(said), 1: said.find("<evaluation>"), 2: 0}[row.turn.round]
         assert judged == said[start:]
         assert set(row.advantages[row.stream == GENERATOR]) <= {np.float32(part.generator or 0.0)}
         assert set(row.advantages[row.stream == JUDGE]) <= {np.float32(part.judge or 0.0)}
