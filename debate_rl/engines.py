@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory, mkstemp
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import TYPE_CHECKING, Any
 
 from debate.concurrency import run_async
@@ -168,7 +168,7 @@ def _vllm_policy(
         engine_environments(count, vllm.tensor_parallel_size, torch.cuda.device_count()),
         write=partial(write_weights, dtype=settings["dtype"]),
         home=home or memory_folder(),
-        log=run / "engines.log" if run.is_dir() else Path(mkstemp("-engines.log", "debate-rl-")[1]),
+        log=(run if run.is_dir() else Path(mkdtemp(prefix="debate-rl-"))) / "engines.log",
         silent_s=vllm.silent_s,
     )
 

@@ -207,20 +207,25 @@ class EnginePool(EngineClient):
 
     def _watch(self) -> None:
         """Start engines anew as they end, until they are closed or given up."""
-        seen = [(0, time.monotonic())] * len(self._processes)
+        self._heard = [(0, time.monotonic())] * len(self._processes)
         while not self._closing.wait(LOOK_S) and self._failed is None:
             for index, process in enumerate(self._processes):
-                why = process.ended()
-                if not why:
-                    state = self._state(index)
-                    if state is not None and (not state.busy or state.steps != seen[index][0]):
-                        seen[index] = state.steps, time.monotonic()
-                    silent = time.monotonic() - seen[index][1]
-                    if silent > self._silent_s:
-                        why = f"process {process.pid} ended no step for {silent:.0f} s (see {self.log})"
+                why = process.ended() or self._silence(index)
                 if why and not self._closing.is_set():
                     self._start_anew(process, why)
-                    seen[index] = 0, time.monotonic()
+                    self._heard[index] = 0, time.monotonic()
+
+    def _silence(self, index: int) -> str:
+        """Return that a busy engine has ended no step for too long; "" where it goes on, or is idle."""
+        steps, heard = self._heard[index]
+        state = self._state(index)
+        if state is not None and (not state.busy or state.steps != steps):
+            heard = time.monotonic()
+            self._heard[index] = state.steps, heard
+        silent = time.monotonic() - heard
+        if silent <= self._silent_s:
+            return ""
+        return f"process {self._processes[index].pid} ended no step for {silent:.0f} s (see {self.log})"
 
     def _state(self, index: int) -> EngineState | None:
         """Return what an engine has done; None where it does not say."""

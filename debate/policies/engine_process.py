@@ -21,10 +21,9 @@ class Engine:
     """A ``VLLMPolicy`` of these settings, with the weights in a folder, if any, as ``version``."""
 
     def __init__(self, settings: dict[str, Any], weights: str | None, version: int) -> None:
-        self._policy = VLLMPolicy(**settings)
+        self._policy = VLLMPolicy(version=version, **settings)
         if weights is not None:
             run_async(self._policy.update(Path(weights), version))
-        self._policy.version = version
 
     async def sample(self, request: SampleRequest) -> Completion:
         """Answer a request. What is no fault of the request ends the process: another one takes its place."""

@@ -202,12 +202,7 @@ def _cuda_forward(
 ) -> tuple[Tensor, Tensor]:
     out, total, *_ = torch.ops.aten._flash_attention_forward(
         *map(_by_token, (query, key, value)),
-        call.queries.ends,
-        call.keys.ends,
-        call.queries.longest,
-        call.keys.longest,
-        0.0,
-        call.causal,
+        *_lengths(call),
         False,
         scale=scale,
     )
@@ -228,17 +223,18 @@ def _cuda_backward(
     q, k, v = torch.ops.aten._flash_attention_backward(
         *map(_by_token, (grad, query, key, value, out)),
         total[0].contiguous(),
-        call.queries.ends,
-        call.keys.ends,
-        call.queries.longest,
-        call.keys.longest,
-        0.0,
-        call.causal,
+        *_lengths(call),
         state,
         torch.empty(0, device=query.device),
         scale=scale,
     )
     return q.transpose(0, 1)[None], k.transpose(0, 1)[None], v.transpose(0, 1)[None]
+
+
+def _lengths(call: Call) -> tuple[Any, ...]:
+    """Return what both of a GPU's kernels are told of a call, dropout, which there is none of, included."""
+    queries, keys = call.queries, call.keys
+    return queries.ends, keys.ends, queries.longest, keys.longest, 0.0, call.causal
 
 
 def _by_token(states: Tensor) -> Tensor:
