@@ -88,6 +88,8 @@ def _kind(annotation: object) -> str:
     parts = get_args(annotation)
     if get_origin(annotation) is Literal:
         return " | ".join(str(part) for part in parts)
+    if get_origin(annotation) is Annotated:
+        return _kind(parts[0])
     if get_origin(annotation) in (Union, UnionType):
         return " or ".join(_kind(part) for part in parts)
     if get_origin(annotation) is tuple:

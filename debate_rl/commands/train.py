@@ -82,7 +82,7 @@ def _train(settings: Config, tell: Callable[..., None]) -> Session:
     steps = settings.train.steps
     needs: list[Plan] = []
 
-    def look(data: Problems) -> Mapping[str, bool]:
+    def look(data: Problems) -> Mapping[str, bool | float]:
         done = _steps_saved(settings)
         found = planned(settings, data, done=done) if done < steps else None
         if found is None:

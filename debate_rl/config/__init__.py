@@ -253,7 +253,7 @@ class Config(Settings):
                 f"({', '.join(sorted(held))}); got {list(self.warm_start.batch)}"
             )
 
-    def resolved_learner(self, chosen: Mapping[str, bool] | None = None) -> LearnerConfig:
+    def resolved_learner(self, chosen: Mapping[str, bool | float] | None = None) -> LearnerConfig:
         """Return the learner's settings with its seed, dr_grpo's constant and what was chosen filled in."""
         whole = self.debate.max_tokens + self.debate.thinking_tokens
         return self.learner.model_copy(

@@ -30,10 +30,10 @@ from debate_rl.warm_start.tokenizer import tiny_vocabulary
 
 PHASES = ("seconds/rollout", "seconds/reward", "seconds/learn", "seconds/record")
 """The metrics that make up the time of a step."""
-
-
 CROWDED = 0.9
 """Share of the memory over which ``learner.gradient_checkpointing = "auto"`` saves some."""
+USUAL_CAP = 2.0
+"""Of importance weights, where ``learner.tis_cap`` is "auto" and an engine samples [Yao et al., 2025]."""
 
 
 class TooLargeError(ValueError):
@@ -58,7 +58,7 @@ class Plan:
     uncounted: str = ""
     done: int = 0
     engine: EngineMemory | None = None
-    chosen: Mapping[str, bool] = field(default_factory=dict)
+    chosen: Mapping[str, bool | float] = field(default_factory=dict)
 
     def memory_lines(self) -> list[str]:
         """Return the lines about memory, with what they take for granted."""
@@ -164,6 +164,7 @@ def planned(config: Config, data: Problems, *, there: int | None = None, done: i
         text,
         done=done,
         engine=engine_memory(model, config, room) if beside else None,
+        chosen=chosen_correction(config),
     )
     try:
         return _counted(plan, on_gpu=cuda)
@@ -180,15 +181,22 @@ def _counted(plan: Plan, *, on_gpu: bool) -> Plan:
         config = plan.config.model_copy(update={"learner": learner})
         less = memory_of(plan.model, plan.load, config, on_gpu=on_gpu, engine=engine)
         if less.peak < memory.peak:
-            chosen = {"learner.gradient_checkpointing": True}
+            chosen = {**plan.chosen, "learner.gradient_checkpointing": True}
             return replace(plan, config=config, memory=less, chosen=chosen)
     return replace(plan, memory=memory)
 
 
-def chosen_here(config: Config, data: Problems) -> Mapping[str, bool]:
-    """Return what the estimate chooses of the learner's settings on this machine's GPU; nothing on a CPU."""
+def chosen_correction(config: Config) -> dict[str, float]:
+    """Return the cap of importance weights where it is "auto" and an engine has weights of its own."""
+    learner, engine = config.learner, config.model.policy == "vllm"
+    applies = engine and learner.tis_cap == "auto" and learner.old_logprobs == "recompute"
+    return {"learner.tis_cap": USUAL_CAP} if applies else {}
+
+
+def chosen_here(config: Config, data: Problems) -> Mapping[str, bool | float]:
+    """Return what is chosen of the learner's settings on this machine; by the estimate on a GPU alone."""
     if resolve_device(config.model.device).type == "cpu":
-        return {}
+        return chosen_correction(config)
     plan = planned(config, data)
     return plan.chosen if plan is not None else {}
 

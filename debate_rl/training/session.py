@@ -57,7 +57,7 @@ from learner.update.learner import Learner
 from transcripts.sealing import seal_before
 from transcripts.store import set_aside_from
 
-Look = Callable[[Problems], Mapping[str, bool]]
+Look = Callable[[Problems], Mapping[str, bool | float]]
 
 
 @dataclass

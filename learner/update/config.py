@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -40,9 +40,10 @@ class LearnerConfig(Settings):
     """Whether beta * KL is added to the loss, or taken from the advantage of each token."""
     entropy_bonus: float = Field(default=0.0, ge=0)
     """Weight of the mean entropy, which is added to what is maximised."""
-    tis_cap: float | None = Field(default=None, gt=0)
+    tis_cap: Annotated[float, Field(ge=0)] | Literal["auto"] = "auto"
     """Weight each token by exp(trainer - sampler), at most this (truncated importance sampling; 2 is usual);
-    None does not. For samplers whose log-probabilities are not the trainer's: look at ``mismatch_kl``."""
+    0 does not. "auto" is 2 where an engine with weights of its own samples, whose log-probabilities are not
+    quite the trainer's (``mismatch_kl``), and 0 otherwise, also for a learner of your own loop."""
     max_staleness: int | None = Field(default=None, ge=0)
     """Drop rows sampled from weights more than so many steps old; None keeps all."""
     lr: float = Field(default=3e-5, gt=0, le=100)
@@ -99,12 +100,17 @@ class LearnerConfig(Settings):
 
     @model_validator(mode="after")
     def _weights_of_something(self) -> Self:
-        if self.tis_cap is not None and self.old_logprobs == "sampling":
+        if self.caps_weights and self.old_logprobs == "sampling":
             raise ValueError(
                 'tis_cap weighs the trainer against the sampler, and with old_logprobs = "sampling" both are '
                 'the sampler; leave out tis_cap, or set old_logprobs = "recompute"'
             )
         return self
+
+    @property
+    def caps_weights(self) -> bool:
+        """Whether tokens have importance weights, of at most ``tis_cap``."""
+        return self.tis_cap not in (0, "auto")
 
     @property
     def needs_reference(self) -> bool:

@@ -253,8 +253,8 @@ class Learner:
         metrics: dict[str, Tensor] = {}
         if self.config.kl_in == "reward":
             inputs = replace(inputs, advantages=kl_as_reward(inputs, self._loss_config))
-        if self.config.tis_cap is not None:
-            advantages, metrics = truncated_importance(inputs, self.config.tis_cap)
+        if self.config.caps_weights:
+            advantages, metrics = truncated_importance(inputs, float(self.config.tis_cap))
             inputs = replace(inputs, advantages=advantages)
         return inputs, metrics
 

@@ -636,6 +636,7 @@ def test_truncated_importance_weights_reach_the_loss_and_the_metrics():
 def test_weights_against_the_sampler_itself_are_refused():
     with pytest.raises(ValueError, match="tis_cap weighs the trainer against the sampler, and with old_log"):
         LearnerConfig(tis_cap=2.0, old_logprobs="sampling")
+    assert not LearnerConfig(tis_cap=0, old_logprobs="sampling").caps_weights
 
 
 def test_k1_as_a_loss_is_warned_about():

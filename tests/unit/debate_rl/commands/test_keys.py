@@ -27,7 +27,7 @@ def test_a_default_is_that_of_the_place_and_not_of_the_kind_of_table(capsys):
 
 
 def test_a_word_finds_keys_by_their_meaning(capsys):
-    assert "learner.tis_cap" in printed(capsys, "Truncated importance")
+    assert "learner.tis_cap = auto  (float or auto)" in printed(capsys, "Truncated importance")
 
 
 def test_what_no_key_has_is_refused():

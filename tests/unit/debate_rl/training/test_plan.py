@@ -15,7 +15,7 @@ from debate_rl.config.recipes import load_config, shipped_recipes
 from debate_rl.models import load_model, sketch_model
 from debate_rl.problems import load_run_problems
 from debate_rl.training.estimate import memory_of, size
-from debate_rl.training.plan import TooLargeError, planned, time_line
+from debate_rl.training.plan import TooLargeError, chosen_here, planned, time_line
 
 TINY = {
     "hidden_size": 32,
@@ -152,11 +152,32 @@ def test_an_engine_has_its_share_of_the_gpu(tmp_path):
     tokens = (2**30 - weights) // 128  # 3 of the 4 GiB are the engine's own
     assert found.engine.tokens == tokens
     debates = tokens // (3 * found.load.longest)
-    assert found.memory_lines()[3] == (
+    assert found.memory_lines()[4] == (
         f"  engine  vLLM has weights of {size(weights)} and a cache of {tokens:,} tokens: "
         f"{debates} debates at once at their longest"
     )
     found.refuse_too_large()
+
+
+@pytest.mark.parametrize(
+    ("learner", "policy", "cap"),
+    [
+        ({}, "vllm", 2.0),
+        ({}, None, "auto"),
+        ({"tis_cap": 0}, "vllm", 0),
+        ({"tis_cap": 3}, "vllm", 3),
+        ({"old_logprobs": "sampling"}, "vllm", "auto"),
+    ],
+)
+def test_importance_weights_are_chosen_where_an_engine_samples(learner, policy, cap, tmp_path):
+    config = config_of(tmp_path, model=BESIDE | {"policy": policy}, learner=learner)
+    data = load_run_problems(config)
+    found = planned(config, data)
+    chosen = {"learner.tis_cap": 2.0} if cap == 2.0 else {}
+    assert found.chosen == chosen_here(config, data) == chosen
+    assert ("          learner.tis_cap = 2.0 was chosen" in found.memory_lines()) is bool(chosen)
+    resolved = config.resolved_learner(found.chosen)
+    assert (resolved.tis_cap, resolved.caps_weights) == (cap, cap not in (0, "auto"))
 
 
 def test_learner_and_engine_must_fit_one_gpu(tmp_path):
