@@ -222,12 +222,21 @@ def memory_of(
         learning = _learning_bytes(fake, batch, learner, passes, on_gpu)
     return Memory(
         weights=weights,
-        reference=weights if learner.needs_reference and not hasattr(model, "peft_config") else 0,
+        reference=_reference_bytes(model, weights, trained, learner),
         optimizer=2 * trained,
         sampling=sampling,
         learning=learning,
         engine=engine,
     )
+
+
+def _reference_bytes(model: Any, weights: int, trained: int, learner: LearnerConfig) -> int:
+    """Return what the reference holds: of an adapter nothing, or a copy of it once it has been refreshed."""
+    if not learner.needs_reference:
+        return 0
+    if hasattr(model, "peft_config"):
+        return trained if learner.reference_every else 0
+    return weights
 
 
 def _without_data(model: Any, fakes: FakeTensorMode) -> Any:

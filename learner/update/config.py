@@ -34,6 +34,9 @@ class LearnerConfig(Settings):
     """Weight of the KL to the reference; 0 keeps no reference."""
     beta_judge: float | None = Field(default=None, ge=0)
     """The same for judge tokens; None means beta."""
+    reference_every: int = Field(default=0, ge=0)
+    """After so many steps the reference becomes the model as it then is, and again after as many; with 0 it
+    stays the model that training began with. ``reference_step`` tells which it is."""
     kl: Literal["k1", "k2", "k3"] = "k3"
     """Estimator of that KL: "k3" and "k2" make sense as a loss, "k1" as a reward."""
     kl_in: Literal["loss", "reward"] = "loss"
@@ -104,6 +107,14 @@ class LearnerConfig(Settings):
             raise ValueError(
                 'tis_cap weighs the trainer against the sampler, and with old_logprobs = "sampling" both are '
                 'the sampler; leave out tis_cap, or set old_logprobs = "recompute"'
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _refreshes_something(self) -> Self:
+        if self.reference_every and not self.needs_reference:
+            raise ValueError(
+                f"reference_every={self.reference_every} refreshes what beta holds the model near; beta is 0"
             )
         return self
 

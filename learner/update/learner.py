@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import warnings
 from collections.abc import Sequence
@@ -24,6 +23,7 @@ from learner.update.batches import MicroBatch, fresh_rows, micro_batches, stars
 from learner.update.config import LearnerConfig, check_settings
 from learner.update.forward import action_logprobs, compute_type, train_only_checkpointed_layers
 from learner.update.optimizer import adamw, settings_of, update_per_lr
+from learner.update.reference import Reference
 from learner.update.sharing import reading, wrong_sharing
 from learner.update.tally import Tally, floats, sizes, tally_mismatch
 
@@ -31,10 +31,10 @@ from learner.update.tally import Tally, floats, sizes, tally_mismatch
 class Learner:
     """A causal language model (transformers or peft) with its optimizer, schedule and reference.
 
-    The reference of a LoRA model is the model with its adapter off; of full weights, ``reference`` or a
-    frozen copy made here. So build the learner before a checkpoint's weights are loaded, or pass the
-    reference. Only parameters that require a gradient are trained. ``bad_steps`` counts the last steps in a
-    row that could not move the weights; who holds the loop compares it with ``config.max_bad_steps``.
+    The reference (``learner.update.reference``) is by default the model as it is now: build the learner
+    before a checkpoint's weights are loaded, or pass the ``reference`` of full weights. Only parameters that
+    require a gradient are trained. ``bad_steps`` counts the last steps in a row that could not move the
+    weights; who holds the loop compares it with ``config.max_bad_steps``.
     """
 
     def __init__(
@@ -51,9 +51,7 @@ class Learner:
         self.total_steps = total_steps
         self.steps = self.bad_steps = 0
         self._shares: bool | None = None  # not known before the first star
-        self.reference = reference
-        if reference is None and config.needs_reference and not hasattr(model, "disable_adapter"):
-            self.reference = copy.deepcopy(model).requires_grad_(False).eval()
+        self.reference = Reference(model, reference) if config.needs_reference else None
         self.compute = compute_type(model, config.compute)
         self.parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         check_dtypes(self.parameters)
@@ -84,10 +82,12 @@ class Learner:
         """
         tally = Tally()
         lr = self._set_lr()
+        refreshed = self._refreshed_reference()
         rows, ages = fresh_rows(rows, self.steps, self.config.max_staleness)
         sharing = self._is_sharing(rows)
         minibatches = self._minibatches(rows, sharing)
-        with reading(self.model, self.reference, share=sharing, compute=self.compute):
+        models = self.model, self.reference.module if self.reference else None
+        with reading(*models, share=sharing, compute=self.compute):
             self._before_updates(minibatches, tally)
             train_only_checkpointed_layers(self.model)
             outcomes = [
@@ -103,7 +103,7 @@ class Learner:
             "bad_steps": float(self.bad_steps),
         }
         scale = {"loss_scale": self.scaler.get_scale()} if self.scaler.is_enabled() else {}
-        return tally.result() | sizes(rows, batches) | ages | updates | scale
+        return tally.result() | sizes(rows, batches) | ages | updates | scale | refreshed
 
     def skip(self) -> dict[str, float]:
         """Leave a step out whose rewards are of no use, count it as bad, and return the metrics."""
@@ -118,11 +118,13 @@ class Learner:
 
     def state_dict(self) -> dict[str, Any]:
         """Return what a resumed run needs beside the weights."""
+        reference = {"reference": self.reference.state_dict()} if self.reference is not None else {}
         return {
             "optimizer": self.optimizer.state_dict(),
             "steps": self.steps,
             "bad_steps": self.bad_steps,
             "scaler": self.scaler.state_dict(),
+            **reference,
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -133,7 +135,18 @@ class Learner:
         self.bad_steps = int(state_dict["bad_steps"])
         if state_dict["scaler"] and self.scaler.is_enabled():
             self.scaler.load_state_dict(state_dict["scaler"])
+        if self.reference is not None and "reference" in state_dict:
+            self.reference.load_state_dict(state_dict["reference"])
         self.steps = int(state_dict["steps"])
+
+    def _refreshed_reference(self) -> dict[str, float]:
+        """Refresh the reference where that is due; return the step that its weights are of, if it ever is."""
+        every = self.config.reference_every
+        if self.reference is None or not every:
+            return {}
+        if self.steps - self.reference.step >= every:
+            self.reference.refresh(self.steps)
+        return {"reference_step": float(self.reference.step)}
 
     def _set_lr(self) -> float:
         factor = lr_factor(
@@ -189,10 +202,12 @@ class Learner:
         The first minibatch needs no pass of its own: its first forward pass comes before any update.
         """
         self.model.eval()
+        if self.reference is not None:
+            with self.reference.model() as reference:
+                for batch in chain(*minibatches):
+                    batch.ref = self._logprobs(reference, batch)[0]
         for index, minibatch in enumerate(minibatches):
             for batch in minibatch:
-                if self.config.needs_reference:
-                    batch.ref = self._reference_logprobs(batch)
                 if index == 0:
                     continue
                 if self.config.old_logprobs == "sampling":
@@ -200,13 +215,6 @@ class Learner:
                 else:
                     batch.old = self._logprobs(self.model, batch)[0]
                     tally_mismatch(batch, batch.old, tally)
-
-    def _reference_logprobs(self, batch: MicroBatch) -> Tensor:
-        if self.reference is not None:
-            return self._logprobs(self.reference, batch)[0]
-        model: Any = self.model
-        with model.disable_adapter():
-            return self._logprobs(model, batch)[0]
 
     def _update(self, minibatch: Sequence[MicroBatch], tally: Tally) -> bool:
         """Apply the gradient of all micro-batches; return False when it was not finite and was left out."""

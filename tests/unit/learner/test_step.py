@@ -105,6 +105,10 @@ def weights(model: nn.Module) -> list[torch.Tensor]:
     return [parameter.detach().clone() for parameter in model.parameters()]
 
 
+def trained(model: nn.Module) -> dict[str, torch.Tensor]:
+    return {name: value.detach().clone() for name, value in model.named_parameters() if value.requires_grad}
+
+
 def config_of(**changes) -> LearnerConfig:
     return LearnerConfig.model_validate({"lr": 1e-3, "warmup_steps": 0, "max_tokens": 16, **changes})
 
@@ -434,9 +438,8 @@ def test_full_weights_are_held_near_a_copy_of_the_start():
     assert learner.step(random_rows())["kl_mean"] == pytest.approx(0, abs=1e-6)
     assert learner.step(random_rows())["kl_mean"] > 1e-4
     assert learner.reference is not None
-    assert all(
-        torch.equal(a, b) for a, b in zip(weights(learner.reference), weights(model_of()), strict=True)
-    )
+    assert learner.reference.module is not None
+    assert all(map(torch.equal, weights(learner.reference.module), weights(model_of())))
 
 
 def test_without_beta_there_is_no_copy():
@@ -448,12 +451,53 @@ def test_without_beta_there_is_no_copy():
 def test_lora_is_held_near_the_model_with_its_adapter_off():
     model = lora_of(model_of())
     learner = Learner(model, config_of(beta_judge=0.1, lr=5e-2))
-    assert learner.reference is None
+    assert learner.reference is not None
+    assert learner.reference.module is None
     assert learner.step(random_rows())["kl_mean"] == pytest.approx(0, abs=1e-6)
     assert learner.step(random_rows())["kl_mean"] > 1e-4
     batch = collate(random_rows())
-    reference = learner._reference_logprobs(batch)
+    with learner.reference.model() as module:
+        reference = action_logprobs(module, batch)[0]
     torch.testing.assert_close(reference, action_logprobs(model_of(), batch)[0], atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("adapter", [False, True])
+def test_a_refreshed_reference_is_the_model_of_that_step(adapter: bool):
+    model = lora_of(model_of()) if adapter else model_of()
+    learner = Learner(model, config_of(beta=0.1, lr=1e-2, reference_every=2))
+    steps = [learner.step(random_rows()) for _ in range(2)]
+    at_refresh = trained(model)
+    steps += [learner.step(random_rows()) for _ in range(2)]
+    assert [metrics["reference_step"] for metrics in steps] == [0, 0, 2, 2]
+    assert [metrics["kl_mean"] > 1e-6 for metrics in steps] == [False, True, False, True]
+    present = trained(model)
+    assert learner.reference is not None
+    with learner.reference.model() as module:
+        held = [dict(module.named_parameters())[name].clone() for name in at_refresh]
+    assert all(map(torch.equal, held, at_refresh.values()))
+    assert all(map(torch.equal, trained(model).values(), present.values()))
+
+
+@pytest.mark.parametrize("adapter", [False, True])
+def test_a_resumed_run_has_the_refreshed_reference(adapter: bool):
+    def learner_of() -> Learner:
+        model = lora_of(model_of()) if adapter else model_of()
+        return Learner(model, config_of(beta=0.1, lr=1e-2, reference_every=2))
+
+    whole = learner_of()
+    for _ in range(3):
+        whole.step(random_rows())
+    saved = copy.deepcopy((whole.model.state_dict(), whole.state_dict()))
+    resumed = learner_of()
+    resumed.model.load_state_dict(saved[0])
+    resumed.load_state_dict(saved[1])
+    assert resumed.step(random_rows()) == whole.step(random_rows())
+    assert all(map(torch.equal, weights(resumed.model), weights(whole.model)))
+
+
+def test_a_reference_that_nothing_is_held_near_is_not_refreshed():
+    with pytest.raises(ValueError, match="reference_every=2 refreshes what beta holds"):
+        config_of(reference_every=2)
 
 
 def test_only_the_adapter_of_a_lora_model_is_trained():

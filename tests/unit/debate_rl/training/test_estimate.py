@@ -57,6 +57,8 @@ def test_what_stays_in_memory_by_hand(make_tiny):
     adapted, _ = make_tiny(lora_rank=2)
     memory = memory_of(adapted, LOAD, config_of(beta=0.1))
     assert memory.reference == 0  # the model with its adapter off
+    refreshed = memory_of(adapted, LOAD, config_of(beta=0.1, reference_every=5))
+    assert refreshed.reference == memory.optimizer // 2  # a copy of the adapter
     assert memory.optimizer == 8 * 2 * 2 * (64 + 48 + 48 + 64 + 80 + 80 + 80)
 
 

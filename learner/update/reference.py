@@ -1,0 +1,89 @@
+"""The model that updates are held near: as it was before training, or at the last refresh."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+
+class Reference:
+    """What the KL is towards, whose weights are those after ``step`` steps.
+
+    Of full weights it is a frozen copy, ``module``: the one given, or one made here. Of an adapter it is the
+    model itself, ``module`` None: with its adapter off, and from the first refresh on with the adapter's
+    weights of that step in the place of today's.
+    """
+
+    def __init__(self, model: nn.Module, module: nn.Module | None = None) -> None:
+        self.step = 0
+        self._model = model
+        self._weights: dict[str, Tensor] = {}
+        if module is None and not hasattr(model, "disable_adapter"):
+            module = copy.deepcopy(model).requires_grad_(False).eval()
+        self.module = module
+
+    @torch.no_grad()
+    def refresh(self, step: int) -> None:
+        """Take up the model's present weights, those after ``step`` steps."""
+        self._take(_trained(self._model))
+        self.step = step
+
+    @contextmanager
+    def model(self) -> Iterator[nn.Module]:
+        """Give the model with the reference's weights, for passes without gradients."""
+        adapter: Any = self._model
+        if self.module is not None:
+            yield self.module
+        elif not self._weights:
+            with adapter.disable_adapter():
+                yield adapter
+        else:
+            present = {name: weights.clone() for name, weights in _trained(adapter).items()}
+            _copy(self._weights, _trained(adapter))
+            try:
+                yield adapter
+            finally:
+                _copy(present, _trained(adapter))
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what a resumed run needs: nothing but the step where training's first weights are meant."""
+        if self.step == 0:
+            return {"step": 0, "weights": {}}
+        weights = self._weights if self.module is None else _of(self.module, _trained(self._model))
+        return {"step": self.step, "weights": dict(weights)}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take up a state from ``state_dict``."""
+        self.step = int(state_dict["step"])
+        if self.step:
+            self._take(state_dict["weights"])
+
+    def _take(self, weights: Mapping[str, Tensor]) -> None:
+        own = _trained(self._model)
+        if weights.keys() != own.keys():
+            raise ValueError("the reference's weights are not those that are trained")
+        if self.module is None:
+            self._weights = {name: weights[name].to(own[name], copy=True) for name in own}
+        else:
+            _copy(weights, _of(self.module, own))
+
+
+def _trained(model: nn.Module) -> dict[str, Tensor]:
+    """Return the weights that are trained, by name."""
+    return {name: value.detach() for name, value in model.named_parameters() if value.requires_grad}
+
+
+def _of(module: nn.Module, names: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return a module's parameters of these names."""
+    return {name: value for name, value in module.named_parameters() if name in names}
+
+
+@torch.no_grad()
+def _copy(weights: Mapping[str, Tensor], into: Mapping[str, Tensor]) -> None:
+    for name, values in into.items():
+        values.copy_(weights[name])
