@@ -54,6 +54,11 @@ class DebateConfig(Settings):
     """Labels to draw the agents' handles from; None draws a letter and a digit."""
     stop: tuple[str, ...] = ()
     """Stop strings beside the closing tag of the last section that is due."""
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    """Sample among the most likely tokens that together have at least this probability; 1 is all. For
+    evaluations and play alone: training refuses it."""
+    top_k: int = Field(default=0, ge=0)
+    """Sample among so many most likely tokens; 0 is all. For evaluations and play alone, as ``top_p``."""
 
     @field_validator("personas")
     @classmethod

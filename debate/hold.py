@@ -110,6 +110,8 @@ async def _summarize(
             debate=name,
             turn=TurnId(SUMMARIZER, round_),
             thinking_tokens=config.thinking_tokens,
+            top_p=config.top_p,
+            top_k=config.top_k,
         )
     )
     text = public_summary(reply.text, in_thinking=opens_thinking(policy, prompt.messages))
@@ -128,6 +130,8 @@ def turn_request(seating: Seating, prompt: Prompt, turn: TurnId, seed: int, name
         debate=name,
         turn=turn,
         thinking_tokens=config.thinking_tokens,
+        top_p=config.top_p,
+        top_k=config.top_k,
     )
 
 

@@ -66,6 +66,8 @@ class SampleRequest:
     ``seed`` alone decides the randomness; ``debate`` (any unique name of the debate within the call)
     and ``turn`` sort requests in an order that does not depend on timing. A thinking model gets
     ``thinking_tokens`` for its thinking; ``max_tokens`` and ``stop`` are about what follows ``</think>``.
+    ``top_p`` in (0, 1] and ``top_k`` (0: all) keep the likely tokens alone, as in ``DebateConfig``; at
+    temperature 0 they change nothing.
     """
 
     messages: tuple[Message, ...]
@@ -76,14 +78,17 @@ class SampleRequest:
     debate: str
     turn: TurnId
     thinking_tokens: int = 0
+    top_p: float = 1.0
+    top_k: int = 0
 
 
 class Completion(Value, frozen=True):
     """What the engine answered. Token fields are empty where an engine gives no tokens.
 
     ``prompt_tokens`` (P,), ``tokens`` (T,) with the end token, ``logprobs`` (T,) in nats of the
-    distribution that was sampled (temperature applied), ``offsets`` (T,): the index in ``text`` of the
-    first character each token touches (``len(text)`` for tokens that add no text, such as the end token).
+    distribution that was sampled (temperature, top_p and top_k applied), ``offsets`` (T,): the index in
+    ``text`` of the first character each token touches (``len(text)`` for tokens that add no text, such as
+    the end token).
     ``forced``: indices of ``tokens`` that were written and not sampled, as where a thinking budget ran out;
     their log-probability is 0 and they are not trained on. ``prompt_count`` and ``token_count``: how many
     tokens the engine reported, where it reported counts; see ``debate.policy.token_counts``.

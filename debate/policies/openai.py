@@ -26,8 +26,6 @@ NOT_UNDERSTOOD = (400, 422)
 VLLM: Mapping[str, object] = {
     "include_stop_str_in_output": True,
     "return_token_ids": True,
-    "top_p": 1.0,
-    "top_k": -1,
     "min_p": 0.0,
     "repetition_penalty": 1.0,
 }
@@ -92,14 +90,19 @@ class OpenAIPolicy:
         )
 
     async def sample(self, request: SampleRequest) -> Completion:
-        """Answer one request, in the first dialect that the server understands."""
-        dialect = self._dialect
+        """Answer one request, in the first dialect that the server understands; top_k is in vLLM's alone."""
+        dialect = 0 if request.top_k else self._dialect
         while True:
             try:
                 reply = await self._server.post(self._path, self._body(request, dialect))
             except ServerError as error:
                 if error.status not in NOT_UNDERSTOOD or dialect + 1 == len(LIMITS):
                     raise
+                if request.top_k:
+                    raise ValueError(
+                        f"debate.top_k = {request.top_k}: is one of vLLM's own settings, and this server "
+                        f"refuses them; set debate.top_k = 0 ({error})"
+                    ) from error
                 dialect += 1
                 continue
             self._dialect = max(self._dialect, dialect)
@@ -133,7 +136,9 @@ class OpenAIPolicy:
         }
         if request.stop and not request.thinking_tokens:
             body["stop"] = list(request.stop)
-        return body | (self._extras() if dialect == 0 else {})
+        if dialect == 0:
+            return body | {"top_p": request.top_p, "top_k": request.top_k or -1} | self._extras()
+        return body | ({"top_p": request.top_p} if request.top_p < 1 else {})
 
     def _prompt(self, request: SampleRequest) -> dict[str, object]:
         if not self._chat:

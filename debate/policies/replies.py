@@ -129,12 +129,13 @@ def _thought(
 def _tokens(choice: Object, text: str, request: SampleRequest) -> _Tokens:
     """Return what the server reports of the tokens, as vLLM does if the request wants ids.
 
-    A server's log-probabilities are of temperature 1 unless it was started otherwise, so at any other
-    temperature they are not those of what was sampled, and are left out.
+    A server's log-probabilities are of temperature 1 and all tokens unless it was started otherwise; where
+    that is not what was sampled, they are left out.
     """
     ids, listed = _ids(choice.get("token_ids")), _object(choice.get("logprobs"))
     pieces, logprobs = _chat_tokens(listed) if "content" in listed else _plain_tokens(listed)
-    known = request.temperature in (0, 1) and len(logprobs) == len(ids)
+    plain = request.temperature == 0 or (request.temperature, request.top_p, request.top_k) == (1, 1, 0)
+    known = plain and len(logprobs) == len(ids)
     whole, offsets = characters(pieces) if len(pieces) == len(ids) else ("", [])
     fits = bool(offsets) and whole.startswith(text) and offsets[-1] <= len(text)  # an end token hangs over
     return _Tokens(ids, logprobs if known else (), tuple(offsets) if fits else ())

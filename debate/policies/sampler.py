@@ -41,6 +41,8 @@ class Draw:
     stop: tuple[str, ...] = ()
     thinking: bool | None = None
     """Whether the row begins in a think block; None: its first tokens decide. No stop string ends that."""
+    top_p: float = 1.0
+    top_k: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +54,38 @@ class Drawn:
     stop_reason: StopReason
 
 
+def likely_only(logps: torch.Tensor, top_p: torch.Tensor, top_k: torch.Tensor) -> torch.Tensor:
+    """Return the log-probabilities (B, V) of the likely tokens alone, which sum to 1 again; others have -inf.
+
+    Of each row its ``top_k`` (B,) most likely tokens are kept (0: all) [Fan et al. 2018, arXiv 1805.04833],
+    and of these the fewest that together have a probability of ``top_p`` (B,) or more [Holtzman et al. 2020,
+    arXiv 1904.09751]. Of tokens that are as likely as each other the first come first.
+
+    >>> logps = torch.tensor([[0.5, 0.1, 0.4]]).log()
+    >>> likely_only(logps, torch.tensor([0.8]), torch.tensor([0])).exp()
+    tensor([[0.5556, 0.0000, 0.4444]])
+    """
+    ordered, tokens = logps.sort(dim=-1, descending=True, stable=True)
+    ranks = torch.arange(logps.shape[1], device=logps.device)
+    out = (top_k[:, None] > 0) & (ranks >= top_k[:, None])
+    mass = torch.softmax(ordered.double().masked_fill(out, -torch.inf), dim=-1)
+    out |= (mass.cumsum(dim=-1) - mass >= top_p[:, None]) & (top_p < 1)[:, None]
+    kept = torch.log_softmax(ordered.masked_fill(out, -torch.inf), dim=-1)
+    return torch.empty_like(logps).scatter_(1, tokens, kept)
+
+
 def draw_tokens(
-    logits: torch.Tensor, temperature: torch.Tensor, uniform: torch.Tensor
+    logits: torch.Tensor,
+    temperature: torch.Tensor,
+    uniform: torch.Tensor,
+    *,
+    likely: tuple[torch.Tensor, torch.Tensor] | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return one token (B,) for each row of logits (B, V) and its log-probability (B,) at its temperature.
 
     ``uniform`` (B,) in [0, 1) picks by inversion of the distribution function, in float64. Rows with
-    temperature 0 take the argmax, and their log-probability is that of T = 1.
+    temperature 0 take the argmax, and their log-probability is that of T = 1. ``likely``: top_p and top_k
+    (B,) of ``likely_only``, after the temperature.
 
     >>> logits = torch.tensor([[0.0, 0.0], [0.0, 0.0]])
     >>> draw_tokens(logits, torch.tensor([1.0, 1.0]), torch.tensor([0.49, 0.51], dtype=torch.float64))[0]
@@ -66,6 +93,8 @@ def draw_tokens(
     """
     greedy = temperature == 0
     logps = torch.log_softmax(logits / torch.where(greedy, 1.0, temperature)[:, None], dim=-1)
+    if likely is not None:
+        logps = likely_only(logps, *likely)
     mass = logps.double().exp_().cumsum(dim=-1)
     picked = torch.searchsorted(mass, (uniform * mass[:, -1])[:, None], right=True)[:, 0]
     tokens = torch.where(greedy, logits.argmax(dim=-1), picked.clamp(max=logits.shape[1] - 1))
@@ -116,6 +145,7 @@ class _Batch:
         self._draws, self._watch, self._device = draws, watch, device
         self._limits = torch.tensor([draw.max_tokens for draw in draws], device=device)
         self._temperature = torch.tensor([draw.temperature for draw in draws], device=device)
+        self._likely = _likely(draws, device)
         self._uniform = _uniforms(draws).to(device)
         self._ends = torch.zeros(watch.size, dtype=torch.bool, device=device)
         self._ends[[end for end in ends if end < watch.size]] = True
@@ -148,7 +178,10 @@ class _Batch:
     def draw(self, logits: torch.Tensor) -> torch.Tensor:
         """Return the next token of each current row and store it."""
         rows, time = self._rows, self._time
-        tokens, logprobs = draw_tokens(logits, self._temperature[rows], self._uniform[rows, time])
+        likely = self._likely and (self._likely[0][rows], self._likely[1][rows])
+        tokens, logprobs = draw_tokens(
+            logits, self._temperature[rows], self._uniform[rows, time], likely=likely
+        )
         self._tokens[rows, time] = tokens
         self._logprobs[rows, time] = logprobs
         return tokens
@@ -197,6 +230,15 @@ def _uniforms(draws: Sequence[Draw]) -> torch.Tensor:
     width = max(draw.max_tokens for draw in draws)
     rows = [np.random.Generator(np.random.PCG64(draw.seed)).random(width) for draw in draws]
     return torch.from_numpy(np.stack(rows))
+
+
+def _likely(draws: Sequence[Draw], device: torch.device) -> tuple[torch.Tensor, torch.Tensor] | None:
+    """Return top_p and top_k (B,), of greedy rows 1 and 0; None where every row is drawn among all tokens."""
+    rows = [(draw.top_p, draw.top_k) if draw.temperature else (1.0, 0) for draw in draws]
+    if set(rows) == {(1.0, 0)}:
+        return None
+    top_p, top_k = zip(*rows, strict=True)
+    return torch.tensor(top_p, device=device), torch.tensor(top_k, device=device)
 
 
 def _stop_tables(

@@ -110,6 +110,8 @@ class Speech:
             seed=derive_seed(request.seed, "thinking"),
             stop=(THINK_END,),
             thinking=False,
+            top_p=request.top_p,
+            top_k=request.top_k,
         )
 
     def thought(self, drawn: Drawn | None) -> Thought:
@@ -133,6 +135,8 @@ class Speech:
             seed=request.seed,
             stop=request.stop,
             thinking=False if thought.tokens else self.opens_thinking(request.messages) or None,
+            top_p=request.top_p,
+            top_k=request.top_k,
         )
 
     def completion(
@@ -195,6 +199,8 @@ def refuse_impossible(request: SampleRequest) -> None:
         "max_tokens": (request.max_tokens >= 1, "1 or more"),
         "temperature": (isfinite(request.temperature) and request.temperature >= 0, "finite, and 0 or more"),
         "seed": (request.seed >= 0, "0 or more"),
+        "top_p": (0 < request.top_p <= 1, "above 0, and at most 1"),
+        "top_k": (request.top_k >= 0, "0 or more"),
     }
     for name, (fits, range_) in needs.items():
         if not fits:

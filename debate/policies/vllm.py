@@ -225,8 +225,8 @@ class VLLMPolicy(SpeakingPolicy):
         sampling = import_module("vllm.sampling_params")
         return sampling.SamplingParams(
             temperature=draw.temperature,
-            top_p=1.0,
-            top_k=0,
+            top_p=draw.top_p,
+            top_k=draw.top_k,
             min_p=0.0,
             max_tokens=draw.max_tokens - done,
             seed=derive_seed(draw.seed, "behind", done) if done else draw.seed,

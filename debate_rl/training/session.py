@@ -48,6 +48,7 @@ from debate_rl.training.start_checks import (
     check_loss,
     check_streams,
     refuse_greedy,
+    refuse_likely_only,
     refuse_no_best,
 )
 from debate_rl.training.stops import Stopped, Stops, catch_stops
@@ -276,6 +277,7 @@ def open_session(config: Config, *, look: Look | None = None) -> Iterator[Sessio
 def _opened(config: Config, stops: Stops, look: Look) -> Iterator[Session]:
     refuse_training(config)
     refuse_greedy(config)
+    refuse_likely_only(config)
     find_loss(config.learner.loss)  # refuses an unknown loss before the warm start
     data = load_run_problems(config)
     check_streams(config, data)

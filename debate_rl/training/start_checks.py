@@ -55,6 +55,18 @@ def refuse_greedy(config: Config) -> None:
             )
 
 
+def refuse_likely_only(config: Config) -> None:
+    """Refuse to train on turns sampled among likely tokens: the learner has the odds among all tokens."""
+    debate = config.debate
+    for key, value, off in (("top_p", debate.top_p, 1), ("top_k", debate.top_k, 0)):
+        if config.train.steps and value != off:
+            raise ValueError(
+                f"debate.{key} = {value:g}: training samples among all tokens, since the likely ones alone "
+                f"have log-probabilities of another distribution; set debate.{key} = {off}, and give it to "
+                "debate eval and debate play"
+            )
+
+
 def check_streams(config: Config, data: Problems) -> None:
     """Refuse a reward scheme that cannot teach these problems; warn once of streams that will be empty."""
     notes = [

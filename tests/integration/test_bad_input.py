@@ -290,6 +290,14 @@ def test_a_greedy_persona_is_not_trained(refused, tiny_recipe):
     assert not Path("runs").exists()
 
 
+@pytest.mark.parametrize(("key", "value", "off"), [("top_p", 0.95, 1), ("top_k", 20, 0)])
+def test_likely_tokens_alone_are_not_trained(refused, tiny_recipe, key, value, off):
+    line = refused("train", tiny_recipe, f"debate.{key}={value}")
+    assert f"debate.{key} = {value}: training samples among all tokens" in line
+    assert f"set debate.{key} = {off}, and give it to debate eval and debate play" in line
+    assert not Path("runs").exists()
+
+
 def test_a_prompt_file_that_changed_is_another_run(refused, tiny_recipe, debate_command):
     own = Path("own.toml")
     own.write_bytes((SHIPPED / "tiny.toml").read_bytes())

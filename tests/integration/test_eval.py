@@ -91,6 +91,20 @@ def test_the_same_command_asks_nothing_again(evaluate, home, monkeypatch):
     assert before == {path: path.read_bytes() for path in (home / "run/evaluations").rglob("*.jsonl")}
 
 
+def test_sampling_among_likely_tokens_is_another_evaluation_and_recorded_with_it(evaluate, home):
+    before = set((home / "run/evaluations").glob("*"))
+    code, _, _ = evaluate("run", "debate.top_k=1", "debate.top_p=0.9", "held_out.limit=2")
+    [folder] = set((home / "run/evaluations").glob("*")) - before
+    assert code == 0
+    kept = json.loads((folder / "evaluation.json").read_text())["of"]["debate"]
+    assert (kept["top_p"], kept["top_k"]) == (0.9, 1)
+    for record in read_records(folder / "debates"):
+        assert (record.debate.protocol.top_p, record.debate.protocol.top_k) == (0.9, 1)
+        assert all(
+            set(turn.completion.logprobs) <= {0.0} for turn in record.debate.turns
+        )  # one token is left
+
+
 def test_several_weights_are_one_table_with_gains(evaluate, home):
     code, out, _ = evaluate("run", "--weights", "all", "--table", "t.tex", "--json", "g.json")
     gains = {row["name"]: row for row in json.loads((home / "g.json").read_text()) if "minus" in row}

@@ -224,6 +224,29 @@ def test_log_probabilities_of_another_temperature_are_left_out():
     assert (found.tokens, found.logprobs) == ((5, 6), ())
 
 
+def test_likely_tokens_alone():
+    asked_for = request(top_p=0.9, top_k=20)
+    found, [asked] = answered(vllm_reply(["a", "b"]), request=asked_for)
+    assert (asked.body["top_p"], asked.body["top_k"]) == (0.9, 20)
+    assert (found.tokens, found.logprobs) == ((5, 6), ())  # a server reports those among all tokens
+
+
+def test_top_k_is_refused_where_the_server_does_not_know_it():
+    def strict(asked):
+        return (
+            Answer({"error": {"message": "what is top_k?"}}, 400)
+            if "top_k" in asked.body
+            else Answer(chat("ok"))
+        )
+
+    with serving(strict) as server:
+        policy = policy_at(server)
+        assert ask(policy, request(top_p=0.9))[0].text == "ok"
+        assert server.asked[-1].body["top_p"] == 0.9
+        with pytest.raises(ValueError, match=r"^debate.top_k = 20: is one of vLLM's own .* what is top_k\?"):
+            ask(policy, request(top_k=20))
+
+
 @pytest.mark.parametrize(
     "spoil",
     [

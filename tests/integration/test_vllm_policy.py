@@ -57,7 +57,7 @@ def test_vllm_says_what_the_local_policy_says(tmp_path):
     assert found["turns"] == 2 * 3 * 3
     assert found["repeated"]
     assert found["temperatures"] == [0.6, 0.9, 1.0]
-    for name in ("debate", "hot", "adapter", "second_adapter", "musing"):
+    for name in ("debate", "hot", "likely", "adapter", "second_adapter", "musing"):
         assert found[name] < 3e-5, name
     assert found["stopped"] > 5
     assert found["stops_end"]

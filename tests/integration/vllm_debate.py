@@ -26,6 +26,7 @@ import torch
 
 from debate import DebateConfig, Message, Problem, SampleRequest, run_debates
 from debate.policies.local import LocalPolicy
+from debate.policies.sampler import likely_only
 from debate.policies.vllm import VLLMPolicy
 from debate.types import TurnId
 from debate_rl.config.models import ModelConfig, TinyConfig
@@ -82,6 +83,19 @@ def difference(model, completion, temperature):
     return float(((torch.tensor(completion.logprobs) - ours) * sampled).abs().max())
 
 
+def likely_difference(model, completion, temperature, *, top_p, top_k):
+    """Return the same among the likely tokens: infinite where another one was drawn."""
+    ids = completion.prompt_tokens + completion.tokens
+    with torch.no_grad():
+        logits = model(torch.tensor([ids])).logits[0, len(completion.prompt_tokens) - 1 : -1]
+    rows = len(logits)
+    table = likely_only(
+        (logits / temperature).log_softmax(-1), torch.full((rows,), top_p), torch.full((rows,), top_k)
+    )
+    ours = table.gather(1, torch.tensor(completion.tokens)[:, None])[:, 0]
+    return float((torch.tensor(completion.logprobs) - ours).abs().max())
+
+
 def greedy_alike(policy, local):
     requests = [request(seed, temperature=0.0) for seed in range(6)]
     return said(ask(policy, requests)) == said(ask(local, requests))
@@ -126,6 +140,9 @@ def main(folder):
     found["different"] = len({one.tokens for one in stopping})
     hot = ask(policy, [request(seed, temperature=1.7) for seed in range(8)])
     found["hot"] = max(difference(model, one, 1.7) for one in hot)
+
+    likely = ask(policy, [request(seed, temperature=1.5, top_k=5, top_p=0.9, stop=()) for seed in range(8)])
+    found["likely"] = max(likely_difference(model, one, 1.5, top_p=0.9, top_k=5) for one in likely)
 
     asyncio.run(policy.update(str(folder / "other"), 1))
     found["other"] = greedy_alike(policy, LocalPolicy(other, tokenizer))

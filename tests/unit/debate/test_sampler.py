@@ -7,11 +7,13 @@ from dataclasses import replace
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from debate.policies.decoding import TokenText
 from debate.policies.qwen3 import Qwen3Steps, fits
-from debate.policies.sampler import Draw, draw_tokens, sample_batch
+from debate.policies.sampler import Draw, draw_tokens, likely_only, sample_batch
 from debate.policies.steps import ModelSteps, steps_for
 from debate.policies.stopping import RowStop, StopWatch
 
@@ -135,6 +137,67 @@ def test_temperature_by_hand():
     tokens, logprobs = draw_tokens(logits, temperature, torch.zeros(3, dtype=torch.float64))
     assert tokens.tolist() == [0, 0, 1]
     assert logprobs.exp().tolist() == pytest.approx([0.04 / 0.68, 0.4472136 / 1.3416408, 0.8])
+
+
+def likely(probabilities, top_p=1.0, top_k=0):
+    """Return the probabilities that a row keeps, rounded to six digits."""
+    logps = torch.tensor([probabilities], dtype=torch.float64).log()
+    kept = likely_only(logps, torch.tensor([top_p]), torch.tensor([top_k])).exp()[0]
+    return [round(p, 6) for p in kept.tolist()]
+
+
+def test_likely_tokens_by_hand():
+    row = [0.1, 0.5, 0.15, 0.25]
+    assert likely(row, top_k=2) == [0, round(2 / 3, 6), 0, round(1 / 3, 6)]
+    assert likely(row, top_p=0.7) == [
+        0,
+        round(2 / 3, 6),
+        0,
+        round(1 / 3, 6),
+    ]  # .5 is too little, .75 is enough
+    assert likely(row, top_p=0.76) == [0, round(50 / 90, 6), round(15 / 90, 6), round(25 / 90, 6)]
+    assert likely(row, top_p=0.01) == [0, 1, 0, 0]  # never none
+    assert likely(row, top_k=9) == row  # more than there are
+    # Of the two that top_k leaves, the first alone has 2/3 of the probability.
+    assert likely(row, top_p=0.6, top_k=2) == [0, 1, 0, 0]
+    assert likely([0.25] * 4, top_k=3) == [round(1 / 3, 6)] * 3 + [0]
+
+
+@given(
+    st.lists(st.integers(1, 1000), min_size=1, max_size=12),
+    st.floats(0.001, 1.0),
+    st.integers(0, 14),
+)
+def test_the_likely_tokens_are_the_fewest_that_have_the_probability(weights, top_p, top_k):
+    row = [weight / sum(weights) for weight in weights]
+    kept = [index for index, p in enumerate(likely(row, top_p, top_k)) if p > 0]
+    left = [index for index in range(len(row)) if index not in kept]
+    assert all(row[index] >= row[other] for index in kept for other in left)
+    most = sorted(row, reverse=True)[: top_k or len(row)]
+    assert len(kept) <= len(most)
+    share = [row[index] / sum(most) for index in kept]
+    assert sum(share) >= top_p - 1e-6
+    assert sum(share) - min(share) <= top_p + 1e-6  # one fewer would be too few
+
+
+def test_likely_tokens_alone_are_drawn_each_row_by_its_own_rule(tiny, path):
+    model, _ = tiny
+    prompt = (7, 9, 11)
+    with torch.no_grad():
+        logits = model(torch.tensor([prompt])).logits[0, -1]
+    three = logits.topk(3)
+    draws = [Draw(prompt, 1, 2.0, seed, top_k=3) for seed in range(60)]
+    plain = [Draw(prompt, 1, 2.0, seed) for seed in range(60)]
+    greedy = Draw(prompt, 1, 0.0, 5, top_p=0.1, top_k=7)
+    *results, cold = run(tiny, [*draws, *plain, greedy], path)
+    assert {result.tokens[0] for result in results[:60]} == set(three.indices.tolist())
+    odds = dict(zip(three.indices.tolist(), (three.values / 2).log_softmax(-1).tolist(), strict=True))
+    for result in results[:60]:
+        assert result.logprobs[0] == pytest.approx(odds[result.tokens[0]], abs=1e-5)
+    for a, b in zip(results[60:], run(tiny, plain, path), strict=True):
+        assert a.tokens == b.tokens
+        assert a.logprobs == pytest.approx(b.logprobs, abs=1e-5)
+    assert cold.logprobs == pytest.approx([logits.log_softmax(-1).max().item()], abs=1e-5)
 
 
 def test_ends_and_limits_are_told_apart(tiny, path):
