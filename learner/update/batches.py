@@ -12,6 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from debate.types import TurnId
+from learner.losses.types import Totals
 from learner.types import Row
 from learner.update.prefixes import common_prefix, lexicographic, pack
 from learner.update.tree_attention import Call, calls_of
@@ -58,6 +60,18 @@ class MicroBatch:
         return (self.input_ids if self.tree is None else self.tree.input_ids).numel()
 
 
+@dataclass(frozen=True, slots=True)
+class Minibatch:
+    """What one update is made of: this rank's micro-batches, and the size of all that the ranks have of it.
+
+    ``positions``: those that the model reads of the rank's rows.
+    """
+
+    batches: list[MicroBatch]
+    totals: Totals
+    positions: int
+
+
 def fresh_rows(
     rows: Sequence[Row], version: int, max_staleness: int | None
 ) -> tuple[list[Row], dict[str, float]]:
@@ -88,7 +102,7 @@ def micro_batches(
     Padding counts; with ``share`` there is none, and what rows share counts once. A row longer than
     ``max_tokens`` gets a micro-batch of its own. ``pad_id`` may be any id of the vocabulary.
     """
-    if share:
+    if share and rows:
         parts = _sharing(rows, max_tokens)
         batches = [collate(part, device=device, pad_id=pad_id) for part in parts]
         for part, batch in zip(parts, batches, strict=True):
@@ -110,6 +124,21 @@ def stars(rows: Sequence[Row]) -> list[list[Row]]:
     for row in rows:
         found.setdefault((row.group_id, row.debate, row.turn.round), []).append(row)
     return list(found.values())
+
+
+def unit_tokens(rows: Sequence[Row], share: bool) -> int:
+    """Return how many tokens the model reads of some rows, padding apart; with ``share`` different ones."""
+    if not share:
+        return sum(len(row.input_ids) for row in rows)
+    order = lexicographic([row.input_ids for row in rows])
+    return _tokens((), [rows[index] for index in order])
+
+
+def no_row() -> Row:
+    """Return a row of nothing to learn from, for a pass in which a rank has no row of its own."""
+    two = np.zeros(2, np.float32)
+    ids, mask, stream = two.astype(np.int64), two.astype(np.bool_), two.astype(np.int8)
+    return Row(ids, mask, two, two, stream, group_id="", policy_version=0, turn=TurnId(0, 0))
 
 
 def _sharing(rows: Sequence[Row], max_tokens: int) -> list[list[Row]]:

@@ -16,6 +16,10 @@ RESHAPED_LOGITS = ("final_logit_softcapping", "logit_scale", "logits_scaling")
 """Configuration fields of models that change the logits after the head; those take the plain path."""
 
 
+READ = "read_batch"
+"""The method of a model whose tensors are cut over ranks, which has them whole within: ``read_batch``."""
+
+
 def compute_type(model: nn.Module, setting: str, *, on_gpu: bool | None = None) -> torch.dtype | None:
     """Return the type in which matrices are multiplied; None for the weights' own.
 
@@ -59,10 +63,13 @@ def action_logprobs(
     """
     device = batch.input_ids.device.type
     with torch.autocast(device, compute, enabled=compute is not None):
-        return _action_logprobs(model, batch, entropy_gradient)
+        if hasattr(model, READ):
+            return getattr(model, READ)(batch, entropy_gradient)
+        return read_batch(model, batch, entropy_gradient)
 
 
-def _action_logprobs(model: Any, batch: MicroBatch, entropy_gradient: bool) -> tuple[Tensor, Tensor]:
+def read_batch(model: Any, batch: MicroBatch, entropy_gradient: bool) -> tuple[Tensor, Tensor]:
+    """Return what ``action_logprobs`` does, in the type of the weights."""
     base = model.get_base_model() if hasattr(model, "get_base_model") else model  # peft's wrapper
     where = batch.predictors
     targets = batch.input_ids[:, 1:].flatten()[where]

@@ -19,10 +19,19 @@ from learner.losses.corrections import entropy_bonus, truncated_importance
 from learner.losses.kl import kl_as_reward
 from learner.losses.types import token_statistics
 from learner.types import Row
-from learner.update.batches import MicroBatch, fresh_rows, micro_batches, stars
+from learner.update.batches import (
+    MicroBatch,
+    Minibatch,
+    fresh_rows,
+    micro_batches,
+    no_row,
+    stars,
+    unit_tokens,
+)
 from learner.update.config import LearnerConfig, check_settings
 from learner.update.forward import action_logprobs, compute_type, train_only_checkpointed_layers
 from learner.update.optimizer import adamw, settings_of, update_per_lr
+from learner.update.ranks import ALONE, Ranks, deal, whole
 from learner.update.reference import Reference
 from learner.update.sharing import reading, wrong_sharing
 from learner.update.tally import Tally, floats, sizes, tally_mismatch
@@ -35,6 +44,10 @@ class Learner:
     before a checkpoint's weights are loaded, or pass the ``reference`` of full weights. Only parameters that
     require a gradient are trained. ``bad_steps`` counts the last steps in a row that could not move the
     weights; who holds the loop compares it with ``config.max_bad_steps``.
+
+    With several ``ranks`` the model and its reference are cut (``learner.update.shards``). All ranks call the
+    same methods with the same rows, each learns from its share of them, and the update and the metrics are
+    those of all.
     """
 
     def __init__(
@@ -44,11 +57,13 @@ class Learner:
         *,
         total_steps: int | None = None,
         reference: nn.Module | None = None,
+        ranks: Ranks = ALONE,
     ) -> None:
         check_settings(config, total_steps)
         self.model = model
         self.config = config
         self.total_steps = total_steps
+        self.ranks = ranks
         self.steps = self.bad_steps = 0
         self._shares: bool | None = None  # not known before the first star
         self.reference = Reference(model, reference) if config.needs_reference else None
@@ -95,7 +110,6 @@ class Learner:
             ]
             self.model.eval()
         self._count_step(outcomes)
-        batches = [batch for minibatch in minibatches for batch in minibatch]
         updates = {
             "lr": lr,
             "updates": float(sum(outcomes)),
@@ -103,7 +117,9 @@ class Learner:
             "bad_steps": float(self.bad_steps),
         }
         scale = {"loss_scale": self.scaler.get_scale()} if self.scaler.is_enabled() else {}
-        return tally.result() | sizes(rows, batches) | ages | updates | scale | refreshed
+        read = sum(minibatch.positions for minibatch in minibatches)
+        counts = sizes(rows, sum(self.ranks.gathered(read)))
+        return tally.result(self.ranks) | counts | ages | updates | scale | refreshed
 
     def skip(self) -> dict[str, float]:
         """Leave a step out whose rewards are of no use, count it as bad, and return the metrics."""
@@ -160,21 +176,30 @@ class Learner:
             group["lr"] = lr
         return lr
 
-    def _minibatches(self, rows: Sequence[Row], share: bool) -> list[list[MicroBatch]]:
-        """Return the rows, shuffled by the seed and the step's number, as minibatches of micro-batches.
+    def _minibatches(self, rows: Sequence[Row], share: bool) -> list[Minibatch]:
+        """Return the rows, shuffled by the seed and the step's number, as minibatches.
 
         Where sharing is asked for, a star is whole in one minibatch, whether it is shared or not.
         """
-        config, device = self.config, self.parameters[0].device
         order = list(rows)
-        Random(derive_seed(config.seed, "minibatches", self.steps)).shuffle(order)
-        units = stars(order) if config.share_prefixes else [[row] for row in order]
-        parts = [list(chain(*units[start :: config.minibatches])) for start in range(config.minibatches)]
-        return [
-            micro_batches(part, config.micro_batch_tokens, device=device, share=share)
-            for part in parts
-            if part
-        ]
+        Random(derive_seed(self.config.seed, "minibatches", self.steps)).shuffle(order)
+        units = stars(order) if self.config.share_prefixes else [[row] for row in order]
+        parts = [units[start :: self.config.minibatches] for start in range(self.config.minibatches)]
+        return [self._minibatch(part, share) for part in parts if part]
+
+    def _minibatch(self, units: Sequence[list[Row]], share: bool) -> Minibatch:
+        """Return this rank's share of rows; it makes as many passes as the rank that has most."""
+        places = deal([unit_tokens(unit, share) for unit in units], self.ranks.count)[self.ranks.index]
+        own = list(chain(*(units[place] for place in places)))
+        batches = self._micro_batches(own, share)
+        positions = sum(batch.positions for batch in batches)
+        for _ in range(max(self.ranks.gathered(len(batches))) - len(batches)):
+            batches += self._micro_batches([no_row()], share)
+        return Minibatch(batches, totals_of(list(chain(*units))), positions)
+
+    def _micro_batches(self, rows: Sequence[Row], share: bool) -> list[MicroBatch]:
+        device = self.parameters[0].device
+        return micro_batches(rows, self.config.micro_batch_tokens, device=device, share=share)
 
     def _logprobs(
         self, model: nn.Module, batch: MicroBatch, *, entropy_gradient: bool = False
@@ -188,7 +213,11 @@ class Learner:
         star = max(stars(rows), key=len, default=[])
         if self._shares is None and len(star) > 1:
             problem = wrong_sharing(
-                self.model, star, max_tokens=self.config.micro_batch_tokens, compute=self.compute
+                self.model,
+                star,
+                max_tokens=self.config.micro_batch_tokens,
+                compute=self.compute,
+                ranks=self.ranks,
             )
             self._shares = not problem
             if problem:
@@ -196,7 +225,7 @@ class Learner:
         return bool(self._shares)
 
     @torch.no_grad()
-    def _before_updates(self, minibatches: Sequence[Sequence[MicroBatch]], tally: Tally) -> None:
+    def _before_updates(self, minibatches: Sequence[Minibatch], tally: Tally) -> None:
         """Fill in reference and old log-probabilities while the weights are still those that sampled.
 
         The first minibatch needs no pass of its own: its first forward pass comes before any update.
@@ -204,35 +233,29 @@ class Learner:
         self.model.eval()
         if self.reference is not None:
             with self.reference.model() as reference:
-                for batch in chain(*minibatches):
+                for batch in chain(*(minibatch.batches for minibatch in minibatches)):
                     batch.ref = self._logprobs(reference, batch)[0]
         for index, minibatch in enumerate(minibatches):
-            for batch in minibatch:
-                if index == 0:
-                    continue
+            for batch in minibatch.batches if index else ():
                 if self.config.old_logprobs == "sampling":
                     batch.old = batch.sampling_logprobs
                 else:
                     batch.old = self._logprobs(self.model, batch)[0]
                     tally_mismatch(batch, batch.old, tally)
 
-    def _update(self, minibatch: Sequence[MicroBatch], tally: Tally) -> bool:
+    def _update(self, minibatch: Minibatch, tally: Tally) -> bool:
         """Apply the gradient of all micro-batches; return False when it was not finite and was left out."""
-        config = replace(
-            self._loss_config, totals=Totals.sum(Totals.of(batch.mask, batch.stream) for batch in minibatch)
-        )
-        losses = [self._backward(batch, config, tally) for batch in minibatch]
+        config = replace(self._loss_config, totals=minibatch.totals)
+        losses = [self._backward(batch, config, tally) for batch in minibatch.batches]
         self.scaler.unscale_(self.optimizer)
         norm = nn.utils.clip_grad_norm_(self.parameters, self.config.max_grad_norm)
-        norm, *losses = floats([norm, *losses])
+        norm, *losses = floats([whole(norm), *losses])
         finite = math.isfinite(norm)
         if finite:
             self.scaler.step(self.optimizer)
-            clipped = float(norm > self.config.max_grad_norm)
-            tally.add(
-                {"loss": sum(losses), "grad_norm": norm, "grad_norm_max": norm, "grad_clipped": clipped}
-            )
-            tally.add({"update_per_lr": update_per_lr(self.optimizer)})
+            clipped, loss = float(norm > self.config.max_grad_norm), sum(self.ranks.gathered(sum(losses)))
+            tally.add({"loss": loss, "grad_norm": norm, "grad_norm_max": norm, "grad_clipped": clipped})
+            tally.add({"update_per_lr": update_per_lr(self.optimizer, self.ranks)})
         self.scaler.update()
         self.optimizer.zero_grad(set_to_none=True)
         return finite
@@ -265,6 +288,12 @@ class Learner:
             advantages, metrics = truncated_importance(inputs, float(self.config.tis_cap))
             inputs = replace(inputs, advantages=advantages)
         return inputs, metrics
+
+
+def totals_of(rows: Sequence[Row]) -> Totals:
+    """Return the size of a batch of rows."""
+    arrays = ((row.action_mask, row.stream) for row in rows)
+    return Totals.sum(Totals.of(*(torch.from_numpy(array)[None] for array in pair)) for pair in arrays)
 
 
 def _inputs(batch: MicroBatch, logprobs: Tensor, old: Tensor) -> LossInputs:

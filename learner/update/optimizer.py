@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from learner.update.config import LearnerConfig
+from learner.update.ranks import ALONE, Ranks, own_part
 
 PIECE = 2**24
 """Numbers of a parameter that are looked at together, so that the look needs no copy of a large one."""
@@ -40,7 +41,7 @@ def adam_eps(parameters: Sequence[nn.Parameter], config: LearnerConfig) -> float
 
 
 @torch.no_grad()
-def update_per_lr(optimizer: torch.optim.AdamW) -> Tensor:
+def update_per_lr(optimizer: torch.optim.AdamW, ranks: Ranks = ALONE) -> Tensor:
     """Return the root mean square of the last update's change over all trained numbers, divided by lr.
 
     m / (sqrt(v) + eps), both moments corrected for their start at 0; weight decay is not counted.
@@ -52,11 +53,19 @@ def update_per_lr(optimizer: torch.optim.AdamW) -> Tensor:
             numbers += parameter.numel()
             if state := optimizer.state.get(parameter):
                 norms += _norms(state, group["betas"], group["eps"])
-    return torch.stack(norms).norm() / numbers**0.5 if norms else torch.zeros(())
+    own = torch.stack(norms).norm() if norms else torch.zeros(())
+    return _over(own, ranks) / numbers**0.5
+
+
+def _over(norm: Tensor, ranks: Ranks) -> Tensor:
+    """Return the norm of what all ranks hold, from that of each one's part."""
+    if ranks.count == 1:
+        return norm
+    return torch.tensor(ranks.gathered(float(norm))).norm()
 
 
 def _norms(state: dict[str, Any], betas: tuple[float, float], eps: float) -> list[Tensor]:
     """Return the norm of each piece of a parameter's change."""
     first, second = (1 - beta ** state["step"] for beta in betas)
-    moments = (state[name].flatten().split(PIECE) for name in ("exp_avg", "exp_avg_sq"))
+    moments = (own_part(state[name]).flatten().split(PIECE) for name in ("exp_avg", "exp_avg_sq"))
     return [(m / first / ((v / second).sqrt_() + eps)).norm() for m, v in zip(*moments, strict=True)]

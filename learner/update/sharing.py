@@ -13,6 +13,7 @@ from torch import Tensor
 from learner.types import Row
 from learner.update.batches import micro_batches
 from learner.update.forward import action_logprobs, train_only_checkpointed_layers, without_copies
+from learner.update.ranks import ALONE, Ranks, own_part
 from learner.update.tree_attention import attending_in_trees
 
 
@@ -28,17 +29,25 @@ def reading(*models: Any, share: bool, compute: torch.dtype | None) -> Iterator[
         yield
 
 
-def wrong_sharing(model: Any, star: Sequence[Row], *, max_tokens: int, compute: torch.dtype | None) -> str:
+def wrong_sharing(
+    model: Any,
+    star: Sequence[Row],
+    *,
+    max_tokens: int,
+    compute: torch.dtype | None,
+    ranks: Ranks = ALONE,
+) -> str:
     """Return how the gradient of a star differs from that of its rows apart; "" where it does not.
 
-    The bound is 1/1000 of its size, and 1/20 where products are rounded to 16 bits.
+    The bound is 1/1000 of its size, and 1/20 where products are rounded to 16 bits. All ``ranks`` call this
+    together and come to the same.
     """
     try:
         shared, plain = (_gradient(model, star, max_tokens, compute, share=share) for share in (True, False))
     except (RuntimeError, TypeError, ValueError) as error:
         return f"does not work with this model ({type(error).__name__}: {str(error).splitlines()[0]})"
-    away = sum(float((a - b).square().sum()) for a, b in zip(shared, plain, strict=True))
-    whole = sum(float(b.square().sum()) for b in plain)
+    away = sum(ranks.gathered(sum(float((a - b).square().sum()) for a, b in zip(shared, plain, strict=True))))
+    whole = sum(ranks.gathered(sum(float(b.square().sum()) for b in plain)))
     half = compute is not None or any(parameter.element_size() < 4 for parameter in model.parameters())
     unlike = math.sqrt(away / whole) if whole else 0.0
     if unlike <= (0.05 if half else 1e-3):
@@ -56,7 +65,7 @@ def _gradient(
         for batch in micro_batches(star, max_tokens, device=parameters[0].device, share=share):
             action_logprobs(model, batch, compute=compute)[0].sum().backward()
     model.eval()
-    gradients = [p.grad if p.grad is not None else torch.zeros_like(p) for p in parameters]
+    gradients = [own_part(p.grad if p.grad is not None else torch.zeros_like(p)) for p in parameters]
     for parameter in parameters:
         parameter.grad = None
     return gradients

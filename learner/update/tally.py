@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import torch
 from torch import Tensor
@@ -13,6 +13,7 @@ from torch import Tensor
 from learner.losses.types import token_statistics
 from learner.types import Row
 from learner.update.batches import MicroBatch
+from learner.update.ranks import ALONE, Ranks
 
 POSITIONS = (0, 512, 2048, 8192)
 """Where in a row the parts begin that the mismatch is told of."""
@@ -28,14 +29,15 @@ class Tally:
         self._added: list[tuple[str, Tensor | float, float]] = []
 
     def add(self, values: Mapping[str, Tensor | float], weight: float = 1.0) -> None:
-        """Take in values that stand for ``weight`` tokens."""
+        """Take in values that stand for ``weight`` tokens; those of no tokens say nothing."""
         self._added += [
             (name, value.detach() if isinstance(value, Tensor) else value, weight)
             for name, value in values.items()
+            if weight
         ]
 
-    def result(self) -> dict[str, float]:
-        """Return every metric by name.
+    def result(self, ranks: Ranks = ALONE) -> dict[str, float]:
+        """Return every metric by name, of what all ranks have taken in.
 
         >>> tally = Tally()
         >>> tally.add({"kl": 1.0, "kl_max": 1.0}, weight=3)
@@ -47,13 +49,14 @@ class Tally:
         weights: dict[str, float] = {}
         maxima: dict[str, float] = {}
         values = floats([value for _, value, _ in self._added])
-        for (name, _, weight), value in zip(self._added, values, strict=True):
+        own = [(name, value, weight) for (name, _, weight), value in zip(self._added, values, strict=True)]
+        for name, value, weight in chain(*ranks.gathered(own)):
             if name.endswith("_max"):
                 maxima[name] = max(maxima.get(name, float("-inf")), value)
             else:
                 sums[name] = sums.get(name, 0.0) + weight * value
                 weights[name] = weights.get(name, 0.0) + weight
-        return {name: total / weights[name] for name, total in sums.items() if weights[name]} | maxima
+        return {name: total / weights[name] for name, total in sums.items()} | maxima
 
 
 def floats(values: Sequence[Tensor | float]) -> list[float]:
@@ -84,11 +87,11 @@ def tally_mismatch(batch: MicroBatch, logprobs: Tensor, tally: Tally) -> None:
             tally.add({f"mismatch_from_{start}": here.mean()}, len(here))
 
 
-def sizes(rows: Sequence[Row], batches: Sequence[MicroBatch]) -> dict[str, float]:
-    """Return how much a step learnt from, in rows and tokens."""
+def sizes(rows: Sequence[Row], read: int) -> dict[str, float]:
+    """Return how much a step learnt from, in rows and tokens; ``read``: the tokens that the model read."""
     return {
         "rows": float(len(rows)),
         "action_tokens": float(sum(int(row.action_mask.sum()) for row in rows)),
         "row_tokens": float(sum(len(row.input_ids) for row in rows)),
-        "read_tokens": float(sum(batch.positions for batch in batches)),
+        "read_tokens": float(read),
     }

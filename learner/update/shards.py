@@ -1,0 +1,92 @@
+"""A model whose tensors are cut over the ranks [FSDP2: ``torch.distributed.fsdp.fully_shard``].
+
+Each rank holds a share of every tensor, and has a layer whole for as long as it computes with it. Names are
+those of the model that was cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import MethodType
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.fsdp import (
+    FSDPModule,
+    MixedPrecisionPolicy,
+    fully_shard,
+    register_fsdp_forward_method,
+)
+from torch.distributed.tensor import Shard, distribute_tensor
+from torch.utils._pytree import tree_map_only
+from transformers.modeling_layers import GradientCheckpointingLayer
+
+from learner.update.forward import READ, read_batch
+from learner.update.ranks import whole
+
+
+def shard(model: nn.Module, mesh: DeviceMesh, compute: torch.dtype | None) -> None:
+    """Cut a model in place, layer by layer, so that no device ever holds it whole.
+
+    The layers' weights travel in the type of products, and their gradients are added up in float32; what is
+    outside of the layers (embeddings, last norm, head) keeps its type. Gradients are sums over the ranks.
+    """
+    travels = MixedPrecisionPolicy(
+        param_dtype=compute, reduce_dtype=compute and torch.float32, cast_forward_inputs=False
+    )
+    stays = MixedPrecisionPolicy(cast_forward_inputs=False)
+    for layer in [one for one in model.modules() if isinstance(one, GradientCheckpointingLayer)]:
+        fully_shard(layer, mesh=mesh, mp_policy=travels, reshard_after_forward=True)
+    fully_shard(model, mesh=mesh, mp_policy=stays, reshard_after_forward=True)
+    for module in model.modules():
+        if isinstance(module, FSDPModule):
+            module.set_gradient_divide_factor(1.0)
+            module.set_force_sum_reduction_for_comms(True)
+    setattr(model, READ, MethodType(read_batch, model))
+    register_fsdp_forward_method(model, READ)
+
+
+def gathered(tree: Any) -> Any:
+    """Return nested containers with all tensors whole, on the CPU of the first rank; elsewhere as they are.
+
+    One tensor at a time: no device holds two.
+    """
+    first = dist.get_rank() == 0
+
+    def fetched(tensor: Tensor) -> Tensor:
+        full = whole(tensor)
+        return full.to("cpu", copy=True) if first else tensor
+
+    return tree_map_only(Tensor, fetched, tree)
+
+
+def outline(tree: Any) -> Any:
+    """Return nested containers with tensors that have a shape and a type, and no data: what ``cut`` fills."""
+    return tree_map_only(Tensor, lambda tensor: tensor.to("meta") if tensor.dim() else tensor, tree)
+
+
+def cut(tree: Any, mesh: DeviceMesh) -> Any:
+    """Return nested containers with the tensors of the first rank cut over all; the others give an outline.
+
+    A tensor without dimensions is no weight, and is whole on every rank.
+    """
+
+    def share(tensor: Tensor) -> Tensor:
+        if not tensor.dim():
+            return tensor
+        full = (
+            torch.empty_like(tensor, device=mesh.device_type)
+            if tensor.is_meta
+            else tensor.to(mesh.device_type)
+        )
+        return distribute_tensor(full, mesh, [Shard(0)])
+
+    return tree_map_only(Tensor, share, tree)
+
+
+def trained(model: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
+    """Yield the parameters that are trained, by name."""
+    return ((name, value) for name, value in model.named_parameters() if value.requires_grad)
