@@ -1,12 +1,7 @@
 """Our learner's step beside that of TRL's GRPOTrainer: the same Qwen3, rows, loss and optimizer; one thread.
 
-Rows of debates have the lengths that the shipped prompts give them: rules of 455 tokens, a problem of 150, a
-task of 100, solutions of 1,000 (log-normal, .4), reviews of 300, comparisons of 200; two debates of one
-problem, with a final ballot. The agents of a round read the same up to their task. In the case of long
-completions 1,500 tokens of thinking, which nobody is shown, come before each reply. The plain rows share
-nothing: problems of 300 tokens and solutions of 1,000, both log-normal. All lengths are divided by
-``--shrink``: at an eighth, attention has about the share of this small model's work that it has of Qwen3-8B's
-at full length.
+The rows are those of ``benchmarks/rows.py``. All lengths are divided by ``--shrink``: at an eighth, attention
+has about the share of this small model's work that it has of Qwen3-8B's at full length.
 
 TRL trains in its own loop: its default of 8 rows a pass, gradients accumulated over all rows of a step,
 prompts padded on the left and completions on the right to the longest of the step. A pass of ours reads at
@@ -43,10 +38,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from report import Figure, parser, report
+from rows import SHAPES, TEMPERATURE, VOCABULARY, debate_rows, rows_of
 from torch import Tensor
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
-from debate.types import TurnId
 from debate_rl.training.estimate import LiveBytes
 from debate_rl.warm_start.tokenizer import build_tokenizer
 from learner import LearnerConfig
@@ -56,28 +51,10 @@ from learner.update.forward import action_logprobs
 from learner.update.learner import Learner
 from learner.update.prefixes import pack
 
-VOCABULARY, TEMPERATURE, LR, EPS = 32_768, 0.9, 1e-5, 1e-8
+LR, EPS = 1e-5, 1e-8
 ROWS_A_PASS = 8
 GOALS = {"plain": 1.2, "debate": 3.0, "debate_n5": 4.0, "debate_long_completion": 2.2}
 """Cases, and how many times faster than TRL's our step is to be."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """Debates of one problem; ``shrink`` divides every length."""
-
-    agents: int = 3
-    rounds: int = 3
-    debates: int = 2
-    thinking: int = 0
-    shrink: int = 8
-
-
-SHAPES = {
-    "debate": Shape(),
-    "debate_n5": Shape(agents=5),
-    "debate_long_completion": Shape(thinking=1500),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,65 +84,6 @@ def main() -> None:
     report("our learner and TRL's; low and high bound what passes", figures, args.json)
     missed = [f.name for f in figures if f.value > (f.high or np.inf) or f.value < (f.low or -np.inf)]
     sys.exit(f"missed: {', '.join(missed)}" if missed else 0)
-
-
-# The rows -----------------------------------------------------------------------------------------
-
-
-def rows_of(name: str, shrink: int) -> list[Row]:
-    """Return the rows of a case."""
-    return plain_rows(24, shrink) if name == "plain" else debate_rows(replace(SHAPES[name], shrink=shrink))
-
-
-def plain_rows(count: int, shrink: int) -> list[Row]:
-    """Return rows that share nothing."""
-    rng = np.random.default_rng(0)
-    sizes = (rng.lognormal(np.log([300, 1000]), 0.4, (count, 2)) / shrink).astype(int)
-    return [row(rng, text(rng, a), int(b), TurnId(0, 0), index) for index, (a, b) in enumerate(sizes)]
-
-
-def debate_rows(shape: Shape) -> list[Row]:
-    """Return a row for each turn of each debate."""
-    rng = np.random.default_rng(0)
-    begin = text(rng, 605 // shape.shrink)  # rules and problem
-    return [one for number in range(shape.debates) for one in one_debate(rng, shape, begin, number)]
-
-
-def one_debate(rng: np.random.Generator, shape: Shape, begin: NDArray[np.int64], number: int) -> list[Row]:
-    """Return the rows of a debate: its rounds, of which each shows the one before, and a ballot."""
-    rows: list[Row] = []
-    shown = text(rng, 0)
-    for round_ in range(shape.rounds + 1):
-        review = 300 if round_ else 0
-        solutions = rng.lognormal(np.log(1000), 0.4, shape.agents) * (round_ < shape.rounds)
-        for agent, solution in enumerate(solutions):
-            prompt = np.concatenate([begin, shown, text(rng, 100 // shape.shrink)])
-            reply = solution + review + (200 if round_ else 0) + shape.thinking
-            rows.append(row(rng, prompt, int(reply / shape.shrink), TurnId(agent, round_), number))
-        shown = text(rng, int((solutions + review + 20).sum() / shape.shrink))
-    return rows
-
-
-def text(rng: np.random.Generator, tokens: int) -> NDArray[np.int64]:
-    return rng.integers(0, VOCABULARY, tokens)
-
-
-def row(rng: np.random.Generator, prompt: NDArray[np.int64], reply: int, turn: TurnId, debate: int) -> Row:
-    """Return a row with one advantage for all its tokens."""
-    ids = np.concatenate([prompt, text(rng, reply)])
-    mask = np.arange(len(ids)) >= len(prompt)
-    return Row(
-        input_ids=ids,
-        action_mask=mask,
-        sampling_logprobs=np.zeros(len(ids), np.float32),
-        advantages=(mask * rng.normal()).astype(np.float32),
-        stream=mask.astype(np.int8),
-        group_id="one",
-        policy_version=0,
-        turn=turn,
-        temperature=TEMPERATURE,
-        debate=debate,
-    )
 
 
 def build_model() -> Qwen3ForCausalLM:

@@ -15,25 +15,19 @@ from math import floor
 from pathlib import Path
 from typing import Any
 
+from qwen3 import QWEN3, write_shape
 from report import Figure, parser, report
 
-SHAPES = {
-    "0.6B": (1024, 3072, 28, 16, True),
-    "1.7B": (2048, 6144, 28, 16, True),
-    "4B": (2560, 9728, 36, 32, True),
-    "8B": (4096, 12_288, 36, 32, False),
-}
-"""Width, that of the MLPs, layers, heads, tied embeddings."""
 CARDS = {24: 22.5, 48: 45.0, 80: 79.0, 141: 139.0}
 """GiB that a program sees of the smallest card that is sold as of so many GB."""
 
 
 def main() -> None:
     arguments = parser(__doc__ or "")
-    arguments.add_argument("--only", choices=SHAPES, help="one model")
+    arguments.add_argument("--only", choices=QWEN3, help="one model")
     args = arguments.parse_args()
     figures: list[Figure] = []
-    for model in [args.only] if args.only else SHAPES:
+    for model in [args.only] if args.only else QWEN3:
         for way in ("LoRA", "full"):
             figures += figures_of(model, way)
     report("memory of a learner, and what it leaves vLLM", figures, args.json)
@@ -62,31 +56,13 @@ def figures_of(model: str, way: str) -> list[Figure]:
 
 def planned_for(model: str, way: str) -> Any:
     """Return the plan of the recipe with this model; the largest card, so that all of them are counted."""
-    import transformers
-
     from debate_rl.config import Config
-    from debate_rl.config.models import ModelConfig
     from debate_rl.config.recipes import load_config
-    from debate_rl.models import load_model
     from debate_rl.problems import load_run_problems
     from debate_rl.training.plan import planned
 
-    hidden, inner, layers, heads, tied = SHAPES[model]
     with tempfile.TemporaryDirectory() as folder:
-        transformers.Qwen3Config(
-            vocab_size=151_936,
-            hidden_size=hidden,
-            intermediate_size=inner,
-            num_hidden_layers=layers,
-            num_attention_heads=heads,
-            num_key_value_heads=8,
-            head_dim=128,
-            max_position_embeddings=40_960,
-            tie_word_embeddings=tied,
-        ).save_pretrained(folder)
-        tiny = {"hidden_size": 32, "layers": 1, "intermediate_size": 48}
-        small = ModelConfig.model_validate({"tiny": tiny, "chat": True, "device": "cpu"})
-        load_model(small, vocabulary=(), seed=0)[1].save_pretrained(folder)
+        write_shape(model, Path(folder))
         full = ["model.lora_rank=0", "model.dtype=auto"] if way == "full" else []
         data = [
             "env.kind=pair_sum",

@@ -20,12 +20,26 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import torch
+from qwen3 import SHAPES, VOCABULARY, write_shape
 from report import Figure, parser, report
-from tiny_engine import CONFIG, DEBATES, ON_GPU, PROBLEMS, TalkingPolicy, clock, open_engine, write_tiny
+from tiny_engine import (
+    CONFIG,
+    DEBATES,
+    ON_GPU,
+    PROBLEMS,
+    TalkingPolicy,
+    clock,
+    open_engine,
+    words,
+    write_tiny,
+)
 
 from debate import Completion, SampleRequest, run_debates
 from debate.policies.sampler import Draw
 from debate.policies.vllm import EngineLoop
+
+BYTES = 262
+"""Tokens that the tokenizer has beside its words."""
 
 
 class Asked(NamedTuple):
@@ -80,11 +94,27 @@ class Counted(TalkingPolicy):
 def main() -> None:
     options = parser(str(__doc__).partition("\n")[0])
     options.add_argument("--repeats", type=int, default=5)
+    options.add_argument(
+        "--shape",
+        choices=SHAPES,
+        help="a published shape, with weights that mean nothing, in place of a tiny model",
+    )
     args = options.parse_args()
     torch.set_num_threads(1)
     with TemporaryDirectory() as folder:
-        policy = open_engine(write_tiny(Path(folder)), Counted)
+        policy = (
+            open_shape(Path(folder), args.shape)
+            if args.shape
+            else open_engine(write_tiny(Path(folder)), Counted)
+        )
         report(title(), figures(policy, args.repeats), args.json)
+
+
+def open_shape(folder: Path, shape: str) -> Counted:
+    """Return an engine for a published shape; every token it can sample is a word that can be read again."""
+    known = words()
+    write_shape(shape, folder, [*known, *(f" w{n}" for n in range(VOCABULARY - len(known) - BYTES))])
+    return open_engine(folder, Counted, load_format="dummy")
 
 
 def title() -> str:

@@ -1,0 +1,138 @@
+"""The quick-start's task, learnt through vLLM in every mode, beside the policy of this process.
+
+    OMP_NUM_THREADS=1 .venv-bench/bin/python benchmarks/quickstart_engines.py --json engines.json
+
+One warm start is the base of all runs. Full weights and an adapter are trained by the local policy, and by
+vLLM with lookahead 0 and 1; each run of vLLM is killed (SIGKILL) once ``--kill-after`` steps are saved, and
+the same command goes on. Figures are those of the recipe's 300 held-out problems: what one agent alone and
+the debates' winner have in the end, and what vLLM's run has less the local one's, paired by problem, with a
+95% interval. Runs are kept in ``--out``, and a call goes on where the last one stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+from report import Figure, parser, report
+
+from debate_rl.statistics import Estimate
+from debate_rl.tracking.held_out import DIRECT, WINNER, gain, read_held_out
+
+ADAPTER = ("model.lora_rank=16", "learner.lr=6e-3")
+ENGINE = ("model.policy=vllm", "model.vllm.enforce_eager=true", "train.save_every=1")
+WAYS = {"whole": (), "adapter": ADAPTER}
+MODES = {
+    "local": (),
+    "lookahead 0": ENGINE,
+    "lookahead 1": (*ENGINE, "train.lookahead=1"),
+}
+NAMES = {DIRECT: "one agent alone", WINNER: "winner"}
+ENVIRONMENT = os.environ | {
+    "TOKENIZERS_PARALLELISM": "false",
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "VLLM_LOGGING_LEVEL": "ERROR",
+    "TORCH_COMPILE_DISABLE": "1",
+    "HF_HUB_OFFLINE": "1",
+}
+
+
+def main() -> None:
+    """Run what is missing, and print the figures; exit code 1 where vLLM's runs are worse."""
+    options = parser(str(__doc__).partition("\n")[0])
+    options.add_argument("--out", type=Path, default=Path("runs/quickstart_engines"))
+    options.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
+    options.add_argument("--modes", nargs="+", choices=MODES, default=list(MODES))
+    options.add_argument("--kill-after", type=int, default=3, metavar="STEPS", help="0 kills no run")
+    args = options.parse_args()
+    if find_spec("vllm") is None:
+        sys.exit("this needs vLLM: make bench, then .venv-bench/bin/python benchmarks/quickstart_engines.py")
+    args.out.mkdir(parents=True, exist_ok=True)
+    recipe = written_recipe(args.out)
+    figures: list[Figure] = []
+    for way in args.ways:
+        runs = {mode: finished(recipe, way, mode, args) for mode in args.modes}
+        figures += figures_of(way, runs)
+    report("the quick-start's task by engine; held-out problems", figures, args.json)
+    worse = [f.name for f in figures if f.name.endswith("less local") and (f.high or 0.0) < 0]
+    sys.exit(f"worse than the local policy: {', '.join(worse)}" if worse else 0)
+
+
+def written_recipe(out: Path) -> Path:
+    """Return the quick-start's recipe on the weights of its warm start, as a model in a folder."""
+    path = out / "recipe.toml"
+    if not path.exists():
+        base = (out / "base").resolve()
+        command("train", "quickstart", f"run.dir={out / 'warm_start'}", "train.steps=0", "held_out.every=0")
+        command("export", str(out / "warm_start"), "--out", str(base))
+        text = Path("configs/quickstart.toml").read_text(encoding="utf-8")
+        head, _, rest = text.partition("[model.tiny]")
+        _, _, rest = rest.partition("[learner]")
+        head = head.replace("[model]\n", f"[model]\nname_or_path = {json.dumps(str(base))}\n")
+        path.write_text(f"{head}[learner]{rest}", encoding="utf-8")
+    return path
+
+
+def command(*arguments: str) -> None:
+    """Run a command of ``debate`` to its end."""
+    subprocess.run([*PROGRAM, *arguments], check=True, env=ENVIRONMENT)
+
+
+PROGRAM = (sys.executable, "-m", "debate_rl.commands.main")
+
+
+def finished(recipe: Path, way: str, mode: str, args: argparse.Namespace) -> Path:
+    """Return the folder of a run that has all its steps; one of vLLM is killed on its way."""
+    run = args.out / f"{way} {mode}".replace(" ", "_")
+    settings = (f"run.dir={run}", *WAYS[way], *MODES[mode])
+    if mode != "local" and args.kill_after:
+        killed(run, args.kill_after, "train", str(recipe), *settings)
+    command("train", str(recipe), *settings)
+    return run
+
+
+def killed(run: Path, steps: int, *arguments: str) -> None:
+    """Start a run, and kill it once so many steps are saved; one that has so many is left alone."""
+    saved = run / "checkpoints" / f"step_{steps:06d}"
+    if any(path.name >= saved.name for path in saved.parent.glob("step_*")):
+        return
+    with subprocess.Popen([*PROGRAM, *arguments], env=ENVIRONMENT) as process:
+        while not saved.exists():
+            if process.poll() is not None:
+                sys.exit(f"{run} ended before step {steps} was saved: exit code {process.returncode}")
+            time.sleep(0.2)
+        process.send_signal(signal.SIGKILL)
+    print(f"{run}: killed after {saved.name}")
+
+
+def figures_of(way: str, runs: dict[str, Path]) -> list[Figure]:
+    """Return how accurate each run of a way is in the end, and how far from the local one."""
+    figures: list[Figure] = []
+    for name, title in NAMES.items():
+        ends = {mode: read_held_out(run) for mode, run in runs.items()}
+        first = next(iter(ends.values()))[0].estimate(name)
+        figures += [figure(f"{way}: {title} before", first)]
+        for mode, held_out in ends.items():
+            figures.append(figure(f"{way}, {mode}: {title}", held_out[-1].estimate(name)))
+            apart = gain(ends["local"][-1], held_out[-1], name) if "local" in ends else None
+            if mode != "local" and apart is not None:
+                figures.append(figure(f"{way}, {mode}: {title} less local", apart.difference))
+    return figures
+
+
+def figure(name: str, estimate: Estimate | None) -> Figure:
+    """Return an estimate as a figure."""
+    assert estimate is not None, name
+    return Figure(name, estimate.value, "share", estimate.clusters, estimate.low, estimate.high)
+
+
+if __name__ == "__main__":
+    main()
