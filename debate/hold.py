@@ -218,16 +218,18 @@ def run_debates(
     seed: int,
     max_live: int | None = None,
     summarizer: Policy | None = None,
+    numbers: Sequence[int] | None = None,
     held: Mapping[int, Debate] | None = None,
     on_debate: Callable[[int, Debate], None] | None = None,
     within: AbstractContextManager[object] | None = None,
 ) -> list[Debate]:
     """Hold one debate for each problem of the list, at the same time, and return them in the list's order.
 
-    For K debates of one problem, list it K times: each debate's seed comes from ``seed``, its index in the
-    list and the problem's id. Every debate continues once its own round is complete; ``max_live`` bounds
-    how many are open at a time, and ``summarizer`` is as in ``hold_debate``, one for all. Works where an
-    event loop already runs, as in notebooks, by using a thread.
+    For K debates of one problem, list it K times: each debate's seed comes from ``seed``, its number and the
+    problem's id. ``numbers``: of each, none twice; None numbers them by their index in the list. Every debate
+    continues once its own round is complete; ``max_live`` bounds how many are open at a time, and
+    ``summarizer`` is as in ``hold_debate``, one for all. Works where an event loop already runs, as in
+    notebooks, by using a thread.
     ``held``: debates that were held before, by their index in the list; they are not held again.
     ``on_debate`` is called with index and debate as each ends, in the order in which they do.
     ``within`` is open while the event loop runs, and neither while it is made nor while it is closed: an
@@ -236,12 +238,12 @@ def run_debates(
     """
     if max_live is not None and max_live < 1:
         raise ValueError(f"max_live must be at least 1 or None, got {max_live}")
-    debates = dict(held or {})
+    debates, own_numbers = dict(held or {}), numbers or range(len(problems))
     missing = [index for index in range(len(problems)) if index not in debates]
 
     async def hold(index: int) -> None:
-        problem = problems[index]
-        own_seed, name = debate_seed(seed, index, problem), debate_name(index, problem.id)
+        problem, number = problems[index], own_numbers[index]
+        own_seed, name = debate_seed(seed, number, problem), debate_name(number, problem.id)
         debates[index] = await _debate(problem, policy, config, own_seed, name, summarizer or policy)
         if on_debate is not None:
             on_debate(index, debates[index])
@@ -270,9 +272,9 @@ async def _hold_all(
         await together([keep_seat(seat) for seat in taken])
 
 
-def debate_seed(seed: int, index: int, problem: Problem) -> int:
-    """Return the seed of the debate at an index of the list that ``run_debates`` was given."""
-    return derive_seed(seed, "debate", index, problem.id)
+def debate_seed(seed: int, number: int, problem: Problem) -> int:
+    """Return the seed of the debate of a number, as ``run_debates`` has it."""
+    return derive_seed(seed, "debate", number, problem.id)
 
 
 def debate_name(number: int, problem_id: str) -> str:

@@ -57,12 +57,13 @@ class Row:
     debate: int = 0
 
 
-def group_indices(names: Sequence[str], size: int) -> list[int]:
+def group_indices(names: Sequence[str], size: int | None = None) -> list[int]:
     """Return the group of each debate: debates of one name that stand together, at most ``size`` of them.
 
-    >>> group_indices(["p", "p", "p", "q"], 2)
-    [0, 0, 1, 2]
+    >>> group_indices(["p", "p", "p", "q"]), group_indices(["p", "p", "p", "q"], 2)
+    ([0, 0, 0, 1], [0, 0, 1, 2])
     """
+    size = size or max(len(names), 1)
     starts = [index % size == 0 for _, run in groupby(names) for index, _ in enumerate(run)]
     return [count - 1 for count in accumulate(starts)]
 

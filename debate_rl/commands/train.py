@@ -45,7 +45,8 @@ def train(
     settings = _settings(config, overrides or ())
     size, quiet = settings.train, settings.logging.progress == "none"
     tell = plain_console(stderr=True, quiet=quiet).print
-    debates = f"{size.problems_per_step} problems x {size.debates_per_problem} debates"
+    least = f"{size.adaptive.chunk} to " if size.adaptive.chunk else ""
+    debates = f"{size.problems_per_step} problems x {least}{size.debates_per_problem} debates"
     head = f"{settings.run.dir}: {size.steps} steps of {debates}"
     if plan:
         say = plain_console().print

@@ -125,6 +125,19 @@ class HeldOutConfig(Settings):
         return self.every > 0 and steps > 0 and (done % self.every == 0 or done == steps)
 
 
+class AdaptiveConfig(Settings):
+    """How many debates a problem gets: until enough of them are right, and enough are wrong."""
+
+    chunk: int = Field(default=0, ge=0)
+    """Debates of a problem held at a time, up to ``train.debates_per_problem`` in all, until it has enough;
+    0 holds all of them at once."""
+    right: int = Field(default=2, ge=1)
+    """Enough right debates: those with a right solution in the last round."""
+    wrong: int = Field(default=2, ge=1)
+    """Enough wrong debates: those with a wrong solution in the last round, or one without an answer. A debate
+    of several agents may be both right and wrong."""
+
+
 class TrainConfig(Settings):
     """The size of a step and of the run."""
 
@@ -133,7 +146,8 @@ class TrainConfig(Settings):
     problems_per_step: int = Field(default=8, ge=1)
     """Problems P of a step."""
     debates_per_problem: int = Field(default=4, ge=1)
-    """Debates K of each problem: the baseline group."""
+    """Debates K of each problem: the baseline group. With ``train.adaptive.chunk`` at most so many."""
+    adaptive: AdaptiveConfig = AdaptiveConfig()
     dynamic_sampling: int = Field(default=0, ge=0)
     """At most so many further problems in a step, in the place of those that teach nothing [DAPO]."""
     dynamic_sampling_streams: tuple[Stream, ...] | None = Field(default=None, min_length=1)
@@ -195,7 +209,16 @@ class Config(Settings):
         self._refuse_mixed_streams()
         self._refuse_warm_start()
         self._refuse_lookahead()
+        self._refuse_large_chunk()
         return self
+
+    def _refuse_large_chunk(self) -> None:
+        chunk, most = self.train.adaptive.chunk, self.train.debates_per_problem
+        if chunk > most:
+            raise ValueError(
+                f"train.adaptive.chunk = {chunk}: a problem has at most train.debates_per_problem = {most} "
+                "debates; raise that, or lower the chunk"
+            )
 
     def _refuse_lookahead(self) -> None:
         ahead, oldest = self.train.lookahead, self.learner.max_staleness

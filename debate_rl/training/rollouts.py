@@ -6,7 +6,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from math import isfinite
+from typing import NamedTuple
 
 from debate import Debate, Problem, run_debates
 from debate.seeds import derive_seed
@@ -14,6 +16,7 @@ from debate.types import Policy, TurnId
 from debate_rl.config import Config
 from debate_rl.evaluation.grading import Grades, grade_debate
 from debate_rl.problems import Problems
+from debate_rl.training.adaptive import group_names, has_enough
 from debate_rl.training.controls import controlled
 from debate_rl.training.step_problems import problems_from, refills, silent_groups, spare_problems
 from debate_rl.training.stops import Stops
@@ -38,23 +41,33 @@ class Clock:
         self._last = now
 
 
+class Held(NamedTuple):
+    """A debate that was held, when it ended, and its verdicts (N, R)."""
+
+    debate: Debate
+    timing: Timing
+    correct: Grades | None
+
+
 @dataclass(slots=True)
 class Rollout:
-    """Debates with their truth and rewards; the ``group_size`` debates of one problem stand together.
+    """Debates with their truth and rewards; those of one group, the debates of one problem, stand together.
 
-    ``graded`` counts the grader's statuses, ``not_finite`` the rewards that were not finite and became None.
+    ``groups`` names the group of each debate. ``graded`` counts the grader's statuses, ``not_finite`` the
+    rewards that were not finite and became None.
     """
 
-    group_size: int
+    groups: list[str]
     debates: list[Debate]
     timings: list[Timing]
-    correct: list[Grades | None] = field(default_factory=list)
+    correct: list[Grades | None]
     rewards: list[Rewards] = field(default_factory=list)
     graded: Counter[str] = field(default_factory=Counter)
     not_finite: int = 0
 
     def add(self, other: Rollout) -> None:
         """Take in further problems."""
+        self.groups += other.groups
         self.debates += other.debates
         self.timings += other.timings
         self.correct += other.correct
@@ -64,8 +77,7 @@ class Rollout:
 
     def transitions(self) -> list[Transition]:
         """Return all turns with their rewards, a group for each problem."""
-        groups = group_indices([debate.problem.id for debate in self.debates], self.group_size)
-        return transitions_of(self.debates, self.rewards, groups)
+        return transitions_of(self.debates, self.rewards, group_indices(self.groups))
 
 
 @dataclass
@@ -113,40 +125,66 @@ class RolloutWorker:
 
     def _play(self, problems: Sequence[Problem], name: tuple[str | int, ...], clock: Clock) -> Rollout:
         """Hold the debates of some problems, grade and score them; ``name`` makes their seeds their own."""
-        config, size, environment = self.config, self.config.train.debates_per_problem, self.data.environment
-        repeated = [problem for problem in problems for _ in range(size)]
-        timings, ended = _timings(len(repeated))
-        debates = run_debates(
-            repeated,
-            self.policy,
-            config.debate,
-            seed=derive_seed(config.seed, *name),
-            max_live=config.train.max_live,
-            on_debate=ended,
-            within=self.stops.interruptible(),
-        )
-        clock.lap("rollout")
-        key: AnswerKey = key_of(environment)
+        config = self.config
+        rollout = self._hold(problems, name, clock)
+        key: AnswerKey = key_of(self.data.environment)
         dealt = derive_seed(config.seed, "control", *name[1:])
-        debates = controlled(debates, config.train.control, key=key, seed=dealt)
-        rollout = Rollout(size, debates, timings)
-        rollout.correct = [grade_debate(environment, debate, rollout.graded) for debate in debates]
-        for debate, correct in zip(debates, rollout.correct, strict=True):
+        rollout.debates = controlled(rollout.debates, config.train.control, key=key, seed=dealt)
+        for debate, correct in zip(rollout.debates, rollout.correct, strict=True):
             rewards, bad = finite(score_debate(debate, correct, config.rewards))
             rollout.rewards.append(rewards)
             rollout.not_finite += bad
         clock.lap("reward")
         return rollout
 
+    def _hold(self, problems: Sequence[Problem], name: tuple[str | int, ...], clock: Clock) -> Rollout:
+        """Hold and grade the debates of some problems: of each a chunk at a time, until it has enough."""
+        train, environment, since = self.config.train, self.data.environment, time.monotonic()
+        most, chunk = train.debates_per_problem, train.adaptive.chunk or train.debates_per_problem
+        held: list[list[Held]] = [[] for _ in problems]
+        tally: Counter[str] = Counter()
+        for start in range(0, most, chunk):
+            lacking = [
+                place
+                for place, of in enumerate(held)
+                if not has_enough([one.correct for one in of], train.adaptive)
+            ]
+            numbers = [place * most + j for place in lacking for j in range(start, min(start + chunk, most))]
+            ended = self._debates(problems, numbers, name, since)
+            clock.lap("rollout")
+            for number, (debate, timing) in zip(numbers, ended, strict=True):
+                correct = grade_debate(environment, debate, tally)
+                held[number // most].append(Held(debate, timing, correct))
+            clock.lap("reward")
+        groups = [group for group, of in zip(group_names(problems), held, strict=True) for _ in of]
+        debates, timings, correct = zip(*chain.from_iterable(held), strict=True)
+        return Rollout(groups, list(debates), list(timings), list(correct), graded=tally)
 
-def _timings(count: int) -> tuple[list[Timing], Callable[[int, Debate], None]]:
-    """Return the times of ``count`` debates that begin now, and what to call as each ends."""
-    began, clock = time.time(), time.monotonic()
-    timings = [Timing(began, 0.0)] * count
+    def _debates(
+        self, problems: Sequence[Problem], numbers: Sequence[int], name: tuple[str | int, ...], since: float
+    ) -> list[tuple[Debate, Timing]]:
+        """Hold the debates of these numbers; debate j of problem i has i K + j, whatever else is held."""
+        config = self.config
+        timings, ended = _timings(len(numbers), since)
+        debates = run_debates(
+            [problems[number // config.train.debates_per_problem] for number in numbers],
+            self.policy,
+            config.debate,
+            seed=derive_seed(config.seed, *name),
+            numbers=numbers,
+            max_live=config.train.max_live,
+            on_debate=ended,
+            within=self.stops.interruptible(),
+        )
+        return list(zip(debates, timings, strict=True))
+
+
+def _timings(count: int, since: float) -> tuple[list[Timing], Callable[[int, Debate], None]]:
+    """Return the times of ``count`` debates since this monotonic time, and what to call as each ends."""
+    timings = [Timing(0.0, 0.0)] * count
 
     def ended(index: int, debate: Debate) -> None:
-        seconds = time.monotonic() - clock
-        timings[index] = Timing(began + seconds, seconds)
+        timings[index] = Timing(time.time(), time.monotonic() - since)
 
     return timings, ended
 
@@ -176,13 +214,18 @@ def step_records(
     rewards: Sequence[Rewards],
     advantages: Sequence[TurnAdvantage | None],
     timings: Sequence[Timing] | None = None,
+    groups: Sequence[str] | None = None,
 ) -> list[Record]:
-    """Return a step's records; ``advantages``: of the turns in the order of ``transitions_of``."""
+    """Return a step's records; ``advantages``: of the turns in the order of ``transitions_of``.
+
+    ``groups``: the name of each debate's group; None is its problem's id.
+    """
     of_debates = advantages_by_debate(debates, advantages)
+    names = groups or [debate.problem.id for debate in debates]
     return [
-        Record(debate, step, debate.problem.id, table, reward, parts, timing)
-        for debate, table, reward, parts, timing in zip(
-            debates, correct, rewards, of_debates, timings or [None] * len(debates), strict=True
+        Record(debate, step, name, table, reward, parts, timing)
+        for debate, name, table, reward, parts, timing in zip(
+            debates, names, correct, rewards, of_debates, timings or [None] * len(debates), strict=True
         )
     ]
 

@@ -50,6 +50,7 @@ from debate_rl.training.start_checks import (
     refuse_greedy,
     refuse_likely_only,
     refuse_no_best,
+    refuse_open_problems,
 )
 from debate_rl.training.stops import Stopped, Stops, catch_stops
 from debate_rl.warm_start.training import warm_start
@@ -280,6 +281,7 @@ def _opened(config: Config, stops: Stops, look: Look) -> Iterator[Session]:
     refuse_likely_only(config)
     find_loss(config.learner.loss)  # refuses an unknown loss before the warm start
     data = load_run_problems(config)
+    refuse_open_problems(config, data)
     check_streams(config, data)
     check_loss(config)
     refuse_no_best(config, data)

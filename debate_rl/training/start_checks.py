@@ -67,6 +67,17 @@ def refuse_likely_only(config: Config) -> None:
             )
 
 
+def refuse_open_problems(config: Config, data: Problems) -> None:
+    """Refuse to wait for right and wrong solutions to problems that nobody can grade."""
+    chunk = config.train.adaptive.chunk
+    known = next((problem.id for problem in data.train if problem.kind == "open"), None)
+    if chunk and known is not None:
+        raise ValueError(
+            f"train.adaptive.chunk = {chunk}: waits for right and for wrong solutions, and the problem "
+            f"{known!r} is open, without a gold answer; set train.adaptive.chunk = 0"
+        )
+
+
 def check_streams(config: Config, data: Problems) -> None:
     """Refuse a reward scheme that cannot teach these problems; warn once of streams that will be empty."""
     notes = [

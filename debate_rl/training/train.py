@@ -12,6 +12,7 @@ from debate.remote import RemoteError
 from debate_rl.config import Config
 from debate_rl.metrics.debates import debate_metrics
 from debate_rl.runs.trainer_state import generators_kept_on
+from debate_rl.training.adaptive import adaptive_metrics
 from debate_rl.training.memory_check import checked_step
 from debate_rl.training.rollouts import Clock, Rollout, step_records
 from debate_rl.training.session import Session, open_session
@@ -70,7 +71,13 @@ def train_step(session: Session, step: int) -> dict[str, float]:
     clock.lap("learn")
 
     records = step_records(
-        step, played.debates, played.correct, played.rewards, advantages.turns, played.timings
+        step,
+        played.debates,
+        played.correct,
+        played.rewards,
+        advantages.turns,
+        played.timings,
+        groups=played.groups,
     )
     write_step(session.folder.transcripts, step, records, tokens=config.logging.transcript_tokens, seal=True)
     session.tracker.show(step, records)
@@ -105,6 +112,8 @@ def _learn(
     be trusted either.
     """
     metrics = {"reward/not_finite": float(played.not_finite)}
+    if session.config.train.adaptive.chunk:
+        metrics |= adaptive_metrics(played.groups, played.correct, session.config.train)
     if played.not_finite:
         return metrics | session.learner.skip()
     if session.config.train.dynamic_sampling:

@@ -51,6 +51,7 @@ RUNS = {
         "model": BASE["model"] | {"lora_rank": 2, "dtype": "float16"},
         "train": BASE["train"] | {"dynamic_sampling": 1, "problems_per_step": 3, "steps": 1},
     },
+    "adaptive": {"train": BASE["train"] | {"steps": 1, "adaptive": {"chunk": 2}}, "held_out": {"every": 0}},
     "engine": {
         "model": BASE["model"] | {"policy": "parity_env:Engine"},
         "held_out": {"every": 0},

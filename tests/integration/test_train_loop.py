@@ -7,6 +7,7 @@ import random
 import shutil
 import sys
 import types
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ import torch
 import debate_rl.training.train
 from debate import Problem
 from debate_rl.config import Config
+from debate_rl.replay.scheme import replay_step, scheme_of, score_step
 from debate_rl.runs.checkpoint_folder import checkpoints
 from debate_rl.runs.folder import RunFolderError
 from debate_rl.tracking.held_out import read_held_out
@@ -471,6 +473,43 @@ def test_dynamic_sampling_keeps_the_steps_own_problems_as_they_were(tmp_path):
     first, second = ([r for r in read_records(run.folder.transcripts) if r.step == 0] for run in runs)
     assert first == second[: len(first)]
     assert len(second) > len(first)
+
+
+ADAPTIVE = merged(
+    RLVR,
+    {
+        "train": {
+            "steps": 2,
+            "debates_per_problem": 24,
+            "dynamic_sampling": 1,
+            "adaptive": {"chunk": 8, "right": 1, "wrong": 1},
+            "save_every": 1,
+        }
+    },
+)
+
+
+def test_adaptive_groups_vary_and_are_the_same_after_a_stop_and_in_a_replay(tmp_path):
+    whole = train(config_of(tmp_path / "whole", **ADAPTIVE))
+    rows, records = metrics_of(whole), list(read_records(whole.folder.transcripts))
+    scheme, sizes = scheme_of(whole.config), set()
+    for step, row in enumerate(rows):
+        of_step = [record for record in records if record.step == step]
+        groups = Counter(record.group for record in of_step)
+        assert groups.keys() >= {record.debate.problem.id for record in of_step}
+        assert row["sampling/debates_per_problem/max"] == max(groups.values())
+        assert row["sampling/saved"] == pytest.approx(1 - len(of_step) / (24 * len(groups)))
+        right = {name: {r.correct == ((True,),) for r in of_step if r.group == name} for name in groups}
+        assert row["sampling/silent_problems"] == sum(len(seen) == 1 for seen in right.values())
+        replayed = replay_step(score_step(of_step, scheme), scheme, {})
+        assert [record.advantages for record in of_step] == [one.advantages for one in replayed]
+        sizes |= set(groups.values())
+    assert {8, 24} <= sizes <= {8, 16, 24}
+    with open_session(config_of(tmp_path / "parts", **ADAPTIVE)) as session:
+        session.finish_step(0, train_step(session, 0))
+    resumed = train(config_of(tmp_path / "parts", **ADAPTIVE))
+    assert untimed(metrics_of(resumed)) == untimed(rows)
+    assert_equal_weights(weights_of(resumed), weights_of(whole))
 
 
 def broken(monkeypatch, **functions):

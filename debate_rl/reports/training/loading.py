@@ -60,6 +60,12 @@ class Run:
         return value if isinstance(value, kind) and (kind is object or not isinstance(value, bool)) else None
 
     @property
+    def debates_per_problem(self) -> int | None:
+        """How many debates each problem has, at least; None where it is not known."""
+        chunk: int | None = self.setting("train.adaptive.chunk", int)
+        return chunk or self.setting("train.debates_per_problem", int)
+
+    @property
     def steps(self) -> int:
         """How many steps have any figure."""
         return len(self.curves.steps)
@@ -78,7 +84,7 @@ def load_run(path: Path, name: str = "") -> Run:
     notes += wrong
     run = Run(path, name or path.name, curves, settings, read_json(path / "run.json"), notes=notes)
     indexed, sampled = _read_debates(run)
-    agents, debates = run.setting("debate.num_agents", int), run.setting("train.debates_per_problem", int)
+    agents, debates = run.setting("debate.num_agents", int), run.debates_per_problem
     group = agents * debates if agents and debates else None
     run.curves = joined([curves, indexed, sampled], group)
     run.evaluations = _read_evaluations(path / "evaluations")
