@@ -16,6 +16,7 @@ from debate_rl.config import Config
 
 if TYPE_CHECKING:
     from debate.policies.vllm import EngineState
+    from debate.policies.vllm_transfer import Transfer
 
 ENGINES = ("openai", "vllm")
 """What ``model.policy`` may name beside a dotted path."""
@@ -124,25 +125,48 @@ def _vllm(config: Config) -> Policy:
 
 def _vllm_beside(config: Config, tokenizer: Any) -> Policy:
     """Return vLLM on the base of the model in this process; a tiny one is written to memory for it."""
+    import torch
+
     from debate.policies.vllm_weights import memory_folder
     from debate_rl.models import engine_dtype
     from debate_rl.runs.checkpoint import write_model
     from debate_rl.runs.kept_weights import load_run_model
 
     settings = {"dtype": engine_dtype(config.model), "max_lora_rank": config.model.lora_rank}
+    transfer = weight_transfer(config, torch.cuda.device_count())
     if config.model.name_or_path is not None:
-        return _vllm_policy(config, {**_model_files(config.model.name_or_path), **settings})
+        files = _model_files(config.model.name_or_path)
+        return _vllm_policy(config, {**files, **settings}, transfer=transfer)
     whole = config.model_copy(update={"model": config.model.model_copy(update={"lora_rank": 0})})
     home = memory_folder()
     base = Path(home.name) / "base"
     base.mkdir()
     write_model(base, load_run_model(whole)[0])
     tokenizer.save_pretrained(base)
-    return _vllm_policy(config, {"model_path": str(base), **settings}, home=home)
+    return _vllm_policy(config, {"model_path": str(base), **settings}, home=home, transfer=transfer)
+
+
+def weight_transfer(config: Config, gpus: int) -> Transfer | None:
+    """Return how a model's whole weights are sent to engines in processes of their own; None as a file.
+
+    An adapter is a file always, and so is everything on a CPU.
+    """
+    from debate.policies.vllm_transfer import Transfer
+    from debate_rl.models import engine_dtype, resolve_device
+
+    model = config.model
+    if model.lora_rank or resolve_device(model.device).type != "cuda":
+        return None
+    backend = "nccl" if gpus > 1 else "ipc"  # engines are on the GPUs behind the learner's, if any
+    return Transfer(backend, engine_dtype(model), model.vllm.tensor_parallel_size)
 
 
 def _vllm_policy(
-    config: Config, settings: dict[str, Any], *, home: TemporaryDirectory[str] | None = None
+    config: Config,
+    settings: dict[str, Any],
+    *,
+    home: TemporaryDirectory[str] | None = None,
+    transfer: Transfer | None = None,
 ) -> Policy:
     """Return vLLM in this process, or engines of their own; ``home``: the folder in memory of a tiny base."""
     vllm = config.model.vllm
@@ -163,6 +187,8 @@ def _vllm_policy(
     from debate.policies.vllm_weights import memory_folder, write_weights
 
     count, run = max(vllm.engines, 1), Path(config.run.dir)
+    if transfer is not None:
+        settings["weight_transfer_config"] = {"backend": transfer.backend}
     return EnginePool(
         {**settings, "adapters_at_once": config.train.lookahead + 1},
         engine_environments(count, vllm.tensor_parallel_size, torch.cuda.device_count()),
@@ -170,6 +196,7 @@ def _vllm_policy(
         home=home or memory_folder(),
         log=(run if run.is_dir() else Path(mkdtemp(prefix="debate-rl-"))) / "engines.log",
         silent_s=vllm.silent_s,
+        transfer=transfer,
     )
 
 

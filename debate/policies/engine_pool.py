@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from debate.policies.speech import SpeakingPolicy, Speech
 from debate.policies.vllm import EngineState, speech_of
+from debate.policies.vllm_transfer import Link, Transfer
 from debate.remote import PING, Address, Gone, Remote, RemoteError, RemoteProcess, new_address
 
 if TYPE_CHECKING:
@@ -68,9 +69,13 @@ class EngineClient(SpeakingPolicy):
     async def _ask(self, index: int, method: str, *arguments: object) -> Any:
         while True:
             with suppress(Gone):
+                await self._prepare(index)
                 return await self._remote(index).ask(method, *arguments)
             self._refuse_dead()
             await asyncio.sleep(AGAIN_S)
+
+    async def _prepare(self, index: int) -> None:
+        """Do what an engine needs before it is asked; Gone where it cannot be reached."""
 
     def _refuse_dead(self) -> None:
         """Raise EngineError where nobody will start an engine anew."""
@@ -110,7 +115,12 @@ class EnginePool(EngineClient):
     ``settings`` are those of ``VLLMPolicy``, the same for all. ``environments``: of each engine, what its
     process finds in its environment, for instance its GPU. ``write``: puts a model's weights into a folder.
     ``home``: a folder in memory for sockets and weights. ``silent_s``: a busy engine that ends no step for so
-    many seconds is killed and started anew. What engines print goes to ``log``.
+    many seconds is killed and started anew. What engines print goes to ``log``. ``transfer``: how a model's
+    weights are sent; None writes them into ``home``, where an engine that is started anew finds them.
+
+    Weights that are sent are those of the model at that moment, so nobody may ask this pool while the model
+    changes: an engine that was started anew is given them when next this pool is asked. Clients may ask at
+    any time, and wait.
     """
 
     def __init__(
@@ -122,9 +132,14 @@ class EnginePool(EngineClient):
         home: TemporaryDirectory[str],
         log: Path,
         silent_s: float,
+        transfer: Transfer | None = None,
     ) -> None:
         self._settings, self._write, self._folder, self._silent_s = settings, write, home, silent_s
         self._weights: Path | None = None
+        self._transfer, self._model = transfer, None
+        self._links: dict[int, Link] = {}
+        self._lacking: set[int] = set()
+        self._sending = threading.Lock()
         self._failed: EngineError | None = None
         self.home, self.log = Path(home.name), log
         addresses = [new_address(self.home, f"engine_{index}") for index in range(len(environments))]
@@ -136,8 +151,8 @@ class EnginePool(EngineClient):
         self._closing = threading.Event()
         self.version = 0
         try:
-            for process in self._processes:
-                self._start(process)
+            for index in range(len(self._processes)):
+                self._start(index)
             for process in self._processes:
                 process.wait()
             self.client_settings = self._client_settings(addresses)
@@ -151,32 +166,70 @@ class EnginePool(EngineClient):
 
     async def update(self, weights: object, version: int) -> None:
         """Give all engines the weights of a model, or those in a folder; none keeps the ones before."""
-        before, folder = self._weights, weights
-        if not isinstance(weights, str | Path):
+        if isinstance(weights, str | Path):
+            await self._update_from(Path(weights), version)
+        elif self._transfer is None:
             folder = self.home / f"version_{version}_{time.monotonic_ns()}"
             await asyncio.to_thread(self._write, weights, folder)
-        self._weights, self.version = (
-            Path(str(folder)),
-            version,
-        )  # an engine that starts anew begins with these
-        await asyncio.gather(
-            *(self._ask(index, "update", str(folder), version) for index in range(len(self.addresses)))
-        )
+            await self._update_from(folder, version)
+        else:
+            self._weights, self._model, self.version = None, weights, version
+            self._lacking.update(self._engines)
+            for index in self._engines:
+                await self._ask(index, "context_tokens")  # whatever it is asked, it gets the weights first
+
+    async def _update_from(self, folder: Path, version: int) -> None:
+        before = self._weights
+        self._weights, self._model, self.version = folder, None, version  # for an engine that starts anew
+        self._lacking.clear()
+        await asyncio.gather(*(self._ask(index, "update", str(folder), version) for index in self._engines))
         if before is not None and before.parent == self.home:
             shutil.rmtree(before, ignore_errors=True)
 
+    async def _prepare(self, index: int) -> None:
+        if index in self._lacking:
+            await asyncio.to_thread(self._send, index)
+
+    def _send(self, index: int) -> None:
+        """Send the model's weights to an engine that lacks them; EngineError where they do not arrive.
+
+        Gone where it ended: once it was started anew, they are sent again.
+        """
+        with self._sending:
+            if index not in self._lacking or self._transfer is None:
+                return
+            remote = self._remote(index)
+            if index not in self._links:
+                self._links[index] = Link(self._transfer, remote)
+            try:
+                self._links[index].send(self._model, self.version)
+            except Gone:
+                self._links.pop(index, None)
+                raise
+            except Exception as error:
+                raise EngineError(
+                    f"engine {index} did not get the weights: {error} (see {self.log})"
+                ) from error
+            self._lacking.discard(index)
+
     async def check(self, requests: Sequence[SampleRequest]) -> tuple[EngineReport, ...]:
         """Have every engine answer requests, and report what it computed them with."""
-        engines = range(len(self.addresses))
         reports: list[tuple[EngineReport, ...]] = await asyncio.gather(
-            *(self._ask(index, "check", tuple(requests)) for index in engines)
+            *(self._ask(index, "check", tuple(requests)) for index in self._engines)
         )
         return tuple(chain.from_iterable(reports))
 
     def states(self) -> list[EngineState]:
         """Return what each engine has done; EngineError where one has been given up."""
         self._refuse_dead()
-        return [state for index in range(len(self.addresses)) if (state := self._state(index)) is not None]
+        for index in tuple(self._lacking):
+            with suppress(Gone):
+                self._send(index)
+        return [state for index in self._engines if (state := self._state(index)) is not None]
+
+    @property
+    def _engines(self) -> range:
+        return range(len(self.addresses))
 
     def close(self) -> None:
         """End the engines."""
@@ -196,9 +249,18 @@ class EnginePool(EngineClient):
         for process in self._processes:
             process.close()
 
-    def _start(self, process: RemoteProcess) -> None:
-        weights = None if self._weights is None else str(self._weights)
-        process.settings = {"settings": self._settings, "weights": weights, "version": self.version}
+    def _start(self, index: int) -> None:
+        process = self._processes[index]
+        if lacking := self._model is not None:
+            self._lacking.add(index)
+            if (link := self._links.pop(index, None)) is not None:
+                link.close()
+        process.settings = {
+            "settings": self._settings,
+            "weights": None if self._weights is None else str(self._weights),
+            "version": self.version,
+            "lacking": lacking,
+        }
         process.start()
 
     def _refuse_dead(self) -> None:
@@ -212,7 +274,7 @@ class EnginePool(EngineClient):
             for index, process in enumerate(self._processes):
                 why = process.ended() or self._silence(index)
                 if why and not self._closing.is_set():
-                    self._start_anew(process, why)
+                    self._start_anew(index, why)
                     self._heard[index] = 0, time.monotonic()
 
     def _silence(self, index: int) -> str:
@@ -234,7 +296,8 @@ class EnginePool(EngineClient):
             return state
         return None
 
-    def _start_anew(self, process: RemoteProcess, why: str) -> None:
+    def _start_anew(self, index: int, why: str) -> None:
+        process = self._processes[index]
         process.close()
         now = time.monotonic()
         if len(self._starts) == MOST_STARTS and now - self._starts[0] < WITHIN_S:
@@ -244,7 +307,7 @@ class EnginePool(EngineClient):
             )
             return
         self._starts.append(now)
-        self._start(process)
+        self._start(index)
         try:
             process.wait()
         except Gone as gone:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import traceback
 from collections.abc import Sequence
@@ -18,15 +19,24 @@ BROKEN = 70
 
 
 class Engine:
-    """A ``VLLMPolicy`` of these settings, with the weights in a folder, if any, as ``version``."""
+    """A ``VLLMPolicy`` of these settings, with the weights in a folder, if any, as ``version``.
 
-    def __init__(self, settings: dict[str, Any], weights: str | None, version: int) -> None:
+    ``lacking``: no request is answered before weights have come from the owner's model.
+    """
+
+    def __init__(
+        self, settings: dict[str, Any], weights: str | None, version: int, *, lacking: bool = False
+    ) -> None:
         self._policy = VLLMPolicy(version=version, **settings)
+        self._ready = asyncio.Event()
         if weights is not None:
             run_async(self._policy.update(Path(weights), version))
+        if not lacking:
+            self._ready.set()
 
     async def sample(self, request: SampleRequest) -> Completion:
         """Answer a request. What is no fault of the request ends the process: another one takes its place."""
+        await self._ready.wait()
         try:
             return await self._policy.sample(request)
         except ValueError:
@@ -38,6 +48,13 @@ class Engine:
     async def update(self, weights: str, version: int) -> None:
         """Take the weights in a folder."""
         await self._policy.update(Path(weights), version)
+        self._ready.set()
+
+    async def receive(self, call: str, arguments: dict[str, Any], version: int | None) -> None:
+        """Answer a call of the sender of whole weights; the last has their version."""
+        await self._policy.receive(call, arguments, version)
+        if version is not None:
+            self._ready.set()
 
     async def check(self, requests: Sequence[SampleRequest]) -> tuple[EngineReport, ...]:
         """Answer requests, and report what they were computed with."""

@@ -185,8 +185,25 @@ class VLLMPolicy(SpeakingPolicy):
         self._using[before] += 0
         self._remove_unused()
 
+    async def receive(self, call: str, arguments: dict[str, Any], version: int | None) -> None:
+        """Answer a call of vLLM's sender of whole weights (``vllm_transfer``); the last has their version.
+
+        Nothing is computed from the first call to the last.
+        """
+        if call == "start_weight_update":
+            self._loop.pause()
+        self._llm.collective_rpc(call, kwargs=arguments)
+        if version is not None:
+            self._begin_anew()
+            self.version, self._unread = version, True
+            self._loop.resume()
+
     def _load_weights(self, **source: object) -> None:
         self._llm.collective_rpc("reload_weights", kwargs=source)
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """Forget what was computed with the weights before the new ones."""
         self._llm.collective_rpc("refresh_head")
         if not self._llm.llm_engine.reset_prefix_cache(reset_running_requests=True):
             raise RuntimeError("vLLM keeps what it computed with the weights before; nothing new was sampled")
@@ -262,6 +279,16 @@ class EngineLoop:
         self._numbers = count()
         self._stepping: asyncio.Task[None] | None = None
         self._steps, self._seconds = 0, 0.0
+        self._may_step = asyncio.Event()
+        self._may_step.set()
+
+    def pause(self) -> None:
+        """Do no step until ``resume``."""
+        self._may_step.clear()
+
+    def resume(self) -> None:
+        """Go on with the requests that wait."""
+        self._may_step.set()
 
     def state(self) -> EngineState:
         """Return what the engine has done so far."""
@@ -291,6 +318,7 @@ class EngineLoop:
         """Step while a request waits; what the engine raises goes to every one that does."""
         try:
             while self._waiting:
+                await self._may_step.wait()
                 began = time.perf_counter()
                 outputs = self._engine.step()
                 self._steps, self._seconds = self._steps + 1, self._seconds + time.perf_counter() - began

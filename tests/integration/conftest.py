@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import pytest
+
+HOME = Path(__file__).parents[2]
+BENCH = HOME / ".venv-bench"
 
 TINY = """\
 [env]
@@ -49,6 +54,62 @@ problems_per_step = 2
 debates_per_problem = 2
 save_every = 1
 """
+
+
+ON_A_CPU = {
+    "PATH": "/usr/bin:/bin",
+    "OMP_NUM_THREADS": "1",
+    "PYTHONPATH": str(HOME),
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+    "VLLM_NO_USAGE_STATS": "1",
+    "TORCH_COMPILE_DISABLE": "1",
+    "HF_HUB_OFFLINE": "1",
+}
+"""What vLLM wants in its environment."""
+
+
+class BenchPython:
+    """The interpreter that has vLLM."""
+
+    def start(self, *words: object, cwd: Path, **environment: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [BENCH / "bin/python", *map(str, words)],
+            cwd=cwd,
+            env=ON_A_CPU | environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, *words: object, cwd: Path, timeout_s: float = 500) -> subprocess.CompletedProcess[str]:
+        with self.start(*words, cwd=cwd) as process:
+            try:
+                out, err = process.communicate(timeout=timeout_s)
+            except BaseException:
+                process.kill()
+                raise
+        return subprocess.CompletedProcess(words, process.returncode, out, err)
+
+    def debate(self, *words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+        return self.run("-m", "debate_rl.commands.main", *words, cwd=cwd)
+
+
+@pytest.fixture(scope="session")
+def bench_python() -> BenchPython:
+    """Return what runs programs where vLLM is; without it the test is skipped."""
+    if not list(BENCH.glob("lib/python*/site-packages/vllm")):
+        pytest.skip("no vLLM in .venv-bench; make bench")
+    return BenchPython()
+
+
+@pytest.fixture
+def base_model(tmp_path, make_tiny) -> Path:
+    """Return the folder of a tiny model and its tokenizer, "base" in the test's own folder."""
+    for one in make_tiny(hidden_size=64, heads=2, pieces=(" 1", ".")):
+        one.save_pretrained(tmp_path / "base")
+    return tmp_path / "base"
 
 
 @pytest.fixture(scope="session")

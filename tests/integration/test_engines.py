@@ -11,23 +11,7 @@ from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__)
-BENCH = HERE.parents[2] / ".venv-bench"
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        not list(BENCH.glob("lib/python*/site-packages/vllm")), reason="no vLLM in .venv-bench; make bench"
-    ),
-]
-ENVIRONMENT = {
-    "PATH": "/usr/bin:/bin",
-    "OMP_NUM_THREADS": "1",
-    "PYTHONPATH": str(HERE.parents[2]),
-    "VLLM_CPU_KVCACHE_SPACE": "1",
-    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-    "TORCH_COMPILE_DISABLE": "1",
-    "HF_HUB_OFFLINE": "1",
-}
+pytestmark = pytest.mark.slow
 RECIPE = """\
 [env]
 kind = "pair_sum"
@@ -65,27 +49,20 @@ LIMIT_S = 1200
 
 
 @pytest.fixture
-def recipe(tmp_path, make_tiny, request) -> Path:
+def recipe(tmp_path, base_model, request) -> Path:
     model = 'tiny = { context_tokens = 512, pieces = [" 1", "."] }'
     if request.param == "adapter":
-        for one in make_tiny(hidden_size=64, heads=2, pieces=(" 1", ".")):
-            one.save_pretrained(tmp_path / "base")
-        model = 'name_or_path = "base"\nlora_rank = 4'
+        model = f'name_or_path = "{base_model}"\nlora_rank = 4'
     path = tmp_path / "recipe.toml"
     path.write_text(RECIPE.replace("[model]\n", f"[model]\n{model}\n"))
     return path
 
 
-def training(recipe: Path, *overrides: str) -> subprocess.Popen[str]:
-    command = ["-m", "debate_rl.commands.main", "train", recipe.name, "run.dir=run", *overrides]
-    return subprocess.Popen(
-        [BENCH / "bin/python", *command],
-        cwd=recipe.parent,
-        env=ENVIRONMENT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+@pytest.fixture
+def training(bench_python, recipe):
+    """Return what starts the recipe's training."""
+    command = ("-m", "debate_rl.commands.main", "train", recipe.name, "run.dir=run")
+    return lambda *overrides: bench_python.start(*command, *overrides, cwd=recipe.parent)
 
 
 def children(pid: int) -> dict[int, str]:
@@ -121,9 +98,9 @@ def running(pids) -> list[int]:
 
 
 @pytest.mark.parametrize("recipe", ["adapter", "whole"], indirect=True)
-def test_a_run_survives_its_engine_and_is_resumed_after_its_own_death(recipe, tmp_path):
+def test_a_run_survives_its_engine_and_is_resumed_after_its_own_death(training, tmp_path):
     run = tmp_path / "run"
-    with training(recipe, "train.steps=50") as process:
+    with training("train.steps=50") as process:
         wait_for(run, 1, process)
         served = children(process.pid)
         assert len(served) == 2  # an engine, and what holds the debates
@@ -137,7 +114,7 @@ def test_a_run_survives_its_engine_and_is_resumed_after_its_own_death(recipe, tm
         time.sleep(0.1)
     assert not running(served)
 
-    with training(recipe, "train.steps=6", "run.allow_changes=['train.steps']") as process:
+    with training("train.steps=6", "run.allow_changes=['train.steps']") as process:
         _, err = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 0, err
     steps = metrics(run)
@@ -150,9 +127,9 @@ def test_a_run_survives_its_engine_and_is_resumed_after_its_own_death(recipe, tm
 
 
 @pytest.mark.parametrize("recipe", ["adapter"], indirect=True)
-def test_a_silent_engine_is_started_anew_and_one_that_always_ends_ends_the_run(recipe, tmp_path):
+def test_a_silent_engine_is_started_anew_and_one_that_always_ends_ends_the_run(training, tmp_path):
     run = tmp_path / "run"
-    with training(recipe, "train.steps=50", "train.lookahead=0", "model.vllm.engines=1") as process:
+    with training("train.steps=50", "train.lookahead=0", "model.vllm.engines=1") as process:
         wait_for(run, 1, process)
         silent = engine_of(process.pid)
         os.kill(silent, signal.SIGSTOP)

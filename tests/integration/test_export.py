@@ -237,15 +237,9 @@ def test_what_is_no_run_or_has_no_weights_is_refused(export, runs):
     assert not (runs / "empty/export").exists()
 
 
-BENCH = Path(debate_rl.__file__).parents[1] / ".venv-bench"
-
-
 @pytest.mark.slow
-@pytest.mark.skipif(
-    not list(BENCH.glob("lib/python*/site-packages/vllm")), reason="no vLLM in .venv-bench; make bench"
-)
 @pytest.mark.parametrize("merge", [False, True])
-def test_vllm_says_the_same(merge, tiny_recipe, debate_command, tmp_path, monkeypatch):
+def test_vllm_says_the_same(merge, bench_python, tiny_recipe, debate_command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     wide = ["model.tiny.hidden_size=64", "model.tiny.heads=2"]  # vLLM wants heads of 32 on a CPU
     train(load_config(Config, tiny_recipe, ["run.dir=run", "logging.progress=none", *LORA, *wide]))
@@ -253,9 +247,7 @@ def test_vllm_says_the_same(merge, tiny_recipe, debate_command, tmp_path, monkey
     folder = tmp_path / "run/export"
     places = [folder, json.dumps(IDS)] if merge else [folder / "base", json.dumps(IDS), folder]
     script = Path(__file__).with_name("vllm_logprobs.py")
-    done = subprocess.run(
-        [BENCH / "bin/python", script, *places], cwd=tmp_path, capture_output=True, text=True, timeout=300
-    )
+    done = bench_python.run(script, *places, cwd=tmp_path)
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["settings"] == [0.8333, 1.0, 0, 24]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,17 +11,6 @@ from debate.policies.vllm import _lora_settings
 from debate_rl.engines import _model_files
 
 HERE = Path(__file__)
-BENCH = HERE.parents[2] / ".venv-bench"
-needs_vllm = pytest.mark.skipif(
-    not list(BENCH.glob("lib/python*/site-packages/vllm")), reason="no vLLM in .venv-bench; make bench"
-)
-ON_A_CPU = {
-    "VLLM_CPU_KVCACHE_SPACE": "1",
-    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
-    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-    "TORCH_COMPILE_DISABLE": "1",
-    "HF_HUB_OFFLINE": "1",
-}
 RECIPE = """\
 [debate]
 num_rounds = 1
@@ -35,25 +23,14 @@ vllm.enforce_eager = true
 """
 
 
-def run(words, cwd, **env):
-    done = subprocess.run(
-        [BENCH / "bin/python", *map(str, words)],
-        cwd=cwd,
-        env={"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE.parents[2]), **env},
-        capture_output=True,
-        text=True,
-        timeout=400,
-    )
-    assert done.returncode in (0, 2), done.stderr[-3000:]
-    return done
-
-
 @pytest.mark.slow
-@needs_vllm
-def test_vllm_says_what_the_local_policy_says(tmp_path):
-    found = json.loads(run([HERE.with_name("vllm_debate.py"), tmp_path], tmp_path).stdout.splitlines()[-1])
+def test_vllm_says_what_the_local_policy_says(bench_python, tmp_path):
+    done = bench_python.run(HERE.with_name("vllm_debate.py"), tmp_path, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = json.loads(done.stdout.splitlines()[-1])
     assert found["context"] == 1024
     assert found["greedy"]  # prompts, tokens, texts, offsets
+    assert found["abandoned"] == [True, False]
     assert found["turns"] == 2 * 3 * 3
     assert found["repeated"]
     assert found["temperatures"] == [0.6, 0.9, 1.0]
@@ -78,17 +55,13 @@ def test_vllm_says_what_the_local_policy_says(tmp_path):
 
 
 @pytest.mark.slow
-@needs_vllm
-def test_play_speaks_through_vllm(tmp_path, make_tiny):
-    model, tokenizer = make_tiny(hidden_size=64, heads=2)
-    for one in (model, tokenizer):
-        one.save_pretrained(tmp_path / "model")
+def test_play_speaks_through_vllm(bench_python, tmp_path, base_model):
     (tmp_path / "served.toml").write_text(RECIPE)
-    play = ["-m", "debate_rl.commands.main", "play", "served.toml", "What is 2 + 2?"]
-    done = run([*play, "model.name_or_path=model"], tmp_path, **ON_A_CPU)
+    play = ["play", "served.toml", "What is 2 + 2?"]
+    done = bench_python.debate(*play, f"model.name_or_path={base_model}", cwd=tmp_path)
     assert (done.returncode, done.stdout.count("round 0 ·")) == (0, 3), done.stderr
     assert "INFO" not in done.stdout
-    done = run([*play, "model.name_or_path=./nowhere"], tmp_path, **ON_A_CPU)
+    done = bench_python.debate(*play, "model.name_or_path=./nowhere", cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].startswith("debate: vLLM cannot serve './nowhere': ")
 
@@ -127,28 +100,24 @@ progress = "none"
 
 
 @pytest.mark.slow
-@needs_vllm
+@pytest.mark.parametrize("engines", [0, 2])
 @pytest.mark.parametrize("lora", [False, True], ids=["whole", "adapter"])
-def test_training_samples_through_vllm(tmp_path, make_tiny, lora):
+def test_training_samples_through_vllm(bench_python, tmp_path, base_model, lora, engines):
     """64 debates at once. After each update vLLM samples from what was learnt: the trainer's own odds."""
     model = 'tiny = { context_tokens = 512, pieces = [" 1", "."] }'
     if lora:
-        for one in make_tiny(hidden_size=64, heads=2, pieces=(" 1", ".")):
-            one.save_pretrained(tmp_path / "base")
-        model = 'name_or_path = "base"\nlora_rank = 4'
+        model = f'name_or_path = "{base_model}"\nlora_rank = 4'
     (tmp_path / "trained.toml").write_text(TRAINED.replace("[model]\n", f"[model]\n{model}\n"))
-    train = ["-m", "debate_rl.commands.main", "train", "trained.toml", "run.dir=run"]
+    train = ["train", "trained.toml", "run.dir=run", f"model.vllm.engines={engines}"]
     for steps in (2, 3):  # the second time it resumes
-        done = run([*train, f"train.steps={steps}"], tmp_path, **ON_A_CPU)
+        done = bench_python.debate(*train, f"train.steps={steps}", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
     lines = [json.loads(line) for line in (tmp_path / "run/metrics.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines if "loss" in line] == [0, 1, 2]
     for line in lines:
         assert line.get("mismatch_max", 0.0) < 3e-4
     assert all(line["updates"] == 1 for line in lines if "loss" in line)
-    done = run(
-        ["-m", "debate_rl.commands.main", "eval", "run", "--table", "figures.md"], tmp_path, **ON_A_CPU
-    )
+    done = bench_python.debate("eval", "run", "--table", "figures.md", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "24" in (tmp_path / "figures.md").read_text()
 
@@ -168,7 +137,7 @@ prompts = "tiny"
 
 [model]
 policy = "vllm"
-name_or_path = "model"
+name_or_path = "base"
 dtype = "float32"
 vllm.enforce_eager = true
 
@@ -178,14 +147,12 @@ max_live = 64
 
 
 @pytest.mark.slow
-@needs_vllm
-def test_an_evaluation_of_100_problems_reads_more_prompts_than_fit_one_step(tmp_path, make_tiny):
+def test_an_evaluation_of_100_problems_reads_more_prompts_than_fit_one_step(
+    bench_python, tmp_path, base_model
+):
     """64 debates at once. Seeded requests whose prompts are read in parts would end it on a CPU."""
-    for one in make_tiny(hidden_size=64, heads=2, pieces=(" 1", ".")):
-        one.save_pretrained(tmp_path / "model")
     (tmp_path / "evaluated.toml").write_text(EVALUATED)
-    evaluate = ["-m", "debate_rl.commands.main", "eval", "evaluated.toml", "--out", "evaluation"]
-    done = run(evaluate, tmp_path, **ON_A_CPU)
+    done = bench_python.debate("eval", "evaluated.toml", "--out", "evaluation", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     figures = json.loads((tmp_path / "evaluation/figures.json").read_text())
     assert {row["n"] for row in figures if row["name"] == "debate/majority"} == {100}

@@ -3,24 +3,10 @@
 python vllm_debate.py FOLDER: everything is written below it.
 """
 
-# ruff: noqa: E402 (vLLM reads its environment when it is imported)
-
 import asyncio
 import json
-import os
 import sys
 from pathlib import Path
-
-os.environ |= {
-    "VLLM_CPU_KVCACHE_SPACE": "1",
-    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
-    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-    "VLLM_NO_USAGE_STATS": "1",
-    "TORCH_COMPILE_DISABLE": "1",
-    "HF_HUB_OFFLINE": "1",
-}
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
 
 import torch
 
@@ -96,6 +82,21 @@ def likely_difference(model, completion, temperature, *, top_p, top_k):
     return float((torch.tensor(completion.logprobs) - ours).abs().max())
 
 
+def abandoned(policy):
+    """Whether the engine has work while replies are waited for, and once nobody waits for them any more."""
+
+    async def given_up():
+        replies = [asyncio.ensure_future(policy.sample(request(seed, max_tokens=900))) for seed in range(64)]
+        await asyncio.sleep(0.05)
+        busy = policy._llm.llm_engine.has_unfinished_requests()
+        for reply in replies:
+            reply.cancel()
+        await asyncio.gather(*replies, return_exceptions=True)
+        return busy, policy._llm.llm_engine.has_unfinished_requests()
+
+    return asyncio.run(given_up())
+
+
 def greedy_alike(policy, local):
     requests = [request(seed, temperature=0.0) for seed in range(6)]
     return said(ask(policy, requests)) == said(ask(local, requests))
@@ -119,6 +120,7 @@ def main(folder):
     local = LocalPolicy(model, tokenizer)
     found = {"context": policy.context_tokens, "greedy": greedy_alike(policy, local)}
 
+    found["abandoned"] = abandoned(policy)
     debates = run_debates(PROBLEMS, policy, CONFIG, seed=3)
     again = run_debates(PROBLEMS, policy, CONFIG, seed=3)
     turns = [(turn, debate.personas[turn.id.agent]) for debate in debates for turn in debate.turns]

@@ -118,3 +118,19 @@ def test_another_event_loop_is_refused_meanwhile():
         return await first
 
     assert asyncio.run(here()).outputs == ["answer 0"]
+
+
+def test_nothing_is_computed_while_the_loop_is_paused():
+    engine = Engine()
+    loop = EngineLoop(engine)
+
+    async def paused():
+        loop.pause()
+        asked = asyncio.ensure_future(loop.complete([1, 1], None, None))
+        await asyncio.sleep(0.01)
+        steps, busy = engine.steps, loop.state().busy
+        loop.resume()
+        return steps, busy, (await asked).outputs
+
+    assert asyncio.run(paused()) == (0, True, ["answer 0"])
+    assert engine.steps == 2
