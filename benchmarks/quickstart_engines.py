@@ -35,14 +35,18 @@ MODES = {
     "lookahead 1": (*ENGINE, "train.lookahead=1"),
 }
 NAMES = {DIRECT: "one agent alone", WINNER: "winner"}
-ENVIRONMENT = os.environ | {
-    "TOKENIZERS_PARALLELISM": "false",
-    "VLLM_CPU_KVCACHE_SPACE": "1",
-    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-    "VLLM_LOGGING_LEVEL": "ERROR",
-    "TORCH_COMPILE_DISABLE": "1",
-    "HF_HUB_OFFLINE": "1",
-}
+ENVIRONMENT = (
+    {"OMP_NUM_THREADS": "1"}
+    | os.environ
+    | {
+        "TOKENIZERS_PARALLELISM": "false",
+        "VLLM_CPU_KVCACHE_SPACE": "1",
+        "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+        "VLLM_LOGGING_LEVEL": "ERROR",
+        "TORCH_COMPILE_DISABLE": "1",
+        "HF_HUB_OFFLINE": "1",
+    }
+)
 
 
 def main() -> None:

@@ -31,10 +31,14 @@ ARMS: Mapping[str, tuple[str, ...]] = {
     "truth_only": ("rewards.truth_weight=1",),
     "peer_only": PEER_ONLY,
     "shuffled_votes": (*PEER_ONLY, "train.control=shuffled_votes"),
+    "dr_grpo": ("learner.loss=dr_grpo", "learner.max_tokens=48"),
+    "dr_grpo_matched": ("learner.loss=dr_grpo", "learner.max_tokens=16"),
     "misjudging": MISJUDGING,
     "misjudging_peer_only": (*MISJUDGING, *PEER_ONLY),
 }
-"""What each arm changes of the recipe; in the last two the planted judges have the solvers' habit."""
+"""What each arm changes of the recipe. dr_grpo divides by the token limit, and its gradient is a third of
+grpo's there; by 16 the first steps' gradients are as large as grpo's. In the last two arms the planted judges
+have the solvers' habit."""
 MAIN = (
     "accuracy_round_0_before",
     "accuracy_round_0_after",

@@ -94,14 +94,14 @@ def resolve_device(name: str) -> torch.device:
 def resolve_dtype(config: ModelConfig, *, on_gpu: bool | None = None) -> torch.dtype:
     """Return the type of the weights; "auto" is bfloat16 on a GPU under an adapter, and float32 otherwise.
 
-    ``on_gpu`` None: as ``model.device`` says.
+    ``on_gpu`` None: as ``model.device`` says. A Mac's GPU is none here: not all of them have bfloat16.
     """
     import torch
 
     if config.dtype != "auto":
         return getattr(torch, config.dtype)
     if on_gpu is None:
-        on_gpu = resolve_device(config.device).type != "cpu"
+        on_gpu = resolve_device(config.device).type == "cuda"
     return torch.bfloat16 if config.lora_rank and on_gpu else torch.float32
 
 

@@ -98,8 +98,8 @@ class ModelConfig(Settings):
     device: str = "auto"
     """"auto" (a GPU if there is one), "cpu", "cuda", "cuda:1", "mps" (a Mac's GPU)."""
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
-    """Of the weights; "auto" is bfloat16 on a GPU under an adapter, and float32 otherwise: full weights of
-    half precision lose small updates in rounding. An adapter itself is float32 always."""
+    """Of the weights; "auto" is bfloat16 on a CUDA GPU under an adapter, and float32 otherwise: full weights
+    of half precision lose small updates in rounding. An adapter itself is float32 always."""
     attn_implementation: Literal["sdpa", "eager", "flash_attention_2"] = "sdpa"
     """How transformers computes attention."""
     lora_rank: int = Field(default=0, ge=0, le=65_536)

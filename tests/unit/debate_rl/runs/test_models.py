@@ -247,7 +247,7 @@ def test_a_macs_gpu_that_is_not_there():
     [
         (True, True, ("cuda", torch.float32, torch.bfloat16)),
         (True, False, ("cuda", torch.float32, torch.bfloat16)),
-        (False, True, ("mps", torch.float32, torch.bfloat16)),
+        (False, True, ("mps", torch.float32, torch.float32)),
         (False, False, ("cpu", torch.float32, torch.float32)),
     ],
 )

@@ -1,0 +1,137 @@
+"""What a step of each shipped recipe of Qwen3 takes on its card: memory and seconds, computed, not measured.
+
+    .venv/bin/python benchmarks/expected_step.py --json expected_step.json
+
+Bytes and operations are counted (``debate train --plan``; ``benchmarks/gpu.py``), with replies that spend
+``--spent`` of their limit. Seconds follow from the card's data sheet and from shares of it that are assumed:
+
+    sampling   one step of the engine for a token of every live reply reads all weights and the live caches
+               once, at .6 of the memory's bandwidth, and a fifth longer under an adapter; prompts, of which
+               .35 are not in the prefix cache (benchmarks/rollout.py), at .4 of the products' peak
+    learning   operations at .4 of the peak, what gradient checkpointing computes again included
+
+With lookahead 0, and where engine and learner share a card, a step is the sum of both; with engines on cards
+of their own it is the longer one. ``benchmarks/gpu.py`` measures the shares that are assumed here.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from qwen3 import write_shape
+from report import Figure, parser, report
+
+BANDWIDTH_SHARE, PEAK_SHARE, ADAPTER, UNCACHED = 0.6, 0.4, 1.2, 0.35
+MOST_LIVE = 256
+"""Requests that vLLM answers at once by default."""
+
+
+class Card(NamedTuple):
+    """GiB that a program sees, TFLOP/s of dense bfloat16 products, TB/s: by the data sheets."""
+
+    name: str
+    memory: float
+    peak: float
+    bandwidth: float
+
+
+RTX4090, L40S = Card("RTX 4090", 22.5, 165, 1.01), Card("L40S", 45, 362, 0.864)
+H100, H200 = Card("H100", 79, 989, 3.35), Card("H200", 139, 989, 4.8)
+RECIPES = {
+    "gsm8k_qwen3_1b7_24gb": ("1.7B", RTX4090),
+    "gsm8k_qwen3_4b_48gb": ("4B", L40S),
+    "gsm8k_qwen3_1b7_full_80gb": ("1.7B", H100),
+    "gsm8k_qwen3_8b_1gpu": ("8B", H100),
+    "gsm8k_qwen3_4b_full_141gb": ("4B", H200),
+    "math_qwen3_8b_1gpu": ("8B", H200),
+    "aime_qwen3_8b_1gpu": ("8B", H200),
+}
+
+
+def main() -> None:
+    """Print the table."""
+    options = parser(str(__doc__).partition("\n")[0])
+    options.add_argument("--spent", type=float, default=0.5, help="what replies spend of their limit")
+    args = options.parse_args()
+    figures: list[Figure] = []
+    for recipe, (shape, card) in RECIPES.items():
+        figures += figures_of(recipe, shape, card, args.spent)
+    report("computed, not measured", figures, args.json)
+
+
+def figures_of(recipe: str, shape: str, card: Card, spent: float) -> list[Figure]:
+    """Return GiB and seconds of a recipe's step."""
+    whole, half = (planned_for(recipe, shape, card, share) for share in (1.0, spent))
+    title = f"{recipe}, {card.name}"
+    sampling, learning = sampling_seconds(half, card), learning_seconds(half, card)
+    return [
+        Figure(f"{title}: memory", whole.memory.peak / 2**30, f"GiB of {card.memory:g}", 1),
+        Figure(
+            f"{title}: tokens",
+            half.load.replies * sum(reply for _, reply in half.load.rounds),
+            "generated",
+            1,
+        ),
+        Figure(f"{title}: sampling", sampling, "s", 1),
+        Figure(f"{title}: learning", learning, "s", 1),
+        Figure(f"{title}: step", sampling + learning, "s", 1),
+    ]
+
+
+def planned_for(recipe: str, shape: str, card: Card, spent: float) -> Any:
+    """Return the plan of a recipe on a card; nothing is downloaded."""
+    from debate_rl.config import Config
+    from debate_rl.config.recipes import load_config
+    from debate_rl.problems import load_run_problems
+    from debate_rl.training.plan import planned
+
+    with tempfile.TemporaryDirectory() as folder:
+        write_shape(shape, Path(folder))
+        data = [
+            "env.kind=pair_sum",
+            "env.split=train",
+            "env.limit=8",
+            "held_out.kind=none",
+            "held_out.limit=0",
+        ]
+        config = load_config(Config, recipe, [f"model.name_or_path={Path(folder)}", *data])
+        tokens = int(spent * config.debate.max_tokens)
+        debate = config.debate.model_copy(update={"max_tokens": tokens})
+        config = config.model_copy(update={"debate": debate})
+        return planned(config, load_run_problems(config), there=int(card.memory * 2**30))
+
+
+def sampling_seconds(plan: Any, card: Card) -> float:
+    """Return the seconds in which the engine answers a step's replies."""
+    load, engine = plan.load, plan.engine
+    said = load.replies * sum(reply for _, reply in load.rounds)
+    read = load.replies * sum(prompt for prompt, _ in load.rounds)
+    mean = sum(prompt + reply / 2 for prompt, reply in load.rounds) / len(load.rounds)
+    live = min(MOST_LIVE, engine.tokens / mean, load.replies)
+    each = (engine.weights + live * mean * engine.token) / (BANDWIDTH_SHARE * card.bandwidth * 1e12)
+    adapter = ADAPTER if hasattr(plan.model, "peft_config") else 1.0
+    prompts = UNCACHED * read * engine.weights / (PEAK_SHARE * card.peak * 1e12)  # 2 bytes, 2 operations
+    return adapter * said / live * each + prompts
+
+
+def learning_seconds(plan: Any, card: Card) -> float:
+    """Return the seconds of a step's passes, those that checkpointing computes again included."""
+    load, config = plan.load, plan.config.learner
+    settings = plan.model.config
+    layers = sum(p.numel() for name, p in plan.model.named_parameters() if "layers" in name)
+    said = load.replies * sum(reply for _, reply in load.rounds)
+    products = 2.0 * (load.read_tokens * layers + said * settings.hidden_size * settings.vocab_size)
+    squares = load.replies * sum((prompt + reply) ** 2 for prompt, reply in load.rounds)
+    width = settings.num_attention_heads * settings.head_dim
+    shared = load.read_tokens / load.row_tokens
+    attention = 2.0 * settings.num_hidden_layers * width * squares * shared
+    again = 1 if plan.config.resolved_learner(plan.chosen).gradient_checkpointing is True else 0
+    passes = (2 if hasattr(plan.model, "peft_config") else 3) + again
+    operations = config.epochs * (products * passes + attention * (3 + again))
+    return operations / (PEAK_SHARE * card.peak * 1e12)
+
+
+if __name__ == "__main__":
+    main()
