@@ -3,10 +3,12 @@
     OMP_NUM_THREADS=1 .venv-bench/bin/python benchmarks/quickstart_engines.py --json engines.json
 
 One warm start is the base of all runs. Full weights and an adapter are trained by the local policy, and by
-vLLM with lookahead 0 and 1; each run of vLLM is killed (SIGKILL) once ``--kill-after`` steps are saved, and
-the same command goes on. Figures are those of the recipe's 300 held-out problems: what one agent alone and
-the debates' winner have in the end, and what vLLM's run has less the local one's, paired by problem, with a
-95% interval. Runs are kept in ``--out``, and a call goes on where the last one stopped.
+vLLM with lookahead 0 and 1; each run of vLLM of the first seed is killed (SIGKILL) once ``--kill-after``
+steps are saved, and the same command goes on. Figures are those of the recipe's 300 held-out problems: what
+one agent alone and the debates' winner have in the end, the mean over seeds, and what vLLM's runs have less
+the local ones'. Runs of one configuration differ by their seed, so 95% intervals are Student's over seeds; of
+one seed alone they are over its problems, and say nothing of other seeds. Runs are kept in ``--out``, and a
+call goes on where the last one stopped.
 """
 
 from __future__ import annotations
@@ -18,13 +20,14 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 from report import Figure, parser, report
 
-from debate_rl.statistics import Estimate
-from debate_rl.tracking.held_out import DIRECT, WINNER, gain, read_held_out
+from debate_rl.statistics import Estimate, clustered_mean
+from debate_rl.tracking.held_out import DIRECT, WINNER, HeldOut, gain, read_held_out
 
 ADAPTER = ("model.lora_rank=16", "learner.lr=6e-3")
 ENGINE = ("model.policy=vllm", "model.vllm.enforce_eager=true", "train.save_every=1")
@@ -55,6 +58,7 @@ def main() -> None:
     options.add_argument("--out", type=Path, default=Path("runs/quickstart_engines"))
     options.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
     options.add_argument("--modes", nargs="+", choices=MODES, default=list(MODES))
+    options.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2, 3, 4])
     options.add_argument("--kill-after", type=int, default=3, metavar="STEPS", help="0 kills no run")
     args = options.parse_args()
     if find_spec("vllm") is None:
@@ -63,8 +67,8 @@ def main() -> None:
     recipe = written_recipe(args.out)
     figures: list[Figure] = []
     for way in args.ways:
-        runs = {mode: finished(recipe, way, mode, args) for mode in args.modes}
-        figures += figures_of(way, runs)
+        ends = {mode: [finished(recipe, way, mode, seed, args) for seed in args.seeds] for mode in args.modes}
+        figures += figures_of(way, ends)
     report("the quick-start's task by engine; held-out problems", figures, args.json)
     worse = [f.name for f in figures if f.name.endswith("less local") and (f.high or 0.0) < 0]
     sys.exit(f"worse than the local policy: {', '.join(worse)}" if worse else 0)
@@ -90,17 +94,19 @@ def command(*arguments: str) -> None:
     subprocess.run([*PROGRAM, *arguments], check=True, env=ENVIRONMENT)
 
 
+Ends = tuple[HeldOut, HeldOut]
 PROGRAM = (sys.executable, "-m", "debate_rl.commands.main")
 
 
-def finished(recipe: Path, way: str, mode: str, args: argparse.Namespace) -> Path:
-    """Return the folder of a run that has all its steps; one of vLLM is killed on its way."""
-    run = args.out / f"{way} {mode}".replace(" ", "_")
-    settings = (f"run.dir={run}", *WAYS[way], *MODES[mode])
-    if mode != "local" and args.kill_after:
+def finished(recipe: Path, way: str, mode: str, seed: int, args: argparse.Namespace) -> Ends:
+    """Return the evaluations before and after a run; it is killed on its way where that is asked."""
+    run = args.out / f"{way} {mode} {seed}".replace(" ", "_")
+    settings = (f"run.dir={run}", f"seed={seed}", *WAYS[way], *MODES[mode])
+    if mode != "local" and args.kill_after and seed == args.seeds[0]:
         killed(run, args.kill_after, "train", str(recipe), *settings)
     command("train", str(recipe), *settings)
-    return run
+    evaluations = read_held_out(run)
+    return evaluations[0], evaluations[-1]
 
 
 def killed(run: Path, steps: int, *arguments: str) -> None:
@@ -117,25 +123,31 @@ def killed(run: Path, steps: int, *arguments: str) -> None:
     print(f"{run}: killed after {saved.name}")
 
 
-def figures_of(way: str, runs: dict[str, Path]) -> list[Figure]:
-    """Return how accurate each run of a way is in the end, and how far from the local one."""
+def figures_of(way: str, ends: dict[str, list[Ends]]) -> list[Figure]:
+    """Return how accurate the runs of a way are in the end, and how far from the local ones."""
     figures: list[Figure] = []
     for name, title in NAMES.items():
-        ends = {mode: read_held_out(run) for mode, run in runs.items()}
-        first = next(iter(ends.values()))[0].estimate(name)
-        figures += [figure(f"{way}: {title} before", first)]
-        for mode, held_out in ends.items():
-            figures.append(figure(f"{way}, {mode}: {title}", held_out[-1].estimate(name)))
-            apart = gain(ends["local"][-1], held_out[-1], name) if "local" in ends else None
-            if mode != "local" and apart is not None:
-                figures.append(figure(f"{way}, {mode}: {title} less local", apart.difference))
+        firsts = [first.estimate(name) for first, _ in next(iter(ends.values()))]
+        figures.append(figure(f"{way}: {title} before", firsts))
+        for mode, runs in ends.items():
+            figures.append(figure(f"{way}, {mode}: {title}", [last.estimate(name) for _, last in runs]))
+            if mode != "local" and "local" in ends:
+                pairs = zip(ends["local"], runs, strict=True)
+                apart = [gain(local[1], last, name) for local, (_, last) in pairs]
+                differences = [None if one is None else one.difference for one in apart]
+                figures.append(figure(f"{way}, {mode}: {title} less local", differences))
     return figures
 
 
-def figure(name: str, estimate: Estimate | None) -> Figure:
-    """Return an estimate as a figure."""
-    assert estimate is not None, name
-    return Figure(name, estimate.value, "share", estimate.clusters, estimate.low, estimate.high)
+def figure(name: str, estimates: Sequence[Estimate | None]) -> Figure:
+    """Return the mean of an estimate for each seed, with the interval over seeds; of one seed its own."""
+    known = [estimate for estimate in estimates if estimate is not None]
+    one = (
+        known[0]
+        if len(known) == 1
+        else clustered_mean([e.value for e in known], range(len(known)), signed=True)
+    )
+    return Figure(name, one.value, "share", len(known), one.low, one.high)
 
 
 if __name__ == "__main__":

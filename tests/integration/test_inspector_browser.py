@@ -257,6 +257,7 @@ def test_every_kind_of_page_is_accessible(served, hostile, watched, scheme):
     assert grounds == {"rgb(251, 251, 250)" if scheme == "light" else "rgb(19, 21, 24)"}
 
 
+@pytest.mark.slow
 def test_a_narrow_screen_needs_no_sideways_scrolling(served, hostile, watched):
     page = watched(served.origin, viewport={"width": 360, "height": 740}).page
     for base, id in ((served.base, "1.1"), (hostile.base, "0.1")):

@@ -39,6 +39,7 @@ def example(report, home):
     return home / "debate-example"
 
 
+@pytest.mark.slow
 def test_the_example_makes_a_run_and_reports_on_it(report, example):
     code, out, err = report("--example")
     assert (code, err) == (0, "")

@@ -131,6 +131,7 @@ def test_no_serious_finding_of_axe(open_page, scheme, name):
     assert [(one["id"], one["nodes"][0]["html"]) for one in grave] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 800, 1280])
 def test_the_page_is_no_wider_than_the_window(open_page, width):
     page, *_ = open_page(width=width)
@@ -151,6 +152,7 @@ def overflowing(page) -> list[str]:
     )
 
 
+@pytest.mark.slow
 def test_charts_are_whole_on_the_screen(open_page):
     page, *_ = open_page()
     assert page.locator("figure svg").count() > 10

@@ -65,6 +65,7 @@ def test_on_a_terminal(run, term, coloured):
     assert bool(COLOUR.search(on_terminal(run, TERM=term))) == coloured
 
 
+@pytest.mark.slow
 def test_no_color_is_heeded(run):
     assert not COLOUR.search(on_terminal(run, NO_COLOR="1", TERM="xterm"))
 

@@ -194,6 +194,7 @@ def wandb_records(path: Path) -> Iterator[Any]:
             whole = b""
 
 
+@pytest.mark.slow
 def test_wandb_offline_holds_our_run_and_names(wandb_run):
     run, _ = wandb_run
     [path] = run.glob("wandb/offline-run-*/run-*.wandb")

@@ -83,6 +83,7 @@ def test_tensors_without_data_take_what_real_ones_take(make_tiny, lora_rank, che
     assert memory.sampling == pytest.approx(counted.peak, rel=0.02)
 
 
+@pytest.mark.slow
 def test_weights_are_counted_once(make_tiny):
     """A view of a weight is no new tensor: next to nothing is learnt from, so next to nothing is made."""
     model, _ = make_tiny(lora_rank=2, hidden_size=256, intermediate_size=1024, layers=4)
@@ -95,6 +96,7 @@ def test_weights_are_counted_once(make_tiny):
     assert memory.weights < memory.learning < 1.1 * memory.weights  # its gradients
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lora_rank", [0, 2])
 def test_rows_that_are_read_together_take_what_real_ones_take(make_tiny, lora_rank):
     """Stars of the second round: 100 tokens that three rows share and 20 of each row's own, 160 in all."""

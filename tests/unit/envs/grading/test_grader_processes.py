@@ -84,6 +84,7 @@ def test_threads_and_asyncio(grader):
     assert [g.status for g in asyncio.run(many())] == ["wrong", "wrong", "correct"]
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_from_outside_is_a_crash_and_is_replaced(grader):
     with Grader(workers=1) as own:
         own.warm()

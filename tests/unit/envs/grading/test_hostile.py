@@ -32,6 +32,7 @@ def test_none_is_right_and_none_is_left_ungraded(grader):
     assert [row for row in found if row[2] != "wrong"] == []
 
 
+@pytest.mark.slow
 def test_none_is_right_in_a_box(grader):
     balanced = [(gold, answer) for gold, answer in ROWS if answer.count("{") == answer.count("}")]
     replies = [
