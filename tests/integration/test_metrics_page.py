@@ -46,7 +46,7 @@ BASE = {
     "logging": {"progress": "none"},
 }
 RUNS = {
-    "full": {"learner": {"loss": "ppo", "beta": 0.01, "tis_cap": 2.0}},
+    "full": {"learner": {"loss": "ppo", "beta": 0.01, "reference_every": 2, "tis_cap": 2.0}},
     "half": {
         "model": BASE["model"] | {"lora_rank": 2, "dtype": "float16"},
         "train": BASE["train"] | {"dynamic_sampling": 1, "problems_per_step": 3, "steps": 1},
