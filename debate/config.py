@@ -35,6 +35,9 @@ class DebateConfig(Settings):
     """Whether the last round's solutions are judged in a vote-only round R."""
     history_rounds: int = Field(default=1, ge=-1)
     """Rounds shown to an agent: the last K, all (-1), or none (0)."""
+    conversation: bool = False
+    """Whether an agent's turns are one conversation: a prompt begins with the tokens of its prompt and reply
+    before, and adds a message with the newest round. Needs ``history_rounds = -1``; see docs/engines.md."""
     personas: tuple[Persona, ...] | str | None = None
     """Own ones, "module:NAME", a preset ("default", "wide"), or None for five; cycled over the agents."""
     judge_own: bool = False
@@ -85,6 +88,20 @@ class DebateConfig(Settings):
         for label in value or ():
             check_label(label)
         return value
+
+    @model_validator(mode="after")
+    def _possible_conversation(self) -> Self:
+        if self.conversation and self.history_rounds != -1:
+            raise ValueError(
+                f"history_rounds: {self.history_rounds}, but debate.conversation = true keeps all rounds; "
+                "set debate.history_rounds = -1"
+            )
+        if self.conversation and self.summary.enabled:
+            raise ValueError(
+                "conversation: true shows the turns themselves, and debate.summary.enabled = true a summary "
+                "in their place; set one of them to false"
+            )
+        return self
 
     @model_validator(mode="after")
     def _enough_handles(self) -> Self:

@@ -13,7 +13,14 @@ from debate.config import DebateConfig
 from debate.parsing import parse_turn
 from debate.policy import opens_thinking, seat_at
 from debate.prompting.fitting import context_budget
-from debate.prompting.prompt import Past, Prompt, agent_prompt, summary_prompt
+from debate.prompting.prompt import (
+    Past,
+    Prompt,
+    agent_prompt,
+    conversation_budget,
+    next_prompt,
+    summary_prompt,
+)
 from debate.prompting.rendering import Entry, render_entry
 from debate.prompting.seating import Seating, seat_debate
 from debate.prompting.shown import public_summary, public_turn, rounds_held, rounds_shown, whole_solution
@@ -62,17 +69,20 @@ async def _debate(
 ) -> Debate:
     """Hold one debate from an entered seat: R rounds of solutions, then the ballot if one is due."""
     seating, version = seat_debate(problem, config, seed), policy.version
-    budget = context_budget(policy, config)
     turns: list[Turn] = []
     summaries: list[Summary] = []
     past: list[list[Entry]] = []  # what others may see, (round, N)
+    held: list[tuple[int, ...]] = [()] * config.num_agents  # the tokens of each agent's conversation
     for round_ in range(rounds_held(config)):
         summary = await _summarize(seating, past, round_, summarizer, seed=seed, name=name)
         summaries += [summary] if summary else []
         agents = range(config.num_agents)
-        prompts = [agent_prompt(seating, past, agent, round_, budget, summary=summary) for agent in agents]
+        prompts = [
+            _turn_prompt(seating, past, TurnId(agent, round_), policy, summary, len(held[agent]))
+            for agent in agents
+        ]
         requests = [
-            turn_request(seating, prompt, TurnId(agent, round_), seed, name)
+            turn_request(seating, prompt, TurnId(agent, round_), seed, name, prefix=held[agent])
             for agent, prompt in enumerate(prompts)
         ]
         replies = await together([policy.sample(request) for request in requests])
@@ -81,10 +91,23 @@ async def _debate(
             for request, prompt, reply in zip(requests, prompts, map(Completion.whole, replies), strict=True)
         ]
         turns += spoken
+        if config.conversation:
+            held = [turn.completion.prompt_tokens + turn.completion.tokens for turn in spoken]
         texts = seating.texts
         past.append([render_entry(texts, public_turn(turn, strip=texts.strip)) for turn in spoken])
     votes = tuple(vote for turn in turns for vote in votes_of(turn, seating.handles))
     return Debate(problem, seating.personas, tuple(turns), votes, seed, version, config, tuple(summaries))
+
+
+def _turn_prompt(
+    seating: Seating, past: Past, turn: TurnId, policy: Policy, summary: Summary | None, held: int
+) -> Prompt:
+    """Return the prompt of one turn; ``held``: the tokens of its conversation, if it is one."""
+    if seating.config.conversation:
+        budget = conversation_budget(policy, seating, turn.agent, turn.round, held=held)
+        return next_prompt(seating, past, turn.agent, turn.round, budget)
+    budget = context_budget(policy, seating.config)
+    return agent_prompt(seating, past, turn.agent, turn.round, budget, summary=summary)
 
 
 async def _summarize(
@@ -118,7 +141,15 @@ async def _summarize(
     return Summary(round_, prompt.shown, reply, text, prompt.cut, cut_length_of(prompt))
 
 
-def turn_request(seating: Seating, prompt: Prompt, turn: TurnId, seed: int, name: str) -> SampleRequest:
+def turn_request(
+    seating: Seating,
+    prompt: Prompt,
+    turn: TurnId,
+    seed: int,
+    name: str,
+    *,
+    prefix: tuple[int, ...] = (),
+) -> SampleRequest:
     """Return the request of one turn, with the persona's own temperature and a seed of its own."""
     config = seating.config
     return SampleRequest(
@@ -132,6 +163,7 @@ def turn_request(seating: Seating, prompt: Prompt, turn: TurnId, seed: int, name
         thinking_tokens=config.thinking_tokens,
         top_p=config.top_p,
         top_k=config.top_k,
+        prefix=prefix,
     )
 
 

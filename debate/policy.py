@@ -5,7 +5,9 @@ A policy may have:
 ``seat()``, a context manager: a policy that batches counts the live debates by it;
 ``opens_thinking(messages)``: whether the prompt ends with ``<think>``;
 ``context_tokens`` (int | None): the most tokens of prompt and completion together;
-``count_tokens(messages)``: the length of a prompt.
+``count_tokens(messages)``: the length of a prompt;
+``count_continuation(messages)``: how many tokens messages add behind a reply. A policy that has it begins a
+prompt with the ``prefix`` of a request, and can hold conversations (``debate.conversation``).
 Where it knows how many tokens there were and not which, ``Completion`` has fields for the counts.
 
 One of your own is named in a configuration as "package.module:factory".
@@ -48,6 +50,17 @@ def context_limit(policy: Policy) -> int | None:
 def token_counter(policy: Policy) -> Callable[[tuple[Message, ...]], int]:
     """Return how the policy counts a prompt's tokens, or a guess: three characters each, rounded up."""
     count: Callable[[tuple[Message, ...]], int] = getattr(policy, "count_tokens", _a_third_of_the_characters)
+    return count
+
+
+def continuation_counter(policy: Policy) -> Callable[[tuple[Message, ...]], int]:
+    """Return how the policy counts what messages add behind a reply; ValueError where it cannot go on so."""
+    count: Callable[[tuple[Message, ...]], int] | None = getattr(policy, "count_continuation", None)
+    if count is None:
+        raise ValueError(
+            "debate.conversation = true: this policy does not go on from the tokens of a reply, as the local "
+            "one and vLLM do; choose one of these as model.policy, or set debate.conversation = false"
+        )
     return count
 
 

@@ -66,8 +66,9 @@ class SampleRequest:
     ``seed`` alone decides the randomness; ``debate`` (any unique name of the debate within the call)
     and ``turn`` sort requests in an order that does not depend on timing. A thinking model gets
     ``thinking_tokens`` for its thinking; ``max_tokens`` and ``stop`` are about what follows ``</think>``.
-    ``top_p`` in (0, 1] and ``top_k`` (0: all) keep the likely tokens alone, as in ``DebateConfig``; at
-    temperature 0 they change nothing.
+    ``prefix``: the tokens that the prompt begins with, those of an earlier prompt and of the reply to it; the
+    messages come behind them. ``top_p`` in (0, 1] and ``top_k`` (0: all) keep the likely tokens alone, as in
+    ``DebateConfig``; at temperature 0 they change nothing.
     """
 
     messages: tuple[Message, ...]
@@ -80,6 +81,7 @@ class SampleRequest:
     thinking_tokens: int = 0
     top_p: float = 1.0
     top_k: int = 0
+    prefix: tuple[int, ...] = ()
 
 
 class Completion(Value, frozen=True):

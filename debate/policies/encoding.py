@@ -66,6 +66,7 @@ class PromptEncoder:
         self._raw_prompt = raw_prompt or default_raw_prompt
         self._text = PlainText(tokenizer)
         self._bos = [] if chat else _leading_bos(tokenizer)
+        self._mark = secrets.token_hex(12)
         self._rendered: dict[tuple[str, ...], tuple[_Part, ...]] = {}
 
     def encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
@@ -74,6 +75,19 @@ class PromptEncoder:
             return (*self._bos, *self._text.encode([(self._raw_prompt(tuple(messages)), False)]))
         parts = self._parts(tuple(message.role for message in messages))
         return tuple(self._text.encode(_filled(parts, messages)))
+
+    def continuation(self, messages: Sequence[Message]) -> tuple[int, ...]:
+        """Return the ids (C,) between a reply's last text and where the assistant speaks next.
+
+        They hold what the template, or the raw prompt, writes behind a reply, and then the messages.
+        """
+        said = (Message("user", ""), Message("assistant", self._mark), *messages)
+        if not self.chat:
+            text = self._raw_prompt(said).partition(self._mark)[2]
+            return tuple(self._text.encode([(text, False)]))
+        parts = self._parts(tuple(message.role for message in said))
+        reply = next(index for index, part in enumerate(parts) if part.message == 1)
+        return tuple(self._text.encode(_filled(parts[reply + 1 :], said)))
 
     def opens_thinking(self, messages: Sequence[Message]) -> bool:
         """Return whether the prompt itself ends with ``<think>``, so that the reply begins inside it."""

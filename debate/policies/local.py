@@ -83,7 +83,7 @@ class LocalPolicy(SpeakingPolicy):
         for request in requests:
             refuse_impossible(request)
         speech = self._speech
-        prompts = [self.encode(request.messages) for request in requests]
+        prompts = [speech.prompt(request) for request in requests]
         pairs = list(zip(requests, prompts, strict=True))
         drawn = self._sampled([speech.thinking_draw(*pair) for pair in pairs])
         thoughts = [speech.thought(thinking) for thinking in drawn]

@@ -76,6 +76,7 @@ class Speech:
         self._encoder = PromptEncoder(tokenizer, chat=chat, thinking=thinking, raw_prompt=raw_prompt)
         self._thinking = thinking
         self._encoded = lru_cache(REMEMBERED)(self._encode)
+        self._continued = lru_cache(REMEMBERED)(self._continue)
         self._opening, self._closing = map(self._encoder.template_ids, (OPENING, CLOSING))
         if thinking and THINK_END not in self.text.decode(self._closing):
             raise EncodingError(f"the tokenizer cannot write {THINK_END}; set debate.thinking_tokens = 0")
@@ -86,8 +87,26 @@ class Speech:
 
     def _encode(self, messages: tuple[Message, ...]) -> tuple[int, ...]:
         prompt = self._encoder.encode(messages)
-        opens = self._thinking and not self._encoder.opens_thinking(messages)
-        return prompt + self._opening if opens else prompt
+        return prompt + self._opening if self._adds_opening(messages) else prompt
+
+    def _adds_opening(self, messages: Sequence[Message]) -> bool:
+        return self._thinking and not self._encoder.opens_thinking(messages)
+
+    def prompt(self, request: SampleRequest) -> tuple[int, ...]:
+        """Return the ids of a request's prompt (P,): its prefix, if it has one, exactly as it is."""
+        if not request.prefix:
+            return self.encode(request.messages)
+        added, last = self.continuation(request.messages), request.prefix[-1:]
+        ended = added[:1] == last and self.ends.issuperset(last)
+        return request.prefix + added[ended:]
+
+    def continuation(self, messages: Sequence[Message]) -> tuple[int, ...]:
+        """Return what comes behind a reply (C,): its end, the messages, and where the next reply begins."""
+        return self._continued(tuple(messages))
+
+    def _continue(self, messages: tuple[Message, ...]) -> tuple[int, ...]:
+        added = self._encoder.continuation(messages)
+        return added + self._opening if self._adds_opening(messages) else added
 
     def opens_thinking(self, messages: Sequence[Message]) -> bool:
         """Return whether the prompt that these messages make ends with ``<think>``."""
@@ -183,6 +202,10 @@ class SpeakingPolicy:
     def count_tokens(self, messages: Sequence[Message]) -> int:
         """Return the length of the prompt that these messages make."""
         return len(self.encode(messages))
+
+    def count_continuation(self, messages: Sequence[Message]) -> int:
+        """Return how many tokens these messages add behind a reply, with the reply's end."""
+        return len(self._speech.continuation(messages))
 
     def opens_thinking(self, messages: Sequence[Message]) -> bool:
         """Return whether the prompt that these messages make ends with ``<think>``."""

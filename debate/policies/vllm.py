@@ -98,7 +98,7 @@ class VLLMPolicy(SpeakingPolicy):
         refuse_impossible(request)
         if 0 < request.temperature < COLDEST:
             raise ValueError(f"temperature {request.temperature}: vLLM has 0, or {COLDEST} and more")
-        version, prompt = self.version, self._speech.encode(request.messages)
+        version, prompt = self.version, self._speech.prompt(request)
         self._unread = False
         with self._adapter_kept() as lora:
             thinking = self._speech.thinking_draw(request, prompt)

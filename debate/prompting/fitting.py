@@ -29,11 +29,15 @@ class PromptTooLongError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ContextBudget:
-    """Tokens that a prompt may take beside its reply's (None: no limit), and how they are counted."""
+    """Tokens that a prompt may take beside its reply's (None: no limit), and how they are counted.
+
+    ``reply`` tokens are kept free; ``kept`` says for what.
+    """
 
     tokens: int | None
     count: Callable[[tuple[Message, ...]], int]
     reply: int = 0
+    kept: str = "the reply"
 
     def fits(self, messages: tuple[Message, ...]) -> bool:
         """Return whether the prompt fits."""
@@ -115,7 +119,7 @@ def require_fit(messages: tuple[Message, ...], task: str, problem: Problem, budg
         return
     raise PromptTooLongError(
         f"problem {problem.id!r}: its shortest prompt ({task}) has {budget.count(messages)} tokens,"
-        f" but the context leaves {budget.tokens} beside {budget.reply} for the reply; raise"
+        f" but the context leaves {budget.tokens} beside {budget.reply} for {budget.kept}; raise"
         " debate.context_tokens, lower debate.max_tokens or debate.num_agents, or leave the problem out"
     )
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from debate.config import DebateConfig
+from debate.policy import continuation_counter
 from debate.prompting.fitting import ContextBudget, Cut, History, context_budget, fit_history, require_fit
 from debate.prompting.rendering import SECTIONS, Entry, Frame, Task, history_text, render_entry
 from debate.prompting.seating import Seating, seat_debate
@@ -59,6 +60,39 @@ def agent_prompt(
     return _prompt(frame, fit_history(frame, summary or rounds, seating, budget))
 
 
+def next_prompt(seating: Seating, past: Past, agent: int, round_: int, budget: ContextBudget | Cut) -> Prompt:
+    """Return what one agent's conversation goes on with: in round 0 its whole prompt, later one message.
+
+    A message shows what the others wrote in the newest round, and sets the task. Earlier rounds and the
+    agent's own replies stand in the conversation: they count as shown, and nothing of them can be cut.
+    """
+    if not round_:
+        return agent_prompt(seating, past, agent, round_, budget)
+    rounds = entries_shown(seating, past, agent, round_)
+    shown = tuple(entry.turn.id for entries in rounds for entry in entries)
+    frame = _next_frame(seating, agent, round_, shown)
+    others = [entry for entry in rounds[-1] if entry.turn.id.agent != agent]
+    return replace(_prompt(frame, fit_history(frame, [others], seating, budget)), shown=shown)
+
+
+def conversation_budget(
+    policy: Policy, seating: Seating, agent: int, round_: int, *, held: int
+) -> ContextBudget:
+    """Return what the context leaves for the next prompt of a conversation that has ``held`` tokens.
+
+    What later rounds need at least is kept free: their replies, and messages in which every shown text is cut
+    down to its mark. So a conversation whose first prompt fits can be held to its end.
+    """
+    budget, count = context_budget(policy, seating.config), continuation_counter(policy)
+    counted = count if round_ else budget.count
+    if budget.tokens is None:
+        return replace(budget, count=counted)
+    later = range(round_ + 1, rounds_held(seating.config))
+    free = sum(budget.reply + count(_barest_next(seating, agent, number).messages) for number in later)
+    kept = "all replies and the later messages"
+    return ContextBudget(budget.tokens - held - free, counted, budget.reply + free, kept)
+
+
 def summary_prompt(seating: Seating, past: Past, round_: int, budget: ContextBudget | Cut) -> Prompt:
     """Return the prompt that asks for a summary of what a round shows, one for all its viewers."""
     rounds = entries_shown(seating, past, 0, round_)
@@ -97,6 +131,11 @@ def _agent_frame(seating: Seating, agent: int, round_: int, shown: Sequence[Turn
         compared=compared,
         stop=(f"</{SECTIONS[task][-1]}>",),
     )
+
+
+def _next_frame(seating: Seating, agent: int, round_: int, shown: Sequence[TurnId]) -> Frame:
+    """Return what surrounds the newest round in a message of a conversation."""
+    return replace(_agent_frame(seating, agent, round_, shown), system="", before="")
 
 
 def _summary_frame(seating: Seating) -> Frame:
@@ -150,6 +189,10 @@ def check_fits(problem: Problem, policy: Policy, config: DebateConfig) -> None:
     if budget.tokens is None:
         return
     seating = seat_debate(problem, config, 0)
+    if config.conversation:
+        for agent in range(config.num_agents):
+            next_prompt(seating, (), agent, 0, conversation_budget(policy, seating, agent, 0, held=0))
+        return
     _require_longest(_barest_prompts(seating), budget, problem)
     if config.summary.enabled:
         budget = context_budget(policy, config, max_tokens=config.summary.max_tokens)
@@ -170,6 +213,15 @@ def _barest_prompts(seating: Seating) -> Iterator[Prompt]:
         for agent, order in enumerate(seating.orders):
             history = _barest_history(seating, [newest[other] for other in order if newest], round_)
             yield _prompt(_agent_frame(seating, agent, round_, history.shown), history)
+
+
+def _barest_next(seating: Seating, agent: int, round_: int) -> Prompt:
+    """Return an agent's message of a later round of such a debate, held as a conversation."""
+    newest = _barest_round(seating, round_)
+    history = _barest_history(
+        seating, [newest[other] for other in seating.orders[agent] if other != agent], 1
+    )
+    return _prompt(_next_frame(seating, agent, round_, [entry.turn.id for entry in newest]), history)
 
 
 def _barest_summary_prompts(seating: Seating) -> Iterator[Prompt]:

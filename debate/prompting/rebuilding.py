@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from msgspec import UNSET
 
 from debate.prompting.fitting import Cut
-from debate.prompting.prompt import Past, Prompt, agent_prompt, summary_prompt
+from debate.prompting.prompt import Past, Prompt, agent_prompt, next_prompt, summary_prompt
 from debate.prompting.rendering import Entry, render_entry
 from debate.prompting.seating import Seating, seat_debate
 from debate.prompting.shown import public_turn, rounds_shown
-from debate.types import SUMMARIZER, Debate, Summary, Turn, TurnId
+from debate.types import SUMMARIZER, Debate, Message, Summary, Turn, TurnId
 
 Reader: TypeAlias = Turn | Summary
 
@@ -33,11 +33,28 @@ class HeldDebate:
     past: Past
 
     def prompt(self, turn: TurnId) -> Prompt:
-        """Return the prompt that a turn read, or the summariser's of a round; PromptUnknownError."""
+        """Return the prompt that a turn read, or the summariser's of a round; PromptUnknownError.
+
+        That of a conversation has all its messages, the agent's own replies among them.
+        """
+        prompt = self._own_prompt(turn)
+        if not self.debate.protocol.conversation:
+            return prompt
+        before: list[Message] = []
+        for round_ in range(turn.round):
+            earlier = TurnId(turn.agent, round_)
+            reply = self.debate.turn(earlier).completion.text
+            before += [*self._own_prompt(earlier).messages, Message("assistant", reply)]
+        return replace(prompt, messages=(*before, *prompt.messages))
+
+    def _own_prompt(self, turn: TurnId) -> Prompt:
+        """Return what was made for a turn: its whole prompt, or the newest message of a conversation."""
         reader = self._reader(turn)
         cut = self._cut(reader, turn)
         if isinstance(reader, Summary):
             prompt = summary_prompt(self.seating, self.past, turn.round, cut)
+        elif self.debate.protocol.conversation:
+            prompt = next_prompt(self.seating, self.past, turn.agent, turn.round, cut)
         else:
             summary = self._summary(turn.round)
             prompt = agent_prompt(self.seating, self.past, turn.agent, turn.round, cut, summary=summary)

@@ -261,6 +261,11 @@ class Config(Settings):
                 f"warm_start: there are demonstrations of {', '.join(FAMILIES)} and not of env.kind = "
                 f"{self.env.kind!r}; leave out warm_start, or choose one of these"
             )
+        if self.debate.conversation and self.warm_start.debate_steps:
+            raise ValueError(
+                f"warm_start.debate_steps = {self.warm_start.debate_steps}: shows single turns, and no "
+                "conversations; set warm_start.debate_steps = 0, or debate.conversation = false"
+            )
         if self.model.lora_rank:
             raise ValueError(
                 f"warm_start changes all weights, and model.lora_rank = {self.model.lora_rank} trains an "

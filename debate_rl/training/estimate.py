@@ -123,12 +123,14 @@ def load_of(config: Config, policy: LocalPolicy, problem: Problem) -> Load:
     opening, common = len(first), common_prefix(np.array(first), np.array(last))
     rounds: list[tuple[int, int]] = []
     for round_ in range(rounds_held(debate)):
-        shown = len(rounds_shown(round_, debate.history_rounds)) * debate.num_agents * debate.max_tokens
+        others = debate.num_agents - debate.conversation  # there an agent has its own replies, whole
+        shown = len(rounds_shown(round_, debate.history_rounds)) * others * debate.max_tokens
+        shown += round_ * reply if debate.conversation else 0
         room = min(limits) - reply if limits else opening + shown
         rounds.append((min(opening + shown, room), reply))
     replies = train.problems_per_step * train.debates_per_problem * debate.num_agents
     load = Load(tuple(rounds), replies, min(train.batch_size, replies), 0)
-    if config.learner.share_prefixes and debate.num_agents > 1:
+    if config.learner.share_prefixes and debate.num_agents > 1 and not debate.conversation:
         every = debate.order == "per_debate"
         shared = tuple(prompt - (opening - common) if every else min(common, prompt) for prompt, _ in rounds)
         load = replace(load, together=debate.num_agents, shared=shared)

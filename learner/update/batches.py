@@ -15,7 +15,7 @@ from torch import Tensor
 from debate.types import TurnId
 from learner.losses.types import Totals
 from learner.types import Row
-from learner.update.prefixes import common_prefix, lexicographic, pack
+from learner.update.prefixes import LEAST, common_prefix, lexicographic, pack
 from learner.update.tree_attention import Call, calls_of
 
 
@@ -119,11 +119,35 @@ def micro_batches(
 
 
 def stars(rows: Sequence[Row]) -> list[list[Row]]:
-    """Return the rows by debate and round: those that share their prompt up to its last tokens."""
+    """Return the rows by debate and round: those that share their prompt up to its last tokens.
+
+    Where history grows from round to round, all rows of a debate share it, and stay together.
+    """
+    joined = _growing(rows)
     found: dict[tuple[str, int, int], list[Row]] = {}
     for row in rows:
-        found.setdefault((row.group_id, row.debate, row.turn.round), []).append(row)
+        round_ = -1 if (row.group_id, row.debate) in joined else row.turn.round
+        found.setdefault((row.group_id, row.debate, round_), []).append(row)
     return list(found.values())
+
+
+def _growing(rows: Sequence[Row]) -> set[tuple[str, int]]:
+    """Return the debates in which an agent's rows share more and more of their beginning.
+
+    Where all rounds are shown, a row shares ``LEAST`` tokens more with the one behind it than with the one
+    before. In a conversation the row behind begins with all of it.
+    """
+    of_agents: dict[tuple[str, int, int], list[Row]] = {}
+    for row in sorted(rows, key=lambda row: row.turn.round):
+        of_agents.setdefault((row.group_id, row.debate, row.turn.agent), []).append(row)
+    return {(group, debate) for (group, debate, _), turns in of_agents.items() if _grow(turns)}
+
+
+def _grow(turns: Sequence[Row]) -> bool:
+    """Return whether an agent's rows, in order, share more and more of their beginning."""
+    shared = [common_prefix(a.input_ids, b.input_ids) for a, b in pairwise(turns)]
+    whole = any(len(turn.input_ids) == same for turn, same in zip(turns, shared, strict=False))
+    return whole or any(b - a >= LEAST for a, b in pairwise(shared))
 
 
 def unit_tokens(rows: Sequence[Row], share: bool) -> int:

@@ -15,8 +15,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-LEVELS = 3
-"""Segments that a row shares at most, one after the other: rules, problem, debate. Each is a kernel call."""
+LEVELS = 16
+"""Segments that a row shares at most, one after the other: rules, problem, and the rounds of a debate where
+all are shown. Each is a kernel call."""
 LEAST = 32
 """Tokens that are worth a segment of their own."""
 
@@ -56,7 +57,7 @@ def pack(rows: Sequence[NDArray[np.int64]], *, levels: int = LEVELS, least: int 
     >>> [path.tolist() for path in packed.paths]
     [[0, 1, 2], [0, 1, 3, 4]]
     """
-    order = lexicographic(rows)
+    order, goes_on = _without_beginnings(rows) if levels else (lexicographic(rows), {})
     shared = [common_prefix(rows[a], rows[b]) for a, b in pairwise(order)]
     segments: list[Segment] = []
     pieces: list[NDArray[np.int64]] = []
@@ -81,9 +82,31 @@ def pack(rows: Sequence[NDArray[np.int64]], *, levels: int = LEVELS, least: int 
             place(begin, end, common, whole, level + 1)
             segments[index] = Segment(start, start + len(here), sum(map(len, pieces)), level)
 
-    place(0, len(rows), 0, np.empty(0, np.int64), 0)
+    place(0, len(order), 0, np.empty(0, np.int64), 0)
+    for index, longer in goes_on.items():
+        paths[index] = paths[longer][: len(rows[index])]
     kept = tuple(segment for segment in segments if segment.end > segment.start)
     return Packed(np.concatenate(pieces), np.concatenate(positions), kept, tuple(paths))
+
+
+def _without_beginnings(rows: Sequence[NDArray[np.int64]]) -> tuple[list[int], dict[int, int]]:
+    """Return the rows in the order of their tokens, without those that another one goes on from, and of each
+    of these the row that does.
+
+    The turns of a conversation are such rows: however many there are, they need no segment but the longest's.
+
+    >>> _without_beginnings([np.array([5]), np.array([5, 6, 7]), np.array([5, 6]), np.array([4])])
+    ([3, 1], {2: 1, 0: 1})
+    """
+    kept: list[int] = []
+    goes_on: dict[int, int] = {}
+    for index in reversed(lexicographic(rows)):
+        longer, row = kept[-1] if kept else index, rows[index]
+        if len(row) < len(rows[longer]) and common_prefix(row, rows[longer]) == len(row):
+            goes_on[index] = longer
+        else:
+            kept.append(index)
+    return kept[::-1], goes_on
 
 
 def _runs(

@@ -34,8 +34,9 @@ def test_vllm_says_what_the_local_policy_says(bench_python, tmp_path):
     assert found["turns"] == 2 * 3 * 3
     assert found["repeated"]
     assert found["temperatures"] == [0.6, 0.9, 1.0]
-    for name in ("debate", "hot", "likely", "adapter", "second_adapter", "musing"):
+    for name in ("debate", "talk", "hot", "likely", "adapter", "second_adapter", "musing"):
         assert found[name] < 3e-5, name
+    assert found["talk_goes_on"] == [True] * 6
     assert found["stopped"] > 5
     assert found["stops_end"]
     assert found["reasons"] == ["length", "stop"]

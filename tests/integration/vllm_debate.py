@@ -69,6 +69,13 @@ def difference(model, completion, temperature):
     return float(((torch.tensor(completion.logprobs) - ours) * sampled).abs().max())
 
 
+def goes_on(debate, turn):
+    """Return whether a prompt begins with the agent's one before and the reply to it."""
+    before = debate.turn(TurnId(turn.id.agent, turn.id.round - 1)).completion
+    whole = before.prompt_tokens + before.tokens
+    return turn.completion.prompt_tokens[: len(whole)] == whole
+
+
 def likely_difference(model, completion, temperature, *, top_p, top_k):
     """Return the same among the likely tokens: infinite where another one was drawn."""
     ids = completion.prompt_tokens + completion.tokens
@@ -142,6 +149,13 @@ def main(folder):
     found["different"] = len({one.tokens for one in stopping})
     hot = ask(policy, [request(seed, temperature=1.7) for seed in range(8)])
     found["hot"] = max(difference(model, one, 1.7) for one in hot)
+
+    talk = CONFIG.model_copy(update={"conversation": True, "history_rounds": -1})
+    [told] = run_debates(PROBLEMS[:1], policy, talk, seed=3)
+    found["talk"] = max(
+        difference(model, turn.completion, told.personas[turn.id.agent].temperature) for turn in told.turns
+    )
+    found["talk_goes_on"] = [goes_on(told, turn) for turn in told.turns if turn.id.round]
 
     likely = ask(policy, [request(seed, temperature=1.5, top_k=5, top_p=0.9, stop=()) for seed in range(8)])
     found["likely"] = max(likely_difference(model, one, 1.5, top_p=0.9, top_k=5) for one in likely)

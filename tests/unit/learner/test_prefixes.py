@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from itertools import product
 
 import numpy as np
 import pytest
@@ -13,8 +14,9 @@ from torch import Tensor
 from transformers import GPT2Config, GPT2LMHeadModel, Qwen3Config, Qwen3ForCausalLM
 from transformers.models.qwen3.modeling_qwen3 import Qwen3Attention
 
-from learner import LearnerConfig
-from learner.update.batches import micro_batches
+from debate.types import TurnId
+from learner import LearnerConfig, Row
+from learner.update.batches import micro_batches, stars
 from learner.update.learner import Learner
 from learner.update.prefixes import pack
 from learner.update.tree_attention import (
@@ -45,6 +47,23 @@ def test_a_star_by_hand():
         (0, 3, 6, 0),
         (3, 4, 4, 1),
         (4, 6, 6, 1),
+    ]
+
+
+def test_a_conversation_is_its_longest_row():
+    """Two agents of one opening (5, 6); the turns of the first go on from each other."""
+    tree = packed([[5, 6, 7, 1], [5, 6, 7, 1, 2, 2], [5, 6, 8], [5, 6, 7, 1, 2, 2, 9, 9]], levels=1, least=2)
+    assert tree.tokens.tolist() == [5, 6, 7, 1, 2, 2, 9, 9, 8]
+    assert [path.tolist() for path in tree.paths] == [
+        [0, 1, 2, 3],
+        [0, 1, 2, 3, 4, 5],
+        [0, 1, 8],
+        [0, 1, 2, 3, 4, 5, 6, 7],
+    ]
+    assert [(s.start, s.end, s.stop, s.level) for s in tree.segments] == [
+        (0, 2, 9, 0),
+        (2, 8, 8, 1),
+        (8, 9, 9, 1),
     ]
 
 
@@ -189,6 +208,72 @@ def test_the_update_is_the_same(make, changes, tolerance, debate_rows):
         for name in wanted.keys() - {"read_tokens"}:
             assert got[name] == pytest.approx(wanted[name], rel=1e-4, abs=1e-6), name
     assert model.config._attn_implementation == "sdpa"
+
+
+def conversations(*, seed=0, rounds=5):
+    """Rows of two debates of two agents, whose turns go on from each other."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for debate, agent in product(range(2), range(2)):
+        ids = np.concatenate([np.arange(debate, debate + 50) % VOCABULARY, rng.integers(0, VOCABULARY, 4)])
+        for round_ in range(rounds):
+            reply = rng.integers(0, VOCABULARY, 6)
+            mask = np.arange(len(ids) + 6) >= len(ids)
+            ids = np.concatenate([ids, reply])
+            logprobs = np.where(mask, -3.0, 0.0).astype(np.float32)
+            advantages = np.where(mask, rng.standard_normal(len(ids)), 0.0).astype(np.float32)
+            turn, stream = TurnId(agent, round_), mask.astype(np.int8)
+            rows.append(Row(ids, mask, logprobs, advantages, stream, "p", 0, turn, debate=debate))
+            ids = np.concatenate([ids, rng.integers(0, VOCABULARY, 8)])
+    return rows
+
+
+def test_conversations_are_read_once_and_give_the_same_update():
+    """(50 + 2 x 4) and of each agent 5 replies of 6 and 4 messages of 8; the last token predicts nothing."""
+    rows = conversations()
+    assert [len(star) for star in stars(rows)] == [10, 10]
+    changes = {"minibatches": 2, "micro_batch_tokens": 400}
+    shared, counts = learnt(qwen3(), conversations, share=True, **changes)
+    plain, expected = learnt(qwen3(), conversations, share=False, **changes)
+    for one, other in zip(shared, plain, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
+    assert counts[0]["loss"] == pytest.approx(expected[0]["loss"], rel=1e-4)
+    assert (
+        counts[0]["row_tokens"] == sum(len(row.input_ids) for row in rows) == 4 * (5 * 54 + 5 * 6 + 10 * 14)
+    )
+    assert counts[0]["read_tokens"] == 2 * (50 + 2 * (4 + 5 * 6 + 4 * 8 - 1))
+
+
+def growing(*, seed=0, rounds=5):
+    """Rows of two debates of two agents who are shown all rounds, 40 tokens each, and 3 of their own."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for debate in range(2):
+        shown = rng.integers(0, VOCABULARY, 50)
+        for round_ in range(rounds):
+            for agent in range(2):
+                ids = np.concatenate([shown, rng.integers(0, VOCABULARY, 3 + 6)])
+                mask = np.arange(len(ids)) >= len(ids) - 6
+                logprobs = np.where(mask, -3.0, 0.0).astype(np.float32)
+                advantages = np.where(mask, rng.standard_normal(len(ids)), 0.0).astype(np.float32)
+                turn, stream = TurnId(agent, round_), mask.astype(np.int8)
+                rows.append(Row(ids, mask, logprobs, advantages, stream, "p", 0, turn, debate=debate))
+            shown = np.concatenate([shown, rng.integers(0, VOCABULARY, 40)])
+    return rows
+
+
+def test_a_history_that_grows_is_read_once_and_gives_the_same_update():
+    """Of a debate 50 + 4 x 40 tokens that are shown, and of each of 10 rows 3 + 6 - 1."""
+    assert [len(star) for star in stars(growing())] == [10, 10]
+    shared, counts = learnt(qwen3(), growing, share=True, micro_batch_tokens=600)
+    plain, _ = learnt(qwen3(), growing, share=False, micro_batch_tokens=600)
+    for one, other in zip(shared, plain, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
+    assert counts[0]["read_tokens"] == 2 * (50 + 4 * 40 + 10 * 8)
+
+
+def test_rounds_apart_are_stars_of_their_own(debate_rows):
+    assert [len(star) for star in stars(debate_rows())] == [3, 3, 3, 3]
 
 
 def test_a_star_is_cut_where_it_does_not_fit(debate_rows):
