@@ -404,6 +404,10 @@ def test_the_same_seed_gives_the_same_run_and_another_seed_does_not(tmp_path):
     assert_equal_weights(weights_of(runs[0]), weights_of(runs[1]))
 
 
+TALK = {
+    "debate": {"history_rounds": -1, "num_rounds": 3, "conversation": True},
+    "learner": {"share_prefixes": True},
+}
 VARIANTS = [
     pytest.param({"model": {"lora_rank": 4}, "learner": {"beta": 0.1}}, id="lora"),
     pytest.param(RLVR | {"seed": 0}, id="rlvr"),
@@ -416,6 +420,7 @@ VARIANTS = [
     pytest.param({"rewards": {"mix": "rewards", "peer": "bradley_terry"}}, id="mixed_rewards"),
     pytest.param({"debate": {"history_rounds": -1, "num_rounds": 3, "judge_own": True}}, id="all_history"),
     pytest.param(merged(PAIR_SUM, {"env": {"kind": "words"}}), id="warm_started_words"),
+    pytest.param(TALK, id="conversation"),
 ]
 
 
