@@ -51,7 +51,12 @@ class Side:
         self.model, self.tokenizer = model, tokenizer = learner_of(base, lora_rank)
         settings = {"debate": CONFIG.model_dump(), "env": {"kind": "pair_sum"}, "model": {"tiny": {}}}
         requests = canary_requests(Config.model_validate(settings), PROBLEMS, policy)
-        self.canary = Canary(model, requests, encode=LocalPolicy(model, tokenizer).encode)
+        self.canary = Canary(
+            model,
+            requests,
+            encode=LocalPolicy(model, tokenizer).encode,
+            logprobs=Learner(model, LearnerConfig()).logprobs,
+        )
         self.synced: list[float] = []
         self.checked: list[float] = []
 

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -234,6 +234,28 @@ def serve_forever() -> None:
     pickle.dump(None, said)
     said.close()
     asyncio.run(_answer_all(served, listener))
+
+
+def answer(served: object, address: Address, *, ready: Callable[[], None], left: Callable[[], None]) -> None:
+    """Answer for an object in this thread until the one caller hangs up.
+
+    ``ready`` is called once there is a caller; ``left``, in another thread, when it hangs up, even while the
+    object is busy.
+    """
+    with Listener(address.path, family="AF_UNIX", authkey=address.key) as listener:
+        connection = listener.accept()
+    ready()
+    asyncio.run(_answer_one(served, connection, left))
+
+
+async def _answer_one(served: object, connection: Connection, left: Callable[[], None]) -> None:
+    caller = _Caller(connection, served, asyncio.get_running_loop())
+
+    def read() -> None:
+        caller.read()
+        left()
+
+    await asyncio.to_thread(read)
 
 
 def _end_with(owner: BinaryIO) -> None:

@@ -44,18 +44,22 @@ def refuse_training(config: Config) -> None:
         )
 
 
-def make_policy(config: Config) -> tuple[Any, Any, Policy]:
+def make_policy(config: Config, *, learners: int = 1) -> tuple[Any, Any, Policy]:
     """Return the model in this process, its tokenizer, and the policy that plays it.
 
-    An engine has weights of its own, which are the model's from the first ``update`` on.
+    An engine has weights of its own, which are the model's from the first ``update`` on. With several
+    ``learners``, each with a GPU, the model beside an engine is the copy that is handed over and saved: it is
+    on the CPU.
     """
     from debate.policies.local import LocalPolicy
     from debate.policy import own_policy
+    from debate_rl.models import on_cpu
     from debate_rl.runs.kept_weights import load_run_model
 
-    model, tokenizer = load_run_model(config)
     if config.model.policy == "vllm":
-        return model, tokenizer, _vllm_beside(config, tokenizer)
+        model, tokenizer = load_run_model(on_cpu(config) if learners > 1 else config)
+        return model, tokenizer, _vllm_beside(config, tokenizer, learners)
+    model, tokenizer = load_run_model(config)
     make = LocalPolicy if config.model.policy is None else own_policy(config.model.policy)
     return model, tokenizer, make(model, tokenizer, **local_settings(config))
 
@@ -123,7 +127,7 @@ def _vllm(config: Config) -> Policy:
     return _vllm_policy(config, {"dtype": model.dtype, **_model_files(model.name_or_path)})
 
 
-def _vllm_beside(config: Config, tokenizer: Any) -> Policy:
+def _vllm_beside(config: Config, tokenizer: Any, learners: int) -> Policy:
     """Return vLLM on the base of the model in this process; a tiny one is written to memory for it."""
     import torch
 
@@ -133,29 +137,30 @@ def _vllm_beside(config: Config, tokenizer: Any) -> Policy:
     from debate_rl.runs.kept_weights import load_run_model
 
     settings = {"dtype": engine_dtype(config.model), "max_lora_rank": config.model.lora_rank}
-    transfer = weight_transfer(config, torch.cuda.device_count())
+    transfer = weight_transfer(config, torch.cuda.device_count(), learners)
     if config.model.name_or_path is not None:
         files = _model_files(config.model.name_or_path)
-        return _vllm_policy(config, {**files, **settings}, transfer=transfer)
+        return _vllm_policy(config, {**files, **settings}, transfer=transfer, learners=learners)
     whole = config.model_copy(update={"model": config.model.model_copy(update={"lora_rank": 0})})
     home = memory_folder()
     base = Path(home.name) / "base"
     base.mkdir()
     write_model(base, load_run_model(whole)[0])
     tokenizer.save_pretrained(base)
-    return _vllm_policy(config, {"model_path": str(base), **settings}, home=home, transfer=transfer)
+    settings = {"model_path": str(base), **settings}
+    return _vllm_policy(config, settings, home=home, transfer=transfer, learners=learners)
 
 
-def weight_transfer(config: Config, gpus: int) -> Transfer | None:
+def weight_transfer(config: Config, gpus: int, learners: int = 1) -> Transfer | None:
     """Return how a model's whole weights are sent to engines in processes of their own; None as a file.
 
-    An adapter is a file always, and so is everything on a CPU.
+    An adapter is a file always, and so is everything on a CPU, where several ``learners`` have their copy.
     """
     from debate.policies.vllm_transfer import Transfer
     from debate_rl.models import engine_dtype, resolve_device
 
     model = config.model
-    if model.lora_rank or resolve_device(model.device).type != "cuda":
+    if model.lora_rank or learners > 1 or resolve_device(model.device).type != "cuda":
         return None
     backend = "nccl" if gpus > 1 else "ipc"  # engines are on the GPUs behind the learner's, if any
     return Transfer(backend, engine_dtype(model), model.vllm.tensor_parallel_size)
@@ -167,6 +172,7 @@ def _vllm_policy(
     *,
     home: TemporaryDirectory[str] | None = None,
     transfer: Transfer | None = None,
+    learners: int = 1,
 ) -> Policy:
     """Return vLLM in this process, or engines of their own; ``home``: the folder in memory of a tiny base."""
     vllm = config.model.vllm
@@ -176,7 +182,7 @@ def _vllm_policy(
         **_prompt_settings(config),
         **vllm.engine_settings(),
     }
-    if not (vllm.engines or config.train.lookahead):
+    if not (vllm.engines or config.train.lookahead or learners > 1):
         os.environ.setdefault(IN_THIS_PROCESS, "0")
         from debate.policies.vllm import VLLMPolicy
 
@@ -191,7 +197,7 @@ def _vllm_policy(
         settings["weight_transfer_config"] = {"backend": transfer.backend}
     return EnginePool(
         {**settings, "adapters_at_once": config.train.lookahead + 1},
-        engine_environments(count, vllm.tensor_parallel_size, torch.cuda.device_count()),
+        engine_environments(count, vllm.tensor_parallel_size, torch.cuda.device_count(), learners),
         write=partial(write_weights, dtype=settings["dtype"]),
         home=home or memory_folder(),
         log=(run if run.is_dir() else Path(mkdtemp(prefix="debate-rl-"))) / "engines.log",
@@ -200,28 +206,26 @@ def _vllm_policy(
     )
 
 
-def engine_environments(engines: int, each: int, gpus: int) -> list[dict[str, str]]:
-    """Return what tells each of these engines its GPUs: the ones behind the learner's first, or that one.
+def engine_environments(engines: int, each: int, gpus: int, learners: int = 1) -> list[dict[str, str]]:
+    """Return what tells each of these engines its GPUs: the ones behind the learners', or the only one.
 
     >>> engine_environments(2, 1, 3)[1]["CUDA_VISIBLE_DEVICES"]
     '2'
+    >>> engine_environments(2, 1, 8, learners=6)[1]["CUDA_VISIBLE_DEVICES"]
+    '7'
     >>> engine_environments(1, 1, 0), engine_environments(1, 1, 1)
     ([{'VLLM_ENABLE_V1_MULTIPROCESSING': '0'}], [{'VLLM_ENABLE_V1_MULTIPROCESSING': '0'}])
     """
-    if gpus > 1 and engines * each > gpus - 1:
+    if gpus > 1 and engines * each > gpus - learners:
         raise ValueError(
-            f"model.vllm.engines = {engines}, of {each} GPUs each, and the learner's GPU are "
-            f"{engines * each + 1}; this machine has {gpus}"
+            f"model.vllm.engines = {engines}, with {each} each, and {learners} that learn need "
+            f"{engines * each + learners} GPUs; this machine has {gpus}"
         )
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
     names = visible.split(",") if visible else [str(gpu) for gpu in range(gpus)]
     return [
         {IN_THIS_PROCESS: "0"}
-        | (
-            {"CUDA_VISIBLE_DEVICES": ",".join(names[1 + index * each : 1 + (index + 1) * each])}
-            if gpus > 1
-            else {}
-        )
+        | ({"CUDA_VISIBLE_DEVICES": ",".join(names[learners + index * each :][:each])} if gpus > 1 else {})
         for index in range(engines)
     ]
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+    from debate_rl.config import Config
+
 
 def load_model(
     config: ModelConfig, *, vocabulary: Sequence[str] | None = None, seed: int
@@ -103,6 +105,13 @@ def resolve_dtype(config: ModelConfig, *, on_gpu: bool | None = None) -> torch.d
     if on_gpu is None:
         on_gpu = resolve_device(config.device).type == "cuda"
     return torch.bfloat16 if config.lora_rank and on_gpu else torch.float32
+
+
+def on_cpu(config: Config) -> Config:
+    """Return the configuration with its model on the CPU, in the type that it has where it would be."""
+    dtype = str(resolve_dtype(config.model)).removeprefix("torch.")
+    model = config.model.model_copy(update={"device": "cpu", "dtype": dtype})
+    return config.model_copy(update={"model": model})
 
 
 def engine_dtype(config: ModelConfig) -> str:

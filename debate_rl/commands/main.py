@@ -148,8 +148,9 @@ def _stopped() -> str:
 
 
 def _end(line: str, code: int) -> NoReturn:
-    with suppress(OSError):  # nobody reads it
-        print(f"debate: {line}", file=sys.stderr)
+    if os.environ.get("RANK", "0") == "0":  # of torchrun's processes the first speaks for all
+        with suppress(OSError):  # nobody reads it
+            print(f"debate: {line}", file=sys.stderr)
     sys.exit(code)
 
 

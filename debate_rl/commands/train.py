@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from debate_rl.problems import Problems
     from debate_rl.training.plan import Plan
     from debate_rl.training.session import Session
+    from learner.update.ranks import Ranks
 
 
 def train(
@@ -42,29 +43,32 @@ def train(
         raise ValueError(
             f"--memory {memory:g}: is the GiB of a GPU that --plan is for, as in --plan --memory 80"
         )
-    settings = _settings(config, overrides or ())
-    size, quiet = settings.train, settings.logging.progress == "none"
+    from learner.update.ranks import Ranks
+
+    settings, ranks = _settings(config, overrides or ()), Ranks.launched()
+    size, quiet = settings.train, settings.logging.progress == "none" or ranks.index > 0
     tell = plain_console(stderr=True, quiet=quiet).print
     least = f"{size.adaptive.chunk} to " if size.adaptive.chunk else ""
     debates = f"{size.problems_per_step} problems x {least}{size.debates_per_problem} debates"
     head = f"{settings.run.dir}: {size.steps} steps of {debates}"
     if plan:
-        say = plain_console().print
+        say = plain_console(quiet=ranks.index > 0).print
         say(f"{head}; nothing is started")
-        say(*_plan_lines(settings, Path(config), memory), sep="\n")
+        say(*_plan_lines(settings, Path(config), memory, ranks), sep="\n")
         return
     tell(f"{head}; loading the model")
     with end_on_stop():
-        _report(_train(settings, tell))
+        _report(_train(settings, ranks, tell))
 
 
-def _plan_lines(settings: Config, run: Path, gib: float | None) -> list[str]:
+def _plan_lines(settings: Config, run: Path, gib: float | None, ranks: Ranks) -> list[str]:
     """Return what a run needs, on this machine or on a GPU of so many GiB."""
     from debate_rl.problems import load_run_problems
     from debate_rl.training.plan import planned, time_line
 
     there = None if gib is None else int(gib * 2**30)
-    needs = planned(settings, load_run_problems(settings), there=there, done=_steps_saved(settings))
+    done = _steps_saved(settings)
+    needs = planned(settings, load_run_problems(settings), there=there, done=done, ranks=ranks.count)
     if needs is None:
         raise ValueError(
             f"--plan: model.policy={settings.model.policy}: what another engine needs is not known"
@@ -73,9 +77,10 @@ def _plan_lines(settings: Config, run: Path, gib: float | None) -> list[str]:
     return [*needs.memory_lines(), *needs.work_lines(), time]
 
 
-def _train(settings: Config, tell: Callable[..., None]) -> Session:
+def _train(settings: Config, ranks: Ranks, tell: Callable[..., None]) -> Session:
     """Do the steps that are left; ``tell`` says before them what they will need."""
     from debate_rl.training.plan import planned  # torch takes seconds to load
+    from debate_rl.training.ranks import joined
     from debate_rl.training.session import open_session
     from debate_rl.training.speed import time_lines
     from debate_rl.training.train import train_steps
@@ -85,7 +90,7 @@ def _train(settings: Config, tell: Callable[..., None]) -> Session:
 
     def look(data: Problems) -> Mapping[str, bool | float]:
         done = _steps_saved(settings)
-        found = planned(settings, data, done=done) if done < steps else None
+        found = planned(settings, data, done=done, ranks=ranks.count) if done < steps else None
         if found is None:
             return {}
         found.refuse_too_large()
@@ -93,7 +98,7 @@ def _train(settings: Config, tell: Callable[..., None]) -> Session:
         needs.append(found)
         return found.chosen
 
-    with open_session(settings, look=look) as session:
+    with joined(settings, ranks) as group, open_session(settings, look=look, group=group) as session:
         if session.step:
             tell(f"resuming after {session.step} of {steps} steps")
         held_out = len(session.data.held_out)

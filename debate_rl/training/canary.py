@@ -23,8 +23,7 @@ from debate.seeds import derive_seed
 from debate.types import Completion, Message, Policy, Problem, SampleRequest, TurnId
 from debate_rl.config import Config
 from learner.types import Row
-from learner.update.batches import MicroBatch, collate
-from learner.update.forward import action_logprobs, without_copies
+from learner.update.batches import collate
 
 REQUESTS, TOKENS = 4, 16
 BOUNDS = {torch.float32: 1e-4, torch.float16: 0.05, torch.bfloat16: 0.1}
@@ -63,8 +62,8 @@ def _request(config: Config, problem: Problem, number: int, policy: Policy) -> S
 class Canary:
     """Compares an engine's reports on ``requests`` with the model that learns.
 
-    ``encode``: from messages to a prompt, as the learner's tokenizer has it. ``compute``: the type of the
-    learner's products, None for its weights' own. Frozen weights are read once.
+    ``encode``: from messages to a prompt, as the learner's tokenizer has it. ``logprobs``: the learner's own,
+    whose products are of the type ``compute``, None for its weights' own. Frozen weights are read once.
     """
 
     def __init__(
@@ -73,10 +72,11 @@ class Canary:
         requests: Sequence[SampleRequest],
         *,
         encode: Callable[[tuple[Message, ...]], tuple[int, ...]],
+        logprobs: Callable[[Sequence[Row]], torch.Tensor],
         compute: torch.dtype | None = None,
     ) -> None:
         self.requests = tuple(requests)
-        self._model, self._compute = model, compute
+        self._model, self._compute, self._logprobs = model, compute, logprobs
         self._prompts = [encode(request.messages) for request in requests]
         self._frozen: dict[str, Digest] = {}
         self._trained: dict[str, Digest] = {}
@@ -93,8 +93,10 @@ class Canary:
         return Finding({"canary/logprob_difference": difference, "canary/weights_compared": share}, fault)
 
     def _compared(self, report: EngineReport, dtype: torch.dtype, before: dict[str, Digest]) -> Finding:
-        batch = self._batch(report.completions)
-        difference = self._difference(batch)
+        rows = [
+            _row(reply, request) for reply, request in zip(report.completions, self.requests, strict=True)
+        ]
+        difference = self._difference(rows)
         bound = max(BOUNDS[kind] for kind in (dtype, self._compute or torch.float32))
         own = self._frozen | self._trained
         compared = report.digests.keys() & own.keys()
@@ -104,7 +106,7 @@ class Canary:
             or _wrong_weights("base", report.digests, self._frozen, {})
             or _wrong_weights(_what_learns(self._trained), report.digests, self._trained, before)
             or _wrong_cache(report)
-            or (None if difference <= bound else self._wrong_logprobs(batch, difference, bound))
+            or (None if difference <= bound else self._wrong_logprobs(rows, difference, bound))
         )
         share = len(compared) / len(own)
         return Finding({"canary/logprob_difference": difference, "canary/weights_compared": share}, fault)
@@ -117,26 +119,20 @@ class Canary:
             elif name not in self._frozen:
                 self._frozen[name] = digest(values, dtype)
 
-    def _batch(self, replies: Sequence[Completion]) -> MicroBatch:
-        rows = [_row(reply, request) for reply, request in zip(replies, self.requests, strict=True)]
-        return collate(rows, device=next(self._model.parameters()).device)
-
-    def _difference(self, batch: MicroBatch) -> float:
+    def _difference(self, rows: Sequence[Row]) -> float:
         """Return the mean distance of the engine's log-probabilities from the learner's own."""
-        with torch.inference_mode(), without_copies(self._model, self._compute):
-            ours, _ = action_logprobs(self._model, batch, compute=self._compute)
-        return float((ours - batch.sampling_logprobs)[batch.mask].abs().mean())
+        batch = collate(rows)
+        return float((self._logprobs(rows) - batch.sampling_logprobs)[batch.mask].abs().mean())
 
     def _wrong_prompts(self, report: EngineReport) -> str | None:
         if [reply.prompt_tokens for reply in report.completions] == self._prompts:
             return None
         return "template: the engine's prompts are not those of the learner's chat template and tokenizer"
 
-    def _wrong_logprobs(self, batch: MicroBatch, difference: float, bound: float) -> str:
-        asked = batch.temperature
-        for name, other in _other_temperatures(asked):
-            batch.temperature = other
-            if self._difference(batch) <= bound:
+    def _wrong_logprobs(self, rows: Sequence[Row], difference: float, bound: float) -> str:
+        for name, others in _other_temperatures([row.temperature for row in rows]):
+            pairs = zip(rows, others, strict=True)
+            if self._difference([replace(row, temperature=other) for row, other in pairs]) <= bound:
                 return f"temperature: the engine's log-probabilities are those at {name}"
         return (
             f"log-probabilities are {difference:.2g} away from the learner's on average (at most {bound:g}), "
@@ -155,11 +151,11 @@ def _row(reply: Completion, request: SampleRequest) -> Row:
     return Row(ids, mask, logprobs, nothing, nobody, *of)
 
 
-def _other_temperatures(asked: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:
-    """Yield what an engine might have made of the temperatures (B, 1): one for all of them, or twice each."""
-    for value in sorted({1.0, *asked.flatten().tolist()}):
-        yield f"temperature {value:g} in every request", torch.full_like(asked, value)
-    yield "each temperature applied twice", asked**2
+def _other_temperatures(asked: Sequence[float]) -> Iterator[tuple[str, list[float]]]:
+    """Yield what an engine might have made of the temperatures: one for all of them, or twice each."""
+    for value in sorted({1.0, *asked}):
+        yield f"temperature {value:g} in every request", [value] * len(asked)
+    yield "each temperature applied twice", [value**2 for value in asked]
 
 
 def _wrong_cache(report: EngineReport) -> str | None:

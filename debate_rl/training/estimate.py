@@ -22,6 +22,7 @@ from torch._subclasses.fake_tensor import FakeCopyMode, FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map_only
 from transformers import masking_utils
+from transformers.modeling_layers import GradientCheckpointingLayer
 
 from debate.policies.local import LocalPolicy
 from debate.policies.steps import steps_for
@@ -230,6 +231,33 @@ def memory_of(
         learning=learning,
         engine=engine,
     )
+
+
+def of_first_rank(memory: Memory, model: Any, ranks: int, *, samples: bool) -> Memory:
+    """Return what the first of several ranks holds, of what a process alone does.
+
+    That is its share of weights, reference, optimizer and gradients; whole are two layers at a time and what
+    is outside of the layers, each with its gradient. Where the model itself ``samples``, it is there whole.
+    """
+    layers = [
+        list(one.parameters()) for one in model.modules() if isinstance(one, GradientCheckpointingLayer)
+    ]
+    inside = {id(parameter) for layer in layers for parameter in layer}
+    outside = [parameter for parameter in model.parameters() if id(parameter) not in inside]
+    whole = 2 * max(map(_with_gradients, layers), default=0) + _with_gradients(outside)
+    trained = memory.optimizer // 2
+    return replace(
+        memory,
+        weights=ceil(memory.weights / ranks) + samples * memory.weights,
+        reference=ceil(memory.reference / ranks),
+        optimizer=ceil(memory.optimizer / ranks),
+        sampling=samples * memory.sampling,
+        learning=max(memory.learning - trained, 0) + ceil(trained / ranks) + whole,
+    )
+
+
+def _with_gradients(parameters: Sequence[torch.nn.Parameter]) -> int:
+    return _bytes(parameters) + _bytes(parameter for parameter in parameters if parameter.requires_grad)
 
 
 def _reference_bytes(model: Any, weights: int, trained: int, learner: LearnerConfig) -> int:

@@ -10,6 +10,7 @@ import torch
 
 from debate_rl.training.estimate import learning_bytes, size
 from learner.types import Row
+from learner.update.learner import Learner
 
 if TYPE_CHECKING:
     from debate_rl.training.session import Session
@@ -26,7 +27,9 @@ def gpu_of(model: Any) -> Any:
 def checked_step(session: Session, rows: Sequence[Row]) -> dict[str, float]:
     """Learn from the rows; once, when Adam's moments are there, the memory is compared with the estimate."""
     learner, gpu = session.learner, gpu_of(session.model)
-    if gpu is None or session.memory_checked or not rows or not learner.optimizer.state:
+    if gpu is None or session.memory_checked or not rows or not isinstance(learner, Learner):
+        return learner.step(rows)
+    if not learner.optimizer.state:
         return learner.step(rows)
     session.memory_checked, device = True, session.model.device
     try:

@@ -24,7 +24,17 @@ from debate_rl.runs.folder import RunFolder
 from debate_rl.runs.kept_weights import load_run_model
 from debate_rl.tracking.step_lines import read_metrics
 from debate_rl.training.engine_memory import EngineMemory, engine_memory
-from debate_rl.training.estimate import Load, Memory, cure, in_words, load_of, memory_of, memory_there, size
+from debate_rl.training.estimate import (
+    Load,
+    Memory,
+    cure,
+    in_words,
+    load_of,
+    memory_of,
+    memory_there,
+    of_first_rank,
+    size,
+)
 from debate_rl.training.speed import Speed, evaluation_seconds, evaluations_of, limit_of, probe, seconds_of
 from debate_rl.warm_start.tokenizer import tiny_vocabulary
 
@@ -45,7 +55,8 @@ class Plan:
     """A run's needs. ``there``: bytes of the memory it is planned for; ``uncounted``: why ``memory`` is None.
 
     ``text``: bytes of text for each token, as in the first problem. ``done``: steps that need nothing more.
-    ``chosen``: settings that were "auto", by key, with what the run needs.
+    ``chosen``: settings that were "auto", by key, with what the run needs. ``ranks``: processes that learn
+    together, with a GPU each; the memory is that of the first.
     """
 
     config: Config
@@ -59,6 +70,7 @@ class Plan:
     done: int = 0
     engine: EngineMemory | None = None
     chosen: Mapping[str, bool | float] = field(default_factory=dict)
+    ranks: int = 1
 
     def memory_lines(self) -> list[str]:
         """Return the lines about memory, with what they take for granted."""
@@ -67,7 +79,8 @@ class Plan:
         lines = [head, f"  model   {self._parameters()}"]
         if self.memory is None:
             return [*lines, f"  memory  not known, this model cannot be counted: {self.uncounted}"]
-        lines.append(f"  memory  {in_words(self.memory, self.there)}")
+        of = f"of the first of {self.ranks} ranks, " if self.ranks > 1 else ""
+        lines.append(f"  memory  {of}{in_words(self.memory, self.there)}")
         lines += [f"          {key} = {str(value).lower()} was chosen" for key, value in self.chosen.items()]
         if self.engine is not None:
             lines.append(f"  engine  {self.engine.in_words(self.config, self.load)}")
@@ -134,11 +147,13 @@ class Plan:
         return ceil(arrays + self.text * said)
 
 
-def planned(config: Config, data: Problems, *, there: int | None = None, done: int = 0) -> Plan | None:
+def planned(
+    config: Config, data: Problems, *, there: int | None = None, done: int = 0, ranks: int = 1
+) -> Plan | None:
     """Return what the steps of a run need that follow ``done`` others; None where a policy of yours samples.
 
-    ``there``: bytes of the memory of the GPU it is planned for; None means this machine. ValueError where
-    the context is too small for a prompt.
+    ``there``: bytes of the memory of the GPU it is planned for; None means this machine. ``ranks``: processes
+    that learn together, with engines on other GPUs. ValueError where the context is too small for a prompt.
     """
     if config.model.policy not in (None, "vllm"):
         return None
@@ -152,7 +167,7 @@ def planned(config: Config, data: Problems, *, there: int | None = None, done: i
     room = there if device is None else memory_there(device)
     assert room is not None
     cuda = device is None or device.type == "cuda"
-    beside = cuda and config.model.policy == "vllm"
+    beside = cuda and config.model.policy == "vllm" and ranks == 1
     text = len(problem.question.encode()) / max(1, len(tokenizer(problem.question)["input_ids"]))
     plan = Plan(
         config,
@@ -165,6 +180,7 @@ def planned(config: Config, data: Problems, *, there: int | None = None, done: i
         done=done,
         engine=engine_memory(model, config, room) if beside else None,
         chosen=chosen_correction(config),
+        ranks=ranks,
     )
     try:
         return _counted(plan, on_gpu=cuda)
@@ -174,16 +190,23 @@ def planned(config: Config, data: Problems, *, there: int | None = None, done: i
 
 def _counted(plan: Plan, *, on_gpu: bool) -> Plan:
     """Return the plan with its memory, and what was chosen so that it fits."""
-    engine = plan.engine.share if plan.engine is not None else 0
-    memory = memory_of(plan.model, plan.load, plan.config, on_gpu=on_gpu, engine=engine)
+    memory = _memory(plan, plan.config, on_gpu=on_gpu)
     if plan.config.learner.gradient_checkpointing == "auto" and memory.peak > CROWDED * plan.there:
         learner = plan.config.learner.model_copy(update={"gradient_checkpointing": True})
         config = plan.config.model_copy(update={"learner": learner})
-        less = memory_of(plan.model, plan.load, config, on_gpu=on_gpu, engine=engine)
+        less = _memory(plan, config, on_gpu=on_gpu)
         if less.peak < memory.peak:
             chosen = {**plan.chosen, "learner.gradient_checkpointing": True}
             return replace(plan, config=config, memory=less, chosen=chosen)
     return replace(plan, memory=memory)
+
+
+def _memory(plan: Plan, config: Config, *, on_gpu: bool) -> Memory:
+    engine = plan.engine.share if plan.engine is not None else 0
+    memory = memory_of(plan.model, plan.load, config, on_gpu=on_gpu, engine=engine)
+    if plan.ranks == 1:
+        return memory
+    return of_first_rank(memory, plan.model, plan.ranks, samples=config.model.policy is None)
 
 
 def chosen_correction(config: Config) -> dict[str, float]:

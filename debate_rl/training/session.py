@@ -42,6 +42,7 @@ from debate_rl.tracking.trackers import Trackers, open_trackers
 from debate_rl.training.canary import Canary, CanaryError, Finding, canary_requests
 from debate_rl.training.lookahead import RolloutProcess
 from debate_rl.training.plan import chosen_here
+from debate_rl.training.ranks import RankedLearner, RankError, RankGroup
 from debate_rl.training.rollouts import RolloutWorker
 from debate_rl.training.start_checks import (
     change_rules,
@@ -55,6 +56,7 @@ from debate_rl.training.start_checks import (
 from debate_rl.training.stops import Stopped, Stops, catch_stops
 from debate_rl.warm_start.training import warm_start
 from learner.losses import find_loss
+from learner.update.config import LearnerConfig
 from learner.update.learner import Learner
 from transcripts.sealing import seal_before
 from transcripts.store import set_aside_from
@@ -77,7 +79,7 @@ class Session:
     model: Any
     tokenizer: Any
     policy: Policy
-    learner: Learner
+    learner: Learner | RankedLearner
     tracker: Trackers = field(default_factory=Trackers)
     step: int = 0
     ema: dict[str, float] = field(default_factory=dict)
@@ -92,6 +94,7 @@ class Session:
     writer: CheckpointWriter = field(default_factory=CheckpointWriter)
     canary: Canary | None = None
     found: Finding = field(default_factory=Finding)
+    group: RankGroup | None = None
 
     @cached_property
     def rollouts(self) -> RolloutWorker | RolloutProcess:
@@ -221,12 +224,21 @@ class Session:
 
     def keep(self, stop: Stopped) -> None:
         """Save the finished steps of a run that a signal stopped, and have the stop say so."""
-        if self.step == 0:
-            stop.kept = "no step was finished; the same command begins with the first"
-            return
-        self.save_finished()
-        done = f"{self.step} of {self.config.train.steps} steps"
-        stop.kept = f"{done} are saved in {self.folder.checkpoints}; the same command goes on from there"
+        try:
+            if self.group is not None:
+                self.group.refuse_lost()
+            self.save_finished()
+            stop.kept = self.saved_words()
+        except RankError as lost:
+            stop.kept = str(lost)
+
+    def saved_words(self) -> str:
+        """Return what a resumed run begins from, once what is being written is written."""
+        self.writer.wait()
+        if self.saved == 0:
+            return "no step was finished; the same command begins with the first"
+        done = f"{self.saved} of {self.config.train.steps} steps"
+        return f"{done} are saved in {self.folder.checkpoints}; the same command goes on from there"
 
     @contextmanager
     def warm_started_weights(self) -> Iterator[None]:
@@ -262,20 +274,24 @@ class Session:
 
 
 @contextmanager
-def open_session(config: Config, *, look: Look | None = None) -> Iterator[Session]:
+def open_session(
+    config: Config, *, look: Look | None = None, group: RankGroup | None = None
+) -> Iterator[Session]:
     """Open a run: a new one is warm-started if so configured, an old one resumes from its newest checkpoint.
 
     ``look`` is given the problems before any model is loaded or anything written. It may refuse the run, and
-    returns what was chosen of the settings that are "auto"; None is ``chosen_here``.
+    returns what was chosen of the settings that are "auto"; None is ``chosen_here``. ``group``: the processes
+    that learn together, if there are several.
 
     SIGINT and SIGTERM raise Stopped within: ``debate_rl.training.stops``.
     """
-    with catch_stops() as stops, _opened(config, stops, look or partial(chosen_here, config)) as session:
+    look = look or partial(chosen_here, config)
+    with catch_stops() as stops, _opened(config, stops, look, group) as session:
         yield session
 
 
 @contextmanager
-def _opened(config: Config, stops: Stops, look: Look) -> Iterator[Session]:
+def _opened(config: Config, stops: Stops, look: Look, group: RankGroup | None) -> Iterator[Session]:
     refuse_training(config)
     refuse_greedy(config)
     refuse_likely_only(config)
@@ -289,14 +305,16 @@ def _opened(config: Config, stops: Stops, look: Look) -> Iterator[Session]:
     facts = {"data_checksums": data.checksums, "findings": data.findings() | {"chosen": dict(chosen)}}
     run = open_run(config.run.dir, config, seed=config.seed, rules=change_rules(config), **facts)
     with run as folder, ExitStack() as stack:
-        model, tokenizer, policy = make_policy(config)
+        model, tokenizer, policy = make_policy(config, learners=group.ranks.count if group else 1)
         stack.callback(end_engines, policy)
         for problem in (*data.train, *data.held_out):
             check_fits(problem, policy, config.debate)
         _start_weights(config, folder, model, tokenizer, data, policy)
         seed_generators(derive_seed(config.seed, "generators"))
-        learner = Learner(model, config.resolved_learner(chosen), total_steps=config.train.steps)
-        session = Session(config, folder, data, model, tokenizer, policy, learner, stops=stops)
+        learner = _learner(model, config, config.resolved_learner(chosen), group)
+        session = Session(config, folder, data, model, tokenizer, policy, learner, stops=stops, group=group)
+        if group is not None:
+            group.saved = session.saved_words
         session.canary = _canary_of(session)
         session.restore()
         stack.callback(session.rollouts.close)
@@ -326,7 +344,15 @@ def _canary_of(session: Session) -> Canary | None:
     config, model, learner = session.config, session.model, session.learner
     own = LocalPolicy(model, session.tokenizer, **local_settings(config))
     requests = canary_requests(config, session.data.train, session.policy)
-    return Canary(model, requests, encode=own.encode, compute=learner.compute)
+    return Canary(model, requests, encode=own.encode, logprobs=learner.logprobs, compute=learner.compute)
+
+
+def _learner(
+    model: Any, config: Config, settings: LearnerConfig, group: RankGroup | None
+) -> Learner | RankedLearner:
+    if group is not None:
+        return RankedLearner(group, model, config, settings)
+    return Learner(model, settings, total_steps=config.train.steps)
 
 
 def _start_weights(

@@ -22,6 +22,7 @@ from learner.types import Row
 from learner.update.batches import (
     MicroBatch,
     Minibatch,
+    collate,
     fresh_rows,
     micro_batches,
     no_row,
@@ -131,6 +132,13 @@ class Learner:
         """Count a step by whether its updates were applied; one without any is neither good nor bad."""
         self.steps += 1
         self.bad_steps = 0 if any(outcomes) else self.bad_steps + bool(outcomes)
+
+    @torch.no_grad()
+    def logprobs(self, rows: Sequence[Row]) -> Tensor:
+        """Return the log-probabilities (B, T) of rows' actions by the weights as they are, 0 elsewhere."""
+        batch = collate(rows, device=self.parameters[0].device)
+        with reading(self.model, share=False, compute=self.compute):
+            return self._logprobs(self.model, batch)[0].cpu()
 
     def state_dict(self) -> dict[str, Any]:
         """Return what a resumed run needs beside the weights."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import torch.distributed as dist
-from torch import Tensor
+if TYPE_CHECKING:
+    from torch import Tensor
 
 T = TypeVar("T")
 
@@ -19,11 +20,19 @@ class Ranks:
     index: int = 0
     count: int = 1
 
+    @classmethod
+    def launched(cls) -> Ranks:
+        """Return what torchrun has told this process; without torchrun it is alone."""
+        return cls(int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1")))
+
     def gathered(self, value: T) -> list[T]:
         """Return the value of every rank, in their order; all of them call this together."""
+        if self.count == 1:
+            return [value]
+        import torch.distributed as dist
+
         values = [value] * self.count
-        if self.count > 1:
-            dist.all_gather_object(values, value)
+        dist.all_gather_object(values, value)
         return values
 
 

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import load_file
 
 HERE = Path(__file__)
 pytestmark = pytest.mark.slow
@@ -36,3 +41,196 @@ def test_ranks_learn_what_one_process_does_and_take_up_its_state(count, tmp_path
         assert found["weights"] < bound, name
         assert found["resumed"] < 10 * bound, name
         assert found["metrics"] < 100 * bound, name
+
+
+RECIPE = """\
+[env]
+kind = "pair_sum"
+levels = [1]
+limit = 40
+
+[held_out]
+every = 0
+
+[debate]
+num_agents = 2
+num_rounds = 2
+max_tokens = 12
+prompts = "tiny"
+handles = ["K7", "Q2"]
+
+[rewards]
+truth_weight = 0.5
+overlong = "penalize"
+overlong_tokens = 8
+
+[model]
+device = "cpu"
+
+[model.tiny]
+hidden_size = 16
+layers = 2
+heads = 2
+kv_heads = 1
+intermediate_size = 24
+context_tokens = 512
+init_std = 0.3
+pieces = ['<solution>\\boxed{5}</solution>', '<solution>\\boxed{7}</solution>']
+
+[learner]
+lr = 1e-2
+warmup_steps = 0
+beta = 0.01
+minibatches = 2
+micro_batch_tokens = 1000
+
+[train]
+steps = 4
+problems_per_step = 2
+debates_per_problem = 2
+save_every = 1
+keep_last = 10
+
+[logging]
+progress = "none"
+"""
+TRAIN = ("-m", "debate_rl", "train", "recipe.toml")
+KINDS = {
+    "whole": (),
+    "adapter": ("model.lora_rank=4", "learner.share_prefixes=true", "learner.gradient_checkpointing=true"),
+}
+LIMIT_S = 240
+
+
+@pytest.fixture
+def home(tmp_path) -> Path:
+    (tmp_path / "recipe.toml").write_text(RECIPE)
+    return tmp_path
+
+
+def training(home: Path, count: int, run: str, *overrides: str) -> subprocess.Popen[str]:
+    arguments = (*TRAIN, f"run.dir={run}", *overrides)
+    command = [sys.executable, *arguments] if count == 1 else torchrun(count, *arguments)
+    return subprocess.Popen(
+        command,
+        cwd=home,
+        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE.parents[2])},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def trained(home: Path, count: int, run: str, *overrides: str) -> str:
+    with training(home, count, run, *overrides) as process:
+        _, err = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 0, err
+    return err
+
+
+def steps_of(run: Path) -> list[dict[str, float]]:
+    path = run / "metrics.jsonl"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [json.loads(line) for line in lines if line.endswith("}")]
+
+
+def wait_for(run: Path, steps: int, process: subprocess.Popen[str]) -> None:
+    end = time.monotonic() + LIMIT_S
+    while not (run / f"checkpoints/step_{steps:06d}").is_dir():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def saved(run: Path, step: int) -> dict[str, torch.Tensor]:
+    """Everything that a checkpoint holds of weights and optimizer."""
+    folder = run / f"checkpoints/step_{step:06d}"
+    (weights,) = folder.glob("model/*.safetensors")
+    state = torch.load(folder / "trainer.pt", weights_only=True)["parts"]["learner"]["optimizer"]["state"]
+    moments = {f"{at} {name}": value for at, each in state.items() for name, value in each.items()}
+    return load_file(weights) | moments
+
+
+def ranks_of(pid: int) -> list[int]:
+    """The processes of the ranks, the first one first."""
+    listed = subprocess.run(
+        ["ps", "-wweo", "pid,ppid,args"], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    rows = [line.split(None, 2) for line in listed[1:]]
+    return sorted(int(own) for own, parent, told in rows if int(parent) == pid and "debate_rl" in told)
+
+
+def our_lines(err: str) -> list[str]:
+    lines = [line for line in err.splitlines() if line.startswith("debate: ")]
+    return [line for line in lines if not line.startswith("debate: note: ")]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_of_two_ranks_is_that_of_one_and_each_goes_on_with_the_others_checkpoint(kind, home):
+    trained(home, 1, "one", *KINDS[kind])
+    trained(home, 2, "two", *KINDS[kind], "train.steps=2")
+    for run, copied in (("one", "to_three"), ("two", "to_one")):
+        shutil.copytree(home / run, home / copied)
+    for path in (home / "to_three/checkpoints").glob("step_00000[34]"):
+        shutil.rmtree(path)
+    more = "run.allow_changes=['train.steps']"
+    trained(home, 1, "to_one", *KINDS[kind], "train.steps=4", more)
+    trained(home, 3, "to_three", *KINDS[kind], "train.steps=4", more)
+    for run, step in (("two", 2), ("to_one", 4), ("to_three", 4)):
+        own, other = saved(home / "one", step), saved(home / run, step)
+        assert own.keys() == other.keys()
+        for name in own:
+            torch.testing.assert_close(own[name], other[name], rtol=1e-3, atol=1e-5)
+    for one, two in zip(steps_of(home / "one"), steps_of(home / "two"), strict=False):
+        assert one.keys() == two.keys()
+        assert one["loss"] == pytest.approx(two["loss"], rel=1e-3)
+        assert one["grad_norm"] == pytest.approx(two["grad_norm"], rel=1e-3)
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_rank_that_is_killed_ends_the_run_and_what_is_saved_is_said(rank, home):
+    with training(home, 3, "run", "train.steps=1000") as process:
+        wait_for(home / "run", 2, process)
+        ranks = ranks_of(process.pid)
+        assert len(ranks) == 3
+        os.kill(ranks[rank], signal.SIGKILL)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert not [pid for pid in ranks if Path(f"/proc/{pid}").exists()]
+    newest = max(int(path.name[-6:]) for path in (home / "run/checkpoints").glob("step_*"))
+    *_, line = our_lines(err)
+    assert "rank 0 has ended" in line if rank == 0 else "rank 1 of 3 has ended" in line
+    assert f"{newest} of 1000 steps are saved in run/checkpoints; the same command goes on from there" in line
+    trained(home, 1, "run", f"train.steps={newest + 1}", "run.allow_changes=['train.steps']")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_run_that_is_stopped_saves_its_finished_steps(number, home):
+    with training(home, 2, "run", "train.steps=1000", "train.save_every=0") as process:
+        end = time.monotonic() + LIMIT_S
+        while len(steps_of(home / "run")) < 2 and time.monotonic() < end:
+            time.sleep(0.1)
+        ranks = ranks_of(process.pid)
+        process.send_signal(number)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert not [pid for pid in ranks if Path(f"/proc/{pid}").exists()]
+    done = len(steps_of(home / "run"))
+    *_, line = our_lines(err)
+    assert f"stopped by {number.name}; {done} of 1000 steps are saved in run/checkpoints" in line
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("model.device=cuda:1", "model.device"),
+        ("model.dtype=float16", "model.dtype=float16: is not learnt in by several ranks"),
+        ("learner.loss=ppoo", "learner.loss: unknown loss"),
+    ],
+)
+def test_what_ranks_cannot_do_is_one_line_that_names_the_key(override, said, home):
+    with training(home, 2, "run", override) as process:
+        _, err = process.communicate(timeout=LIMIT_S)
+    assert process.returncode != 0
+    assert said in our_lines(err)[0]
+    assert not (home / "run").exists()

@@ -21,6 +21,7 @@ from debate_rl.config import Config
 from debate_rl.training.canary import Canary, CanaryError, canary_requests
 from debate_rl.training.train import train
 from envs import Grade, GradeStatus
+from learner import Learner, LearnerConfig
 
 REQUESTS = [
     SampleRequest((Message("user", f"hello {seed}"),), temperature, 8, (), seed, "d", TurnId(0, 0))
@@ -44,6 +45,11 @@ def digests_of(model):
     }
 
 
+def canary_of(model, tokenizer):
+    own = Learner(model, LearnerConfig())
+    return Canary(model, REQUESTS, encode=LocalPolicy(model, tokenizer).encode, logprobs=own.logprobs)
+
+
 def learn(model, seed):
     """Change everything that learns."""
     torch.manual_seed(seed)
@@ -57,7 +63,7 @@ def learn(model, seed):
 def pair(request, make_tiny):
     """Return model, tokenizer and the canary that looks after it, one update seen."""
     model, tokenizer = make_tiny(lora_rank=request.param)
-    canary = Canary(model, REQUESTS, encode=LocalPolicy(model, tokenizer).encode)
+    canary = canary_of(model, tokenizer)
     learn(model, 0)
     assert canary.compare(report_of(model, tokenizer)).fault is None
     return model, tokenizer, canary
@@ -103,7 +109,7 @@ def test_matrices_without_values_are_half_a_file(pair):
 def test_other_values_are_wrong_weights(make_tiny):
     model, tokenizer = make_tiny(lora_rank=2)
     other, _ = make_tiny(lora_rank=2, seed=5)
-    canary = Canary(model, REQUESTS, encode=LocalPolicy(model, tokenizer).encode)
+    canary = canary_of(model, tokenizer)
     theirs = {name: one for name, one in report_of(other, tokenizer).digests.items() if ".lora_" not in name}
     now = report_of(model, tokenizer)
     fault = canary.compare(replace(now, digests=now.digests | theirs)).fault

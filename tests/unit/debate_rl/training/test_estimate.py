@@ -15,7 +15,16 @@ from debate import Problem, run_debates
 from debate.policies.local import LocalPolicy
 from debate.policies.steps import steps_for
 from debate_rl.config import Config
-from debate_rl.training.estimate import LiveBytes, Load, Memory, cure, in_words, load_of, memory_of
+from debate_rl.training.estimate import (
+    LiveBytes,
+    Load,
+    Memory,
+    cure,
+    in_words,
+    load_of,
+    memory_of,
+    of_first_rank,
+)
 from debate_rl.training.speed import Speed, evaluation_seconds, probe, seconds_of
 from learner.update.forward import action_logprobs, train_only_checkpointed_layers
 from learner.update.learner import Learner
@@ -60,6 +69,24 @@ def test_what_stays_in_memory_by_hand(make_tiny):
     refreshed = memory_of(adapted, LOAD, config_of(beta=0.1, reference_every=5))
     assert refreshed.reference == memory.optimizer // 2  # a copy of the adapter
     assert memory.optimizer == 8 * 2 * 2 * (64 + 48 + 48 + 64 + 80 + 80 + 80)
+
+
+@pytest.mark.parametrize(("lora_rank", "samples"), [(0, True), (0, False), (2, False)])
+def test_a_ranks_memory_by_hand(make_tiny, lora_rank, samples):
+    model, _ = make_tiny(lora_rank=lora_rank)
+    layer = 4 * (32 * (32 + 16 + 16 + 32 + 3 * 48) + 2 * 8 + 2 * 32)
+    outside = 4 * (model.config.vocab_size * 32 + 32)
+    adapter = 4 * lora_rank * (64 + 48 + 48 + 64 + 80 + 80 + 80)
+    trained = 2 * adapter if lora_rank else 2 * layer + outside
+    alone = Memory(weights=1000, reference=600, optimizer=2 * trained, sampling=70, learning=trained + 5)
+    whole = 2 * (layer + 2 * adapter) + outside if lora_rank else 4 * layer + 2 * outside
+    assert of_first_rank(alone, model, 4, samples=samples) == Memory(
+        weights=250 + samples * 1000,
+        reference=150,
+        optimizer=trained // 2,
+        sampling=samples * 70,
+        learning=5 + trained // 4 + whole,
+    )
 
 
 @pytest.mark.slow

@@ -139,6 +139,15 @@ def beside(tmp_path, utilization: float, *, room: int, **learner):
     return planned(config, load_run_problems(config), there=room)
 
 
+def test_ranks_share_what_learns_and_have_their_engines_elsewhere(tmp_path):
+    config = config_of(tmp_path, model=BESIDE)
+    data = load_run_problems(config)
+    one, three = (planned(config, data, there=8 * 2**30, ranks=ranks) for ranks in (1, 3))
+    assert three.engine is None
+    assert three.memory.optimizer == -(-one.memory.optimizer // 3)
+    assert three.memory_lines()[2].startswith("  memory  of the first of 3 ranks, about ")
+
+
 def test_an_engine_has_its_share_of_the_gpu(tmp_path):
     room = 8 * 2**30
     found = beside(tmp_path, 0.5, room=room)

@@ -1,0 +1,348 @@
+"""Processes of one machine that learn together, as torchrun starts them: "ranks".
+
+The first rank holds the run: its folder, problems, policy, engines and figures. It asks the others over
+sockets, and all do the same at the same time, each with its share of the model and of the rows. A rank that
+ends is noticed by its socket: the run then ends too, and says what is saved.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+from transformers.utils import logging
+
+from debate.policies.vllm_weights import memory_folder
+from debate.remote import Address, Gone, Remote, RemoteError, answer, new_address
+from debate_rl.config import Config
+from debate_rl.models import on_cpu, resolve_device, resolve_dtype
+from debate_rl.runs.checkpoint_folder import checkpoints, step_of
+from debate_rl.runs.folder import RunFolder
+from debate_rl.runs.kept_weights import load_run_model
+from learner.types import Row
+from learner.update.config import LearnerConfig
+from learner.update.forward import compute_type
+from learner.update.learner import Learner
+from learner.update.ranks import Ranks, whole
+from learner.update.shards import cut, gathered, outline, shard, trained
+
+GRACE_S = 10.0
+"""For what a rank computes with one that has ended; then it leaves."""
+START_S = 120.0
+"""For the other ranks to answer at the start."""
+SETTLE_S = 0.5
+"""After a failure, for the end of another rank to be noticed that caused it."""
+TORCHRUN = (
+    "RANK",
+    "LOCAL_RANK",
+    "WORLD_SIZE",
+    "LOCAL_WORLD_SIZE",
+    "MASTER_",
+    "GROUP_",
+    "ROLE_",
+    "TORCHELASTIC_",
+)
+"""How the variables begin that torchrun sets."""
+FAILED = 2
+"""The exit code of a rank that cannot go on."""
+
+
+class RankError(ValueError):
+    """Ranks that cannot go on; the message says why, and what is saved."""
+
+
+class Share:
+    """One rank's share of a learner. All ranks call the same methods at the same time."""
+
+    def __init__(self, ranks: Ranks, mesh: DeviceMesh) -> None:
+        self.ranks, self._mesh = ranks, mesh
+
+    def load(self, config: Config, settings: LearnerConfig) -> None:
+        """Build the run's model, cut it, and make a learner of it; its trained weights are taken next."""
+        model, reference = self._cut_model(config, settings), None
+        if settings.needs_reference and not config.model.lora_rank:
+            reference = self._cut_model(config, settings).requires_grad_(False).eval()
+        steps = config.train.steps
+        self.learner = Learner(model, settings, total_steps=steps, reference=reference, ranks=self.ranks)
+
+    def _cut_model(self, config: Config, settings: LearnerConfig) -> Any:
+        device = self._mesh.device_type
+        model = load_run_model(on_cpu(config))[0]
+        shard(model, self._mesh, compute_type(model, settings.compute, on_gpu=device == "cuda"))
+        return model
+
+    @torch.no_grad()
+    def take_weights(self, model: Any, reference: bool) -> None:
+        """Take the trained weights of the first rank's whole ``model``; the others have none, and give None.
+
+        ``reference``: whether they are the reference's too.
+        """
+        own = self.learner.reference.module if reference and self.learner.reference else None
+        into = [dict(one.named_parameters()) for one in (self.learner.model, own) if one is not None]
+        source = dict(model.named_parameters()) if model is not None else {}
+        for name, like in trained(self.learner.model):
+            shape = torch.empty(like.shape, dtype=like.dtype, device="meta")
+            part = cut(source.get(name, shape), self._mesh)
+            for parameters in into:
+                parameters[name].copy_(part)
+
+    @torch.no_grad()
+    def give_weights(self, model: Any) -> None:
+        """Put the trained weights into the first rank's whole ``model``, one tensor at a time."""
+        into = dict(model.named_parameters()) if model is not None else {}
+        for name, value in trained(self.learner.model):
+            full = whole(value.detach())
+            if name in into:
+                into[name].copy_(full)
+
+    def step(self, rows: Sequence[Row]) -> dict[str, float]:
+        """Learn from the rank's share of the rows."""
+        return self.learner.step(rows)
+
+    def skip(self) -> dict[str, float]:
+        """Leave a step out."""
+        return self.learner.skip()
+
+    def logprobs(self, rows: Sequence[Row]) -> Tensor:
+        """Return the log-probabilities of rows, the same on all ranks."""
+        return self.learner.logprobs(rows)
+
+    def state(self) -> dict[str, Any]:
+        """Return the learner's state: whole on the first rank."""
+        return gathered(self.learner.state_dict())
+
+    def take_state(self, state: dict[str, Any]) -> None:
+        """Take a state up: the whole one on the first rank, its outline on the others."""
+        self.learner.load_state_dict(cut(state, self._mesh))
+
+
+class RankedLearner:
+    """The learner of several ranks, as the first of them asks it; ``model`` is whole, and learns as well."""
+
+    def __init__(self, group: RankGroup, model: Any, config: Config, settings: LearnerConfig) -> None:
+        self._group, self._model = group, model
+        group.ask("load", config, settings)
+        group.ask("take_weights", None, True, own=(model, True))
+        self._own = group.share.learner
+        self.config, self.compute = settings, self._own.compute
+
+    @property
+    def steps(self) -> int:
+        """Steps done."""
+        return self._own.steps
+
+    @property
+    def bad_steps(self) -> int:
+        """The last steps in a row that could not move the weights."""
+        return self._own.bad_steps
+
+    def step(self, rows: Sequence[Row]) -> dict[str, float]:
+        """Learn from rows as ``Learner.step`` does."""
+        metrics: dict[str, float] = self._group.ask("step", rows)
+        self._group.ask("give_weights", None, own=(self._model,))
+        return metrics
+
+    def skip(self) -> dict[str, float]:
+        """Leave a step out as ``Learner.skip`` does."""
+        metrics: dict[str, float] = self._group.ask("skip")
+        return metrics
+
+    def logprobs(self, rows: Sequence[Row]) -> Tensor:
+        """Return what ``Learner.logprobs`` does."""
+        found: Tensor = self._group.ask("logprobs", rows)
+        return found
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what ``Learner.state_dict`` does, whole."""
+        state: dict[str, Any] = self._group.ask("state")
+        return state
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take up a state, and the weights that ``model`` has."""
+        self._group.ask("take_state", outline(state_dict), own=(state_dict,))
+        self._group.ask("take_weights", None, False, own=(self._model, False))
+
+
+class RankGroup:
+    """The first rank's view of all ranks. ``saved`` says in words what a resumed run would begin from."""
+
+    def __init__(self, share: Share, others: Sequence[Remote]) -> None:
+        self.share, self._others = share, others
+        self.ranks = share.ranks
+        self.saved: Callable[[], str] = lambda: "a run goes on from its newest checkpoint"
+        self._asking = False
+
+    def ask(self, method: str, *arguments: object, own: Sequence[object] | None = None) -> Any:
+        """Have every rank call a method of its share; return what this one's gives.
+
+        ``own``: this rank's arguments, where they are others. RankError where a rank has ended, or cannot.
+        """
+        self.refuse_lost()
+        self._asking = True
+        packed = pickle.dumps(arguments)  # a connection would not copy tensors, but share their memory
+        answers = [remote.call("ask", method, packed) for remote in self._others]
+        for future in answers:
+            future.add_done_callback(self._leave_in_time)
+        try:
+            result = getattr(self.share, method)(*(arguments if own is None else own))
+            for future in answers:
+                future.result()
+        except (RuntimeError, RemoteError) as error:  # one that ended breaks what the others compute with it
+            raise self._lost(answers, error) from error
+        finally:
+            self._asking = False
+        return result
+
+    def refuse_lost(self) -> None:
+        """RankError where a rank has ended."""
+        if not all(remote.alive for remote in self._others):
+            raise self._lost((), Gone(""))
+
+    def close(self) -> None:
+        """End the other ranks."""
+        wait([remote.call("end") for remote in self._others], timeout=GRACE_S)
+        for remote in self._others:
+            remote.close()
+
+    def _lost(self, answers: Sequence[Future[Any]], error: Exception) -> RankError:
+        """Return the error that names the rank that ended, or else the first that could not go on."""
+        time.sleep(SETTLE_S)  # the one that ended is noticed by then, whoever stumbled over it first
+        if threading.current_thread() is threading.main_thread():
+            _ignore_signals()  # torchrun sends one where a rank ended: this run ends anyway
+        gone = [index for index, remote in enumerate(self._others, 1) if not remote.alive]
+        failed = [
+            f"rank {index}: {future.exception()}"
+            for index, future in enumerate(answers, 1)
+            if future.done() and future.exception() is not None
+        ]
+        why = [f"rank {index} of {self.ranks.count} has ended" for index in gone] or failed
+        return RankError(f"{why[0] if why else f'rank 0: {error}'}; {self.saved()}")
+
+    def _leave_in_time(self, answer: Future[Any]) -> None:
+        """Leave where a rank could not, and this one waits for it in a kernel that nothing interrupts."""
+        if answer.exception() is not None:
+            timer = threading.Timer(GRACE_S, self._leave, [answer])
+            timer.daemon = True
+            timer.start()
+
+    def _leave(self, answer: Future[Any]) -> None:
+        if self._asking:
+            os.write(2, f"debate: {self._lost([answer], RuntimeError())}\n".encode())
+            os._exit(FAILED)
+
+
+class _Served:
+    """What a rank other than the first answers for."""
+
+    def __init__(self, share: Share) -> None:
+        self._share, self.ended = share, False
+
+    async def ask(self, method: str, packed: bytes) -> None:
+        """Call a method of the share."""
+        getattr(self._share, method)(*pickle.loads(packed))
+
+    async def end(self) -> None:
+        """Note that the first rank is done."""
+        self.ended = True
+
+
+@contextmanager
+def joined(config: Config, ranks: Ranks) -> Iterator[RankGroup | None]:
+    """Give the first rank the group, and one process alone none; the other ranks follow the first, and leave.
+
+    ValueError where so many ranks cannot learn on this machine. SystemExit in the others.
+    """
+    if ranks.count == 1:
+        yield None
+        return
+    kind = _device_of(config, ranks)
+    with memory_folder() as home:
+        share, addresses = _join(kind, ranks, Path(home))
+        if ranks.index:
+            _follow(share, addresses[ranks.index], config)
+        group = RankGroup(share, [Remote(address, patience_s=START_S) for address in addresses[1:]])
+        try:
+            yield group
+        finally:
+            group.close()
+        dist.destroy_process_group()
+
+
+def _device_of(config: Config, ranks: Ranks) -> str:
+    """Return the kind of device that ranks learn on; ValueError where there is none for each."""
+    device, name = resolve_device(config.model.device), config.model.device
+    if os.environ.get("LOCAL_WORLD_SIZE", str(ranks.count)) != str(ranks.count):
+        raise ValueError("torchrun --nnodes: ranks on several machines are not supported; start all on one")
+    if device.type not in ("cpu", "cuda") or device.index is not None:
+        raise ValueError(
+            f"model.device={name!r}: each of {ranks.count} ranks needs a GPU of its own; set auto or cpu"
+        )
+    if device.type == "cuda" and torch.cuda.device_count() < ranks.count:
+        raise ValueError(
+            f"model.device={name!r}: torchrun started {ranks.count} ranks, with a GPU each, and this machine "
+            f"has {torch.cuda.device_count()}; lower --nproc-per-node"
+        )
+    if resolve_dtype(config.model) == torch.float16:
+        raise ValueError("model.dtype=float16: is not learnt in by several ranks; set bfloat16 or float32")
+    return device.type
+
+
+def _join(kind: str, ranks: Ranks, home: Path) -> tuple[Share, list[Address]]:
+    """Join the process group; return this rank's share, and where each rank is asked."""
+    if kind == "cuda":
+        torch.cuda.set_device(ranks.index)
+    dist.init_process_group("cpu:gloo,cuda:nccl" if kind == "cuda" else "gloo")
+    share = Share(ranks, init_device_mesh(kind, (ranks.count,)))
+    addresses = [[new_address(home, f"rank_{index}") for index in range(ranks.count)]]
+    dist.broadcast_object_list(addresses)
+    for name in [name for name in os.environ if name.startswith(TORCHRUN)]:
+        del os.environ[name]  # engines are processes of their own, and no ranks
+    return share, addresses[0]
+
+
+def _follow(share: Share, address: Address, config: Config) -> NoReturn:
+    """Answer for a share until the first rank is done, or has ended."""
+    warnings.simplefilter("ignore")  # the first rank says it
+    logging.disable_progress_bar()
+    served = _Served(share)
+    answer(served, address, ready=_ignore_signals, left=_leave_soon)
+    if not served.ended:
+        if share.ranks.index == 1:
+            _say_first_has_ended(config)
+        os._exit(FAILED)
+    dist.destroy_process_group()
+    sys.exit()
+
+
+def _ignore_signals() -> None:
+    """Go on at a signal: the first rank decides when others end, and the end of a rank when it does."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _leave_soon() -> None:
+    """Leave even where this rank waits in a kernel for one that has ended."""
+    timer = threading.Timer(GRACE_S, os._exit, [FAILED])
+    timer.daemon = True
+    timer.start()
+
+
+def _say_first_has_ended(config: Config) -> None:
+    folder = RunFolder(Path(config.run.dir)).checkpoints
+    saved = max(map(step_of, checkpoints(folder)), default=0)
+    done = f"{saved} of {config.train.steps} steps are saved in {folder}"
+    os.write(2, f"debate: rank 0 has ended; {done}; the same command goes on from there\n".encode())

@@ -1,0 +1,142 @@
+"""What the first rank does with the others, which here are threads of this process."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+import torch
+
+from debate.remote import Remote, answer, new_address
+from debate_rl.config import Config
+from debate_rl.engines import engine_environments, weight_transfer
+from debate_rl.models import on_cpu
+from debate_rl.training import ranks as ranks_module
+from debate_rl.training.ranks import RankError, RankGroup, _Served, joined
+from learner.update.ranks import Ranks
+
+
+class Stub:
+    """A share that keeps what it is asked."""
+
+    ranks = Ranks(0, 2)
+
+    def __init__(self) -> None:
+        self.asked: list[object] = []
+
+    def add(self, *values: object) -> int:
+        self.asked += values
+        return len(self.asked)
+
+    def fail(self, kind: str) -> None:
+        if kind:
+            raise {"value": ValueError, "memory": MemoryError}[kind]("too little")
+
+
+@pytest.fixture
+def group(tmp_path, monkeypatch):
+    """Return the group of the first of two ranks, and the other's share."""
+    monkeypatch.setattr(ranks_module, "_ignore_signals", lambda: None)
+    address, other = new_address(tmp_path, "rank_1"), Stub()
+    left = threading.Event()
+    thread = threading.Thread(
+        target=answer, args=(_Served(other), address), kwargs={"ready": lambda: None, "left": left.set}
+    )
+    thread.start()
+    group = RankGroup(Stub(), [Remote(address, patience_s=60)])
+    group.saved = lambda: "2 of 8 steps are saved"
+    yield group, other
+    group.close()
+    thread.join(60)
+    assert left.is_set()
+    assert not thread.is_alive()
+
+
+def test_every_rank_does_what_is_asked_and_the_first_ones_result_counts(group):
+    first, other = group
+    other.add("before")
+    assert first.ask("add", 1, 2) == 2
+    assert first.ask("add", None, own=(torch.ones(1),)) == 3
+    assert other.asked == ["before", 1, 2, None]
+    assert first.share.asked == [1, 2, torch.ones(1)]
+
+
+def test_another_ranks_mistake_is_the_users_and_its_failure_names_it(group):
+    first, _ = group
+    with pytest.raises(ValueError, match=r"^too little$"):
+        first.ask("fail", "value", own=("",))
+    with pytest.raises(RankError, match=r"^rank 1: MemoryError: too little; 2 of 8 steps are saved$"):
+        first.ask("fail", "memory", own=("",))
+    first.refuse_lost()
+
+
+def test_a_rank_that_ended_is_named_with_what_is_saved(group):
+    first, _ = group
+    first._others[0].close()
+    said = r"^rank 1 of 2 has ended; 2 of 8 steps are saved$"
+    while first._others[0].alive:
+        time.sleep(0.01)
+    with pytest.raises(RankError, match=said):
+        first.ask("add")
+    with pytest.raises(RankError, match=said):
+        first.refuse_lost()
+
+
+def test_torchruns_variables_say_which_rank_this_is(monkeypatch):
+    monkeypatch.delenv("RANK", raising=False)
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    assert Ranks.launched() == Ranks(0, 1)
+    monkeypatch.setenv("RANK", "2")
+    monkeypatch.setenv("WORLD_SIZE", "6")
+    assert Ranks.launched() == Ranks(2, 6)
+
+
+def config_of(**model) -> Config:
+    return Config.model_validate({"model": {"tiny": {}, **model}})
+
+
+def test_a_process_alone_has_no_group():
+    with joined(config_of(device="cpu"), Ranks()) as group:
+        assert group is None
+
+
+@pytest.mark.parametrize(
+    ("model", "gpus", "said"),
+    [
+        ({}, 2, r"^model.device='auto': torchrun started 3 ranks, with a GPU each, and this machine has 2; "),
+        ({"device": "cuda:1"}, 8, r"^model.device='cuda:1': each of 3 ranks needs a GPU of its own; "),
+        ({"dtype": "float16"}, 8, r"^model.dtype=float16: is not learnt in by several ranks; "),
+    ],
+)
+def test_ranks_that_this_machine_cannot_have_are_refused(model, gpus, said, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+    with pytest.raises(ValueError, match=said), joined(config_of(**model), Ranks(0, 3)):
+        pass
+
+
+def test_ranks_on_several_machines_are_refused(monkeypatch):
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    said = r"^torchrun --nnodes: ranks on several machines are not supported; "
+    with pytest.raises(ValueError, match=said), joined(config_of(device="cpu"), Ranks(0, 4)):
+        pass
+
+
+def test_engines_that_have_no_gpu_behind_the_ranks_are_refused():
+    said = "^model.vllm.engines = 3, with 1 each, and 6 that learn need 9 GPUs; this machine has 8$"
+    with pytest.raises(ValueError, match=said):
+        engine_environments(3, 1, 8, learners=6)
+
+
+def test_whole_weights_of_ranks_go_as_files(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert weight_transfer(config_of(), 8) is not None
+    assert weight_transfer(config_of(), 8, learners=2) is None
+
+
+def test_the_copy_on_the_cpu_has_the_type_that_the_model_has_on_its_gpu(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    whole, adapter = (on_cpu(config_of(lora_rank=rank)).model for rank in (0, 4))
+    assert (whole.device, whole.dtype) == ("cpu", "float32")
+    assert (adapter.device, adapter.dtype) == ("cpu", "bfloat16")
