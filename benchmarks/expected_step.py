@@ -5,9 +5,10 @@
 Bytes and operations are counted (``debate train --plan``; ``benchmarks/gpu.py``), with replies that spend
 ``--spent`` of their limit. Seconds follow from the card's data sheet and from shares of it that are assumed:
 
-    sampling   one step of the engine for a token of every live reply reads all weights and the live caches
-               once, at .6 of the memory's bandwidth, and a fifth longer under an adapter; prompts, of which
-               .35 are not in the prefix cache (benchmarks/rollout.py), at .4 of the products' peak
+    sampling   as many replies are live as the cache holds, in which agents of a round share blocks; a step of
+               the engine, a token for each, reads all weights and every live reply's cache once, at .6 of the
+               memory's bandwidth, and takes a fifth longer under an adapter; prompts, of which .35 are not in
+               the prefix cache (benchmarks/rollout.py), go at .4 of the products' peak
     learning   operations at .4 of the peak, what gradient checkpointing computes again included
 
 With lookahead 0, and where engine and learner share a card, a step is the sum of both; with engines on cards
@@ -20,10 +21,25 @@ import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from qwen3 import write_shape
+from qwen3 import words, write_shape
 from report import Figure, parser, report
+from transformers import AutoTokenizer
+
+from debate import DebateConfig, Problem
+from debate.policies.local import LocalPolicy
+from debate_rl.config import Config
+from debate_rl.config.recipes import load_config
+from debate_rl.engines import local_settings
+from debate_rl.problems import load_run_problems
+from debate_rl.training.estimate import load_of
+from debate_rl.training.plan import planned
 
 BANDWIDTH_SHARE, PEAK_SHARE, ADAPTER, UNCACHED = 0.6, 0.4, 1.2, 0.35
+PROBLEM = Problem(
+    "gsm8k",
+    "A baker sells 24 loaves in the morning and half as many in the afternoon. Each loaf is 3 dollars. The "
+    "flour for all of them costs 20 dollars. How many dollars does the baker keep at the end of the day?",
+)
 MOST_LIVE = 256
 """Requests that vLLM answers at once by default."""
 
@@ -63,14 +79,14 @@ def main() -> None:
 
 def figures_of(recipe: str, shape: str, card: Card, spent: float) -> list[Figure]:
     """Return GiB and seconds of a recipe's step."""
-    whole, half = (planned_for(recipe, shape, card, share) for share in (1.0, spent))
+    plan, load = planned_for(recipe, shape, card, spent)
     title = f"{recipe}, {card.name}"
-    sampling, learning = sampling_seconds(half, card), learning_seconds(half, card)
+    sampling, learning = sampling_seconds(plan, load, card), learning_seconds(plan, load, card)
     return [
-        Figure(f"{title}: memory", whole.memory.peak / 2**30, f"GiB of {card.memory:g}", 1),
+        Figure(f"{title}: memory", plan.memory.peak / 2**30, f"GiB of {card.memory:g}", 1),
         Figure(
             f"{title}: tokens",
-            half.load.replies * sum(reply for _, reply in half.load.rounds),
+            load.replies * sum(reply for _, reply in load.rounds),
             "generated",
             1,
         ),
@@ -80,15 +96,10 @@ def figures_of(recipe: str, shape: str, card: Card, spent: float) -> list[Figure
     ]
 
 
-def planned_for(recipe: str, shape: str, card: Card, spent: float) -> Any:
-    """Return the plan of a recipe on a card; nothing is downloaded."""
-    from debate_rl.config import Config
-    from debate_rl.config.recipes import load_config
-    from debate_rl.problems import load_run_problems
-    from debate_rl.training.plan import planned
-
+def planned_for(recipe: str, shape: str, card: Card, spent: float) -> tuple[Any, Any]:
+    """Return the plan of a recipe on a card, and its work with shorter replies; nothing is downloaded."""
     with tempfile.TemporaryDirectory() as folder:
-        write_shape(shape, Path(folder))
+        write_shape(shape, Path(folder), words(PROBLEM, DebateConfig()))
         data = [
             "env.kind=pair_sum",
             "env.split=train",
@@ -97,28 +108,33 @@ def planned_for(recipe: str, shape: str, card: Card, spent: float) -> Any:
             "held_out.limit=0",
         ]
         config = load_config(Config, recipe, [f"model.name_or_path={Path(folder)}", *data])
-        tokens = int(spent * config.debate.max_tokens)
-        debate = config.debate.model_copy(update={"max_tokens": tokens})
-        config = config.model_copy(update={"debate": debate})
-        return planned(config, load_run_problems(config), there=int(card.memory * 2**30))
+        plan = planned(config, load_run_problems(config), there=int(card.memory * 2**30))
+        assert plan is not None
+        policy = LocalPolicy(plan.model, AutoTokenizer.from_pretrained(folder), **local_settings(config))
+        debate = config.debate.model_copy(update={"max_tokens": int(spent * config.debate.max_tokens)})
+        return plan, load_of(config.model_copy(update={"debate": debate}), policy, PROBLEM)
 
 
-def sampling_seconds(plan: Any, card: Card) -> float:
+def sampling_seconds(plan: Any, load: Any, card: Card) -> float:
     """Return the seconds in which the engine answers a step's replies."""
-    load, engine = plan.load, plan.engine
+    engine = plan.engine
     said = load.replies * sum(reply for _, reply in load.rounds)
     read = load.replies * sum(prompt for prompt, _ in load.rounds)
     mean = sum(prompt + reply / 2 for prompt, reply in load.rounds) / len(load.rounds)
-    live = min(MOST_LIVE, engine.tokens / mean, load.replies)
+    shared = load.shared or (0,) * len(load.rounds)
+    alone = mean - sum(shared) / len(shared) * (
+        1 - 1 / load.together
+    )  # blocks of the cache that agents share
+    live = min(MOST_LIVE, engine.tokens / alone, load.replies)
     each = (engine.weights + live * mean * engine.token) / (BANDWIDTH_SHARE * card.bandwidth * 1e12)
     adapter = ADAPTER if hasattr(plan.model, "peft_config") else 1.0
     prompts = UNCACHED * read * engine.weights / (PEAK_SHARE * card.peak * 1e12)  # 2 bytes, 2 operations
     return adapter * said / live * each + prompts
 
 
-def learning_seconds(plan: Any, card: Card) -> float:
+def learning_seconds(plan: Any, load: Any, card: Card) -> float:
     """Return the seconds of a step's passes, those that checkpointing computes again included."""
-    load, config = plan.load, plan.config.learner
+    config = plan.config.learner
     settings = plan.model.config
     layers = sum(p.numel() for name, p in plan.model.named_parameters() if "layers" in name)
     said = load.replies * sum(reply for _, reply in load.rounds)

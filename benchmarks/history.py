@@ -21,8 +21,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
+from qwen3 import words
 from report import Figure, parser, report
-from tiny_engine import BLOCK, ON_GPU, PROBLEMS, TINY, TalkingPolicy, clock, words
+from tiny_engine import BLOCK, CONFIG, ON_GPU, PROBLEMS, TINY, TalkingPolicy, clock
 
 from debate import Debate, DebateConfig, run_debates
 from debate.policies.vllm import EngineLoop
@@ -93,7 +94,7 @@ def open_all(folder: Path) -> tuple[Counted, Any]:
     """Return an engine, and the same model to learn; its context holds nine rounds."""
     tiny = ModelConfig(tiny=TINY.model_copy(update={"context_tokens": CONTEXT}), device="cpu")
     model: Any
-    model, tokenizer = load_model(tiny, vocabulary=words(), seed=0)
+    model, tokenizer = load_model(tiny, vocabulary=words(PROBLEMS[0], CONFIG), seed=0)
     model.get_input_embeddings().weight.data[model.config.eos_token_id] = 0.0  # no reply ends by chance
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from transformers import Qwen3Config
 
+from debate import DebateConfig, Problem
+from debate.prompting.fitting import ContextBudget
+from debate.prompting.prompt import agent_prompt
+from debate.prompting.seating import seat_debate
 from debate_rl.config.models import ModelConfig, TinyConfig
 from debate_rl.models import load_model
 
@@ -37,6 +42,13 @@ def qwen3(name: str) -> Qwen3Config:
         max_position_embeddings=40_960,
         tie_word_embeddings=tied,
     )
+
+
+def words(problem: Problem, config: DebateConfig) -> list[str]:
+    """Return the words of the shipped prompts, so that they have about as many tokens as of a real model."""
+    prompt = agent_prompt(seat_debate(problem, config, 0), [], 0, 0, ContextBudget(None, len, 0))
+    text = " ".join(message.content for message in prompt.messages)
+    return sorted(set(re.findall(r" [a-zA-Z]{2,}", text)))
 
 
 def write_shape(name: str, folder: Path, words: Sequence[str] = ()) -> None:

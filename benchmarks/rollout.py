@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import torch
-from qwen3 import SHAPES, VOCABULARY, write_shape
+from qwen3 import SHAPES, VOCABULARY, words, write_shape
 from report import Figure, parser, report
 from tiny_engine import (
     CONFIG,
@@ -30,7 +30,6 @@ from tiny_engine import (
     TalkingPolicy,
     clock,
     open_engine,
-    words,
     write_tiny,
 )
 
@@ -112,7 +111,7 @@ def main() -> None:
 
 def open_shape(folder: Path, shape: str) -> Counted:
     """Return an engine for a published shape; every token it can sample is a word that can be read again."""
-    known = words()
+    known = words(PROBLEMS[0], CONFIG)
     write_shape(shape, folder, [*known, *(f" w{n}" for n in range(VOCABULARY - len(known) - BYTES))])
     return open_engine(folder, Counted, load_format="dummy")
 

@@ -16,7 +16,6 @@ os.environ |= {
     "HF_HUB_OFFLINE": "1",
 }
 
-import re
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -24,12 +23,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 import torch
+from qwen3 import words
 
 from debate import DebateConfig, Problem
 from debate.policies.vllm import VLLMPolicy
-from debate.prompting.fitting import ContextBudget
-from debate.prompting.prompt import agent_prompt
-from debate.prompting.seating import seat_debate
 from debate.types import Completion, SampleRequest
 from debate_rl.config.models import ModelConfig, TinyConfig
 from debate_rl.models import load_model
@@ -53,17 +50,11 @@ PROBLEMS = [
 ]
 
 
-def words() -> list[str]:
-    """Return the words of the shipped prompts, so that they have about as many tokens as of a real model."""
-    prompt = agent_prompt(seat_debate(PROBLEMS[0], CONFIG, 0), [], 0, 0, ContextBudget(None, len, 0))
-    text = " ".join(message.content for message in prompt.messages)
-    return sorted(set(re.findall(r" [a-zA-Z]{2,}", text)))
-
-
 def write_tiny(folder: Path, *, seed: int = 0) -> Path:
     """Write a model with random weights and its tokenizer to a folder, and return it."""
     model: Any
-    model, tokenizer = load_model(ModelConfig(tiny=TINY, device="cpu"), vocabulary=words(), seed=seed)
+    known = words(PROBLEMS[0], CONFIG)
+    model, tokenizer = load_model(ModelConfig(tiny=TINY, device="cpu"), vocabulary=known, seed=seed)
     model.get_input_embeddings().weight.data[model.config.eos_token_id] = 0.0  # no reply ends by chance
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
