@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -70,6 +70,15 @@ def refuse_windows(platform: str) -> None:
     """
     if platform == "win32":
         raise ImportError("debate-rl runs on Linux and macOS; on Windows, use it inside WSL 2")
+
+
+def refuse_torchrun(words: Sequence[str], processes: str) -> None:
+    """ValueError where torchrun has started several processes of a command that is not made for them.
+
+    >>> refuse_torchrun(["train", "RECIPE"], "6")
+    """
+    if processes != "1" and words[:1] != ["train"]:
+        raise ValueError(f"torchrun: only debate train is started {processes} times at once; leave it out")
 
 
 def refuse_shadows(home: Path = HOME) -> None:

@@ -19,6 +19,7 @@ from debate_rl.commands.errors import (
     Ended,
     one_line,
     refuse_shadows,
+    refuse_torchrun,
     refuse_windows,
 )
 from debate_rl.commands.eval import evaluate
@@ -110,6 +111,7 @@ def run() -> None:
     try:
         refuse_windows(sys.platform)
         refuse_shadows()
+        refuse_torchrun(sys.argv[1:], os.environ.get("WORLD_SIZE", "1"))
         take_any_encoding()
         signal.signal(signal.SIGTERM, _terminate)
         with quiet_pipe():

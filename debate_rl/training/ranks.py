@@ -16,7 +16,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -46,17 +46,9 @@ START_S = 120.0
 """For the other ranks to answer at the start."""
 SETTLE_S = 0.5
 """After a failure, for the end of another rank to be noticed that caused it."""
-TORCHRUN = (
-    "RANK",
-    "LOCAL_RANK",
-    "WORLD_SIZE",
-    "LOCAL_WORLD_SIZE",
-    "MASTER_",
-    "GROUP_",
-    "ROLE_",
-    "TORCHELASTIC_",
-)
-"""How the variables begin that torchrun sets."""
+TORCHRUN = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+AGENT = "TORCHELASTIC_USE_AGENT_STORE"
+"""What torchrun sets in the environment, and a process group of another program would read."""
 FAILED = 2
 """The exit code of a rank that cannot go on."""
 
@@ -270,8 +262,8 @@ def joined(config: Config, ranks: Ranks) -> Iterator[RankGroup | None]:
         yield None
         return
     kind = _device_of(config, ranks)
-    with memory_folder() as home:
-        share, addresses = _join(kind, ranks, Path(home))
+    with nullcontext() if ranks.index else memory_folder() as home:
+        share, addresses = _join(kind, ranks, home)
         if ranks.index:
             _follow(share, addresses[ranks.index], config)
         group = RankGroup(share, [Remote(address, patience_s=START_S) for address in addresses[1:]])
@@ -301,16 +293,16 @@ def _device_of(config: Config, ranks: Ranks) -> str:
     return device.type
 
 
-def _join(kind: str, ranks: Ranks, home: Path) -> tuple[Share, list[Address]]:
-    """Join the process group; return this rank's share, and where each rank is asked."""
+def _join(kind: str, ranks: Ranks, home: str | None) -> tuple[Share, list[Address]]:
+    """Join the process group; return this rank's share, and where each is asked: in the first's ``home``."""
     if kind == "cuda":
         torch.cuda.set_device(ranks.index)
     dist.init_process_group("cpu:gloo,cuda:nccl" if kind == "cuda" else "gloo")
     share = Share(ranks, init_device_mesh(kind, (ranks.count,)))
-    addresses = [[new_address(home, f"rank_{index}") for index in range(ranks.count)]]
+    addresses = [[new_address(Path(home or ""), f"rank_{index}") for index in range(ranks.count)]]
     dist.broadcast_object_list(addresses)
-    for name in [name for name in os.environ if name.startswith(TORCHRUN)]:
-        del os.environ[name]  # engines are processes of their own, and no ranks
+    for name in (*TORCHRUN, AGENT):
+        os.environ.pop(name, None)  # engines are processes of their own, and no ranks
     return share, addresses[0]
 
 

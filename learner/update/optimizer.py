@@ -61,7 +61,7 @@ def _over(norm: Tensor, ranks: Ranks) -> Tensor:
     """Return the norm of what all ranks hold, from that of each one's part."""
     if ranks.count == 1:
         return norm
-    return torch.tensor(ranks.gathered(float(norm))).norm()
+    return torch.tensor(ranks.gathered(float(norm)), device=norm.device).norm()
 
 
 def _norms(state: dict[str, Any], betas: tuple[float, float], eps: float) -> list[Tensor]:

@@ -19,22 +19,28 @@ from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from debate.types import TurnId
 from learner import Learner, LearnerConfig, Row
+from learner.update import head
 from learner.update.forward import compute_type
 from learner.update.ranks import ALONE, Ranks, whole
 from learner.update.shards import cut, gathered, outline, shard, trained
 
 VOCABULARY = 24
+TILE = head.TILE["cpu"]
 
 
 @dataclass(frozen=True)
 class Case:
-    """``debates`` of three rows; ``base``: the type of an adapter's frozen weights."""
+    """``debates`` of three rows; ``base``: the type of an adapter's frozen weights.
+
+    ``as_on_a_gpu``: the optimizer is one kernel, and the head computes two tokens at a time.
+    """
 
     settings: dict[str, Any] = field(default_factory=dict)
     adapter: bool = False
     debates: int = 6
     base: torch.dtype = torch.float32
     infinite: bool = False
+    as_on_a_gpu: bool = False
 
 
 def loss_case(loss: str) -> Case:
@@ -58,6 +64,8 @@ CASES = {
     "adapter, bfloat16": Case({"lr": 1e-2}, adapter=True, base=torch.bfloat16),
     "products in bfloat16": Case({"compute": "bfloat16"}),
     "not finite": Case(infinite=True),
+    "as on a GPU": Case({"minibatches": 2}, as_on_a_gpu=True),
+    "adapter, as on a GPU": Case({"minibatches": 2}, adapter=True, as_on_a_gpu=True),
     **{loss: loss_case(loss) for loss in ("dr_grpo", "dapo", "gspo", "cispo", "ppo", "importance_sampling")},
 }
 
@@ -103,7 +111,11 @@ def learner_of(case: Case, ranks: Ranks, mesh: DeviceMesh | None) -> Learner:
             reference = copy.deepcopy(model).requires_grad_(False).eval()
             shard(reference, mesh, compute)
         shard(model, mesh, compute)
-    return Learner(model, config, reference=reference, ranks=ranks)
+    learner = Learner(model, config, reference=reference, ranks=ranks)
+    head.TILE["cpu"] = 2 * VOCABULARY if case.as_on_a_gpu else TILE
+    for group in learner.optimizer.param_groups:
+        group["fused"] = case.as_on_a_gpu
+    return learner
 
 
 def _model(case: Case) -> Any:

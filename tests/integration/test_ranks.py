@@ -151,13 +151,21 @@ def saved(run: Path, step: int) -> dict[str, torch.Tensor]:
     return load_file(weights) | moments
 
 
-def ranks_of(pid: int) -> list[int]:
-    """The processes of the ranks, the first one first."""
+def children(pid: int, told: str) -> list[int]:
+    """The processes that one has started and told so, the first one first."""
     listed = subprocess.run(
         ["ps", "-wweo", "pid,ppid,args"], capture_output=True, text=True, check=True
     ).stdout.splitlines()
     rows = [line.split(None, 2) for line in listed[1:]]
-    return sorted(int(own) for own, parent, told in rows if int(parent) == pid and "debate_rl" in told)
+    return sorted(int(own) for own, parent, words in rows if int(parent) == pid and told in words)
+
+
+def ranks_of(pid: int) -> list[int]:
+    return children(pid, "debate_rl")
+
+
+def running(pids: list[int]) -> list[int]:
+    return [pid for pid in pids if Path(f"/proc/{pid}").exists()]
 
 
 def our_lines(err: str) -> list[str]:
@@ -196,7 +204,7 @@ def test_a_rank_that_is_killed_ends_the_run_and_what_is_saved_is_said(rank, home
         os.kill(ranks[rank], signal.SIGKILL)
         _, err = process.communicate(timeout=60)
     assert process.returncode != 0
-    assert not [pid for pid in ranks if Path(f"/proc/{pid}").exists()]
+    assert not running(ranks)
     newest = max(int(path.name[-6:]) for path in (home / "run/checkpoints").glob("step_*"))
     *_, line = our_lines(err)
     assert "rank 0 has ended" in line if rank == 0 else "rank 1 of 3 has ended" in line
@@ -214,7 +222,7 @@ def test_a_run_that_is_stopped_saves_its_finished_steps(number, home):
         process.send_signal(number)
         _, err = process.communicate(timeout=60)
     assert process.returncode != 0
-    assert not [pid for pid in ranks if Path(f"/proc/{pid}").exists()]
+    assert not running(ranks)
     done = len(steps_of(home / "run"))
     *_, line = our_lines(err)
     assert f"stopped by {number.name}; {done} of 1000 steps are saved in run/checkpoints" in line
@@ -234,3 +242,24 @@ def test_what_ranks_cannot_do_is_one_line_that_names_the_key(override, said, hom
     assert process.returncode != 0
     assert said in our_lines(err)[0]
     assert not (home / "run").exists()
+
+
+def test_ranks_learn_from_an_engine_which_ends_with_the_first_of_them(home, bench_python):
+    engine = ("model.policy=vllm", "model.tiny.hidden_size=64", "model.vllm.enforce_eager=true")
+    words = (*torchrun(2, *TRAIN)[1:], "run.dir=run", *engine, "train.lookahead=1", "train.steps=1000")
+    with bench_python.start(*words, cwd=home) as process:
+        wait_for(home / "run", 3, process)
+        ranks = ranks_of(process.pid)
+        served = children(ranks[0], "serve_forever")
+        assert len(served) == 2  # an engine, and what holds the debates
+        os.kill(ranks[0], signal.SIGKILL)
+        process.communicate(timeout=60)
+    end = time.monotonic() + 60
+    while running(served) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not running([*ranks, *served])
+    first, *later = steps_of(home / "run")
+    assert first["mismatch_max"] < 3e-5
+    for row in (first, *later):
+        assert row["canary/weights_compared"] == 1
+        assert row["canary/logprob_difference"] < 1e-5

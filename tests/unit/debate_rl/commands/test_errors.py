@@ -6,7 +6,15 @@ import errno
 
 import pytest
 
-from debate_rl.commands.errors import HOME, PACKAGES, Ended, one_line, refuse_shadows, refuse_windows
+from debate_rl.commands.errors import (
+    HOME,
+    PACKAGES,
+    Ended,
+    one_line,
+    refuse_shadows,
+    refuse_torchrun,
+    refuse_windows,
+)
 from debate_rl.commands.main import _terminate
 from transcripts.errors import TranscriptWriteError
 
@@ -75,3 +83,12 @@ def test_only_what_goes_on_says_so_when_it_is_stopped(monkeypatch, command, goes
         _terminate()
     assert ended.value.line.startswith("stopped")
     assert ("goes on" in ended.value.line) == goes_on
+
+
+def test_torchrun_starts_nothing_but_training():
+    refuse_torchrun(["eval", "RUN"], "1")
+    refuse_torchrun(["train", "RUN"], "2")
+    with pytest.raises(
+        ValueError, match=r"^torchrun: only debate train is started 2 times at once; "
+    ):
+        refuse_torchrun(["eval", "RUN"], "2")

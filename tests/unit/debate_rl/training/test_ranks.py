@@ -29,6 +29,11 @@ class Stub:
         self.asked += values
         return len(self.asked)
 
+    def wait(self, event: threading.Event | None) -> None:
+        if event is None:
+            raise MemoryError("too little")
+        assert event.wait(60)
+
     def fail(self, kind: str) -> None:
         if kind:
             raise {"value": ValueError, "memory": MemoryError}[kind]("too little")
@@ -81,6 +86,23 @@ def test_a_rank_that_ended_is_named_with_what_is_saved(group):
         first.ask("add")
     with pytest.raises(RankError, match=said):
         first.refuse_lost()
+
+
+def test_a_rank_that_waits_for_one_that_failed_leaves_with_a_line(group, monkeypatch, capfd):
+    """As in a kernel of NCCL, which nothing interrupts."""
+    first, _ = group
+    event, codes = threading.Event(), []
+
+    def leave(code: int) -> None:
+        codes.append(code)
+        event.set()
+
+    monkeypatch.setattr(ranks_module, "GRACE_S", 0.01)
+    monkeypatch.setattr(ranks_module.os, "_exit", leave)
+    with pytest.raises(RankError):
+        first.ask("wait", None, own=(event,))
+    assert codes == [2]
+    assert capfd.readouterr().err == "debate: rank 1: MemoryError: too little; 2 of 8 steps are saved\n"
 
 
 def test_torchruns_variables_say_which_rank_this_is(monkeypatch):
