@@ -88,7 +88,5 @@ def test_only_what_goes_on_says_so_when_it_is_stopped(monkeypatch, command, goes
 def test_torchrun_starts_nothing_but_training():
     refuse_torchrun(["eval", "RUN"], "1")
     refuse_torchrun(["train", "RUN"], "2")
-    with pytest.raises(
-        ValueError, match=r"^torchrun: only debate train is started 2 times at once; "
-    ):
+    with pytest.raises(ValueError, match=r"^torchrun: only debate train is started 2 times at once; "):
         refuse_torchrun(["eval", "RUN"], "2")
