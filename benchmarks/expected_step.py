@@ -55,15 +55,16 @@ class Card(NamedTuple):
 
 RTX4090, L40S = Card("RTX 4090", 22.5, 165, 1.01), Card("L40S", 45, 362, 0.864)
 H100, H200 = Card("H100", 79, 989, 3.35), Card("H200", 139, 989, 4.8)
-RECIPES = {
-    "gsm8k_qwen3_1b7_24gb": ("1.7B", RTX4090),
-    "gsm8k_qwen3_4b_48gb": ("4B", L40S),
-    "gsm8k_qwen3_1b7_full_80gb": ("1.7B", H100),
-    "gsm8k_qwen3_8b_1gpu": ("8B", H100),
-    "gsm8k_qwen3_4b_full_141gb": ("4B", H200),
-    "math_qwen3_8b_1gpu": ("8B", H200),
-    "aime_qwen3_8b_1gpu": ("8B", H200),
-}
+RECIPES = (
+    ("gsm8k_qwen3_1b7_24gb", "1.7B", RTX4090),
+    ("gsm8k_qwen3_4b_48gb", "4B", L40S),
+    ("gsm8k_qwen3_8b_1gpu", "8B", H100),
+    ("gsm8k_qwen3_8b_1gpu", "8B", H200),
+    ("gsm8k_qwen3_1b7_full_80gb", "1.7B", H100),
+    ("gsm8k_qwen3_4b_full_141gb", "4B", H200),
+    ("math_qwen3_8b_1gpu", "8B", H200),
+    ("aime_qwen3_8b_1gpu", "8B", H200),
+)
 
 
 def main() -> None:
@@ -72,7 +73,7 @@ def main() -> None:
     options.add_argument("--spent", type=float, default=0.5, help="what replies spend of their limit")
     args = options.parse_args()
     figures: list[Figure] = []
-    for recipe, (shape, card) in RECIPES.items():
+    for recipe, shape, card in RECIPES:
         figures += figures_of(recipe, shape, card, args.spent)
     report("computed, not measured", figures, args.json)
 
