@@ -24,6 +24,7 @@ from torch.utils._pytree import tree_map_only
 from transformers import masking_utils
 from transformers.modeling_layers import GradientCheckpointingLayer
 
+from debate.config import DebateConfig
 from debate.policies.local import LocalPolicy
 from debate.policies.steps import steps_for
 from debate.policy import context_limit
@@ -47,7 +48,8 @@ class Load:
     """A step's work. ``rounds``: tokens of a prompt and of a reply, by round; each has ``replies`` replies.
 
     ``sampled``: replies sampled at a time; ``micro_tokens``: tokens that one pass of the learner reads, with
-    padding. ``together``: rows of a round whose first ``shared`` tokens, by round, are read once for all.
+    padding. ``together``: rows of a round whose first ``shared`` tokens, by round, are read once for all;
+    ``grows``: those of a round begin with those of the rounds before, and are read once for all of them.
     """
 
     rounds: tuple[tuple[int, int], ...]
@@ -56,6 +58,7 @@ class Load:
     micro_tokens: int
     together: int = 1
     shared: tuple[int, ...] = ()
+    grows: bool = False
 
     @property
     def longest(self) -> int:
@@ -74,14 +77,13 @@ class Load:
         >>> load = Load(((50, 10), (70, 10)), replies=6, sampled=6, micro_tokens=99)
         >>> load.read_tokens, replace(load, together=3, shared=(40, 50)).read_tokens
         (840, 480)
+        >>> replace(load, together=3, shared=(40, 50), grows=True).read_tokens  # the 40 are among the 50
+        400
         """
         shared = self.shared or (0,) * len(self.rounds)
-        stars = zip(self.rounds, shared, strict=True)
-        return (
-            self.replies
-            * sum(same + self.together * (prompt + reply - same) for (prompt, reply), same in stars)
-            // self.together
-        )
+        own = sum(prompt + reply - same for (prompt, reply), same in zip(self.rounds, shared, strict=True))
+        once = max(shared) if self.grows else sum(shared)
+        return self.replies * (once + self.together * own) // self.together
 
     def batch(self, length: int, tokens: int, device: torch.device) -> MicroBatch:
         """Return rows of about so many tokens in all, none longer than ``length``, with long replies."""
@@ -122,21 +124,29 @@ def load_of(config: Config, policy: LocalPolicy, problem: Problem) -> Load:
         for agent in (0, debate.num_agents - 1)
     )
     opening, common = len(first), common_prefix(np.array(first), np.array(last))
-    rounds: list[tuple[int, int]] = []
-    for round_ in range(rounds_held(debate)):
-        others = debate.num_agents - debate.conversation  # there an agent has its own replies, whole
-        shown = len(rounds_shown(round_, debate.history_rounds)) * others * debate.max_tokens
-        shown += round_ * reply if debate.conversation else 0
-        room = min(limits) - reply if limits else opening + shown
-        rounds.append((min(opening + shown, room), reply))
+    prompts = [opening + _shown_tokens(debate, round_) for round_ in range(rounds_held(debate))]
+    room = min(limits) - reply if limits else max(prompts)
+    rounds = [(min(prompt, room), reply) for prompt in prompts]
     replies = train.problems_per_step * train.debates_per_problem * debate.num_agents
     load = Load(tuple(rounds), replies, min(train.batch_size, replies), 0)
     if config.learner.share_prefixes and debate.num_agents > 1 and not debate.conversation:
         every = debate.order == "per_debate"
         shared = tuple(prompt - (opening - common) if every else min(common, prompt) for prompt, _ in rounds)
-        load = replace(load, together=debate.num_agents, shared=shared)
+        grows = every and debate.history_rounds == -1 and max(prompts) <= room
+        load = replace(load, together=debate.num_agents, shared=shared, grows=grows)
     micro = min(max(config.learner.micro_batch_tokens, load.longest), load.read_tokens)
     return replace(load, micro_tokens=micro)
+
+
+def _shown_tokens(debate: DebateConfig, round_: int) -> int:
+    """Return the tokens that a prompt of a round shows, where every reply spends its limit.
+
+    A conversation has its agent's own replies whole.
+    """
+    others = debate.num_agents - debate.conversation
+    shown = len(rounds_shown(round_, debate.history_rounds)) * others * debate.max_tokens
+    own = round_ * (debate.max_tokens + debate.thinking_tokens)
+    return shown + own if debate.conversation else shown
 
 
 class LiveBytes(TorchDispatchMode):

@@ -231,6 +231,28 @@ def test_prompts_end_where_the_context_does(played):
     assert max(load_of(narrow, policy, problem).rounds) == (104, 16)
 
 
+def test_a_history_that_grows_is_read_once(played):
+    """Of three agents over two rounds and a ballot: what last prompts share, and what is each one's own."""
+    policy, config, problem, _ = played
+    learner = config.learner.model_copy(update={"share_prefixes": True})
+
+    def load_with(**debate):
+        protocol = config.debate.model_copy(update=debate)
+        return load_of(config.model_copy(update={"debate": protocol, "learner": learner}), policy, problem)
+
+    load = load_with(history_rounds=-1)
+    (opening, _), (middle, _), (last, reply) = load.rounds
+    own = opening - load.shared[0]
+    assert (middle - opening, last - middle) == (3 * 16, 3 * 16)
+    assert load.grows
+    assert load.read_tokens == 4 * (last - own + 3 * 3 * (own + reply))
+    assert not load_with(history_rounds=1).grows
+    assert not load_with(history_rounds=-1, order="per_viewer").grows
+    assert not load_with(history_rounds=-1, context_tokens=last + reply - 1).grows  # rounds may have to go
+    talk = load_with(history_rounds=-1, conversation=True).rounds
+    assert [prompt - opening for prompt, _ in talk] == [0, 2 * 16 + 16, 4 * 16 + 32]
+
+
 def test_the_probe_measures_and_changes_nothing(played):
     policy, config, problem, debates = played
     model = policy._model
