@@ -5,6 +5,7 @@ import re
 from random import Random
 
 import pytest
+from msgspec.structs import replace
 
 from debate import Completion, DebateConfig, Persona, Problem, run_debates
 from debate.prompting.shown import rounds_shown
@@ -70,6 +71,17 @@ class Marked:
         raise NotImplementedError
 
 
+class Conversing(Marked):
+    """The same in conversations: each request adds one message to those before."""
+
+    async def sample(self, request):
+        reply = await super().sample(request)
+        return replace(reply, prompt_tokens=(*request.prefix, 1), tokens=(2,), logprobs=(0.0,))
+
+    def count_continuation(self, messages):
+        return len(messages)
+
+
 def form_of(request) -> str:
     return Random(request.seed).choice(FORMS)
 
@@ -77,8 +89,11 @@ def form_of(request) -> str:
 def allowed_marks(config: DebateConfig, request, forms: dict) -> set[str]:
     """Return the marks the prompt must show, and no others: solutions and evaluations of the window."""
     expected = set()
-    for round_ in rounds_shown(request.turn.round, config.history_rounds):
+    newest = 1 if config.conversation else config.history_rounds
+    for round_ in rounds_shown(request.turn.round, newest):
         for agent in range(config.num_agents):
+            if config.conversation and agent == request.turn.agent:
+                continue  # its own reply stands in the conversation
             turn = TurnId(agent, round_)
             form = forms[request.debate, turn]
             if form not in {"none", "cut"}:
@@ -112,6 +127,33 @@ def test_only_solutions_and_evaluations_of_the_window_reach_a_prompt(thinking_to
             audit(config, request, forms, names, ways)
         audited += 2
     assert audited >= 200
+
+
+@pytest.mark.parametrize("prompts", ["default", "tiny"])
+@pytest.mark.parametrize("order", ["per_debate", "per_viewer"])
+@pytest.mark.parametrize("own", [False, True])
+def test_a_message_of_a_conversation_holds_the_newest_work_of_the_others_alone(prompts, order, own):
+    names, ways = (
+        [f"PersonaName{name_of(n)}" for n in range(4)],
+        [f"wayof{name_of(n)}x" for n in range(4)],
+    )
+    config = DebateConfig(
+        num_agents=4,
+        num_rounds=3,
+        history_rounds=-1,
+        conversation=True,
+        judge_own=own,
+        order=order,
+        prompts=prompts,
+        personas=tuple(Persona(n, w) for n, w in zip(names, ways, strict=True)),
+    )
+    policy = Conversing()
+    run_debates([Problem("p", "Which one?", "4")] * 6, policy, config, seed=1)
+    forms = {(r.debate, r.turn): form_of(r) for r in policy.requests}
+    assert set(forms.values()) == set(FORMS)
+    for request in policy.requests:
+        audit(config, request, forms, names, ways)
+        assert [message.role for message in request.messages if request.turn.round] in ([], ["user"])
 
 
 def audit(config, request, forms, names, ways):
