@@ -35,7 +35,7 @@ from tiny_engine import (
 
 from debate import Completion, SampleRequest, run_debates
 from debate.policies.sampler import Draw
-from debate.policies.vllm import EngineLoop
+from debate.policies.vllm import EngineLoop, sampling_params
 
 BYTES = 262
 """Tokens that the tokenizer has beside its words."""
@@ -86,7 +86,9 @@ class Counted(TalkingPolicy):
         """Give requests to vLLM's own loop; return the tokens that it sampled."""
         draws = [one.draw for one in asked]
         prompts = [{"prompt_token_ids": list(draw.prompt)} for draw in draws]
-        outputs = self._llm.generate(prompts, [self._params(draw, 0) for draw in draws], use_tqdm=False)
+        outputs = self._llm.generate(
+            prompts, [sampling_params(self._sampling(draw, 0)) for draw in draws], use_tqdm=False
+        )
         return sum(len(output.outputs[0].token_ids) for output in outputs)
 
 

@@ -104,14 +104,8 @@ def unsynced(_: Side) -> AbstractContextManager[object]:
 
 def wrong_temperature(side: Side) -> AbstractContextManager[object]:
     """Every request is sampled at temperature 1."""
-    made = side.policy._params
-
-    def hot(*args: Any) -> Any:
-        params = made(*args)
-        params.temperature = 1.0
-        return params
-
-    return patch.object(side.policy, "_params", hot)
+    made = side.policy._sampling
+    return patch.object(side.policy, "_sampling", lambda *args: made(*args) | {"temperature": 1.0})
 
 
 @contextmanager

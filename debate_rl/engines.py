@@ -38,9 +38,15 @@ def open_policy(config: Config, weights: Path | None) -> Policy:
 
 def refuse_training(config: Config) -> None:
     """ValueError where the policy is an engine that training cannot give new weights to."""
-    if config.model.policy == "openai":
+    model = config.model
+    if model.policy == "openai":
         raise ValueError(
             "model.policy=openai: plays and is evaluated, and cannot be trained; leave it out, or set vllm"
+        )
+    if model.policy == "vllm" and model.vllm.servers and not (model.lora_rank and model.name_or_path):
+        raise ValueError(
+            "model.vllm.servers: take adapters of a model that has a name, and no whole weights; set "
+            "model.name_or_path and model.lora_rank, or leave out model.vllm.servers"
         )
 
 
@@ -176,12 +182,10 @@ def _vllm_policy(
 ) -> Policy:
     """Return vLLM in this process, or engines of their own; ``home``: the folder in memory of a tiny base."""
     vllm = config.model.vllm
-    settings = {
-        **settings,
-        "chat": config.model.chat,
-        **_prompt_settings(config),
-        **vllm.engine_settings(),
-    }
+    settings = {**settings, "chat": config.model.chat, **_prompt_settings(config)}
+    if vllm.servers:
+        return _vllm_servers(config, settings)
+    settings |= vllm.engine_settings()
     if not (vllm.engines or config.train.lookahead or learners > 1):
         os.environ.setdefault(IN_THIS_PROCESS, "0")
         from debate.policies.vllm import VLLMPolicy
@@ -192,18 +196,48 @@ def _vllm_policy(
     from debate.policies.engine_pool import EnginePool
     from debate.policies.vllm_weights import memory_folder, write_weights
 
-    count, run = max(vllm.engines, 1), Path(config.run.dir)
+    count = max(vllm.engines, 1)
     if transfer is not None:
         settings["weight_transfer_config"] = {"backend": transfer.backend}
     return EnginePool(
-        {**settings, "adapters_at_once": config.train.lookahead + 1},
+        [{**settings, "adapters_at_once": config.train.lookahead + 1}] * count,
         engine_environments(count, vllm.tensor_parallel_size, torch.cuda.device_count(), learners),
         write=partial(write_weights, dtype=settings["dtype"]),
         home=home or memory_folder(),
-        log=(run if run.is_dir() else Path(mkdtemp(prefix="debate-rl-"))) / "engines.log",
+        log=_engines_log(config),
         silent_s=vllm.silent_s,
         transfer=transfer,
     )
+
+
+def _vllm_servers(config: Config, settings: dict[str, Any]) -> Policy:
+    """Return running servers as engines: a process for each asks it, and gives it adapters."""
+    from debate.policies.engine_pool import EnginePool
+    from debate.policies.vllm_weights import memory_folder, write_weights
+
+    vllm, http = config.model.vllm, config.model.server.model_dump(exclude={"base_url"})
+    shared = {key: value for key, value in settings.items() if key != "max_lora_rank"} | http
+    return EnginePool(
+        [{**shared, "base_url": url} for url in vllm.servers],
+        [{} for _ in vllm.servers],
+        write=partial(write_weights, dtype=settings["dtype"]),
+        home=memory_folder(),
+        folder=_adapter_folder(vllm.adapter_folder),
+        log=_engines_log(config),
+        silent_s=vllm.silent_s,
+    )
+
+
+def _adapter_folder(name: str | None) -> Path | None:
+    folder = None if name is None else Path(name).expanduser().resolve()
+    if folder is not None and not (folder.is_dir() and os.access(folder, os.W_OK)):
+        raise ValueError(f"model.vllm.adapter_folder={name}: is no folder that can be written; make it first")
+    return folder
+
+
+def _engines_log(config: Config) -> Path:
+    run = Path(config.run.dir)
+    return (run if run.is_dir() else Path(mkdtemp(prefix="debate-rl-"))) / "engines.log"
 
 
 def engine_environments(engines: int, each: int, gpus: int, learners: int = 1) -> list[dict[str, str]]:

@@ -112,11 +112,12 @@ def engine_client(addresses: Sequence[Address], **speech: Any) -> EngineClient:
 class EnginePool(EngineClient):
     """Engines, started and watched here, with the weights of a model in this process.
 
-    ``settings`` are those of ``VLLMPolicy``, the same for all. ``environments``: of each engine, what its
-    process finds in its environment, for instance its GPU. ``write``: puts a model's weights into a folder.
-    ``home``: a folder in memory for sockets and weights. ``silent_s``: a busy engine that ends no step for so
-    many seconds is killed and started anew. What engines print goes to ``log``. ``transfer``: how a model's
-    weights are sent; None writes them into ``home``, where an engine that is started anew finds them.
+    ``settings`` are those of ``VLLMPolicy``, or of ``VLLMServer``, of each engine. ``environments``: of each,
+    what its process finds in its environment, for instance its GPU. ``write``: puts a model's weights into a
+    folder below ``folder``, or else below ``home``, the pool's own in memory, with its sockets. ``silent_s``:
+    a busy engine that ends no step for so many seconds is killed and started anew. What engines print goes to
+    ``log``. ``transfer``: how a model's weights are sent; None writes them, and an engine that is started
+    anew reads them again.
 
     Weights that are sent are those of the model at that moment, so nobody may ask this pool while the model
     changes: an engine that was started anew is given them when next this pool is asked. Clients may ask at
@@ -125,16 +126,17 @@ class EnginePool(EngineClient):
 
     def __init__(
         self,
-        settings: dict[str, Any],
+        settings: Sequence[dict[str, Any]],
         environments: Sequence[dict[str, str]],
         *,
         write: Callable[[Any, Path], None],
         home: TemporaryDirectory[str],
+        folder: Path | None = None,
         log: Path,
         silent_s: float,
         transfer: Transfer | None = None,
     ) -> None:
-        self._settings, self._write, self._folder, self._silent_s = settings, write, home, silent_s
+        self._settings, self._write, self._home_folder, self._silent_s = settings, write, home, silent_s
         self._weights: Path | None = None
         self._transfer, self._model = transfer, None
         self._links: dict[int, Link] = {}
@@ -142,6 +144,7 @@ class EnginePool(EngineClient):
         self._sending = threading.Lock()
         self._failed: EngineError | None = None
         self.home, self.log = Path(home.name), log
+        self._folder = folder or self.home
         addresses = [new_address(self.home, f"engine_{index}") for index in range(len(environments))]
         self._processes = [
             RemoteProcess("debate.policies.engine_process:Engine", {}, address, log, environment)
@@ -169,7 +172,7 @@ class EnginePool(EngineClient):
         if isinstance(weights, str | Path):
             await self._update_from(Path(weights), version)
         elif self._transfer is None:
-            folder = self.home / f"version_{version}_{time.monotonic_ns()}"
+            folder = self._folder / f"debate-rl_version_{version}_{time.monotonic_ns()}"
             await asyncio.to_thread(self._write, weights, folder)
             await self._update_from(folder, version)
         else:
@@ -183,8 +186,12 @@ class EnginePool(EngineClient):
         self._weights, self._model, self.version = folder, None, version  # for an engine that starts anew
         self._lacking.clear()
         await asyncio.gather(*(self._ask(index, "update", str(folder), version) for index in self._engines))
-        if before is not None and before.parent == self.home:
-            shutil.rmtree(before, ignore_errors=True)
+        self._remove(before)
+
+    def _remove(self, weights: Path | None) -> None:
+        """Remove what was written here."""
+        if weights is not None and weights.parent == self._folder:
+            shutil.rmtree(weights, ignore_errors=True)
 
     async def _prepare(self, index: int) -> None:
         if index in self._lacking:
@@ -237,12 +244,13 @@ class EnginePool(EngineClient):
         self._watcher.join()
         super().close()
         self._kill()
-        self._folder.cleanup()
+        self._remove(self._weights)
+        self._home_folder.cleanup()
 
     def _client_settings(self, addresses: Sequence[Address]) -> dict[str, Any]:
         """Return what ``engine_client`` makes another process's policy over these engines of."""
         context: int = Remote(addresses[0]).call("context_tokens").result()
-        speech = {key: self._settings[key] for key in ("model_path", "chat", "thinking", "raw_prompt")}
+        speech = {key: self._settings[0][key] for key in ("model_path", "chat", "thinking", "raw_prompt")}
         return {"addresses": tuple(addresses), "context_tokens": context, **speech}
 
     def _kill(self) -> None:
@@ -256,7 +264,7 @@ class EnginePool(EngineClient):
             if (link := self._links.pop(index, None)) is not None:
                 link.close()
         process.settings = {
-            "settings": self._settings,
+            "settings": self._settings[index],
             "weights": None if self._weights is None else str(self._weights),
             "version": self.version,
             "lacking": lacking,

@@ -11,7 +11,9 @@ from typing import Any
 
 from debate.concurrency import run_async
 from debate.policies.engine_report import EngineReport
+from debate.policies.server import ServerError
 from debate.policies.vllm import EngineState, VLLMPolicy
+from debate.policies.vllm_server import VLLMServer
 from debate.types import Completion, SampleRequest
 
 BROKEN = 70
@@ -21,13 +23,16 @@ BROKEN = 70
 class Engine:
     """A ``VLLMPolicy`` of these settings, with the weights in a folder, if any, as ``version``.
 
+    With ``base_url`` among them it is a ``VLLMServer``.
+
     ``lacking``: no request is answered before weights have come from the owner's model.
     """
 
     def __init__(
         self, settings: dict[str, Any], weights: str | None, version: int, *, lacking: bool = False
     ) -> None:
-        self._policy = VLLMPolicy(version=version, **settings)
+        kind = VLLMServer if "base_url" in settings else VLLMPolicy
+        self._policy: VLLMServer | VLLMPolicy = kind(version=version, **settings)
         self._ready = asyncio.Event()
         if weights is not None:
             run_async(self._policy.update(Path(weights), version))
@@ -39,7 +44,7 @@ class Engine:
         await self._ready.wait()
         try:
             return await self._policy.sample(request)
-        except ValueError:
+        except (ValueError, ServerError):
             raise
         except Exception:
             traceback.print_exc()
@@ -52,6 +57,7 @@ class Engine:
 
     async def receive(self, call: str, arguments: dict[str, Any], version: int | None) -> None:
         """Answer a call of the sender of whole weights; the last has their version."""
+        assert isinstance(self._policy, VLLMPolicy)
         await self._policy.receive(call, arguments, version)
         if version is not None:
             self._ready.set()

@@ -61,6 +61,18 @@ def read_reply(reply: Object, request: SampleRequest, *, version: int) -> Comple
     )
 
 
+def read_tokens(reply: Object) -> tuple[tuple[int, ...], tuple[float, ...], str]:
+    """Return what a vLLM server sampled: ids (T,), log-probabilities (T,) in nats, and how it ended.
+
+    ReplyError where some of it is missing.
+    """
+    choice = _first_choice(reply)
+    ids, (_, logprobs) = _ids(choice.get("token_ids")), _plain_tokens(_object(choice.get("logprobs")))
+    if not ids or len(ids) != len(logprobs):
+        raise ReplyError(f"{len(ids)} token ids with {len(logprobs)} log-probabilities")
+    return ids, logprobs, str(choice.get("finish_reason"))
+
+
 def restored(text: str, stop: Sequence[str]) -> str:
     """Return the text with the closing tag that the server has cut off, if its section is still open.
 

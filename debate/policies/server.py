@@ -85,8 +85,20 @@ class Server:
 
     async def post(self, path: str, body: Mapping[str, object]) -> Mapping[str, object]:
         """Return the JSON object of the reply; ServerError where there is none."""
+        return self._object(path, await self._ask(path, body))
+
+    async def get(self, path: str) -> Mapping[str, object]:
+        """Return the JSON object at a path; ServerError where there is none."""
+        return self._object(path, await self._ask(path, None))
+
+    async def tell(self, path: str, body: Mapping[str, object]) -> None:
+        """Post what is answered in any words; ServerError where it was not done."""
+        await self._ask(path, body)
+
+    async def _ask(self, path: str, body: Mapping[str, object] | None) -> bytes:
+        """Return what is answered to a POST of this body, or to a GET."""
         url = self.base_url + path
-        data = json.dumps(body).encode()  # ASCII: half a character of hostile text cannot break it
+        data = None if body is None else json.dumps(body).encode()  # ASCII: half a character cannot break it
         gate = self._gates.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(self._concurrency))
         async with gate:
             for attempt in range(self._retries):
@@ -105,7 +117,7 @@ class Server:
         """Return a wait of 0.75 to 1.25 times the doubled one, so that those refused together part."""
         return self._first_wait_s * 2.0**attempt * random.uniform(0.75, 1.25)
 
-    async def _send(self, url: str, data: bytes) -> _Reply:
+    async def _send(self, url: str, data: bytes | None) -> _Reply:
         """Send it once, over a connection of its own: none is left open when a debate is given up."""
         import httpx
 
@@ -115,7 +127,9 @@ class Server:
                 httpx.AsyncClient(
                     verify=self._tls, timeout=httpx.Timeout(self._timeout_s, connect=CONNECT_S)
                 ) as client,
-                client.stream("POST", url, content=data, headers=self._headers) as response,
+                client.stream(
+                    "GET" if data is None else "POST", url, content=data, headers=self._headers
+                ) as response,
             ):
                 body = await _body(url, response)
                 return _Reply(response.status_code, response.reason_phrase, response.headers, body)
@@ -124,12 +138,16 @@ class Server:
         except httpx.RequestError as error:
             raise _Passing(f"{url}: {self._clean(str(error) or type(error).__name__)}") from error
 
-    def _read(self, url: str, reply: _Reply) -> Mapping[str, object]:
+    def _object(self, path: str, data: bytes) -> Mapping[str, object]:
+        url = self.base_url + path
+        answer = _object(url, data)
+        if answer.get("error"):  # as some relays report a failure behind them
+            raise ServerError(f"{url}: HTTP 200, but: {self._clean(_complaint(data))}", 200)
+        return answer
+
+    def _read(self, url: str, reply: _Reply) -> bytes:
         if reply.status == 200:
-            answer = _object(url, reply.data)
-            if answer.get("error"):  # as some relays report a failure behind them
-                raise ServerError(f"{url}: HTTP 200, but: {self._clean(_complaint(reply.data))}", 200)
-            return answer
+            return reply.data
         line = f"{url}: HTTP {reply.status} {reply.reason}".rstrip()
         if complaint := self._clean(_complaint(reply.data)):
             line = f"{line}: {complaint}"

@@ -13,9 +13,7 @@ import asyncio
 import os
 import shutil
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import count
@@ -24,15 +22,12 @@ from typing import Any
 
 from debate.policies.batcher import OTHER_LOOP
 from debate.policies.engine_report import EngineReport
-from debate.policies.sampler import Draw, Drawn
-from debate.policies.speech import SpeakingPolicy, Speech, ids_of_ends, refuse_impossible
-from debate.policies.stopping import THINK_END, THINK_START
+from debate.policies.sampler import Draw
+from debate.policies.speech import Speech, ids_of_ends
+from debate.policies.vllm_requests import Current, Part, RequestingPolicy
 from debate.policies.vllm_weights import memory_folder, named_tensors, write_adapter
-from debate.seeds import derive_seed
-from debate.types import Completion, Message, SampleRequest, StopReason
+from debate.types import Completion, Message, SampleRequest
 
-COLDEST = 0.01
-"""vLLM silently raises a temperature between 0 and this one to this one."""
 ADAPTER = "adapter_config.json"
 WIDE_HEAD = {"head_dtype": "float32"}
 """Logits are never rounded to 16 bits: that alone would move every log-probability."""
@@ -40,7 +35,7 @@ MOST_READ = 8192
 """Tokens of prompts read at a time on a CPU, or those of the longest."""
 
 
-class VLLMPolicy(SpeakingPolicy):
+class VLLMPolicy(RequestingPolicy):
     """A policy over the model in ``model_path``: a folder, or a hub id.
 
     ``max_lora_rank`` 0 is a model without adapters; otherwise ``adapter`` is the folder of the first one, if
@@ -86,8 +81,7 @@ class VLLMPolicy(SpeakingPolicy):
         )
         self._loop = EngineLoop(self._llm.llm_engine)
         self._takes_adapters, self._adapters = max_lora_rank > 0, 0
-        self._lora: Any = None
-        self._using: Counter[Any] = Counter()
+        self._now: Current[Any] = Current(None, self._remove)
         self._unread = True
         self._home = memory_folder()
         if adapter is not None:
@@ -95,34 +89,13 @@ class VLLMPolicy(SpeakingPolicy):
 
     async def sample(self, request: SampleRequest) -> Completion:
         """Answer one request, with the weights and the version of the moment it came in."""
-        refuse_impossible(request)
-        if 0 < request.temperature < COLDEST:
-            raise ValueError(f"temperature {request.temperature}: vLLM has 0, or {COLDEST} and more")
-        version, prompt = self.version, self._speech.prompt(request)
-        self._unread = False
-        with self._adapter_kept() as lora:
-            thinking = self._speech.thinking_draw(request, prompt)
-            thought = self._speech.thought(None if thinking is None else await self._drawn(thinking, lora))
-            draw = self._speech.answer_draw(request, prompt, thought)
-            answer = None if draw is None else await self._drawn(draw, lora)
-        return self._speech.completion(prompt, thought, answer, version=version)
+        version, self._unread = self.version, False
+        with self._now.kept() as lora:
 
-    @contextmanager
-    def _adapter_kept(self) -> Iterator[Any]:
-        """Keep today's adapter in the engine until the block has ended, also when a new one comes."""
-        lora = self._lora
-        self._using[lora] += 1
-        try:
-            yield lora
-        finally:
-            self._using[lora] -= 1
-            self._remove_unused()
+            async def ask(prompt: list[int], sampling: dict[str, Any]) -> Part:
+                return await self._part(prompt, sampling, lora)
 
-    def _remove_unused(self) -> None:
-        for lora in [one for one, users in self._using.items() if not users and one is not self._lora]:
-            del self._using[lora]
-            if lora is not None:
-                self._llm.llm_engine.remove_lora(lora.lora_int_id)
+            return await self._reply(request, ask, version=version)
 
     async def update(self, weights: object, version: int) -> None:
         """Load the folder of an export, or take what a model in this process has learnt.
@@ -152,9 +125,10 @@ class VLLMPolicy(SpeakingPolicy):
         """
         alone = self._unread and not self._loop.state().busy
         first = Draw(self.encode(requests[0].messages), 1, requests[0].temperature, requests[0].seed)
-        read = await self._loop.complete(first.prompt, self._params(first, 0), self._lora)
+        params = sampling_params(self._sampling(first, 0))
+        read = await self._loop.complete(first.prompt, params, self._now.adapter)
         replies = await asyncio.gather(*map(self.sample, requests))
-        adapter = 0 if self._lora is None else self._lora.lora_int_id
+        adapter = 0 if self._now.adapter is None else self._now.adapter.lora_int_id
         digests = self._llm.collective_rpc("weight_digests", args=(adapter,))
         report = EngineReport(
             dtype=str(self._llm.llm_engine.model_config.dtype).removeprefix("torch."),
@@ -181,9 +155,11 @@ class VLLMPolicy(SpeakingPolicy):
             raise ValueError(f"vLLM cannot take the adapter in {path}: {_first_lines(error)}") from error
         if not taken:
             raise ValueError(f"vLLM did not take the adapter in {path}")
-        before, self._lora = self._lora, lora
-        self._using[before] += 0
-        self._remove_unused()
+        self._now.replace(lora)
+
+    def _remove(self, lora: Any) -> None:
+        if lora is not None:
+            self._llm.llm_engine.remove_lora(lora.lora_int_id)
 
     async def receive(self, call: str, arguments: dict[str, Any], version: int | None) -> None:
         """Answer a call of vLLM's sender of whole weights (``vllm_transfer``); the last has their version.
@@ -207,54 +183,15 @@ class VLLMPolicy(SpeakingPolicy):
         self._llm.collective_rpc("refresh_head")
         if not self._llm.llm_engine.reset_prefix_cache(reset_running_requests=True):
             raise RuntimeError("vLLM keeps what it computed with the weights before; nothing new was sampled")
-        self._lora = None
+        self._now.replace(None)
 
     def state(self) -> EngineState:
         """Return what the engine has done so far."""
         return self._loop.state()
 
-    async def _drawn(self, draw: Draw, lora: Any) -> Drawn:
-        """Return the row's tokens. No stop string ends a think block: sampling continues behind it."""
-        tokens: list[int] = []
-        logprobs: list[float] = []
-        reason: StopReason = "length"
-        while len(tokens) < draw.max_tokens:
-            prompt, params = [*draw.prompt, *tokens], self._params(draw, len(tokens))
-            output = (await self._loop.complete(prompt, params, lora)).outputs[0]
-            tokens += output.token_ids
-            logprobs += _logprobs(output)
-            if output.finish_reason != "stop":
-                break
-            if tokens[-1] in self._speech.ends or not self._thinks(draw, tokens):
-                reason = "stop"
-                break
-        return Drawn(tuple(tokens), tuple(logprobs), reason)
-
-    def _thinks(self, draw: Draw, tokens: list[int]) -> bool:
-        """Return whether the row is still within a leading think block, which no stop string ends."""
-        if draw.thinking is False:
-            return False
-        text = self._speech.text.decode(tokens)
-        return THINK_END not in text and (bool(draw.thinking) or text.lstrip().startswith(THINK_START))
-
-    def _params(self, draw: Draw, done: int) -> Any:
-        """Return what makes vLLM sample from the model itself, stop where we would, and report the tokens."""
-        sampling = import_module("vllm.sampling_params")
-        return sampling.SamplingParams(
-            temperature=draw.temperature,
-            top_p=draw.top_p,
-            top_k=draw.top_k,
-            min_p=0.0,
-            max_tokens=draw.max_tokens - done,
-            seed=derive_seed(draw.seed, "behind", done) if done else draw.seed,
-            stop=list(draw.stop),
-            stop_token_ids=sorted(self._speech.ends),
-            include_stop_str_in_output=True,
-            skip_special_tokens=False,
-            logprobs=0,
-            flat_logprobs=True,
-            output_kind=sampling.RequestOutputKind.FINAL_ONLY,
-        )
+    async def _part(self, prompt: Sequence[int], sampling: dict[str, Any], lora: Any) -> Part:
+        output = (await self._loop.complete(prompt, sampling_params(sampling), lora)).outputs[0]
+        return Part(tuple(output.token_ids), tuple(_logprobs(output)), output.finish_reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,6 +268,14 @@ class EngineLoop:
             for future in self._waiting.values():
                 if not future.done():
                     future.set_exception(error)
+
+
+def sampling_params(sampling: dict[str, Any]) -> Any:
+    """Return the settings of sampling as vLLM has them in Python."""
+    module = import_module("vllm.sampling_params")
+    return module.SamplingParams(
+        **sampling, flat_logprobs=True, output_kind=module.RequestOutputKind.FINAL_ONLY
+    )
 
 
 def _engine(model_path: str, **settings: Any) -> Any:

@@ -26,11 +26,18 @@ class ServerConfig(Settings):
 
 
 class VLLMConfig(Settings):
-    """vLLM within this process, or in engines of their own."""
+    """vLLM within this process, in engines of their own, or running servers."""
 
     engines: int = Field(default=0, ge=0, le=64)
     """Engines in processes of their own, each with the whole model: on the GPUs behind the learner's, or on
     that where there is no other. 0 is one within this process, with ``train.lookahead`` one of its own."""
+    servers: tuple[str, ...] = ()
+    """vLLM servers that run already, instead of engines, as in ["http://localhost:8000/v1"]: each a replica
+    of its own, since what stands before several gives an adapter to one of them. ``model.server`` has
+    time-outs and the like."""
+    adapter_folder: str | None = None
+    """A folder that these servers can read too, by the same path, where each new adapter is written; None is
+    in memory, for servers of this user on this machine."""
     silent_s: float = Field(default=300.0, gt=0)
     """A busy engine that ends no step for so many seconds is killed and started anew."""
 
@@ -45,7 +52,16 @@ class VLLMConfig(Settings):
 
     def engine_settings(self) -> dict[str, object]:
         """Return what each engine is given."""
-        return self.model_dump(exclude={"engines", "silent_s"})
+        return self.model_dump(exclude={"engines", "servers", "adapter_folder", "silent_s"})
+
+    @model_validator(mode="after")
+    def _engines_or_servers(self) -> Self:
+        if self.engines and self.servers:
+            raise ValueError(
+                f"servers: engines = {self.engines} are started beside the learner, and servers run already; "
+                "leave out one of the two"
+            )
+        return self
 
 
 class TinyConfig(Settings):

@@ -81,6 +81,7 @@ class BenchPython:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            start_new_session=True,
         )
 
     def run(self, *words: object, cwd: Path, timeout_s: float = 500) -> subprocess.CompletedProcess[str]:

@@ -130,7 +130,7 @@ def main():
         "weight_transfer_config": {"backend": "tensors"},
     }
     pool = EnginePool(
-        settings,
+        [settings] * 2,
         [{"VLLM_ENABLE_V1_MULTIPROCESSING": "0"}] * 2,
         write=lambda *_: None,
         home=TemporaryDirectory(),
