@@ -186,11 +186,11 @@ def _vllm_policy(
     if vllm.servers:
         return _vllm_servers(config, settings)
     settings |= vllm.engine_settings()
-    if not (vllm.engines or config.train.lookahead or learners > 1):
+    if config.vllm_within and learners == 1:
         os.environ.setdefault(IN_THIS_PROCESS, "0")
         from debate.policies.vllm import VLLMPolicy
 
-        return VLLMPolicy(**settings)
+        return VLLMPolicy(**settings, sleeps=vllm.sleep is True)
     import torch
 
     from debate.policies.engine_pool import EnginePool
@@ -238,6 +238,11 @@ def _adapter_folder(name: str | None) -> Path | None:
 def _engines_log(config: Config) -> Path:
     run = Path(config.run.dir)
     return (run if run.is_dir() else Path(mkdtemp(prefix="debate-rl-"))) / "engines.log"
+
+
+def shares_gpu(config: Config, gpus: int) -> bool:
+    """Return whether vLLM samples on the learner's own GPU, on a machine with so many."""
+    return config.vllm_within or (gpus < 2 and not config.model.vllm.servers)
 
 
 def engine_environments(engines: int, each: int, gpus: int, learners: int = 1) -> list[dict[str, str]]:

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import count
@@ -41,7 +41,8 @@ class VLLMPolicy(RequestingPolicy):
     ``max_lora_rank`` 0 is a model without adapters; otherwise ``adapter`` is the folder of the first one, if
     any, and ``adapters_at_once`` counts those whose requests are computed together. ``chat``, ``thinking``
     and ``raw_prompt`` are as in ``LocalPolicy``; ``engine_settings`` go to ``vllm.LLM``. Log-probabilities
-    are those of the sampled distribution at the request's temperature.
+    are those of the sampled distribution at the request's temperature. ``sleeps``: whether ``sleep`` gives
+    the GPU's memory back, which needs CUDA.
 
     What a model learns in this process can be taken where the engine runs in it as well: set
     VLLM_ENABLE_V1_MULTIPROCESSING=0 before vllm is imported.
@@ -61,14 +62,17 @@ class VLLMPolicy(RequestingPolicy):
         thinking: bool = False,
         raw_prompt: Callable[[tuple[Message, ...]], str] | None = None,
         version: int = 0,
+        sleeps: bool = False,
         **engine_settings: Any,
     ) -> None:
+        self._sleeps, self._asleep = sleeps, False
         self._llm = _engine(
             str(model_path),
             dtype=dtype,
             max_model_len=max_model_len,
             gpu_memory_utilization=gpu_memory_utilization,
             **_lora_settings(max_lora_rank, adapters_at_once),
+            **({"enable_sleep_mode": True} if sleeps else {}),
             **engine_settings,
         )
         self.version = version
@@ -83,7 +87,6 @@ class VLLMPolicy(RequestingPolicy):
         self._takes_adapters, self._adapters = max_lora_rank > 0, 0
         self._now: Current[Any] = Current(None, self._remove)
         self._unread = True
-        self._home = memory_folder()
         if adapter is not None:
             self._load_adapter(Path(adapter))
 
@@ -97,25 +100,55 @@ class VLLMPolicy(RequestingPolicy):
 
             return await self._reply(request, ask, version=version)
 
+    def sleep(self) -> None:
+        """Give the GPU's memory back until the next update, where the policy sleeps; nothing is under way.
+
+        Below an adapter the base's weights wait in the machine's memory (vLLM's level 1); whole weights are
+        dropped (level 2), since the update brings all of them. Made for vLLM 0.32.0, never run on a GPU.
+        """
+        if not self._sleeps or self._asleep:
+            return
+        if self._loop.state().busy:
+            raise RuntimeError("vLLM cannot sleep while requests are under way")
+        self._llm.sleep(level=1 if self._takes_adapters else 2)
+        self._asleep = True
+
+    @contextmanager
+    def _awake(self) -> Generator[None]:
+        """Have the weights' memory back within the block, and that of the cache behind it."""
+        if not self._asleep:
+            yield
+            return
+        import torch
+
+        torch.cuda.empty_cache()  # what the learner has left is not the engine's yet
+        self._llm.wake_up(tags=["weights"])
+        yield
+        self._llm.wake_up(tags=["kv_cache"])
+        self._asleep = False
+
     async def update(self, weights: object, version: int) -> None:
         """Load the folder of an export, or take what a model in this process has learnt.
 
         Requests that are under way end with the adapter they began with; of whole weights they take the new
         ones, and what was computed of them with the old ones is computed again.
         """
+        with self._awake():
+            self._take(weights, version)
+        self.version, self._unread = version, True
+
+    def _take(self, weights: object, version: int) -> None:
         kind = self._llm.llm_engine.model_config.dtype
         if hasattr(weights, "peft_config"):
-            path = Path(self._home.name) / f"version_{version}_{self._adapters}"
-            write_adapter(weights, path, kind)
-            self._load_adapter(path)
-            shutil.rmtree(path)
+            with memory_folder() as home:
+                write_adapter(weights, Path(home) / f"version_{version}", kind)
+                self._load_adapter(Path(home) / f"version_{version}")
         elif hasattr(weights, "named_parameters"):
             self._load_weights(weights_iterator=named_tensors(weights, kind))
         elif (_folder(weights) / ADAPTER).is_file():
             self._load_adapter(_folder(weights))
         else:
             self._load_weights(weights_path=str(_folder(weights).resolve()))
-        self.version, self._unread = version, True
 
     async def check(self, requests: Sequence[SampleRequest]) -> tuple[EngineReport, ...]:
         """Answer requests, and report what they were computed with, one report for each engine.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal, Self, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Literal, Self, TypeAlias, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -176,6 +176,16 @@ class TrainConfig(Settings):
     "shuffled_votes" the step's own outcomes dealt anew, "own_answer" whose answer is the judge's own."""
 
 
+S = TypeVar("S", bound=Settings)
+
+
+def _replaced(settings: S, path: Sequence[str], value: object) -> S:
+    head, *rest = path
+    return settings.model_copy(
+        update={head: _replaced(getattr(settings, head), rest, value) if rest else value}
+    )
+
+
 class Config(Settings):
     """Everything a run needs, as written in a TOML recipe."""
 
@@ -209,6 +219,7 @@ class Config(Settings):
         self._refuse_mixed_streams()
         self._refuse_warm_start()
         self._refuse_lookahead()
+        self._refuse_sleep()
         self._refuse_large_chunk()
         return self
 
@@ -231,6 +242,13 @@ class Config(Settings):
             raise ValueError(
                 f"train.lookahead = {ahead} gives rows up to {ahead} steps old, and "
                 f"learner.max_staleness = {oldest} would drop them; make it {ahead} or more"
+            )
+
+    def _refuse_sleep(self) -> None:
+        if self.model.vllm.sleep is True and not self.vllm_within:
+            raise ValueError(
+                "model.vllm.sleep = true: an engine sleeps only within the learner's process, in turn with "
+                'it; set it to "auto", or leave out train.lookahead, model.vllm.engines and servers'
             )
 
     def _refuse_blind_pairs(self) -> None:
@@ -281,12 +299,24 @@ class Config(Settings):
                 f"({', '.join(sorted(held))}); got {list(self.warm_start.batch)}"
             )
 
+    @property
+    def vllm_within(self) -> bool:
+        """Whether vLLM, where it samples, does so within the learner's process, in turn with the learner."""
+        vllm = self.model.vllm
+        return not (vllm.engines or vllm.servers or self.train.lookahead)
+
+    def with_chosen(self, chosen: Mapping[str, bool | float]) -> Self:
+        """Return the configuration with these values at their keys, in the place of "auto"."""
+        config = self
+        for key, value in chosen.items():
+            config = _replaced(config, key.split("."), value)
+        return config
+
     def resolved_learner(self, chosen: Mapping[str, bool | float] | None = None) -> LearnerConfig:
         """Return the learner's settings with its seed, dr_grpo's constant and what was chosen filled in."""
         whole = self.debate.max_tokens + self.debate.thinking_tokens
-        return self.learner.model_copy(
-            update={key.removeprefix("learner."): value for key, value in (chosen or {}).items()}
-            | {
+        return self.with_chosen(chosen or {}).learner.model_copy(
+            update={
                 "seed": derive_seed(self.seed, "learner", self.learner.seed),
                 "max_tokens": self.learner.max_tokens or whole,
             }

@@ -41,6 +41,10 @@ class VLLMConfig(Settings):
     silent_s: float = Field(default=300.0, gt=0)
     """A busy engine that ends no step for so many seconds is killed and started anew."""
 
+    sleep: bool | Literal["auto"] = "auto"
+    """Whether an engine within this process gives its part of the GPU back while a step is learnt from: its
+    weights wait in the machine's memory meanwhile. "auto" does where the estimate says that the run would not
+    fit otherwise."""
     gpu_memory_utilization: float = Field(default=0.9, gt=0, le=1)
     """Share of the GPU's memory that it takes."""
     max_model_len: int | None = Field(default=None, ge=1)
@@ -52,7 +56,7 @@ class VLLMConfig(Settings):
 
     def engine_settings(self) -> dict[str, object]:
         """Return what each engine is given."""
-        return self.model_dump(exclude={"engines", "servers", "adapter_folder", "silent_s"})
+        return self.model_dump(exclude={"engines", "servers", "adapter_folder", "silent_s", "sleep"})
 
     @model_validator(mode="after")
     def _engines_or_servers(self) -> Self:

@@ -1,13 +1,13 @@
-"""What vLLM's share of a GPU holds beside a learner in the same process."""
+"""What vLLM's share of a GPU holds, and what of that is beside a learner on the same GPU."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
 
 from debate_rl.config import Config
-from debate_rl.training.estimate import Load, size
+from debate_rl.training.estimate import Load, Memory, size
 
 OVERHEAD = 3 * 2**30
 """Bytes that vLLM keeps beside weights and cache, for a full batch and CUDA graphs: assumed, not counted."""
@@ -19,13 +19,24 @@ PER_NUMBER = 2
 class EngineMemory:
     """Bytes that the engine takes of a GPU and of its weights; ``token``: of a token in its cache.
 
-    ``limit``: the longest prompt with its reply that the engine is to take.
+    ``limit``: the longest prompt with its reply that the engine is to take. ``beside``: whether the learner
+    is on the same GPU.
     """
 
     share: int
     weights: int
     token: int
     limit: int
+    beside: bool = True
+
+    @property
+    def share_beside(self) -> int:
+        """Bytes that it takes of the learner's GPU."""
+        return self.share if self.beside else 0
+
+    def asleep(self, memory: Memory) -> Memory:
+        """Return what a step holds where the engine gives back its memory while the learner learns."""
+        return replace(memory, engine=OVERHEAD, sampling=self.share - OVERHEAD)
 
     @property
     def tokens(self) -> int:
@@ -38,9 +49,10 @@ class EngineMemory:
 
     def in_words(self, config: Config, load: Load) -> str:
         """Return what the cache holds."""
+        where = "" if self.beside else ", on GPUs of its own"
         return (
             f"vLLM has weights of {size(self.weights)} and a cache of {self.tokens:,} tokens: "
-            f"{self.debates(config, load)} debates at once at their longest"
+            f"{self.debates(config, load)} debates at once at their longest{where}"
         )
 
     def refuse_too_small(self, config: Config, load: Load) -> None:
@@ -55,7 +67,7 @@ class EngineMemory:
             )
 
 
-def engine_memory(model: Any, config: Config, there: int) -> EngineMemory:
+def engine_memory(model: Any, config: Config, there: int, *, beside: bool) -> EngineMemory:
     """Return what vLLM takes of a GPU with so many bytes; ``model`` may be without data."""
     settings = model.config.get_text_config()
     heads = settings.num_key_value_heads
@@ -66,4 +78,5 @@ def engine_memory(model: Any, config: Config, there: int) -> EngineMemory:
         weights=PER_NUMBER * sum(parameter.numel() for parameter in model.parameters()),
         token=2 * PER_NUMBER * settings.num_hidden_layers * heads * width,
         limit=limit,
+        beside=beside,
     )

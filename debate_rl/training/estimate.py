@@ -207,7 +207,7 @@ class Memory:
 
 
 def memory_of(
-    model: Any, load: Load, config: Config, *, on_gpu: bool | None = None, engine: int = 0
+    model: Any, load: Load, config: Config, *, on_gpu: bool | None = None, engine: int | None = None
 ) -> Memory:
     """Return how many bytes a step holds, from doing its largest parts with tensors that have no data.
 
@@ -216,8 +216,8 @@ def memory_of(
     allocator hold beside tensors is not counted. The optimizer holds AdamW's two moments. RuntimeError for a
     model whose forward pass looks at the data.
 
-    ``on_gpu``: whether types are those of a GPU; None asks the model where it is. ``engine``: bytes of an
-    engine that samples in place of the model.
+    ``on_gpu``: whether types are those of a GPU; None asks the model where it is. ``engine``: bytes here
+    of an engine that samples in place of the model, None without one.
     """
     fakes = FakeTensorMode(allow_non_fake_inputs=True)
     fake = _without_data(model, fakes)
@@ -231,7 +231,7 @@ def memory_of(
     )
     passes = 2 if load.read_tokens > load.micro_tokens else 1  # gradients stay from the first to the others
     with fakes:
-        sampling = 0 if engine else _sampling_bytes(fake, load)
+        sampling = 0 if engine is not None else _sampling_bytes(fake, load)
         learning = _learning_bytes(fake, batch, learner, passes, on_gpu)
     return Memory(
         weights=weights,
@@ -239,7 +239,7 @@ def memory_of(
         optimizer=2 * trained,
         sampling=sampling,
         learning=learning,
-        engine=engine,
+        engine=engine or 0,
     )
 
 
@@ -386,6 +386,8 @@ def in_words(memory: Memory, there: int) -> str:
 def cure(memory: Memory, config: Config, there: int) -> str:
     """Return what to lower where memory does not do."""
     if memory.sampling > memory.learning:
+        if memory.engine:  # it sleeps while the learner learns, and all of its sampling is its share
+            return "lower model.vllm.gpu_memory_utilization"
         return "lower train.batch_size or debate.max_tokens"
     ways = ["lower learner.micro_batch_tokens or debate.max_tokens"]
     if config.learner.gradient_checkpointing is False:

@@ -13,10 +13,12 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import torch
+
 from debate.policies.local import LocalPolicy
 from debate.prompting.prompt import check_fits
 from debate_rl.config import Config
-from debate_rl.engines import local_settings
+from debate_rl.engines import local_settings, shares_gpu
 from debate_rl.formatting import counted
 from debate_rl.models import resolve_device, sketch_model
 from debate_rl.problems import Problems
@@ -167,7 +169,12 @@ def planned(
     room = there if device is None else memory_there(device)
     assert room is not None
     cuda = device is None or device.type == "cuda"
-    beside = cuda and config.model.policy == "vllm" and ranks == 1
+    vllm = config.model.vllm
+    # What another machine has is not known: engines that are asked for are on GPUs of their own there.
+    gpus = 1 + vllm.engines * vllm.tensor_parallel_size if device is None else torch.cuda.device_count()
+    beside = ranks == 1 and shares_gpu(config, gpus)
+    counted = cuda and config.model.policy == "vllm" and not vllm.servers
+    engine = engine_memory(model, config, room, beside=beside) if counted else None
     text = len(problem.question.encode()) / max(1, len(tokenizer(problem.question)["input_ids"]))
     plan = Plan(
         config,
@@ -178,7 +185,7 @@ def planned(
         len(data.held_out),
         text,
         done=done,
-        engine=engine_memory(model, config, room) if beside else None,
+        engine=engine,
         chosen=chosen_correction(config),
         ranks=ranks,
     )
@@ -197,12 +204,25 @@ def _counted(plan: Plan, *, on_gpu: bool) -> Plan:
         less = _memory(plan, config, on_gpu=on_gpu)
         if less.peak < memory.peak:
             chosen = {**plan.chosen, "learner.gradient_checkpointing": True}
-            return replace(plan, config=config, memory=less, chosen=chosen)
-    return replace(plan, memory=memory)
+            return _with_sleep(replace(plan, config=config, memory=less, chosen=chosen))
+    return _with_sleep(replace(plan, memory=memory))
+
+
+def _with_sleep(plan: Plan) -> Plan:
+    """Return the plan with an engine that sleeps while the learner learns, where it does, or is to."""
+    setting, engine = plan.config.model.vllm.sleep, plan.engine
+    if engine is None or plan.memory is None or not (setting and engine.beside and plan.config.vllm_within):
+        return plan
+    asleep = engine.asleep(plan.memory)
+    if setting == "auto" and not asleep.peak <= plan.there < plan.memory.peak:
+        return plan
+    chosen = {**plan.chosen, "model.vllm.sleep": True} if setting == "auto" else plan.chosen
+    return replace(plan, memory=asleep, chosen=chosen)
 
 
 def _memory(plan: Plan, config: Config, *, on_gpu: bool) -> Memory:
-    engine = plan.engine.share if plan.engine is not None else 0
+    elsewhere = None if config.model.policy is None else 0
+    engine = plan.engine.share_beside if plan.engine is not None else elsewhere
     memory = memory_of(plan.model, plan.load, config, on_gpu=on_gpu, engine=engine)
     if plan.ranks == 1:
         return memory

@@ -13,6 +13,7 @@ from typing import Any
 
 from debate.concurrency import run_async
 from debate.policies.local import LocalPolicy
+from debate.policies.vllm import VLLMPolicy
 from debate.prompting.prompt import check_fits
 from debate.remote import RemoteError
 from debate.seeds import derive_seed
@@ -111,6 +112,11 @@ class Session:
     def engine_seconds(self) -> list[float]:
         """Return the seconds that each engine with a process of its own has worked; nothing without any."""
         return [state.seconds for state in states_of(self.policy)]
+
+    def rest_engine(self) -> None:
+        """Have an engine that sleeps give its memory back, until new weights are published."""
+        if isinstance(self.policy, VLLMPolicy):
+            self.policy.sleep()
 
     def publish(self, version: int) -> None:
         """Hand what the learner has learnt to the policy; one that holds the same model notes the version.
@@ -305,7 +311,8 @@ def _opened(config: Config, stops: Stops, look: Look, group: RankGroup | None) -
     facts = {"data_checksums": data.checksums, "findings": data.findings() | {"chosen": dict(chosen)}}
     run = open_run(config.run.dir, config, seed=config.seed, rules=change_rules(config), **facts)
     with run as folder, ExitStack() as stack:
-        model, tokenizer, policy = make_policy(config, learners=group.ranks.count if group else 1)
+        learners = group.ranks.count if group else 1
+        model, tokenizer, policy = make_policy(config.with_chosen(chosen), learners=learners)
         stack.callback(end_engines, policy)
         for problem in (*data.train, *data.held_out):
             check_fits(problem, policy, config.debate)

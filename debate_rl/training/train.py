@@ -65,6 +65,7 @@ def train_step(session: Session, step: int) -> dict[str, float]:
     advantages = turn_advantages(transitions, config.rewards, config.advantages, session.ema)
     clock.lap("reward")
 
+    session.rest_engine()
     learnt = _learn(session, played, transitions, advantages.turns)
     session.publish(step + 1)
     session.rollouts.published(step + 1, session.ema)

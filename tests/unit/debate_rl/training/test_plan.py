@@ -14,7 +14,7 @@ from debate_rl.config import Config
 from debate_rl.config.recipes import load_config, shipped_recipes
 from debate_rl.models import load_model, sketch_model
 from debate_rl.problems import load_run_problems
-from debate_rl.training.estimate import memory_of, size
+from debate_rl.training.estimate import Memory, cure, memory_of, size
 from debate_rl.training.plan import TooLargeError, chosen_here, planned, time_line
 
 TINY = {
@@ -143,7 +143,7 @@ def test_ranks_share_what_learns_and_have_their_engines_elsewhere(tmp_path):
     config = config_of(tmp_path, model=BESIDE)
     data = load_run_problems(config)
     one, three = (planned(config, data, there=8 * 2**30, ranks=ranks) for ranks in (1, 3))
-    assert three.engine is None
+    assert not three.engine.beside
     assert three.memory.optimizer == -(-one.memory.optimizer // 3)
     assert three.memory_lines()[2].startswith("  memory  of the first of 3 ranks, about ")
 
@@ -195,6 +195,74 @@ def test_learner_and_engine_must_fit_one_gpu(tmp_path):
     crowded = replace(found, memory=replace(found.memory, learning=found.memory.learning + more + 1))
     with pytest.raises(TooLargeError, match=r"; lower model\.vllm\.gpu_memory_utilization to 0\.49, or "):
         crowded.refuse_too_large()
+
+
+@pytest.mark.parametrize(
+    ("vllm", "lookahead", "share", "words"),
+    [
+        ({}, 0, 4, "at their longest"),
+        ({}, 1, 4, "at their longest"),
+        ({"engines": 1}, 0, 0, "at their longest, on GPUs of its own"),
+        ({"servers": ["http://localhost:8000/v1"]}, 1, 0, None),
+    ],
+)
+def test_engines_elsewhere_take_nothing_of_the_learners_gpu(vllm, lookahead, share, words, tmp_path):
+    model = BESIDE | {"vllm": {"gpu_memory_utilization": 0.5, **vllm}}
+    found = planned_for(tmp_path, model, train={"lookahead": lookahead})
+    assert (found.memory.engine, found.memory.sampling) == (share * 2**30, 0)
+    engine = [line for line in found.memory_lines() if line.startswith("  engine ")]
+    assert [line.endswith(words) for line in engine] == ([] if words is None else [True])
+
+
+def planned_for(tmp_path, model, **tables):
+    """Return the plan for a GPU of 8 GiB."""
+    config = config_of(tmp_path, model=model, **tables)
+    return planned(config, load_run_problems(config), there=2**33)
+
+
+@pytest.mark.parametrize(
+    ("setting", "lookahead", "learning", "chosen"),
+    [
+        ("auto", 0, 3, True),
+        ("auto", 0, 1, False),
+        ("auto", 0, 5, False),
+        ("auto", 1, 3, False),
+        (True, 0, 1, False),
+    ],
+)
+def test_an_engine_sleeps_where_both_fit_only_so(setting, lookahead, learning, chosen, tmp_path, monkeypatch):
+    """6 of 8 GiB are the engine's, 3 of them kept asleep; the learner holds 1 all the time."""
+    parts = {"weights": 2**30, "reference": 0, "optimizer": 0, "sampling": 0, "engine": 6 * 2**30}
+    memory = Memory(learning=learning * 2**30, **parts)
+    monkeypatch.setattr("debate_rl.training.plan.memory_of", lambda *_, **__: memory)
+    model = BESIDE | {"vllm": {"gpu_memory_utilization": 0.75, "sleep": setting}}
+    found = planned_for(tmp_path, model, train={"lookahead": lookahead})
+    assert ("model.vllm.sleep" in found.chosen) is chosen
+    asleep = Memory(learning=learning * 2**30, **parts | {"engine": 3 * 2**30, "sampling": 3 * 2**30})
+    assert found.memory == (asleep if chosen or setting is True else memory)
+    assert ("          model.vllm.sleep = true was chosen" in found.memory_lines()) is chosen
+    resolved = found.config.with_chosen(found.chosen).model.vllm.sleep
+    assert resolved == (True if chosen else setting)
+    assert found.too_large is (found.memory.peak > 2**33)
+
+
+def test_a_share_that_is_too_large_even_asleep_is_to_be_lowered(needs):
+    memory = Memory(weights=2**32, reference=0, optimizer=0, sampling=2**32, learning=0, engine=2**30)
+    assert cure(memory, needs.config, 2**33) == "lower model.vllm.gpu_memory_utilization"
+
+
+@pytest.mark.parametrize(
+    "also",
+    [
+        {"train": {"lookahead": 1}},
+        {"model": {"vllm": {"engines": 1}}},
+        {"model": {"vllm": {"servers": ["http://localhost:8000/v1"]}}},
+    ],
+)
+def test_what_samples_meanwhile_cannot_sleep(also, tmp_path):
+    vllm = also.pop("model", {}).get("vllm", {}) | {"sleep": True}
+    with pytest.raises(ValueError, match=r"model\.vllm\.sleep = true: an engine sleeps only within"):
+        config_of(tmp_path, model=BESIDE | {"vllm": vllm}, **also)
 
 
 def test_a_cache_that_holds_no_reply_is_refused(tmp_path):
