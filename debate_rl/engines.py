@@ -48,6 +48,12 @@ def refuse_training(config: Config) -> None:
             "model.vllm.servers: take adapters of a model that has a name, and no whole weights; set "
             "model.name_or_path and model.lora_rank, or leave out model.vllm.servers"
         )
+    each = model.vllm.tensor_parallel_size
+    if model.policy == "vllm" and config.vllm_within and each > 1 and not model.lora_rank:
+        raise ValueError(
+            f"model.vllm.tensor_parallel_size = {each}: whole weights reach an engine within the learner's "
+            "process on one GPU alone; set model.vllm.engines = 1, or train an adapter (model.lora_rank)"
+        )
 
 
 def make_policy(config: Config, *, learners: int = 1) -> tuple[Any, Any, Policy]:
