@@ -176,7 +176,7 @@ class RankGroup:
         self.share, self._others = share, others
         self.ranks = share.ranks
         self.saved: Callable[[], str] = lambda: "a run goes on from its newest checkpoint"
-        self._asking = False
+        self._answers: list[Future[Any]] = []
 
     def ask(self, method: str, *arguments: object, own: Sequence[object] | None = None) -> Any:
         """Have every rank call a method of its share; return what this one's gives.
@@ -184,25 +184,24 @@ class RankGroup:
         ``own``: this rank's arguments, where they are others. RankError where a rank has ended, or cannot.
         """
         self.refuse_lost()
-        self._asking = True
         packed = pickle.dumps(arguments)  # a connection would not copy tensors, but share their memory
-        answers = [remote.call("ask", method, packed) for remote in self._others]
-        for future in answers:
-            future.add_done_callback(self._leave_in_time)
+        self._answers = [remote.call("ask", method, packed) for remote in self._others]
+        for answered in self._answers:
+            answered.add_done_callback(self._leave_in_time)
         try:
             result = getattr(self.share, method)(*(arguments if own is None else own))
-            for future in answers:
-                future.result()
+            for answered in self._answers:
+                answered.result()
         except (RuntimeError, RemoteError) as error:  # one that ended breaks what the others compute with it
-            raise self._lost(answers, error) from error
+            raise self._lost(error) from error
         finally:
-            self._asking = False
+            self._answers = []
         return result
 
     def refuse_lost(self) -> None:
         """RankError where a rank has ended."""
         if not all(remote.alive for remote in self._others):
-            raise self._lost((), Gone(""))
+            raise self._lost(Gone())
 
     def close(self) -> None:
         """End the other ranks."""
@@ -210,7 +209,7 @@ class RankGroup:
         for remote in self._others:
             remote.close()
 
-    def _lost(self, answers: Sequence[Future[Any]], error: Exception) -> RankError:
+    def _lost(self, error: Exception) -> RankError:
         """Return the error that names the rank that ended, or else the first that could not go on."""
         time.sleep(SETTLE_S)  # the one that ended is noticed by then, whoever stumbled over it first
         if threading.current_thread() is threading.main_thread():
@@ -218,22 +217,22 @@ class RankGroup:
         gone = [index for index, remote in enumerate(self._others, 1) if not remote.alive]
         failed = [
             f"rank {index}: {future.exception()}"
-            for index, future in enumerate(answers, 1)
+            for index, future in enumerate(self._answers, 1)
             if future.done() and future.exception() is not None
         ]
         why = [f"rank {index} of {self.ranks.count} has ended" for index in gone] or failed
         return RankError(f"{why[0] if why else f'rank 0: {error}'}; {self.saved()}")
 
-    def _leave_in_time(self, answer: Future[Any]) -> None:
+    def _leave_in_time(self, answered: Future[Any]) -> None:
         """Leave where a rank could not, and this one waits for it in a kernel that nothing interrupts."""
-        if answer.exception() is not None:
-            timer = threading.Timer(GRACE_S, self._leave, [answer])
+        if answered.exception() is not None:
+            timer = threading.Timer(GRACE_S, self._leave)
             timer.daemon = True
             timer.start()
 
-    def _leave(self, answer: Future[Any]) -> None:
-        if self._asking:
-            os.write(2, f"debate: {self._lost([answer], RuntimeError())}\n".encode())
+    def _leave(self) -> None:
+        if self._answers:
+            os.write(2, f"debate: {self._lost(Gone())}\n".encode())
             os._exit(FAILED)
 
 

@@ -18,70 +18,74 @@ from learner.update.ranks import Ranks
 
 
 class Stub:
-    """A share that keeps what it is asked."""
+    """A share that keeps what it is asked, and fails where it is to."""
 
-    ranks = Ranks(0, 2)
-
-    def __init__(self) -> None:
+    def __init__(self, index: int) -> None:
+        self.ranks = Ranks(index, 3)
         self.asked: list[object] = []
 
     def add(self, *values: object) -> int:
         self.asked += values
         return len(self.asked)
 
-    def wait(self, event: threading.Event | None) -> None:
-        if event is None:
-            raise MemoryError("too little")
-        assert event.wait(60)
-
-    def fail(self, kind: str) -> None:
-        if kind:
-            raise {"value": ValueError, "memory": MemoryError}[kind]("too little")
+    def fail(self, error: Exception, index: int, event: threading.Event | None = None) -> None:
+        if self.ranks.index == index:
+            raise error
+        if event is not None:
+            assert event.wait(60)
 
 
 @pytest.fixture
 def group(tmp_path, monkeypatch):
-    """Return the group of the first of two ranks, and the other's share."""
+    """Return the group of the first of three ranks, and the others' shares."""
     monkeypatch.setattr(ranks_module, "_ignore_signals", lambda: None)
-    address, other = new_address(tmp_path, "rank_1"), Stub()
-    left = threading.Event()
-    thread = threading.Thread(
-        target=answer, args=(_Served(other), address), kwargs={"ready": lambda: None, "left": left.set}
-    )
-    thread.start()
-    group = RankGroup(Stub(), [Remote(address, patience_s=60)])
+    monkeypatch.setattr(ranks_module, "SETTLE_S", 0)
+    addresses, others = [new_address(tmp_path, f"rank_{index}") for index in (1, 2)], [Stub(1), Stub(2)]
+    left = [threading.Event(), threading.Event()]
+    threads = [
+        threading.Thread(
+            target=answer, args=(_Served(one), address), kwargs={"ready": dict, "left": gone.set}
+        )
+        for one, address, gone in zip(others, addresses, left, strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+    group = RankGroup(Stub(0), [Remote(address, patience_s=60) for address in addresses])
     group.saved = lambda: "2 of 8 steps are saved"
-    yield group, other
+    yield group, others
     group.close()
-    thread.join(60)
-    assert left.is_set()
-    assert not thread.is_alive()
+    for thread, gone in zip(threads, left, strict=True):
+        thread.join(60)
+        assert gone.is_set()
+        assert not thread.is_alive()
 
 
 def test_every_rank_does_what_is_asked_and_the_first_ones_result_counts(group):
-    first, other = group
-    other.add("before")
+    first, others = group
+    others[0].add("before")
     assert first.ask("add", 1, 2) == 2
     assert first.ask("add", None, own=(torch.ones(1),)) == 3
-    assert other.asked == ["before", 1, 2, None]
+    assert [one.asked for one in others] == [["before", 1, 2, None], [1, 2, None]]
     assert first.share.asked == [1, 2, torch.ones(1)]
 
 
 def test_another_ranks_mistake_is_the_users_and_its_failure_names_it(group):
     first, _ = group
     with pytest.raises(ValueError, match=r"^too little$"):
-        first.ask("fail", "value", own=("",))
-    with pytest.raises(RankError, match=r"^rank 1: MemoryError: too little; 2 of 8 steps are saved$"):
-        first.ask("fail", "memory", own=("",))
+        first.ask("fail", ValueError("too little"), 1)
+    with pytest.raises(RankError, match=r"^rank 2: MemoryError: too little; 2 of 8 steps are saved$"):
+        first.ask("fail", MemoryError("too little"), 2)
+    with pytest.raises(RankError, match=r"^rank 0: too little; 2 of 8 steps are saved$"):
+        first.ask("fail", RuntimeError("too little"), 0)
     first.refuse_lost()
 
 
 def test_a_rank_that_ended_is_named_with_what_is_saved(group):
     first, _ = group
-    first._others[0].close()
-    said = r"^rank 1 of 2 has ended; 2 of 8 steps are saved$"
-    while first._others[0].alive:
+    first._others[1].close()
+    while first._others[1].alive:
         time.sleep(0.01)
+    said = r"^rank 2 of 3 has ended; 2 of 8 steps are saved$"
     with pytest.raises(RankError, match=said):
         first.ask("add")
     with pytest.raises(RankError, match=said):
@@ -99,10 +103,11 @@ def test_a_rank_that_waits_for_one_that_failed_leaves_with_a_line(group, monkeyp
 
     monkeypatch.setattr(ranks_module, "GRACE_S", 0.01)
     monkeypatch.setattr(ranks_module.os, "_exit", leave)
+    error = MemoryError("too little")
     with pytest.raises(RankError):
-        first.ask("wait", None, own=(event,))
+        first.ask("fail", error, 2, own=(error, 2, event))
     assert codes == [2]
-    assert capfd.readouterr().err == "debate: rank 1: MemoryError: too little; 2 of 8 steps are saved\n"
+    assert capfd.readouterr().err == "debate: rank 2: MemoryError: too little; 2 of 8 steps are saved\n"
 
 
 def test_torchruns_variables_say_which_rank_this_is(monkeypatch):
