@@ -1,4 +1,4 @@
-"""What an engine's own process serves: vLLM, and how much it has done."""
+"""What an engine's own process serves: vLLM, here or by its URL, and how much it has done."""
 
 from __future__ import annotations
 
@@ -23,9 +23,8 @@ BROKEN = 70
 class Engine:
     """A ``VLLMPolicy`` of these settings, with the weights in a folder, if any, as ``version``.
 
-    With ``base_url`` among them it is a ``VLLMServer``.
-
-    ``lacking``: no request is answered before weights have come from the owner's model.
+    With ``base_url`` among the settings it is a ``VLLMServer``. ``lacking``: no request is answered before
+    weights have come from the owner's model.
     """
 
     def __init__(

@@ -114,6 +114,6 @@ class Current(Generic[A]):
         self._remove_unused()
 
     def _remove_unused(self) -> None:
-        for adapter in [one for one, users in self._using.items() if not users and one is not self.adapter]:
+        for adapter in [one for one, users in self._using.items() if not users and one != self.adapter]:
             del self._using[adapter]
             self._remove(adapter)

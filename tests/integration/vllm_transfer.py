@@ -9,7 +9,6 @@ import json
 import os
 import signal
 import sys
-import time
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -166,5 +165,4 @@ def main():
 
 
 if __name__ == "__main__":
-    started = time.monotonic()
     main()
