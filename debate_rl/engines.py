@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 from typing import TYPE_CHECKING, Any
@@ -69,11 +70,18 @@ def make_policy(config: Config, *, learners: int = 1) -> tuple[Any, Any, Policy]
     from debate_rl.runs.kept_weights import load_run_model
 
     if config.model.policy == "vllm":
+        _refuse_missing_vllm(config)
         model, tokenizer = load_run_model(on_cpu(config) if learners > 1 else config)
         return model, tokenizer, _vllm_beside(config, tokenizer, learners)
     model, tokenizer = load_run_model(config)
     make = LocalPolicy if config.model.policy is None else own_policy(config.model.policy)
     return model, tokenizer, make(model, tokenizer, **local_settings(config))
+
+
+def _refuse_missing_vllm(config: Config) -> None:
+    """ModuleNotFoundError before a model is loaded, where vLLM is to run on this machine and is not there."""
+    if not config.model.vllm.servers and find_spec("vllm") is None:
+        raise ModuleNotFoundError("No module named 'vllm'", name="vllm")
 
 
 def end_engines(policy: Policy) -> None:
