@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Literal, TypeAlias
 
 from torch import Tensor, where, zeros
@@ -98,7 +99,8 @@ class LossConfig:
 class LossOutputs:
     """``loss`` is a scalar to call backward on; ``metrics`` are detached scalars over the masked tokens.
 
-    A metric whose name ends in ``_max`` is a maximum, the others are means over tokens.
+    A metric whose name ends in ``_max`` is a maximum, the others are means over tokens. Where no token is in
+    the mask they are no numbers.
     """
 
     loss: Tensor
@@ -144,14 +146,16 @@ def normalised(mean: Callable[[Tensor, Totals], Tensor], inputs: LossInputs, con
 
 
 def token_share(name: str, chosen: Tensor, mask: Tensor) -> dict[str, Tensor]:
-    """Return the share of the masked tokens that are chosen, as ``name``; nothing when there are none."""
+    """Return the share of the masked tokens that are chosen, as ``name``; nan where there are none."""
     mask = mask.bool()
-    return {name: chosen[mask].float().mean()} if mask.any() else {}
+    return {name: (chosen & mask).sum() / mask.sum()}
 
 
 def token_statistics(name: str, values: Tensor, mask: Tensor) -> dict[str, Tensor]:
-    """Return ``name_mean`` and ``name_max`` over the masked tokens; nothing when there are none."""
-    chosen = values.detach()[mask.bool()]
-    if chosen.numel() == 0:
-        return {}
-    return {f"{name}_mean": chosen.mean(), f"{name}_max": chosen.max()}
+    """Return ``name_mean`` and ``name_max`` over the masked tokens; nan and -inf where there are none.
+
+    No size depends on the mask, so a GPU is not waited for.
+    """
+    values, mask = values.detach(), mask.bool()
+    mean = where(mask, values, 0.0).sum() / mask.sum()
+    return {f"{name}_mean": mean, f"{name}_max": where(mask, values, -inf).max()}

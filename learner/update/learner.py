@@ -283,8 +283,9 @@ class Learner:
             loss = loss + entropy_bonus(entropy, bonus, config.totals)
         self.scaler.scale(loss).backward()
         tally.add(outputs.metrics | corrections, weight=len(entropy))
-        entropy = entropy.detach()
-        tally.add(token_statistics("entropy", entropy, torch.ones_like(entropy)), weight=len(entropy))
+        if len(entropy):
+            every = torch.ones_like(entropy, dtype=torch.bool)
+            tally.add(token_statistics("entropy", entropy, every), weight=len(entropy))
         return loss.detach()
 
     def _corrected(self, inputs: LossInputs) -> tuple[LossInputs, dict[str, Tensor]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from itertools import chain, pairwise
@@ -26,14 +25,13 @@ class Tally:
     """
 
     def __init__(self) -> None:
-        self._added: list[tuple[str, Tensor | float, float]] = []
+        self._added: list[tuple[str, Tensor | float, Tensor | float]] = []
 
-    def add(self, values: Mapping[str, Tensor | float], weight: float = 1.0) -> None:
+    def add(self, values: Mapping[str, Tensor | float], weight: Tensor | float = 1.0) -> None:
         """Take in values that stand for ``weight`` tokens; those of no tokens say nothing."""
         self._added += [
             (name, value.detach() if isinstance(value, Tensor) else value, weight)
             for name, value in values.items()
-            if weight
         ]
 
     def result(self, ranks: Ranks = ALONE) -> dict[str, float]:
@@ -48,9 +46,9 @@ class Tally:
         sums: dict[str, float] = {}
         weights: dict[str, float] = {}
         maxima: dict[str, float] = {}
-        values = floats([value for _, value, _ in self._added])
-        own = [(name, value, weight) for (name, _, weight), value in zip(self._added, values, strict=True)]
-        for name, value, weight in chain(*ranks.gathered(own)):
+        numbers = floats([*chain(*((value, weight) for _, value, weight in self._added))])
+        own = list(zip((name for name, _, _ in self._added), numbers[::2], numbers[1::2], strict=True))
+        for name, value, weight in chain(*ranks.gathered([one for one in own if one[2]])):
             if name.endswith("_max"):
                 maxima[name] = max(maxima.get(name, float("-inf")), value)
             else:
@@ -76,15 +74,14 @@ def tally_mismatch(batch: MicroBatch, logprobs: Tensor, tally: Tally) -> None:
 
     By position too: rotary frequencies that differ show more and more along a row, rounding everywhere.
     """
-    difference = (logprobs - batch.sampling_logprobs)[batch.mask]
-    kl = (difference.expm1() - difference).mean() if difference.numel() else 0.0
-    apart, everywhere = difference.abs(), torch.ones_like(difference)
-    tally.add(token_statistics("mismatch", apart, everywhere) | {"mismatch_kl": kl}, len(difference))
-    positions = batch.mask.nonzero()[:, 1]
-    for start, stop in pairwise((*POSITIONS, math.inf)):
-        here = apart[(positions >= start) & (positions < stop)]
-        if len(here):
-            tally.add({f"mismatch_from_{start}": here.mean()}, len(here))
+    difference = logprobs - batch.sampling_logprobs
+    apart, tokens = difference.abs(), len(batch.predictors)
+    kl = torch.where(batch.mask, difference.expm1() - difference, 0.0).sum() / max(tokens, 1)
+    tally.add(token_statistics("mismatch", apart, batch.mask) | {"mismatch_kl": kl}, tokens)
+    for start, stop in pairwise((*POSITIONS, None)):
+        here = batch.mask[:, start:stop]
+        mean = torch.where(here, apart[:, start:stop], 0.0).sum() / here.sum()
+        tally.add({f"mismatch_from_{start}": mean}, here.sum())
 
 
 def sizes(rows: Sequence[Row], read: int) -> dict[str, float]:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from itertools import pairwise
 from math import exp, log
@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
+from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
 
 import learner
 from learner.losses import LOSSES, LossConfig, LossInputs, Totals, find_loss
@@ -605,11 +606,30 @@ def test_all_losses_agree_in_direction_at_the_first_update(name):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("normalise", ["joint", "stream"])
-def test_an_empty_mask_gives_zero_and_no_metrics(name, normalise):
+def test_an_empty_mask_gives_zero_and_no_number_as_a_metric(name, normalise):
     inputs = replace(random_inputs(), mask=torch.zeros(5, 7, dtype=torch.bool))
     outputs = LOSSES[name](inputs, LossConfig(beta=0.1, max_tokens=9, normalise=normalise))
     assert outputs.loss.item() == 0
-    assert outputs.metrics == {}
+    assert not any(value.isfinite() for value in outputs.metrics.values())
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("normalise", ["joint", "stream"])
+def test_no_gpu_is_waited_for(name, normalise):
+    """A tensor without data refuses every operation that would have to look at it."""
+    inputs, fakes = random_inputs(), FakeTensorMode()
+    totals = Totals.of(inputs.mask, inputs.stream)
+    config = LossConfig(beta=0.1, max_tokens=9, normalise=normalise, totals=totals)
+    fake = LossInputs(
+        **{field.name: fakes.from_tensor(getattr(inputs, field.name)) for field in fields(inputs)}
+    )
+    with fakes:
+        outputs = LOSSES[name](fake, config)
+        truncated_importance(fake, 2.0)
+        kl_as_reward(fake, config)
+        assert outputs.metrics
+        with pytest.raises(DataDependentOutputException):
+            bool(outputs.loss > 0)
 
 
 @pytest.mark.parametrize("name", NAMES)

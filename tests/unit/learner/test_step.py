@@ -11,6 +11,7 @@ import pytest
 import torch
 from peft import LoraConfig, get_peft_model
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 from transformers import GPT2Config, GPT2LMHeadModel, Qwen3Config, Qwen3ForCausalLM
 
 from debate.types import TurnId
@@ -354,6 +355,20 @@ def test_the_mismatch_is_told_by_position():
     assert found == pytest.approx(
         {"mismatch_from_0": 0.2, "mismatch_from_512": 0.6, "mismatch_from_2048": 0.9}, abs=1e-6
     )
+
+
+def test_the_mismatch_is_counted_without_waiting_for_a_gpu():
+    """A tensor without data refuses every operation that would have to look at it."""
+    batch, fakes = collate(random_rows()), FakeTensorMode()
+    logprobs = batch.sampling_logprobs + 0.1
+    tensors = {
+        "mask": batch.mask,
+        "sampling_logprobs": batch.sampling_logprobs,
+        "predictors": batch.predictors,
+    }
+    fake = replace(batch, **{name: fakes.from_tensor(tensor) for name, tensor in tensors.items()})
+    with fakes:
+        tally_mismatch(fake, fakes.from_tensor(logprobs), Tally())
 
 
 def test_ratios_of_later_minibatches_start_from_the_weights_before_the_first_update():
