@@ -2,7 +2,8 @@
 
 The rule, in this order: whole rounds go, oldest first, but never the newest one; then the longest texts of
 the newest round are shortened to one common length, the largest that fits, with their boxed answers kept;
-as a last resort only the marks of the cut stand there. A prompt that does not fit even then is refused.
+as a last resort only the marks of the cut stand there, at the very last for short texts and for what could
+not be read as well. A prompt that does not fit even then is refused.
 A summary is shortened likewise.
 """
 
@@ -16,6 +17,7 @@ from debate.config import DebateConfig
 from debate.policy import context_limit, token_counter
 from debate.prompting.rendering import Entry, Frame, history_text, render_entry, summary_text
 from debate.prompting.seating import Seating
+from debate.prompting.shown import PublicTurn
 from debate.prompting.texts import PromptTexts
 from debate.types import Message, Policy, Problem, Summary, TurnId
 
@@ -58,14 +60,15 @@ def context_budget(policy: Policy, config: DebateConfig, *, max_tokens: int | No
 class Cut:
     """How much is cut: the oldest ``rounds``, and what the remaining texts have above ``length``.
 
-    ``length`` is in characters, None for whole texts; at ``MARKS_ALONE`` not even answers are kept.
+    ``length`` is in characters, None for whole texts; at ``MARKS_ALONE`` not even answers are kept, but
+    texts shorter than the mark are. At ``BAREST`` a history is the same whatever was written.
     """
 
     rounds: int = 0
     length: int | None = None
 
 
-MARKS_ALONE = -1
+MARKS_ALONE, BAREST = -1, -2
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,10 @@ def fit_history(frame: Frame, material: Material, seating: Seating, budget: Cont
             return history
     if shortened := _longest_that_fits(frame, material, most, seating.texts, budget):
         return shortened
-    barest = cut_history(seating.texts, material, Cut(most, MARKS_ALONE))
+    marked = cut_history(seating.texts, material, Cut(most, MARKS_ALONE))
+    if budget.fits(frame.messages(marked.text)):
+        return marked
+    barest = cut_history(seating.texts, material, Cut(most, BAREST))
     require_fit(frame.messages(barest.text), frame.task, seating.problem, budget)
     return barest
 
@@ -144,6 +150,8 @@ def cut_history(texts: PromptTexts, material: Material, cut: Cut) -> History:
 def _cut_entry(texts: PromptTexts, entry: Entry, cut: Cut) -> Entry:
     """Return the entry with each of its texts shortened."""
     turn = entry.turn
+    if cut.length == BAREST:
+        return barest_entry(texts, turn.id, turn.handle)
     short = replace(
         turn,
         solution=turn.solution and _cut_text(texts, turn.solution, cut, answer=turn.answer),
@@ -152,9 +160,21 @@ def _cut_entry(texts: PromptTexts, entry: Entry, cut: Cut) -> Entry:
     return entry if short == turn else render_entry(texts, short)
 
 
+def barest_entry(texts: PromptTexts, turn: TurnId, handle: str) -> Entry:
+    """Return the entry of a turn with nothing but marks in it, whatever the turn says."""
+    mark = _barest_text(texts)
+    return render_entry(texts, PublicTurn(turn, handle, mark, mark))
+
+
+def _barest_text(texts: PromptTexts) -> str:
+    return texts.cut or texts.unreadable
+
+
 def _cut_text(texts: PromptTexts, text: str, cut: Cut, *, answer: str | None = None) -> str:
     if cut.length is None:
         return text
+    if cut.length == BAREST:
+        return _barest_text(texts)
     return shorten(text, cut.length, answer=None if cut.length == MARKS_ALONE else answer, mark=texts.cut)
 
 

@@ -8,10 +8,18 @@ from typing import Literal, TypeAlias
 
 from debate.config import DebateConfig
 from debate.policy import continuation_counter
-from debate.prompting.fitting import ContextBudget, Cut, History, context_budget, fit_history, require_fit
-from debate.prompting.rendering import SECTIONS, Entry, Frame, Task, history_text, render_entry
+from debate.prompting.fitting import (
+    ContextBudget,
+    Cut,
+    History,
+    barest_entry,
+    context_budget,
+    fit_history,
+    require_fit,
+)
+from debate.prompting.rendering import SECTIONS, Entry, Frame, Task, history_text
 from debate.prompting.seating import Seating, seat_debate
-from debate.prompting.shown import PublicTurn, comparable, rounds_held, rounds_shown
+from debate.prompting.shown import comparable, rounds_held, rounds_shown
 from debate.prompting.texts import Fill, PromptTexts
 from debate.types import Message, Policy, Problem, Summary, TurnId
 
@@ -81,7 +89,8 @@ def conversation_budget(
     """Return what the context leaves for the next prompt of a conversation that has ``held`` tokens.
 
     What later rounds need at least is kept free: their replies, and messages in which every shown text is cut
-    down to its mark. So a conversation whose first prompt fits can be held to its end.
+    down to its mark. So a conversation whose first prompt fits can be held to its end, whatever is written:
+    such messages (``fitting.BAREST``) do not depend on it.
     """
     budget, count = context_budget(policy, seating.config), continuation_counter(policy)
     counted = count if round_ else budget.count
@@ -217,10 +226,9 @@ def _barest_prompts(seating: Seating) -> Iterator[Prompt]:
 
 def _barest_next(seating: Seating, agent: int, round_: int) -> Prompt:
     """Return an agent's message of a later round of such a debate, held as a conversation."""
-    newest = _barest_round(seating, round_)
-    history = _barest_history(
-        seating, [newest[other] for other in seating.orders[agent] if other != agent], 1
-    )
+    entries = _barest_round(seating, round_)
+    newest = [entries[other] for other in seating.orders[agent]]
+    history = _barest_history(seating, [entry for entry in newest if entry.turn.id.agent != agent], 1)
     return _prompt(_next_frame(seating, agent, round_, [entry.turn.id for entry in newest]), history)
 
 
@@ -233,10 +241,8 @@ def _barest_summary_prompts(seating: Seating) -> Iterator[Prompt]:
 
 def _barest_round(seating: Seating, round_: int) -> list[Entry]:
     """Return the newest round that a prompt shows, (N,), with nothing but marks in it; [] for none."""
-    texts = seating.texts
-    mark = texts.cut or texts.unreadable
     return [
-        render_entry(texts, PublicTurn(TurnId(agent, number), handle, mark, mark))
+        barest_entry(seating.texts, TurnId(agent, number), handle)
         for number in rounds_shown(round_, seating.config.history_rounds)[-1:]
         for agent, handle in enumerate(seating.handles)
     ]

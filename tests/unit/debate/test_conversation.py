@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import replace
 from itertools import pairwise
 
@@ -43,18 +44,20 @@ class Listening(LocalPolicy):
 
 
 class Saying(Listening):
-    """Says the same always, as far as it may."""
+    """Says the same always, and then nothing that counts, up to its limit."""
+
+    said = f"<solution>{'so ' * 10}</solution><evaluation>no</evaluation>"
 
     def _sampled(self, draws):
-        ids = tuple(self.tokenizer.encode(SAID))
-        return [draw and Drawn(ids[: draw.max_tokens], (0.0,) * len(ids), "length") for draw in draws]
+        ids, filler = tuple(self.tokenizer.encode(self.said)), tuple(self.tokenizer.encode(" "))
+        spoken = [draw and (ids + filler * draw.max_tokens)[: draw.max_tokens] for draw in draws]
+        return [said and Drawn(said, (0.0,) * len(said), "length") for said in spoken]
 
 
-SAID = f"<solution>{'so ' * 10}</solution><evaluation>no</evaluation>"
-
-
-def held(make_tiny, config=CONFIG, *, make=Listening, **settings):
-    model, tokenizer = make_tiny(("</solution>", "<solution>"), fallback="ascii", seed=1)
+def held(make_tiny, config=CONFIG, *, make=Listening, fallback="ascii", context_tokens=4096, **settings):
+    model, tokenizer = make_tiny(
+        ("</solution>", "<solution>"), fallback=fallback, seed=1, context_tokens=context_tokens
+    )
     policy = make(model, tokenizer, **settings)
     policy.tokenizer = tokenizer
     [debate] = run_debates([PROBLEM], policy, config, seed=3)
@@ -167,15 +170,7 @@ def test_a_conversation_that_begins_is_held_to_its_end(make_tiny):
     """In the smallest context that is accepted replies spend their limit, and shown texts give way."""
     config = CONFIG.model_copy(update={"max_tokens": 60})
     policy = held(make_tiny, config, make=Saying)[1]
-
-    def fits(context):
-        try:
-            check_fits(PROBLEM, policy, config.model_copy(update={"context_tokens": context}))
-        except PromptTooLongError:
-            return False
-        return True
-
-    least = next(context for context in range(240, 4096) if fits(context))
+    least = least_context(policy, config)
     tight = config.model_copy(update={"context_tokens": least})
     [debate] = run_debates([PROBLEM], policy, tight, seed=0)
     sizes = [len(turn.completion.prompt_tokens) + 60 for turn in debate.turns]
@@ -186,6 +181,54 @@ def test_a_conversation_that_begins_is_held_to_its_end(make_tiny):
         PromptTooLongError, match=r"\(opening\) .* for all replies and the later messages; raise"
     ):
         run_debates([PROBLEM], policy, short, seed=0)
+
+
+def least_context(policy, config):
+    """Return the smallest context in which the problem is accepted."""
+
+    def fits(context):
+        try:
+            check_fits(PROBLEM, policy, config.model_copy(update={"context_tokens": context}))
+        except PromptTooLongError:
+            return False
+        return True
+
+    return bisect_left(range(1 << 15), True, key=fits)
+
+
+SMILES = "\U0001f600" * 15
+HOSTILE = {
+    "unreadable": f"<evaluation>{'so ' * 15}</evaluation>",
+    "many_tokens_in_few_characters": f"<solution>{SMILES}</solution><evaluation>{SMILES}</evaluation>",
+}
+
+
+@pytest.fixture(scope="module")
+def tight(make_tiny):
+    """Return a policy of bytes, and for each prompt set the smallest context that is accepted."""
+    config = CONFIG.model_copy(update={"max_tokens": 200})
+    policy = held(make_tiny, config, make=Saying, fallback="bytes", context_tokens=1 << 15)[1]
+    sets = [config.model_copy(update={"prompts": prompts}) for prompts in ("tiny", "default")]
+    leasts = [least_context(policy, one) for one in sets]
+    return policy, [
+        one.model_copy(update={"context_tokens": least}) for one, least in zip(sets, leasts, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("said", HOSTILE.values(), ids=HOSTILE)
+def test_what_begins_ends_whatever_is_written(tight, said, monkeypatch):
+    """A text with fewer characters than the mark, but more tokens; or none, whose placeholder is longer."""
+    policy, configs = tight
+    monkeypatch.setattr(policy, "said", said)
+    for config in configs:
+        [debate] = run_debates([PROBLEM], policy, config, seed=0)
+        last = [turn for turn in debate.turns if turn.id.round == 3]
+        sizes = [len(turn.completion.prompt_tokens) + 200 for turn in last]
+        assert max(sizes) <= config.context_tokens
+        again, asked = held_debate(debate), {request.turn: request for request in policy.asked}
+        assert all(again.prompt(turn.id).messages[-1:] == asked[turn.id].messages for turn in last)
+    assert {turn.cut_length for turn in last} == {-2}
+    assert debate.turns[-1].cut == 4  # two agents: a solution and an evaluation each
 
 
 FORGETFUL = (

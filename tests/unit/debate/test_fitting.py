@@ -9,12 +9,20 @@ import pytest
 from debate import Completion, DebateConfig, Persona, Problem, Turn, hold_debate
 from debate.parsing import parse_turn
 from debate.policies import ScriptedPolicy
-from debate.prompting.fitting import ContextBudget, PromptTooLongError, context_budget, shorten
+from debate.prompting.fitting import (
+    BAREST,
+    ContextBudget,
+    Cut,
+    PromptTooLongError,
+    context_budget,
+    cut_history,
+    shorten,
+)
 from debate.prompting.prompt import agent_prompt, check_fits
 from debate.prompting.rendering import render_entry
 from debate.prompting.seating import seat_debate
 from debate.prompting.shown import PublicTurn, comparable, public_turn, rounds_shown
-from debate.types import TurnId
+from debate.types import Summary, TurnId
 
 PROBLEM = Problem("gsm/7", "What is 2 + 2?", "4")
 
@@ -186,6 +194,18 @@ def test_a_placeholder_is_not_shortened():
     assert seating.texts.unreadable in seen.messages[-1].content
 
 
+def test_the_barest_history_is_the_same_whatever_was_written():
+    config = DebateConfig(num_agents=3, num_rounds=1)
+    seating, [long] = seating_and_past(config, {(a, 0): "x" * 400 for a in range(3)})
+    turns = [replace(entry.turn, solution=None, evaluation="no", answer=None) for entry in long]
+    short = [render_entry(seating.texts, turn) for turn in turns]
+    barest = [cut_history(seating.texts, [past], Cut(0, BAREST)) for past in (long, short)]
+    assert barest[0] == barest[1]
+    assert barest[0].text.count(seating.texts.cut) == barest[0].cut == 6
+    summary = Summary(0, (), Completion((), (), (), "ok", "stop", 0), "ok")
+    assert cut_history(seating.texts, summary, Cut(0, BAREST)).text.count(seating.texts.cut) == 1
+
+
 class Counting(ScriptedPolicy):
     """One token for each character, and a context of its own."""
 
@@ -256,9 +276,14 @@ def test_a_ballot_that_is_not_due_needs_no_budget(shape):
     assert asyncio.run(hold_debate(PROBLEM, policy, tight, seed=1)).turns == debate.turns
 
 
-def test_what_check_fits_passes_can_be_held_whatever_is_said():
+@pytest.mark.parametrize(
+    "said",
+    [f"<solution>{'x' * 9000}</solution><evaluation>{'y' * 9000}", f"<evaluation>{'y' * 9000}</evaluation>"],
+    ids=["long", "unreadable"],
+)
+def test_what_check_fits_passes_can_be_held_whatever_is_said(said):
     """The barest prompts of a debate are at least as long as the ones it falls back on."""
-    policy = Counting({}, default="<solution>" + "x" * 9000 + "</solution><evaluation>" + "y" * 9000)
+    policy = Counting({}, default=said)
     for history in (1, -1):
         config = DebateConfig(num_rounds=2, max_tokens=1, history_rounds=history)
         low, high = 1, 9000
