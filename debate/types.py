@@ -200,7 +200,8 @@ class Turn(Value, frozen=True):
     each agent (own work only with ``judge_own``). Fewer than two means that no comparison was due.
     ``cut`` counts the history texts that were shortened or left out to fit the context; where any was
     shortened, ``cut_length`` is the characters that each may have, -1 where nothing but the mark of the cut
-    was left, -2 where it also stands for texts that are shorter, missing or unreadable. ``ballot`` is True in the vote-only round: every token of the turn is then the judge's.
+    was left, -2 where it also stands for texts that are shorter, missing or unreadable. ``ballot`` is True in
+    the vote-only round: every token of the turn is then the judge's.
     """
 
     id: TurnId

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -72,11 +72,15 @@ def refuse_windows(platform: str) -> None:
         raise ImportError("debate-rl runs on Linux and macOS; on Windows, use it inside WSL 2")
 
 
-def refuse_torchrun(words: Sequence[str], processes: str) -> None:
+def refuse_torchrun(words: Sequence[str], environment: Mapping[str, str]) -> None:
     """ValueError where torchrun has started several processes of a command that is not made for them.
 
-    >>> refuse_torchrun(["train", "RECIPE"], "6")
+    Others set WORLD_SIZE too, for programs of their own.
+
+    >>> refuse_torchrun(["train", "RECIPE"], {"TORCHELASTIC_RUN_ID": "none", "WORLD_SIZE": "6"})
+    >>> refuse_torchrun(["eval", "RUN"], {"WORLD_SIZE": "6"})
     """
+    processes = environment.get("WORLD_SIZE", "1") if "TORCHELASTIC_RUN_ID" in environment else "1"
     if processes != "1" and words[:1] != ["train"]:
         raise ValueError(f"torchrun: only debate train is started {processes} times at once; leave it out")
 

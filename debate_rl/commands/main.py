@@ -111,7 +111,7 @@ def run() -> None:
     try:
         refuse_windows(sys.platform)
         refuse_shadows()
-        refuse_torchrun(sys.argv[1:], os.environ.get("WORLD_SIZE", "1"))
+        refuse_torchrun(sys.argv[1:], os.environ)
         take_any_encoding()
         signal.signal(signal.SIGTERM, _terminate)
         with quiet_pipe():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Literal, Self, TypeAlias, TypeVar
 
@@ -219,17 +220,29 @@ class Config(Settings):
         self._refuse_mixed_streams()
         self._refuse_warm_start()
         self._refuse_lookahead()
+        self._refuse_unused_vllm()
         self._refuse_sleep()
-        self._refuse_large_chunk()
+        self._refuse_adaptive()
         return self
 
-    def _refuse_large_chunk(self) -> None:
-        chunk, most = self.train.adaptive.chunk, self.train.debates_per_problem
-        if chunk > most:
-            raise ValueError(
-                f"train.adaptive.chunk = {chunk}: a problem has at most train.debates_per_problem = {most} "
-                "debates; raise that, or lower the chunk"
-            )
+    def _refuse_adaptive(self) -> None:
+        """Refuse what is not asked for, or is more than a problem can have; of one agent nothing is both."""
+        adaptive, most = self.train.adaptive, self.train.debates_per_problem
+        for key, enough in (("right", adaptive.right), ("wrong", adaptive.wrong)):
+            if not adaptive.chunk and enough != AdaptiveConfig.model_fields[key].default:
+                raise ValueError(
+                    f"train.adaptive.{key} = {enough}: counts with train.adaptive.chunk alone, which is 0; "
+                    f"set that, or leave out train.adaptive.{key}"
+                )
+        wanted = {key: getattr(adaptive, key) for key in ("chunk", "right", "wrong")}
+        if self.debate.num_agents == 1:
+            wanted["right + train.adaptive.wrong"] = adaptive.right + adaptive.wrong
+        for key, count in wanted.items():
+            if adaptive.chunk and count > most:
+                raise ValueError(
+                    f"train.adaptive.{key} = {count}: a problem has at most train.debates_per_problem = "
+                    f"{most} debates; raise that, or lower train.adaptive.{key}"
+                )
 
     def _refuse_lookahead(self) -> None:
         ahead, oldest = self.train.lookahead, self.learner.max_staleness
@@ -242,6 +255,21 @@ class Config(Settings):
             raise ValueError(
                 f"train.lookahead = {ahead} gives rows up to {ahead} steps old, and "
                 f"learner.max_staleness = {oldest} would drop them; make it {ahead} or more"
+            )
+
+    def _refuse_unused_vllm(self) -> None:
+        vllm = self.model.vllm
+        for key in ("engines", "servers", "adapter_folder", "sleep"):
+            value = getattr(vllm, key)
+            if value and value != "auto" and self.model.policy != "vllm":
+                raise ValueError(
+                    f"model.vllm.{key} = {json.dumps(value)}: is for vLLM alone; set model.policy = "
+                    f'"vllm", or leave out model.vllm.{key}'
+                )
+        if vllm.adapter_folder is not None and not vllm.servers:
+            raise ValueError(
+                f"model.vllm.adapter_folder = {json.dumps(vllm.adapter_folder)}: is for servers that run "
+                "already; name them in model.vllm.servers, or leave out model.vllm.adapter_folder"
             )
 
     def _refuse_sleep(self) -> None:

@@ -135,9 +135,12 @@ class Plan:
         ]
 
     def _checkpoint_bytes(self) -> int:
-        """Return the bytes of a checkpoint: the weights that are trained, and the optimizer's two moments."""
+        """Return the bytes of a checkpoint: the weights that are trained, and the optimizer's two moments.
+
+        With ``learner.reference_every`` also the reference, which is no longer what training began with.
+        """
         trained = sum(p.numel() * p.element_size() for p in self.model.parameters() if p.requires_grad)
-        return 3 * trained
+        return (4 if self.config.learner.reference_every else 3) * trained
 
     def _transcript_bytes(self, read: int, said: int) -> int:
         """Return the bytes of a step's transcripts: texts, and token arrays as transcripts.token_lines packs.

@@ -261,6 +261,7 @@ def joined(config: Config, ranks: Ranks) -> Iterator[RankGroup | None]:
         yield None
         return
     kind = _device_of(config, ranks)
+    _refuse_sleep(config, ranks)
     with nullcontext() if ranks.index else memory_folder() as home:
         share, addresses = _join(kind, ranks, home)
         if ranks.index:
@@ -290,6 +291,14 @@ def _device_of(config: Config, ranks: Ranks) -> str:
     if resolve_dtype(config.model) == torch.float16:
         raise ValueError("model.dtype=float16: is not learnt in by several ranks; set bfloat16 or float32")
     return device.type
+
+
+def _refuse_sleep(config: Config, ranks: Ranks) -> None:
+    if config.model.vllm.sleep is True:
+        raise ValueError(
+            f"model.vllm.sleep = true: engines beside {ranks.count} ranks have GPUs of their own, and never "
+            'sleep; set it to "auto"'
+        )
 
 
 def _join(kind: str, ranks: Ranks, home: str | None) -> tuple[Share, list[Address]]:

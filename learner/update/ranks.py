@@ -22,7 +22,12 @@ class Ranks:
 
     @classmethod
     def launched(cls) -> Ranks:
-        """Return what torchrun has told this process; without torchrun it is alone."""
+        """Return what torchrun has told this process; without torchrun it is alone.
+
+        Others set RANK and WORLD_SIZE too, for programs of their own.
+        """
+        if "TORCHELASTIC_RUN_ID" not in os.environ:
+            return cls()
         return cls(int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1")))
 
     def gathered(self, value: T) -> list[T]:

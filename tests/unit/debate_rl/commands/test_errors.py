@@ -86,7 +86,9 @@ def test_only_what_goes_on_says_so_when_it_is_stopped(monkeypatch, command, goes
 
 
 def test_torchrun_starts_nothing_but_training():
-    refuse_torchrun(["eval", "RUN"], "1")
-    refuse_torchrun(["train", "RUN"], "2")
+    elastic = {"TORCHELASTIC_RUN_ID": "none"}
+    refuse_torchrun(["eval", "RUN"], elastic | {"WORLD_SIZE": "1"})
+    refuse_torchrun(["eval", "RUN"], {"WORLD_SIZE": "2"})
+    refuse_torchrun(["train", "RUN"], elastic | {"WORLD_SIZE": "2"})
     with pytest.raises(ValueError, match=r"^torchrun: only debate train is started 2 times at once; "):
-        refuse_torchrun(["eval", "RUN"], "2")
+        refuse_torchrun(["eval", "RUN"], elastic | {"WORLD_SIZE": "2"})

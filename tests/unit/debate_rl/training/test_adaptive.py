@@ -80,7 +80,7 @@ def test_a_problem_stops_at_the_chunk_in_which_it_has_enough():
     assert [len(set(rollout.groups)), len(rollout.debates), len(rollout.timings)] == [3, 20, 20]
 
 
-TABLES = st.integers(1, 9).flatmap(
+TABLES = st.integers(2, 9).flatmap(
     lambda most: st.lists(st.lists(st.booleans(), min_size=most, max_size=most), min_size=1, max_size=4)
 )
 
@@ -89,7 +89,8 @@ TABLES = st.integers(1, 9).flatmap(
 @given(TABLES, st.integers(1, 9), st.integers(1, 3), st.integers(1, 3))
 def test_the_debates_held_are_the_first_ones_of_a_full_group(table, chunk, right, wrong):
     most = len(table[0])
-    chunk = min(chunk, most)
+    chunk, right = min(chunk, most), min(right, most - 1)
+    wrong = min(wrong, most - right)
     (full, every), (rollout, policy) = rolled(table), rolled(table, chunk=chunk, right=right, wrong=wrong)
     assert set(policy.asked) <= set(every.asked)  # the same seeds, whatever else is held
     by_name = {
@@ -222,3 +223,38 @@ def test_a_chunk_larger_than_the_group_and_open_problems_are_refused():
     with pytest.raises(ValueError, match=r"train\.adaptive\.chunk = 2: .* problem 'b' is open"):
         refuse_open_problems(config, data)
     refuse_open_problems(Config.model_validate(tables), data)
+
+
+@pytest.mark.parametrize(
+    ("agents", "adaptive", "said"),
+    [
+        (
+            3,
+            {"right": 3},
+            r"train\.adaptive\.right = 3: counts with train\.adaptive\.chunk alone, which is 0; ",
+        ),
+        (3, {"wrong": 1}, r"train\.adaptive\.wrong = 1: counts with train\.adaptive\.chunk alone"),
+        (
+            3,
+            {"chunk": 2, "right": 5},
+            r"train\.adaptive\.right = 5: .* train\.debates_per_problem = 4 debates; ",
+        ),
+        (3, {"chunk": 2, "wrong": 5}, r"train\.adaptive\.wrong = 5: "),
+        (1, {"chunk": 2, "right": 3}, r"train\.adaptive\.right \+ train\.adaptive\.wrong = 5: "),
+    ],
+)
+def test_what_a_problem_can_never_have_is_refused(agents, adaptive, said):
+    def config_of(**wanted):
+        tables = {
+            "model": {"name_or_path": "none"},
+            "debate": {"num_agents": agents},
+            "rewards": {"truth_weight": 1.0},
+            "train": {"debates_per_problem": 4, "adaptive": wanted},
+        }
+        return Config.model_validate(tables)
+
+    config_of(chunk=2)
+    with pytest.raises(ValueError, match=said):
+        config_of(**adaptive)
+    if agents > 1:  # a debate may be both
+        config_of(chunk=2, right=4, wrong=4)

@@ -44,6 +44,35 @@ def test_engines_and_servers_are_not_for_one_run():
 
 
 @pytest.mark.parametrize(
+    ("vllm", "said"),
+    [
+        (
+            {"engines": 2},
+            r"model\.vllm\.engines = 2: is for vLLM alone; set model\.policy = \"vllm\", or leave",
+        ),
+        ({"servers": [URL]}, rf'model\.vllm\.servers = \["{URL}"\]: is for vLLM alone'),
+        ({"sleep": True}, r"model\.vllm\.sleep = true: is for vLLM alone"),
+        ({"adapter_folder": "/a", "servers": [URL]}, r"model\.vllm\.servers = .*: is for vLLM alone"),
+        ({"adapter_folder": "/a"}, r"model\.vllm\.adapter_folder = \"/a\": is for vLLM alone"),
+    ],
+)
+def test_what_another_policy_would_ignore_is_refused(vllm, said):
+    for policy in (None, "openai", "mine:Policy"):
+        tables = {"name_or_path": "some/model", "policy": policy}
+        with pytest.raises(ValueError, match=said):
+            Config.model_validate({"model": {**tables, "vllm": vllm}})
+        Config.model_validate({"model": {**tables, "vllm": {"sleep": False, "max_model_len": 64}}})
+
+
+def test_a_folder_for_adapters_is_for_servers():
+    config_of(adapter_folder="/a", servers=[URL])
+    with pytest.raises(
+        ValueError, match=r'adapter_folder = "/a": is for servers that run already; name them'
+    ):
+        config_of(adapter_folder="/a", engines=1)
+
+
+@pytest.mark.parametrize(
     ("device", "gpus", "learners", "lora_rank", "backend"),
     [
         ("cuda", 1, 1, 0, "ipc"),

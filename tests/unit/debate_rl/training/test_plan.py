@@ -76,6 +76,15 @@ def test_a_folder_with_settings_and_a_tokenizer_is_enough(needs, tmp_path):
         load_model(config.model, seed=0)
 
 
+def test_a_refreshed_reference_is_in_the_checkpoints(needs):
+    """Four parts, not three; five checkpoints: 3 newest, the best, and one that is being written."""
+    trained = sum(p.numel() for p in needs.model.parameters() if p.requires_grad)
+    learner = needs.config.learner.model_copy(update={"beta": 0.1, "reference_every": 2})
+    refreshed = replace(needs, config=needs.config.model_copy(update={"learner": learner}))
+    for plan, parts in ((needs, 3), (refreshed, 4)):
+        assert f"5 checkpoints of {size(parts * 4 * trained)}, " in plan.work_lines()[1]
+
+
 def test_on_a_gpu_an_adapter_stands_on_bfloat16(tmp_path):
     model = {"device": "cpu", "chat": True, "tiny": TINY, "lora_rank": 2}
     config = config_of(tmp_path, model=model)

@@ -111,11 +111,13 @@ def test_a_rank_that_waits_for_one_that_failed_leaves_with_a_line(group, monkeyp
 
 
 def test_torchruns_variables_say_which_rank_this_is(monkeypatch):
-    monkeypatch.delenv("RANK", raising=False)
-    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    for name in ("RANK", "WORLD_SIZE", "TORCHELASTIC_RUN_ID"):
+        monkeypatch.delenv(name, raising=False)
     assert Ranks.launched() == Ranks(0, 1)
     monkeypatch.setenv("RANK", "2")
     monkeypatch.setenv("WORLD_SIZE", "6")
+    assert Ranks.launched() == Ranks(0, 1)  # some other program's
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
     assert Ranks.launched() == Ranks(2, 6)
 
 
@@ -134,6 +136,11 @@ def test_a_process_alone_has_no_group():
         ({}, 2, r"^model.device='auto': torchrun started 3 ranks, with a GPU each, and this machine has 2; "),
         ({"device": "cuda:1"}, 8, r"^model.device='cuda:1': each of 3 ranks needs a GPU of its own; "),
         ({"dtype": "float16"}, 8, r"^model.dtype=float16: is not learnt in by several ranks; "),
+        (
+            {"policy": "vllm", "vllm": {"sleep": True}},
+            8,
+            r"^model\.vllm\.sleep = true: engines beside 3 ranks .*; set it to \"auto\"$",
+        ),
     ],
 )
 def test_ranks_that_this_machine_cannot_have_are_refused(model, gpus, said, monkeypatch):
