@@ -6,6 +6,7 @@ import os
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import copytree
 from tempfile import TemporaryDirectory, mkdtemp
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +72,7 @@ def make_policy(config: Config, *, learners: int = 1) -> tuple[Any, Any, Policy]
 
     if config.model.policy == "vllm":
         _refuse_missing_vllm(config)
+        _refuse_other_gpu(config)
         model, tokenizer = load_run_model(on_cpu(config) if learners > 1 else config)
         return model, tokenizer, _vllm_beside(config, tokenizer, learners)
     model, tokenizer = load_run_model(config)
@@ -82,6 +84,18 @@ def _refuse_missing_vllm(config: Config) -> None:
     """ModuleNotFoundError before a model is loaded, where vLLM is to run on this machine and is not there."""
     if not config.model.vllm.servers and find_spec("vllm") is None:
         raise ModuleNotFoundError("No module named 'vllm'", name="vllm")
+
+
+def _refuse_other_gpu(config: Config) -> None:
+    """ValueError where engines with processes of their own would not find the learner's GPU as the first."""
+    from debate_rl.models import resolve_device
+
+    name = config.model.device
+    if not (config.vllm_within or config.model.vllm.servers) and resolve_device(name).index:
+        raise ValueError(
+            f"model.device={name!r}: the learner needs the first GPU, and engines those behind it; set "
+            "auto, and CUDA_VISIBLE_DEVICES to the GPUs in that order"
+        )
 
 
 def end_engines(policy: Policy) -> None:
@@ -231,21 +245,30 @@ def _vllm_servers(config: Config, settings: dict[str, Any]) -> Policy:
 
     vllm, http = config.model.vllm, config.model.server.model_dump(exclude={"base_url"})
     shared = {key: value for key, value in settings.items() if key != "max_lora_rank"} | http
+    folder = _servers_folder(vllm.adapter_folder)
+    if folder is not None and "adapter" in shared:
+        shared["adapter"] = copytree(shared["adapter"], Path(folder.name) / "first")
     return EnginePool(
         [{**shared, "base_url": url} for url in vllm.servers],
         [{} for _ in vllm.servers],
         write=partial(write_weights, dtype=settings["dtype"]),
         home=memory_folder(),
-        folder=_adapter_folder(vllm.adapter_folder),
+        folder=folder,
+        kept=1,
         log=_engines_log(config),
         silent_s=vllm.silent_s,
     )
 
 
-def _adapter_folder(name: str | None) -> Path | None:
-    folder = None if name is None else Path(name).expanduser().resolve()
-    if folder is not None and not (folder.is_dir() and os.access(folder, os.W_OK)):
+def _servers_folder(name: str | None) -> TemporaryDirectory[str] | None:
+    """Return a new folder below ``model.vllm.adapter_folder`` that all may read; None where that is None."""
+    if name is None:
+        return None
+    home = Path(name).expanduser().resolve()
+    if not (home.is_dir() and os.access(home, os.W_OK)):
         raise ValueError(f"model.vllm.adapter_folder={name}: is no folder that can be written; make it first")
+    folder = TemporaryDirectory(prefix="debate-rl-", dir=home, ignore_cleanup_errors=True)
+    Path(folder.name).chmod(0o755)
     return folder
 
 

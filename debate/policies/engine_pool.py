@@ -114,10 +114,11 @@ class EnginePool(EngineClient):
 
     ``settings`` are those of ``VLLMPolicy``, or of ``VLLMServer``, of each engine. ``environments``: of each,
     what its process finds in its environment, for instance its GPU. ``write``: puts a model's weights into a
-    folder below ``folder``, or else below ``home``, the pool's own in memory, with its sockets. ``silent_s``:
-    a busy engine that ends no step for so many seconds is killed and started anew. What engines print goes to
-    ``log``. ``transfer``: how a model's weights are sent; None writes them, and an engine that is started
-    anew reads them again.
+    folder below ``folder``, or else below ``home``, the pool's own in memory, with its sockets; ``kept`` of
+    those before the newest stay, for servers that start anew while requests are under way with an older one.
+    ``silent_s``: a busy engine that ends no step for so many seconds is killed and started anew. What engines
+    print goes to ``log``. ``transfer``: how a model's weights are sent; None writes them, and an engine that
+    is started anew reads them again.
 
     Weights that are sent are those of the model at that moment, so nobody may ask this pool while the model
     changes: an engine that was started anew is given them when next this pool is asked. Clients may ask at
@@ -131,20 +132,22 @@ class EnginePool(EngineClient):
         *,
         write: Callable[[Any, Path], None],
         home: TemporaryDirectory[str],
-        folder: Path | None = None,
+        folder: TemporaryDirectory[str] | None = None,
+        kept: int = 0,
         log: Path,
         silent_s: float,
         transfer: Transfer | None = None,
     ) -> None:
         self._settings, self._write, self._home_folder, self._silent_s = settings, write, home, silent_s
         self._weights: Path | None = None
+        self._written: deque[Path] = deque()
         self._transfer, self._model = transfer, None
         self._links: dict[int, Link] = {}
         self._lacking: set[int] = set()
         self._sending = threading.Lock()
         self._failed: EngineError | None = None
         self.home, self.log = Path(home.name), log
-        self._folder = folder or self.home
+        self._write_folder, self._kept = folder or home, kept
         addresses = [new_address(self.home, f"engine_{index}") for index in range(len(environments))]
         self._processes = [
             RemoteProcess("debate.policies.engine_process:Engine", {}, address, log, environment)
@@ -172,7 +175,8 @@ class EnginePool(EngineClient):
         if isinstance(weights, str | Path):
             await self._update_from(Path(weights), version)
         elif self._transfer is None:
-            folder = self._folder / f"debate-rl_version_{version}_{time.monotonic_ns()}"
+            folder = Path(self._write_folder.name) / f"version_{version}_{time.monotonic_ns()}"
+            self._written.append(folder)
             await asyncio.to_thread(self._write, weights, folder)
             await self._update_from(folder, version)
         else:
@@ -182,16 +186,11 @@ class EnginePool(EngineClient):
                 await self._ask(index, "context_tokens")  # whatever it is asked, it gets the weights first
 
     async def _update_from(self, folder: Path, version: int) -> None:
-        before = self._weights
         self._weights, self._model, self.version = folder, None, version  # for an engine that starts anew
         self._lacking.clear()
         await asyncio.gather(*(self._ask(index, "update", str(folder), version) for index in self._engines))
-        self._remove(before)
-
-    def _remove(self, weights: Path | None) -> None:
-        """Remove what was written here."""
-        if weights is not None and weights.parent == self._folder:
-            shutil.rmtree(weights, ignore_errors=True)
+        while len(self._written) > 1 + self._kept:
+            shutil.rmtree(self._written.popleft(), ignore_errors=True)
 
     async def _prepare(self, index: int) -> None:
         if index in self._lacking:
@@ -244,7 +243,7 @@ class EnginePool(EngineClient):
         self._watcher.join()
         super().close()
         self._kill()
-        self._remove(self._weights)
+        self._write_folder.cleanup()
         self._home_folder.cleanup()
 
     def _client_settings(self, addresses: Sequence[Address]) -> dict[str, Any]:

@@ -6,20 +6,14 @@ decides what becomes of control tokens that a text spells, and no adapter can be
 
 from __future__ import annotations
 
-import os
-import warnings
 from collections.abc import Callable, Mapping
-from urllib.parse import urlsplit
 
 from debate.policies.replies import ReplyError, read_reply
-from debate.policies.server import Server, ServerError, checked_url
+from debate.policies.server import Server, ServerError, key_for
 from debate.prompting.rendering import raw_prompt as default_raw_prompt
 from debate.types import Completion, Message, SampleRequest
 from debate.values import whole_text
 
-KEY, KEY_URL = "OPENAI_API_KEY", "OPENAI_BASE_URL"
-OPENAI = "https://api.openai.com/v1"
-LOCAL = ("localhost", "127.0.0.1", "::1")
 LIMITS = ("max_tokens", "max_tokens", "max_completion_tokens")
 """The dialects, by what they call the limit: vLLM's with its extras, the usual one, OpenAI's newer models."""
 NOT_UNDERSTOOD = (400, 422)
@@ -30,24 +24,6 @@ VLLM: Mapping[str, object] = {
     "repetition_penalty": 1.0,
 }
 """What makes vLLM sample from the model itself, and report the tokens. Others ignore it or refuse it."""
-
-
-def key_for(base_url: str) -> str | None:
-    """Return $OPENAI_API_KEY if it belongs to this server, None (and a warning) if not.
-
-    It belongs to the host of $OPENAI_BASE_URL (OpenAI's own by default) and to this machine: a recipe made
-    elsewhere must not name the host that is given it.
-    """
-    key = os.environ.get(KEY)
-    host, own = urlsplit(checked_url(base_url)), urlsplit(os.environ.get(KEY_URL) or OPENAI)
-    if not key or host.hostname in LOCAL or (host.scheme, host.netloc) == (own.scheme, own.netloc):
-        return key
-    warnings.warn(
-        f"{KEY} is not sent to {host.netloc}: it is the key of {own.netloc}. If it is this server's, set "
-        f"{KEY_URL}={base_url}",
-        stacklevel=3,
-    )
-    return None
 
 
 class OpenAIPolicy:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
 import zlib
 from collections.abc import Mapping
@@ -23,6 +24,10 @@ LARGEST_REPLY = 32 * 2**20
 """Bytes of a reply, unpacked: 200,000 tokens with their log-probabilities take less."""
 GZIP_OR_ZLIB = zlib.MAX_WBITS | 32
 BUSY = frozenset({408, 409, 425, 429})
+UNAUTHORIZED = 401
+KEY, KEY_URLS = "OPENAI_API_KEY", "OPENAI_BASE_URL"
+OPENAI = "https://api.openai.com/v1"
+LOCAL = ("localhost", "127.0.0.1", "::1")
 
 
 class ServerError(ConnectionError):
@@ -151,6 +156,8 @@ class Server:
         line = f"{url}: HTTP {reply.status} {reply.reason}".rstrip()
         if complaint := self._clean(_complaint(reply.data)):
             line = f"{line}: {complaint}"
+        if reply.status == UNAUTHORIZED:
+            line += _why_without_key(self.base_url)
         if reply.status in BUSY or reply.status >= 500:
             raise _Passing(line, reply.status, _seconds(reply.headers.get("retry-after", "")))
         raise ServerError(line, reply.status)
@@ -161,8 +168,10 @@ class Server:
         return " ".join("".join(c if c.isprintable() else " " for c in text[:2000]).split())[:300]
 
 
-def checked_url(base_url: str) -> str:
+def checked_url(url: str, key: str = "base_url") -> str:
     """Return the URL without a slash at its end; ValueError where it is not one, or holds a secret.
+
+    ``key``: what the error calls it.
 
     >>> checked_url("http://localhost:8000/v1/")
     'http://localhost:8000/v1'
@@ -172,17 +181,45 @@ def checked_url(base_url: str) -> str:
     ValueError: base_url: 'localhost:8000/v1' must begin with http:// or https:// and name a host
     """
     try:
-        parts = urlsplit(base_url)
+        parts = urlsplit(url)
         whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        raise ValueError("base_url: this is not a URL; write it as http://host:port/v1") from None
+        raise ValueError(f"{key}: this is not a URL; write it as http://host:port/v1") from None
     if "@" in parts.netloc:
-        raise ValueError("base_url: holds a user or password; the key comes from OPENAI_API_KEY")
-    if not whole or not base_url.isprintable() or " " in base_url:
-        raise ValueError(f"base_url: {base_url!r} must begin with http:// or https:// and name a host")
+        raise ValueError(f"{key}: holds a user or password; the key comes from OPENAI_API_KEY")
+    if not whole or not url.isprintable() or " " in url:
+        raise ValueError(f"{key}: {url!r} must begin with http:// or https:// and name a host")
     if parts.query or parts.fragment:
-        raise ValueError("base_url: must end with its path, as in http://host:port/v1")
-    return base_url.rstrip("/")
+        raise ValueError(f"{key}: must end with its path, as in http://host:port/v1")
+    return url.rstrip("/")
+
+
+def key_for(base_url: str) -> str | None:
+    """Return $OPENAI_API_KEY if it belongs to this server, None if not.
+
+    It belongs to the hosts of $OPENAI_BASE_URL, one URL or several with commas between them (OpenAI's own by
+    default), and to this machine: a recipe made elsewhere must not name the host that is given it.
+    """
+    key, server = os.environ.get(KEY), urlsplit(checked_url(base_url))
+    hosts = [(own.scheme, own.netloc) for own in map(urlsplit, _urls_with_key())]
+    return key if server.hostname in LOCAL or (server.scheme, server.netloc) in hosts else None
+
+
+def _urls_with_key() -> list[str]:
+    """Return the URLs whose hosts are given the key."""
+    urls = [url.strip() for url in os.environ.get(KEY_URLS, "").split(",")]
+    return list(filter(None, urls)) or [OPENAI]
+
+
+def _why_without_key(base_url: str) -> str:
+    """Return what to do where a server wants a key, and the one that there is belongs to others."""
+    if not os.environ.get(KEY) or key_for(base_url) is not None:
+        return ""
+    own = ", ".join(urlsplit(url).netloc.rpartition("@")[2] for url in _urls_with_key())
+    return (
+        f"; {KEY} was not sent, since it is the key of {own}: if it is this server's, add {base_url} to "
+        f"{KEY_URLS} (commas between several)"
+    )
 
 
 def _headers(key: str) -> dict[str, str]:

@@ -16,9 +16,8 @@ from typing import Any, cast
 
 from debate.concurrency import run_async
 from debate.policies.engine_report import EngineReport
-from debate.policies.openai import key_for
 from debate.policies.replies import ReplyError, read_tokens
-from debate.policies.server import Server, ServerError
+from debate.policies.server import Server, ServerError, key_for
 from debate.policies.vllm import EngineState, speech_of
 from debate.policies.vllm_requests import Current, Part, RequestingPolicy
 from debate.types import Completion, Message, SampleRequest

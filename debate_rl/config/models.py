@@ -6,6 +6,7 @@ from typing import Literal, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
+from debate.policies.server import checked_url
 from debate.settings import Settings
 
 Fallback: TypeAlias = Literal["bytes", "ascii", "none"]
@@ -57,6 +58,13 @@ class VLLMConfig(Settings):
     def engine_settings(self) -> dict[str, object]:
         """Return what each engine is given."""
         return self.model_dump(exclude={"engines", "servers", "adapter_folder", "silent_s", "sleep"})
+
+    @model_validator(mode="after")  # not of the field alone: its errors show what was given, a password too
+    def _different_urls(self) -> Self:
+        urls = [checked_url(url, "servers") for url in self.servers]
+        if twice := next((url for url in urls if urls.count(url) > 1), None):
+            raise ValueError(f"servers: {twice} stands there twice; name each server once")
+        return self
 
     @model_validator(mode="after")
     def _engines_or_servers(self) -> Self:

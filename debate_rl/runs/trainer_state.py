@@ -36,12 +36,12 @@ def seed_generators(seed: int) -> None:
 
 
 @contextmanager
-def generators_kept_on(error: type[BaseException]) -> Iterator[None]:
-    """Put the global generators back as they were when the block ends in this error."""
+def generators_kept_on_error() -> Iterator[None]:
+    """Put the global generators back as they were when the block ends in an error, or by a signal."""
     put_back = _put_back()
     try:
         yield
-    except error:
+    except BaseException:
         put_back()
         raise
 

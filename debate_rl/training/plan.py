@@ -79,16 +79,20 @@ class Plan:
         prompt, reply = max(self.load.rounds)
         head = f"estimate, if every reply spends its {reply} tokens and prompts have up to {prompt}:"
         lines = [head, f"  model   {self._parameters()}"]
-        if self.memory is None:
-            return [*lines, f"  memory  not known, this model cannot be counted: {self.uncounted}"]
-        of = f"of the first of {self.ranks} ranks, " if self.ranks > 1 else ""
-        lines.append(f"  memory  {of}{in_words(self.memory, self.there)}")
+        lines.append(f"  memory  {self._memory_words()}")
         lines += [f"          {key} = {str(value).lower()} was chosen" for key, value in self.chosen.items()]
         if self.engine is not None:
             lines.append(f"  engine  {self.engine.in_words(self.config, self.load)}")
-        if self.too_large:
+        if self.memory is not None and self.too_large:
             lines.append(f"  that is more than there is: {cure(self.memory, self.config, self.there)}")
         return lines
+
+    def _memory_words(self) -> str:
+        """Return what the memory is taken by, or why that is not known."""
+        if self.memory is None:
+            return f"not known, this model cannot be counted: {self.uncounted}"
+        of = f"of the first of {self.ranks} ranks, " if self.ranks > 1 else ""
+        return of + in_words(self.memory, self.there)
 
     def _parameters(self) -> str:
         """Return how many numbers the model has, and how many of them are trained."""

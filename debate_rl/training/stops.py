@@ -2,7 +2,7 @@
 
 before the first step    the start ends at once; a warm start begins again
 while debates are held   they are given up at once (``interruptible``), and random generators are put back to
-                         where they were before them (``generators_kept_on`` in ``train_steps``)
+                         where they were before them (``generators_kept_on_error`` in ``train_step``)
 in the rest of a step    grading, learning, writing and evaluating continue to the step's end (``deferred``)
 then                     the finished steps are saved (``Session.keep``), and Stopped says how to go on
 at a second signal       the run leaves wherever it is, and saves nothing

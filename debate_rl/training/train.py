@@ -6,12 +6,13 @@ seed gives the same run, and a run that stopped resumes from its newest checkpoi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from debate.remote import RemoteError
 from debate_rl.config import Config
 from debate_rl.metrics.debates import debate_metrics
-from debate_rl.runs.trainer_state import generators_kept_on
+from debate_rl.runs.trainer_state import generators_kept_on_error
 from debate_rl.training.adaptive import adaptive_metrics
 from debate_rl.training.memory_check import checked_step
 from debate_rl.training.rollouts import Clock, Rollout, step_records
@@ -42,8 +43,7 @@ def train_steps(session: Session) -> None:
         session.evaluate_first()
         for step in range(session.step, session.config.train.steps):
             with session.stops.deferred():
-                with generators_kept_on(Stopped):  # what debates that are given up drew is put back
-                    metrics = train_step(session, step)
+                metrics = train_step(session, step)
                 session.finish_step(step, metrics)
                 _refuse_stuck(session)
         session.writer.wait()
@@ -51,16 +51,14 @@ def train_steps(session: Session) -> None:
         if not stop.at_once:
             session.keep(stop)
         raise
-    except RemoteError:
-        if session.step and session.learner.steps == session.step:  # the weights are those of finished steps
-            session.save_finished()
-        raise
 
 
 def train_step(session: Session, step: int) -> dict[str, float]:
     """Do one step of the run and return its metrics."""
-    config, clock, busy = session.config, Clock(), session.engine_seconds()
-    played = session.rollouts.roll_out(step, session.drawn, session.ema, clock)
+    config, clock = session.config, Clock()
+    with _finished_steps_saved(session):
+        busy = session.engine_seconds()
+        played = session.rollouts.roll_out(step, session.drawn, session.ema, clock)
     transitions = played.transitions()
     advantages = turn_advantages(transitions, config.rewards, config.advantages, session.ema)
     clock.lap("reward")
@@ -99,6 +97,21 @@ def train_step(session: Session, step: int) -> dict[str, float]:
         worked = max(sum(session.engine_seconds()) - sum(busy), 0.0)  # one started anew counts from 0
         speed |= {"idle/learner": waited / whole, "idle/engines": 1 - worked / (whole * len(busy))}
     return figures | speed | clock.seconds
+
+
+@contextmanager
+def _finished_steps_saved(session: Session) -> Iterator[None]:
+    """Save the finished steps where a step's debates cannot be held: the weights are still those of them.
+
+    What debates that are given up drew is put back.
+    """
+    try:
+        with generators_kept_on_error():
+            yield
+    except (ValueError, RemoteError):
+        if session.step:
+            session.save_finished()
+        raise
 
 
 def _learn(

@@ -13,7 +13,6 @@ import sys
 import threading
 import time
 import tracemalloc
-import warnings
 import zlib
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -24,13 +23,15 @@ from pathlib import Path
 import pytest
 
 from debate import DebateConfig, Problem, run_debates
-from debate.policies.openai import OpenAIPolicy, key_for
-from debate.policies.server import LARGEST_REPLY, ServerError
+from debate.policies import server as server_module
+from debate.policies.openai import OpenAIPolicy
+from debate.policies.server import LARGEST_REPLY, ServerError, key_for
 from debate.policy import token_counts
 from debate.types import Message, SampleRequest, TurnId
 from transcripts import Record, read_records, write_step
 
 SECRET = "sk-very-secret-0123"
+OTHERS = "http://a:1/v1,http://user:word@b:2/v1"
 
 
 @dataclass
@@ -157,17 +158,41 @@ def test_without_a_key_none_is_sent(monkeypatch):
         ("http://127.0.0.1:8000/v1", "https://gpu.example/v1", True),
         ("http://[::1]:8000/v1", None, True),
         ("http://localhost.evil.org/v1", None, False),
+        ("http://b:8000/v1", "http://a:8000/v1, http://b:8000/v1,", True),
+        ("http://c:8000/v1", "http://a:8000/v1, http://b:8000/v1", False),
+        ("https://api.openai.com/v1", "http://a:8000/v1", False),
+        ("https://api.openai.com/v1", " ,", True),
     ],
 )
-def test_the_key_goes_to_its_own_host_alone(base_url, own, sent, monkeypatch):
+def test_the_key_goes_to_its_own_hosts_alone(base_url, own, sent, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     monkeypatch.setenv("OPENAI_BASE_URL", own or "")
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        assert key_for(base_url) == (SECRET if sent else None)
-    texts = [str(one.message) for one in caught]
-    assert len(texts) == (not sent)
-    assert all("OPENAI_BASE_URL=" + base_url in text and SECRET not in text for text in texts)
+    assert key_for(base_url) == (SECRET if sent else None)
+
+
+@pytest.mark.parametrize(
+    ("own", "status", "told"), [(OTHERS, 401, True), (OTHERS, 403, False), ("", 401, True)]
+)
+def test_a_server_that_wants_the_key_of_others_is_named_with_the_remedy(own, status, told, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    monkeypatch.setenv("OPENAI_BASE_URL", own)
+    monkeypatch.setattr(server_module, "LOCAL", ())  # as if this one were elsewhere
+    with serving(lambda _: Answer({"error": "who are you?"}, status)) as server:
+        with pytest.raises(ServerError) as caught:
+            ask(policy_at(server), request())
+        hosts = "a:1, b:2" if own else "api.openai.com"
+        remedy = (
+            f": who are you?; OPENAI_API_KEY was not sent, since it is the key of {hosts}: if it is this "
+            f"server's, add {server.url} to OPENAI_BASE_URL (commas between several)"
+        )
+        assert str(caught.value).endswith(remedy if told else ": who are you?")
+        assert [one.headers.get("authorization") for one in server.asked] == [None]
+
+
+def test_a_key_that_was_sent_and_refused_is_not_said_to_be_another_servers(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    with pytest.raises(ServerError, match=r": wrong key$"):
+        answered({"error": "wrong key"}, status=401)
 
 
 def test_plain_completions_get_one_text():

@@ -15,12 +15,15 @@ import torch
 
 import debate_rl.training.train
 from debate import Problem
+from debate.prompting.fitting import PromptTooLongError
+from debate.remote import RemoteError
 from debate_rl.config import Config
 from debate_rl.replay.scheme import replay_step, scheme_of, score_step
 from debate_rl.runs.checkpoint_folder import checkpoints
 from debate_rl.runs.folder import RunFolderError
 from debate_rl.tracking.held_out import read_held_out
 from debate_rl.tracking.step_lines import read_metrics
+from debate_rl.training.rollouts import RolloutWorker
 from debate_rl.training.session import Session, open_session
 from debate_rl.training.start_checks import SchemeWarning
 from debate_rl.training.train import StuckError, train, train_step, train_steps
@@ -261,6 +264,52 @@ def test_evaluations_after_the_restored_step_are_set_aside(tmp_path, monkeypatch
         assert (session.step, session.evaluates_first) == (0, False)
         assert session.folder.held_out.read_bytes() == lines[0]
     assert (tmp_path / "run/held_out.superseded.jsonl").read_bytes() == lines[1]
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_from_debates_that_could_not_be_held_as_if_nothing_had_been(
+    straight, tmp_path, monkeypatch
+):
+    once = RolloutWorker.roll_out
+
+    def roll_out(worker, step, *rest):
+        played = once(worker, step, *rest)
+        torch.rand(7)  # as a policy of one's own may draw
+        if step == 3:
+            raise PromptTooLongError("problem e3: its prompt has 600 tokens")
+        return played
+
+    config = config_of(tmp_path / "run", **merged(FOUR_STEPS, {"train": {"save_every": 0, "keep_best": ""}}))
+    monkeypatch.setattr(RolloutWorker, "roll_out", roll_out)
+    with pytest.raises(PromptTooLongError, match=r"^problem e3: its prompt has 600 tokens$"):
+        train(config)
+    monkeypatch.undo()
+    assert [path.name for path in checkpoints(tmp_path / "run/checkpoints")] == ["step_000003"]
+    assert_equal_weights(weights_of(train(config)), weights_of(straight))
+
+
+@pytest.mark.parametrize(
+    ("kind", "last", "saved"),
+    [
+        (PromptTooLongError, 0, []),
+        (PromptTooLongError, 1, ["step_000001"]),
+        (RemoteError, 1, ["step_000001"]),
+    ],
+)
+def test_debates_that_cannot_be_held_end_the_run_with_its_finished_steps_saved(
+    kind, last, saved, tmp_path, monkeypatch
+):
+    once = RolloutWorker.roll_out
+
+    def roll_out(worker, step, *rest):
+        if step == last:
+            raise kind("they cannot be held")
+        return once(worker, step, *rest)
+
+    monkeypatch.setattr(RolloutWorker, "roll_out", roll_out)
+    with pytest.raises(kind, match=r"^they cannot be held$"):
+        train(config_of(tmp_path / "run", train={"save_every": 0, "keep_best": ""}))
+    assert [path.name for path in checkpoints(tmp_path / "run/checkpoints")] == saved
 
 
 @pytest.mark.slow

@@ -12,12 +12,15 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
 
 from debate.policies.vllm_server import VLLMServer
 from debate.types import Message, SampleRequest, TurnId
+from debate_rl.config import Config
+from debate_rl.engines import open_policy
 
 SAID = [5, 6]
 
@@ -182,6 +185,37 @@ def test_a_server_that_was_started_anew_is_given_the_adapter_once_more(server, f
 
     assert [reply.tokens for reply in asyncio.run(many())] == [(5, 6)] * 8
     assert adapters(server) == [("load_lora_adapter", "-1")] * 2
+
+
+def test_a_server_that_was_started_anew_and_takes_no_adapters_is_named_with_the_remedy(server, folder):
+    policy = policy_at(server, folder)
+    asyncio.run(policy.update(folder / "first", 1))
+    del server.names[1:]
+    server.refuses = 404, "Not Found"
+    remedy = f"^model.vllm.servers: {server.url}/load_lora_adapter: .* VLLM_ALLOW_RUNTIME_LORA_UPDATING=True"
+    with pytest.raises(ValueError, match=remedy):
+        asyncio.run(policy.sample(request()))
+
+
+@pytest.mark.slow
+def test_an_adapter_that_is_played_is_where_servers_elsewhere_read_it(server, folder, tmp_path):
+    server.names[0] = str(folder / "base")
+    (tmp_path / "mine").mkdir()
+    facts = {"base_model_name_or_path": str(folder / "base"), "r": 4}
+    (tmp_path / "mine/adapter_config.json").write_text(json.dumps(facts))
+    (tmp_path / "shared").mkdir()
+    vllm = {"servers": [server.url], "adapter_folder": str(tmp_path / "shared")}
+    model = {"policy": "vllm", "name_or_path": str(tmp_path / "mine"), "dtype": "float32", "vllm": vllm}
+    policy = open_policy(Config.model_validate({"env": {"kind": "pair_sum"}, "model": model}), None)
+    try:
+        assert asyncio.run(policy.sample(request())).tokens == (5, 6)
+        [given] = [Path(body["lora_path"]) for path, body in server.asked if path == "load_lora_adapter"]
+        assert given.parents[1] == tmp_path / "shared"
+        assert json.loads((given / "adapter_config.json").read_text()) == facts
+    finally:
+        policy.close()
+    assert list((tmp_path / "shared").iterdir()) == []
+    assert (tmp_path / "mine/adapter_config.json").exists()
 
 
 def test_odds_of_temperature_1_are_refused_at_the_start(server, folder):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 from debate.policies.vllm_transfer import Transfer
-from debate_rl import models
+from debate_rl import engines, models
 from debate_rl.config import Config
-from debate_rl.engines import _adapter_folder, refuse_training, shares_gpu, weight_transfer
+from debate_rl.engines import _servers_folder, make_policy, refuse_training, shares_gpu, weight_transfer
 
 URL = "http://localhost:8000/v1"
 
@@ -18,6 +20,11 @@ def config_of(lookahead=0, lora_rank=0, **vllm) -> Config:
     model = {"name_or_path": "some/model", "policy": "vllm", "lora_rank": lora_rank, "vllm": vllm}
     tables = {"env": {"kind": "pair_sum"}, "train": {"lookahead": lookahead}}
     return Config.model_validate({"model": model, **tables})
+
+
+def config_on(device, **given) -> Config:
+    config = config_of(**given)
+    return config.model_copy(update={"model": config.model.model_copy(update={"device": device})})
 
 
 @pytest.mark.parametrize(
@@ -108,8 +115,41 @@ def test_an_engine_is_on_the_learners_gpu_where_there_is_no_other(given, gpus, s
     assert shares_gpu(config_of(**given), gpus) is shared
 
 
+@pytest.mark.parametrize("given", [{"lookahead": 1}, {"engines": 2}])
+def test_engines_leave_the_first_gpu_to_the_learner(given, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(engines, "find_spec", lambda _: True)  # vLLM is there
+    said = r"^model\.device='cuda:1': .* set auto, and CUDA_VISIBLE_DEVICES to the GPUs in that order$"
+    with pytest.raises(ValueError, match=said):
+        make_policy(config_on("cuda:1", **given))
+    for device in ("cuda:0", "cuda", "auto"):
+        engines._refuse_other_gpu(config_on(device, **given))
+
+
+@pytest.mark.parametrize("given", [{}, {"servers": [URL], "lora_rank": 4}])
+def test_a_learner_without_engines_behind_it_has_any_gpu(given, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    engines._refuse_other_gpu(config_on("cuda:1", **given))
+
+
+@pytest.mark.parametrize(
+    ("servers", "line"),
+    [
+        (["localhost:8000"], "servers: 'localhost:8000' must begin with http:// or https://"),
+        ([URL, "http://me:word@b/v1"], "servers: holds a user or password"),
+        ([URL, URL + "/"], f"servers: {URL} stands there twice; name each server once"),
+    ],
+)
+def test_what_is_no_servers_url_is_refused_before_anything_is_loaded(servers, line):
+    with pytest.raises(ValueError, match=line):
+        config_of(servers=servers)
+
+
 def test_a_folder_for_adapters_must_be_there(tmp_path):
-    assert _adapter_folder(None) is None
-    assert _adapter_folder(str(tmp_path)) == tmp_path.resolve()
+    assert _servers_folder(None) is None
+    with _servers_folder(str(tmp_path)) as folder:
+        assert Path(folder).parent == tmp_path.resolve()
+        assert Path(folder).stat().st_mode & 0o777 == 0o755
+    assert list(tmp_path.iterdir()) == []
     with pytest.raises(ValueError, match=r"model\.vllm\.adapter_folder=.*/none: is no folder"):
-        _adapter_folder(str(tmp_path / "none"))
+        _servers_folder(str(tmp_path / "none"))

@@ -104,17 +104,20 @@ def test_a_run_that_does_not_fit_is_refused_unless_told_to_go_on(needs):
     replace(small, config=small.config.model_copy(update={"train": train})).refuse_too_large()
 
 
-def test_a_model_that_looks_at_its_data_is_said_to_be_uncounted(needs, tmp_path):
+def test_a_model_that_looks_at_its_data_is_said_to_be_uncounted_with_what_was_chosen(tmp_path):
     def looking(module, *_):
         if isinstance(module, torch.nn.Linear) and bool((module.weight > 0).all()):
             raise AssertionError
 
     handle = torch.nn.modules.module.register_module_forward_pre_hook(looking)
     try:
-        found = planned(needs.config, load_run_problems(needs.config))
+        config = config_of(tmp_path, model=BESIDE)
+        found = planned(config, load_run_problems(config))
     finally:
         handle.remove()
-    assert found.memory_lines()[2].startswith("  memory  not known, this model cannot be counted: ")
+    memory, chosen = found.memory_lines()[2:]
+    assert memory.startswith("  memory  not known, this model cannot be counted: ")
+    assert chosen == "          learner.tis_cap = 2.0 was chosen"
     found.refuse_too_large()
 
 
