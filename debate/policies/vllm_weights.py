@@ -5,8 +5,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import shutil
+import weakref
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -18,10 +22,38 @@ MEMORY = Path("/dev/shm")
 """Files here never reach a disk, where there is such a folder."""
 
 
+PREFIX, OWNED = "debate-rl-", "owned"
+
+
+class _OwnedFolder(TemporaryDirectory[str]):
+    """A folder with a file that is locked for as long as its process lives, however that ends."""
+
+    def __init__(self, home: Path | None) -> None:
+        super().__init__(prefix=PREFIX, dir=home)
+        fresh = Path(self.name) / "fresh"
+        lock = os.open(fresh, os.O_CREAT | os.O_WRONLY)
+        self._unlock = weakref.finalize(self, os.close, lock)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        fresh.rename(Path(self.name) / OWNED)  # whoever sees it sees it locked
+
+    def cleanup(self) -> None:
+        """Remove the folder."""
+        super().cleanup()
+        self._unlock()
+
+
 def memory_folder() -> TemporaryDirectory[str]:
-    """Return a new folder, in memory where that can be written; it is gone when the process ends."""
-    home = MEMORY if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) else None
-    return TemporaryDirectory(prefix="debate-rl-", dir=home)
+    """Return a new folder, in memory where that can be written; it is gone when the process ends.
+
+    What processes left in memory that were killed is removed first.
+    """
+    if not (MEMORY.is_dir() and os.access(MEMORY, os.W_OK)):
+        return _OwnedFolder(None)
+    for owned in MEMORY.glob(f"{PREFIX}*/{OWNED}"):
+        with suppress(OSError), owned.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused while its process lives
+            shutil.rmtree(owned.parent)
+    return _OwnedFolder(MEMORY)
 
 
 def write_weights(model: Any, folder: Path, *, dtype: str) -> None:
