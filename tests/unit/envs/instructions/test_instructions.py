@@ -299,7 +299,7 @@ def test_without_the_package_a_row_that_needs_it_is_refused_at_load(tmp_path, mo
 
 @pytest.fixture
 def no_garbage_collection():
-    """What is left of other tests is not finalized where the stack is full: its error would be this test's."""
+    """Nothing of other tests is finalized where the stack is full: its error would be this test's."""
     gc.disable()
     yield
     gc.enable()
