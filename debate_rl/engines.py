@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from debate.policies.vllm import EngineState
     from debate.policies.vllm_transfer import Transfer
 
-ENGINES = ("openai", "vllm")
-"""What ``model.policy`` may name beside a dotted path."""
 IN_THIS_PROCESS = "VLLM_ENABLE_V1_MULTIPROCESSING"
 
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import Literal, Self, TypeAlias
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from debate.policies.server import checked_url
 from debate.settings import Settings
 
 Fallback: TypeAlias = Literal["bytes", "ascii", "none"]
 """What becomes of text outside a tiny model's vocabulary."""
+
+
+ENGINES = ("openai", "vllm")
+"""What ``model.policy`` may name beside a dotted path."""
 
 
 class ServerConfig(Settings):
@@ -136,6 +140,13 @@ class ModelConfig(Settings):
     """The adapter's output is scaled by alpha / rank."""
     lora_targets: tuple[str, ...] | Literal["all-linear"] = "all-linear"
     """Names of the modules that get an adapter."""
+
+    @field_validator("policy")
+    @classmethod
+    def _known_policy(cls, value: str | None) -> str | None:
+        if value is not None and value not in ENGINES and ":" not in value:
+            raise ValueError(f'unknown policy {value!r}; valid: {", ".join(ENGINES)}, or "module:factory"')
+        return value
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:

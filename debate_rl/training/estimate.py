@@ -380,7 +380,7 @@ def in_words(memory: Memory, there: int) -> str:
     names = ("engine", "weights", "reference", "optimizer", "sampling", "learning")
     parts = ", ".join(f"{name} {size(getattr(memory, name))}" for name in names if getattr(memory, name))
     phase = "sampling" if memory.sampling > memory.learning else "learning"
-    return f"about {size(memory.peak)} of {size(there)}, most of it in {phase}: {parts}"
+    return f"about {size(memory.peak)} of {size(there)}, at its fullest in {phase}: {parts}"
 
 
 def cure(memory: Memory, config: Config, there: int) -> str:

@@ -56,7 +56,7 @@ def test_a_run_that_does_not_fit_is_refused_before_its_model_is_loaded(
         patch.setattr("debate_rl.training.session.make_policy", None)  # whoever loads the model fails
         code, out, err = debate_command("train", tiny_recipe)
     assert (code, out, list(tmp_path.iterdir())) == (2, "", [])
-    assert "of 1.0 MiB, most of it in learning" in err.splitlines()[-1]
+    assert "of 1.0 MiB, at its fullest in learning" in err.splitlines()[-1]
     assert err.splitlines()[-1].endswith("or go on with train.over_memory=true")
     code, _, err = debate_command("train", tiny_recipe, "train.over_memory=true")
     assert code == 0

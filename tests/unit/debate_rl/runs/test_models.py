@@ -271,6 +271,7 @@ def test_auto_takes_the_gpu_that_is_there_and_halves_only_what_is_not_trained(
         ({"tiny": {"hidden_size": 10**20}}, r"tiny\.hidden_size\n.* less than or equal to"),
         ({"tiny": {"layers": 10**8}}, r"tiny\.layers\n.* less than or equal to"),
         ({"tiny": {}, "lora_rank": 10**20}, r"lora_rank\n.* less than or equal to"),
+        ({"tiny": {}, "policy": "vlm"}, 'unknown policy .vlm.; valid: openai, vllm, or "module:factory"'),
     ],
 )
 def test_impossible_configurations(fields, message):
