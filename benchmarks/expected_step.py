@@ -21,7 +21,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from qwen3 import words, write_shape
+from qwen3 import operations, words, write_shape
 from report import Figure, parser, report
 from transformers import AutoTokenizer
 
@@ -135,19 +135,17 @@ def sampling_seconds(plan: Any, load: Any, card: Card) -> float:
 
 def learning_seconds(plan: Any, load: Any, card: Card) -> float:
     """Return the seconds of a step's passes, those that checkpointing computes again included."""
-    config = plan.config.learner
-    settings = plan.model.config
-    layers = sum(p.numel() for name, p in plan.model.named_parameters() if "layers" in name)
-    said = load.replies * sum(reply for _, reply in load.rounds)
-    products = 2.0 * (load.read_tokens * layers + said * settings.hidden_size * settings.vocab_size)
+    learner = plan.config.resolved_learner(plan.chosen)
     squares = load.replies * sum((prompt + reply) ** 2 for prompt, reply in load.rounds)
-    width = settings.num_attention_heads * settings.head_dim
-    shared = load.read_tokens / load.row_tokens
-    attention = 2.0 * settings.num_hidden_layers * width * squares * shared
-    again = 1 if plan.config.resolved_learner(plan.chosen).gradient_checkpointing is True else 0
-    passes = (2 if hasattr(plan.model, "peft_config") else 3) + again
-    operations = config.epochs * (products * passes + attention * (3 + again))
-    return operations / (PEAK_SHARE * card.peak * 1e12)
+    needed = operations(
+        plan.model.config,
+        read=load.read_tokens,
+        said=load.replies * sum(reply for _, reply in load.rounds),
+        squares=squares * load.read_tokens / load.row_tokens,
+        adapter=hasattr(plan.model, "peft_config"),
+        again=learner.gradient_checkpointing is True,
+    )
+    return learner.epochs * needed / (PEAK_SHARE * card.peak * 1e12)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from qwen3 import QWEN3, SHAPES, qwen3
+from qwen3 import QWEN3, SHAPES, operations, qwen3
 from report import Figure, parser, report
 from rows import Shape, debate_rows, plain_rows, row, text
 from transformers import AutoModelForCausalLM
@@ -257,22 +257,11 @@ def peak_of_step(learner: Learner, rows: Sequence[Row], device: torch.device) ->
 
 
 def flops(name: str, rows: Sequence[Row], metrics: dict[str, float], *, adapter: bool) -> float:
-    """Return the operations that a step needs: 2 for each weight and token, and those of causal attention.
-
-    A backward pass takes twice as many, but for the weights' own gradients, which a base under an adapter
-    does not have [the count of arXiv 2001.08361; 2204.02311, appendix B, without what is computed again].
-    """
-    config: Any = qwen3(name)
-    hidden, inner, layers = config.hidden_size, config.intermediate_size, config.num_hidden_layers
-    width = config.num_attention_heads * config.head_dim
-    keys = config.num_key_value_heads * config.head_dim
-    layer = hidden * (2 * width + 2 * keys + 3 * inner)
-    head = hidden * config.vocab_size
+    """Return the operations that a step needs, without padding and what is computed again."""
     tokens = min(metrics["read_tokens"], metrics["row_tokens"])  # padding is no work that is needed
-    products = 2.0 * (tokens * layers * layer + metrics["action_tokens"] * head)
     squares = sum(len(one.input_ids) ** 2 for one in rows) * tokens / metrics["row_tokens"]
-    attention = 2.0 * layers * width * squares
-    return products * (2 if adapter else 3) + attention * 3
+    said = metrics["action_tokens"]
+    return operations(qwen3(name), read=tokens, said=said, squares=squares, adapter=adapter)
 
 
 # The engine ---------------------------------------------------------------------------------------

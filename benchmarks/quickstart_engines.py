@@ -24,6 +24,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+from cpu_engine import ON_A_CPU
 from report import Figure, parser, report
 
 from debate_rl.statistics import Estimate, clustered_mean
@@ -38,18 +39,7 @@ MODES = {
     "lookahead 1": (*ENGINE, "train.lookahead=1"),
 }
 NAMES = {DIRECT: "one agent alone", WINNER: "winner"}
-ENVIRONMENT = (
-    {"OMP_NUM_THREADS": "1"}
-    | os.environ
-    | {
-        "TOKENIZERS_PARALLELISM": "false",
-        "VLLM_CPU_KVCACHE_SPACE": "1",
-        "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-        "VLLM_LOGGING_LEVEL": "ERROR",
-        "TORCH_COMPILE_DISABLE": "1",
-        "HF_HUB_OFFLINE": "1",
-    }
-)
+ENVIRONMENT = {"OMP_NUM_THREADS": "1"} | os.environ | ON_A_CPU
 
 
 def main() -> None:

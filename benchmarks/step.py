@@ -23,19 +23,13 @@ from pathlib import Path
 from statistics import fmean, median
 from tempfile import TemporaryDirectory
 
+from cpu_engine import ON_A_CPU
 from report import Figure, parser, report
 
 LEFT_OUT = 2
 PHASES = ("rollout", "reward", "learn", "record")
 SETTINGS = ("model.policy=vllm", "model.vllm.engines=1", "held_out.every=0", "train.save_every=0")
 QUICKSTART = ("model.vllm.enforce_eager=true", "warm_start.solve_steps=60", "warm_start.debate_steps=200")
-ON_A_CPU = {
-    "TOKENIZERS_PARALLELISM": "false",
-    "VLLM_CPU_KVCACHE_SPACE": "1",
-    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-    "VLLM_LOGGING_LEVEL": "ERROR",
-    "TORCH_COMPILE_DISABLE": "1",
-}
 
 
 def main() -> None:

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import os
 
-os.environ |= {
+from cpu_engine import ON_A_CPU
+
+os.environ |= ON_A_CPU | {
     "VLLM_CPU_KVCACHE_SPACE": os.environ.get("VLLM_CPU_KVCACHE_SPACE", "2"),
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
-    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-    "VLLM_LOGGING_LEVEL": "ERROR",
-    "TORCH_COMPILE_DISABLE": "1",
-    "HF_HUB_OFFLINE": "1",
 }
 
 import time
