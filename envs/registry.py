@@ -23,7 +23,8 @@ class Environment(Protocol):
     """Problems and their truth: all that training and evaluation need from a task.
 
     It may also have ``answer_key(problem, answer) -> str``, equal for answers that are the same; without one,
-    ``envs.answers.keys.plain_key`` distinguishes wrong answers.
+    ``envs.answers.keys.plain_key`` distinguishes wrong answers. Evaluations grade in a thread of their own,
+    one answer at a time, unless it has ``main_thread_only = True``.
     """
 
     @property

@@ -186,6 +186,7 @@ def _evaluate_on(
     config: Config, run: Path | None, weights: Path | None, options: EvalOptions, policy: Callable[[], Policy]
 ) -> Scores:
     """Return the figures on one data set; what was played before is read and not asked again."""
+    from debate_rl.config.models import ENGINES
     from debate_rl.evaluation.folder import default_folder, identity, open_folder, series_of
     from debate_rl.evaluation.modes import modes_of, with_modes
     from debate_rl.evaluation.play import EvalPlan, play
@@ -207,8 +208,16 @@ def _evaluate_on(
     what = identity(config, problems, weights, seeds)
     home = run / "evaluations" if run else Path("evaluations") / Path(config.run.dir).name
     folder = Path(options.out) if options.out else default_folder(home, weights, what)
-    live = config.train.max_live or MAX_LIVE
-    plan = EvalPlan(problems, environment, config.debate, seeds, live, options.samples, options.greedy)
+    plan = EvalPlan(
+        problems,
+        environment,
+        config.debate,
+        seeds,
+        config.train.max_live or MAX_LIVE,
+        options.samples,
+        options.greedy,
+        None if config.model.policy in ENGINES else config.train.batch_size,
+    )
     with open_folder(folder, what), _progress(str(folder)) as tell:
         played = play(plan, policy(), folder, tell=tell)
         figures = scores(played, key_of(environment))

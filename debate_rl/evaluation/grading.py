@@ -11,7 +11,6 @@ from typing import Self
 
 from debate import Debate
 from envs import Environment, EnvironmentSpecError, GradeStatus
-from envs.registry import DataSetEnvironment
 from rewards import Truth
 
 Grades = tuple[tuple[Truth, ...], ...]
@@ -61,14 +60,15 @@ def graded(environment: Environment, debate: Debate) -> Graded:
 class BackgroundGrading:
     """Takes debates by index and grades them into ``done[index]``; ``keep`` gets each with its verdicts.
 
-    Our grader may take seconds over an answer, so it works in a thread. An environment of one's own, which
-    may not be made for threads, grades at once. Left by an error, it keeps what still waits, ungraded.
+    A grader may take seconds over an answer, so it works in a thread, all of an evaluation in the same one.
+    An environment with a true ``main_thread_only`` grades at once. Left by an error, what still waits is kept
+    ungraded.
     """
 
     def __init__(self, environment: Environment, keep: Keep, done: dict[int, Graded]) -> None:
         self.done = done
         self._environment, self._keep = environment, keep
-        self._beside = isinstance(environment, DataSetEnvironment)
+        self._beside = not getattr(environment, "main_thread_only", False)
         self._thread = ThreadPoolExecutor(max_workers=1)
         self._waiting: deque[tuple[Future[None], Debate]] = deque()
 

@@ -20,6 +20,8 @@ from debate.seeds import derive_seed
 from debate.types import TurnId
 from debate_rl.evaluation.folder import EvaluationError
 from debate_rl.evaluation.grading import BackgroundGrading, Graded, Grades, graded
+from debate_rl.evaluation.kept_replies import NAME as OPEN_REPLIES
+from debate_rl.evaluation.kept_replies import KeptReplies
 from envs import Environment
 from transcripts import Record, ShardWriter, TranscriptError, read_records
 from transcripts.names import shard_name
@@ -50,7 +52,8 @@ class EvalPlan:
     """What an evaluation plays: problems with their environment, the protocol, and the seeds of repetitions.
 
     ``samples``: at least so many first-round solutions of each problem and seed; ``greedy``: one more of each
-    problem at temperature 0.
+    problem at temperature 0. ``max_live``: debates open at a time; ``requests``: replies that are sampled
+    together, and no more debates are open than ask for so many.
     """
 
     problems: Sequence[Problem]
@@ -60,6 +63,12 @@ class EvalPlan:
     max_live: int | None = None
     samples: int = 0
     greedy: bool = False
+    requests: int | None = None
+
+    def live(self) -> int | None:
+        """Return how many debates are open at a time; None for no limit."""
+        by_requests = None if self.requests is None else max(1, self.requests // self.protocol.num_agents)
+        return min((limit for limit in (self.max_live, by_requests) if limit), default=None)
 
 
 def play(
@@ -135,12 +144,19 @@ def _part(
                 writer.write(Record(debate, seed, debate.problem.id, correct))
             tell(part, len(done), len(problems))
 
+        if folder is not None and len(stored) < len(problems) and not _is_one_reply(plan.protocol):
+            policy = stack.enter_context(KeptReplies(policy, folder / OPEN_REPLIES))
         grading = stack.enter_context(BackgroundGrading(plan.environment, keep, done))
-        protocol, live = plan.protocol, plan.max_live
+        protocol, live = plan.protocol, plan.live()
         run_debates(
             problems, policy, protocol, seed=drawn, max_live=live, held=stored, on_debate=grading.take
         )
     return [done[index] for index in range(len(problems))]
+
+
+def _is_one_reply(protocol: DebateConfig) -> bool:
+    """Return whether a debate is kept as soon as anything is said in it."""
+    return protocol.num_agents * rounds_held(protocol) == 1
 
 
 def _kept(shard: Path, problems: Sequence[Problem], seed: int, protocol: DebateConfig) -> dict[int, Debate]:

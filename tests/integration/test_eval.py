@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -317,31 +318,42 @@ def test_prompts_and_the_seed_of_a_model_that_is_built_make_another_evaluation(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lines", [1, 5, 12, 30])
-def test_an_evaluation_that_was_killed_goes_on_and_asks_nothing_twice(home, tmp_path, lines):
-    """kill -9 once so many debates are kept, then the same command."""
-    command = [sys.executable, "-m", "debate_rl.commands.main", "eval", str(home / "run"), "held_out.limit=8"]
+@pytest.mark.parametrize(
+    ("what", "count"), [("debates", 1), ("debates", 12), ("replies", 6), ("replies", 12)]
+)
+def test_an_evaluation_that_was_killed_goes_on_and_asks_nothing_twice(home, tmp_path, what, count):
+    """kill -9 once so many debates, or replies of open ones, are on the disk; then the same command."""
+    more = ("held_out.limit=8", "train.max_live=2")
+    command = [sys.executable, "-m", "debate_rl.commands.main", "eval", str(home / "run"), *more]
     environment = os.environ | {"PYTHONPATH": str(HOME), "OMP_NUM_THREADS": "1"}
-    options = {
-        "cwd": tmp_path,
-        "env": environment,
-        "stdout": subprocess.DEVNULL,
-        "stderr": subprocess.DEVNULL,
-    }
+    silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    options = {"cwd": tmp_path, "env": environment, **silent}
     folder = tmp_path / "killed"
+    lines = {"debates": kept, "replies": open_replies}[what]
     with subprocess.Popen([*command, "--out", folder], **options) as child:
-        while child.poll() is None and len(kept(folder)) < lines:
-            time.sleep(0.01)
+        while child.poll() is None and len(lines(folder)) < count:
+            time.sleep(0.001)
         child.kill()
-    before = kept(folder)
-    assert len(before) >= lines
+    debates, replies = kept(folder), open_replies(folder)
+    assert len(lines(folder)) >= count
     subprocess.run([*command, "--out", folder], check=True, **options)
     after = kept(folder)
-    assert set(before) <= set(after)
+    assert set(debates) <= set(after)
+    texts = Counter(turn.completion.text for line in after for turn in from_line(line).debate.turns)
+    assert not Counter(json.loads(line)["reply"]["text"] for line in replies) - texts
     seeds = [from_line(line).debate.seed for line in after]
     assert len(seeds) == len(set(seeds))
     assert len(seeds) % 8 == 0  # a debate, and as many of first rounds, for each of 8 problems
     assert (folder / "figures.json").exists()
+
+
+def open_replies(folder):
+    """Return the whole lines of the replies whose debates were open."""
+    try:
+        lines = (folder / "open_replies.jsonl").read_bytes().splitlines(keepends=True)
+    except FileNotFoundError:
+        return []
+    return [line for line in lines if line.endswith(b"\n")]
 
 
 def kept(folder):

@@ -12,6 +12,7 @@ import pytest
 from debate import Completion, DebateConfig, Problem, run_debates
 from debate.policies.scripted import Answers, scripted_debaters
 from debate_rl.commands.eval_tables import notes
+from debate_rl.evaluation.folder import EvaluationError
 from debate_rl.evaluation.grading import Graded, grade_debate
 from debate_rl.evaluation.play import EvalPlan, Played, play, solutions_of_a_debate
 from debate_rl.evaluation.report import (
@@ -187,12 +188,14 @@ class Counted:
     version = 0
 
     def __init__(self, opening=2, later=3, stop_after=None):
-        self.asked, self._sizes, self._left = [], (opening, later), stop_after
+        self.asked, self.seeds = [], []
+        self._sizes, self._left = (opening, later), stop_after
 
     async def sample(self, request):
         if self._left is not None and len(self.asked) >= self._left:
             raise KeyboardInterrupt
         self.asked.append((request.debate, request.turn))
+        self.seeds.append(request.seed)
         size = self._sizes[min(request.turn.round, 1)]
         return Completion(
             (1,), (7,) * size, (0.0,) * size, f"<solution>\\boxed{{{request.seed}}}</solution>", "stop", 0
@@ -256,19 +259,46 @@ def test_what_waits_for_the_grader_at_a_stop_is_kept_and_graded_at_the_next_star
     assert [record.correct is None for record in kept] == [False, True, True]
     rest = Counted()
     assert play(plan(), rest, tmp_path / "cut") == whole
-    assert len(rest.asked) == 9 + 4 * 4 * 3
+    assert len(rest.asked) == 9 - 3 + 4 * 4 * 3  # a round of the last debate had been replied
 
 
-def test_an_environment_of_ones_own_grades_in_the_thread_it_was_made_for(tmp_path):
+@pytest.mark.parametrize("main_thread_only", [False, True])
+def test_an_environment_of_ones_own_grades_beside_the_loop_unless_it_says_otherwise(main_thread_only):
+    threads = set()
+
     class Own:
         name = "own"
 
         def grade(self, problem, answer):
-            assert threading.current_thread() is threading.main_thread()
+            threads.add(threading.current_thread())
             return Grade(GradeStatus.WRONG, "own", answer)
 
-    found = play(replace(plan(), environment=Own(), problems=PROBLEMS[:1]), Counted())
+    own = Own()
+    own.main_thread_only = main_thread_only
+    found = play(replace(plan(), environment=own, problems=PROBLEMS[:1]), Counted())
     assert found.debates[0].correct == ((False, False),) * 3
+    assert (threading.main_thread() in threads) is main_thread_only
+    assert len(threads) == (1 if main_thread_only else 2)  # debates, then solutions alone
+
+
+def test_replies_go_on_while_an_environment_of_ones_own_grades():
+    """The first grade waits for a reply that is sampled only while it waits."""
+    sampled = threading.Event()
+
+    class Slow:
+        name = "slow"
+
+        def grade(self, problem, answer):
+            assert sampled.wait(30)
+            return Grade(GradeStatus.WRONG, "slow", answer)
+
+    class Speaking(Counted):
+        async def sample(self, request):
+            if len(self.asked) == 9:  # the first debate has ended
+                sampled.set()
+            return await super().sample(request)
+
+    assert play(replace(plan(), environment=Slow()), Speaking()).debates[0].correct[0] == (False, False)
 
 
 def test_an_ungraded_problem_of_one_seed_is_left_out_of_all(tmp_path):
@@ -299,24 +329,38 @@ def test_problems_that_only_share_an_id_are_no_pair():
     )
 
 
-@pytest.mark.parametrize("after", [1, 10, 40, 70])
-def test_what_was_said_before_a_stop_is_not_asked_again(tmp_path, after):
+@pytest.mark.parametrize("after", [1, 10, 40, 70, 120])
+def test_no_reply_that_came_before_a_stop_is_asked_for_again(tmp_path, after):
     whole = play(plan((0, 1)), Counted(), tmp_path / "whole")
     stopped, rest = Counted(stop_after=after), Counted()
     with pytest.raises(KeyboardInterrupt):
         play(plan((0, 1)), stopped, tmp_path / "cut")
-    parts = [tmp_path / "cut" / part for part in ("debates", "self-consistency")]
-    kept = {record.debate.seed for part in parts for record in records(part)}
-    shard = next(path for path in (tmp_path / "cut").rglob("*.jsonl"))
-    shard.write_bytes(shard.read_bytes() + b'{"schema": 2, "deb')  # a line that was being written
+    for file in (tmp_path / "cut").rglob("*.jsonl"):
+        file.write_bytes(file.read_bytes() + b'{"schema": 2, "deb')  # a line that was being written
     assert play(plan((0, 1)), rest, tmp_path / "cut") == whole
-    everything = [one.debate.seed for part in (whole.debates, *whole.opening) for one in part]
-    assert len(everything) == len(set(everything)) == 2 * (4 + 16)
-    assert len(rest.asked) == sum(
-        9 if seed in {d.debate.seed for d in whole.debates} else 3 for seed in everything if seed not in kept
-    )
+    seeds = stopped.seeds + rest.seeds
+    assert len(seeds) == len(set(seeds)) == 2 * (4 * 9 + 16 * 3)
+    assert not (tmp_path / "cut/open_replies.jsonl").exists()
     nobody = Counted(stop_after=0)
     assert play(plan((0, 1)), nobody, tmp_path / "cut") == whole
+
+
+def test_kept_replies_that_are_none_are_refused_in_one_line(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        play(plan(), Counted(stop_after=4), tmp_path)
+    file = tmp_path / "open_replies.jsonl"
+    first, *others = file.read_bytes().splitlines(keepends=True)
+    assert len(others) == 3
+    file.write_bytes(first + b'{"request": 3}\n')
+    with pytest.raises(EvaluationError, match=r"open_replies.jsonl:2: not a reply .*remove the file"):
+        play(plan(), Counted(), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("requests", "max_live", "live"), [(None, 7, 7), (10, 7, 3), (2, None, 1), (None, None, None)]
+)
+def test_no_more_debates_are_open_than_are_answered_together(requests, max_live, live):
+    assert replace(plan(), requests=requests, max_live=max_live).live() == live
 
 
 def records(folder):
