@@ -41,6 +41,7 @@ class EvalOptions(NamedTuple):
     greedy: bool
     modes: Sequence[str]
     out: str | None
+    direct: bool
 
 
 def evaluate(
@@ -69,6 +70,10 @@ def evaluate(
     samples: Annotated[
         int, typer.Option(help="Sample at least this many direct solutions of each problem, for pass@k.")
     ] = 0,
+    direct: Annotated[
+        bool,
+        typer.Option("--direct", help="Hold no debates: solutions of one agent alone, --samples of each."),
+    ] = False,
     greedy: Annotated[
         bool, typer.Option("--greedy", help="Also sample one direct solution at temperature 0.")
     ] = False,
@@ -91,7 +96,7 @@ def evaluate(
 
     names = [word for word in what if "=" not in word]
     graded = tuple(mode.strip() for mode in modes.split(",") if mode.strip())
-    options = EvalOptions(on or (), seeds, samples, greedy, graded, out)
+    options = EvalOptions(on or (), seeds, samples, greedy, graded, out, direct)
     _refuse(names, weights, options, table=table, watch=watch)
     opened = {name: open_run_or_recipe(name, [word for word in what if "=" in word]) for name in names}
     shown = partial(show, json_file=json, table_file=table)
@@ -189,7 +194,7 @@ def _evaluate_on(
     from debate_rl.config.models import ENGINES
     from debate_rl.evaluation.folder import default_folder, identity, open_folder, series_of
     from debate_rl.evaluation.modes import modes_of, with_modes
-    from debate_rl.evaluation.play import EvalPlan, play
+    from debate_rl.evaluation.play import EvalPlan, is_alone, play
     from debate_rl.evaluation.report import held_out, plain_rows
     from debate_rl.evaluation.scores import scores
     from debate_rl.problems import HELD_OUT, load_held_out
@@ -205,7 +210,8 @@ def _evaluate_on(
             "held_out: there are no problems to evaluate on; set held_out.limit and held_out.kind"
         )
     modes = modes_of(options.modes, environment, problems)
-    what = identity(config, problems, weights, seeds)
+    direct = options.direct or is_alone(config.debate)
+    what = identity(config, problems, weights, seeds, direct=direct)
     home = run / "evaluations" if run else Path("evaluations") / Path(config.run.dir).name
     folder = Path(options.out) if options.out else default_folder(home, weights, what)
     plan = EvalPlan(
@@ -216,7 +222,8 @@ def _evaluate_on(
         config.train.max_live or MAX_LIVE,
         options.samples,
         options.greedy,
-        None if config.model.policy in ENGINES else config.train.batch_size,
+        requests=None if config.model.policy in ENGINES else config.train.batch_size,
+        direct=direct,
     )
     with open_folder(folder, what), _progress(str(folder)) as tell:
         played = play(plan, policy(), folder, tell=tell)

@@ -67,10 +67,7 @@ def notes(by_name: Mapping[str, Scores]) -> Iterator[str]:
 
 
 def _notes(scores: Scores, base: Scores) -> Iterator[str]:
-    yield (
-        f"{len(scores.problems)} problems; self-consistency is the majority of {scores.samples} direct "
-        "solutions, which spend the generated tokens of a debate."
-    )
+    yield f"{len(scores.problems)} problems; {_sampled(scores)}"
     common = base.problems.keys() & scores.problems
     others = sum(base.problems[id] != scores.problems[id] for id in common)
     if others:
@@ -83,6 +80,14 @@ def _notes(scores: Scores, base: Scores) -> Iterator[str]:
         yield f"{scores.ungraded} problems are left out: the grader gave no verdict on an answer."
     if len(scores.problems) < SMALL:
         yield f"fewer than {SMALL} problems: read the intervals before any difference."
+
+
+def _sampled(scores: Scores) -> str:
+    """Return what was sampled of each problem."""
+    if "direct/self_consistency" in scores.values:
+        majority = f"self-consistency is the majority of {scores.samples} direct solutions"
+        return f"{majority}, which spend the generated tokens of a debate."
+    return f"{counted(scores.samples, 'direct solution')} of each by one agent alone, and no debate."
 
 
 def _titled(data: str, lines: Lines, names: Sequence[str]) -> tuple[str, Lines]:

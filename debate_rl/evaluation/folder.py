@@ -27,9 +27,16 @@ class EvaluationError(ValueError):
 
 
 def identity(
-    config: Config, problems: Sequence[Problem], weights: Path | None, seeds: Sequence[int]
+    config: Config,
+    problems: Sequence[Problem],
+    weights: Path | None,
+    seeds: Sequence[int],
+    *,
+    direct: bool = False,
 ) -> dict[str, object]:
     """Return what decides what is said in an evaluation: protocol, prompts, model, weights, problems, seeds.
+
+    And whether debates are held, or one agent alone solves (``direct``).
 
     A model's own folder is known by the names, sizes and times of its files; one that is built anew, by all
     that it is built from. The code of a policy of one's own is not looked at.
@@ -48,6 +55,7 @@ def identity(
         "weights": None if weights is None else checksum(weights / "manifest.json"),
         "problems": {"count": len(problems), "sha256": sha256(problem_text.encode()).hexdigest()},
         "seeds": list(seeds),
+        **({"direct": True} if direct else {}),
     }
 
 

@@ -1,5 +1,7 @@
 """What a policy says to held-out problems: debates, and first-round solutions that spend as many tokens.
 
+Or, where no debate is wanted or there is none to hold, solutions of one agent alone.
+
 Every debate is kept as it ends, so that an evaluation which was cut off goes on where it was.
 """
 
@@ -37,6 +39,7 @@ class Played:
     ``opening[i]`` belongs to the problem of ``debates[i]`` and holds ``samples`` solutions, perhaps a few
     more: its debates have one round and N solutions each. ``further[i]``: more of them, so that there are
     ``solutions`` in all. ``greedy``: one solution of each problem at temperature 0, if asked for.
+    Without debates, ``debates`` is empty, and ``further[i]`` empty tuples.
     """
 
     debates: tuple[Graded, ...]
@@ -53,7 +56,8 @@ class EvalPlan:
 
     ``samples``: at least so many first-round solutions of each problem and seed; ``greedy``: one more of each
     problem at temperature 0. ``max_live``: debates open at a time; ``requests``: replies that are sampled
-    together, and no more debates are open than ask for so many.
+    together, and no more debates are open than ask for so many. ``direct``: no debates, and
+    ``samples`` solutions (at least one) of each problem and seed by one agent alone, the first persona.
     """
 
     problems: Sequence[Problem]
@@ -64,6 +68,7 @@ class EvalPlan:
     samples: int = 0
     greedy: bool = False
     requests: int | None = None
+    direct: bool = False
 
     def live(self) -> int | None:
         """Return how many debates are open at a time; None for no limit."""
@@ -78,6 +83,8 @@ def play(
 
     EnvironmentSpecError for an open problem, which has no gold answer.
     """
+    if plan.direct:
+        return _play_direct(plan, policy, folder, tell)
     debates = [
         graded
         for seed in plan.seeds
@@ -98,16 +105,40 @@ def play(
         again = [problem for _ in range(more) for problem in plan.problems]
         solutions = _part(single, policy, "further samples", seed, again, folder, tell) if more else []
         further += [tuple(solutions[start :: len(plan.problems)]) for start in range(len(plan.problems))]
-    greedy = _part(_greedy(plan), policy, "greedy", 0, plan.problems, folder, tell) if plan.greedy else ()
     count = max(samples, plan.samples)
-    return Played(tuple(debates), tuple(opening), samples, count, tuple(greedy), tuple(further))
+    greedy = _greedy(plan, policy, folder, tell)
+    return Played(tuple(debates), tuple(opening), samples, count, greedy, tuple(further))
 
 
-def _greedy(plan: EvalPlan) -> EvalPlan:
-    """Return the plan for one agent, the first persona, at temperature 0."""
-    persona = replace(plan.protocol.agent_personas[0], temperature=0.0)
-    changes = {"num_agents": 1, "num_rounds": 1, "final_ballot": False, "personas": (persona,)}
+def is_alone(protocol: DebateConfig) -> bool:
+    """Return whether there is nothing to debate: one agent that speaks once."""
+    return protocol.num_agents == protocol.num_rounds == 1
+
+
+def _play_direct(plan: EvalPlan, policy: Policy, folder: Path | None, tell: Tell) -> Played:
+    """Return solutions of one agent alone; they are sampled in turn, so that more can be added later."""
+    count, alone = max(1, plan.samples), _alone(plan)
+    opening: list[tuple[Graded, ...]] = []
+    for seed in plan.seeds:
+        repeated = [problem for _ in range(count) for problem in plan.problems]
+        solutions = _part(alone, policy, "direct", seed, repeated, folder, tell)
+        opening += [tuple(solutions[start :: len(plan.problems)]) for start in range(len(plan.problems))]
+    further = ((),) * len(opening)
+    return Played((), tuple(opening), count, count, _greedy(plan, policy, folder, tell), further)
+
+
+def _alone(plan: EvalPlan, **persona: float) -> EvalPlan:
+    """Return the plan for one agent, the first persona with these changes, that speaks once."""
+    first = replace(plan.protocol.agent_personas[0], **persona)
+    changes = {"num_agents": 1, "num_rounds": 1, "final_ballot": False, "personas": (first,)}
     return replace(plan, protocol=plan.protocol.model_copy(update=changes))
+
+
+def _greedy(plan: EvalPlan, policy: Policy, folder: Path | None, tell: Tell) -> tuple[Graded, ...]:
+    """Return one solution of each problem at temperature 0, if they are wanted."""
+    if not plan.greedy:
+        return ()
+    return tuple(_part(_alone(plan, temperature=0.0), policy, "greedy", 0, plan.problems, folder, tell))
 
 
 def solutions_of_a_debate(debates: Sequence[Debate]) -> float:
@@ -133,7 +164,7 @@ def _part(
     stored = {} if folder is None else _kept(folder / name / shard_name(seed), problems, drawn, plan.protocol)
     done = {index: graded(plan.environment, debate) for index, debate in stored.items()}
     agents = plan.protocol.num_agents
-    part = name if name == "debates" else f"{name}, {agents} at a time" if agents > 1 else name
+    part = name if name in ("debates", "direct") else f"{name}, {agents} at a time" if agents > 1 else name
     part = f"{part}, seed {seed}" if len(plan.seeds) > 1 else part
     tell(part, len(done), len(problems))
     with ExitStack() as stack:

@@ -141,7 +141,7 @@ def comparison(evaluated: Mapping[str, Mapping[str, Scores]]) -> list[list[str]]
     """Return a table, heads first: a line for each data set and evaluation, with its gains over the first."""
     every = [scores for by_name in evaluated.values() for scores in by_name.values()]
     names = [name for name in MAIN if any(name in scores.values for scores in every)]
-    gained = MAIN[-2:] if len(every) > len(evaluated) else ()
+    gained = _gained(names) if len(every) > len(evaluated) else ()
     table = [
         ["", "", "problems", *map(label_title, names), *(f"{label_title(name)} gain" for name in gained)]
     ]
@@ -152,6 +152,15 @@ def comparison(evaluated: Mapping[str, Mapping[str, Scores]]) -> list[list[str]]
             gains = ["" if scores is base else _gain_cell(figure, scores, base) for figure in gained]
             table.append([data, name, str(len(scores.problems)), *values, *gains])
     return table
+
+
+def _gained(names: Sequence[str]) -> Sequence[str]:
+    """Return the figures whose gains are compared: those of debates, or where there are none the solutions'.
+
+    >>> _gained(["direct/greedy_accuracy", "direct/accuracy"])
+    ['direct/accuracy']
+    """
+    return [name for name in names if name in MAIN[-2:]] or [name for name in names if name == MAIN[1]]
 
 
 def figures_table(evaluated: Mapping[str, Scores]) -> list[list[str]]:

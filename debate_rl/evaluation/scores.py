@@ -6,7 +6,7 @@ Intervals are clustered by problem: debate_rl.statistics has the sources.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from statistics import fmean
@@ -38,7 +38,8 @@ class Scores:
     """The figures of one policy: ``values[figure][problem]``, each value a rate in [0, 1] or a token count.
 
     ``problems`` are those that the grader gave a verdict on, all of them by id; ``ungraded`` counts what was
-    left out, never as wrong. ``samples``: solutions of a problem that spend the tokens of a debate.
+    left out, never as wrong. ``samples``: solutions of a problem that spend the tokens of a debate; without
+    debates, all of them.
     """
 
     values: Mapping[str, Values]
@@ -99,28 +100,36 @@ class _Sheet:
 def scores(played: Played, key: AnswerKey) -> Scores:
     """Return the figures of what was played; ``key`` says which wrong answers a majority counts together."""
     sheet, ungraded = _Sheet(), _ungraded(played)
-    problems = {
-        graded.debate.problem.id: graded.debate.problem
-        for graded in played.debates
-        if graded.debate.problem.id not in ungraded
-    }
-    for debated, opening, further in zip(played.debates, played.opening, played.further, strict=True):
-        problem = debated.debate.problem
-        if problem.id in ungraded:
-            continue
-        answers = _answers((*opening, *further), key)[: played.solutions]
-        _debate_figures(sheet, debated, key)
-        _judge_figures(sheet, debated)
-        _direct_figures(sheet, problem.id, answers)
-        sheet.put(problem.id, "direct/self_consistency", consensus(answers[: played.samples]))
-        if problem.kind == "instructions":
-            _instruction_figures(sheet, debated, (*opening, *further), played.solutions)
-        _cost(sheet, problem.id, "debate", _replies([debated]))
-        _cost(sheet, problem.id, "direct", _replies(opening)[: played.samples])
+    for debated in played.debates:
+        if debated.debate.problem.id not in ungraded:
+            _debate_figures(sheet, debated, key)
+            _judge_figures(sheet, debated)
+            _cost(sheet, debated.debate.problem.id, "debate", _replies([debated]))
+    problems: dict[str, Problem] = {}
+    for opening, further in zip(played.opening, played.further, strict=True):
+        problem = opening[0].debate.problem
+        if problem.id not in ungraded:
+            problems[problem.id] = problem
+            _solution_figures(sheet, played, opening, further, key)
     for graded in played.greedy:
         if graded.debate.problem.id in problems:
             sheet.put(graded.debate.problem.id, "direct/greedy_accuracy", graded.correct[0][0] is True)
     return Scores(sheet.values, problems, played.samples, len(ungraded))
+
+
+def _solution_figures(
+    sheet: _Sheet, played: Played, opening: Sequence[Graded], further: Sequence[Graded], key: AnswerKey
+) -> None:
+    """What the solutions to a problem are worth one by one, and what they cost."""
+    problem = opening[0].debate.problem
+    answers = _answers((*opening, *further), key)[: played.solutions]
+    _direct_figures(sheet, problem.id, answers)
+    if played.debates:
+        sheet.put(problem.id, "direct/self_consistency", consensus(answers[: played.samples]))
+    if problem.kind == "instructions":
+        alone = [turn for one in (*opening, *further) for turn in one.debate.turns][: played.solutions]
+        _instruction_figures(sheet, problem, "direct/instructions", alone)
+    _cost(sheet, problem.id, "direct", _replies(opening)[: played.samples])
 
 
 def evaluate(
@@ -169,6 +178,9 @@ def _debate_figures(sheet: _Sheet, graded: Graded, key: AnswerKey) -> None:
     sheet.put(problem, "debate/valid_xml", *valid)
     sheet.put(problem, "debate/majority", consensus(last))
     sheet.put(problem, f"debate/pass@{len(last)}", any(answer.right for answer in last))
+    if debate.problem.kind == "instructions":
+        spoken = [turn for turn in debate.turns if turn.id.round == debate.protocol.num_rounds - 1]
+        _instruction_figures(sheet, debate.problem, "debate/instructions", spoken)
 
 
 def _direct_figures(sheet: _Sheet, problem: str, answers: Sequence[Answer]) -> None:
@@ -182,15 +194,11 @@ def _direct_figures(sheet: _Sheet, problem: str, answers: Sequence[Answer]) -> N
         sheet.put(problem, f"direct/cons@{k}", fmean(majorities))
 
 
-def _instruction_figures(sheet: _Sheet, debated: Graded, opening: Sequence[Graded], samples: int) -> None:
-    """Each instruction followed or not, in single samples and by all agents of the last round."""
-    debate = debated.debate
-    last = [turn for turn in debate.turns if turn.id.round == debate.protocol.num_rounds - 1]
-    alone = [turn for graded in opening for turn in graded.debate.turns][:samples]
-    for name, turns in (("direct/instructions", alone), ("debate/instructions", last)):
-        met = [outcome for turn in turns for outcome in followed(debate.problem, turn)]
-        if met:
-            sheet.put(debate.problem.id, name, *met)
+def _instruction_figures(sheet: _Sheet, problem: Problem, name: str, turns: Iterable[Turn]) -> None:
+    """Each instruction followed or not."""
+    met = [outcome for turn in turns for outcome in followed(problem, turn)]
+    if met:
+        sheet.put(problem.id, name, *met)
 
 
 def followed(problem: Problem, turn: Turn) -> tuple[bool, ...]:

@@ -132,6 +132,21 @@ def test_a_recipe_is_its_model_as_it_is(evaluate, home, tiny_recipe):
     assert "3 problems" in out
 
 
+@pytest.mark.parametrize("arguments", [("--direct",), ("debate.num_agents=1", "debate.num_rounds=1")])
+def test_without_debates_there_are_solutions_alone(evaluate, home, arguments):
+    """Asked for, or where the protocol holds none."""
+    code, out, err = evaluate("run", *arguments, "--samples", "3", "--json", "d.json", "held_out.limit=3")
+    assert code == 0, err
+    names = {row["name"] for row in json.loads((home / "d.json").read_text())}
+    assert {"direct/accuracy", "direct/pass@2", "direct/cons@3", "direct/truncated"} <= names
+    assert {name.partition("/")[0] for name in names} == {"direct"}
+    assert "3 problems; 3 direct solutions of each by one agent alone, and no debate." in out
+    folders = [path for path in (home / "run/evaluations").iterdir() if (path / "direct").is_dir()]
+    records = [record for folder in folders for record in read_records(folder / "direct")]
+    assert len(records) == 9 * len(folders)
+    assert {(len(r.debate.personas), len(r.debate.turns)) for r in records} == {(1, 1)}
+
+
 def test_problems_of_another_file_need_no_training_data(evaluate, home):
     (home / "mine.jsonl").write_text('{"question": "What is 2 + 2?", "answer": "4"}\n')
     code, out, err = evaluate("run", "held_out.kind=jsonl", "held_out.path=mine.jsonl")

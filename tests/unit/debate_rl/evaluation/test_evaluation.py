@@ -182,6 +182,40 @@ def test_greedy_is_one_answer_of_the_first_persona_at_temperature_0(tmp_path):
     assert scores(right, plain_key).estimate("direct/greedy_accuracy").n == 2
 
 
+def test_direct_solutions_are_of_one_agent_alone_and_more_can_be_added(tmp_path):
+    """One agent is right about p0 and p2 in every second sample, never about the others."""
+    right = {"p0", "p2"}
+
+    class Every(Counted):
+        async def sample(self, request):
+            await super().sample(request)
+            number, problem = request.debate.split(":")
+            answer = {p.id: p.answer for p in PROBLEMS}[problem]
+            odd = int(number) // 4 % 2
+            text = f"<solution>\\boxed{{{answer if problem in right and odd else 99}}}</solution>"
+            return Completion((1,), (7, 7), (0.0, 0.0), text, "length" if odd else "stop", 0)
+
+    direct = replace(plan(), direct=True, samples=2, greedy=True)
+    few, more = Every(), Every()
+    played = play(direct, few, tmp_path)
+    assert (played.debates, played.samples, [len(group) for group in played.opening]) == ((), 2, [2] * 4)
+    assert played.opening[0][0].debate.personas[0].name == "Methodical Analyst"
+    found = scores(played, plain_key)
+    assert values(found, "direct/accuracy") == {"p0": [0, 1], "p1": [0, 0], "p2": [0, 1], "p3": [0, 0]}
+    assert values(found, "direct/pass@2") == {"p0": [1], "p1": [0], "p2": [1], "p3": [0]}
+    assert values(found, "direct/truncated")["p1"] == [0, 1]
+    assert values(found, "direct/generated_tokens") == {f"p{i}": [4] for i in range(4)}
+    assert {name.partition("/")[0] for name in found.values} == {"direct"}
+    assert "direct/self_consistency" not in found.values
+    assert len(few.asked) == 4 * 3
+    four = scores(play(replace(direct, samples=4), more, tmp_path), plain_key)
+    assert len(more.asked) == 4 * 2
+    assert values(four, "direct/accuracy")["p2"] == [0, 1, 0, 1]
+    assert "4 problems; 4 direct solutions of each by one agent alone, and no debate." in list(
+        notes({"a": four})
+    )
+
+
 class Counted:
     """Answers with as many tokens as told, and counts the debates it is asked in."""
 
