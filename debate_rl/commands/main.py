@@ -29,6 +29,7 @@ from debate_rl.commands.inspect import inspect
 from debate_rl.commands.keys import keys
 from debate_rl.commands.play import play
 from debate_rl.commands.quickstart import quickstart
+from debate_rl.commands.regrade import regrade
 from debate_rl.commands.replay import replay
 from debate_rl.commands.report import report
 from debate_rl.commands.streams import quiet_pipe, take_any_encoding
@@ -36,7 +37,7 @@ from debate_rl.commands.tokens import tokens
 from debate_rl.commands.train import train
 
 STOPPED = "stopped; a run goes on from its newest checkpoint when the same command is given again"
-LOOKING = ("inspect", "replay", "report")
+LOOKING = ("inspect", "regrade", "replay", "report")
 """Commands that only look at a run: stopped, they leave nothing to continue."""
 
 app = typer.Typer(
@@ -63,6 +64,10 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
     "export": (export, ("export runs/mine --out weights",)),
     "tokens": (tokens, ("tokens runs/mine 12.3 --turn 1.0",)),
     "replay": (replay, ("replay runs/mine rewards.truth_weight=0.3",)),
+    "regrade": (
+        regrade,
+        ("regrade runs/mine --modes boxed,math_verify", r"regrade runs/mine --clip 'Question:,Q:,\n\n\n'"),
+    ),
     "inspect": (
         inspect,
         (

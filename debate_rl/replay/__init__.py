@@ -1,1 +1,1 @@
-"""The debates of a run rewarded again under another reward scheme; needs no GPU and loads no torch."""
+"""The debates of a run rewarded or graded again, by other rules; needs no GPU and loads no torch."""

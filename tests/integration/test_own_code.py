@@ -15,6 +15,7 @@ from debate_rl.config.recipes import OWN_CODE, ConfigError, read_run_config
 COMMANDS = {
     "train": ("train", "RUN"),
     "replay": ("replay", "RUN"),
+    "regrade": ("regrade", "RUN"),
     "tokens": ("tokens", "RUN", "0.0"),
     "play": ("play", "RUN", "1 + 1?"),
     "eval": ("eval", "RUN"),

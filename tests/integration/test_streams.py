@@ -30,6 +30,7 @@ LIGHT = {
 OF_A_TRAINED_RUN = {
     "why": ("inspect", "RUN", "why", "0.0"),
     "replay": ("replay", "RUN", "rewards.truth_weight=0.3"),
+    "regrade": ("regrade", "RUN", "--clip", "e"),
     "report": ("report", "RUN"),
     "tokens": ("tokens", "RUN", "0.0"),
     "eval": ("eval", "RUN"),

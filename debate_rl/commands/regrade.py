@@ -1,0 +1,179 @@
+r"""``debate regrade``: stored replies under other graders and cut at stop strings; no model is loaded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, cast
+
+import typer
+
+from debate_rl.commands.arguments import FilterOption, JsonFile, writable
+from debate_rl.commands.console import plain_console, progress_bar, text_table, wide_console, write_json
+
+if TYPE_CHECKING:
+    from debate_rl.replay.regrade_figures import Gain, Line
+    from debate_rl.replay.regrading import Sheet, Source
+    from envs import Environment
+    from envs.types import Mode
+
+DEFAULT_MODES = "boxed,lenient"
+_ESCAPES = {r"\n": "\n", r"\t": "\t", r"\,": ",", r"\\": "\\"}
+
+
+def regrade(
+    what: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RUN|EVALUATION...",
+            help="Folders of runs (their training and all their evaluations), or of evaluations.",
+        ),
+    ],
+    modes: Annotated[
+        str, typer.Option(metavar="A,B", help="Grade in these modes (docs/grading.md).")
+    ] = DEFAULT_MODES,
+    clip: Annotated[
+        str,
+        typer.Option(
+            metavar="A,B",
+            help=r"Also cut every reply at the first of these stop strings, never inside its thinking; "
+            r"\n is a line break, \, a comma.",
+        ),
+    ] = "",
+    filter: FilterOption = "",
+    steps: Annotated[
+        str, typer.Option(metavar="A..B", help="Of training: these steps, counted from 0.")
+    ] = "",
+    json: JsonFile = None,
+    table: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", callback=writable, help="Also write the tables to an .md or .tex file."),
+    ] = None,
+) -> None:
+    """Grade stored replies again in other modes, and cut at stop strings; no model is loaded.
+
+    With --clip, one table has every part as sampled beside clipped, and another how much of a gain between
+    the first weights and others is a better answer, and how much a better end.
+    """
+    from debate_rl.commands.replay import steps_of
+    from debate_rl.replay.regrade_figures import gains_of, lines_of
+    from debate_rl.replay.regrading import modes_named, sources_of
+    from transcripts import compile_filter
+
+    compile_filter(filter)  # says what is wrong before anything is read
+    if table is not None and Path(table).suffix not in (".md", ".tex"):
+        raise ValueError(f"--table {table}: write a name that ends in .md or .tex")
+    graders, stops, wanted = modes_named(_words(modes)), stop_strings(clip), steps_of(steps)
+    if not graders:
+        raise ValueError("--modes: name at least one mode (docs/grading.md)")
+    found = [
+        (source, _own(Path(name)))
+        for name in what
+        for source in sources_of(Path(name), filter=filter, steps=wanted)
+    ]
+    sheets = list(_sheets(found, graders, stops))
+    if not any(sheet.clusters for sheet in sheets):
+        raise ValueError(f"{what[0]}: no replies with a truth to grade against are stored")
+    lines = [line for sheet in sheets for line in lines_of(sheet, clip=bool(stops))]
+    gains = list(gains_of(sheets)) if stops else []
+    _show(lines, gains, sheets, stops)
+    if json is not None:
+        write_json(json, _plain(lines, gains, stops))
+    if table is not None:
+        _write_table(table, lines, gains, clip=bool(stops))
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def stop_strings(text: str) -> tuple[str, ...]:
+    r"""Return the stop strings that --clip names.
+
+    >>> stop_strings(r"Question:,Q:,\n\n\n"), stop_strings(r"a\, b"), stop_strings("")
+    (('Question:', 'Q:', '\n\n\n'), ('a, b',), ())
+    """
+    parts = re.findall(r"(?:\\.|[^,\\]|\\$)+", text, re.DOTALL)
+    return tuple(re.sub(r"\\.", lambda found: _ESCAPES.get(found[0], found[0]), part) for part in parts)
+
+
+def _own(path: Path) -> Environment | None:
+    """Return the environment of one's own that graded a run's replies; None for data sets and families."""
+    from debate_rl.config.recipes import read_run_config
+    from envs import load_environment
+
+    run = next((one for one in (path, *path.resolve().parents[:2]) if (one / "config.toml").is_file()), None)
+    if run is None:
+        return None
+    kind = read_run_config(run).env.kind
+    return load_environment(kind) if ":" in kind else None
+
+
+def _sheets(
+    found: Sequence[tuple[Source, Environment | None]], modes: Sequence[Mode], stops: Sequence[str]
+) -> Iterator[Sheet]:
+    from debate_rl.replay.regrading import regrade
+
+    for source, own in found:
+        with progress_bar() as progress:
+            tell = partial(progress.advance, progress.add_task(source.name, total=None))
+            yield from regrade(source, modes, stops, own=own, tell=tell)
+
+
+def _show(
+    lines: Sequence[Line], gains: Sequence[Gain], sheets: Sequence[Sheet], stops: Sequence[str]
+) -> None:
+    from debate_rl.replay.regrade_figures import gain_table, table_of
+
+    for rows, fixed in ((table_of(lines, clip=bool(stops)), 4), (gain_table(gains), 4)):
+        if len(rows) > 1:
+            width = sum(max(len(row[column]) + 3 for row in rows) for column in range(len(rows[0])))
+            align = "l" * fixed + "r"
+            wide_console(width + 1).print(text_table(rows[0], rows[1:], align=align, no_wrap=True))
+    for note in _notes(gains, sheets, stops):
+        plain_console().print(note)
+
+
+def _notes(gains: Sequence[Gain], sheets: Sequence[Sheet], stops: Sequence[str]) -> Iterator[str]:
+    yield "Shares of replies, with 95% intervals clustered by problem. 'stored': the grades they came with."
+    if stops:
+        yield f"Clipped at the first of {', '.join(map(repr, stops))}; nothing was sampled."
+    if gains:
+        yield "'of it stopping': the gain as sampled less the gain clipped."
+    if any(not gain.paired for gain in gains):
+        yield "Gains between other problems, as of early and late steps, are not paired."
+    if count := sum(sheet.open for sheet in sheets):
+        yield f"{count} replies to open problems are left out: there is no truth to grade against."
+    ungraded = sum(value is None for sheet in sheets for value in _regraded(sheet))
+    if ungraded:
+        yield f"{ungraded} grades are left out: the grader gave no verdict."
+
+
+def _regraded(sheet: Sheet) -> Iterator[float | None]:
+    for columns in (sheet.sampled, sheet.clipped):
+        for mode, values in columns.items():
+            if mode != "stored":
+                yield from values
+
+
+def _plain(lines: Sequence[Line], gains: Sequence[Gain], stops: Sequence[str]) -> dict[str, object]:
+    from debate_rl.replay.regrade_figures import plain
+    from debate_rl.statistics import Estimate
+
+    def row(one: Line | Gain) -> dict[str, object]:
+        values = {field.name: getattr(one, field.name) for field in fields(one)}
+        return {name: plain(v) if isinstance(v, Estimate) else v for name, v in values.items()}
+
+    return {"schema": 1, "stops": list(stops), "lines": [*map(row, lines)], "gains": [*map(row, gains)]}
+
+
+def _write_table(file: str, lines: Sequence[Line], gains: Sequence[Gain], *, clip: bool) -> None:
+    from debate.files import write_text
+    from debate_rl.evaluation.report import as_text
+    from debate_rl.replay.regrade_figures import gain_table, table_of
+
+    tables = {"": table_of(lines, clip=clip)} | ({"gains": gain_table(gains)} if gains else {})
+    write_text(file, as_text(tables, cast(Literal["md", "tex"], Path(file).suffix[1:])))

@@ -1,0 +1,93 @@
+"""``debate regrade`` on a run of a tiny model: without torch, without weights, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import debate_rl
+from debate_rl.config import Config
+from debate_rl.config.recipes import load_config
+from debate_rl.training.train import train
+
+HOME = Path(debate_rl.__file__).parents[1]
+TELLS_OF_TORCH = """\
+import sys
+from debate_rl.commands.main import run
+try:
+    run()
+finally:
+    print("torch" in sys.modules)
+"""
+
+
+@pytest.fixture(scope="module")
+def home(tiny_recipe, tmp_path_factory):
+    """A run of two steps without its weights."""
+    folder = tmp_path_factory.mktemp("regraded")
+    train(load_config(Config, tiny_recipe, [f"run.dir={folder / 'run'}", "logging.progress=none"]))
+    shutil.rmtree(folder / "run/checkpoints")
+    return folder
+
+
+@pytest.fixture
+def regrade(home, debate_command, monkeypatch):
+    monkeypatch.chdir(home)
+    return lambda *arguments: debate_command("regrade", *arguments)
+
+
+def test_a_run_without_weights_is_graded_again_and_torch_is_not_loaded(home):
+    command = [sys.executable, "-c", TELLS_OF_TORCH, "regrade", "run", "--modes", "boxed", "--json", "f.json"]
+    done = subprocess.run(
+        command, cwd=home, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(HOME)}
+    )
+    assert done.returncode == 0, done.stderr
+    lines = json.loads((home / "f.json").read_text())["lines"]
+    assert {(line["source"], line["part"], line["mode"]) for line in lines} == {
+        ("steps 0..1", f"training, round {round_}", mode) for round_ in (0, 1) for mode in ("stored", "boxed")
+    }
+    assert all(line["replies"] == 24 for line in lines)  # 2 steps, 2 problems, 2 debates of each, 3 agents
+    assert all(line["differs"]["value"] == 0 for line in lines if line["mode"] == "boxed")
+    assert "steps 0..1" in done.stdout
+    assert done.stdout.endswith("False\n")
+
+
+def test_with_stop_strings_both_arms_are_printed_and_written(regrade, home):
+    code, out, _ = regrade("run", "--clip", r"e,\n", "--table", "t.md", "--json", "g.json", "--steps", "1")
+    assert code == 0
+    assert "Clipped at the first of 'e', '\\n'; nothing was sampled." in out
+    assert json.loads((home / "g.json").read_text())["stops"] == ["e", "\n"]
+    table = (home / "t.md").read_text()
+    assert "| step 1 " in table
+    assert "clipped - as sampled" in table
+
+
+def test_only_debates_of_a_filter_are_graded(regrade, home):
+    code, _, _ = regrade("run", "--filter", "step:0 id:0.1", "--steps", "0", "--json", "h.json")
+    assert code == 0
+    assert {line["replies"] for line in json.loads((home / "h.json").read_text())["lines"]} == {3}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("nowhere",), "nowhere: neither a run nor the folder of an evaluation"),
+        (("run", "--modes", "boxes"), "--modes boxes: unknown; valid: boxed, "),
+        (("run", "--modes", ","), "--modes: name at least one mode"),
+        (("run", "--steps", "9.."), "run: no debates of these steps are stored"),
+        (("run", "--steps", "2..1"), "--steps '2..1'"),
+        (("run", "--table", "t.txt"), "--table t.txt: write a name that ends in .md or .tex"),
+        (("run", "--filter", "step:x"), "step takes a number"),
+        (("run", "--filter", "step:0 tokens:<0"), "run: no replies with a truth to grade against are stored"),
+    ],
+)
+def test_a_mistake_is_one_line(regrade, arguments, line):
+    code, out, err = regrade(*arguments)
+    assert (code, out) == (2, "")
+    assert line in err

@@ -1,0 +1,188 @@
+"""Stored replies graded anew, as they were sampled and cut at stop strings, against numbers by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn
+from debate.parsing import parse_turn
+from debate.types import TurnId
+from debate_rl.commands.regrade import stop_strings
+from debate_rl.replay.regrade_figures import gain_table, gains_of, lines_of, table_of
+from debate_rl.replay.regrading import STORED, modes_named, regrade, replies_of, sources_of
+from envs.families import FAMILIES
+from transcripts import Record, write_step
+
+STOPS = ("Question:", "Q:")
+ALONE = DebateConfig(num_agents=1, num_rounds=1)
+PROBLEMS = [
+    Problem(f"p{i}", f"What is 10 + {i}?", answer=f"{10 + i}", source="gsm8k", kind="number")
+    for i in range(4)
+]
+RIGHT, WRONG, ENDLESS = "It is {}.", "It is 99.", "It is {}.\n\nQuestion: Tom has 3?"
+BASE = [(ENDLESS, ENDLESS), (ENDLESS, RIGHT), (WRONG, ENDLESS), (WRONG, WRONG)]
+TRAINED = [(RIGHT, RIGHT)] * 3 + [(WRONG, WRONG)]
+
+
+def record_of(problem, text, correct=True, *, step=0, protocol=ALONE, in_thinking=False):
+    parsed = parse_turn(text, handles=(), own=None, due=False, in_thinking=in_thinking)
+    said = Completion((), (), (), text, "stop", 0)
+    turn = Turn(TurnId(0, 0), "K7", (), said, parsed)
+    debate = Debate(problem, (Persona("one", "Solve."),), (turn,), (), step, 0, protocol)
+    return Record(debate, step, problem.id, None if correct is None else ((correct,),))
+
+
+def write_evaluation(folder, replies, part="self-consistency"):
+    records = [
+        record_of(problem, text.format(problem.answer), text == RIGHT)
+        for problem, texts in zip(PROBLEMS, replies, strict=True)
+        for text in texts
+    ]
+    write_step(folder / part, 0, records)
+    (folder / "evaluation.json").write_text('{"of": {}}')
+    return folder
+
+
+@pytest.fixture
+def evaluations(tmp_path):
+    """A base model that goes on with questions of its own, and one that learned to stop and one sum more."""
+    write_evaluation(tmp_path / "evaluations/model-1", BASE)
+    write_evaluation(tmp_path / "evaluations/step_000009-1", TRAINED)
+    return tmp_path / "evaluations"
+
+
+def sheets_of(path, modes=("lenient",), stops=STOPS):
+    return [sheet for source in sources_of(path) for sheet in regrade(source, modes_named(modes), stops)]
+
+
+def test_as_sampled_stands_beside_clipped(evaluations):
+    base, trained = sheets_of(evaluations)
+    stored, lenient = lines_of(base, clip=True)
+    assert (base.source, base.part) == ("model-1", "direct")
+    assert (lenient.replies, lenient.problems) == (8, 4)
+    assert stored.mode == STORED
+    assert stored.sampled.value == lenient.sampled.value == 1 / 8  # 3 is the last number where it goes on
+    assert (lenient.clipped.value, lenient.moved.value) == (5 / 8, 4 / 8)
+    assert (lenient.cut.value, lenient.changed.value, lenient.differs.value) == (4 / 8, 4 / 8, 0)
+    _, after = lines_of(trained, clip=True)
+    assert (after.sampled.value, after.clipped.value, after.cut.value) == (6 / 8, 6 / 8, 0)
+
+
+def test_of_a_gain_the_part_that_is_stopping_is_told(evaluations):
+    [gain] = gains_of(sheets_of(evaluations))
+    assert (gain.source, gain.base, gain.paired) == ("step_000009-1", "model-1", True)
+    assert (gain.sampled.value, gain.clipped.value, gain.stopping.value) == (5 / 8, 1 / 8, 4 / 8)
+    # by problem the gains are 1, 1/2, 1, 0: a mean of 5/8, variance 11/48, SE sqrt(11/48 / 4), t(3) = 3.1824
+    assert gain.sampled.high - gain.sampled.value == pytest.approx(3.1824463 * (11 / 192) ** 0.5)
+
+
+def test_a_mode_that_finds_nothing_grades_nothing_as_right(evaluations):
+    base, _ = sheets_of(evaluations, ("boxed", "gsm8k_flexible_extract"))
+    lines = {line.mode: line for line in lines_of(base, clip=True)}
+    assert lines["boxed"].sampled.value == lines["boxed"].clipped.value == 0
+    assert lines["boxed"].differs.value == 1 / 8
+    assert lines["gsm8k_flexible_extract"].sampled.value == 5 / 8  # that harness stops there itself
+
+
+def test_without_stop_strings_nothing_is_cut(evaluations):
+    base, trained = sheets_of(evaluations, stops=())
+    assert not any(base.cut + trained.cut)
+    _, line = lines_of(base, clip=False)
+    assert (line.clipped, line.moved, line.cut) == (None, None, None)
+    assert table_of([line], clip=False)[0][-2:] == ["as sampled", "not as stored"]
+
+
+def test_tables_name_what_lines_share_only_once(evaluations):
+    sheets = sheets_of(evaluations)
+    table = table_of([line for sheet in sheets for line in lines_of(sheet, clip=True)], clip=True)
+    assert [row[:4] for row in table[1:]] == [
+        ["model-1", "direct", "8", "stored"],
+        ["", "", "", "lenient"],
+        ["step_000009-1", "direct", "8", "stored"],
+        ["", "", "", "lenient"],
+    ]
+    assert [len(row) for row in table] == [len(table[0])] * 5
+    assert gain_table(gains_of(sheets))[1][:4] == ["step_000009-1", "model-1", "direct", "lenient"]
+
+
+def test_a_stop_string_within_thinking_does_not_cut(tmp_path):
+    text = "<think>Q: 4?</think>The answer is {0}. Q: 5? The answer is 6."
+    write_evaluation(tmp_path, [(text,)] * 4)
+    [sheet] = sheets_of(tmp_path, ("answer_is",))
+    _, line = lines_of(sheet, clip=True)
+    assert (line.sampled.value, line.clipped.value) == (0, 1)
+
+
+def test_a_reply_whose_prompt_opened_thinking_and_never_ends_it_has_no_answer(tmp_path):
+    record = record_of(PROBLEMS[0], "It may be 10. Q: 5?", False, in_thinking=True)
+    write_step(tmp_path / "debates", 0, [record])
+    (tmp_path / "evaluation.json").write_text("{}")
+    [sheet] = sheets_of(tmp_path)
+    _, line = lines_of(sheet, clip=True)
+    assert (line.sampled.value, line.clipped.value, line.cut.value) == (0, 0, 0)
+
+
+def test_a_solution_in_tags_is_graded_alone_and_one_that_is_cut_is_read_to_its_end(tmp_path):
+    text = "Is it 7?<solution>It is {0}. Q: 5?</solution> 8"
+    write_evaluation(tmp_path, [(text,)] * 4)
+    _, line = lines_of(sheets_of(tmp_path)[0], clip=True)
+    assert (line.sampled.value, line.clipped.value) == (0, 1)
+
+
+def test_among_others_a_reply_without_tags_is_no_solution(tmp_path):
+    debaters = DebateConfig(num_agents=2, num_rounds=1)
+    [(_, reply)] = replies_of("direct", record_of(PROBLEMS[0], "It is 10.", protocol=debaters))
+    assert not reply.alone
+
+
+def test_problems_of_a_family_are_graded_by_it(tmp_path):
+    problem = FAMILIES["pair_sum"].problems(split="train", limit=1, seed=0)[0]
+    turned = " ".join(reversed(problem.answer.split()))
+    assert turned != problem.answer  # which a data set's grader does not take
+    write_step(tmp_path / "debates", 0, [record_of(problem, rf"\boxed{{{turned}}}")])
+    (tmp_path / "evaluation.json").write_text("{}")
+    _, line = lines_of(sheets_of(tmp_path, ("boxed",))[0], clip=False)
+    assert (line.sampled.value, line.differs.value) == (1, 0)
+
+
+def test_open_problems_are_left_out_and_counted(tmp_path):
+    problem = Problem("o", "Write a story.", kind="open")
+    write_step(tmp_path / "debates", 0, [record_of(problem, "Once.", None), record_of(PROBLEMS[0], "10")])
+    (tmp_path / "evaluation.json").write_text("{}")
+    [sheet] = sheets_of(tmp_path)
+    assert (sheet.open, sheet.clusters) == (1, ["p0"])
+
+
+def test_early_and_late_steps_of_training_are_apart_and_not_paired(tmp_path):
+    for step in range(6):
+        texts = [RIGHT if step > 1 else ENDLESS] * 2
+        records = [record_of(p, t.format(p.answer), step=step) for p, t in zip(PROBLEMS, texts, strict=False)]
+        write_step(tmp_path / "transcripts", step, records)
+    early, late = sheets_of(tmp_path)
+    assert (early.source, late.source) == ("steps 0..1", "steps 4..5")
+    [gain] = gains_of([early, late])
+    assert (gain.sampled.value, gain.clipped.value, gain.paired) == (1, 0, False)
+    [middle] = sources_of(tmp_path, steps=(2, 3))
+    assert middle.name == "steps 2..3"
+    with pytest.raises(ValueError, match="no debates of these steps"):
+        sources_of(tmp_path, steps=(7, None))
+
+
+def test_what_cannot_be_graded_is_one_line(tmp_path, evaluations):
+    with pytest.raises(ValueError, match=r"neither a run nor the folder of an evaluation"):
+        sources_of(tmp_path / "nothing")
+    with pytest.raises(ValueError, match="--modes nice: unknown"):
+        modes_named(["nice"])
+    with pytest.raises(ValueError, match="first_letter: is for multiple choice, and problem p0 is of kind"):
+        sheets_of(evaluations, ("first_letter",))
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty/evaluation.json").write_text("{}")
+    with pytest.raises(ValueError, match="without replies"):
+        sources_of(tmp_path / "empty")
+
+
+def test_stop_strings_are_written_as_in_a_shell():
+    assert stop_strings(r"Question:,Q:,\n\n\n") == ("Question:", "Q:", "\n\n\n")
+    assert stop_strings(r"a\,b,\\n,\t") == ("a,b", "\\n", "\t")
+    assert stop_strings(",,") == stop_strings("") == ()
+    assert stop_strings("a\\") == ("a\\",)
