@@ -19,10 +19,9 @@ from debate_rl.commands.errors import INTERRUPTED, Ended
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
-    from debate import Policy
     from debate_rl.commands.eval_tables import Evaluated
     from debate_rl.config import Config
-    from debate_rl.evaluation.play import Tell
+    from debate_rl.evaluation.play import Tell, Unopened
     from debate_rl.evaluation.scores import Scores
 
 WATCH_S = 10.0
@@ -171,8 +170,9 @@ def _evaluate(
 ) -> Iterator[tuple[str, Scores]]:
     """Yield the figures of one set of weights on each data set; the model is loaded once."""
     from debate_rl.engines import open_policy
+    from debate_rl.evaluation.play import Unopened
 
-    policy = cache(partial(open_policy, config, weights))
+    policy = Unopened(cache(partial(open_policy, config, weights)))
     for data, with_data in _data_sets(config, options.on):
         yield data, _evaluate_on(with_data, run, weights, options, policy)
 
@@ -188,7 +188,7 @@ def _data_sets(config: Config, on: Sequence[str]) -> Iterator[tuple[str, Config]
 
 
 def _evaluate_on(
-    config: Config, run: Path | None, weights: Path | None, options: EvalOptions, policy: Callable[[], Policy]
+    config: Config, run: Path | None, weights: Path | None, options: EvalOptions, policy: Unopened
 ) -> Scores:
     """Return the figures on one data set; what was played before is read and not asked again."""
     from debate_rl.config.models import ENGINES
@@ -226,7 +226,7 @@ def _evaluate_on(
         direct=direct,
     )
     with open_folder(folder, what), _progress(str(folder)) as tell:
-        played = play(plan, policy(), folder, tell=tell)
+        played = play(plan, policy, folder, tell=tell)
         figures = scores(played, key_of(environment))
         if not figures.problems:
             raise DataError(f"{folder}: the grader gave no verdict on any of {len(problems)} problems")

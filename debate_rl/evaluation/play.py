@@ -33,6 +33,13 @@ Tell = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
+class Unopened:
+    """A policy that is opened once something is to be sampled: where all is kept, no model is loaded."""
+
+    open: Callable[[], Policy]
+
+
+@dataclass(frozen=True, slots=True)
 class Played:
     """One debate for each problem and seed, and of each as many first-round solutions as it spends tokens.
 
@@ -77,7 +84,7 @@ class EvalPlan:
 
 
 def play(
-    plan: EvalPlan, policy: Policy, folder: Path | None = None, *, tell: Tell = lambda *_: None
+    plan: EvalPlan, policy: Policy | Unopened, folder: Path | None = None, *, tell: Tell = lambda *_: None
 ) -> Played:
     """Return what the policy says to the problems; what ``folder`` holds of it already is not sampled again.
 
@@ -115,7 +122,7 @@ def is_alone(protocol: DebateConfig) -> bool:
     return protocol.num_agents == protocol.num_rounds == 1
 
 
-def _play_direct(plan: EvalPlan, policy: Policy, folder: Path | None, tell: Tell) -> Played:
+def _play_direct(plan: EvalPlan, policy: Policy | Unopened, folder: Path | None, tell: Tell) -> Played:
     """Return solutions of one agent alone; they are sampled in turn, so that more can be added later."""
     count, alone = max(1, plan.samples), _alone(plan)
     opening: list[tuple[Graded, ...]] = []
@@ -134,7 +141,7 @@ def _alone(plan: EvalPlan, **persona: float) -> EvalPlan:
     return replace(plan, protocol=plan.protocol.model_copy(update=changes))
 
 
-def _greedy(plan: EvalPlan, policy: Policy, folder: Path | None, tell: Tell) -> tuple[Graded, ...]:
+def _greedy(plan: EvalPlan, policy: Policy | Unopened, folder: Path | None, tell: Tell) -> tuple[Graded, ...]:
     """Return one solution of each problem at temperature 0, if they are wanted."""
     if not plan.greedy:
         return ()
@@ -152,7 +159,7 @@ def solutions_of_a_debate(debates: Sequence[Debate]) -> float:
 
 def _part(
     plan: EvalPlan,
-    policy: Policy,
+    policy: Policy | Unopened,
     name: str,
     seed: int,
     problems: Sequence[Problem],
@@ -167,6 +174,9 @@ def _part(
     part = name if name in ("debates", "direct") else f"{name}, {agents} at a time" if agents > 1 else name
     part = f"{part}, seed {seed}" if len(plan.seeds) > 1 else part
     tell(part, len(done), len(problems))
+    if len(stored) == len(problems):
+        return [done[index] for index in range(len(problems))]
+    speaker = policy.open() if isinstance(policy, Unopened) else policy
     with ExitStack() as stack:
         writer = None if folder is None else stack.enter_context(ShardWriter(folder / name, seed))
 
@@ -175,12 +185,12 @@ def _part(
                 writer.write(Record(debate, seed, debate.problem.id, correct))
             tell(part, len(done), len(problems))
 
-        if folder is not None and len(stored) < len(problems) and not _is_one_reply(plan.protocol):
-            policy = stack.enter_context(KeptReplies(policy, folder / OPEN_REPLIES))
+        if folder is not None and not _is_one_reply(plan.protocol):
+            speaker = stack.enter_context(KeptReplies(speaker, folder / OPEN_REPLIES))
         grading = stack.enter_context(BackgroundGrading(plan.environment, keep, done))
         protocol, live = plan.protocol, plan.live()
         run_debates(
-            problems, policy, protocol, seed=drawn, max_live=live, held=stored, on_debate=grading.take
+            problems, speaker, protocol, seed=drawn, max_live=live, held=stored, on_debate=grading.take
         )
     return [done[index] for index in range(len(problems))]
 

@@ -26,7 +26,13 @@ from envs.types import MODES, Mode
 from rewards import Truth
 from transcripts import Record, RunStore, read_records
 
-PARTS = {"self-consistency": "direct", "further samples": "direct", "greedy": "greedy", "debates": "debate"}
+PARTS = {
+    "direct": "direct",
+    "self-consistency": "direct",
+    "further samples": "direct",
+    "greedy": "greedy",
+    "debates": "debate",
+}
 """The folders of an evaluation, with what their replies are called."""
 TRAINING = "training"
 STORED = "stored"

@@ -84,10 +84,10 @@ def test_one_run_has_every_mode_with_intervals_and_is_kept(evaluate, home):
 
 
 @pytest.mark.slow
-def test_the_same_command_asks_nothing_again(evaluate, home, monkeypatch):
+def test_the_same_command_asks_nothing_again_and_loads_no_model(evaluate, home, monkeypatch):
     first = evaluate("run", "--seeds", "2")
     before = {path: path.read_bytes() for path in (home / "run/evaluations").rglob("*.jsonl")}
-    monkeypatch.setattr("debate.policies.local.LocalPolicy.sample", None)  # whoever asks fails
+    monkeypatch.setattr("debate_rl.engines.open_policy", lambda *_: pytest.fail("a model is loaded"))
     assert evaluate("run", "--seeds", "2") == first
     assert before == {path: path.read_bytes() for path in (home / "run/evaluations").rglob("*.jsonl")}
 

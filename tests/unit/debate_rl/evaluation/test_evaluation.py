@@ -14,7 +14,7 @@ from debate.policies.scripted import Answers, scripted_debaters
 from debate_rl.commands.eval_tables import notes
 from debate_rl.evaluation.folder import EvaluationError
 from debate_rl.evaluation.grading import Graded, grade_debate
-from debate_rl.evaluation.play import EvalPlan, Played, play, solutions_of_a_debate
+from debate_rl.evaluation.play import EvalPlan, Played, Unopened, play, solutions_of_a_debate
 from debate_rl.evaluation.report import (
     as_text,
     comparison,
@@ -375,8 +375,15 @@ def test_no_reply_that_came_before_a_stop_is_asked_for_again(tmp_path, after):
     seeds = stopped.seeds + rest.seeds
     assert len(seeds) == len(set(seeds)) == 2 * (4 * 9 + 16 * 3)
     assert not (tmp_path / "cut/open_replies.jsonl").exists()
-    nobody = Counted(stop_after=0)
-    assert play(plan((0, 1)), nobody, tmp_path / "cut") == whole
+    opened: list[Counted] = []
+    assert (
+        play(plan((0, 1)), Unopened(lambda: opened.append(Counted()) or opened[0]), tmp_path / "cut") == whole
+    )
+    assert not opened
+    assert play(plan(), Unopened(lambda: opened.append(Counted()) or opened[-1]), tmp_path / "n") == play(
+        plan(), Counted()
+    )
+    assert len(opened) == 2  # for the debates, and for the solutions
 
 
 def test_kept_replies_that_are_none_are_refused_in_one_line(tmp_path):
