@@ -109,7 +109,7 @@ def examine(session: Session, protocol: DebateConfig, seed: int) -> Run:
     """Return the held-out figures of the session's weights, in debates of the recipe's protocol."""
     problems, eval_environment = session.data.held_out, session.data.eval_environment
     held = run_debates(problems, session.policy, protocol, seed=derive_seed(seed, "controls"))
-    tables = [grade_debate(eval_environment, debate) or () for debate in held]
+    tables = [grade_debate(eval_environment, debate)[1] or () for debate in held]
     scored = [score_debate(d, t, RewardConfig()) for d, t in zip(held, tables, strict=True)]
     kind = session.config.env.kind
     judge = judge_accuracy(session.policy, kind, problems, config=protocol, greedy=True, seed=seed)

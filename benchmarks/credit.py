@@ -99,7 +99,7 @@ def measured(session: Session) -> Figures:
     """Return held-out figures: of one debate a problem, and of the judge, greedy, on fixed pairs."""
     config, problems = session.config, session.data.held_out
     debates = run_debates(problems, session.policy, config.debate, seed=derive_seed(0, "held out"))
-    correct = [grade_debate(session.data.eval_environment, debate, Counter()) for debate in debates]
+    correct = [grade_debate(session.data.eval_environment, debate, Counter())[1] for debate in debates]
     rewards = [
         score_debate(debate, table, config.rewards) for debate, table in zip(debates, correct, strict=True)
     ]

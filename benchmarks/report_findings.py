@@ -101,7 +101,7 @@ class Pages:
             judges = setting.judges(step / (STEPS - 1))
             chosen = [todo[index] for index in part]
             for debate in replay_solutions(chosen, judges, CONFIG, environment, seed=seed * STEPS + step):
-                correct = grade_debate(environment, debate)
+                _, correct = grade_debate(environment, debate)
                 rewards = score_debate(debate, correct, RewardConfig())
                 study.add(Record(debate, step, debate.problem.id, correct, rewards))
         return Judged("run", study, figures_of(study))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -56,7 +57,14 @@ class DebateConfig(Settings):
     handles: tuple[str, ...] | None = None
     """Labels to draw the agents' handles from; None draws a letter and a digit."""
     stop: tuple[str, ...] = ()
-    """Stop strings beside the closing tag of the last section that is due."""
+    """Stop strings beside those of the prompt set and the closing tag of the last section that is due."""
+    prompt_stops: bool = True
+    """Whether replies also end at the stop strings of the prompt set."""
+    untagged: bool = False
+    """Whether a reply of round 0 without tags is read as its solution; where no agent reads another's reply,
+    it always is."""
+    temperature: float | None = Field(default=None, ge=0)
+    """Temperature of every agent; None is each persona's own."""
     top_p: float = Field(default=1.0, gt=0, le=1)
     """Sample among the most likely tokens that together have at least this probability; 1 is all. For
     evaluations and play alone: training refuses it."""
@@ -121,7 +129,10 @@ class DebateConfig(Settings):
             pool = PRESETS.get(self.personas) or own_personas(self.personas)
         else:
             pool = self.personas or PERSONAS
-        return tuple(pool[agent % len(pool)] for agent in range(self.num_agents))
+        seated = (pool[agent % len(pool)] for agent in range(self.num_agents))
+        if self.temperature is None:
+            return tuple(seated)
+        return tuple(replace(persona, temperature=self.temperature) for persona in seated)
 
 
 def check_label(label: str) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
+from typing import NamedTuple
 
 from msgspec import UNSET, UnsetType
 
 from debate.concurrency import run_async, stops_released, together
 from debate.config import DebateConfig
-from debate.parsing import parse_turn
+from debate.parsing import last_boxed, parse_turn
 from debate.policy import opens_thinking, seat_at
 from debate.prompting.fitting import context_budget
 from debate.prompting.prompt import (
@@ -23,7 +24,15 @@ from debate.prompting.prompt import (
 )
 from debate.prompting.rendering import Entry, render_entry
 from debate.prompting.seating import Seating, seat_debate
-from debate.prompting.shown import public_summary, public_turn, rounds_held, rounds_shown, whole_solution
+from debate.prompting.shown import (
+    public_summary,
+    public_turn,
+    reads_untagged,
+    rounds_held,
+    rounds_shown,
+    whole_solution,
+)
+from debate.prompting.texts import PromptTexts
 from debate.seeds import derive_seed
 from debate.types import (
     SUMMARIZER,
@@ -32,9 +41,11 @@ from debate.types import (
     FailureReason,
     Kind,
     ParsedTurn,
+    ParseFailure,
     Policy,
     Problem,
     SampleRequest,
+    Span,
     Summary,
     Turn,
     TurnId,
@@ -179,13 +190,14 @@ def read_turn(
     handle = seating.handles[request.turn.agent]
     ballot = prompt.task == "ballot"
     parsed = read_reply(
-        completion.text,
+        completion,
         handles=seating.handles,
         own=None if seating.config.judge_own else handle,
         due=prompt.due,
         in_thinking=in_thinking,
         ballot=ballot,
         kind=seating.problem.kind,
+        untagged=untagged_rule(seating.config, seating.texts, request.turn.round),
     )
     return Turn(
         id=request.turn,
@@ -205,8 +217,22 @@ def cut_length_of(prompt: Prompt) -> int | UnsetType:
     return UNSET if prompt.cut_length is None else prompt.cut_length
 
 
+class Untagged(NamedTuple):
+    """How a reply without tags is read: the strings that may end it, and whether tags were due."""
+
+    stop: tuple[str, ...] = ()
+    due: bool = True
+
+
+def untagged_rule(config: DebateConfig, texts: PromptTexts, round_: int) -> Untagged | None:
+    """Return how replies of a round are read that have no tags; None where such a reply has no solution."""
+    if not reads_untagged(config, round_):
+        return None
+    return Untagged((*config.stop, *(texts.stop if config.prompt_stops else ())), due=texts.sections)
+
+
 def read_reply(
-    text: str,
+    completion: Completion,
     *,
     handles: Iterable[str],
     own: str | None,
@@ -214,16 +240,41 @@ def read_reply(
     in_thinking: bool,
     ballot: bool,
     kind: Kind,
+    untagged: Untagged | None = None,
 ) -> ParsedTurn:
-    """Return what ``parse_turn`` reads from a reply, as the problem's kind and the final ballot want it."""
+    """Return what ``parse_turn`` reads from a reply, as the problem's kind and the final ballot want it.
+
+    ``untagged``: what makes a reply without a solution's tags the solution as a whole; None where it is none.
+    """
+    text = completion.text
     parsed = parse_turn(text, handles=handles, own=own, due=due, in_thinking=in_thinking)
+    if untagged is not None and parsed.solution is None and not ballot:
+        parsed = whole_reply(text, parsed, untagged, cut=completion.stop_reason == "length")
     if kind == "instructions":
         parsed = replace(parsed, answer=whole_solution(text, parsed))
     return _without_missing_solution(parsed) if ballot else parsed
 
 
+def whole_reply(text: str, parsed: ParsedTurn, untagged: Untagged, *, cut: bool) -> ParsedTurn:
+    """Return a reply without a solution's tags with all behind its thinking as the solution, if there is any.
+
+    The stop string that ended it is left out. ``cut``: the reply ended at its limit.
+    """
+    start = parsed.thinking.end if parsed.thinking else 0
+    ended = next((len(string) for string in untagged.stop if not cut and text.endswith(string)), 0)
+    span = Span(start, max(start, len(text) - ended))
+    if not span.of(text).strip():
+        return parsed
+    left = _without_missing_solution(parsed).failures
+    failures = (ParseFailure(FailureReason.UNTAGGED, "solution", span),) if untagged.due else ()
+    if cut:
+        failures += (ParseFailure(FailureReason.UNCLOSED_SECTION, "solution", span),)
+    answer = last_boxed(span.of(text))
+    return replace(parsed, solution=span, answer=answer, failures=(*failures, *left), untagged=True)
+
+
 def _without_missing_solution(parsed: ParsedTurn) -> ParsedTurn:
-    """Return the parsed ballot without the failure for a missing solution: none was due."""
+    """Return a parsed reply without the failure for a missing solution."""
     kept = tuple(
         f for f in parsed.failures if (f.reason, f.detail) != (FailureReason.MISSING_SECTION, "solution")
     )

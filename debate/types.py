@@ -25,11 +25,24 @@ Role: TypeAlias = Literal["system", "user", "assistant"]
 SUMMARIZER = -1
 
 
+class Shot(Value, frozen=True):
+    """A solved example that a prompt shows before its problem.
+
+    ``solution`` is without the line of the final answer where its data set has one (GSM8K's ``####``).
+    """
+
+    question: str
+    solution: str
+    answer: str
+    choices: tuple[str, ...] = ()
+
+
 class Problem(Value, frozen=True):
     """One question. ``answer`` is None when nothing can be checked (kind "open").
 
     Kinds "text" and "verbatim" have the accepted texts as ``answer``, one a line; kind "instructions" has
     constraints on the whole response (``envs.instructions``), and then the response is the answer.
+    ``shots``: the examples that prompts of the first round show before it.
     """
 
     id: str
@@ -39,6 +52,7 @@ class Problem(Value, frozen=True):
     level: str = ""
     kind: Kind = "expression"
     choices: tuple[str, ...] = ()
+    shots: tuple[Shot, ...] | UnsetType = UNSET
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +169,7 @@ class FailureReason(StrEnum):
     OWN_WORK = "own_work"  # the author compared its own work
     SAME_HANDLE = "same_handle"  # a label compared with itself
     NOT_DUE = "not_due"  # a vote cast when nothing was shown
+    UNTAGGED = "untagged"  # a reply without the tags that were due, read as the solution
 
 
 class ParseFailure(Value, frozen=True):
@@ -180,7 +195,9 @@ class ParsedTurn(Value, frozen=True):
     ``solution``, ``evaluation`` and ``comparison`` are the insides of the last complete block of each
     kind (or of the last unfinished one); ``comparison_block`` includes the tags, ``thinking`` is the
     leading think block. ``answer`` is the last balanced ``\boxed{}`` of the solution, as written; in a debate
-    on instructions, all of a solution that the reply's end did not cut off.
+    on instructions, all of a solution that the reply's end did not cut off. Where a grader reads it in
+    another way, it is what the grader's mode finds in the solution. ``untagged``: True where the solution is
+    a reply without tags.
     """
 
     solution: Span | None = None
@@ -191,6 +208,7 @@ class ParsedTurn(Value, frozen=True):
     failures: tuple[ParseFailure, ...] = ()
     thinking: Span | None = None
     comparison_block: Span | None = None
+    untagged: bool | UnsetType = UNSET
 
 
 class Turn(Value, frozen=True):

@@ -9,10 +9,12 @@ from dataclasses import asdict, dataclass, replace
 
 from debate import Problem
 from debate.seeds import derive_seed
+from debate.types import Shot
 from debate_rl.config import Config, EnvConfig
 from debate_rl.runs.provenance import file_checksums, is_split_off, problems_checksums
 from envs import DataError, Environment, load_environment
 from envs.data.decontamination import WORDS, Overlap, overlap_line, overlaps, without_overlaps
+from envs.data.shots import load_shots, same_question, with_shots
 from envs.errors import DataWarning
 from envs.families import FAMILIES
 
@@ -57,6 +59,7 @@ def load_run_problems(config: Config) -> Problems:
     """
     loaded = _decontaminated(config, _loaded(config, file_checksums(config)))
     _refuse_overlap(loaded.train, loaded.held_out)
+    loaded = _with_shots(config, loaded)
     shared = () if _generated(config) else overlaps(loaded.train, loaded.held_out)
     if shared:
         warnings.warn(overlap_line(shared, len(loaded.held_out)), OverlapWarning, stacklevel=2)
@@ -71,9 +74,47 @@ def load_held_out(config: Config, *, key: str = HELD_OUT) -> tuple[Environment, 
     """
     if is_split_off(config):
         loaded = _loaded(config, {})
-        return loaded.eval_environment, loaded.held_out
+        return loaded.eval_environment, _held_out_with_shots(config, loaded.held_out, _shots(config))
     environment = _environment(config.env, config.env.path)
-    return _held_out(config, environment, key) if config.held_out.limit else (environment, ())
+    if not config.held_out.limit:
+        return environment, ()
+    environment, problems = _held_out(config, environment, key)
+    return environment, _held_out_with_shots(config, problems, _shots(config))
+
+
+def _with_shots(config: Config, loaded: Problems) -> Problems:
+    """Return the problems with their examples."""
+    pool = _shots(config)
+    train = with_shots(
+        loaded.train, pool, config.shots.count, each=config.shots.draw == "each", seed=config.seed
+    )
+    return replace(loaded, train=train, held_out=_held_out_with_shots(config, loaded.held_out, pool))
+
+
+def _shots(config: Config) -> tuple[Shot, ...]:
+    """Return the examples that a run draws from; none where it shows none."""
+    shots, env = config.shots, config.env
+    if not shots.count:
+        return ()
+    own = shots.path is not None
+    path, fields = (shots.path, shots.fields) if own else (env.path, env.fields)
+    return load_shots("file" if own else env.kind, split=shots.split, path=path, fields=fields)
+
+
+def _held_out_with_shots(
+    config: Config, problems: tuple[Problem, ...], pool: tuple[Shot, ...]
+) -> tuple[Problem, ...]:
+    """Return held-out problems with their examples; DataError where an example is one of these problems."""
+    count = config.shots.final
+    questions = {same_question(problem.question): problem.id for problem in problems}
+    shown = next((shot for shot in pool if same_question(shot.question) in questions), None)
+    if count and shown is not None:
+        source = config.shots.path or f"{config.env.kind}, split {config.shots.split!r}"
+        raise DataError(
+            f"shots: {source} holds the held-out problem {questions[same_question(shown.question)]} with its "
+            "solution; choose another file or split"
+        )
+    return with_shots(problems, pool, count, each=config.shots.draw == "each", seed=config.held_out.seed)
 
 
 def _loaded(config: Config, files: dict[str, str]) -> Problems:

@@ -80,7 +80,7 @@ class DataSetEnvironment:
         )
 
     def grade_reply(self, problem: Problem, text: str, *, mode: Mode) -> Grade:
-        """Return the grade of a whole reply under a named mode, found in it as other harnesses do."""
+        """Return the grade of a solution or a reply: its answer is found and compared as a mode has it."""
         if problem.answer is None:
             raise EnvironmentSpecError(f"{problem.id}: an open problem has no truth to grade against")
         choices = problem.choices or None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import Field, field_validator
 
 from debate.config import DebateConfig
 from debate.settings import Settings
+from rewards.form import Form
 from rewards.peer import peer_rule
 
 
@@ -26,6 +27,12 @@ class RewardConfig(Settings):
     """Truth reward of a wrong answer."""
     truth_missing: float = 0.0
     """Truth reward of a turn from which no answer could be read."""
+    form: Form = "boxed"
+    """The form that ``form_bonus`` is for: a box, a sentence with "the answer is", or a line after ####."""
+    form_bonus: float = Field(default=0.0, ge=0)
+    """Added to the truth reward of every graded solution with its answer in that form, right or wrong."""
+    form_until: int = Field(default=0, ge=0)
+    """Step by which the bonus has fallen to 0, by the same amount at each; 0 never lowers it."""
     judge_truth_weight: float | None = Field(default=None, ge=0, le=1)
     """Share of truth beside the consensus of the other judges; None is 1 with ground truth and 0 without."""
     judge_own: bool = False
@@ -55,6 +62,18 @@ class RewardConfig(Settings):
         if value > 0:
             raise ValueError(f"is added to what is not wanted, so it must be 0 or less, got {value}")
         return value
+
+    def at_step(self, step: int) -> Self:
+        """Return the scheme of a step, with the bonus as it is by then.
+
+        >>> scheme = RewardConfig(form_bonus=0.1, form_until=4)
+        >>> [round(scheme.at_step(step).form_bonus, 3) for step in (0, 1, 4, 9)]
+        [0.1, 0.075, 0.0, 0.0]
+        """
+        if not self.form_until:
+            return self
+        left = max(0.0, 1 - step / self.form_until)
+        return self.model_copy(update={"form_bonus": self.form_bonus * left})
 
     def judge_weight_of_truth(self, *, verifiable: bool) -> float:
         """Return the judge stream's weight of truth for a problem with or without an answer.

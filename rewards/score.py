@@ -7,10 +7,11 @@ every agent sees every solution of the round before. Both fill a ballot box, whi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from debate.types import Debate, TurnId, Vote
 from rewards.config import RewardConfig
+from rewards.form import formed_turns
 from rewards.judging import judge_rewards, vote_values
 from rewards.overlong import overlong_penalties
 from rewards.peer import peer_scores
@@ -26,7 +27,8 @@ def score_debate(debate: Debate, correct: Correct, config: RewardConfig) -> Rewa
     """
     check_correct(correct, debate.protocol.num_agents, debate.protocol.num_rounds)
     box = ballot_box(debate, judge_own=config.judge_own)
-    return _score(box, correct, config, overlong_penalties(debate, config))
+    formed = formed_turns(debate, config.form) if config.form_bonus else set[TurnId]()
+    return _score(box, correct, config, overlong_penalties(debate, config), formed)
 
 
 def score_votes(
@@ -54,7 +56,11 @@ def score_votes(
 
 
 def _score(
-    box: BallotBox, correct: Correct, config: RewardConfig, overlong: Mapping[TurnId, float]
+    box: BallotBox,
+    correct: Correct,
+    config: RewardConfig,
+    overlong: Mapping[TurnId, float],
+    formed: Set[TurnId] = frozenset(),
 ) -> Rewards:
     votes, dropped = split_votes(box)
     weight = config.judge_weight_of_truth(verifiable=correct is not None)
@@ -64,7 +70,7 @@ def _score(
     format = {turn: penalty + overlong.get(turn, 0.0) for turn, penalty in penalties.items()}
     return Rewards(
         peer=stream_of(peer, box.num_agents, box.num_rounds),
-        truth=stream_of(truth_rewards(box, correct, config), box.num_agents, box.num_rounds),
+        truth=stream_of(truth_rewards(box, correct, config, formed), box.num_agents, box.num_rounds),
         judge=stream_of(judge, box.num_agents, box.num_rounds + 1),
         format=stream_of(format, box.num_agents, box.num_rounds + 1),
         counters=count_all(box, votes, dropped, correct=correct, judged=len(judge)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from itertools import pairwise
 
 from debate.types import TurnId
@@ -87,8 +87,17 @@ def truth_reward(grade: Truth, config: RewardConfig) -> float | None:
     return getattr(config, setting) if setting else None
 
 
-def truth_rewards(box: BallotBox, correct: Correct, config: RewardConfig) -> dict[TurnId, float | None]:
-    """Return the truth reward of every solution turn that took place; no entries for an open problem."""
+def truth_rewards(
+    box: BallotBox, correct: Correct, config: RewardConfig, formed: Set[TurnId] = frozenset()
+) -> dict[TurnId, float | None]:
+    """Return the truth reward of every solution turn that took place; no entries for an open problem.
+
+    ``formed``: the turns that get ``config.form_bonus``, if they were graded.
+    """
     if correct is None:
         return {}
-    return {turn: truth_reward(correct[turn.agent][turn.round], config) for turn in box.solutions()}
+    rewards = {turn: truth_reward(correct[turn.agent][turn.round], config) for turn in box.solutions()}
+    return {
+        turn: reward if reward is None or turn not in formed else reward + config.form_bonus
+        for turn, reward in rewards.items()
+    }

@@ -15,6 +15,7 @@ from math import isfinite
 from typing import Any, TypeAlias, TypeVar, cast
 
 import msgspec
+from msgspec import UNSET, UnsetType
 from pydantic import BaseModel, ValidationError
 
 from debate.types import Debate
@@ -44,11 +45,20 @@ class Line(Value, frozen=True, kw_only=True):
     rewards: Rewards | None = None
     advantages: tuple[TurnAdvantages, ...] = ()
     timing: Timing | None = None
+    mode: str | UnsetType = UNSET
 
     def record(self) -> Record:
         """Return the record of the line."""
-        parts = (self.debate, self.step, self.group, self.correct, self.rewards, self.advantages, self.timing)
-        return Record(*parts)
+        return Record(
+            self.debate,
+            self.step,
+            self.group,
+            self.correct,
+            self.rewards,
+            self.advantages,
+            self.timing,
+            self.mode,
+        )
 
 
 def _to_json(value: object) -> msgspec.Raw | float:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from msgspec import UNSET, UnsetType
+
 from debate.types import Debate, TurnId
 from debate.values import Value
 from rewards.types import Rewards, Truth
@@ -42,7 +44,8 @@ class Record:
 
     ``group`` names the problem's group within the step (its K debates share it); ``correct`` is (N, R),
     or None for a problem without an answer; ``rewards`` is None where nothing was scored. ``timing`` differs
-    from one run to the next and takes no part in ``==``.
+    from one run to the next and takes no part in ``==``. ``mode``: the grader's, where the answers of the
+    turns are what it found, and not the boxes of their sections.
     """
 
     debate: Debate
@@ -52,6 +55,7 @@ class Record:
     rewards: Rewards | None = None
     advantages: tuple[TurnAdvantages, ...] = ()
     timing: Timing | None = field(default=None, compare=False)
+    mode: str | UnsetType = UNSET
 
 
 def check_record(record: Record) -> None:

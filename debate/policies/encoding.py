@@ -92,7 +92,7 @@ class PromptEncoder:
     def opens_thinking(self, messages: Sequence[Message]) -> bool:
         """Return whether the prompt itself ends with ``<think>``, so that the reply begins inside it."""
         if not self.chat:
-            return False
+            return self._raw_prompt((Message("user", "x"),)).rstrip().endswith("<think>")
         last = self._parts(tuple(message.role for message in messages))[-1]
         return last.message < 0 and last.text.rstrip().endswith("<think>")
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from msgspec import UNSET
+
 from debate.config import DebateConfig
 from debate.policy import continuation_counter
 from debate.prompting.fitting import (
@@ -17,7 +19,15 @@ from debate.prompting.fitting import (
     fit_history,
     require_fit,
 )
-from debate.prompting.rendering import SECTIONS, Entry, Frame, Task, history_text
+from debate.prompting.rendering import (
+    SECTIONS,
+    Entry,
+    Frame,
+    Task,
+    history_text,
+    problem_text,
+    shot_reply,
+)
 from debate.prompting.seating import Seating, seat_debate
 from debate.prompting.shown import comparable, rounds_held, rounds_shown
 from debate.prompting.texts import Fill, PromptTexts
@@ -31,7 +41,7 @@ Past: TypeAlias = Sequence[Sequence[Entry]]
 class Prompt:
     """One prompt, and what it shows: see ``Turn.shown``, ``compared``, ``cut`` and ``cut_length``.
 
-    ``stop`` is the closing tag of the last section that is due.
+    ``stop``: the strings at which the reply ends, the closing tag of the last section that is due among them.
     """
 
     messages: tuple[Message, ...]
@@ -132,19 +142,39 @@ def _agent_frame(seating: Seating, agent: int, round_: int, shown: Sequence[Turn
     alone = config.num_agents == 1
     compared = () if alone else comparable(shown, agent, judge_own=config.judge_own)
     task = which_task(round_, config.num_rounds, shows=bool(shown), due=len(compared) >= 2)
+    behind = _own_part(seating, agent, task, compared)
     return Frame(
         task,
         system=texts.system_alone if alone else texts.system,
         before=seating.opening,
-        behind=_own_part(seating, agent, task, compared),
+        behind=behind,
         compared=compared,
-        stop=(f"</{SECTIONS[task][-1]}>",),
+        stop=_stop_strings(seating, task),
+        examples=_examples(seating, behind) if task == "opening" else (),
     )
+
+
+def _stop_strings(seating: Seating, task: Task) -> tuple[str, ...]:
+    """Return the strings of the prompt set at which a reply ends, and the last due section's closing tag."""
+    closing = (f"</{SECTIONS[task][-1]}>",) if seating.texts.sections else ()
+    return (*seating.texts.stop, *closing) if seating.config.prompt_stops else closing
+
+
+def _examples(seating: Seating, behind: str) -> tuple[Message, ...]:
+    """Return the problem's shots as turns of their own, each with the task that the problem has."""
+    texts, messages = seating.texts, list[Message]()
+    for shot in () if seating.problem.shots is UNSET else seating.problem.shots:
+        example = Problem("", shot.question, choices=shot.choices)
+        messages += [
+            Message("user", problem_text(texts, example) + behind),
+            Message("assistant", shot_reply(texts, shot)),
+        ]
+    return tuple(messages)
 
 
 def _next_frame(seating: Seating, agent: int, round_: int, shown: Sequence[TurnId]) -> Frame:
     """Return what surrounds the newest round in a message of a conversation."""
-    return replace(_agent_frame(seating, agent, round_, shown), system="", before="")
+    return replace(_agent_frame(seating, agent, round_, shown), system="", before="", examples=())
 
 
 def _summary_frame(seating: Seating) -> Frame:

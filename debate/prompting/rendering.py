@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Literal, TypeAlias
 
+from debate.parsing import last_boxed
 from debate.prompting.escape import clean, escape
 from debate.prompting.shown import PublicTurn
 from debate.prompting.texts import PromptTexts, load_prompts
-from debate.types import Message, Problem, TurnId
+from debate.types import Message, Problem, Shot, TurnId
 
 Task: TypeAlias = Literal["opening", "review", "debate", "ballot"]
 
@@ -34,7 +35,8 @@ _OWN_LABEL = re.compile(r"\s*\(?([A-Za-z])\s*[).:]\s*")
 class Frame:
     """A prompt without its history: what stands before and behind it, and the task.
 
-    ``compared`` are the turns that may be compared, ``stop`` the closing tag of the last section that is due.
+    ``compared`` are the turns that may be compared, ``stop`` the strings at which the reply ends,
+    ``examples`` solved problems as turns of their own.
     """
 
     task: Task | Literal["summary"]
@@ -43,15 +45,17 @@ class Frame:
     behind: str
     compared: tuple[TurnId, ...] = ()
     stop: tuple[str, ...] = ()
+    examples: tuple[Message, ...] = ()
 
     def messages(self, history: str) -> tuple[Message, ...]:
-        r"""Return the messages with this history: the system's, if there is one, and the user's.
+        r"""Return the messages with this history: the system's, if there is one, examples, and the user's.
 
         >>> Frame("opening", "", "1 + 1\n", "K7 careful solve").messages("")
         (Message(role='user', content='1 + 1\nK7 careful solve'),)
         """
         user = Message("user", f"{self.before}{history}{self.behind}")
-        return (Message("system", self.system), user) if self.system else (user,)
+        system = (Message("system", self.system),) if self.system else ()
+        return (*system, *self.examples, user)
 
 
 def problem_text(texts: PromptTexts, problem: Problem) -> str:
@@ -60,11 +64,22 @@ def problem_text(texts: PromptTexts, problem: Problem) -> str:
     >>> problem_text(load_prompts("default"), Problem("p", "1 + 1?", choices=("2", "3")))
     'Problem:\n1 + 1?\n\nOptions:\nA. 2\nB. 3\n'
     """
+    safe = escape if texts.sections else str
     options = "".join(
-        texts.option(label=label, text=escape(choice)) for label, choice in _labelled(problem.choices)
+        texts.option(label=label, text=safe(choice)) for label, choice in _labelled(problem.choices)
     )
     choices = texts.choices(options=options) if options else ""
-    return texts.problem(question=escape(problem.question), choices=choices)
+    return texts.problem(question=safe(problem.question), choices=choices)
+
+
+def shot_reply(texts: PromptTexts, shot: Shot) -> str:
+    r"""Return the reply of an example.
+
+    >>> shot_reply(load_prompts("default"), Shot("1 + 1?", "It is 2.", "2"))
+    '<solution>\nIt is 2.\n\nThe answer is \\boxed{2}.\n</solution>'
+    """
+    box = "" if last_boxed(shot.solution) is not None else f"\n\nThe answer is \\boxed{{{shot.answer}}}."
+    return texts.shot_reply(solution=shot.solution, answer=shot.answer, box=box)
 
 
 def _labelled(choices: Sequence[str]) -> Iterable[tuple[str, str]]:

@@ -13,7 +13,7 @@ from typing import Literal
 from debate.config import DebateConfig, check_label
 from debate.personas import Persona
 from debate.prompting.rendering import problem_text
-from debate.prompting.texts import PromptTexts, load_prompts
+from debate.prompting.texts import PromptFileError, PromptTexts, load_prompts
 from debate.seeds import derive_seed
 from debate.types import Problem
 
@@ -41,7 +41,7 @@ def seat_debate(
 
     ``personas``: those of a debate that was held, (N,), so that nothing is imported for them.
     """
-    size, texts = config.num_agents, load_prompts(config.prompts)
+    size, texts = config.num_agents, prompts_of(config)
     orders = show_orders(size, seed, order=config.order)
     labels = derive_seed(seed, "handles")
     return Seating(
@@ -53,6 +53,22 @@ def seat_debate(
         orders,
         problem_text(texts, problem),
     )
+
+
+def prompts_of(config: DebateConfig) -> PromptTexts:
+    """Return the prompt set of a debate; PromptFileError also where a family for one agent is to do for more.
+
+    >>> prompts_of(DebateConfig(num_agents=1, num_rounds=1, prompts="qa")).alone
+    True
+    """
+    texts = load_prompts(config.prompts)
+    if texts.alone and (config.num_agents, config.num_rounds) != (1, 1):
+        raise PromptFileError(
+            f"debate.prompts = {config.prompts!r} is for one agent in one round, and this debate has "
+            f"num_agents = {config.num_agents} and num_rounds = {config.num_rounds}; set both to 1, or "
+            "choose a set with the pieces of a debate"
+        )
+    return texts
 
 
 def draw_handles(

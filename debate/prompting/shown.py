@@ -33,6 +33,18 @@ def rounds_held(config: DebateConfig) -> int:
     return config.num_rounds + (config.final_ballot and due)
 
 
+def reads_untagged(config: DebateConfig, round_: int) -> bool:
+    """Return whether a reply without tags is its solution.
+
+    It is where nobody reads it as part of a debate, or by choice.
+
+    >>> [reads_untagged(DebateConfig(num_agents=n), 0) for n in (1, 3)]
+    [True, False]
+    """
+    alone = config.num_agents == 1 or rounds_held(config) == 1
+    return alone or (config.untagged and round_ == 0)
+
+
 def comparable(shown: Sequence[TurnId], agent: int, *, judge_own: bool) -> tuple[TurnId, ...]:
     """Return the newest shown turn of each agent that ``agent`` may compare, in the order shown.
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
 from string import Template
+from typing import TypeAlias, cast
 
 from debate.files import read_toml
 from debate.settings import did_you_mean
@@ -22,6 +23,7 @@ _PLACEHOLDERS: Mapping[str, tuple[set[str], set[str]]] = {
     "entry": ({"handle", "solution"}, {"round"}),
     "entry_evaluated": ({"handle", "solution"}, {"round", "evaluation"}),
     "summary": ({"summary"}, set()),
+    "shot_reply": (set(), {"solution", "answer", "box"}),
     "opening": _TASK,
     "opening_alone": (set(), _TASK[0] | _TASK[1]),
     "review": _TASK,
@@ -43,7 +45,10 @@ class PromptFileError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptTexts:
-    """Every text of a prompt, explained in default.toml; ``templates`` keeps them as written."""
+    """Every text of a prompt, explained in default.toml; ``templates`` keeps them as written.
+
+    ``alone``: a prompt family, for one agent in one round.
+    """
 
     name: str
     system: str
@@ -71,6 +76,9 @@ class PromptTexts:
     answer_whole: str
     own_excluded: str
     own_included: str
+    shot_reply: Fill
+    sections: bool
+    stop: tuple[str, ...]
     strip: bool
     line_break: str
     raw_system: Fill
@@ -78,11 +86,28 @@ class PromptTexts:
     raw_reply: Fill
     raw_start: str
     templates: Mapping[str, str] = field(repr=False, compare=False)
+    alone: bool = False
 
 
-_LATER = ("summary", "summarize", "answer_whole")
+Values: TypeAlias = dict[str, str | bool | list[str]]
+"""What stands in a prompt file."""
+_LATER = ("summary", "summarize", "answer_whole", "shot_reply", "sections", "stop")
 """Keys that a prompt file may lack: the default ones serve."""
-_KEYS = tuple(f.name for f in fields(PromptTexts) if f.name not in {"name", "templates"})
+_KEYS = tuple(f.name for f in fields(PromptTexts) if f.name not in {"name", "templates", "alone"})
+_DEBATE = ("system", "entry", "opening", "review", "debate", "ballot")
+"""The pieces of a debate: a file without any of them is a prompt family, for one agent in one round."""
+_FAMILY_NEEDS = ("problem", "opening_alone")
+_FAMILY: Values = {
+    "system_alone": "",
+    "sections": False,
+    "shot_reply": "$solution",
+    "raw_system": "$content\n\n",
+    "raw_user": "$content",
+    "raw_reply": "$content\n\n",
+    "raw_start": "",
+}
+"""What a prompt family has where its file does not say; all else is the default set's."""
+_KINDS = {"strip": bool, "sections": bool, "stop": list}
 
 
 @lru_cache(maxsize=32)
@@ -95,17 +120,37 @@ def load_prompts(name: str) -> PromptTexts:
     'K7 careful solve'
     """
     texts = _read(prompt_path(name))
-    texts |= {key: text for key, text in _later_texts().items() if key not in texts}
+    alone = not any(key in texts for key in _DEBATE)
+    if alone:
+        _check_family(name, texts)
+    defaults = _read(prompt_path("default")) | (_FAMILY if alone else {})
+    texts = {key: defaults[key] for key in (_KEYS if alone else _LATER)} | texts
     _check_keys(name, texts)
-    _check_forging(name, texts)
-    pieces = {key: _piece(name, key, value) for key, value in texts.items() if isinstance(value, str)}
-    templates = {key: value for key, value in texts.items() if isinstance(value, str)}
-    return PromptTexts(name=name, strip=bool(texts["strip"]), templates=templates, **pieces)  # type: ignore[arg-type]
+    if not alone:
+        _check_forging(name, texts)
+    templates = {key: text for key, text in texts.items() if isinstance(text, str)}
+    pieces = {key: _piece(name, key, text) for key, text in templates.items()}
+    plain = {key: value for key, value in texts.items() if isinstance(value, bool)}
+    stop = _stop_strings(name, texts["stop"])
+    return PromptTexts(name=name, templates=templates, alone=alone, stop=stop, **plain, **pieces)  # type: ignore[arg-type]
 
 
-def _later_texts() -> dict[str, str | bool]:
-    defaults = _read(prompt_path("default"))
-    return {key: defaults[key] for key in _LATER}
+def _check_family(name: str, texts: Values) -> None:
+    """PromptFileError where a file has neither the pieces of a debate nor those of a prompt family."""
+    missing = [key for key in _FAMILY_NEEDS if key not in texts]
+    if missing:
+        raise PromptFileError(
+            f"{name}: missing {', '.join(missing)}; a prompt family needs {' and '.join(_FAMILY_NEEDS)}, "
+            f"and a set for debates all of {SHIPPED / 'default.toml'}"
+        )
+
+
+def _stop_strings(name: str, value: object) -> tuple[str, ...]:
+    """Return the stop strings of a file; PromptFileError where one is none."""
+    strings = cast("list[object]", value)
+    if not all(isinstance(string, str) and string for string in strings):
+        raise PromptFileError(f"{name}: stop must be a list of texts, none of them empty, got {value!r}")
+    return tuple(map(str, strings))
 
 
 def prompt_path(name: str) -> Path:
@@ -121,7 +166,7 @@ def prompt_path(name: str) -> Path:
     return path
 
 
-def _read(path: Path) -> dict[str, str | bool]:
+def _read(path: Path) -> Values:
     try:
         return read_toml(path)
     except OSError as error:
@@ -137,7 +182,7 @@ def _check_keys(name: str, texts: Mapping[str, object]) -> None:
         if key not in _KEYS:
             hint = did_you_mean(key, _KEYS, f"valid keys: {', '.join(_KEYS)}")
             raise PromptFileError(f"{name}: unknown key {key!r}; {hint}")
-        kind = bool if key == "strip" else str
+        kind = _KINDS.get(key, str)
         if not isinstance(value, kind):
             raise PromptFileError(f"{name}: {key} must be a {kind.__name__}, got {value!r}")
     missing = [key for key in _KEYS if key not in texts]
@@ -147,7 +192,7 @@ def _check_keys(name: str, texts: Mapping[str, object]) -> None:
         )
 
 
-def _check_forging(name: str, texts: Mapping[str, str | bool]) -> None:
+def _check_forging(name: str, texts: Values) -> None:
     """Refuse a set in which a shown text could write a line that looks like an entry or a role."""
     line_break = str(texts["line_break"])
     if "\n" not in line_break or line_break.rpartition("\n")[2]:

@@ -224,6 +224,7 @@ def _evaluate_on(
         options.greedy,
         requests=None if config.model.policy in ENGINES else config.train.batch_size,
         direct=direct,
+        mode=config.grader.final,
     )
     with open_folder(folder, what), _progress(str(folder)) as tell:
         played = play(plan, policy, folder, tell=tell)

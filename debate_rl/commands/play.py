@@ -56,7 +56,7 @@ def play(
 
         weights = newest_weights(run)
     [debate] = run_debates([posed], open_policy(settings, weights), settings.debate, seed=seed)
-    correct = grade_debate(environment, debate)
+    debate, correct = grade_debate(environment, debate, mode=settings.grader.final)
     rewards = score_debate(debate, correct, settings.rewards)
     show_debate(debate, correct, rewards, Console(), prompts=prompts)
 

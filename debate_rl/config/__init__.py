@@ -11,8 +11,10 @@ from pydantic import Field, model_validator
 from debate.config import DebateConfig
 from debate.seeds import derive_seed
 from debate.settings import Settings
+from debate_rl.config.grader import GraderConfig
 from debate_rl.config.keys import check_key
 from debate_rl.config.models import ModelConfig
+from debate_rl.config.shots import ShotsConfig
 from debate_rl.config.warm_start import KINDS, WarmStartConfig, kinds_of_turns
 from envs.families import FAMILIES
 from learner.advantages import AdvantageConfig
@@ -196,6 +198,8 @@ class Config(Settings):
     env: EnvConfig = EnvConfig()
     held_out: HeldOutConfig = HeldOutConfig()
     debate: DebateConfig = DebateConfig()
+    shots: ShotsConfig = ShotsConfig()
+    grader: GraderConfig = GraderConfig()
     rewards: RewardConfig = RewardConfig()
     advantages: AdvantageConfig = AdvantageConfig()
     model: ModelConfig
@@ -217,6 +221,7 @@ class Config(Settings):
             raise ValueError("rewards.judge_own and debate.judge_own must be equal")
         check_scheme(self.debate, self.rewards, verifiable=True)  # what open problems need more: open_session
         self._refuse_blind_pairs()
+        self._refuse_bonus_for_pairs()
         self._refuse_mixed_streams()
         self._refuse_warm_start()
         self._refuse_lookahead()
@@ -288,6 +293,13 @@ class Config(Settings):
             raise ValueError(
                 'advantages.judge.key = "pair" finds the right solution by its truth reward; '
                 f"others also get rewards.truth_correct = {rewards.truth_correct:g}"
+            )
+
+    def _refuse_bonus_for_pairs(self) -> None:
+        if self.advantages.judge.key == "pair" and self.rewards.form_bonus:
+            raise ValueError(
+                'advantages.judge.key = "pair" finds the right solution by its truth reward, and '
+                f"rewards.form_bonus = {self.rewards.form_bonus:g} is part of that; leave out one of them"
             )
 
     def _refuse_mixed_streams(self) -> None:

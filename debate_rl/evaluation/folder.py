@@ -10,6 +10,8 @@ from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 
+from msgspec import UNSET
+
 from debate import Problem
 from debate.files import read_json
 from debate.prompting.texts import load_prompts, prompt_path
@@ -43,7 +45,8 @@ def identity(
     """
     load_prompts(config.debate.prompts)  # says best what is wrong with the file
     plain = plain_config(config)
-    problem_text = json.dumps([asdict(problem) for problem in problems])
+    plain_problems = [{k: v for k, v in asdict(one).items() if v is not UNSET} for one in problems]
+    problem_text = json.dumps(plain_problems)
     home = Path(config.model.name_or_path or "").expanduser()
     built = weights is None and config.model.name_or_path is None
     return {

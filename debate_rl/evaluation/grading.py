@@ -3,42 +3,94 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
-from debate import Debate
-from envs import Environment, EnvironmentSpecError, GradeStatus
+from msgspec import UNSET, UnsetType
+
+from debate import Debate, Problem, Turn
+from envs import Environment, EnvironmentSpecError, Grade, GradeStatus, extract
+from envs.registry import DataSetEnvironment
+from envs.types import Mode
 from rewards import Truth
 
 Grades = tuple[tuple[Truth, ...], ...]
 Keep = Callable[[Debate, Grades | None], None]
 """Keeps a debate; None where nothing has graded it yet."""
+IN_A_BOX: Final[Mode] = "boxed"
 
 
 def grade_debate(
-    environment: Environment, debate: Debate, tally: Counter[str] | None = None
-) -> Grades | None:
-    """Return the verdict on every solution; None for a problem of kind "open".
+    environment: Environment,
+    debate: Debate,
+    tally: Counter[str] | None = None,
+    *,
+    mode: Mode = IN_A_BOX,
+    beside: Sequence[Mode] = (),
+) -> tuple[Debate, Grades | None]:
+    """Return a debate with what ``mode`` finds as its answers, and the verdicts on its solutions, (N, R).
 
-    True, False, "missing", or None where the grader gave no verdict (time-out, crash). ``tally`` counts what
-    the table does not hold: statuses, verdicts of math-verify ("symbolic"), and "microseconds".
+    A verdict is True, False, "missing", or None where the grader gave none (time-out, crash); there are none
+    for a problem of kind "open". ``tally`` counts what the table does not hold: statuses, verdicts of
+    math-verify ("symbolic"), "microseconds", and for each mode of ``beside`` what it says of the same
+    solutions, as "right [mode]".
     """
     if debate.problem.kind == "open":
-        return None
-    rounds = debate.protocol.num_rounds
-    table: list[list[Truth]] = [[None] * rounds for _ in debate.personas]
-    for turn in debate.turns:
+        return debate, None
+    table: list[list[Truth]] = [[None] * debate.protocol.num_rounds for _ in debate.personas]
+    turns = list(debate.turns)
+    for index, turn in enumerate(turns):
         if not turn.ballot:
-            grade = environment.grade(debate.problem, turn.parsed.answer)
+            grade = grade_turn(environment, debate.problem, turn, mode)
             table[turn.id.agent][turn.id.round] = grade.verdict
+            turns[index] = _with_answer(turn, grade)
             if tally is not None:
-                tally[GradeStatus(grade.status).value] += 1
-                tally["symbolic"] += grade.method.startswith("math_verify")
-                tally["microseconds"] += round(grade.seconds * 1e6)
-    return tuple(tuple(row) for row in table)
+                _count(tally, grade)
+                for other in beside:
+                    _count_beside(tally, other, grade_turn(environment, debate.problem, turn, other))
+    return replace(debate, turns=tuple(turns)), tuple(map(tuple, table))
+
+
+def grade_turn(environment: Environment, problem: Problem, turn: Turn, mode: Mode) -> Grade:
+    """Return the grade of a turn's solution; ``extracted`` is the answer that the mode finds in it.
+
+    A box is read as the section has it. An environment of one's own compares as it does; a mode says only
+    where its answer is.
+    """
+    answer, span = turn.parsed.answer, turn.parsed.solution
+    if problem.kind == "instructions" or (mode == IN_A_BOX and turn.parsed.untagged is UNSET):
+        return replace(environment.grade(problem, answer), extracted=answer)
+    text = span.of(turn.completion.text) if span is not None else ""
+    if isinstance(environment, DataSetEnvironment):
+        return environment.grade_reply(problem, text, mode=mode)
+    found = extract(text, mode=mode, choices=problem.choices).answer
+    return replace(environment.grade(problem, found), extracted=found)
+
+
+def stored_mode(mode: Mode) -> Mode | UnsetType:
+    """Return ``Record.mode``: stored only where answers are not the boxes of their sections."""
+    return UNSET if mode == IN_A_BOX else mode
+
+
+def _with_answer(turn: Turn, grade: Grade) -> Turn:
+    if turn.parsed.answer == grade.extracted:
+        return turn
+    return replace(turn, parsed=replace(turn.parsed, answer=grade.extracted))
+
+
+def _count(tally: Counter[str], grade: Grade) -> None:
+    tally[GradeStatus(grade.status).value] += 1
+    tally["symbolic"] += any(part.startswith("math_verify") for part in grade.method.split("/", 1))
+    tally["microseconds"] += round(grade.seconds * 1e6)
+
+
+def _count_beside(tally: Counter[str], mode: Mode, grade: Grade) -> None:
+    for name, counts in (("right", True), ("missing", "missing")):
+        tally[f"{name} [{mode}]"] += grade.verdict == counts
+    tally[f"graded [{mode}]"] += grade.verdict is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +101,12 @@ class Graded:
     correct: Grades
 
 
-def graded(environment: Environment, debate: Debate) -> Graded:
+def graded(environment: Environment, debate: Debate, mode: Mode = IN_A_BOX) -> Graded:
     """Return the debate with its verdicts; EnvironmentSpecError for an open problem, which has no truth."""
-    table = grade_debate(environment, debate)
+    answered, table = grade_debate(environment, debate, mode=mode)
     if table is None:
         raise EnvironmentSpecError(f"problem {debate.problem.id}: an open problem cannot be evaluated")
-    return Graded(debate, table)
+    return Graded(answered, table)
 
 
 class BackgroundGrading:
@@ -65,9 +117,12 @@ class BackgroundGrading:
     ungraded.
     """
 
-    def __init__(self, environment: Environment, keep: Keep, done: dict[int, Graded]) -> None:
+    def __init__(
+        self, environment: Environment, keep: Keep, done: dict[int, Graded], mode: Mode = IN_A_BOX
+    ) -> None:
         self.done = done
         self._environment, self._keep = environment, keep
+        self._mode: Mode = mode
         self._beside = not getattr(environment, "main_thread_only", False)
         self._thread = ThreadPoolExecutor(max_workers=1)
         self._waiting: deque[tuple[Future[None], Debate]] = deque()
@@ -82,8 +137,8 @@ class BackgroundGrading:
             self._waiting.popleft()[0].result()
 
     def _mark(self, index: int, debate: Debate) -> None:
-        self.done[index] = graded(self._environment, debate)
-        self._keep(debate, self.done[index].correct)
+        done = self.done[index] = graded(self._environment, debate, self._mode)
+        self._keep(done.debate, done.correct)
 
     def __enter__(self) -> Self:
         return self

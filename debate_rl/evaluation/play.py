@@ -21,10 +21,18 @@ from debate.prompting.shown import rounds_held
 from debate.seeds import derive_seed
 from debate.types import TurnId
 from debate_rl.evaluation.folder import EvaluationError
-from debate_rl.evaluation.grading import BackgroundGrading, Graded, Grades, graded
+from debate_rl.evaluation.grading import (
+    IN_A_BOX,
+    BackgroundGrading,
+    Graded,
+    Grades,
+    graded,
+    stored_mode,
+)
 from debate_rl.evaluation.kept_replies import NAME as OPEN_REPLIES
 from debate_rl.evaluation.kept_replies import KeptReplies
 from envs import Environment
+from envs.types import Mode
 from transcripts import Record, ShardWriter, TranscriptError, read_records
 from transcripts.names import shard_name
 
@@ -65,6 +73,7 @@ class EvalPlan:
     problem at temperature 0. ``max_live``: debates open at a time; ``requests``: replies that are sampled
     together, and no more debates are open than ask for so many. ``direct``: no debates, and
     ``samples`` solutions (at least one) of each problem and seed by one agent alone, the first persona.
+    ``mode``: the grader's.
     """
 
     problems: Sequence[Problem]
@@ -76,6 +85,7 @@ class EvalPlan:
     greedy: bool = False
     requests: int | None = None
     direct: bool = False
+    mode: Mode = IN_A_BOX
 
     def live(self) -> int | None:
         """Return how many debates are open at a time; None for no limit."""
@@ -134,10 +144,11 @@ def _play_direct(plan: EvalPlan, policy: Policy | Unopened, folder: Path | None,
     return Played((), tuple(opening), count, count, _greedy(plan, policy, folder, tell), further)
 
 
-def _alone(plan: EvalPlan, **persona: float) -> EvalPlan:
-    """Return the plan for one agent, the first persona with these changes, that speaks once."""
-    first = replace(plan.protocol.agent_personas[0], **persona)
-    changes = {"num_agents": 1, "num_rounds": 1, "final_ballot": False, "personas": (first,)}
+def _alone(plan: EvalPlan, **changes: object) -> EvalPlan:
+    """Return the plan for one agent, the first persona, that speaks once, with these changes."""
+    first = plan.protocol.agent_personas[0]
+    alone = {"num_agents": 1, "num_rounds": 1, "final_ballot": False, "personas": (first,)}
+    changes = alone | changes
     return replace(plan, protocol=plan.protocol.model_copy(update=changes))
 
 
@@ -169,7 +180,7 @@ def _part(
     """Return a debate of each entry of ``problems``, kept as it ends; what was kept before is graded anew."""
     drawn = derive_seed(seed, name)
     stored = {} if folder is None else _kept(folder / name / shard_name(seed), problems, drawn, plan.protocol)
-    done = {index: graded(plan.environment, debate) for index, debate in stored.items()}
+    done = {index: graded(plan.environment, debate, plan.mode) for index, debate in stored.items()}
     agents = plan.protocol.num_agents
     part = name if name in ("debates", "direct") else f"{name}, {agents} at a time" if agents > 1 else name
     part = f"{part}, seed {seed}" if len(plan.seeds) > 1 else part
@@ -182,12 +193,12 @@ def _part(
 
         def keep(debate: Debate, correct: Grades | None) -> None:
             if writer is not None:
-                writer.write(Record(debate, seed, debate.problem.id, correct))
+                writer.write(Record(debate, seed, debate.problem.id, correct, mode=stored_mode(plan.mode)))
             tell(part, len(done), len(problems))
 
         if folder is not None and not _is_one_reply(plan.protocol):
             speaker = stack.enter_context(KeptReplies(speaker, folder / OPEN_REPLIES))
-        grading = stack.enter_context(BackgroundGrading(plan.environment, keep, done))
+        grading = stack.enter_context(BackgroundGrading(plan.environment, keep, done, plan.mode))
         protocol, live = plan.protocol, plan.live()
         run_debates(
             problems, speaker, protocol, seed=drawn, max_live=live, held=stored, on_debate=grading.take

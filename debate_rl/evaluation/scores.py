@@ -7,17 +7,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from statistics import fmean
 from typing import Literal
+
+from msgspec import UNSET
 
 from debate import Completion, Debate, DebateConfig, Policy, Problem, Turn
 from debate.parsing.wellformed import is_well_formed
 from debate.policy import token_counts
 from debate.seeds import derive_seed
 from debate.types import TurnId
-from debate_rl.evaluation.grading import Graded, Grades
+from debate_rl.evaluation.grading import IN_A_BOX, Graded, Grades
 from debate_rl.evaluation.play import EvalPlan, Played, play
 from debate_rl.metrics.answers import Answer, consensus, graded_answers, pass_at_k, powers_to
 from debate_rl.metrics.debates import are_valid, due_pairs_of
@@ -25,6 +27,7 @@ from debate_rl.statistics import Estimate, clustered_mean
 from envs import DataError, Environment
 from envs.answers.keys import AnswerKey, key_of
 from envs.instructions import ConstraintError, constraints_of, follows
+from envs.types import Mode
 from rewards import RewardConfig, Rewards, score_debate, voted_winner
 from rewards.judging import decidable_votes
 from rewards.truth import is_right
@@ -70,18 +73,24 @@ class Scores:
 def difference(scores: Scores, name: str, base: Scores, minus: str) -> Estimate | None:
     """Return figure ``name`` of one minus figure ``minus`` of the other, paired by the problems of both.
 
-    Two problems of the same id are one only where all else is the same too.
+    Two problems of the same id are one only where all else is the same too, but for the examples shown.
     """
     left, right = scores.values.get(name, {}), base.values.get(minus, {})
     shared = [
         problem
         for problem in left
-        if left[problem] and right.get(problem) and scores.problems.get(problem) == base.problems.get(problem)
+        if left[problem] and right.get(problem) and _bare(scores, problem) == _bare(base, problem)
     ]
     if not shared:
         return None
     gaps = [fmean(left[problem]) - fmean(right[problem]) for problem in shared]
     return clustered_mean(gaps, shared, signed=True)
+
+
+def _bare(scores: Scores, problem: str) -> Problem | None:
+    """Return a problem without its examples."""
+    own = scores.problems.get(problem)
+    return own and replace(own, shots=UNSET)
 
 
 @dataclass(slots=True)
@@ -133,14 +142,21 @@ def _solution_figures(
 
 
 def evaluate(
-    policy: Policy, environment: Environment, problems: Sequence[Problem], *, config: DebateConfig, seed: int
+    policy: Policy,
+    environment: Environment,
+    problems: Sequence[Problem],
+    *,
+    config: DebateConfig,
+    seed: int,
+    mode: Mode = IN_A_BOX,
 ) -> Scores:
     """Return the figures of one debate per problem and of self-consistency at equal generated tokens.
 
     The policy must report tokens. Problems without an answer are refused. DataError when the grader gave no
     verdict on any problem.
     """
-    result = scores(play(EvalPlan(problems, environment, config, (seed,)), policy), key_of(environment))
+    plan = EvalPlan(problems, environment, config, (seed,), mode=mode)
+    result = scores(play(plan, policy), key_of(environment))
     if not result.problems:
         raise DataError(f"held_out: the grader gave no verdict on any of {len(problems)} problems")
     return result

@@ -16,6 +16,7 @@ from debate.types import Debate, FailureReason
 from debate_rl.metrics.answers import answer_metrics, winner_metrics
 from envs import GradeStatus
 from envs.answers.keys import AnswerKey, plain_key
+from envs.types import MODES
 from learner.advantages import Author
 from learner.tokens import GENERATOR, JUDGE, token_streams
 from rewards import STREAMS, Correct, Rewards, ballot_box, valid_votes
@@ -54,6 +55,8 @@ def debate_metrics(
 def grader_metrics(tally: Mapping[str, int]) -> dict[str, float]:
     """Return answers without a verdict, the share that math-verify decided, and the grader's seconds.
 
+    For each mode that graded beside: the share of right ones and of those without an answer.
+
     >>> grader_metrics({"correct": 3, "timeout": 1, "symbolic": 2, "microseconds": 8000})
     {'grader/timeout': 1.0, 'grader/crash': 0.0, 'grader/symbolic_share': 0.5, 'seconds/grade': 0.008}
     """
@@ -62,6 +65,10 @@ def grader_metrics(tally: Mapping[str, int]) -> dict[str, float]:
     if graded:
         result["grader/symbolic_share"] = tally.get("symbolic", 0) / graded
         result["seconds/grade"] = tally.get("microseconds", 0) / 1e6
+    for mode in MODES:
+        if count := tally.get(f"graded [{mode}]", 0):
+            result[f"accuracy [{mode}]"] = tally.get(f"right [{mode}]", 0) / count
+            result[f"missing [{mode}]"] = tally.get(f"missing [{mode}]", 0) / count
     return result
 
 

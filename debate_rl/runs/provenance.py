@@ -125,7 +125,7 @@ def is_split_off(config: Config) -> bool:
 
 def file_checksums(config: Config) -> dict[str, str]:
     """Return the checksums of the files a run reads: data, each shard of it, and the prompt set."""
-    paths = (config.env.path, config.held_out.path)
+    paths = (config.env.path, config.held_out.path, config.shots.path)
     files = {str(file): _checksum(file) for path in paths if path is not None for file in files_of(path)}
     load_prompts(config.debate.prompts)  # says best what is wrong with the file
     return files | {prompts_key(config.debate.prompts): prompts_checksum(config.debate.prompts)}

@@ -10,17 +10,20 @@ from itertools import chain
 from math import isfinite
 from typing import NamedTuple
 
+from msgspec import UNSET
+
 from debate import Debate, Problem, run_debates
 from debate.seeds import derive_seed
 from debate.types import Policy, TurnId
 from debate_rl.config import Config
-from debate_rl.evaluation.grading import Grades, grade_debate
+from debate_rl.evaluation.grading import IN_A_BOX, Grades, grade_debate, stored_mode
 from debate_rl.problems import Problems
 from debate_rl.training.adaptive import group_names, has_enough
 from debate_rl.training.controls import controlled
 from debate_rl.training.step_problems import problems_from, refills, silent_groups, spare_problems
 from debate_rl.training.stops import Stops
 from envs.answers.keys import AnswerKey, key_of
+from envs.types import Mode
 from learner.advantages import TurnAdvantage
 from learner.types import Transition, agent_order, group_indices, transitions_of
 from rewards import STREAMS, Rewards, score_debate
@@ -44,8 +47,8 @@ class Clock:
 class Held(NamedTuple):
     """A debate that was held, when it ended, and its verdicts (N, R)."""
 
-    debate: Debate
     timing: Timing
+    debate: Debate
     correct: Grades | None
 
 
@@ -100,12 +103,12 @@ class RolloutWorker:
         """
         train, seed = self.config.train, self.config.seed
         problems = problems_from(self.data.train, position, size=train.problems_per_step, seed=seed)
-        whole = self._play(problems, ("debates", step), clock)
+        whole = self._play(problems, step, (), clock)
         if not train.dynamic_sampling:
             return whole
 
         def refill(chosen: list[Problem], number: int) -> tuple[Rollout, int]:
-            given = self._play(chosen, ("debates", step, "refill", number), clock)
+            given = self._play(chosen, step, ("refill", number), clock)
             return given, self._silent(given, ema)
 
         spare = spare_problems(self.data.train, problems, size=train.dynamic_sampling, seed=seed, step=step)
@@ -123,23 +126,37 @@ class RolloutWorker:
         """Return how many problems of a rollout have no signal."""
         return silent_groups(rollout.transitions(), self.config, ema)
 
-    def _play(self, problems: Sequence[Problem], name: tuple[str | int, ...], clock: Clock) -> Rollout:
-        """Hold the debates of some problems, grade and score them; ``name`` makes their seeds their own."""
+    def _play(
+        self, problems: Sequence[Problem], step: int, part: tuple[str | int, ...], clock: Clock
+    ) -> Rollout:
+        """Hold the debates of a part of a step, grade and score them; ``part`` is in their seeds."""
         config = self.config
-        rollout = self._hold(problems, name, clock)
+        rollout = self._hold(self._shown(problems, step), step, part, clock)
         key: AnswerKey = key_of(self.data.environment)
-        dealt = derive_seed(config.seed, "control", *name[1:])
+        dealt = derive_seed(config.seed, "control", step, *part)
         rollout.debates = controlled(rollout.debates, config.train.control, key=key, seed=dealt)
+        scheme = config.rewards.at_step(step)
         for debate, correct in zip(rollout.debates, rollout.correct, strict=True):
-            rewards, bad = finite(score_debate(debate, correct, config.rewards))
+            rewards, bad = finite(score_debate(debate, correct, scheme))
             rollout.rewards.append(rewards)
             rollout.not_finite += bad
         clock.lap("reward")
         return rollout
 
-    def _hold(self, problems: Sequence[Problem], name: tuple[str | int, ...], clock: Clock) -> Rollout:
+    def _shown(self, problems: Sequence[Problem], step: int) -> list[Problem]:
+        """Return the problems with as many examples as a step shows."""
+        count = self.config.shots.count_at(step)
+        return [
+            problem if problem.shots is UNSET else replace(problem, shots=problem.shots[:count] or UNSET)
+            for problem in problems
+        ]
+
+    def _hold(
+        self, problems: Sequence[Problem], step: int, part: tuple[str | int, ...], clock: Clock
+    ) -> Rollout:
         """Hold and grade the debates of some problems: of each a chunk at a time, until it has enough."""
-        train, environment, since = self.config.train, self.data.environment, time.monotonic()
+        train, grader, since = self.config.train, self.config.grader, time.monotonic()
+        name, mode = ("debates", step, *part), grader.mode_at(step)
         most, chunk = train.debates_per_problem, train.adaptive.chunk or train.debates_per_problem
         held: list[list[Held]] = [[] for _ in problems]
         tally: Counter[str] = Counter()
@@ -153,11 +170,11 @@ class RolloutWorker:
             ended = self._debates(problems, numbers, name, since)
             clock.lap("rollout")
             for number, (debate, timing) in zip(numbers, ended, strict=True):
-                correct = grade_debate(environment, debate, tally)
-                held[number // most].append(Held(debate, timing, correct))
+                graded = grade_debate(self.data.environment, debate, tally, mode=mode, beside=grader.beside)
+                held[number // most].append(Held(timing, *graded))
             clock.lap("reward")
         groups = [group for group, of in zip(group_names(problems), held, strict=True) for _ in of]
-        debates, timings, correct = zip(*chain.from_iterable(held), strict=True)
+        timings, debates, correct = zip(*chain.from_iterable(held), strict=True)
         return Rollout(groups, list(debates), list(timings), list(correct), graded=tally)
 
     def _debates(
@@ -215,15 +232,16 @@ def step_records(
     advantages: Sequence[TurnAdvantage | None],
     timings: Sequence[Timing] | None = None,
     groups: Sequence[str] | None = None,
+    mode: Mode = IN_A_BOX,
 ) -> list[Record]:
     """Return a step's records; ``advantages``: of the turns in the order of ``transitions_of``.
 
-    ``groups``: the name of each debate's group; None is its problem's id.
+    ``groups``: the name of each debate's group; None is its problem's id. ``mode``: the grader's.
     """
     of_debates = advantages_by_debate(debates, advantages)
     names = groups or [debate.problem.id for debate in debates]
     return [
-        Record(debate, step, name, table, reward, parts, timing)
+        Record(debate, step, name, table, reward, parts, timing, stored_mode(mode))
         for debate, name, table, reward, parts, timing in zip(
             debates, names, correct, rewards, of_debates, timings or [None] * len(debates), strict=True
         )

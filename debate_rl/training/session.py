@@ -200,7 +200,14 @@ class Session:
         seed = derive_seed(self.config.seed, "held out")
         eval_environment, problems = self.data.eval_environment, self.data.held_out
         with generators_kept():
-            scores = evaluate(self.policy, eval_environment, problems, config=self.config.debate, seed=seed)
+            scores = evaluate(
+                self.policy,
+                eval_environment,
+                problems,
+                config=self.config.debate,
+                seed=seed,
+                mode=self.config.grader.final,
+            )
         self.evaluations[step] = scores
         if step not in self._measured:
             append_held_out(self.folder.held_out, held_out(scores, step))

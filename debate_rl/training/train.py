@@ -77,6 +77,7 @@ def train_step(session: Session, step: int) -> dict[str, float]:
         advantages.turns,
         played.timings,
         groups=played.groups,
+        mode=config.grader.mode_at(step),
     )
     write_step(session.folder.transcripts, step, records, tokens=config.logging.transcript_tokens, seal=True)
     session.tracker.show(step, records)
@@ -90,13 +91,25 @@ def train_step(session: Session, step: int) -> dict[str, float]:
         grader=played.graded,
         key=key,
     )
-    figures = debate_figures | advantages.metrics | learnt
+    figures = debate_figures | schedule_metrics(config, step) | advantages.metrics | learnt
     whole, waited = sum(clock.seconds.values()), clock.seconds["seconds/rollout"]
     speed = {"tokens_per_second": figures["tokens/generated"] / (whole if config.train.lookahead else waited)}
     if busy:
         worked = max(sum(session.engine_seconds()) - sum(busy), 0.0)  # one started anew counts from 0
         speed |= {"idle/learner": waited / whole, "idle/engines": 1 - worked / (whole * len(busy))}
     return figures | speed | clock.seconds
+
+
+def schedule_metrics(config: Config, step: int) -> dict[str, float]:
+    """Return where the schedules of a run are at a step; nothing of those that it does not have."""
+    figures: dict[str, float] = {}
+    if config.grader.strict_mode is not None:
+        figures["grader/strict"] = float(config.grader.mode_at(step) == config.grader.final)
+    if config.rewards.form_until:
+        figures["reward/form_bonus"] = config.rewards.at_step(step).form_bonus
+    if config.shots.count:
+        figures["shots"] = float(config.shots.count_at(step))
+    return figures
 
 
 @contextmanager

@@ -52,10 +52,10 @@ def load_problems(
     if name in FAMILIES:
         _refuse(name, path=path, subjects=subjects, ids=ids, fields=fields)
         return FAMILIES[name].of_levels(levels).problems(split=split, limit=limit, seed=seed)
-    entry = _entry(name, path)
+    entry = entry_of(name, path)
     selection = Selection.of(levels=levels, subjects=subjects, ids=ids)
     drawn = None if seed is None else derive_seed(seed, "problems", entry.name, split)
-    rows = _rows(entry, split, path, _checked_fields(fields), drawn)
+    rows = rows_of(entry, split, path, checked_fields(fields), drawn)
     reader = Reader(entry, split, is_open=name == "open")
     in_order = drawn is None or (entry.streamed and path is None)  # a stream shuffles itself
     problems = reader.read(rows, selection, enough=limit if entry.streamed and in_order else None)
@@ -64,7 +64,8 @@ def load_problems(
     return tuple(problems[:limit])
 
 
-def _entry(name: str, path: str | PathLike[str] | None) -> DataSet:
+def entry_of(name: str, path: str | PathLike[str] | None) -> DataSet:
+    """Return the data set of a name, a hub id or a file of one's own; DataError where there is none."""
     if name in OWN_FILE_NAMES:
         if path is None:
             raise DataError(f"{name!r}: give path= the file to read")
@@ -78,7 +79,7 @@ def _entry(name: str, path: str | PathLike[str] | None) -> DataSet:
     return entry
 
 
-def _rows(
+def rows_of(
     entry: DataSet, split: str, path: str | PathLike[str] | None, renamed: Mapping[str, str], seed: int | None
 ) -> Iterator[Record]:
     """Return the rows of a split that belong to the data set."""
@@ -112,7 +113,8 @@ def _of_split(rows: Iterable[Record], split: str, field: str, path: str | PathLi
         raise DataError(f"{path}: no row of split {split!r}; the file has {had}, or use 'all'")
 
 
-def _checked_fields(fields: Mapping[str, str] | None) -> Mapping[str, str]:
+def checked_fields(fields: Mapping[str, str] | None) -> Mapping[str, str]:
+    """Return the names of fields by our nouns; DataError for an unknown noun."""
     if fields is not None and not isinstance(fields, Mapping):
         raise DataError(f"fields: needs a table from our names to yours, got {shorten(fields)}")
     for noun, name in (fields or {}).items():

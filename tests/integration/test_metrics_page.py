@@ -52,6 +52,15 @@ RUNS = {
         "train": BASE["train"] | {"dynamic_sampling": 1, "problems_per_step": 3, "steps": 1},
     },
     "adaptive": {"train": BASE["train"] | {"steps": 1, "adaptive": {"chunk": 2}}, "held_out": {"every": 0}},
+    "schedules": {
+        "grader": {"mode": "lenient", "strict_mode": "boxed", "strict_from": 1, "beside": ["boxed"]},
+        "rewards": {"form_bonus": 0.1, "form_until": 2},
+        "shots": {"count": 1, "path": str(PAGE.parents[1] / "configs/shots/arithmetic.jsonl")},
+        "model": BASE["model"]
+        | {"tiny": {**TINY, "context_tokens": 2048, "fallback": "none", "pieces": PIECES}},
+        "held_out": {"every": 0},
+        "train": BASE["train"] | {"steps": 1},
+    },
     "engine": {
         "model": BASE["model"] | {"policy": "parity_env:Engine"},
         "held_out": {"every": 0},
@@ -137,7 +146,10 @@ def documented() -> list[str]:
 
 
 def matches(pattern: str, name: str) -> bool:
-    return re.fullmatch(re.sub(r"<[rk]>", r"\\d+", re.escape(pattern)), name) is not None
+    return (
+        re.fullmatch(re.sub("<mode>", r"\\w+", re.sub(r"<[rk]>", r"\\d+", re.escape(pattern))), name)
+        is not None
+    )
 
 
 @pytest.mark.slow

@@ -84,7 +84,7 @@ def test_a_mixed_file_is_trained_on_evaluated_and_played(home, debate_command):
     records = list(read_records(home / "run" / "transcripts"))
     assert {record.debate.problem.kind for record in records} == {"number", "choice", "text", "instructions"}
     for record in records:
-        assert record.correct == grade_debate(environment, record.debate)
+        assert (record.debate, record.correct) == grade_debate(environment, record.debate)
     verdicts = {(record.debate.problem.kind, seat[0]) for record in records for seat in record.correct}
     assert ("instructions", True) in verdicts or ("instructions", False) in verdicts
     assert ("text", "missing") in verdicts

@@ -97,7 +97,7 @@ def replayed(solutions, tmp_path_factory):
     environment = load_environment("jsonl", path=str(path))
     problems = environment.problems(split="train")
     debates = run_debates(problems, ScriptedPolicy(script(solutions), tokens=True), CONFIG, seed=1)
-    correct = [grade_debate(environment, debate) for debate in debates]
+    correct = [grade_debate(environment, debate)[1] for debate in debates]
     rewards = [score_debate(d, c, RewardConfig()) for d, c in zip(debates, correct, strict=True)]
     return debates, correct, rewards
 

@@ -44,7 +44,7 @@ def hostile_run(folder: Path) -> str:
     for step in range(3):
         records = []
         for debate in replay_solutions(solved, Judges(0.8), config, environment, seed=step):
-            correct = grade_debate(environment, debate)
+            _, correct = grade_debate(environment, debate)
             numbers = score_debate(debate, correct, RewardConfig())
             records.append(Record(debate, step, debate.problem.id, correct, numbers))
         write_step(folder / "transcripts", step, records, tokens=False)

@@ -58,7 +58,9 @@ def nouns() -> set[tuple[str, ...]]:
 def is_pattern_of(pattern: str, name: str) -> bool:
     """Is it the same name, whatever stands between its words?"""
     form = re.sub(r"[/._]", "[/._]", re.escape(pattern).replace(r"\.", "."))
-    form = re.sub(r"<[rk]>", r"\\d+", form.replace("<group>", r"\w+").replace("<label>", ".+"))
+    form = re.sub(
+        r"<[rk]>", r"\\d+", form.replace("<group>", r"\w+").replace("<mode>", r"\w+").replace("<label>", ".+")
+    )
     return re.fullmatch(form, name, re.IGNORECASE | re.DOTALL) is not None
 
 
@@ -77,7 +79,7 @@ def metrics_on_the_page() -> set[str]:
     """Return the names of docs/metrics.md, which another test holds against what runs log."""
     rows = table_rows((DOCS / "metrics.md").read_text(encoding="utf-8"))
     names = {one for row in rows for name in re.findall(r"`([^`]+)`", row[0]) for one in expanded(name)}
-    return {name.replace("<r>", "0").replace("<k>", "4") for name in names}
+    return {name.replace("<r>", "0").replace("<k>", "4").replace("<mode>", "boxed") for name in names}
 
 
 def test_every_row_is_complete_and_stands_once():

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
+from msgspec import UNSET
+
 from debate.types import Span, TurnId
 from debate_rl.formatting import json_number
 from debate_rl.inspector.views import DebateView, adoption_view, parse_forensics, vote_graphs
@@ -78,7 +80,8 @@ def as_json(value: Any) -> Any:
     if isinstance(value, Span):
         return [value.start, value.end]
     if is_dataclass(value):
-        return {field.name: as_json(getattr(value, field.name)) for field in fields(value)}
+        parts = {field.name: getattr(value, field.name) for field in fields(value)}
+        return {name: as_json(part) for name, part in parts.items() if part is not UNSET}
     if isinstance(value, dict):
         return {name: as_json(item) for name, item in value.items()}
     if isinstance(value, list | tuple):

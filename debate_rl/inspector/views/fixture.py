@@ -77,7 +77,7 @@ def fixture_text(
     gave them, it is what parsing and scoring give today. ``tokens``: with the record's arrays.
     """
     check_record(record)
-    scheme = RewardConfig() if config is None else config.rewards
+    scheme = RewardConfig() if config is None else config.rewards.at_step(record.step)
     if record.rewards is None or config is None:
         record = replace(record, rewards=score_debate(record.debate, record.correct, scheme))
     arrays = token_line(record.debate) if tokens else None

@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
-from debate.hold import read_reply
+from msgspec import UNSET
+
+from debate.hold import read_reply, untagged_rule
+from debate.prompting.texts import load_prompts
 from debate.types import Ballot, FailureReason, ParsedTurn, ParseFailure, Span, StopReason, Turn, TurnId
 from debate_rl.inspector.views.debate import handles_of
 from transcripts import Record
@@ -23,6 +26,7 @@ RULES: dict[FailureReason, str] = {
     FailureReason.UNKNOWN_HANDLE: "A comparison must name handles of agents of this debate.",
     FailureReason.OWN_WORK: "A judge must not compare its own work unless the protocol asks for it.",
     FailureReason.SAME_HANDLE: "A comparison must name two different handles.",
+    FailureReason.UNTAGGED: "A solution must stand between its tags; this reply was read as a whole.",
     FailureReason.NOT_DUE: "Votes count only where the prompt showed at least two solutions to compare.",
 }
 """The rule that each failure breaks, one sentence each."""
@@ -146,14 +150,16 @@ def parse_again(record: Record, turn: Turn) -> ParsedTurn:
 
 
 def _parse(record: Record, turn: Turn, *, in_thinking: bool) -> ParsedTurn:
+    protocol = record.debate.protocol
     return read_reply(
-        turn.completion.text,
+        turn.completion,
         handles=[handle for handle in handles_of(record) if handle],
-        own=None if record.debate.protocol.judge_own else turn.handle,
+        own=None if protocol.judge_own else turn.handle,
         due=len(turn.compared) >= 2,
         in_thinking=in_thinking,
         ballot=turn.ballot,
         kind=record.debate.problem.kind,
+        untagged=untagged_rule(protocol, load_prompts(protocol.prompts), turn.id.round),
     )
 
 
@@ -165,7 +171,8 @@ def reparsed(record: Record, turn: Turn) -> tuple[FieldChange, ...]:
     check_record(record)
     now = parse_again(record, turn)
     text = turn.completion.text
-    names = [field.name for field in fields(ParsedTurn)]
+    by_mode = record.mode is not UNSET  # the grader found the answer, not the parser
+    names = [field.name for field in fields(ParsedTurn) if not (by_mode and field.name == "answer")]
     pairs = ((name, getattr(turn.parsed, name), getattr(now, name)) for name in names)
     return tuple(FieldChange(name, _text_of(a, text), _text_of(b, text)) for name, a, b in pairs if a != b)
 

@@ -142,7 +142,7 @@ def _records(part: Sequence[Solved], setting: Setting, config: DebateConfig, ste
     environment = load_environment("gsm8k")  # any data set compares answers alike
     seed = derive_seed(setting.seed, "step", step)
     for debate in replay_solutions(part, setting.judges, config, environment, seed=seed):
-        correct = grade_debate(environment, debate)
+        _, correct = grade_debate(environment, debate)
         rewards = score_debate(debate, correct, RewardConfig())
         yield Record(debate, step, debate.problem.id, correct, rewards)
 

@@ -46,7 +46,7 @@ ALONE = DebateConfig(num_agents=3, num_rounds=1, final_ballot=False)
 def graded(policy, config, problems=PROBLEMS):
     environment = load_environment("gsm8k")
     debates = run_debates(problems, policy, config, seed=1)
-    return [Graded(debate, grade_debate(environment, debate)) for debate in debates]
+    return [Graded(*grade_debate(environment, debate)) for debate in debates]
 
 
 def played(policy, *, samples=3):

@@ -42,7 +42,7 @@ def test_every_verdict_stands_at_its_agent_and_round():
     script |= {(0, 1): solution("t"), (1, 1): solution("c"), (2, 1): solution("2")}
     script |= {(n, 2): solution("2") for n in range(3)}  # a ballot is not graded
     tally = Counter()
-    table = grade_debate(Fixed(), held(script, num_rounds=2), tally)
+    _, table = grade_debate(Fixed(), held(script, num_rounds=2), tally)
     assert table == ((True, None), (False, None), ("missing", True))
     counts = {"correct": 2, "wrong": 1, "missing": 1, "timeout": 1, "crash": 1}
     assert tally == counts | {"symbolic": 1, "microseconds": 6 * 2000}
@@ -50,4 +50,4 @@ def test_every_verdict_stands_at_its_agent_and_round():
 
 def test_an_open_problem_has_no_table():
     debate = held({(0, 0): solution("2")}, Problem("o", "Why?", kind="open"), num_agents=1, num_rounds=1)
-    assert grade_debate(Fixed(), debate) is None
+    assert grade_debate(Fixed(), debate) == (debate, None)

@@ -53,8 +53,9 @@ def make(replies, *, own=False, scored=True, problem=PROBLEM, reason="stop", **c
 def turn_of(id, text, protocol, problem, *, ballot, reason):
     shown = tuple(TurnId(seat, id.round - 1) for seat in range(3)) if id.round else ()
     compared = tuple(one for one in shown if protocol.judge_own or one.agent != id.agent)
+    completion = Completion((), (), (), text, reason, 3, token_count=len(text))
     parsed = read_reply(
-        text,
+        completion,
         handles=HANDLES,
         own=None if protocol.judge_own else HANDLES[id.agent],
         due=len(compared) >= 2,
@@ -62,7 +63,6 @@ def turn_of(id, text, protocol, problem, *, ballot, reason):
         ballot=ballot,
         kind=problem.kind,
     )
-    completion = Completion((), (), (), text, reason, 3, token_count=len(text))
     return Turn(id, HANDLES[id.agent], shown, completion, parsed, compared, ballot=ballot)
 
 

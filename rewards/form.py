@@ -1,0 +1,40 @@
+"""The bonus of a solution that gives its answer in a wanted form, right or wrong.
+
+It is part of the truth reward, and so of one baseline with it: where every solution has the form, it teaches
+nothing, and where all answers to a problem are wrong, it still teaches the form.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Literal, TypeAlias
+
+from debate.parsing import last_boxed
+from debate.types import Debate, TurnId
+
+Form: TypeAlias = Literal["boxed", "answer_is", "hashes"]
+
+_FORMS: Mapping[Form, Callable[[str], object]] = {
+    "boxed": lambda text: last_boxed(text) is not None,
+    "answer_is": re.compile(r"\bthe (?:final )?answer is\b", re.IGNORECASE).search,
+    "hashes": re.compile(r"^####[ \t]*\S", re.MULTILINE).search,
+}
+
+
+def has_form(text: str, form: Form) -> bool:
+    r"""Return whether a solution gives its answer in a form.
+
+    >>> [has_form(r"So \boxed{4}.", form) for form in ("boxed", "answer_is", "hashes")]
+    [True, False, False]
+    """
+    return bool(_FORMS[form](text))
+
+
+def formed_turns(debate: Debate, form: Form) -> set[TurnId]:
+    """Return the turns whose solution gives its answer in a form."""
+    return {
+        turn.id
+        for turn in debate.turns
+        if turn.parsed.solution is not None and has_form(turn.parsed.solution.of(turn.completion.text), form)
+    }
