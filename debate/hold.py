@@ -36,6 +36,7 @@ from debate.prompting.texts import PromptTexts
 from debate.seeds import derive_seed
 from debate.types import (
     SUMMARIZER,
+    WHOLE_RESPONSE,
     Completion,
     Debate,
     FailureReason,
@@ -250,7 +251,7 @@ def read_reply(
     parsed = parse_turn(text, handles=handles, own=own, due=due, in_thinking=in_thinking)
     if untagged is not None and parsed.solution is None and not ballot:
         parsed = whole_reply(text, parsed, untagged, cut=completion.stop_reason == "length")
-    if kind == "instructions":
+    if kind in WHOLE_RESPONSE:
         parsed = replace(parsed, answer=whole_solution(text, parsed))
     return _without_missing_solution(parsed) if ballot else parsed
 

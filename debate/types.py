@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
@@ -17,12 +17,16 @@ from debate.config import DebateConfig
 from debate.personas import Persona
 from debate.values import Value, whole_text
 
-Kind: TypeAlias = Literal["number", "expression", "choice", "text", "verbatim", "instructions", "open"]
+Kind: TypeAlias = Literal[
+    "number", "expression", "choice", "text", "verbatim", "overlap", "instructions", "open"
+]
 Outcome: TypeAlias = Literal["left", "right", "tie"]
 StopReason: TypeAlias = Literal["stop", "length"]
 Role: TypeAlias = Literal["system", "user", "assistant"]
 
 SUMMARIZER = -1
+WHOLE_RESPONSE: Final[frozenset[Kind]] = frozenset(("instructions", "overlap"))
+"""Kinds whose answer is the whole solution, and nothing found in it."""
 
 
 class Shot(Value, frozen=True):
@@ -41,7 +45,8 @@ class Problem(Value, frozen=True):
     """One question. ``answer`` is None when nothing can be checked (kind "open").
 
     Kinds "text" and "verbatim" have the accepted texts as ``answer``, one a line; kind "instructions" has
-    constraints on the whole response (``envs.instructions``), and then the response is the answer.
+    constraints on the whole response (``envs.instructions``), kind "overlap" a text that it is to be near,
+    and then the response is the answer.
     ``shots``: the examples that prompts of the first round show before it.
     """
 

@@ -22,12 +22,13 @@ Mode: TypeAlias = Literal[
     "prm800k",
 ]
 """How an answer is found and compared: four modes of our own, then those of other harnesses."""
-GradeKind: TypeAlias = Literal["auto", "number", "expression", "choice", "text", "verbatim", "instructions"]
+GradeKind: TypeAlias = Literal[
+    "auto", "number", "expression", "choice", "text", "verbatim", "overlap", "instructions"
+]
 Verdict: TypeAlias = bool | Literal["missing"] | None
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 GRADE_KINDS: tuple[GradeKind, ...] = get_args(GradeKind)
-TEXT_KINDS: tuple[GradeKind, ...] = ("text", "verbatim")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ class Grade:
     """A graded answer: ``method`` is the rule that decided, ``seconds`` the wall time of the whole call.
 
     ``parts``: the instructions of a response by id, and whether each is followed; all of them make it right.
+    ``share``: how much of an answer is right, in [0, 1], where the kind measures that and has no parts.
     """
 
     status: GradeStatus
@@ -66,10 +68,13 @@ class Grade:
     extracted: str | None = None
     seconds: float = 0.0
     parts: tuple[tuple[str, bool], ...] = ()
+    share: float | None = None
 
     @property
     def score(self) -> float | None:
-        """The share of the parts that are right, in [0, 1]; without parts 1 or 0; None if nothing was graded.
+        """How much of the answer is right, in [0, 1]: ``share``, else the share of the parts that are right.
+
+        Without either 1 or 0; None if nothing was graded.
 
         >>> parts = (("punctuation:no_comma", True), ("startend:quotation", False))
         >>> Grade(GradeStatus.WRONG, "", parts=parts).score
@@ -77,6 +82,8 @@ class Grade:
         """
         if self.verdict is None:
             return None
+        if self.share is not None:
+            return self.share
         if not self.parts:
             return float(self.verdict is True)
         return sum(right for _, right in self.parts) / len(self.parts)

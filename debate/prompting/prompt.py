@@ -31,7 +31,7 @@ from debate.prompting.rendering import (
 from debate.prompting.seating import Seating, seat_debate
 from debate.prompting.shown import comparable, rounds_held, rounds_shown
 from debate.prompting.texts import Fill, PromptTexts
-from debate.types import Message, Policy, Problem, Summary, TurnId
+from debate.types import WHOLE_RESPONSE, Message, Policy, Problem, Summary, TurnId
 
 Past: TypeAlias = Sequence[Sequence[Entry]]
 """What others may see of the rounds so far, (round, N)."""
@@ -213,7 +213,7 @@ def _answer_rule(texts: PromptTexts, problem: Problem) -> str:
     """Return how the answer is to be given; open problems and instructions have nothing to put in a box."""
     if problem.kind == "open" or problem.answer is None:
         return texts.answer_open
-    if problem.kind == "instructions":
+    if problem.kind in WHOLE_RESPONSE:
         return texts.answer_whole
     return texts.answer_choice if problem.kind == "choice" else texts.answer_checked
 

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from envs import Environment
     from rewards import Rewards, Truth
 
-Kind: TypeAlias = Literal["number", "expression", "choice", "text", "verbatim", "instructions", "open"]
+Kind: TypeAlias = Literal[
+    "number", "expression", "choice", "text", "verbatim", "overlap", "instructions", "open"
+]
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red", "white")
 Verdicts: TypeAlias = "Sequence[Sequence[Truth]] | None"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self, TypeAlias, TypeVar
+from typing import Literal, Self, TypeAlias, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -207,19 +207,6 @@ class Config(Settings):
     learner: LearnerConfig = LearnerConfig()
     train: TrainConfig = TrainConfig()
     logging: LoggingConfig = LoggingConfig()
-
-    @model_validator(mode="before")
-    @classmethod
-    def _no_division_for_dr_grpo(cls, data: Any) -> Any:
-        """Dr. GRPO divides by no standard deviation, unless a scale is named."""
-        tables = dict(data) if isinstance(data, dict) else {}
-        learner, advantages = tables.get("learner", {}), tables.get("advantages", {})
-        loss = learner.get("loss") if isinstance(learner, dict) else getattr(learner, "loss", None)
-        if loss != "dr_grpo" or not isinstance(advantages, dict):
-            return data
-        streams = {name: advantages.get(name, {}) for name in ("truth", "judge", "mixed")}
-        unscaled = {name: {"scale": "none"} | own for name, own in streams.items() if isinstance(own, dict)}
-        return tables | {"advantages": advantages | unscaled}
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

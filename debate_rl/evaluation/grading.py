@@ -12,6 +12,7 @@ from typing import Final, Self
 from msgspec import UNSET, UnsetType
 
 from debate import Debate, Problem, Turn
+from debate.types import WHOLE_RESPONSE
 from envs import Environment, EnvironmentSpecError, Grade, GradeStatus, extract
 from envs.registry import DataSetEnvironment
 from envs.types import Mode
@@ -61,7 +62,7 @@ def grade_turn(environment: Environment, problem: Problem, turn: Turn, mode: Mod
     where its answer is.
     """
     answer, span = turn.parsed.answer, turn.parsed.solution
-    if problem.kind == "instructions" or (mode == IN_A_BOX and turn.parsed.untagged is UNSET):
+    if problem.kind in WHOLE_RESPONSE or (mode == IN_A_BOX and turn.parsed.untagged is UNSET):
         return replace(environment.grade(problem, answer), extracted=answer)
     text = span.of(turn.completion.text) if span is not None else ""
     if isinstance(environment, DataSetEnvironment):

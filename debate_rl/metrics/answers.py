@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import comb
 from statistics import fmean
 
-from debate.types import Debate
+from debate.types import WHOLE_RESPONSE, Debate
 from envs.answers.keys import AnswerKey, plain_key
 from rewards import Correct, Rewards, voted_winner
 from rewards.truth import grade_of, is_right, round_accuracy
@@ -104,7 +104,7 @@ def graded_answers(
         grade, text = grade_of(turn.id, correct), turn.parsed.answer
         if grade is not None:
             same = None if grade == "missing" or text is None else key(debate.problem, text)
-            yield turn.id.round, Answer(same, grade is True, free=debate.problem.kind == "instructions")
+            yield turn.id.round, Answer(same, grade is True, free=debate.problem.kind in WHOLE_RESPONSE)
 
 
 def _rate(answers: Sequence[Answer]) -> float:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from debate.types import Problem
+from debate.types import WHOLE_RESPONSE, Problem
 from envs.answers.choices import letter_of
 from envs.answers.notation import MAX_CHARS, clean, sides, spelling
 from envs.answers.numbers import parse_number
@@ -39,7 +39,7 @@ def key_of_kind(problem: Problem, answer: str) -> str:
     """Return the key for the problem's kind: a letter, a text, a whole response, else ``plain_key``."""
     if problem.kind == "text":
         return normal_text(answer)
-    if problem.kind in ("verbatim", "instructions"):
+    if problem.kind in ("verbatim", *WHOLE_RESPONSE):
         return answer.strip()
     letter = letter_of(answer[:MAX_CHARS], problem.choices) if problem.kind == "choice" else None
     return letter or plain_key(problem, answer)

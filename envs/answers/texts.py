@@ -3,6 +3,7 @@ r"""Compare answers that are text, in a normal form or to the letter, and times 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from string import punctuation
 
 _SIGNS = "+-<>=/#%^~!*.,:"
@@ -116,3 +117,36 @@ def _seconds(time: re.Match[str]) -> tuple[int, bool] | None:
         return None
     hour = hour % 12 + 12 if half == "p" else hour % 12
     return (hour * 3600 + minute * 60 + second, True)
+
+
+OVERLAP_RIGHT = 0.5
+"""The token F1 from which on a text counts as right."""
+_PUNCTUATION = str.maketrans("", "", punctuation)
+_ARTICLES = frozenset(("a", "an", "the"))
+
+
+def tokens_of(text: str) -> list[str]:
+    """Return the words of SQuAD's F1: lower case, without ASCII punctuation and articles.
+
+    >>> tokens_of("The cat's 3.5 kg!")
+    ['cats', '35', 'kg']
+    """
+    return [word for word in text.lower().translate(_PUNCTUATION).split() if word not in _ARTICLES]
+
+
+def token_f1(answer: str, gold: str) -> float:
+    r"""Return SQuAD's F1 of an answer [Rajpurkar et al. 2016, arXiv 1606.05250], in [0, 1].
+
+    2 P R / (P + R), where P and R are the shares of the answer's and of the gold's words that both have, each
+    as often as in both. Of several accepted texts, one a line, the best.
+
+    >>> token_f1("the black cat", "A cat sat"), token_f1("dog", "a cat\nthe dog")
+    (0.5, 1.0)
+    """
+    own = Counter(tokens_of(answer))
+    return max((_f1(own, Counter(tokens_of(line))) for line in gold.split("\n")), default=0.0)
+
+
+def _f1(own: Counter[str], wanted: Counter[str]) -> float:
+    total = own.total() + wanted.total()
+    return 2 * (own & wanted).total() / total if total else 0.0

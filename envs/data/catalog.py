@@ -6,8 +6,17 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from envs.data import golds, kinds, options
-from envs.data.data_set import DataSet, arc_question, body_and_question, numerical_only, prompt, with_context
+from envs.data import golds, kinds, options, rl_sets, texts
+from envs.data.data_set import (
+    DataSet,
+    arc_question,
+    body_and_question,
+    gpqa_question,
+    hardest,
+    numerical_only,
+    prompt,
+    with_context,
+)
 
 MATH_SUBJECTS = (
     "algebra",
@@ -24,6 +33,7 @@ MMLU_MATH_SUBJECTS = (
     "elementary_mathematics",
     "high_school_mathematics",
 )
+ONLY_TRAIN = MappingProxyType({"train": "train"})
 TRAIN_TEST = MappingProxyType({"train": "train", "test": "test"})
 THREE_SPLITS = MappingProxyType({"train": "train", "validation": "validation", "test": "test"})
 MMLU_SPLITS = MappingProxyType({"dev": "dev", "validation": "validation", "test": "test"})
@@ -35,7 +45,7 @@ TEST_CALLED_TRAIN = MappingProxyType({"test": "train"})
 def _aime(
     name: str, hub_id: str, splits: Mapping[str, str], configs: tuple[str | None, ...] = (None,)
 ) -> DataSet:
-    return DataSet(name, hub_id, splits, golds.aime, configs, "number", ids=("id",))
+    return DataSet(name, hub_id, splits, golds.aime, configs, "number", ids=("id",), max_tokens=4096)
 
 
 def _olympiadbench(name: str, *, numerical: bool = False) -> DataSet:
@@ -48,7 +58,22 @@ def _olympiadbench(name: str, *, numerical: bool = False) -> DataSet:
         question=with_context,
         ids=("id",),
         subject=("subfield",),
+        max_tokens=4096,
         keep=numerical_only if numerical else None,
+    )
+
+
+def _deepmath(name: str, *, hardest_only: bool = False) -> DataSet:
+    return DataSet(
+        name,
+        "zwhe99/DeepMath-103K",
+        ONLY_TRAIN,
+        golds.expected,
+        subject=("topic",),
+        level=("difficulty",),
+        keep=hardest if hardest_only else None,
+        loose=True,
+        streamed=True,
     )
 
 
@@ -82,7 +107,7 @@ def _mmlu(name: str, *configs: str) -> DataSet:
 
 _ENTRIES = (
     # Mathematics
-    DataSet("gsm8k", "openai/gsm8k", TRAIN_TEST, golds.gsm8k, ("main",), "number"),
+    DataSet("gsm8k", "openai/gsm8k", TRAIN_TEST, golds.gsm8k, ("main",), "number", max_tokens=1024),
     DataSet(
         "math",
         "EleutherAI/hendrycks_math",
@@ -91,6 +116,17 @@ _ENTRIES = (
         MATH_SUBJECTS,
         ids=("unique_id", "index"),
         subject=("type", "subject"),
+        max_tokens=2048,
+    ),
+    # All of MATH but MATH-500, which is its other split (Lightman et al. 2023, arXiv 2305.20050).
+    DataSet(
+        "math12k",
+        "nlile/hendrycks-MATH-benchmark",
+        TRAIN_TEST,
+        golds.math,
+        ids=("unique_id",),
+        subject=("subject", "type"),
+        max_tokens=2048,
     ),
     DataSet(
         "math500",
@@ -99,6 +135,7 @@ _ENTRIES = (
         golds.math,
         ids=("unique_id",),
         subject=("subject", "type"),
+        max_tokens=2048,
     ),
     DataSet(
         "svamp",
@@ -115,6 +152,9 @@ _ENTRIES = (
     _aime("aime24", "HuggingFaceH4/aime_2024", TEST_CALLED_TRAIN),
     _aime("aime25", "opencompass/AIME2025", ONLY_TEST, ("AIME2025-I", "AIME2025-II")),
     _aime("aime22_24", "AI-MO/aimo-validation-aime", TEST_CALLED_TRAIN),
+    DataSet(
+        "beyond_aime", "ByteDance-Seed/BeyondAIME", ONLY_TEST, golds.number, kind="number", max_tokens=4096
+    ),
     DataSet("amc23", "math-ai/amc23", ONLY_TEST, golds.number, kind="number", ids=("id",)),
     _olympiadbench("olympiadbench"),
     _olympiadbench("olympiadbench_numerical", numerical=True),
@@ -143,6 +183,19 @@ _ENTRIES = (
     _arc("arc_easy", "ARC-Easy"),
     _mmlu("mmlu", "all"),
     _mmlu("mmlu_math", *MMLU_MATH_SUBJECTS),
+    DataSet(
+        "gpqa_diamond",
+        "Idavidrein/gpqa",
+        TEST_CALLED_TRAIN,
+        options.first,
+        ("gpqa_diamond",),
+        "choice",
+        question=gpqa_question,
+        choices=options.right_first,
+        ids=("Record ID",),
+        subject=("High-level domain",),
+        shuffled=True,
+    ),
     # Instructions
     DataSet(
         "ifeval",
@@ -152,6 +205,126 @@ _ENTRIES = (
         kind="instructions",
         question=prompt,
         ids=("key",),
+        max_tokens=2048,
+    ),
+    DataSet(
+        "ifbench",
+        "allenai/IFBench_test",
+        TEST_CALLED_TRAIN,
+        kinds.instructions,
+        kind="instructions",
+        question=prompt,
+        ids=("key",),
+        max_tokens=2048,
+    ),
+    DataSet(
+        "if_multi_constraints",
+        "allenai/IF_multi_constraints_upto5",
+        ONLY_TRAIN,
+        rl_sets.ground_truth,
+        kind="instructions",
+        question=rl_sets.message,
+        ids=("key",),
+        loose=True,
+        max_tokens=2048,
+    ),
+    DataSet(
+        "rlvr_ifeval",
+        "allenai/RLVR-IFeval",
+        ONLY_TRAIN,
+        rl_sets.ground_truth,
+        kind="instructions",
+        question=rl_sets.message,
+        subject=("constraint_type",),
+        loose=True,
+        max_tokens=2048,
+    ),
+    # Mixed: GSM8K, MATH and RLVR-IFeval, each row with its verifier
+    DataSet(
+        "rlvr_mixed",
+        "allenai/RLVR-GSM-MATH-IF-Mixed-Constraints",
+        ONLY_TRAIN,
+        rl_sets.ground_truth,
+        question=rl_sets.without_shots,
+        subject=("dataset",),
+        row_kind=rl_sets.task,
+        loose=True,
+        mode="lenient",
+        max_tokens=2048,
+    ),
+    # Texts
+    DataSet(
+        "wiki_continuation",
+        "Salesforce/wikitext",
+        THREE_SPLITS,
+        texts.continuation,
+        ("wikitext-103-raw-v1",),
+        "overlap",
+        question=texts.shown,
+        keep=texts.is_long,
+        streamed=True,
+    ),
+    # Open: there is no truth, only peers judge
+    DataSet(
+        "longwriter",
+        "THUDM/LongWriter-6k",
+        ONLY_TRAIN,
+        texts.no_truth,
+        kind="open",
+        question=rl_sets.message,
+    ),
+    DataSet(
+        "hellobench",
+        "",
+        ONLY_TEST,
+        texts.no_truth,
+        kind="open",
+        question=texts.request,
+        ids=("id",),
+        subject=("category",),
+        home="github.com/Quehry/HelloBench",
+    ),
+    DataSet(
+        "writingbench",
+        "",
+        ONLY_TEST,
+        texts.no_truth,
+        kind="open",
+        question=texts.request,
+        ids=("index",),
+        subject=("domain1",),
+        home="github.com/X-PLUG/WritingBench",
+    ),
+    # Mathematics for RL
+    DataSet(
+        "polaris",
+        "POLARIS-Project/Polaris-Dataset-53K",
+        ONLY_TRAIN,
+        golds.plain,
+        level=("difficulty",),
+        loose=True,
+    ),
+    _deepmath("deepmath"),
+    _deepmath("deepmath_9_10", hardest_only=True),
+    DataSet(
+        "skywork_or1",
+        "Skywork/Skywork-OR1-RL-Data",
+        MappingProxyType({"train": "math"}),
+        rl_sets.verl_truth,
+        question=rl_sets.message,
+        subject=("data_source",),
+        loose=True,
+    ),
+    DataSet(
+        "eurus2",
+        "PRIME-RL/Eurus-2-RL-Data",
+        MappingProxyType({"train": "train", "validation": "validation"}),
+        rl_sets.verl_truth,
+        question=rl_sets.message,
+        subject=("data_source",),
+        keep=rl_sets.is_mathematics,
+        loose=True,
+        streamed=True,
     ),
     # Large, read as streams
     DataSet(
@@ -185,7 +358,7 @@ def find_data_set(name: str) -> DataSet | None:
     """
     plain = _plain(name)
     by_name = {_plain(entry.name): entry for entry in DATA_SETS.values()}
-    by_home = {entry.hub_id.lower(): entry for entry in reversed(tuple(DATA_SETS.values()))}
+    by_home = {entry.hub_id.lower(): entry for entry in reversed(tuple(DATA_SETS.values())) if entry.hub_id}
     return by_name.get(plain) or by_home.get(name.lower())
 
 

@@ -7,16 +7,27 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from debate.types import Kind
 from envs.data import golds
 from envs.data.golds import Gold
+from envs.data.messages import last_of_user
 from envs.data.records import Record
+from envs.types import Mode
 
 _HUB_ID = re.compile(r"(\w[\w.-]*/\w[\w.-]*)(?:/(\w[\w.-]*))?", re.ASCII)
 
 
 def one_question(row: Record) -> str:
-    """The question, or problem, field."""
-    return row.text("question", "problem", "question", "Problem")
+    """The question, or problem, field; of a list of chat messages the last of the user."""
+    names = ("problem", "question", "Problem")
+    found = row.find("question", *names)
+    asked = last_of_user(found[1]) if found else None
+    return row.text("question", *names) if asked is None else row.whole("question", asked.strip())
+
+
+def gpqa_question(row: Record) -> str:
+    """GPQA's question."""
+    return row.text("question", "Question")
 
 
 def prompt(row: Record) -> str:
@@ -37,6 +48,12 @@ def with_context(row: Record) -> str:
     context = row.find("context", "context")
     before = f"{context[1]}\n" if context and context[1] else ""
     return before + one_question(row)
+
+
+def hardest(row: Record) -> bool:
+    """DeepMath's problems of difficulty 9 and above."""
+    value = row.values.get("difficulty")
+    return isinstance(value, int | float) and value >= 9
 
 
 def numerical_only(row: Record) -> bool:
@@ -60,11 +77,20 @@ class DataSet:
     splits: Mapping[str, str]
     gold: Gold = golds.plain
     configs: tuple[str | None, ...] = (None,)
-    kind: Literal["number", "expression", "choice", "instructions", "auto"] = "auto"
+    kind: Literal["number", "expression", "choice", "instructions", "overlap", "open", "auto"] = "auto"
     question: Callable[[Record], str] = one_question
     choices: Callable[[Record], tuple[str, ...]] | None = None
     ids: tuple[str, ...] = ()
     subject: tuple[str, ...] = ()
+    level: tuple[str, ...] = ("level",)
+    row_kind: Callable[[Record], Kind] | None = None
+    """The kind of each row where a set mixes several; then ``kind`` says nothing."""
+    mode: Mode | None = None
+    """The grader mode that published figures of it were made with; None: any, as for its kind."""
+    max_tokens: int | None = None
+    """The tokens of a reply that published figures of it allow; None: none is usual."""
+    shuffled: bool = False
+    """Whether the row lists the right choice first: then the seed draws the order of the choices."""
     split_field: str | None = None
     """The field that names each row's split where a local file holds several."""
     keep: Callable[[Record], bool] | None = None
@@ -75,6 +101,8 @@ class DataSet:
     """Too large to hold: read until ``limit`` is reached, each question once, its id from its text."""
     own: bool = False
     """A user's rows, by field names: any split, choices where the row has some, and the kind it names."""
+    home: str = ""
+    """Where the files of a set are that the hub does not have (``hub_id`` is then "")."""
 
 
 OWN_FILE = DataSet(

@@ -120,9 +120,9 @@ def minerva(row: Record, choices: tuple[str, ...]) -> str:
 
 
 def expected(row: Record, choices: tuple[str, ...]) -> str:
-    """The expected answer; "n/a" means that nobody found one."""
-    text = row.text("answer", "expected_answer")
-    field = row.field("answer", "expected_answer")
+    """The expected, or final, answer; "n/a" means that nobody found one."""
+    names = ("expected_answer", "final_answer")
+    text, field = row.text("answer", *names), row.field("answer", *names)
     if text.lower() == "n/a":
         raise row.error(field, "says that there is no answer", text)
     return usable(row, field, text)

@@ -10,7 +10,7 @@ from typing import cast, get_args
 from debate.types import Kind
 from envs.answers.notation import clean, sides
 from envs.answers.numbers import parse_number
-from envs.answers.texts import normal_text
+from envs.answers.texts import normal_text, tokens_of
 from envs.data import golds, options
 from envs.data.golds import Gold
 from envs.data.records import Record, as_text
@@ -76,6 +76,16 @@ def verbatim(row: Record, choices: tuple[str, ...]) -> str:
     return "\n".join(texts)
 
 
+def overlap(row: Record, choices: tuple[str, ...]) -> str:
+    """The accepted texts, one on each line, their line breaks as blanks; each has words."""
+    texts = [" ".join(text.split()) for text in _texts(row)]
+    for item in texts:
+        if not tokens_of(item):
+            fault = "has no word to overlap with, but articles and punctuation"
+            raise row.error(row.field("answer", *_ANSWER), fault, item)
+    return "\n".join(texts)
+
+
 def instructions(row: Record, choices: tuple[str, ...]) -> str:
     """IFEval's two fields as one text; each instruction and each of its arguments is checked."""
     given = [row.value(field, field) for field in FIELDS]
@@ -105,6 +115,7 @@ GOLDS: Mapping[Kind, Gold] = MappingProxyType(
         "choice": options.choice,
         "text": text,
         "verbatim": verbatim,
+        "overlap": overlap,
         "instructions": instructions,
     }
 )

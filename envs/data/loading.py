@@ -56,7 +56,7 @@ def load_problems(
     selection = Selection.of(levels=levels, subjects=subjects, ids=ids)
     drawn = None if seed is None else derive_seed(seed, "problems", entry.name, split)
     rows = rows_of(entry, split, path, checked_fields(fields), drawn)
-    reader = Reader(entry, split, is_open=name == "open")
+    reader = Reader(entry, split, is_open=name == "open", seed=seed or 0)
     in_order = drawn is None or (entry.streamed and path is None)  # a stream shuffles itself
     problems = reader.read(rows, selection, enough=limit if entry.streamed and in_order else None)
     if drawn is not None and not in_order:
@@ -84,6 +84,10 @@ def rows_of(
 ) -> Iterator[Record]:
     """Return the rows of a split that belong to the data set."""
     if path is None:
+        if not entry.hub_id:
+            raise DataError(
+                f"{entry.name}: is not on the hub; give path= (env.path) its file of {entry.home}"
+            )
         if split not in entry.splits and not entry.own:
             raise DataError(f"split: {entry.name} has {', '.join(entry.splits)}; got {split!r}")
         home = (entry.hub_id, entry.configs, entry.splits.get(split, split), renamed)

@@ -65,6 +65,17 @@ def listed_choices(row: Record) -> tuple[str, ...]:
     return tuple(texts)
 
 
+def right_first(row: Record) -> tuple[str, ...]:
+    """GPQA's right answer, then its three wrong ones."""
+    names = ("Correct Answer", *(f"Incorrect Answer {number}" for number in (1, 2, 3)))
+    return tuple(row.text("choices", name) for name in names)
+
+
+def first(row: Record, choices: tuple[str, ...]) -> str:
+    """The letter of the first option, before they are shuffled."""
+    return LETTERS[0]
+
+
 def spelled_choices(row: Record) -> tuple[str, ...]:
     """Options in one string: ``a ) 12 , b ) 16``, some of them with the letter twice."""
     value = row.text("choices", "options", "choices")

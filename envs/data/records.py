@@ -35,9 +35,13 @@ class Record:
     renamed: Mapping[str, str]
 
     def find(self, noun: str, *names: str) -> tuple[str, object] | None:
-        """Return (field, value) of the first of ``names`` that is present; the user's own name wins."""
+        """Return (field, value) of the first of ``names`` that is present; the user's own name wins.
+
+        That may lead into nested objects, as "reward_model.ground_truth" does.
+        """
         if noun in self.renamed:
-            names = (self.renamed[noun],)
+            name = self.renamed[noun]
+            return _nested(self.values, name) if name not in self.values else (name, self.values[name])
         return next(((name, self.values[name]) for name in names if name in self.values), None)
 
     def value(self, noun: str, *names: str) -> object:
@@ -76,6 +80,16 @@ class Record:
     def error(self, field: str, problem: str, value: object = None) -> DataError:
         """Return the error that names this row."""
         return row_error(self.location, field, problem, value=value, keys=tuple(self.values))
+
+
+def _nested(values: Mapping[str, object], path: str) -> tuple[str, object] | None:
+    """Return (path, value) of a field of objects within objects; None where any of them is missing."""
+    value: object = values
+    for name in path.split("."):
+        if not isinstance(value, Mapping) or name not in value:
+            return None
+        value = value[name]
+    return path, value
 
 
 def as_text(value: object) -> str | None:

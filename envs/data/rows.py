@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
+from debate.seeds import derive_seed
 from debate.types import Kind, Problem
 from envs.answers.choices import LETTERS
 from envs.answers.notation import clean, sides
@@ -18,23 +20,36 @@ from envs.data.selection import Selection, normal_level
 from envs.errors import DataError, DataWarning
 
 
-def problem_of(entry: DataSet, row: Record, split: str, *, is_open: bool) -> Problem:
-    """Return the row as a problem, or raise its error; of an open one no answer is looked for."""
+def problem_of(entry: DataSet, row: Record, split: str, *, is_open: bool, seed: int = 0) -> Problem:
+    """Return the row as a problem, or raise its error; of an open one no answer is looked for.
+
+    ``seed`` draws the order of the choices in a set that lists the right one first.
+    """
     choices = _choices(entry, row)
-    named = own_kind(row) if entry.own else None
-    gold = entry.gold if named is None or named == "open" else GOLDS[named]
+    named = own_kind(row) if entry.own else entry.row_kind(row) if entry.row_kind else None
+    is_open = is_open or entry.kind == "open"
+    gold = GOLDS[named] if entry.own and named and named != "open" else entry.gold
     answer = None if is_open or named == "open" else gold(row, choices)
     question = entry.question(row)
+    if entry.shuffled and answer is not None:
+        choices, answer = _shuffled(choices, answer, derive_seed(seed, "choices", question))
     subject = _optional(row, "subject", entry.subject)
     return Problem(
         id=_id(entry, row, split, question),
         question=question,
         answer=answer,
         source=f"{entry.name}/{subject}" if subject else entry.name,
-        level=normal_level(_optional(row, "level", ("level",))),
+        level=normal_level(_optional(row, "level", entry.level)),
         kind="open" if answer is None else named or _kind(entry, answer, choices),
         choices=choices,
     )
+
+
+def _shuffled(choices: tuple[str, ...], answer: str, seed: int) -> tuple[tuple[str, ...], str]:
+    """Return the choices in an order that the seed draws, and the right one's letter there."""
+    order = list(range(len(choices)))
+    random.Random(seed).shuffle(order)
+    return tuple(choices[index] for index in order), LETTERS[order.index(LETTERS.index(answer))]
 
 
 def question_hash(question: str) -> str:
@@ -95,6 +110,8 @@ class Reader:
     entry: DataSet
     split: str
     is_open: bool = False
+    seed: int = 0
+    """Draws the order of choices where a set lists the right one first."""
     seen: dict[str, str] = field(default_factory=dict)
     """The location of each id's first row."""
     left_out: int = 0
@@ -121,7 +138,7 @@ class Reader:
     def _problems(self, rows: Iterable[Record]) -> Iterator[Problem]:
         for row in rows:
             try:
-                problem = problem_of(self.entry, row, self.split, is_open=self.is_open)
+                problem = problem_of(self.entry, row, self.split, is_open=self.is_open, seed=self.seed)
             except DataError as error:
                 if not self.entry.loose:
                     raise

@@ -18,9 +18,8 @@ from functools import cache
 from typing import Self
 
 from envs.answers.choices import LETTERS, letter_of
-from envs.answers.texts import same_text
 from envs.extraction.boxes import joined, last_group
-from envs.extraction.replies import extract, extract_response, extract_text
+from envs.extraction.replies import extract
 from envs.grading.exact import decided, exact, pairs_to_check
 from envs.grading.limits import heavier, refusal
 from envs.grading.pool import LIMIT_S, Pool
@@ -33,8 +32,8 @@ from envs.grading.strictness import (
     minerva_spelling,
     same_spelling,
 )
-from envs.instructions import constraints_of, follows
-from envs.types import GRADE_KINDS, MODES, TEXT_KINDS, Extraction, Grade, GradeKind, GradeStatus, Mode
+from envs.grading.verifiers import VERIFIERS
+from envs.types import GRADE_KINDS, MODES, Extraction, Grade, GradeKind, GradeStatus, Mode
 
 DEFAULT_WORKERS = 2
 DEFAULT_MEMORY_MB = 1024
@@ -72,15 +71,15 @@ class Grader:
     ) -> Grade:
         """Return whether an already extracted answer means the same as the gold answer.
 
-        Kinds "text", "verbatim" and "instructions" take ``gold`` as a problem has it (``Problem.answer``) and
-        know no modes; for the last ``answer`` is the whole response. Of the modes only "gsm8k_strict_match",
-        "gsm8k_flexible_extract", "minerva_exact", "hendrycks" and "prm800k" compare in ways of their own
-        (``envs.grading.strictness``).
+        Kinds "text", "verbatim", "overlap" and "instructions" take ``gold`` as a problem has it
+        (``Problem.answer``) and know no modes; for the last two ``answer`` is the whole response. Of the
+        modes only "gsm8k_strict_match", "gsm8k_flexible_extract", "minerva_exact", "hendrycks" and "prm800k"
+        compare in ways of their own (``envs.grading.strictness``).
         """
         started = time.perf_counter()
         _check(kind, mode, gold)
         _check_text("answer", answer)
-        grade = _by_kind(answer, gold, kind)
+        grade = VERIFIERS[kind].check(answer, gold) if kind in VERIFIERS else None
         if grade is None and (kind == "choice" or mode == "first_letter"):
             grade = _choice(answer, _inside(gold), choices)
         if grade is None:
@@ -173,25 +172,9 @@ def _check_text(name: str, text: object) -> None:
 
 
 def _find(text: str, kind: GradeKind, mode: Mode, letters: str, choices: Sequence[str]) -> Extraction:
-    if kind == "instructions":
-        return extract_response(text)
-    return (
-        extract_text(text)
-        if kind in TEXT_KINDS
-        else extract(text, mode=mode, letters=letters, choices=choices)
-    )
-
-
-def _by_kind(answer: str, gold: str, kind: GradeKind) -> Grade | None:
-    """Return the grade of the kinds that are not mathematics; None for the others."""
-    if kind in TEXT_KINDS:
-        return decided(same_text(answer, gold, verbatim=kind == "verbatim"), kind)
-    if kind != "instructions":
-        return None
-    constraints = constraints_of(gold)
-    met = follows(answer, constraints)
-    parts = tuple((constraint.id, followed) for constraint, followed in zip(constraints, met, strict=True))
-    return replace(decided(all(met), kind), parts=parts)
+    if kind in VERIFIERS:
+        return VERIFIERS[kind].find(text)
+    return extract(text, mode=mode, letters=letters, choices=choices)
 
 
 def _inside(gold: str) -> str:

@@ -36,19 +36,19 @@ def compared(count: int, relation: str, bound: int) -> bool:
 
 def keyword_existence(response: str, *, keywords: Sequence[str]) -> bool:
     """Every keyword stands somewhere, also inside a word; case is ignored."""
-    text = _folded(response)
-    return all(_folded(keyword) in text for keyword in keywords)
+    text = folded(response)
+    return all(folded(keyword) in text for keyword in keywords)
 
 
 def keyword_frequency(response: str, *, keyword: str, frequency: int, relation: str) -> bool:
     """The keyword stands so often, also inside words; case is ignored."""
-    return compared(_folded(response).count(_folded(keyword.strip())), relation, frequency)
+    return compared(folded(response).count(folded(keyword.strip())), relation, frequency)
 
 
 def forbidden_words(response: str, *, forbidden_words: Sequence[str]) -> bool:
     """None of the words, ends trimmed, stands as a word of its own; case is ignored."""
-    text = _apart(_folded(response))
-    return not any(_apart(_folded(word.strip())) in text for word in forbidden_words)
+    text = _apart(folded(response))
+    return not any(_apart(folded(word.strip())) in text for word in forbidden_words)
 
 
 def letter_frequency(response: str, *, letter: str, let_frequency: int, let_relation: str) -> bool:
@@ -68,7 +68,7 @@ def number_sentences(response: str, *, num_sentences: int, relation: str) -> boo
 
 def number_paragraphs(response: str, *, num_paragraphs: int) -> bool:
     """It has exactly so many paragraphs between dividers ``***``; none but the outermost may be empty."""
-    parts = _between(response, "***")
+    parts = between(response, "***")
     return all(parts) and len(parts) == num_paragraphs
 
 
@@ -134,13 +134,14 @@ def json_format(response: str) -> bool:
         text = text.removeprefix(fence)
     text = text.removesuffix("```").strip()
     try:
-        json.loads(text, parse_int=str, parse_constant=_no_number)  # a number may have any length
+        json.loads(text, parse_int=str, parse_constant=refuse_constant)  # a number may have any length
     except (ValueError, RecursionError):  # the latter by JSON nested a thousand deep
         return False
     return True
 
 
-def _no_number(name: str) -> None:
+def refuse_constant(name: str) -> None:
+    """Raise ValueError for NaN and Infinity, which Python's reader would take."""
     raise ValueError(f"{name} is not JSON")
 
 
@@ -156,7 +157,7 @@ def _title(line: str) -> bool:
 
 def two_responses(response: str) -> bool:
     """It is two different responses with ``******`` between them."""
-    parts = _between(response, "******")
+    parts = between(response, "******")
     return len(parts) == 2 and all(parts) and parts[0] != parts[1]
 
 
@@ -196,7 +197,7 @@ def quotation(response: str) -> bool:
     return len(text) > 1 and text[0] == text[-1] == '"'
 
 
-def _folded(text: str) -> str:
+def folded(text: str) -> str:
     """Return text in which case is ignored; the small sigma has two forms."""
     return text.lower().replace("ς", "σ")
 
@@ -210,7 +211,7 @@ def _apart(text: str) -> str:
     return _BOUNDARY.sub("\0", _NO_WORD.sub("\1", plain))
 
 
-def _between(response: str, divider: str) -> list[str]:
+def between(response: str, divider: str) -> list[str]:
     """Return what stands between dividers, ends trimmed; the first and the last only if not empty."""
     parts = [part.strip() for part in response.split(divider)]
     kept = slice(0 if parts[0] else 1, len(parts) if parts[-1] else len(parts) - 1)

@@ -9,7 +9,8 @@ from functools import lru_cache, partial
 
 from debate.settings import did_you_mean
 from envs.errors import DataError, shorten
-from envs.instructions.table import DETECTED, TYPES, Unfit
+from envs.instructions.arguments import Unfit
+from envs.instructions.table import DETECTED, TYPES
 from envs.instructions.text import require_detector
 
 FIELDS = ("instruction_id_list", "kwargs")
@@ -94,7 +95,7 @@ def _checked(ids: object, kwargs: object) -> Iterator[tuple[str, dict[str, objec
 
 
 def _unknown(id_: object) -> str:
-    hint = did_you_mean(str(id_)[:80], TYPES, f"valid: {', '.join(TYPES)}")
+    hint = did_you_mean(str(id_)[:80], TYPES, f"docs/instructions.md lists the {len(TYPES)} that are")
     return f"{shorten(id_)} is not a known instruction; {hint}"
 
 
@@ -115,7 +116,21 @@ def _arguments(id_: str, given: Mapping[str, object]) -> dict[str, object]:
             arguments[name] = read(present[name])
         except Unfit as fault:
             raise ConstraintError("kwargs", f"{id_}: {name!r} {fault}", present[name]) from fault
-    nth, most = arguments.get("nth_paragraph"), arguments.get("num_paragraphs")
-    if isinstance(nth, int) and isinstance(most, int) and nth > most:
-        raise ConstraintError("kwargs", f"{id_}: 'nth_paragraph' is beyond num_paragraphs={most}", nth)
+    _refuse_beyond(id_, arguments)
     return arguments
+
+
+_AT_MOST = (
+    ("nth_paragraph", "num_paragraphs"),
+    ("i", "N"),
+    ("min_words", "max_words"),
+    ("n_start", "n_end"),
+)
+"""Arguments that may not be greater than others, where both are given."""
+
+
+def _refuse_beyond(id_: str, arguments: Mapping[str, object]) -> None:
+    for name, limit in _AT_MOST:
+        value, most = arguments.get(name), arguments.get(limit)
+        if isinstance(value, int) and isinstance(most, int) and value > most:
+            raise ConstraintError("kwargs", f"{id_}: {name!r} is beyond {limit}={most}", value)

@@ -2,96 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TypeAlias
 
-from envs.errors import HALF_CHARACTER
 from envs.instructions import checks
-from envs.instructions.text import LANGUAGES
+from envs.instructions.arguments import (
+    Types,
+    count,
+    keyword,
+    keywords,
+    language,
+    letter,
+    ordinal,
+    phrase,
+    relation,
+)
+from envs.instructions.ifbench import IFBENCH_WORDS
+from envs.instructions.ifbench_forms import IFBENCH_FORMS
+from envs.instructions.open_instruct import OPEN_INSTRUCT
+from envs.instructions.rlvr_ifeval import RLVR_IFEVAL
 
-Reader: TypeAlias = Callable[[object], object]
-
-RELATIONS = ("less than", "at least")
-_LARGEST = 1_000_000
-_LONGEST = 100_000
-_LONGEST_KEYWORD = 200
-_MOST_KEYWORDS = 64
-
-
-class Unfit(Exception):
-    """What is wrong with an argument, as the end of a sentence."""
-
-
-def count(value: object) -> int:
-    """A whole number from 0; a table of numbers and gaps may hold it as a float."""
-    return _whole(value, 0)
-
-
-def ordinal(value: object) -> int:
-    """A whole number from 1."""
-    return _whole(value, 1)
-
-
-def _whole(value: object, least: int) -> int:
-    whole = isinstance(value, float) and value.is_integer()
-    if isinstance(value, bool) or not (isinstance(value, int) or whole):
-        raise Unfit("needs a whole number")
-    assert isinstance(value, int | float)
-    if not least <= value <= _LARGEST:
-        raise Unfit(f"needs a number in {least}..{_LARGEST}")
-    return int(value)
-
-
-def relation(value: object) -> str:
-    """One of RELATIONS."""
-    if value not in RELATIONS:
-        raise Unfit(f"needs one of {RELATIONS}")
-    return str(value)
-
-
-def phrase(value: object) -> str:
-    """Text that is not blank."""
-    if not isinstance(value, str) or not value.strip():
-        raise Unfit("needs text that is not blank")
-    if HALF_CHARACTER.search(value):
-        raise Unfit("holds half a character (a lone surrogate)")
-    if len(value) > _LONGEST:
-        raise Unfit(f"needs at most {_LONGEST} characters")
-    return value
-
-
-def keyword(value: object) -> str:
-    """A short text, as a response may hold it many times."""
-    if len(phrase(value)) > _LONGEST_KEYWORD:
-        raise Unfit(f"needs at most {_LONGEST_KEYWORD} characters")
-    return phrase(value)
-
-
-def keywords(value: object) -> list[str]:
-    """A list of keywords, at least one."""
-    if not isinstance(value, list | tuple) or not value:
-        raise Unfit("needs a list of texts that are not blank")
-    if len(value) > _MOST_KEYWORDS:
-        raise Unfit(f"needs a list of at most {_MOST_KEYWORDS} texts")
-    return [keyword(item) for item in value]
-
-
-def letter(value: object) -> str:
-    """One character; the published set has "#" and "!" too."""
-    if len(phrase(value)) != 1:
-        raise Unfit("needs one character")
-    return phrase(value)
-
-
-def language(value: object) -> str:
-    """One of IFEval's languages."""
-    if not isinstance(value, str) or value not in LANGUAGES:
-        raise Unfit(f"needs one of {', '.join(sorted(LANGUAGES))}")
-    return value
-
-
-TYPES: Mapping[str, tuple[Callable[..., bool], Mapping[str, Reader]]] = MappingProxyType(
+IFEVAL: Types = MappingProxyType(
     {
         "keywords:existence": (checks.keyword_existence, {"keywords": keywords}),
         "keywords:frequency": (
@@ -141,9 +71,17 @@ TYPES: Mapping[str, tuple[Callable[..., bool], Mapping[str, Reader]]] = MappingP
         "startend:quotation": (checks.quotation, {}),
     }
 )
-"""Every argument must be given: there are no defaults."""
+"""Those of IFEval; every argument must be given: there are no defaults."""
+
+TYPES: Types = MappingProxyType({**IFEVAL, **IFBENCH_WORDS, **IFBENCH_FORMS, **OPEN_INSTRUCT, **RLVR_IFEVAL})
+"""Every instruction that is known: of IFEval, IFBench, Open-Instruct and RLVR-IFeval."""
 
 DETECTED = frozenset(
-    ("language:response_language", "change_case:english_capital", "change_case:english_lowercase")
+    (
+        "language:response_language",
+        "change_case:english_capital",
+        "change_case:english_lowercase",
+        "validate_response_language",
+    )
 )
 """Those that need to detect the language."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import threading
 from functools import cache
+from itertools import pairwise
+from string import punctuation
 from typing import Any
 
 from debate.settings import install_hint
@@ -12,6 +14,8 @@ from envs.errors import MissingPackageError
 
 _WORD = re.compile(r"\w+")
 _TOKEN = re.compile(r"\w+(?:[-./]\w+)*")
+_WORD_WITH_MARKS = re.compile(r"\w+(?:[-./'’]\w+)*")
+_NO_PUNCTUATION = str.maketrans("", "", punctuation)
 _STOP = re.compile(r"(?<![.?!])[.?!]++[\"')\]}”’*_]{0,8}(?=\s|$)")
 _INITIALS = frozenset("ABCDEFGHJKLMNOPQRSTUVWXYZ")
 _SHORT = (
@@ -48,11 +52,37 @@ def count_sentences(text: str) -> int:
     >>> count_sentences("Dr. Li met J. Smith at 5 p.m. on Monday. Why? Nobody knows"), count_sentences("")
     (3, 0)
     """
-    count, start = 0, 0
-    for stop in _STOP.finditer(text):
-        if _ends_sentence(text, stop):
-            count, start = count + 1, stop.end()
-    return count + bool(text[start:].strip())
+    return len(sentences(text))
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences that ``count_sentences`` counts, ends trimmed.
+
+    >>> sentences("Dr. Li left. Why? Nobody knows")
+    ['Dr. Li left.', 'Why?', 'Nobody knows']
+    """
+    ends = [stop.end() for stop in _STOP.finditer(text) if _ends_sentence(text, stop)]
+    parts = [text[start:end].strip() for start, end in pairwise([0, *ends])]
+    rest = text[ends[-1] if ends else 0 :].strip()
+    return [*parts, rest] if rest else parts
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text without punctuation; an apostrophe or a hyphen within one is part of it.
+
+    >>> words("Don't stop: 'well-known', 3.5!")
+    ["Don't", 'stop', 'well-known', '3.5']
+    """
+    return _WORD_WITH_MARKS.findall(text)
+
+
+def bare_words(text: str) -> list[str]:
+    """Return what stands between blanks, ASCII punctuation left out everywhere.
+
+    >>> bare_words("Don't stop -- now!")
+    ['Dont', 'stop', 'now']
+    """
+    return text.translate(_NO_PUNCTUATION).split()
 
 
 def _ends_sentence(text: str, stop: re.Match[str]) -> bool:

@@ -243,16 +243,17 @@ def test_dr_grpo_is_weaker_by_the_share_of_the_limit_that_is_used():
         for name in ("grpo", "dr_grpo")
     ]
     assert strengths[0] / strengths[1] == pytest.approx(5.12)
-    plain = {"model": {"tiny": {}}, "learner": {"loss": "dr_grpo"}}
-    config = Config.model_validate(plain)
-    assert {getattr(config.advantages, name).scale for name in ("truth", "judge", "mixed")} == {"none"}
-    divided = Config.model_validate(plain | {"advantages": {"truth": {"scale": "group"}}})
-    assert (divided.advantages.truth.scale, divided.advantages.judge.scale) == ("group", "none")
+    config = Config.model_validate({"model": {"tiny": {}}, "learner": {"loss": "dr_grpo"}})
     weaker = "its gradients are about 5 times weaker than those of grpo: raise learner.lr"
-    scale = '; advantages.truth.scale = "group" divides, and Dr. GRPO does not: leave it out'
-    for chosen, told in ((divided, weaker + scale), (config, weaker)):
+    scale = '; Dr. GRPO divides by no standard deviation: set advantages.truth.scale = "none"'
+    for chosen, told in ((config, weaker + scale), (unscaled(config), weaker)):
         with pytest.warns(SchemeWarning) as notes:
             check_loss(chosen)
         assert [str(note.message) for note in notes] == [f"learner.loss=dr_grpo: {told}"]
     with warnings.catch_warnings(action="error"):
         check_loss(Config.model_validate({"model": {"tiny": {}}}))
+
+
+def unscaled(config: Config) -> Config:
+    truth = config.advantages.truth.model_copy(update={"scale": "none"})
+    return config.model_copy(update={"advantages": config.advantages.model_copy(update={"truth": truth})})

@@ -13,6 +13,7 @@ from envs.instructions.table import DETECTED, TYPES
 from envs.types import MODES
 
 PAGE = Path(__file__).parents[4] / "docs" / "grading.md"
+INSTRUCTIONS = PAGE.with_name("instructions.md")
 CELL = re.compile(r"\| (.+?) (?=\|)")
 
 
@@ -53,8 +54,9 @@ def test_texts(grader, kind, answer, accepted, why, grade):
 
 def instruction_rows() -> list[list[str]]:
     """Return the cells of the rows that name an instruction: id, arguments, what counts, two responses."""
-    rows = [CELL.findall(line) for line in PAGE.read_text(encoding="utf-8").splitlines()]
-    return [[cell.strip("`") for cell in row] for row in rows if row and row[0].strip("`") in TYPES]
+    rows = [CELL.findall(line) for line in INSTRUCTIONS.read_text(encoding="utf-8").splitlines()]
+    named = [[cell.strip("`") for cell in row] for row in rows if row]
+    return [row for row in named if len(row) == 5 and row[0] in TYPES]
 
 
 @pytest.mark.parametrize(("id_", "arguments", "what", "good", "bad"), instruction_rows())
@@ -63,7 +65,8 @@ def test_instructions(grader, id_, arguments, what, good, bad):
         pytest.importorskip("py3langid")
     gold = write_constraints([id_], [json.loads(arguments)])
     for response, status in ((good, "correct"), (bad, "wrong")):
-        assert grader.same_answer(response.replace("\\n", "\n"), gold, kind="instructions").status == status
+        text = response.replace("\\n", "\n").replace("\\t", "\t")
+        assert grader.same_answer(text, gold, kind="instructions").status == status
 
 
 def test_the_page_has_every_instruction():
