@@ -117,6 +117,19 @@ def _held_out_with_shots(
     return with_shots(problems, pool, count, each=config.shots.draw == "each", seed=config.held_out.seed)
 
 
+def load_trained(config: Config) -> tuple[Problem, ...]:
+    """Return the problems that a run trains on, or would."""
+    if is_split_off(config):
+        return _loaded(config, {}).train
+    env, environment = config.env, _environment(config.env, config.env.path)
+    return environment.problems(split=env.split, limit=env.limit, seed=derive_seed(config.seed, "train"))
+
+
+def is_generated_from(config: Config, evaluated: Config) -> bool:
+    """Return whether what is evaluated comes from the synthetic family that is trained on."""
+    return config.env.kind in FAMILIES and evaluated.held_out.kind in (None, config.env.kind)
+
+
 def _loaded(config: Config, files: dict[str, str]) -> Problems:
     env, held = config.env, config.held_out
     environment = _environment(env, env.path)
@@ -192,7 +205,7 @@ def _refuse_unread(config: Config) -> None:
 
 def _generated(config: Config) -> bool:
     """Whether both parts come from one family: all its sentences are alike, and its splits are disjoint."""
-    return config.env.kind in FAMILIES and config.held_out.kind in (None, config.env.kind)
+    return is_generated_from(config, config)
 
 
 def _environment(env: EnvConfig, path: str | None) -> Environment:

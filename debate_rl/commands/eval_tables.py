@@ -13,43 +13,74 @@ from debate_rl.commands.errors import one_line
 from debate_rl.evaluation.report import (
     SMALL,
     as_text,
+    best_line,
     comparison,
     figures_table,
     label_title,
     partly_shared,
-    plain_rows,
+    result_rows,
 )
+from debate_rl.evaluation.results import IN_TRAINING
 from debate_rl.formatting import counted
 
 if TYPE_CHECKING:
+    from debate_rl.evaluation.results import Results
     from debate_rl.evaluation.scores import Scores
 
-Evaluated: TypeAlias = "dict[str, dict[str, Scores]]"
-"""Figures by data set and evaluation."""
 Lines: TypeAlias = Sequence[Sequence[str]]
 """The rows of a table, its heads first."""
 
 
-def show(evaluated: Evaluated, *, json_file: str | None, table_file: str | None) -> None:
-    """Print a table for each data set, and one of all where there are several; write the files asked for."""
+def show(results: Results, *, json_file: str | None, table_file: str | None, compact: bool = False) -> None:
+    """Print a table for each data set, and one of all where there are several; write the files asked for.
+
+    ``compact``: the one of all alone; the others are in the files.
+    """
+    evaluated = results.scores
     tables = {data: figures_table(by_name) for data, by_name in evaluated.items()}
-    whole = comparison(evaluated)
-    say = plain_console().print
-    for data, by_name in evaluated.items():
+    whole, say = comparison(results), plain_console().print
+    for data, by_name in evaluated.items() if not compact else ():
         title, table = _titled(data, tables[data], list(by_name))
         _print(table, title, fixed=1)
         for note in notes(by_name):
             say(f"{one_line(data)}: {note}")
-    if len(evaluated) > 1:
+    if compact or len(evaluated) > 1:
         _print(whole, "all", fixed=2)
+    if compact:
+        _say_notes(evaluated)
+    for line in _closing(results):
+        say(one_line(line))
     if json_file is not None:
-        rows = [{"data": data, **row} for data, by_name in evaluated.items() for row in plain_rows(by_name)]
-        write_json(json_file, rows)
+        write_json(json_file, result_rows(results))
     if table_file is not None:
         kind = cast(Literal["md", "tex"], Path(table_file).suffix[1:])
         from debate.files import write_text
 
         write_text(table_file, as_text({"": whole, **tables}, kind))
+
+
+def _say_notes(evaluated: Mapping[str, Mapping[str, Scores]]) -> None:
+    """Print the notes on all data sets, each once, with its sets where it is not of all."""
+    sets_of: dict[str, list[str]] = {}
+    for data, by_name in evaluated.items():
+        for note in notes(by_name):
+            sets_of.setdefault(note, []).append(data)
+    for note, sets in sets_of.items():
+        head = "" if len(sets) == len(evaluated) else f"{'; '.join(sets)}: "
+        plain_console().print(one_line(f"{head}{note}"))
+
+
+def _closing(results: Results) -> Iterator[str]:
+    """Yield the best checkpoints, overlaps that are not known, and what failed."""
+    yield from map(best_line, results.best())
+    shared = (facts.get(IN_TRAINING, "") for facts in results.facts.values())
+    for reason in dict.fromkeys(text for text in shared if ":" in text):
+        yield f"overlap with training {reason}"
+    if results.failures:
+        done = sum(map(len, results.scores.values()))
+        yield f"{len(results.failures)} of {done + len(results.failures)} evaluations failed:"
+    for (data, name), error in results.failures.items():
+        yield f"{name} on {data}: {one_line(error)}"
 
 
 def notes(by_name: Mapping[str, Scores]) -> Iterator[str]:

@@ -20,6 +20,9 @@ OF_A_RUN = ("run.json", "transcripts", "checkpoints")
 """What lies beside the configuration of a run, and not beside a recipe."""
 
 
+SUITES = Path("configs/suites")
+
+
 class ConfigError(ValueError):
     """A configuration that cannot be used; the message names file, key and value."""
 
@@ -31,16 +34,25 @@ def load_config(model: type[S], name: str, overrides: Iterable[str] = ()) -> S:
 
 def find_recipe(name: str) -> Path:
     """Return the TOML file for a path or for the bare name of a shipped recipe."""
+    return _find(name, shipped_recipes(), Path("configs"), "recipes")
+
+
+def find_suite(name: str) -> Path:
+    """Return the TOML file for a path or for the bare name of a shipped suite."""
+    return _find(name, shipped_suites(), SUITES, "suites")
+
+
+def _find(name: str, shipped: Mapping[str, Path], home: Path, what: str) -> Path:
     path = Path(name)
     if path.is_file():
         return path
     if path.is_dir():
         raise ConfigError(f"{name}: is a folder, and a configuration is a TOML file")
-    if path.parent in (Path(), Path("configs")) and path.stem in shipped_recipes():
-        return shipped_recipes()[path.stem]
-    shipped = f"shipped recipes: {', '.join(shipped_recipes())}"
-    hint = did_you_mean(path.stem, shipped_recipes(), "")
-    raise ConfigError(f"{name}: no such file; {f'{hint} {shipped}' if hint else shipped}")
+    if path.parent in (Path(), home) and path.stem in shipped:
+        return shipped[path.stem]
+    known = f"shipped {what}: {', '.join(shipped)}"
+    hint = did_you_mean(path.stem, shipped, "")
+    raise ConfigError(f"{name}: no such file; {f'{hint} {known}' if hint else known}")
 
 
 def shipped_recipes() -> dict[str, Path]:
@@ -48,9 +60,17 @@ def shipped_recipes() -> dict[str, Path]:
 
     They lie in configs/ of a checkout, and in debate_rl/configs/ of an installed wheel.
     """
+    return {path.stem: path for path in sorted(_shipped(Path("configs")).glob("*.toml"))}
+
+
+def shipped_suites() -> dict[str, Path]:
+    """Return the suites of evaluations that come with the package, by name: those of configs/suites/."""
+    return {path.stem: path for path in sorted(_shipped(SUITES).glob("*.toml"))}
+
+
+def _shipped(folder: Path) -> Path:
     package = Path(__file__).parents[1]
-    home = package if (package / "configs").is_dir() else package.parent
-    return {path.stem: path for path in sorted((home / "configs").glob("*.toml"))}
+    return (package if (package / "configs").is_dir() else package.parent) / folder
 
 
 def read_config(model: type[S], path: Path, overrides: Iterable[str] = ()) -> S:
@@ -186,10 +206,23 @@ def read_run_config(run: Path, overrides: Iterable[str] = ()) -> Config:
 
 
 def open_run_or_recipe(name: str, overrides: Iterable[str]) -> tuple[Path | None, Config]:
-    """Return the folder of a run, None for a recipe, and the configuration of either."""
+    """Return the folder of a run and its configuration; None and that of a recipe.
+
+    The folder of a model, as ``debate export`` makes one, is a recipe with that model and defaults elsewhere.
+    """
     if (Path(name) / "config.toml").is_file():
         return Path(name), read_run_config(Path(name), overrides)
+    if (Path(name) / "config.json").is_file():
+        return None, _of_model(name, list(overrides))
     return None, load_config(Config, name, overrides)
+
+
+def _of_model(folder: str, overrides: Sequence[str]) -> Config:
+    tables = {"model": {"name_or_path": folder}, "run": {"dir": folder}}
+    try:
+        return Config.model_validate(apply_overrides(tables, overrides, Config))
+    except ValidationError as error:
+        raise ConfigError(explain(error, folder, Config, overrides)) from error
 
 
 OWN_CODE = ("env.kind", "held_out.kind", "debate.personas", "rewards.peer", "model.policy", "learner.loss")

@@ -64,7 +64,7 @@ def identity(
 
 def series_of(what: Mapping[str, object]) -> str:
     """Return a checksum of all but the weights: evaluations that share it can be compared with each other."""
-    shared = {key: value for key, value in what.items() if key != "weights"}
+    shared = {key: value for key, value in what.items() if key not in ("weights", "built")}
     return sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()[:16]
 
 

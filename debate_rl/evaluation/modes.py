@@ -12,20 +12,15 @@ from debate_rl.evaluation.play import Played
 from debate_rl.evaluation.scores import Scores
 from envs import Environment
 from envs.registry import DataSetEnvironment
-from envs.types import MODES, Mode
+from envs.types import Mode
 
 
-def modes_of(names: Sequence[str], environment: Environment, problems: Sequence[Problem]) -> tuple[Mode, ...]:
-    """Return the modes of these names; ValueError where one is unknown, or is none for these problems."""
-    modes: tuple[Mode, ...] = tuple(mode for mode in MODES if mode in names)
-    for name in names:
-        if name not in modes:
-            raise ValueError(f"--modes {name}: unknown; valid: {', '.join(MODES)}")
+def check_modes(modes: Sequence[Mode], environment: Environment, problems: Sequence[Problem]) -> None:
+    """ValueError where these problems cannot be graded in one of the modes."""
     if modes and not isinstance(environment, DataSetEnvironment):
         raise ValueError(f"--modes: {environment.name} grades in its own way; modes are for data sets")
     if "first_letter" in modes and any(problem.kind != "choice" for problem in problems):
         raise ValueError("--modes first_letter: is for multiple choice, and not all of these problems are")
-    return modes
 
 
 def with_modes(scores: Scores, played: Played, environment: Environment, modes: Sequence[Mode]) -> Scores:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import inf, isfinite
 from typing import Literal
 
+from debate_rl.evaluation.results import Best, Results
 from debate_rl.evaluation.scores import Scores, difference
 from debate_rl.formatting import title
 from debate_rl.runs.provenance import problems_checksum
@@ -22,6 +23,8 @@ MAIN = (
     "debate/majority",
 )
 """The figures that are also shown by level and subject, and compared between evaluations."""
+CUT_OFF = ("direct/truncated", "debate/truncated")
+"""What stands beside accuracies: a reply that its limit cuts off has no answer."""
 WITHIN = {"share": (0.0, 1.0), "difference": (-1.0, 1.0), "tokens": (0.0, inf)}
 """What figures of a unit can be."""
 SMALL = 100
@@ -137,21 +140,49 @@ def plain_rows(evaluated: Mapping[str, Scores]) -> list[dict[str, object]]:
     return [*figures, *gains]
 
 
-def comparison(evaluated: Mapping[str, Mapping[str, Scores]]) -> list[list[str]]:
-    """Return a table, heads first: a line for each data set and evaluation, with its gains over the first."""
-    every = [scores for by_name in evaluated.values() for scores in by_name.values()]
-    names = [name for name in MAIN if any(name in scores.values for scores in every)]
-    gained = _gained(names) if len(every) > len(evaluated) else ()
-    table = [
-        ["", "", "problems", *map(label_title, names), *(f"{label_title(name)} gain" for name in gained)]
-    ]
-    for data, by_name in evaluated.items():
+def comparison(results: Results) -> list[list[str]]:
+    """Return a table, heads first: a line for each data set and evaluation, with its gains over the first.
+
+    Roles and overlaps are columns where there are any; an evaluation that failed has a line that says so.
+    """
+    every = [scores for by_name in results.scores.values() for scores in by_name.values()]
+    known = dict.fromkeys(name for scores in every for name in scores.values)
+    beside = [name for name in known if name.startswith("direct/accuracy [")]
+    names = [name for name in (*MAIN, *beside, *CUT_OFF) if name in known]
+    gained = _gained(names) if len(every) > len(results.scores) else ()
+    about = _about(results)
+    heads = ["", *about, "", "problems", *map(label_title, names)]
+    table = [[*heads, *(f"{label_title(name)} gain" for name in gained)]]
+    for data, by_name in results.scores.items():
         base = next(iter(by_name.values()))
         for name, scores in by_name.items():
             values = [cell(Row(figure, e)) if (e := scores.estimate(figure)) else "" for figure in names]
             gains = ["" if scores is base else _gain_cell(figure, scores, base) for figure in gained]
-            table.append([data, name, str(len(scores.problems)), *values, *gains])
+            facts = [of.get((data, name), "") for of in about.values()]
+            table.append([data, *facts, name, str(len(scores.problems)), *values, *gains])
+    table += [
+        [
+            data,
+            *(of.get((data, name), "") for of in about.values()),
+            name,
+            "failed",
+            *[""] * len((*names, *gained)),
+        ]
+        for data, name in results.failures
+    ]
     return table
+
+
+def _about(results: Results) -> dict[str, dict[tuple[str, str], str]]:
+    """Return the columns of facts by head, each by data set and evaluation; none where there are none."""
+    pairs = [
+        *((data, name) for data, by_name in results.scores.items() for name in by_name),
+        *results.failures,
+    ]
+    columns = {"role": {pair: results.roles.get(pair[0], "") for pair in pairs}}
+    for head in dict.fromkeys(head for facts in results.facts.values() for head in facts):
+        columns[head] = {pair: facts.get(head, "").partition(":")[0] for pair, facts in results.facts.items()}
+    return {head: column for head, column in columns.items() if any(column.values())}
 
 
 def _gained(names: Sequence[str]) -> Sequence[str]:
@@ -161,6 +192,38 @@ def _gained(names: Sequence[str]) -> Sequence[str]:
     ['direct/accuracy']
     """
     return [name for name in names if name in MAIN[-2:]] or [name for name in names if name == MAIN[1]]
+
+
+def result_rows(results: Results) -> list[dict[str, object]]:
+    """Return everything for a JSON file: figures with gains by data set, best checkpoints, and failures."""
+    roles = {data: {"role": role} if role else {} for data, role in results.roles.items()}
+    figures = [
+        {"data": data, **roles.get(data, {}), **results.facts.get((data, str(row["evaluation"])), {}), **row}
+        for data, by_name in results.scores.items()
+        for row in plain_rows(by_name)
+    ]
+    failures: list[dict[str, object]] = [
+        {"data": data, **roles.get(data, {}), "evaluation": name, "name": "failed", "error": str(error)}
+        for (data, name), error in results.failures.items()
+    ]
+    return [*figures, *map(best_row, results.best()), *failures]
+
+
+def best_row(best: Best) -> dict[str, object]:
+    """Return the best checkpoint on a data set for a JSON file; ``of``: how many were evaluated there."""
+    figure = Row(f"best {best.figure}", best.estimate).plain()
+    return {"data": best.data, "evaluation": best.evaluation, **figure, "of": best.of}
+
+
+def best_line(best: Best) -> str:
+    """Return in words which checkpoint is best on a data set.
+
+    >>> best_line(Best("gsm8k", "a", "a@40", "direct/accuracy", Estimate(0.5, 0.4, 0.6, 9, 9), 3))
+    'best of a on gsm8k: a@40, direct accuracy 0.500 ± 0.100, the highest of 3 on these problems'
+    """
+    value = cell(Row(best.figure, best.estimate))
+    head = f"best of {best.run} on {best.data}: {best.evaluation}"
+    return f"{head}, {label_title(best.figure)} {value}, the highest of {best.of} on these problems"
 
 
 def figures_table(evaluated: Mapping[str, Scores]) -> list[list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -21,6 +22,7 @@ from transcripts import read_records
 from transcripts.codec import from_line
 
 HOME = Path(debate_rl.__file__).parents[1]
+WINNER = "debate/winner/accuracy"
 FIGURES = {
     "direct/greedy_accuracy",
     "direct/accuracy",
@@ -65,7 +67,7 @@ def sums(home):
 
 
 def test_one_run_has_every_mode_with_intervals_and_is_kept(evaluate, home):
-    code, out, _ = evaluate("run", "--greedy", "--json", "f.json", "--table", "t.md")
+    code, out, _ = evaluate("run", "--weights", "newest", "--greedy", "--json", "f.json", "--table", "t.md")
     assert code == 0
     rows = {row["name"]: row for row in json.loads((home / "f.json").read_text())}
     assert set(rows) >= FIGURES
@@ -83,7 +85,6 @@ def test_one_run_has_every_mode_with_intervals_and_is_kept(evaluate, home):
     assert (home / "t.md").read_text().count("\n| debate winner accuracy  ") == 1
 
 
-@pytest.mark.slow
 def test_the_same_command_asks_nothing_again_and_loads_no_model(evaluate, home, monkeypatch):
     first = evaluate("run", "--seeds", "2")
     before = {path: path.read_bytes() for path in (home / "run/evaluations").rglob("*.jsonl")}
@@ -94,7 +95,7 @@ def test_the_same_command_asks_nothing_again_and_loads_no_model(evaluate, home, 
 
 def test_sampling_among_likely_tokens_is_another_evaluation_and_recorded_with_it(evaluate, home):
     before = set((home / "run/evaluations").glob("*"))
-    code, _, _ = evaluate("run", "debate.top_k=1", "debate.top_p=0.9", "held_out.limit=2")
+    code, _, _ = evaluate("run", "--weights", "2", "debate.top_k=1", "debate.top_p=0.9", "held_out.limit=2")
     [folder] = set((home / "run/evaluations").glob("*")) - before
     assert code == 0
     kept = json.loads((folder / "evaluation.json").read_text())["of"]["debate"]
@@ -110,7 +111,7 @@ def test_several_weights_are_one_table_with_gains(evaluate, home):
     code, out, _ = evaluate("run", "--weights", "all", "--table", "t.tex", "--json", "g.json")
     gains = {row["name"]: row for row in json.loads((home / "g.json").read_text()) if "minus" in row}
     kept = read_held_out(home / "run")  # this run was not evaluated in training
-    assert [one.step for one in kept] == [1, 2]
+    assert [one.step for one in kept] == [0, 1, 2]
     for name, gained in before_after(kept).gains.items():
         assert gained.difference.value == pytest.approx(gains[name]["value"])
     assert code == 0
@@ -147,6 +148,135 @@ def test_without_debates_there_are_solutions_alone(evaluate, home, arguments):
     assert {(len(r.debate.personas), len(r.debate.turns)) for r in records} == {(1, 1)}
 
 
+def test_a_run_stands_beside_the_model_that_it_began_with(evaluate, home):
+    code, out, err = evaluate("run", "--json", "f.json", "held_out.limit=3")
+    assert code == 0, err
+    rows = json.loads((home / "f.json").read_text())
+    assert list(dict.fromkeys(row["evaluation"] for row in rows)) == ["run@start", "run@2"]
+    assert {row["minus"] for row in rows if "minus" in row} == {"run@start"}
+    assert "start" in out
+    assert "after 2 steps" in out
+    kept = (home / "run/evaluations").glob("model-*/held_out.jsonl")
+    assert {json.loads(path.read_text())["step"] for path in kept} == {0}
+
+
+@pytest.fixture
+def damaged(home, tmp_path):
+    """The run with three checkpoints, of which the middle one is damaged."""
+    run = tmp_path / "damaged"
+    shutil.copytree(home / "run", run, ignore=shutil.ignore_patterns("evaluations"), symlinks=True)
+    newest = run / "checkpoints/step_000002"
+    shutil.copytree(newest, run / "checkpoints/step_000003")
+    (newest / "model/model.safetensors").write_bytes(b"")
+    return run
+
+
+def test_one_of_all_weights_that_fails_does_not_stop_the_others(evaluate, home, damaged):
+    more = ("--weights", "all", "held_out.limit=3", "--json", "f.json")
+    code, out, err = evaluate(str(damaged), *more)
+    assert (code, err.count("Traceback")) == (1, 0), err
+    rows = json.loads((home / "f.json").read_text())
+    labels = [f"{damaged}@{step}" for step in ("start", 1, 3)]
+    [failed] = [row for row in rows if row["name"] == "failed"]
+    assert (failed["evaluation"], "model.safetensors" in failed["error"]) == (f"{damaged}@2", True)
+    assert list(dict.fromkeys(row["evaluation"] for row in rows if row["name"] == WINNER)) == labels
+    [best] = [row for row in rows if row["name"] == f"best {WINNER}"]
+    values = {row["evaluation"]: row["value"] for row in rows if row["name"] == WINNER and "minus" not in row}
+    assert (best["value"], best["of"]) == (max(values.values()), 3)
+    assert values[best["evaluation"]] == best["value"]
+    assert "1 of 4 evaluations failed:" in out
+    assert f"best of {damaged} on pair_sum: {best['evaluation']}, debate winner accuracy " in out
+
+
+SUITE = """
+[all]
+role = "held-out"
+direct = true
+samples = 2
+debate = {{ max_tokens = {tokens} }}
+
+[sets.sums]
+role = "train-like"
+held_out = {{ kind = "gsm8k", path = "gsm8k.jsonl" }}
+
+[sets.stories]
+samples = 3
+held_out.kind = "svamp"
+held_out.path = "svamp.jsonl"
+debate.max_tokens = 5
+grader.beside = ["lenient"]
+"""
+
+
+@pytest.mark.usefixtures("sums")
+def test_a_suite_is_one_table_with_roles_limits_and_what_was_trained_on(evaluate, home, tiny_recipe):
+    Path("suite.toml").write_text(SUITE.format(tokens=7))
+    rows = [{"question": f"What is {i} + 2?", "answer": f"{i + 2}"} for i in (5, 6, 7, 1)]
+    Path("train.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    trained_on = (
+        "env.kind=jsonl",
+        "env.path=train.jsonl",
+        "env.levels=none",
+    )  # two are held out
+    more = ("--suite", "suite.toml", "--json", "f.json", "--table", "t.md")
+    code, out, err = evaluate(tiny_recipe, *trained_on, *more)
+    assert code == 0, (out, err)
+    rows = json.loads((home / "f.json").read_text())
+    facts = {row["data"]: (row["role"], row["in training"]) for row in rows}
+    assert facts == {"sums": ("train-like", "1, 1 the same"), "stories": ("held-out", "0")}
+    assert out.count("train-like") == out.count("held-out") == 1
+    counts = {row["data"]: row["n"] for row in rows if row["name"] == "direct/accuracy"}
+    assert counts == {"sums": 2 * 2, "stories": 3 * 3}
+    assert "direct truncated" in out
+    assert "direct/accuracy [lenient]" in {row["name"] for row in rows if row["data"] == "stories"}
+    assert "train-like" in (home / "t.md").read_text()
+    assert limits(home / "evaluations") >= {7, 5}
+
+
+@pytest.mark.usefixtures("sums")
+def test_a_set_of_a_suite_is_chosen_and_the_command_line_has_the_last_word(evaluate, home):
+    Path("suite.toml").write_text(SUITE.format(tokens=7))
+    arguments = ("run", "--suite", "suite.toml", "--on", "stories", "debate.max_tokens=6")
+    code, out, _ = evaluate(*arguments)
+    assert (code, out.count("held-out"), "sums" in out) == (0, 2, False)  # before and after
+    assert 6 in limits(home / "run/evaluations")
+
+
+def limits(evaluations):
+    """Return the token limits of all direct solutions that are kept."""
+    kept = [record for path in evaluations.glob("**/direct") for record in read_records(path)]
+    return {record.debate.protocol.max_tokens for record in kept}
+
+
+def test_a_sweep_has_a_line_for_each_value_before_and_after(evaluate, home):
+    arguments = (
+        "run",
+        "--direct",
+        "held_out.limit=2",
+        "--sweep",
+        "debate.max_tokens=4,8",
+        "--json",
+        "f.json",
+    )
+    code, out, err = evaluate(*arguments)
+    assert code == 0, err
+    rows = [row for row in json.loads((home / "f.json").read_text()) if row["name"] == "direct/accuracy"]
+    sets = [f"pair_sum, debate.max_tokens={value}" for value in (4, 8)]
+    assert [(row["data"], row["evaluation"]) for row in rows if "minus" not in row] == [
+        (data, f"run@{weights}") for data in sets for weights in ("start", 2)
+    ]
+    assert [row["data"] for row in rows if "minus" in row] == sets
+    assert all(out.count(data) >= 2 for data in sets)
+
+
+def test_a_models_folder_is_evaluated_without_a_recipe(evaluate, home):
+    folder = home / "run/checkpoints/step_000002/model"
+    assert (folder / "config.json").is_file()
+    tokenizer = evaluate(str(folder), "--direct", "--on", "gsm8k=gsm8k.jsonl", "debate.max_tokens=4")
+    assert tokenizer[0] in (0, 2), tokenizer
+    assert "Traceback" not in tokenizer[2]
+
+
 def test_problems_of_another_file_need_no_training_data(evaluate, home):
     (home / "mine.jsonl").write_text('{"question": "What is 2 + 2?", "answer": "4"}\n')
     code, out, err = evaluate("run", "held_out.kind=jsonl", "held_out.path=mine.jsonl")
@@ -176,7 +306,8 @@ def test_several_data_sets_are_a_table_each_and_one_of_all(evaluate, home, sums)
 def test_more_samples_are_asked_for_beside_those_that_are_there(evaluate, home, sums):
     rows = {}
     for count in (0, 20, 40):
-        assert evaluate("run", *sums[:2], "--samples", str(count), "--json", "f.json")[0] == 0
+        arguments = ("run", "--weights", "2", *sums[:2], "--samples", str(count), "--json", "f.json")
+        assert evaluate(*arguments)[0] == 0
         rows[count] = {row["name"]: row for row in json.loads((home / "f.json").read_text())}
     assert rows[20]["direct/accuracy"]["n"] == 2 * 20
     assert rows[40]["direct/accuracy"]["n"] == 2 * 40
@@ -235,6 +366,18 @@ def test_a_watch_evaluates_what_there_is_and_ends_with_the_last_step(evaluate):
         (("run", "--on", "words=x.jsonl"), "--on: words takes 'levels' and no 'path'"),
         (("run", "held_out.kind=words", "held_out.path=x"), "held_out.kind: words takes 'levels' and no "),
         (("run", "held_out.kind=no_such"), "held_out.kind: 'no_such' is not known; valid: "),
+        (("run", "--suite", "none"), "none: no such file; "),
+        (("run", "--suite", "bad.toml"), "bad.toml: sets: is missing"),
+        (
+            ("run", "--suite", "typo.toml"),
+            "typo.toml: sets.a: run/config.toml debate.max_token=4: debate: unknown key",
+        ),
+        (("run", "--suite", "typo.toml", "--on", "b"), "typo.toml: has no set 'b'; it has a"),
+        (
+            ("run", "--sweep", "learner.lr=1,2"),
+            "--sweep learner.lr=1,2: write KEY=A,B,C with a key of held_out, ",
+        ),
+        (("run", "--sweep", "debate.max_tokens=1,1"), "and different values"),
         (("run", "--modes", "strict"), "--modes strict: unknown; valid: boxed, gsm8k_strict, "),
         (("run", "--modes", "boxed"), "--modes: pair_sum grades in its own way; modes are for data sets"),
         (
@@ -245,6 +388,8 @@ def test_a_watch_evaluates_what_there_is_and_ends_with_the_last_step(evaluate):
 )
 @pytest.mark.usefixtures("sums")
 def test_what_cannot_be_evaluated_is_one_line(evaluate, arguments, told):
+    Path("bad.toml").write_text("[all]\ndirect = true\n")
+    Path("typo.toml").write_text("[sets.a]\nheld_out.kind = 'gsm8k'\ndebate.max_token = 4\n")
     code, _, err = evaluate(*arguments)
     [line] = err.splitlines()
     assert (code, told in line) == (2, True), line

@@ -67,11 +67,15 @@ def test_the_wheel_holds_our_packages_and_nothing_else(wheel):
         ".css",
         ".js",
         ".svg",
+        ".jsonl",
     }
     pages = HOME / "inspector" / "web"
     assert {str(path.relative_to(HOME)) for path in pages.glob("*/*.*") if path.suffix != ".pyc"} <= inside
     assert {"debate/prompts/default.toml", "debate/prompts/tiny.toml"} <= inside
-    shipped = {f"debate_rl/configs/{path.name}" for path in (HOME / "configs").glob("*.toml")}
+    shipped = {
+        f"debate_rl/configs/{path.relative_to(HOME / 'configs')}"
+        for path in (HOME / "configs").rglob("*.*")
+    }
     assert {name for name in inside if name.startswith("debate_rl/configs/")} == shipped != set()
     assert not [name for name in inside if "test" in name]
     assert (about["License-Expression"], about["License-File"]) == ("Apache-2.0", "LICENSE")

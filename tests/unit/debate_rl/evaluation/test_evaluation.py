@@ -24,6 +24,7 @@ from debate_rl.evaluation.report import (
     plain_rows,
     rows,
 )
+from debate_rl.evaluation.results import Results
 from debate_rl.evaluation.scores import difference, scores
 from debate_rl.tracking.held_out import JUDGE, gain
 from envs import Grade, Grader, GradeStatus, load_environment
@@ -143,7 +144,7 @@ def test_a_gain_is_of_the_problems_of_both_everywhere():
 
 def test_a_comparison_has_a_line_each_and_the_gain_over_the_first():
     one, none = scores(played(ONE_RIGHT), plain_key), scores(played(NONE_RIGHT), plain_key)
-    lines = comparison({"sums": {"none": none, "one": one}})
+    lines = comparison(Results({"sums": {"none": none, "one": one}}))
     assert lines[0][:3] == ["", "", "problems"]
     assert [line[:3] for line in lines[1:]] == [["sums", "none", "4"], ["sums", "one", "4"]]
     gain = lines[0].index("debate winner accuracy gain")

@@ -1,0 +1,186 @@
+"""Suites: several data sets in one table, each with its role and its own keys of a recipe."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+import tomli_w
+from pydantic import Field, field_validator
+
+from debate.settings import Settings, did_you_mean
+from debate_rl.config.recipes import ConfigError, find_suite, read_config
+from debate_rl.formatting import printable
+from envs.types import MODES, Mode
+
+Table: TypeAlias = dict[str, Any]
+WHOLE = 1_000_000_000
+"""``held_out.limit`` of a suite's set that names none: all its problems."""
+TABLES = ("held_out", "debate", "grader", "shots")
+"""The tables of a recipe that decide an evaluation."""
+ANEW = ("held_out", "grader", "shots")
+"""Those of which a set that says anything takes nothing over from the recipe."""
+_KEY = re.compile(r"[A-Za-z_]\w*")
+
+
+class SuiteSet(Settings):
+    """One set of a suite: what it is there for, and how it is evaluated."""
+
+    role: str = Field(default="", max_length=60)
+    """What it is there for, as "train-like", "held-out", "canary", "floor", "ceiling" or "temporal OOD"."""
+    direct: bool = False
+    """Whether one agent alone solves, and no debates are held."""
+    samples: int = Field(default=0, ge=0)
+    """Direct solutions of each problem, at least; as ``--samples``."""
+    greedy: bool = False
+    """Whether one more solution is sampled at temperature 0."""
+    held_out: Table = Field(default_factory=dict)
+    """Which problems: keys of a recipe's ``held_out``. ``kind`` is the set's name unless it is given, and all
+    its problems are taken unless ``limit`` says how many."""
+    debate: Table = Field(default_factory=dict)
+    """Keys of a recipe's ``debate``, as prompts, temperature, max_tokens."""
+    grader: Table = Field(default_factory=dict)
+    """Keys of a recipe's ``grader``: mode, and beside for others next to it."""
+    shots: Table = Field(default_factory=dict)
+    """Keys of a recipe's ``shots``: examples before each problem."""
+
+    @field_validator("role")
+    @classmethod
+    def _printable(cls, value: str) -> str:
+        return printable(value)
+
+    def over(self, defaults: SuiteSet) -> SuiteSet:
+        """Return the set with what it does not say taken from the defaults, key by key."""
+        merged = {key: _merged(getattr(defaults, key), getattr(self, key)) for key in TABLES}
+        unsaid = {
+            key: getattr(defaults, key)
+            for key in defaults.model_fields_set - self.model_fields_set - set(TABLES)
+        }
+        return self.model_copy(update=unsaid | merged)
+
+
+class Suite(Settings):
+    """Data sets that are evaluated together. ``all``: what holds for each set that does not say otherwise."""
+
+    all: SuiteSet = SuiteSet()
+    """What holds for every set that does not say otherwise."""
+    sets: dict[str, SuiteSet] = Field(min_length=1)
+    """The sets by name, in the order of the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvalSet:
+    """A data set as it is evaluated.
+
+    ``before`` and ``after``: ``key=value`` texts that change the recipe, before those of the command line and
+    after them. ``key``: where the data set was named, for errors. ``modes``: further modes that grade. The
+    rest is as in ``SuiteSet``.
+    """
+
+    name: str
+    key: str
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    role: str = ""
+    direct: bool = False
+    samples: int = 0
+    greedy: bool = False
+    modes: tuple[Mode, ...] = ()
+
+
+def read_suite(name: str, only: Sequence[str] = ()) -> list[EvalSet]:
+    """Return the sets of a suite, of a file or shipped; ``only`` these of them, in the suite's order.
+
+    ConfigError, in one line, for what is not a suite, and for a set that it does not have.
+    """
+    path = find_suite(name)
+    suite = read_config(Suite, path)
+    for wanted in only:
+        if wanted not in suite.sets:
+            hint = did_you_mean(wanted, suite.sets, f"it has {', '.join(suite.sets)}")
+            raise ConfigError(f"{path}: has no set {wanted!r}; {hint}")
+    return [
+        _eval_set(set_name, each.over(suite.all), path)
+        for set_name, each in suite.sets.items()
+        if not only or set_name in only
+    ]
+
+
+def _eval_set(name: str, settings: SuiteSet, path: Path) -> EvalSet:
+    where = f"{path}: sets.{name}"
+    held_out = {"kind": name, "limit": WHOLE, **settings.held_out}
+    tables = {"held_out": held_out, **{key: getattr(settings, key) for key in TABLES[1:]}}
+    anew = (f"{key}=none" for key in ANEW if tables[key])
+    before = (*anew, *(text for key in tables for text in _overrides(key, tables[key], where)))
+    return EvalSet(
+        name,
+        f"{where}.held_out.kind",
+        before,
+        role=settings.role,
+        direct=settings.direct,
+        samples=settings.samples,
+        greedy=settings.greedy,
+    )
+
+
+def _overrides(key: str, value: object, where: str) -> Iterator[str]:
+    """Yield the values of a table as ``key=value`` texts."""
+    if isinstance(value, dict):
+        for name, inner in cast("Table", value).items():
+            if not _KEY.fullmatch(name):
+                raise ConfigError(f"{where}.{key}: {name!r} is not a key of a recipe")
+            yield from _overrides(f"{key}.{name}", inner, where)
+        return
+    inline = (
+        tomli_w.dumps({"value": [value]}).split("[", 1)[1].rstrip()[:-1]
+    )  # a table in a list has one line
+    yield f"{key}={inline.strip().removesuffix(',')}".replace("\n", " ")
+
+
+def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> Table:
+    """Return two nested tables as one; what the upper one says counts."""
+    nested = {
+        key: _merged(below[key], above[key])
+        for key in below.keys() & above
+        if isinstance(below[key], dict) and isinstance(above[key], dict)
+    }
+    return {**below, **above, **nested}
+
+
+def swept(sets: Iterable[EvalSet], sweep: str) -> list[EvalSet]:
+    """Return each set once for every value of ``KEY=A,B,C``, named by it; without a sweep the sets.
+
+    >>> [one.name for one in swept([EvalSet("gsm8k", "--on")], "debate.max_tokens=256,1024")]
+    ['gsm8k, debate.max_tokens=256', 'gsm8k, debate.max_tokens=1024']
+    """
+    if not sweep:
+        return list(sets)
+    key, _, values = sweep.partition("=")
+    each = [value.strip() for value in values.split(",")]
+    if key.partition(".")[0] not in TABLES or len(set(each)) < len(each) or "" in each:
+        raise ValueError(
+            f"--sweep {sweep}: write KEY=A,B,C with a key of {', '.join(TABLES)} and different values, as in "
+            "--sweep debate.max_tokens=256,1024"
+        )
+    return [
+        replace(one, name=f"{one.name}, {key}={value}", after=(*one.after, *_swept_value(key, value)))
+        for one in sets
+        for value in each
+    ]
+
+
+def _swept_value(key: str, value: str) -> tuple[str, ...]:
+    """Return the overrides of a value: without examples there is nothing to say about them either."""
+    return ("shots=none",) if (key, value) == ("shots.count", "0") else (f"{key}={value}",)
+
+
+def modes_named(names: Iterable[str]) -> tuple[Mode, ...]:
+    """Return the modes of these names, in the order of ``MODES``; ValueError where one is unknown."""
+    wanted = list(names)
+    for name in wanted:
+        if name not in MODES:
+            raise ValueError(f"--modes {name}: unknown; valid: {', '.join(MODES)}")
+    return tuple(mode for mode in MODES if mode in wanted)

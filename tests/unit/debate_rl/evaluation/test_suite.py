@@ -1,0 +1,197 @@
+"""Suites: what a set takes from all, how it becomes overrides, and what is refused."""
+
+from __future__ import annotations
+
+from math import isnan
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from debate_rl.config import Config
+from debate_rl.config.recipes import ConfigError, apply_overrides, shipped_suites
+from debate_rl.evaluation.report import best_row, comparison, result_rows
+from debate_rl.evaluation.results import Results
+from debate_rl.evaluation.scores import Scores
+from debate_rl.evaluation.suite import Suite, SuiteSet, read_suite, swept
+
+SUITE = """
+[all]
+direct = true
+samples = 4
+debate = { max_tokens = 100, summary = { max_tokens = 9, temperature = 0.5 } }
+
+[sets.gsm8k]
+role = "floor"
+
+[sets.hard]
+samples = 2
+held_out = { kind = "math500", levels = [4, 5], limit = 10 }
+debate.summary.max_tokens = 7
+debate.stop = ["Q:", "\\n\\n"]
+debate.personas = [{ name = "A", instructions = "be, [brief]" }]
+grader = { mode = "math_verify", beside = ["boxed"] }
+"""
+
+
+@pytest.fixture
+def suite(tmp_path):
+    path = tmp_path / "suite.toml"
+    path.write_text(SUITE)
+    return str(path)
+
+
+def configured(one):
+    return Config.model_validate(apply_overrides({"model": {"name_or_path": "m"}}, one.before, Config))
+
+
+def test_a_set_says_what_differs_from_all(suite):
+    floor, hard = read_suite(suite)
+    assert (floor.name, floor.role, floor.direct, floor.samples) == ("gsm8k", "floor", True, 4)
+    assert (hard.name, hard.role, hard.direct, hard.samples) == ("hard", "", True, 2)
+    assert hard.key == f"{suite}: sets.hard.held_out.kind"
+    one, other = map(configured, (floor, hard))
+    assert (one.held_out.kind, one.held_out.limit, one.held_out.levels) == ("gsm8k", 1_000_000_000, None)
+    assert (other.held_out.kind, other.held_out.limit, other.held_out.levels) == ("math500", 10, (4, 5))
+    assert (one.debate.max_tokens, one.debate.summary.max_tokens, one.debate.stop) == (100, 9, ())
+    assert (other.grader.final, other.grader.beside) == ("math_verify", ("boxed",))
+    assert (other.debate.max_tokens, other.debate.summary.max_tokens) == (100, 7)
+    assert (other.debate.summary.temperature, other.debate.stop) == (0.5, ("Q:", "\n\n"))
+    assert [(persona.name, persona.instructions) for persona in other.debate.personas] == [
+        ("A", "be, [brief]")
+    ]
+
+
+def test_the_held_out_problems_of_a_recipe_are_not_those_of_a_set(suite):
+    """Levels, a file or a split that the recipe names are not taken over."""
+    recipe = {"model": {"name_or_path": "m"}, "held_out": {"path": "x.jsonl", "levels": [3], "split": "dev"}}
+    [floor] = read_suite(suite, ["gsm8k"])
+    found = Config.model_validate(apply_overrides(recipe, floor.before, Config)).held_out
+    assert (found.path, found.levels, found.split) == (None, None, "test")
+
+
+def test_a_grader_of_a_set_is_not_made_strict_by_the_recipes_schedule(suite):
+    recipe = {
+        "model": {"name_or_path": "m"},
+        "grader": {"mode": "lenient", "strict_mode": "boxed", "strict_from": 9},
+        "shots": {"count": 4, "path": "x.jsonl"},
+    }
+    floor, hard = read_suite(suite)
+    graders = [
+        Config.model_validate(apply_overrides(recipe, one.before, Config)).grader for one in (floor, hard)
+    ]
+    assert [grader.final for grader in graders] == ["boxed", "math_verify"]
+    none, four = swept([floor], "shots.count=0,4")
+    found = [
+        Config.model_validate(apply_overrides(recipe, (*one.before, *one.after), Config)).shots
+        for one in (none, four)
+    ]
+    assert [(shots.count, shots.path) for shots in found] == [(0, None), (4, "x.jsonl")]
+
+
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=12)
+PLAIN = st.one_of(
+    TEXTS, st.integers(-(2**53), 2**53), st.booleans(), st.floats(allow_nan=False, allow_infinity=False)
+)
+
+
+@given(st.lists(PLAIN, max_size=4))
+def test_any_plain_value_reaches_the_recipe_as_it_is(values):
+    from debate_rl.evaluation.suite import _overrides
+
+    [text] = _overrides("debate.stop", values, "")
+    found = apply_overrides({}, [text])["debate"]["stop"]
+    assert [type(one) for one in found] == [type(one) for one in values]
+    assert found == values
+    assert not any(isinstance(one, float) and isnan(one) for one in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "sets: is missing"),
+        ("sets = {}", "sets: "),
+        ("[sets.a]\nrole = 3\n", "sets.a.role: Input should be a valid string (got 3)"),
+        ("[sets.a]\nmodes = ['boxed']\n", "sets.a: unknown key 'modes'"),
+        ("[sets.a]\nmodel = {}\n", "sets.a: unknown key 'model'"),
+        ("[sets.a]\nsamples = -1\n", "sets.a.samples: "),
+        ("[sets.a]\ndebate.'a b' = 1\n", "sets.a.debate: 'a b' is not a key of a recipe"),
+        ("sets = 1", "sets: is a table of settings"),
+        ("sets", "not valid TOML"),
+    ],
+)
+def test_what_is_not_a_suite_is_one_line(tmp_path, text, told):
+    path = tmp_path / "suite.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigError) as error:
+        read_suite(str(path))
+    assert str(error.value).startswith(str(path))
+    assert told in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_every_shipped_suite_is_read_and_fits_a_recipe():
+    for name in shipped_suites():
+        for one in read_suite(name):
+            assert one.role
+            configured(one)
+
+
+def test_a_role_is_printed_in_one_line():
+    assert SuiteSet(role="a\nb\x1b[2J").role == "a b�[2J"
+
+
+def test_a_sweep_names_every_value(suite):
+    names = [one.name for one in swept(read_suite(suite), "debate.max_tokens=1,2")]
+    assert names == [f"{name}, debate.max_tokens={value}" for name in ("gsm8k", "hard") for value in (1, 2)]
+    assert list(Suite.model_fields) == ["all", "sets"]
+
+
+def accuracy(*right):
+    return Scores({"direct/accuracy": {f"p{i}": [r] for i, r in enumerate(right)}}, {}, 1)
+
+
+def test_the_best_checkpoint_of_each_run_on_each_set():
+    results = Results()
+    results.add("a", "run@start", accuracy(1, 1, 1, 1))
+    for data, step, right in (
+        ("a", 1, (1, 0, 0, 0)),
+        ("a", 2, (1, 1, 0, 0)),
+        ("b", 1, (1, 1)),
+        ("b", 2, (1, 0)),
+    ):
+        results.add(data, f"run@{step}", accuracy(*right))
+    results.add("a", "other@7", accuracy(1, 1, 1, 1))
+    results.add("a", "recipe.toml", accuracy(0))
+    found = {(best.data, best.evaluation, best.of, best.estimate.value) for best in results.best()}
+    assert found == {("a", "run@start", 3, 1.0), ("b", "run@1", 2, 1.0)}
+    row = best_row(next(results.best()))
+    assert (row["name"], row["evaluation"], row["of"]) == ("best direct/accuracy", "run@start", 3)
+
+
+def test_rows_have_roles_overlaps_and_failures():
+    results = Results(roles={"a": "canary", "b": ""})
+    results.add("a", "m", accuracy(1, 0))
+    results.facts["a", "m"] = {"in training": "3, 1 the same", "grader": "boxed"}
+    results.failures["b", "m"] = ValueError("no such file")
+    heads, ok, failed = comparison(results)
+    assert heads[:6] == ["", "role", "in training", "grader", "", "problems"]
+    assert ok[:5] == ["a", "canary", "3, 1 the same", "boxed", "m"]
+    assert failed[:6] == ["b", "", "", "", "m", "failed"]
+    assert len(failed) == len(ok) == len(heads)
+    first, last = result_rows(results)[0], result_rows(results)[-1]
+    assert (first["role"], first["in training"]) == ("canary", "3, 1 the same")
+    assert last == {"data": "b", "evaluation": "m", "name": "failed", "error": "no such file"}
+
+
+def test_results_stand_in_the_order_asked_for_and_can_be_taken_out():
+    results = Results()
+    for data, name in (("b", "y"), ("a", "y"), ("a", "x")):
+        results.add(data, name, accuracy(1))
+    results.sort([("a", "x"), ("a", "y"), ("b", "x"), ("b", "y")])
+    assert [(data, list(by_name)) for data, by_name in results.scores.items()] == [
+        ("a", ["x", "y"]),
+        ("b", ["y"]),
+    ]
+    results.forget("y")
+    assert results.scores == {"a": {"x": accuracy(1)}, "b": {}}
