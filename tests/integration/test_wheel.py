@@ -73,8 +73,7 @@ def test_the_wheel_holds_our_packages_and_nothing_else(wheel):
     assert {str(path.relative_to(HOME)) for path in pages.glob("*/*.*") if path.suffix != ".pyc"} <= inside
     assert {"debate/prompts/default.toml", "debate/prompts/tiny.toml"} <= inside
     shipped = {
-        f"debate_rl/configs/{path.relative_to(HOME / 'configs')}"
-        for path in (HOME / "configs").rglob("*.*")
+        f"debate_rl/configs/{path.relative_to(HOME / 'configs')}" for path in (HOME / "configs").rglob("*.*")
     }
     assert {name for name in inside if name.startswith("debate_rl/configs/")} == shipped != set()
     assert not [name for name in inside if "test" in name]
