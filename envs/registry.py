@@ -14,6 +14,7 @@ from envs.data.catalog import DATA_SETS, find_data_set
 from envs.data.data_set import hub_data_set
 from envs.data.loading import OWN_FILE_NAMES, load_problems
 from envs.errors import EnvironmentSpecError, shorten
+from envs.extraction.replies import extract
 from envs.families import FAMILIES
 from envs.grading.grader import Grader, default_grader
 from envs.types import GRADE_KINDS, Grade, GradeKind, GradeStatus, Mode
@@ -89,6 +90,17 @@ class DataSetEnvironment:
     def answer_key(self, problem: Problem, answer: str) -> str:
         """Return the key that distinguishes wrong answers."""
         return key_of_kind(problem, answer)
+
+
+def grade_stored(problem: Problem, text: str, *, mode: Mode) -> Grade:
+    """Return the grade of a whole reply to a problem of which nothing but itself is at hand.
+
+    A family grades the answer that the mode finds; all else is graded as data sets are.
+    """
+    family = FAMILIES.get(problem.source)
+    if family is not None:
+        return family.grade(problem, extract(text, mode=mode).answer)
+    return DataSetEnvironment("stored").grade_reply(problem, text, mode=mode)
 
 
 def _grade_kind(problem: Problem) -> GradeKind:

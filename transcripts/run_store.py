@@ -7,12 +7,14 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
+from hashlib import blake2b
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import RLock
 from typing import Any, Self, TypeVar
 
 from debate.types import Completion, TurnId
+from transcripts.causes import causes_in
 from transcripts.codec import from_line
 from transcripts.errors import FieldError, TranscriptError
 from transcripts.files import OpenFiles
@@ -48,6 +50,7 @@ class RunStore:
     def __init__(self, run: Path, shards: Path, folder: Path) -> None:
         self.run, self.folder, self._shards = run, folder, shards
         self._files, self._lock = OpenFiles(), RLock()
+        self._causes: dict[bytes, frozenset[str]] = {}
         self._connection = self._connect()
         self._temporary: TemporaryDirectory[str] | None = None
 
@@ -70,6 +73,7 @@ class RunStore:
     def _connect(self) -> sqlite3.Connection:
         connection = open_index(self.folder)
         connection.create_function("holds", 3, self._holds)
+        connection.create_function("caused", 3, self._caused)
         return connection
 
     def _rebuild(self) -> None:
@@ -280,6 +284,14 @@ class RunStore:
         if body is None or (wanted not in body.casefold() and " " not in wanted):
             return False
         return " " not in wanted or wanted in plain_words(body)
+
+    def _caused(self, key: int, start: int, cause: str) -> bool:
+        """Return whether a solution of a debate is wrong for a cause; each debate is looked at once."""
+        line = self._files.line(self._shard(key), start)
+        digest = blake2b(line, digest_size=16).digest()
+        if digest not in self._causes:
+            self._causes[digest] = causes_in(line)
+        return cause in self._causes[digest]
 
     def close(self) -> None:
         """Close what is open."""

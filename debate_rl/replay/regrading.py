@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
@@ -20,8 +19,7 @@ from debate_rl.evaluation.folder import IDENTITY
 from debate_rl.statistics import thirds
 from envs import Environment
 from envs.extraction.replies import extract
-from envs.families import FAMILIES
-from envs.registry import DataSetEnvironment
+from envs.registry import grade_stored
 from envs.types import MODES, Mode
 from rewards import Truth
 from transcripts import Record, RunStore, read_records
@@ -204,10 +202,9 @@ def graded(reply: Reply, text: str, mode: Mode, own: Environment | None = None) 
     solution = _solution(reply, text)
     if solution is None:
         return "missing"
-    environment = own or _environment(problem)
-    if isinstance(environment, DataSetEnvironment):
-        return environment.grade_reply(problem, solution, mode=mode).verdict
-    return environment.grade(problem, extract(solution, mode=mode).answer).verdict
+    if own is not None:
+        return own.grade(problem, extract(solution, mode=mode).answer).verdict
+    return grade_stored(problem, solution, mode=mode).verdict
 
 
 def _solution(reply: Reply, text: str) -> str | None:
@@ -217,16 +214,6 @@ def _solution(reply: Reply, text: str) -> str | None:
         return span.of(text)
     behind = text[sections.thinking.end :] if sections.thinking else text
     return behind if reply.alone else None
-
-
-def _environment(problem: Problem) -> Environment:
-    """Return what grades a problem: its family where it is of one of ours, else as data sets are graded."""
-    return FAMILIES.get(problem.source) or _data_set()
-
-
-@cache
-def _data_set() -> Environment:
-    return DataSetEnvironment("stored")
 
 
 def modes_named(names: Iterable[str]) -> tuple[Mode, ...]:

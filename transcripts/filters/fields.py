@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from envs.causes.rules import CAUSES
 from transcripts.index.facts import REALS, WINNERS
 
 Kind: TypeAlias = Literal["id", "number", "step", "word", "name", "words"]
@@ -72,6 +73,14 @@ _ALL = (
         "the winner: right, wrong (missing is wrong), ungraded, or none without votes",
         "winner:wrong",
         {word: f"winner = {number}" for number, word in enumerate(WINNERS)},
+    ),
+    Field(
+        "cause",
+        "word",
+        "",
+        "why a solution is wrong: extraction, incoherent, cut_off, arithmetic, or not_known to the rules",
+        "cause:arithmetic",
+        {cause: f"accuracy < 1 AND caused(debates.key, debates.start, '{cause}')" for cause in CAUSES},
     ),
     _number("accuracy", "right / graded solutions", "accuracy:<0.5"),
     _number("accuracy.round_0", "the same of round 0", "accuracy.round_0:0"),

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from debate_rl.reports.document import Section
+from debate_rl.reports.training.causes import causes_section
 from debate_rl.reports.training.charts import curves_section
 from debate_rl.reports.training.distributions import distributions_section
 from debate_rl.reports.training.finals import finals_section
@@ -27,6 +28,7 @@ SECTIONS = (
     alarms_section,
     questions_section,
     finals_section,
+    causes_section,
     phases_section,
     settings_section,
     curves_section,

@@ -7,20 +7,26 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from math import isfinite
+from random import Random
 
 import numpy as np
 
-from debate import Debate
+from debate import Debate, Problem
 from debate_rl.reports.figures.judged_debate import JudgedDebate
 from debate_rl.reports.figures.study import Study
 from debate_rl.reports.training.curves import Curves, Numbers, Steps
 from debate_rl.reports.training.files import STREAMS
+from envs.causes.repetition import is_repeated
+from envs.causes.rules import CauseName, cause_of
 from rewards import Rewards
 from rewards.truth import is_right, round_accuracy
 from transcripts import DebateRow, Record, RunStore, TranscriptError
+from transcripts.causes import wrong_replies
 
 PAGE = 2000
 MOST_DEBATES, MOST_STEPS, MOST_WITH_TOKENS = 2000, 100, 100
+MOST_WRONG = 20
+"""Debates of a step of which one wrong solution is asked for its cause."""
 INDEXED = {
     **{"accuracy": "accuracy", "accuracy/round_0": "accuracy_round_0", "judge/accuracy": "judge_accuracy"},
     **{"votes/valid": "votes", "votes/ties": "ties"},
@@ -84,12 +90,25 @@ def _add_agreement(means: _Means, row: DebateRow) -> None:
         means.add("wrong_consensus", step, float(facts.agreement == 1 and facts.accuracy_last_round == 0))
 
 
+@dataclass(frozen=True, slots=True)
+class WrongSolution:
+    """A wrong solution: in which debate, to what problem, its answer, why it is wrong, and what shows it."""
+
+    step: int
+    debate: str
+    problem: Problem
+    answer: str | None
+    cause: CauseName
+    quote: str
+
+
 @dataclass(slots=True)
 class Sample:
     """What was read of some debates, evenly over the steps.
 
     ``rewards`` by stream: (step, value) of each turn; ``study`` the judgment rows; ``texts`` by problem id:
-    (step, text in round 0); ``skipped``: records that could not be looked at.
+    (step, text in round 0); ``wrong``: wrong solutions with their causes, one of a debate, up to 20 of a
+    step; ``skipped``: records that could not be looked at.
     """
 
     curves: Curves
@@ -98,6 +117,7 @@ class Sample:
     study: Study = field(default_factory=Study)
     rewards: dict[str, list[tuple[int, float]]] = field(default_factory=dict[str, list[tuple[int, float]]])
     texts: dict[str, list[tuple[int, str]]] = field(default_factory=dict[str, list[tuple[int, str]]])
+    wrong: list[WrongSolution] = field(default_factory=list[WrongSolution])
 
 
 def read_sample(store: RunStore, steps: Steps) -> Sample:
@@ -106,9 +126,11 @@ def read_sample(store: RunStore, steps: Steps) -> Sample:
     chosen = evenly(steps)
     most = max(1, MOST_DEBATES // max(1, len(chosen)))
     for step in chosen:
-        for record in _debates_of(store, int(step), most, sample):
+        left = MOST_WRONG
+        for id, record in _debates_of(store, int(step), most, sample):
             try:
                 _add_debate(means, sample, int(step), record)
+                left -= _add_cause(sample, int(step), id, record) if left else 0
             except WORST:
                 sample.skipped += 1
     _add_logprobs(means, store, chosen, sample)
@@ -128,11 +150,10 @@ def evenly(steps: Steps, most: int = MOST_STEPS) -> Steps:
     return steps[np.unique(np.linspace(0, len(steps) - 1, most).round().astype(int))]
 
 
-def _debates_of(store: RunStore, step: int, most: int, sample: Sample) -> Iterator[Record]:
+def _debates_of(store: RunStore, step: int, most: int, sample: Sample) -> Iterator[tuple[str, Record]]:
     records = store.records(f"step:{step}")
     try:
-        for _, record in islice(records, most):
-            yield record
+        yield from islice(records, most)
     except (TranscriptError, OSError, *WORST):
         sample.skipped += 1
 
@@ -144,6 +165,19 @@ def _add_debate(means: _Means, sample: Sample, step: int, record: Record) -> Non
     _add_texts(means, sample, record.debate, step)
     _add_rewards(means, sample, record.rewards, step)
     sample.debates += 1
+
+
+def _add_cause(sample: Sample, step: int, id: str, record: Record) -> int:
+    """Add the cause of one wrong solution of a debate, drawn by its seed; return how many were added."""
+    wrong = list(wrong_replies(record))
+    if not wrong:
+        return 0
+    turn, reply = Random(record.debate.seed).choice(wrong)
+    cause = cause_of(reply)
+    quote = cause.where.of(reply.solution) if cause.where else ""
+    answer, problem = turn.parsed.answer, record.debate.problem
+    sample.wrong.append(WrongSolution(step, id, problem, answer, cause.name, quote))
+    return 1
 
 
 def _add_votes(means: _Means, judged: JudgedDebate, step: int) -> None:
@@ -202,42 +236,7 @@ def _add_logprobs(means: _Means, store: RunStore, chosen: Steps, sample: Sample)
             sample.skipped += 1
 
 
-LONGEST_PIECE = 16
-LEAST = 24
-"""Characters below which nothing counts as repeated."""
-LOOKED_AT = 1 << 16
 NOTHING = frozenset(("", "n/a", "na", "none", "nothing", "null", "-", "...", "…", "tbd"))
-
-
-def is_repeated(text: str) -> bool:
-    r"""Is over half of the text one piece of up to 16 characters, said again and again?
-
-    Of the first 65,536 characters. Blanks alone do not count as a piece.
-
-    >>> is_repeated("4" * 50), is_repeated("Cumhur\n" * 9), is_repeated("4 + 4 = 8, so the answer is 8.")
-    (True, True, False)
-    """
-    codes = np.frombuffer(text[:LOOKED_AT].encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
-    if len(codes) < LEAST:
-        return False
-    for piece in range(1, LONGEST_PIECE + 1):
-        same = codes[piece:] == codes[:-piece]
-        if np.count_nonzero(same) + piece <= len(codes) / 2:
-            continue
-        begin, run = _longest(same)
-        if run + piece > max(LEAST, len(codes) / 2) and text[begin : begin + run].strip():
-            return True
-    return False
-
-
-def _longest(same: np.ndarray) -> tuple[int, int]:
-    """Return where the longest run of True begins, and its length."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], same.astype(np.int8), [0]])))
-    if not len(edges):
-        return 0, 0
-    lengths = edges[1::2] - edges[::2]
-    at = int(np.argmax(lengths))
-    return int(edges[2 * at]), int(lengths[at])
 
 
 def is_empty(section: str) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from debate import DebateConfig, Problem, run_debates
-from debate.policies.scripted import Answers, scripted_debaters
+from debate.policies.scripted import Answers, ScriptedPolicy, scripted_debaters
 from debate.types import TurnId
 from debate_rl.formatting import title
 from debate_rl.reports import judgment_figures
@@ -22,7 +22,7 @@ from debate_rl.reports.training.phases import FIGURES, status, verdict
 from debate_rl.reports.training.settings import risky, settings_section
 from debate_rl.statistics import apart
 from rewards import RewardConfig, score_debate
-from transcripts import Record, compile_filter, write_step
+from transcripts import Record, RunStore, compile_filter, write_step
 
 
 def parts(sections, kind):
@@ -50,7 +50,9 @@ def links(sections):
 def test_a_whole_run(whole):
     sections = training_sections([whole])
     names = [section.name for section in sections]
-    assert names == ["runs", "alarms", "questions", "final", "phases", "settings", "curves", "distributions"]
+    assert names == [
+        *("runs", "alarms", "questions", "final", "causes", "phases", "settings", "curves", "distributions")
+    ]
     tables = parts(sections, Table)
     # .2 to .72 by .04: thirds of 4 steps are .26 and .66
     steps, state, word, figure, early, late, *_, best = rows_of(tables["runs/table"])["whole"]
@@ -258,3 +260,35 @@ def test_many_figures_that_only_fluctuate_have_no_direction(whole):
     alone = {name: change(load_run(whole).curves.of(name)[1]) for name in names}
     assert any(found.low > 0 or found.high < 0 for found in alone.values())  # 95% alone would call one
     assert {rows[title(name)] for name in names} == {"flat"}
+
+
+@pytest.fixture
+def caused(tmp_path):
+    """A run of 3 steps: wrong by a false sum at first, right, and wrong where nobody knows why."""
+    problem = Problem("p", "What is 12 * 4 + 17?", "65", kind="number")
+    said = {0: r"48 + 17 = 55, so \boxed{55}", 1: r"\boxed{65}", 2: r"12 + 4 + 17 = 33, so \boxed{33}"}
+    config = DebateConfig(num_agents=1, num_rounds=1)
+    for step, text in said.items():
+        policy = ScriptedPolicy({(0, 0): f"<solution>{text}</solution>"})
+        debates = run_debates([problem] * 2, policy, config, seed=step)
+        write_step(tmp_path / "transcripts", step, [Record(d, step, "p", ((step == 1,),)) for d in debates])
+    return tmp_path
+
+
+def test_causes_of_wrong_answers_early_and_late_with_what_shows_them(caused):
+    tables = parts(training_sections([caused]), Table)
+    found = rows_of(tables["causes/1"])
+    assert {name: cells[1] for name, cells in found.items()} == {
+        **{"extraction": "0", "incoherent": "0", "cut off": "0", "arithmetic": "2", "not known": "2"}
+    }
+    assert [cell.split()[0] for cell in found["arithmetic"][2:]] == ["0.500", "1.000", "0.000"]
+    assert [cell.split()[0] for cell in found["not known"][2:]] == ["0.500", "0.000", "1.000"]
+    examples = [[cell.text for cell in row] for row in tables["causes/1/examples"].rows]
+    question = "What is 12 * 4 + 17?"
+    assert examples == [
+        ["arithmetic", "0.1", question, "65", "55", "48 + 17 = 55"],
+        ["not known", "2.1", question, "65", "33", ""],
+    ]
+    with RunStore.open(caused) as store:
+        for name, count in (("arithmetic", 2), ("not_known", 2), ("extraction", 0)):
+            assert store.count(f"cause:{name}") == count

@@ -1,0 +1,1 @@
+"""Why a wrong reply is wrong, where rules can tell."""

@@ -1,0 +1,321 @@
+r"""False equations of plain numbers in a text: what a slip in arithmetic looks like from outside.
+
+A chain ``a = b = c`` is read where every part is a sum, product, quotient or power of numerals, in plain
+text or LaTeX, with nothing beside it that could belong to it: no letter, root, factorial or index, no word
+that multiplies (of, half, dozen). A chain that is not read is passed over, and so is all that may be meant
+otherwise:
+
+- a result that is rounded or cut, which is equal to so many places; within 1% where decimals or quotients
+  went in, which may have been rounded before;
+- running totals (``3 + 4 = 7 + 2 = 9``): a part may equal the first numeral of the next;
+- a difference without its sign; per cent, written with the sign or without;
+- results in another unit (``2 * 30 = 1 hour``);
+- what is asked, supposed or denied on the same line, and congruences.
+
+One pass over the text, linear in its length.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+from debate.types import Span
+
+LONGEST = 1 << 16
+"""Characters of a text that are looked at."""
+MOST_TOKENS, MOST_DIGITS, MOST_POWER = 120, 30, 64
+"""Of a part, of a numeral in it, and of an exponent: what has more is passed over."""
+NEAR = Fraction(1, 100)
+"""How far a result may be off, of its size, where what went in may have been rounded."""
+_RATIOS = (7, 10, 12, 16, 24, 36, 52, 60, 100, 365, 1000, 3600)
+CONVERSIONS = frozenset(Fraction(*pair) for n in _RATIOS for pair in ((n, 1), (1, n)))
+"""Ratios of units: a result that is off by one of them, and has a unit, may be in another."""
+_GROUPS = {
+    "number": r"(?:\d{1,3}(?:(?:,|\{,\}|\\,)\d{3})+(?!\d)|\d+)(?:\.\d+)?|(?<![\w.])\.\d+",
+    "skip": r"<<[^<>\n]{0,200}>>|\\[,;! ()\[\]]|\\?\$|&|\\(?:left|right|displaystyle|q?quad)(?![A-Za-z])"
+    r"|\*\*|[ \t\u00a0]",  # with the calculator's marks of grade-school-math
+    "fraction": r"\\[dtc]?frac(?=\s?\{)",
+    "times": r"\\times(?![a-z])|\\cdot(?![a-z])|[*×·⋅]|(?<=\d )x(?= \d)|(?<=\d)x(?=\d)",
+    "divide": r"\\div(?![a-z])|[/÷]",
+    "plus": r"\+",
+    "minus": r"[-−–]",
+    "power": r"\^",
+    "open": r"[({]",
+    "close": r"[)}]",
+    "equals": r"=(?![=>])",
+    "word": r"\\text\s?\{[^{}]{0,60}\}|[A-Za-z]{2,}(?:'[a-z]+)?|(?<![A-Za-z\\])[aAI](?![A-Za-z])",
+    "end": r"\n|[,;.:](?!\d)|[?]",
+    "other": r"\\[A-Za-z]+|.",
+}
+_TOKEN = re.compile("|".join(f"(?P<{name}>{form})" for name, form in _GROUPS.items()), re.DOTALL)
+_PERCENT = re.compile(r"\s?\\?%")
+_BOUND = re.compile(
+    r"of|twice|thrice|double|triple|half|quarter|third|dozen|minus|plus|times|by|over|per|negative|squared?|root"
+    r"|cubed|to|less|more|base|log|ln|sin|cos|tan|mod",
+    re.IGNORECASE,
+)
+"""Words whose meaning reaches into the numbers behind them."""
+_DOUBTED = re.compile(
+    r"\bmod\b|\\pmod|\\equiv|≡|\\neq|≠|\bnot\b|n't\b|\bincorrect|\bwrong|\bmistake|\bcontradict|\bsuppos|\bassum"
+    r"|\bif\b|\bremainder\b|\?",
+    re.IGNORECASE,
+)
+_UNIT = re.compile(r"\s{0,2}(?:\\text\s?\{\s{0,2})?\\?([A-Za-z%$°¢]{1,12})")
+_SCALE = re.compile(r"[kmb]|bn|thousand|[mbtr]+illion|hundred|dozen|lakh|crore", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A part of a chain: its value, first numeral, whether it was calculated, from what, and how written.
+
+    ``loose``: quotients or decimals went in. ``places``: of a lone numeral, how many stand behind the point.
+    """
+
+    value: Fraction
+    first: Fraction
+    calculated: bool
+    loose: bool
+    percent: bool
+    places: int
+    start: int
+    end: int
+
+
+@dataclass(slots=True)
+class _Token:
+    kind: str
+    text: str
+    start: int
+    end: int
+    percent: bool = False
+
+
+class _Unreadable(ValueError):
+    """The tokens are no expression of numbers."""
+
+
+def false_equation(text: str) -> Span | None:
+    r"""Return where the first equation of plain numbers stands that is false; None where none is found.
+
+    >>> text = "First 12 * 4 = 48. Then 48 + 17 = 55, so the answer is 55."
+    >>> false_equation(text).of(text)
+    '48 + 17 = 55'
+    >>> [false_equation(t) for t in ("10 / 3 = 3.33", "3 + 4 = 7 + 2 = 9", r"\frac{1}{2} + x + 3 = 4")]
+    [None, None, None]
+    """
+    for chain in _chains(text[:LONGEST]):
+        for left, right in pairwise(chain):
+            if left and right and left.calculated and not _holds(text, left, right):
+                return Span(left.start, right.end)
+    return None
+
+
+def _holds(text: str, left: Term, right: Term) -> bool:
+    """Return whether two neighbours of a chain are equal, or may be meant to be."""
+    values = {right.value, right.first}
+    values |= {value * 100 for value in values} if right.percent or left.percent else set()
+    if any(_same(left, value, right) for value in values):
+        return True
+    unit = _UNIT.match(text, right.end)
+    if _DOUBTED.search(_line(text, left.start, right.end)) or (unit and _SCALE.fullmatch(unit[1])):
+        return True
+    named = bool(unit) or right.percent or "$" in text[max(0, right.start - 2) : right.start]
+    return named and bool(right.value) and left.value / right.value in CONVERSIONS
+
+
+def _line(text: str, start: int, end: int) -> str:
+    """Return the line of an equation, no more than some of it."""
+    before, behind = text[max(0, start - 200) : start], text[end : end + 60]
+    return before.rpartition("\n")[2] + text[start:end] + behind.partition("\n")[0]
+
+
+def _same(left: Term, value: Fraction, right: Term) -> bool:
+    gap = abs(abs(left.value) - abs(value))  # a difference may be meant without its sign
+    if gap == 0:
+        return True
+    if left.loose or right.loose:
+        return gap < Fraction(1, 10**right.places) or gap <= NEAR * abs(left.value)
+    return False
+
+
+def _chains(text: str) -> Iterator[list[Term | None]]:
+    """Yield the parts of each run of equations; None for a part that is no expression of numbers."""
+    chain: list[Term | None] = []
+    part: list[_Token] = []
+    clean = True  # whether nothing stands before the part that may belong to it
+    for token in _tokens(text):
+        if token.kind == "equals":
+            chain.append(_term(part) if clean else None)
+            part, clean = [], True
+        elif token.kind in ("word", "end"):
+            if chain:
+                yield [*chain, _term(part) if clean else None]
+            chain, part = [], []
+            clean = not _BOUND.fullmatch(token.text)
+        elif token.kind == "other":
+            clean = False
+        elif not part and not chain and token.kind in ("plus", "minus", "times", "divide", "power"):
+            bullet = token.kind != "power" and _begins_line(text, token.start) and not _digit(text, token.end)
+            clean = bullet or (clean and token.kind == "minus" and _begins_line(text, token.start))
+            part += [] if bullet else [token]
+        else:
+            part.append(token)
+    if chain:
+        yield [*chain, _term(part) if clean else None]
+
+
+def _digit(text: str, at: int) -> bool:
+    return text[at : at + 1].isdigit()
+
+
+def _begins_line(text: str, at: int) -> bool:
+    return not text[max(0, text.rfind("\n", 0, at) + 1) : at].strip(" \t*>")
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    at = 0
+    while match := _TOKEN.match(text, at):
+        kind, at = match.lastgroup or "other", match.end()
+        percent = _PERCENT.match(text, at) if kind == "number" else None
+        at = percent.end() if percent else at
+        if kind != "skip":
+            yield _Token(kind, match[0], match.start(), at, percent is not None)
+
+
+def _term(tokens: Sequence[_Token]) -> Term | None:
+    """Return the value of a part; None where it is no expression of numbers, or too large a one."""
+    if len(tokens) > MOST_TOKENS:
+        return None
+    while tokens and tokens[0].kind in ("open", "close") and not _balanced(tokens):
+        tokens = tokens[1:]
+    while tokens and tokens[-1].kind in ("open", "close") and not _balanced(tokens):
+        tokens = tokens[:-1]
+    numbers = [token for token in tokens if token.kind == "number"]
+    if not numbers:
+        return None
+    try:
+        value = _Parser(tokens).whole()
+        first = _numeral(numbers[0])
+    except (_Unreadable, ZeroDivisionError, RecursionError):
+        return None
+    signed = len(numbers) == 1 and value < 0
+    kinds = {token.kind for token in tokens}
+    return Term(
+        value,
+        value if signed else first,
+        len(numbers) > 1,
+        bool(kinds & {"divide", "fraction"}) or any("." in number.text for number in numbers),
+        any(number.percent for number in numbers),
+        _places(numbers[0].text) if len(numbers) == 1 else 0,
+        tokens[0].start,
+        tokens[-1].end,
+    )
+
+
+def _balanced(tokens: Sequence[_Token]) -> bool:
+    depth = 0
+    for token in tokens:
+        depth += (token.kind == "open") - (token.kind == "close")
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+def _places(numeral: str) -> int:
+    return len(numeral.partition(".")[2])
+
+
+def _numeral(token: _Token) -> Fraction:
+    digits = re.sub(r"[^\d.]", "", token.text)
+    if len(digits) > MOST_DIGITS:
+        raise _Unreadable(digits)
+    value = Fraction(f"0{digits}" if digits.startswith(".") else digits)
+    return value / 100 if token.percent else value
+
+
+class _Parser:
+    """Reads sums of products of powers, by descent; a number before a bracket multiplies it."""
+
+    def __init__(self, tokens: Sequence[_Token]) -> None:
+        self._tokens, self._at = tokens, 0
+
+    def whole(self) -> Fraction:
+        """Return the value of all the tokens."""
+        value = self._sum()
+        if self._at < len(self._tokens):
+            raise _Unreadable(self._tokens[self._at].text)
+        return value
+
+    def _kind(self) -> str:
+        return self._tokens[self._at].kind if self._at < len(self._tokens) else ""
+
+    def _touches(self) -> bool:
+        """Return whether a bracket opens right behind what was read: "2(3)" is a product, "70 (70%)" none."""
+        return self._kind() == "open" and self._tokens[self._at].start == self._tokens[self._at - 1].end
+
+    def _take(self, *kinds: str) -> str:
+        kind = self._kind()
+        if kind not in kinds:
+            return ""
+        self._at += 1
+        return kind
+
+    def _sum(self) -> Fraction:
+        value = self._product()
+        while sign := self._take("plus", "minus"):
+            part = self._product()
+            value = value + part if sign == "plus" else value - part
+        return value
+
+    def _product(self) -> Fraction:
+        value = self._signed()
+        while True:
+            if sign := self._take("times", "divide"):
+                part = self._signed()
+                value = value * part if sign == "times" else value / part
+            elif self._touches():
+                value *= self._power()
+            else:
+                return _bounded(value)
+
+    def _signed(self) -> Fraction:
+        sign = 1
+        while taken := self._take("plus", "minus"):
+            sign = -sign if taken == "minus" else sign
+        return sign * self._power()
+
+    def _power(self) -> Fraction:
+        base = self._atom()
+        if not self._take("power"):
+            return base
+        exponent = self._signed()
+        if exponent.denominator != 1 or abs(exponent) > MOST_POWER:
+            raise _Unreadable("power")
+        return _bounded(base**exponent.numerator)
+
+    def _atom(self) -> Fraction:
+        if self._kind() == "number":
+            self._at += 1
+            return _numeral(self._tokens[self._at - 1])
+        if self._take("fraction"):
+            over = self._group()
+            return over / self._group()
+        return self._group()
+
+    def _group(self) -> Fraction:
+        if not self._take("open"):
+            raise _Unreadable(self._kind())
+        value = self._sum()
+        if not self._take("close"):
+            raise _Unreadable(self._kind())
+        return value
+
+
+def _bounded(value: Fraction) -> Fraction:
+    if max(value.numerator.bit_length(), value.denominator.bit_length()) > 4 * MOST_DIGITS:
+        raise _Unreadable("too large")
+    return value

@@ -1,0 +1,47 @@
+"""Why the wrong solutions of a stored debate are wrong, by the rules of ``envs.causes``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from debate.types import Debate, Span, Turn
+from envs.causes.rules import Cause, CauseOf, WrongReply, cause_of
+from transcripts.codec import from_line
+from transcripts.errors import FieldError
+from transcripts.record import Record
+
+
+def wrong_replies(record: Record) -> Iterator[tuple[Turn, WrongReply]]:
+    """Yield each solution that was graded wrong or missing, in the order of the turns."""
+    for turn in record.debate.turns:
+        if not turn.ballot and record.correct is not None:
+            grade = record.correct[turn.id.agent][turn.id.round]
+            if grade is False or grade == "missing":
+                yield turn, _wrong_reply(record.debate, turn, missing=grade == "missing")
+
+
+def _wrong_reply(debate: Debate, turn: Turn, *, missing: bool) -> WrongReply:
+    text = turn.completion.text
+    cut = turn.completion.stop_reason == "length"
+    return WrongReply(debate.problem, solution_span(turn).of(text), missing, cut)
+
+
+def solution_span(turn: Turn) -> Span:
+    """Return where a turn's solution stands; without one, all of the reply behind its thinking."""
+    if turn.parsed.solution is not None:
+        return turn.parsed.solution
+    start = turn.parsed.thinking.end if turn.parsed.thinking else 0
+    return Span(start, len(turn.completion.text))
+
+
+def causes(record: Record, find: CauseOf = cause_of) -> list[tuple[Turn, Cause]]:
+    """Return each wrong solution with its cause."""
+    return [(turn, find(reply)) for turn, reply in wrong_replies(record)]
+
+
+def causes_in(line: bytes) -> frozenset[str]:
+    """Return the causes of a debate by its line; none where the line is not one."""
+    try:
+        return frozenset(cause.name for _, cause in causes(from_line(line)))
+    except (FieldError, LookupError, ValueError):
+        return frozenset()
