@@ -92,15 +92,17 @@ class DataSetEnvironment:
         return key_of_kind(problem, answer)
 
 
-def grade_stored(problem: Problem, text: str, *, mode: Mode) -> Grade:
-    """Return the grade of a whole reply to a problem of which nothing but itself is at hand.
+def environment_of(problem: Problem) -> Environment:
+    """Return what grades a problem with nothing but itself at hand: its family, or what grades data sets."""
+    return FAMILIES.get(problem.source) or DataSetEnvironment("stored")
 
-    A family grades the answer that the mode finds; all else is graded as data sets are.
-    """
-    family = FAMILIES.get(problem.source)
-    if family is not None:
-        return family.grade(problem, extract(text, mode=mode).answer)
-    return DataSetEnvironment("stored").grade_reply(problem, text, mode=mode)
+
+def grade_by_itself(problem: Problem, text: str, *, mode: Mode) -> Grade:
+    """Return the grade of a text under a mode, with nothing but the problem at hand."""
+    environment = environment_of(problem)
+    if isinstance(environment, DataSetEnvironment):
+        return environment.grade_reply(problem, text, mode=mode)
+    return environment.grade(problem, extract(text, mode=mode).answer)
 
 
 def _grade_kind(problem: Problem) -> GradeKind:

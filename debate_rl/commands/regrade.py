@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
@@ -16,11 +16,12 @@ from debate_rl.commands.console import plain_console, progress_bar, text_table, 
 
 if TYPE_CHECKING:
     from debate_rl.replay.regrade_figures import Gain, Line
-    from debate_rl.replay.regrading import Sheet, Source
+    from debate_rl.replay.regrading import Sheet, Source, StopsOf
     from envs import Environment
     from envs.types import Mode
 
 DEFAULT_MODES = "boxed,lenient"
+FAMILY = "family"
 _ESCAPES = {r"\n": "\n", r"\t": "\t", r"\,": ",", r"\\": "\\"}
 
 
@@ -40,7 +41,7 @@ def regrade(
         typer.Option(
             metavar="A,B",
             help=r"Also cut every reply at the first of these stop strings, never inside its thinking; "
-            r"\n is a line break, \, a comma.",
+            r"\n is a line break, \, a comma. family: those of its prompt set; family:NAME: of another.",
         ),
     ] = "",
     filter: FilterOption = "",
@@ -66,7 +67,7 @@ def regrade(
     compile_filter(filter)  # says what is wrong before anything is read
     if table is not None and Path(table).suffix not in (".md", ".tex"):
         raise ValueError(f"--table {table}: write a name that ends in .md or .tex")
-    graders, stops, wanted = modes_named(_words(modes)), stop_strings(clip), steps_of(steps)
+    graders, stops, wanted = modes_named(_words(modes)), stops_of(clip), steps_of(steps)
     if not graders:
         raise ValueError("--modes: name at least one mode (docs/grading.md)")
     found = [
@@ -77,13 +78,13 @@ def regrade(
     sheets = list(_sheets(found, graders, stops))
     if not any(sheet.clusters for sheet in sheets):
         raise ValueError(f"{what[0]}: no replies with a truth to grade against are stored")
-    lines = [line for sheet in sheets for line in lines_of(sheet, clip=bool(stops))]
-    gains = list(gains_of(sheets)) if stops else []
-    _show(lines, gains, sheets, stops)
+    lines = [line for sheet in sheets for line in lines_of(sheet, clip=bool(clip))]
+    gains = list(gains_of(sheets)) if clip else []
+    _show(lines, gains, sheets, clip)
     if json is not None:
-        write_json(json, _plain(lines, gains, stops))
+        write_json(json, _plain(lines, gains, clip))
     if table is not None:
-        _write_table(table, lines, gains, clip=bool(stops))
+        _write_table(table, lines, gains, clip=bool(clip))
 
 
 def _words(text: str) -> list[str]:
@@ -100,6 +101,29 @@ def stop_strings(text: str) -> tuple[str, ...]:
     return tuple(re.sub(r"\\.", lambda found: _ESCAPES.get(found[0], found[0]), part) for part in parts)
 
 
+def stops_of(clip: str) -> StopsOf:
+    """Return the stop strings that --clip means for the replies of a protocol; ValueError where it has none.
+
+    >>> from debate import DebateConfig
+    >>> stops_of("family:qa")(DebateConfig())[:2], stops_of("Q:")(DebateConfig())
+    (('[Question]', 'Question:'), ('Q:',))
+    """
+    from debate.prompting.texts import load_prompts
+
+    family, _, name = clip.partition(":")
+    if family != FAMILY:
+        stops = stop_strings(clip)
+        return lambda _: stops
+
+    @cache
+    def of(prompts: str) -> tuple[str, ...]:
+        if found := load_prompts(prompts).stop:
+            return found
+        raise ValueError(f"--clip {clip}: the prompt set {prompts} has no stop strings; name some")
+
+    return lambda protocol: of(name or protocol.prompts)
+
+
 def _own(path: Path) -> Environment | None:
     """Return the environment of one's own that graded a run's replies; None for data sets and families."""
     from debate_rl.config.recipes import read_run_config
@@ -113,7 +137,7 @@ def _own(path: Path) -> Environment | None:
 
 
 def _sheets(
-    found: Sequence[tuple[Source, Environment | None]], modes: Sequence[Mode], stops: Sequence[str]
+    found: Sequence[tuple[Source, Environment | None]], modes: Sequence[Mode], stops: StopsOf
 ) -> Iterator[Sheet]:
     from debate_rl.replay.regrading import regrade
 
@@ -123,24 +147,21 @@ def _sheets(
             yield from regrade(source, modes, stops, own=own, tell=tell)
 
 
-def _show(
-    lines: Sequence[Line], gains: Sequence[Gain], sheets: Sequence[Sheet], stops: Sequence[str]
-) -> None:
+def _show(lines: Sequence[Line], gains: Sequence[Gain], sheets: Sequence[Sheet], clip: str) -> None:
     from debate_rl.replay.regrade_figures import gain_table, table_of
 
-    for rows, fixed in ((table_of(lines, clip=bool(stops)), 4), (gain_table(gains), 4)):
+    for rows in (table_of(lines, clip=bool(clip)), gain_table(gains)):
         if len(rows) > 1:
             width = sum(max(len(row[column]) + 3 for row in rows) for column in range(len(rows[0])))
-            align = "l" * fixed + "r"
-            wide_console(width + 1).print(text_table(rows[0], rows[1:], align=align, no_wrap=True))
-    for note in _notes(gains, sheets, stops):
+            wide_console(width + 1).print(text_table(rows[0], rows[1:], align="llllr", no_wrap=True))
+    for note in _notes(gains, sheets, clip):
         plain_console().print(note)
 
 
-def _notes(gains: Sequence[Gain], sheets: Sequence[Sheet], stops: Sequence[str]) -> Iterator[str]:
+def _notes(gains: Sequence[Gain], sheets: Sequence[Sheet], clip: str) -> Iterator[str]:
     yield "Shares of replies, with 95% intervals clustered by problem. 'stored': the grades they came with."
-    if stops:
-        yield f"Clipped at the first of {', '.join(map(repr, stops))}; nothing was sampled."
+    if clip:
+        yield f"Clipped at the first of {_named(clip)}; nothing was sampled."
     if gains:
         yield "'of it stopping': the gain as sampled less the gain clipped."
     if any(not gain.paired for gain in gains):
@@ -152,6 +173,11 @@ def _notes(gains: Sequence[Gain], sheets: Sequence[Sheet], stops: Sequence[str])
         yield f"{ungraded} grades are left out: the grader gave no verdict."
 
 
+def _named(clip: str) -> str:
+    is_family = clip.partition(":")[0] == FAMILY
+    return "the prompt set's stop strings" if is_family else ", ".join(map(repr, stop_strings(clip)))
+
+
 def _regraded(sheet: Sheet) -> Iterator[float | None]:
     for columns in (sheet.sampled, sheet.clipped):
         for mode, values in columns.items():
@@ -159,7 +185,7 @@ def _regraded(sheet: Sheet) -> Iterator[float | None]:
                 yield from values
 
 
-def _plain(lines: Sequence[Line], gains: Sequence[Gain], stops: Sequence[str]) -> dict[str, object]:
+def _plain(lines: Sequence[Line], gains: Sequence[Gain], clip: str) -> dict[str, object]:
     from debate_rl.replay.regrade_figures import plain
     from debate_rl.statistics import Estimate
 
@@ -167,7 +193,7 @@ def _plain(lines: Sequence[Line], gains: Sequence[Gain], stops: Sequence[str]) -
         values = {field.name: getattr(one, field.name) for field in fields(one)}
         return {name: plain(v) if isinstance(v, Estimate) else v for name, v in values.items()}
 
-    return {"schema": 1, "stops": list(stops), "lines": [*map(row, lines)], "gains": [*map(row, gains)]}
+    return {"schema": 1, "clip": clip, "lines": [*map(row, lines)], "gains": [*map(row, gains)]}
 
 
 def _write_table(file: str, lines: Sequence[Line], gains: Sequence[Gain], *, clip: bool) -> None:

@@ -12,14 +12,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from debate import Problem, Turn
+from msgspec.structs import replace
+
+from debate import Completion, DebateConfig, Problem, Turn
+from debate.hold import Untagged, read_reply, untagged_rule
 from debate.parsing.clipping import clipped
-from debate.parsing.sections import find_sections
+from debate.prompting.shown import reads_untagged
+from debate.prompting.texts import load_prompts
 from debate_rl.evaluation.folder import IDENTITY
+from debate_rl.evaluation.grading import grade_turn
 from debate_rl.statistics import thirds
 from envs import Environment
-from envs.extraction.replies import extract
-from envs.registry import grade_stored
+from envs.registry import environment_of
 from envs.types import MODES, Mode
 from rewards import Truth
 from transcripts import Record, RunStore, read_records
@@ -36,6 +40,8 @@ TRAINING = "training"
 STORED = "stored"
 """In the place of a mode: the grades that were stored with the replies."""
 Records: TypeAlias = Callable[[], Iterator[Record]]
+StopsOf: TypeAlias = Callable[[DebateConfig], Sequence[str]]
+"""The stop strings at which replies of a protocol are cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +54,11 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One solution as stored, and its grade then; ``alone``: nobody else read it."""
+    """One solution as stored, in a debate of this protocol, and its grade then."""
 
     problem: Problem
     turn: Turn
-    alone: bool
+    protocol: DebateConfig
     stored: Truth
 
 
@@ -132,7 +138,7 @@ def _stored(run: Path, filter: str) -> Iterator[Record]:
 def regrade(
     source: Source,
     modes: Sequence[Mode],
-    stops: Sequence[str],
+    stops: StopsOf,
     *,
     own: Environment | None = None,
     tell: Callable[[], None] = lambda: None,
@@ -153,31 +159,33 @@ def regrade(
 
 def replies_of(part: str, record: Record) -> Iterator[tuple[str, Reply]]:
     """Yield the solutions of a debate, each with the name of its part: of debates also the round."""
-    debate, alone = record.debate, record.debate.protocol.num_agents == 1
+    debate = record.debate
     for turn in debate.turns:
         if not turn.ballot:
             agent, round_ = turn.id
             several = debate.protocol.num_rounds > 1
             label = f"{part}, round {round_}" if several and part in ("debate", TRAINING) else part
             stored = None if record.correct is None else record.correct[agent][round_]
-            yield label, Reply(debate.problem, turn, alone, stored)
+            yield label, Reply(debate.problem, turn, debate.protocol, stored)
 
 
 def _grade(
-    sheet: Sheet, reply: Reply, modes: Sequence[Mode], stops: Sequence[str], own: Environment | None
+    sheet: Sheet, reply: Reply, modes: Sequence[Mode], stops: StopsOf, own: Environment | None
 ) -> None:
     if reply.problem.kind == "open":
         sheet.open += 1
         return
     text = reply.turn.completion.text
-    cut = clipped(text, stops, start=_thinking_end(reply.turn))
+    cut = clipped(text, stops(reply.protocol), start=_thinking_end(reply.turn))
     sheet.problems[reply.problem.id] = reply.problem
     sheet.clusters.append(reply.problem.id)
     sheet.cut.append(float(len(cut) < len(text)))
     sheet.sampled[STORED].append(_value(reply.stored))
+    whole = read_again(reply)
+    ended = whole if cut == text else read_again(reply, cut)
     for mode in modes:
-        verdict = graded(reply, text, mode, own)
-        again = verdict if cut == text else graded(reply, cut, mode, own)
+        verdict = graded(reply.problem, whole, mode, own)
+        again = verdict if ended is whole else graded(reply.problem, ended, mode, own)
         sheet.sampled[mode].append(_value(verdict))
         sheet.clipped[mode].append(_value(again))
 
@@ -190,30 +198,42 @@ def _thinking_end(turn: Turn) -> int:
     return turn.parsed.thinking.end if turn.parsed.thinking else 0
 
 
-def graded(reply: Reply, text: str, mode: Mode, own: Environment | None = None) -> Truth:
-    """Return the verdict on a text of the reply, whole or cut, under a mode; None where the grader gave none.
+def read_again(reply: Reply, cut: str | None = None) -> Turn:
+    """Return the turn as today's rules read it, whole or with a text that a stop string ended."""
+    turn, protocol = reply.turn, reply.protocol
+    said = turn.completion
+    if cut is not None:
+        said = Completion((), (), (), cut, "stop", said.policy_version)
+    parsed = read_reply(
+        said,
+        handles=(),
+        own=None,
+        due=False,
+        in_thinking=turn.parsed.thinking is not None,
+        ballot=False,
+        kind=reply.problem.kind,
+        untagged=_untagged(protocol, turn.id.round),
+    )
+    return replace(turn, completion=said, parsed=parsed)
+
+
+def _untagged(protocol: DebateConfig, round_: int) -> Untagged | None:
+    """Return how replies without tags are read; the prompt set may be gone, and with it its stop strings."""
+    try:
+        return untagged_rule(protocol, load_prompts(protocol.prompts), round_)
+    except (OSError, ValueError):
+        return Untagged(protocol.stop) if reads_untagged(protocol, round_) else None
+
+
+def graded(problem: Problem, turn: Turn, mode: Mode, own: Environment | None = None) -> Truth:
+    """Return the verdict on a turn's solution under a mode; None where the grader gave none.
 
     ValueError where the mode is not for such a problem.
     """
-    problem = reply.problem
     if mode == "first_letter" and problem.kind != "choice":
         kind = f"problem {problem.id} is of kind {problem.kind}"
         raise ValueError(f"--modes first_letter: is for multiple choice, and {kind}")
-    solution = _solution(reply, text)
-    if solution is None:
-        return "missing"
-    if own is not None:
-        return own.grade(problem, extract(solution, mode=mode).answer).verdict
-    return grade_stored(problem, solution, mode=mode).verdict
-
-
-def _solution(reply: Reply, text: str) -> str | None:
-    """Return the solution in a text; with one agent a text without a solution's tags is one as a whole."""
-    sections = find_sections(text, in_thinking=reply.turn.parsed.thinking is not None)
-    if (span := sections.inside("solution")) is not None:
-        return span.of(text)
-    behind = text[sections.thinking.end :] if sections.thinking else text
-    return behind if reply.alone else None
+    return grade_turn(own or environment_of(problem), problem, turn, mode).verdict
 
 
 def modes_named(names: Iterable[str]) -> tuple[Mode, ...]:

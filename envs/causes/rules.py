@@ -22,8 +22,9 @@ from debate.types import Problem, Span
 from envs.causes.equations import false_equation
 from envs.causes.repetition import is_incoherent
 from envs.errors import EnvironmentSpecError
-from envs.registry import grade_stored
-from envs.types import TEXT_KINDS, Mode
+from envs.grading.verifiers import VERIFIERS
+from envs.registry import grade_by_itself
+from envs.types import Mode
 
 CauseName: TypeAlias = Literal["extraction", "incoherent", "cut_off", "arithmetic", "not_known"]
 CAUSES: tuple[CauseName, ...] = get_args(CauseName)
@@ -83,9 +84,9 @@ def cause_of(reply: WrongReply) -> Cause:
 def states_the_truth(reply: WrongReply) -> bool:
     """Return whether another mode finds the right answer; nothing of kinds that know no modes."""
     problem = reply.problem
-    if problem.kind in (*TEXT_KINDS, "instructions", "open") or problem.answer is None:
+    if problem.kind in VERIFIERS or problem.answer is None:
         return False
-    grade = partial(grade_stored, problem, reply.solution)
+    grade = partial(grade_by_itself, problem, reply.solution)
     modes = (*STATING, *GUESSING) if reply.missing else STATING
     try:
         return any(grade(mode=mode).verdict is True for mode in modes)

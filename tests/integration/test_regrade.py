@@ -62,7 +62,7 @@ def test_with_stop_strings_both_arms_are_printed_and_written(regrade, home):
     code, out, _ = regrade("run", "--clip", r"e,\n", "--table", "t.md", "--json", "g.json", "--steps", "1")
     assert code == 0
     assert "Clipped at the first of 'e', '\\n'; nothing was sampled." in out
-    assert json.loads((home / "g.json").read_text())["stops"] == ["e", "\n"]
+    assert json.loads((home / "g.json").read_text())["clip"] == r"e,\n"
     table = (home / "t.md").read_text()
     assert "| step 1 " in table
     assert "clipped - as sampled" in table
@@ -80,6 +80,8 @@ def test_only_debates_of_a_filter_are_graded(regrade, home):
         (("nowhere",), "nowhere: neither a run nor the folder of an evaluation"),
         (("run", "--modes", "boxes"), "--modes boxes: unknown; valid: boxed, "),
         (("run", "--modes", ","), "--modes: name at least one mode"),
+        (("run", "--clip", "family"), "--clip family: the prompt set tiny has no stop strings; name some"),
+        (("run", "--clip", "family:none"), "no prompt set 'none'"),
         (("run", "--steps", "9.."), "run: no debates of these steps are stored"),
         (("run", "--steps", "2..1"), "--steps '2..1'"),
         (("run", "--table", "t.txt"), "--table t.txt: write a name that ends in .md or .tex"),

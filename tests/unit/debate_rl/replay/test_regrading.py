@@ -7,9 +7,17 @@ import pytest
 from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn
 from debate.parsing import parse_turn
 from debate.types import TurnId
-from debate_rl.commands.regrade import stop_strings
+from debate_rl.commands.regrade import stop_strings, stops_of
 from debate_rl.replay.regrade_figures import gain_table, gains_of, lines_of, table_of
-from debate_rl.replay.regrading import STORED, modes_named, regrade, replies_of, sources_of
+from debate_rl.replay.regrading import (
+    STORED,
+    graded,
+    modes_named,
+    read_again,
+    regrade,
+    replies_of,
+    sources_of,
+)
 from envs.families import FAMILIES
 from transcripts import Record, write_step
 
@@ -32,6 +40,19 @@ def record_of(problem, text, correct=True, *, step=0, protocol=ALONE, in_thinkin
     return Record(debate, step, problem.id, None if correct is None else ((correct,),))
 
 
+def test_the_stop_strings_of_a_family_may_cut(tmp_path):
+    asked = ALONE.model_copy(update={"prompts": "qa"})
+    record = record_of(PROBLEMS[0], "It is 10.\n\n\nIt is 7.", protocol=asked)
+    write_step(tmp_path / "direct", 0, [record])
+    (tmp_path / "evaluation.json").write_text("{}")
+    [source] = sources_of(tmp_path)
+    for clip in ("family", "family:qa"):
+        [sheet] = regrade(source, ("lenient",), stops_of(clip))
+        assert (sheet.sampled["lenient"], sheet.clipped["lenient"], sheet.cut) == ([0], [1], [1])
+    with pytest.raises(ValueError, match="--clip family:tiny: the prompt set tiny has no stop strings"):
+        regrade(source, ("lenient",), stops_of("family:tiny"))
+
+
 def write_evaluation(folder, replies, part="self-consistency"):
     records = [
         record_of(problem, text.format(problem.answer), text == RIGHT)
@@ -52,7 +73,9 @@ def evaluations(tmp_path):
 
 
 def sheets_of(path, modes=("lenient",), stops=STOPS):
-    return [sheet for source in sources_of(path) for sheet in regrade(source, modes_named(modes), stops)]
+    return [
+        sheet for source in sources_of(path) for sheet in regrade(source, modes_named(modes), lambda _: stops)
+    ]
 
 
 def test_as_sampled_stands_beside_clipped(evaluations):
@@ -129,10 +152,19 @@ def test_a_solution_in_tags_is_graded_alone_and_one_that_is_cut_is_read_to_its_e
     assert (line.sampled.value, line.clipped.value) == (0, 1)
 
 
-def test_among_others_a_reply_without_tags_is_no_solution(tmp_path):
-    debaters = DebateConfig(num_agents=2, num_rounds=1)
-    [(_, reply)] = replies_of("direct", record_of(PROBLEMS[0], "It is 10.", protocol=debaters))
-    assert not reply.alone
+def test_a_reply_without_tags_is_no_solution_where_others_read_it(tmp_path):
+    debaters = DebateConfig(num_agents=2, num_rounds=2)
+    for name, protocol in (("alone", ALONE), ("read", debaters)):
+        record = record_of(PROBLEMS[0], "It is 10.", protocol=protocol)
+        [(_, reply)] = replies_of("direct", record)
+        found = graded(PROBLEMS[0], read_again(reply), "lenient")
+        assert found == (True if name == "alone" else "missing")
+
+
+def test_a_prompt_set_that_is_gone_takes_nothing_but_its_stop_strings(tmp_path):
+    gone = ALONE.model_copy(update={"prompts": str(tmp_path / "gone.toml")})
+    [(_, reply)] = replies_of("direct", record_of(PROBLEMS[0], "It is 10.", protocol=gone))
+    assert graded(PROBLEMS[0], read_again(reply), "lenient") is True
 
 
 def test_problems_of_a_family_are_graded_by_it(tmp_path):
