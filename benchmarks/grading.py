@@ -187,8 +187,9 @@ def hostile(rows: Sequence[Row], grader: Grader) -> list[Figure]:
     """
     grades = [grader.grade(row["pred"], row["gold"]) for row in rows]
     grades += [grader.same_answer(answer, gold) for gold, answer in own_hostile()]
-    grades += [grader.same_answer(f"(a+b+c+d+e)^{{{n}}} < 1", f"(a+b+c+d+f)^{{{n}}} < 1") for n in STORM]
-    recovery = seconds_of(grader.same_answer, "2 > x", "x < 2")
+    grades += [grader.same_answer(f"(a+b+c+d+e)^{{{n}}} < 1", f"(a+b+c+d+2e)^{{{n}}} < 1") for n in STORM]
+    doubled = (r"2\begin{pmatrix}1\\2\end{pmatrix}", r"\begin{pmatrix}2\\4\end{pmatrix}")  # beyond the rules
+    recovery = seconds_of(grader.same_answer, *doubled)
     over = sum(grade.seconds > grader.limit_s + OVER_S for grade in grades)
     called_right = sum(grade.status == GradeStatus.CORRECT for grade in grades)
     ungraded = sum(known(grade) is None for grade in grades[: -len(STORM)])

@@ -17,6 +17,7 @@ Mode: TypeAlias = Literal[
     "gsm8k_flexible_extract",
     "minerva_exact",
     "math_verify",
+    "first_number",
     "first_letter",
     "hendrycks",
     "prm800k",

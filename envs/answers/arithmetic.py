@@ -60,10 +60,12 @@ def constant(name: str) -> Callable[[int], Any]:
 
 
 def variable(name: str) -> Callable[[int], Any]:
-    """Return the variable: a fixed positive number at points 0 and 1, a negative one at point 2.
+    """Return the variable: some positive number at points 0 and 1, their mean at 3, a negative one at 2.
 
     >>> variable("x")(0) == variable("x")(0), variable("x")(0) == variable("y")(0), variable("x")(2) < 0
     (True, False, True)
+    >>> float(variable("x")(3) * 2 - variable("x")(0) - variable("x")(1))
+    0.0
     """
     return lambda point: _value_at(name, point)
 
@@ -74,8 +76,26 @@ def _value_at_seed(seed: str) -> float:
 
 
 def _value_at(name: str, point: int) -> Any:
+    if point == 3:
+        return (_value_at(name, 0) + _value_at(name, 1)) / 2
     value = context().mpf(_value_at_seed(f"{name} {point}"))
     return -value if point == 2 else value * (1 + 2 * point)
+
+
+def unknown_function(name: str) -> Callable[[Any], Any]:
+    """Return a function that nobody defined: some fixed number for each value of its argument.
+
+    >>> f = unknown_function("f")
+    >>> f(2) == f(1 + 1), f(2) == f(3), f(2) == unknown_function("g")(2)
+    (True, False, False)
+    """
+
+    def function(value: Any) -> Any:
+        mp = context()
+        digits = mp.nstr(value if abs(value) > mp.mpf(10) ** -50 else mp.mpf(0), 50)
+        return mp.mpf(_value_at_seed(f"{name} of {digits}"))
+
+    return function
 
 
 def power(base: Any, exponent: Any) -> Any:
@@ -184,6 +204,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     r"\exp": _of("exp"),
     **{f"\\{name}": _of(name) for name in ("sin", "cos", "tan", "cot", "sec", "csc", "sinh", "cosh", "tanh")},
     **{f"\\arc{name}": _of(f"a{name}") for name in ("sin", "cos", "tan")},
+    r"\lg": lambda value: _logarithm(value, context().mpf(10)),
 }
 BINARY: Mapping[str, Callable[..., Any]] = {
     "+": lambda a, b: bounded(a + b),

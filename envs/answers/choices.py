@@ -31,10 +31,32 @@ _FORMULA = re.compile(
     r"\s*(?:[<>=|&+*/^_]|\\(?:[lg](?:e|eq|eqslant|t)|neq?|approx|sim|simeq|equiv|cong|cup|cap|in|notin|subset"
     r"|subseteq|lor|land|vee|wedge|cdot|times|div|pm|mp|to|mid|setminus|perp|parallel)(?![A-Za-z]))"
 )
+_CLAUSE = re.compile(
+    r"[,.;:(–—-]\s{0,3}\(?(?:(?i:it|this|that|the|because|since|as|while|whereas|so|but|for|others?"
+    r"|options?|neither|none"
+    r"|all|both|i|we|which)|[A-J](?:(?:,\s?|\s(?:and|or|nor)\s)[A-J]){0,8}\s(?:is|are|can|could|do"
+    r"|does|was|were))\b"
+    r"|\s(?:because|since|as|rather than|instead of)\b"
+)
+"""Where another clause begins, with a subject of its own."""
+_DENIED = re.compile(
+    r"\b(?:not|cannot|neither|nor|none|never|wrong|false|incorrect|untrue|impossible|eliminated?"
+    r"|excluded?|ruled|rather than"
+    r"|instead of)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+_DENIED_TWICE = re.compile(
+    r"\b(?:not|cannot|never|\w{2,6}n['’]t)\W{1,3}(?:be\W{1,3})?(?:wrong|false|incorrect|untrue"
+    r"|impossible|eliminated|excluded|ruled"
+    r"|sure|certain|clear)\b|\?|\b(?:maybe|perhaps|possibly|might|either|unless)\b",
+    re.IGNORECASE,
+)
 _REFUSED = re.compile(
-    r"[\s,:-]{0,4}(?:(?:is|was|are|seems?|looks?|appears|may|might|can|could|must|should|would|will|does|do|be|to|the|an?)\s+){0,4}"
+    r"[\s,:-]{0,4}(?:(?:is|was|are|seems?|looks?|appears|may|might|can|could|must|should|would|will"
+    r"|does|do|be|to|the|an?)\s+){0,4}"
     r"(?:\w{2,12}ly\s+)?"
-    r"(?:not|never|no|false|wrong|incorrect|untrue|invalid|impossible|eliminated|excluded|cannot|\w{2,6}n't)\b",
+    r"(?:not|never|no|false|wrong|incorrect|untrue|invalid|impossible|eliminated|excluded|cannot"
+    r"|\w{2,6}n't)\b",
     re.IGNORECASE,
 )
 
@@ -66,7 +88,25 @@ def letter_of(answer: str, choices: Sequence[str] = ()) -> str | None:
     marked = match.end() > match.end(match.lastindex or 0)
     if _REFUSED.match(rest) or (not marked and (_FORMULA.match(rest) or _opens_a_phrase(letter, rest))):
         return None
-    return None if _names_another(rest, letter, LETTERS[: len(choices) or 5]) else letter
+    return (
+        None
+        if _names_another(_without_denials(rest, letter), letter, LETTERS[: len(choices) or 5])
+        else letter
+    )
+
+
+def _without_denials(rest: str, letter: str) -> str:
+    """Return the text after a letter up to a clause that denies other letters: "it can't be A or B"."""
+    clause = _CLAUSE.search(rest)
+    if (
+        clause is None
+        or not _DENIED.search(rest, clause.start())
+        or _DENIED_TWICE.search(rest, clause.start())
+    ):
+        return rest
+    return (
+        rest if re.search(rf"(?<![\w']){letter}(?![\w'])", rest[clause.start() :]) else rest[: clause.start()]
+    )
 
 
 def _opens_a_phrase(letter: str, rest: str) -> bool:

@@ -1,9 +1,10 @@
 r"""Parse LaTeX and plain formulas into functions that can be evaluated at a point; nothing is decided here.
 
-A hand-written recursive-descent parser over a fixed grammar: numbers, letters, ``+ - * / ^ !``, fractions,
-roots, logarithms with a base, trigonometric functions, absolute values, floors, binomials, remainders.
-For anything else ``parse_formula`` returns None: it never guesses, and it never evaluates text. Linear in the
-length, and bounded in depth.
+A hand-written recursive-descent parser over a fixed grammar: numbers, letters, ``+ - * / ^ !``,
+fractions, roots, logarithms, trigonometric functions, absolute values, floors, binomials, remainders, and
+f, g and h before a bracket as functions that nobody defined. The power -1 of a function is its inverse,
+never its reciprocal. For anything else ``parse_formula`` returns None: it never guesses, and it never
+evaluates text. Linear in the length, and bounded in depth.
 """
 
 from __future__ import annotations
@@ -12,7 +13,17 @@ import re
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from envs.answers.arithmetic import BINARY, FUNCTIONS, Unknown, constant, number, power, root, variable
+from envs.answers.arithmetic import (
+    BINARY,
+    FUNCTIONS,
+    Unknown,
+    constant,
+    number,
+    power,
+    root,
+    unknown_function,
+    variable,
+)
 
 Point: TypeAlias = int
 Node: TypeAlias = Callable[[Point], Any]
@@ -26,7 +37,7 @@ _BINOMIALS = (r"\binom", r"\dbinom", r"\tbinom")
 _TIMES = {"*": "*", r"\cdot": "*", r"\times": "*", "/": "/", r"\div": "/", r"\bmod": "mod", r"\mod": "mod"}
 _CLOSING = {"(": ")", "{": "}", "[": "]", "|": "|", r"\lfloor": r"\rfloor", r"\lceil": r"\rceil"}
 _ROUNDING = {"|": "abs", r"\lfloor": "floor", r"\lceil": "ceil"}
-_UNCLEAR = frozenset("fgh")  # before a bracket these are functions that nobody defined
+_FUNCTION_LETTERS = frozenset("fgh")  # before a bracket
 _MIXED = re.compile(r"(?:\{\d+\}|\d)(?:\{\d+\}|\d)")
 _ATOM_SIGNS = frozenset("({")
 _TOKEN = re.compile(
@@ -66,7 +77,7 @@ def parse_formula(text: str) -> Node | None:
 
     >>> [int(parse_formula(t)(0)) for t in (r"\frac{12}{3}", r"2\sqrt{16}", r"17 \bmod 5", r"\log_2(8)")]
     [4, 8, 2, 3]
-    >>> [parse_formula(t) for t in ("", "2+", "204_5", "(1,2)", "f(x)", "not 5", r"2\frac{1}{2}", "1 000")]
+    >>> [parse_formula(t) for t in ("", "2+", "204_5", "(1,2)", "f()", "not 5", r"2\frac{1}{2}", "1 000")]
     [None, None, None, None, None, None, None, None]
     """
     tokens = tokens_of(text)
@@ -225,11 +236,17 @@ class _Parser:
         if name not in GREEK and not (len(name) == 1 and name.isalpha()):
             raise Unknown(name)
         name += self.subscript()
-        if self.peek() == "(" and name[0] in _UNCLEAR:
-            raise Unknown("a function without a definition")
         while self.peek() == "'":
             name += self.take()
+        if name[0] in _FUNCTION_LETTERS and (inverse := self.is_called()):
+            self.at += inverse - 1
+            return _apply(unknown_function(name if inverse == 1 else f"{name} inverse"), self.group())
         return variable(name)
+
+    def is_called(self) -> int:
+        """Return how many tokens lead to the bracket of a call: 1, those of a power -1 as well, or 0."""
+        ahead = "".join(self.tokens[self.at : self.at + 6])
+        return next((n for n, start in ((1, "("), (6, "^{-1}("), (4, "^-1(")) if ahead.startswith(start)), 0)
 
     def subscript(self) -> str:
         if self.peek() != "_":
@@ -260,16 +277,25 @@ class _Parser:
         if token == r"\log":
             return self.logarithm()
         if token in FUNCTIONS:
-            return self.function(FUNCTIONS[token])
+            return self.function(self.inverse(token))
         raise Unknown(token)
+
+    def inverse(self, token: str) -> Callable[..., Any]:
+        """Return the function of a command, or its inverse behind a power -1."""
+        ahead = "".join(self.tokens[self.at : self.at + 5])
+        inverse = FUNCTIONS.get(f"\\arc{token[1:]}")
+        if inverse is None or not ahead.startswith(("^{-1}", "^-1")):
+            return FUNCTIONS[token]
+        self.at += 5 if ahead.startswith("^{") else 3
+        return inverse
 
     def radical(self) -> Node:
         degree: Node = self.group() if self.peek() == "[" else lambda _: number("2")
         return _apply(root, self.group() if self.peek() == "(" else self.argument(), degree)
 
     def logarithm(self) -> Node:
-        self.take("_")
-        base = self.argument()
+        """Return a logarithm; without a base it is that of some fixed number that nobody named."""
+        base = self.argument() if self.peek() == "_" and self.take() else variable(r"\log")
         return _apply(BINARY["log"], self.operand(), base)
 
     def function(self, function: Callable[..., Any]) -> Node:

@@ -8,21 +8,15 @@ from __future__ import annotations
 
 import re
 
+from envs.answers.dialects import plain_tex
+from envs.answers.scripts import in_ascii
 from envs.answers.units import unit_of
 
-_SPACING = re.compile(
-    r"\\[!,;:>]|\\q?quad\b|(?<!\\)\\(?=\s|$)|~|\\displaystyle\b|\\(?:left|right|bigl?|bigr?|Bigl?|Bigr?)(?![A-Za-z])\.?"
-)
+_SPACING = re.compile(r"(?<!\\)\\(?=\s|$)|\\(?:left|right|middle|[bB]igg?[lrm]?)(?![A-Za-z])\.?")
 _BRACKETS = re.compile(r"(?<!\\)\\[()\[\]]")
 _DELIMITERS = ((r"\(", r"\)"), (r"\[", r"\]"))
 _DOLLAR = re.compile(r"(?<!\\)\$")
 _DOUBLED = re.compile(r"\\\\(?=[A-Za-z])")  # text that went through a JSON dump once too often
-_FRAC = re.compile(r"\\[dtc]frac(?![A-Za-z])")
-_SHORT_FRAC = re.compile(r"\\frac\s*(\d|[a-z])\s*(\d|[a-z])(?![A-Za-z\d])|\\frac\s*(\d)\s*(?=\{)")
-_SHORT_SQRT = re.compile(r"\\sqrt\s*(\d|[a-z])(?![A-Za-z])")
-_TEXT = re.compile(
-    r"\\(?:text|textbf|textit|textrm|textnormal|mathrm|mathbf|mbox|operatorname|underline|fbox|boldsymbol)\s*\{([^{}]*)\}"
-)
 _DEGREES = re.compile(r"\^\s*(?:\\circ|\{\s*\\circ\s*\})|\\degree\b")
 _THIN_SPACE = re.compile(r"(?<=\d),?\\[!,;]\s*(?=\d{3}(?!\d))", re.ASCII)
 _TRAILING_UNIT = re.compile(r"(?<=[\w})!°])\s+[A-Za-z]{2,}(?:[ /][A-Za-z]+){0,2}(?:\^\{?[23]\}?)?$")
@@ -31,6 +25,18 @@ _NAME = re.compile(
     rf"(?:[A-Za-z]|\\(?!pi\b)[a-z]{{2,7}}){_SUBSCRIPTS}(?:\(\s*[A-Za-z\d](?:\s*,\s*[A-Za-z\d])*\s*\))?|\|?[A-Z]{{2,4}}\|?|\([a-z](?:,\s*[a-z]){{1,3}}\)"
     r"|[A-Za-z]{2,}(?: [A-Za-z]+){0,3}"
 )
+_NAMED = r"(?:[A-Z]{2,4}|[A-Z](?:_\{?\w{1,6}\}?)?)"
+_QUANTITY = re.compile(
+    r"(?:m\s?)?\\(?:angle|triangle)(?![A-Za-z])\s?[A-Z]{1,3}|\\(?:overline|vec|overrightarrow)\{[A-Za-z]{1,2}\}|\[[A-Z]{3,6}\]"
+    r"|\|?\\(?:overline|vec|overrightarrow)\{[A-Za-z]{1,2}\}\|?|(?:P|E|V|Var|Cov|Pr|\\Pr|\\mathbb\{[EP]\})\s?[(\[][^()\[\]=]{1,40}[)\]]"
+    rf"|{_NAMED}\s?[:/]\s?{_NAMED}|\\frac\{{{_NAMED}\}}\{{{_NAMED}\}}"
+    r"|\\(?:det|gcd|max|min|lcm|arg|operatorname)(?![A-Za-z])[^=]{1,60}|(?:gcd|lcm|max|min|det)\s?\([^()=]{1,60}\)"
+)
+BOUND = re.compile(
+    r"\\(?:i{0,3}nt|oint|sum|prod|coprod|lim|limsup|liminf|det|frac\{d\}|frac\{d|partial|nabla)(?![A-Za-z])"
+    r"|\\begin\{vmatrix\}"
+)
+"""What is stated to be evaluated: sums, integrals, limits, derivatives, determinants."""
 _VARIABLE = re.compile(rf"(?![ei]$)[A-Za-z]{_SUBSCRIPTS}")
 _CONNECTIVE = re.compile(r"\b(?:or|and|not)\b")
 _SHORT_UNITS = frozenset(
@@ -38,8 +44,7 @@ _SHORT_UNITS = frozenset(
     for unit in ("cm", "mm", "km", "kg", "mg", "ft", "in", "mi", "hr", "ml", "mL")
     for power in ("", "^2", "^3")
 )
-_NAMED_BRACKET = re.compile(r"\\(lbrace|rbrace|lbrack|rbrack|lparen|rparen)(?![A-Za-z])\s?")
-_BRACKET_OF = {"lbrace": r"\{", "rbrace": r"\}", "lbrack": "[", "rbrack": "]", "lparen": "(", "rparen": ")"}
+_REVERSED = re.compile(r"([\[\]])([^\[\](),;]{1,60}[,;][^\[\](),;]{1,60})([\[\]])(?!\()")
 _DROPPED = str.maketrans("", "", "$°")
 MAX_CHARS = 4000
 RELATION = re.compile(r"(?<![<>!\\:])=(?!=)")
@@ -60,6 +65,10 @@ _FRACTIONS = {
     )
     for sign, top in zip(signs, tops, strict=True)
 }
+_GREEK = (
+    "alpha beta gamma delta epsilon zeta eta theta kappa lambda mu nu xi rho sigma tau phi chi psi "
+    "omega Gamma Delta Theta Lambda Sigma Phi Psi Omega pi"
+)
 _SIGNS = str.maketrans(
     {
         "−": "-",
@@ -74,10 +83,41 @@ _SIGNS = str.maketrans(
         "∅": r"\emptyset ",
         "≤": r"\le ",
         "≥": r"\ge ",
+        **dict.fromkeys("≦⩽", r"\le "),
+        **dict.fromkeys("≧⩾", r"\ge "),
+        "ℝ": r"\mathbb{R}",
+        "ℤ": r"\mathbb{Z}",
+        "ℕ": r"\mathbb{N}",
+        "ℚ": r"\mathbb{Q}",
+        "ℂ": r"\mathbb{C}",
+        "∖": r"\setminus ",
+        "∣": r"\mid ",
+        "∧": r"\land ",
+        "∨": r"\lor ",
+        "∠": r"\angle ",
+        "△": r"\triangle ",
+        "⟨": r"\langle ",
+        "⟩": r"\rangle ",
+        "⌊": r"\lfloor ",
+        "⌋": r"\rfloor ",
+        "⌈": r"\lceil ",
+        "⌉": r"\rceil ",
+        "∉": r"\notin ",
+        "∑": r"\sum ",
+        "∫": r"\int ",
+        "∏": r"\prod ",
+        "…": r"\ldots ",
+        "ⁿ": "^n",
+        "′": "'",
+        "″": "''",
+        "∛": r"\sqrt[3]",
         "≠": r"\neq ",
         "≈": r"\approx ",
         "±": r"\pm ",
-        "π": r"\pi ",
+        **{
+            sign: rf"\{name} "
+            for sign, name in zip("αβγδεζηθκλμνξρστφχψωΓΔΘΛΣΦΨΩπ", _GREEK.split(), strict=True)
+        },
         "¢": " cents",
         **{sign: rf"\frac{{{top}}}{{{bottom}}}" for sign, (top, bottom) in _FRACTIONS.items()},
     }
@@ -86,9 +126,17 @@ _INFINITY_WORD = re.compile(r"(?<![A-Za-z\\])inf(?:inity)?(?![A-Za-z])", re.IGNO
 _POWER_OF_TEN = re.compile(
     r"(?<=[\d.])\s?[*×·⋅x]\s?10\s?(?:\^|\*\*)\s?(?:([-−]?\d{1,3})(?![\d.])|[{(]([-−]?\d{1,3})[)}])", re.ASCII
 )
+_COMPARISONS = {"<=": r"\le ", ">=": r"\ge ", "!=": r"\neq "}
+_COMPARED = re.compile("<=|>=|(?<=\\s)!=")  # 5!=120 is a factorial
 _APOSTROPHES = re.compile(r"(?<![\w.'’])\d{1,3}(?:['’]\d{3})+(?![\w'’])", re.ASCII)
 _MONEY_BEFORE = re.compile(r"^(\s*[-−]?\s?)[₹¥₩](?=\s?[\d.])", re.ASCII)
 _MONEY_AFTER = re.compile(r"(?<=\d)\s?[€£₹¥₩](?=\.?\s*$)", re.ASCII)
+
+
+def _straight(match: re.Match[str]) -> str:
+    """Return an interval with reversed brackets, ``]a,b[``, in the other way to write it."""
+    left, inside, right = match.groups()
+    return ("(" if left == "]" else left) + inside + (")" if right == "[" else right)
 
 
 def clean(text: str) -> str:
@@ -97,35 +145,51 @@ def clean(text: str) -> str:
     >>> clean(r"$\dfrac{3}{4}\text{ cm}$"), clean(r"\left( 3, \frac{\pi}{2} \right)"), clean(r"\$1{,}200")
     ('\\frac{3}{4} cm', '(3, \\frac{\\pi}{2})', '$1,200')
     """
-    text = _without_pairs(_THIN_SPACE.sub("", _unwrap(in_latex(text.strip()))))
-    if "\\\\" in text and "\\begin" not in text:
+    text = _without_pairs(_THIN_SPACE.sub("", _unwrap(in_latex(in_ascii(text).strip()))))
+    if "\\\\" in text and "\\begin" not in text and "matrix" not in text:
         text = _DOUBLED.sub(r"\\", text)
-    text = _FRAC.sub(
-        r"\\frac",
-        _SPACING.sub(
-            " ", text.replace("\\$", "$").replace("{,}", ",").replace("{, }", ",").replace("\\%", "%")
-        ),
-    )
-    text = _NAMED_BRACKET.sub(lambda match: _BRACKET_OF[match[1]], text)
-    text = _DEGREES.sub("°", _TEXT.sub(r" \1 ", text))
-    text = _SHORT_SQRT.sub(r"\\sqrt{\1}", _SHORT_FRAC.sub(_long_frac, text))
+    text = text.replace("\\$", "$").replace("{,}", ",").replace("{, }", ",").replace("\\%", "%")
+    text = _DEGREES.sub("°", _SPACING.sub(" ", plain_tex(text)))
     text = re.sub(r"\s+", " ", text).strip()
     text = re.sub(r" ?([{(\[+=^]) ?| ?([})\]]) ?(?![A-Za-z]{2})", r"\1\2", text)
-    return _starless(text.rstrip(".").strip()).replace(r"\varnothing", r"\emptyset")
+    text = _REVERSED.sub(_straight, text) if "]" in text else text
+    return _starless(text.rstrip(".").strip())
 
 
 def sides(text: str) -> list[str]:
-    """Return the sides of a chain of equations without leading names: each is a claim about the answer.
+    r"""Return the sides of a chain of equations without leading names: each is a claim about the answer.
+
+    A name says what is meant: a letter, ``f(x)``, ``\\angle ABC``, ``P(A)``. A sum, an integral, a limit or a
+    determinant that is stated and then evaluated is one too.
 
     >>> sides("x=5"), sides("f(x)=x+1"), sides("7=5"), sides("1=2=3=5"), sides("x+y=3")
     (['5'], ['x+1'], ['7', '5'], ['1', '2', '3', '5'], ['x+y', '3'])
+    >>> sides(r"\sum_{k=1}^5 1=5"), sides(r"\angle ABC=30°")
+    (['5'], ['30°'])
     """
-    parts = [part.strip() for part in RELATION.split(text)]
+    parts = _between_signs(text)
     parts = parts[1:] if len(parts) > 1 and not parts[0] else parts  # "= 5"
-    while len(parts) > 1 and _NAME.fullmatch(parts[0]) and not _occurs(parts[0], parts[1:]):
+    while len(parts) > 1 and _is_named(parts[0]) and not _occurs(parts[0], parts[1:]):
         parts = parts[1:]
+    if not BOUND.search(parts[-1]):
+        parts = [part for part in parts if not BOUND.search(part)]
     named_last = len(parts) == 2 and _VARIABLE.fullmatch(parts[1]) and not _NAME.fullmatch(parts[0])
     return parts[:1] if named_last and not _occurs(parts[1], parts[:1]) else parts  # 5 = x
+
+
+def _between_signs(text: str) -> list[str]:
+    """Return what stands between the signs of equality outside braces and round brackets."""
+    parts: list[str] = []
+    for piece in RELATION.split(text):
+        if parts and any(parts[-1].count(a) > parts[-1].count(b) for a, b in ("{}", "()")):
+            parts[-1] += f"={piece}"
+        else:
+            parts.append(piece)
+    return [part.strip() for part in parts]
+
+
+def _is_named(side: str) -> bool:
+    return _NAME.fullmatch(side) is not None or _QUANTITY.fullmatch(side) is not None
 
 
 def _occurs(name: str, others: list[str]) -> bool:
@@ -181,6 +245,7 @@ def in_latex(text: str) -> str:
         text = _SUBSCRIPT.sub(lambda match: "_" + _group(match.group().translate(_LOW)), text)
     text = _POWER_OF_TEN.sub(r"\\times 10^{\1\2}", text)
     text = _APOSTROPHES.sub(lambda match: re.sub("['’]", "", match.group()), text)
+    text = _COMPARED.sub(lambda match: _COMPARISONS[match[0]], text)
     return _INFINITY_WORD.sub(r"\\infty ", text).translate(_SIGNS)
 
 
@@ -208,11 +273,6 @@ def _without_pairs(text: str) -> str:
         _BRACKETS.sub(" ", text) if any(all(sign in text for sign in pair) for pair in _DELIMITERS) else text
     )
     return _DOLLAR.sub(" ", text) if text.count("$") > 1 and len(_DOLLAR.findall(text)) % 2 == 0 else text
-
-
-def _long_frac(match: re.Match[str]) -> str:
-    top, bottom, alone = match.groups()
-    return f"\\frac{{{alone}}}" if alone else f"\\frac{{{top}}}{{{bottom}}}"
 
 
 def _group(digits: str) -> str:

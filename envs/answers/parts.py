@@ -7,12 +7,14 @@ names, ``x=1, y=2``, are a list that may stand for a tuple.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from envs.answers.notation import sides, spelling
 
-_TOKEN = re.compile(r"\\[{}]|\\[A-Za-z]+|(?<![A-Za-z\\])(?:and|or)(?![A-Za-z])|.", re.DOTALL)
+_TOKEN = re.compile(
+    r"\\[{}]|\\[A-Za-z]+|(?<![A-Za-z\\])(?:and|or)(?![A-Za-z])|(?<=[)\]} ])U(?=[ (\[\\])|.", re.DOTALL
+)
 _OPENING = frozenset(("(", "[", "{", r"\{", r"\langle"))
 _CLOSING = frozenset((")", "]", "}", r"\}", r"\rangle"))
 _COMMAS = frozenset((",", ";"))
@@ -100,20 +102,33 @@ def tuple_of(items: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]] | 
 
 
 def _bracketed(text: str) -> Parts | None:
-    pieces = _TOKEN.findall(text)
-    if len(pieces) < 3 or pieces[0] not in _OPENING or _end_of(pieces) != len(pieces) - 1:
+    pair = bracketed_pair(text)
+    if pair is None:
         return None
-    inside = text[len(pieces[0]) : len(text) - len(pieces[-1])]
-    brackets = pieces[0] + pieces[-1]
+    brackets, apart = pair
+    inside = text[len(brackets) // 2 : len(text) - len(brackets) // 2]
     items = _split(inside, _COMMAS)
     if brackets == r"\{\}":
         return Parts("list", _spread(items), "set")
     if len(items) < 2 and brackets != "{}":
-        items = _split(inside, _COMMAS, numbers=False)  # (0,100) holds two
+        items = list(apart)  # (0,100) holds two
     if len(items) < 2:
         inner = parts_of(inside) if brackets == "()" else None
         return inner if inner and inner.kind != "list" else None
     return Parts("list", tuple(items), "set") if brackets == "{}" else Parts(brackets, tuple(items))
+
+
+def bracketed_pair(text: str) -> tuple[str, tuple[str, ...]] | None:
+    r"""Return the brackets around the whole text and the items between commas inside; None without brackets.
+
+    >>> bracketed_pair("(1,2]"), bracketed_pair(r"\{5\}"), bracketed_pair("(1,2)(3,4)")
+    (('(]', ('1', '2')), ('\\{\\}', ('5',)), None)
+    """
+    pieces = _TOKEN.findall(text)
+    if len(pieces) < 3 or pieces[0] not in _OPENING or _end_of(pieces) != len(pieces) - 1:
+        return None
+    inside = text[len(pieces[0]) : len(text) - len(pieces[-1])]
+    return pieces[0] + pieces[-1], tuple(_split(inside, _COMMAS, numbers=False))
 
 
 def _end_of(pieces: Sequence[str]) -> int:
@@ -140,15 +155,25 @@ def _split(text: str, separators: frozenset[str], *, numbers: bool = True) -> li
     kept: set[int] = set()
     if numbers and "," in separators:
         kept = {at for m in _THOUSANDS.finditer(text) for at in range(*m.span())}
-    pieces, depth, start = [], 0, 0
+    pieces, _ = split_at(text, separators, kept)
+    return [piece for piece in pieces if piece] if len(pieces) > 2 else pieces
+
+
+def split_at(text: str, separators: frozenset[str], kept: Container[int] = ()) -> tuple[list[str], list[str]]:
+    """Return the pieces between separators outside all brackets, and the separators; ``kept`` are none.
+
+    >>> split_at("1<f(x<2)<3", frozenset("<"))
+    (['1', 'f(x<2)', '3'], ['<', '<'])
+    """
+    pieces, signs, depth, start = [], [], 0, 0
     for match in _TOKEN.finditer(text):
         token = match.group()
         depth += (token in _OPENING) - (token in _CLOSING)
         if depth == 0 and token in separators and match.start() not in kept:
             pieces.append(text[start : match.start()].strip())
+            signs.append(token)
             start = match.end()
-    pieces.append(text[start:].strip())
-    return [piece for piece in pieces if piece] if len(pieces) > 2 else pieces
+    return [*pieces, text[start:].strip()], signs
 
 
 def _spread(items: Sequence[str]) -> tuple[str, ...]:

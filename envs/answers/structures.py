@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from envs.answers.notation import measure_at_end, sides, spelling, without_unit
 from envs.answers.numbers import parse_number
 from envs.answers.parts import ASSIGNMENT, Parts, parts_of, tuple_of
-from envs.answers.values import same_value
+from envs.answers.values import same_rounded, same_value
 
 MAX_PARTS = 24
 _TWO = re.compile(r"[1-9]\d{0,2}(?:,[1-9]\d{2})+", re.ASCII)
@@ -221,9 +221,8 @@ def _same_scalar(answer: str, gold: str) -> bool | None:
 
 def _same_formula(left: str, right: str) -> bool | None:
     a, b = parse_number(left), parse_number(right)
-    if a and b:
-        return a.same(b)
-    return same_value(left, without_unit(right))
+    same = a.same(b) if a and b else same_value(left, without_unit(right))
+    return same or same_rounded(left, without_unit(right)) or same
 
 
 def _all(verdicts: Iterable[bool | None]) -> bool | None:

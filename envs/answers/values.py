@@ -7,15 +7,22 @@ answer. What is equal at positive points alone (``|x|`` and ``x``), or only near
 
 from __future__ import annotations
 
+import re
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from envs.answers.arithmetic import TooLarge, Unknown, context
 from envs.answers.expressions import Node, parse_formula
 
 _NEGATIVE = 2
-_NO_VALUE = (Unknown, ArithmeticError, ValueError)  # the last two are mpmath's, at poles
+NO_VALUE = (Unknown, ArithmeticError, ValueError)  # the last two are mpmath's, at poles
 _POINTS = (0, 1, _NEGATIVE)
+_ROUNDING = ContextVar("rounding", default=False)
+_DECIMAL = re.compile(r"\d?\.\d", re.ASCII)
+_PLACES = re.compile(r"-?\d{0,30}\.(\d{2,60})", re.ASCII)
 _LOCK = threading.Lock()  # parts of mpmath change the precision of their context for a moment
 
 
@@ -46,17 +53,74 @@ def _same(claim: Node, truth: Node) -> bool | None:
 def _same_at(claim: Node, truth: Node, point: int) -> bool | None:
     try:
         right = truth(point)
-    except _NO_VALUE:
+    except NO_VALUE:
         return None
     try:
-        return _close(claim(point), right)
+        return is_close(claim(point), right)
     except TooLarge:
         return False
-    except _NO_VALUE:
+    except NO_VALUE:
         return None
 
 
-def _close(left: Any, right: Any) -> bool | None:
+def difference_at(left: str, right: str, point: int) -> Any:
+    """Return the first formula's value less the second's at a point; None where one is not in the grammar.
+
+    Raises one of ``NO_VALUE`` where there is no value.
+    """
+    with _LOCK:
+        a, b = parse_formula(left), parse_formula(right)
+        return None if a is None or b is None else a(point) - b(point)
+
+
+def constant_of(text: str) -> Any:
+    r"""Return the value of a formula without variables; None for any other text.
+
+    >>> [str(constant_of(text))[:4] for text in (r"\frac{3}{2}", r"\sqrt{2}", "x", "1/0")]
+    ['1.5', '1.41', 'None', 'None']
+    """
+    with _LOCK:
+        node = parse_formula(text)
+        if node is None:
+            return None
+        try:
+            first, second = node(0), node(1)
+        except NO_VALUE:
+            return None
+        return first if is_close(first, second) else None
+
+
+@contextmanager
+def rounding(on: bool) -> Iterator[None]:
+    """Let decimals stand for what they round (``same_rounded``), within a ``with`` of one thread."""
+    token = _ROUNDING.set(on)
+    try:
+        yield
+    finally:
+        _ROUNDING.reset(token)
+
+
+def same_rounded(left: str, right: str) -> bool:
+    r"""Return whether a decimal of two places or more rounds the other closed form, under ``rounding``.
+
+    >>> with rounding(True):
+    ...     [same_rounded(*pair) for pair in (("0.33", "1/3"), ("1.42", r"\sqrt{2}"), ("0.3", "1/3"))]
+    [True, False, False]
+    >>> same_rounded("0.33", "1/3")
+    False
+    """
+    if not _ROUNDING.get() or (_DECIMAL.search(left) is None) == (_DECIMAL.search(right) is None):
+        return False
+    decimal, form = (left, right) if _DECIMAL.search(left) else (right, left)
+    places = _PLACES.fullmatch(decimal.replace(" ", ""))
+    value = constant_of(form) if places else None
+    if places is None or value is None or value.imag:
+        return False
+    return abs(context().mpf(places[0]) - value.real) <= context().mpf(10) ** -len(places[1]) / 2
+
+
+def is_close(left: Any, right: Any) -> bool | None:
+    """Return whether two values are equal to ninety digits; None where they are too near to tell."""
     mp = context()
     scale = max(abs(left), abs(right))
     difference = abs(left - right)

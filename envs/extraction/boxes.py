@@ -12,7 +12,11 @@ _BETWEEN = re.compile(
     r"(?:\s|[,;$/*()]|\\[()\[\],]|\\q?quad\b|\\text\s?\{\s?(?:and|or)\s?\}"
     r"|\b(?:and|or|else|even|also|perhaps|maybe|possibly|probably)\b|[A-Za-z](?:_\{?\w{1,4}\}?)?\s?=)*+"
 )
-_TOKEN = re.compile(r"\\boxed\s*\{|\\[{}]|[{}]")
+_TOKEN = re.compile(
+    r"\\boxed\s*\{|\\boxed\s{0,4}(?P<bare>[-\u2212]?\d++(?:[.,]\d++)*+|[A-Z](?![A-Za-z]))|\\[{}]|[{}]",
+    re.ASCII,
+)
+"""A box without braces holds the number or the letter behind it."""
 
 
 def last_box(text: str) -> Span | None:
@@ -37,14 +41,14 @@ def last_group(text: str) -> Span | None:
     if not outer:
         return None
     first = len(outer) - 1
-    while first and _BETWEEN.fullmatch(text, outer[first - 1].end + 1, _opening(text, outer[first])):
+    while first and _BETWEEN.fullmatch(text, _closing(text, outer[first - 1]), _opening(text, outer[first])):
         first -= 1
-    return Span(_opening(text, outer[first]), outer[-1].end + 1)
+    return Span(_opening(text, outer[first]), _closing(text, outer[-1]))
 
 
-def joined(text: str) -> str:
-    """Return the insides of a run of boxes as a list, any other text unchanged."""
-    group = last_group(text)
+def joined(text: str, *, near: bool = True) -> str:
+    """Return the insides of a run of boxes (not ``near``: of all) as a list, any other text unchanged."""
+    group = last_group(text) if near else all_boxes(text)
     if group is None or group != Span(0, len(text)):
         return text
     return ", ".join(span.of(text) for span in _outermost(text))
@@ -62,11 +66,27 @@ def _opening(text: str, inside: Span) -> int:
     return text.rfind("\\boxed", 0, inside.start)
 
 
+def _closing(text: str, inside: Span) -> int:
+    return inside.end + text.startswith("}", inside.end)
+
+
+def all_boxes(text: str) -> Span | None:
+    r"""Return the span from the first box to the last, if there are two or more; else None.
+
+    >>> text = r"so x is \boxed{1}, and thus y is \boxed{2}."
+    >>> joined(all_boxes(text).of(text), near=False)
+    '1, 2'
+    """
+    outer = _outermost(text)
+    return Span(_opening(text, outer[0]), _closing(text, outer[-1])) if len(outer) > 1 else None
+
+
 def boxes(text: str) -> list[Span]:
     r"""Return the insides of all balanced boxes, in the order in which they close.
 
-    >>> [span.of(r"\boxed{a} \boxed{}") for span in boxes(r"\boxed{a} \boxed{}")]
-    ['a', '']
+    >>> text = r"\boxed{a} \boxed{} \boxed 42."
+    >>> [span.of(text) for span in boxes(text)]
+    ['a', '', '42']
     """
     spans: list[Span] = []
     open_braces: list[int] = []  # where the inside of a box starts, or -1 for a plain brace
@@ -76,6 +96,8 @@ def boxes(text: str) -> list[Span]:
             start = open_braces.pop() if open_braces else -1
             if start >= 0:
                 spans.append(Span(start, token.start()))
+        elif token["bare"]:
+            spans.append(Span(*token.span("bare")))
         elif not piece.startswith("\\"):
             open_braces.append(-1)
         elif piece.startswith("\\b"):

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
 from debate.types import Span
 from envs.answers.choices import LETTERS, letter_alone, texts_of
+from envs.answers.scripts import in_ascii, with_ascii_digits
 from envs.extraction import harness
-from envs.extraction.boxes import last_box
+from envs.extraction.boxes import all_boxes, joined, last_box
 from envs.extraction.statements import last_match, stated, trimmed, widened
 from envs.types import MODES, Extraction, Mode
 
@@ -42,7 +44,8 @@ _NUMBER = re.compile(
     r"|(?<![\w.])\.\d+",
     re.ASCII,
 )
-_ANY_ANSWER = re.compile(r"\\boxed\s*\{|####|\banswer[ \t]*(?:is\b|[:=])", re.IGNORECASE)
+_ANY_ANSWER = re.compile(r"\\boxed\s*[{\dA-Z]|####|\banswer[ \t]*(?:is\b|[:=])", re.IGNORECASE)
+_STOPS = str.maketrans("\u3002\uff61\u06d4\u0964", "\n\n\n\n")
 _STOP = re.compile(
     r"<\|(?:im_end|endoftext|eot_id|end|end_of_text)\|>|</s>|\n\s{0,8}(?:Question|Problem|Q)\s{0,4}\d{0,4}\s{0,4}:"
 )
@@ -70,7 +73,24 @@ def extract(
     """
     if mode not in MODES:
         raise ValueError(f"mode: {mode!r} is not known; valid: {', '.join(MODES)}")
+    text = _in_one_script(text)
     return _first(text, *counted(text, harness.UNTIL.get(mode)), _rules(mode, letters, choices))
+
+
+def extract_parts(text: str) -> Extraction:
+    r"""Return all boxes of a reply as one answer of several parts, in their order; None for fewer than two.
+
+    >>> extract_parts(r"The width is \boxed{3} and the length \boxed{5}.").answer
+    '3, 5'
+    """
+    text = _in_one_script(text)
+    found = _first(text, *counted(text), (("boxes", all_boxes),))
+    return found if found.answer is None else replace(found, answer=joined(found.answer, near=False))
+
+
+def _in_one_script(text: str) -> str:
+    """Return a reply with digits, signs and full stops of other scripts in ASCII, of the same length."""
+    return text if text.isascii() else in_ascii(with_ascii_digits(text).translate(_STOPS))
 
 
 def extract_text(text: str) -> Extraction:
@@ -151,6 +171,7 @@ def _rules(mode: Mode, letters: str, choices: Sequence[str]) -> Rules:
         "gsm8k_strict_match": ("####", harness.STRICT_MATCH),
         "gsm8k_flexible_extract": ("flexible", harness.flexible),
         "minerva_exact": ("minerva", harness.minerva),
+        "first_number": ("first_number", _first_number),
         "first_letter": ("first_letter", harness.first_letter(letters or LETTERS[:5])),
     }
     if mode in alone:
@@ -196,16 +217,24 @@ def _one_formula(reply: str) -> bool:
     return "$" not in inside and bool(inside.strip()) and reply in (f"${inside}$", f"$${inside}$$")
 
 
+def _first_number(text: str) -> Span | None:
+    match = _NUMBER.search(text)
+    return _signed(text, Span(*match.span())) if match else None
+
+
 def _last_number(text: str) -> Span | None:
     span = _last(_NUMBER, text)
     if span is None:
         return None
     if "__" in text[text.rfind("\n", 0, span.start) + 1 : span.end]:
         return None  # a line of code states no answer
-    start = span.start
-    if text[max(0, start - 1) : start] in ("-", "−") and _is_sign(text, start - 1):
-        start -= 1
-    return widened(text, Span(start, span.end))
+    return widened(text, _signed(text, span))
+
+
+def _signed(text: str, span: Span) -> Span:
+    """Return a number's span with the minus sign before it."""
+    signed = text[max(0, span.start - 1) : span.start] in ("-", "−") and _is_sign(text, span.start - 1)
+    return Span(span.start - signed, span.end)
 
 
 def _is_sign(text: str, at: int) -> bool:

@@ -19,8 +19,18 @@ MAX_FORMULA = 2000
 MAX_PEELED = 200
 
 _HEADER = re.compile(
-    r"\banswer[ \t]*+(?:\*\*)?(?:is\b|[:=])(?:[ \t]*+:)?(?:\*\*(?=\s))?\s*+(?=\S)", re.IGNORECASE
+    r"(?:\banswer[ \t]*+(?:\*\*)?(?:is\b|[:=])"
+    r"|答案(?:应?[是为為]|[:=])|答[:=]|答え[はがを:]|정답[은:]|답은"
+    r"|الجواب(?: هو|:)|الإجابة(?: هي|:)|उत्तर(?: है"
+    r"|:)"
+    r"|\bréponse(?: finale)?(?: est\b|[ \t]?:)|\bantwort(?: ist\b| lautet\b|:)"
+    r"|\brespuesta(?: final)?(?: es\b|:)"
+    r"|\bresposta(?: final)?(?: é\b|:)|\brisposta(?: finale)?(?: è\b|:)|\bответ(?:[ \t]?[:—–-]|ом является\b)"
+    r"|\bantwoord(?: is\b|:)|\bodpowiedź(?: to\b|:)|\bcevap:|\bđáp (?:án|số)(?: là\b|:))"
+    r"(?:[ \t]*+:)?(?:\*\*(?=\s))?\s*+(?=\S)",
+    re.IGNORECASE,
 )
+"""In the languages that replies are written in most."""
 _IS = re.compile(r"\bis\b[ \t:]*+")
 _END = re.compile(r"\.(?=[*\"'’”)]{0,4}(?:\s|$))|<(?=[|/]|[a-z_]{2,20}>)|\n")
 _SHORT = re.compile(r"(?:(?<![A-Za-z] )(?<![\w.])St|(?<![\w.])(?:Mt|Ft|Mr|Mrs|Ms|Dr|Prof))$")
@@ -37,6 +47,16 @@ _DOUBT = re.compile(
     r"|either|unsure|sure|certain)\b|\?",
     re.IGNORECASE,
 )
+_FOREIGN_DOUBT = re.compile(
+    r"\b(?:ou|oder|o|или|oppure|eller|peut-être|vielleicht|quizás?|может|возможно|talvez|forse|pas"
+    r"|nicht|kein\w*|не|não|non"
+    r"|niet|nie|половина|moitié|hälfte|mitad|fois|mal|veces|раз|und|et|y|и|plus|moins|minus|más"
+    r"|menos|mehr|weniger"
+    r"|environ|etwa|ungefähr|около|примерно|mill\w+|тысяч\w*|миллион\w*|tausend|mil)\b"
+    r"|[或和与或及不非约約半倍减加乘除可也许百千万億亿几多少]|または|ない|または|또는|아니|أو|ليس|لا|या|नहीं",
+    re.IGNORECASE,
+)
+"""Words of other languages that may change what a sentence says: "or", "not", "half", "about", "thousand"."""
 _DENIAL = re.compile(
     r"\b(?:not|no|never|wrong|incorrect|false|doubt\w*|guess|cannot)\b|n['’]t\b", re.IGNORECASE
 )
@@ -47,7 +67,9 @@ _COUNTS = re.compile(
     re.IGNORECASE,
 )
 _SIMPLY = re.compile(
-    r"(?:simply|just|exactly|precisely|therefore|thus|equal to|given by|as follows)[ \t]*:?\s+(?=\S)"
+    r"(?:simply|just|exactly|precisely|therefore|thus|equal to|given by|as follows|for sure"
+    r"|definitely|certainly"
+    r"|clearly|obviously|indeed|surely)[ \t]*:?\s+(?=\S)"
     r"|(?:option|choice|letter)\s{1,3}(?=\(?(?:\*\*)?\(?[A-J]\b)",
     re.IGNORECASE,
 )
@@ -59,6 +81,19 @@ _SOMEBODY_HAS = re.compile(
 _GLOSS = re.compile(r"\s{1,3}\(([^()\n]{2,60})\)$")
 _OF = re.compile(r"\s{1,3}of((?:\s{1,3}[A-Za-z'’-]{1,30}){1,8})$")
 _IN_WORDS = re.compile(r",?\s{1,3}or\s{1,3}([A-Za-z][A-Za-z -]{1,60}?)(?:\s{1,3}in words)?$")
+_SENTENCE = re.compile(
+    r"[^\W\d_]{2,}\W{1,3}[^\W\d_]{2,}|[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]|[^\W\d_]{2,} \S"
+)
+"""A sentence begins with words; a number and its unit do not."""
+_QUANTITY = re.compile(
+    r"\$[^$\n]{1,80}\$|\\\([^\n]{1,80}?\\\)"
+    r"|[-\u2212]?\$?(?<![\w.])\d++(?:,\d{3})*+(?:\.\d++)?(?:/\d++)?(?!\w*[A-Za-z_\d])",
+    re.ASCII,
+)
+_LEFT_OVER = re.compile(
+    r"[\d\\$=<>^/+*]|\b(?:dozen|score|pair|most|least|up|under|below|above|between|within|until|per)\b"
+)
+_UNIT_WORDS = re.compile(r"\s(?:[A-Za-z]+/)?[A-Za-z]+")
 _PAIRS = (("\\(", "\\)"), ("\\[", "\\]"), ("$$", "$$"), ("$", "$"), ("**", "**"))
 _AROUND = ' \t\r\n*`"'
 
@@ -75,10 +110,15 @@ _ALSO = rf"(?:(?:{_MAYBE}|also|even|exactly|about)(?![A-Za-z]){_MARKUP}){{0,3}}"
 """After "and" an "is" begins another sentence."""
 _PLAIN = r"be|equals?|to|exactly|even|just|simply|really|necessarily"
 _NAMED = r"(?:[A-Za-z](?:_\{?\w{1,4}\}?)?[ \t]{0,4}=[ \t$\\(]{0,6})?"
-_OR = re.compile(rf"(?<![A-Za-z\\])(?:or(?![A-Za-z])|,(?=\s{{0,4}}(?:{_MAYBE}))){_MARKUP}{_FILLER}{_NAMED}$")
-_AND = re.compile(rf"(?:(?<![A-Za-z\\])and(?![A-Za-z])|/){_MARKUP}{_ALSO}{_NAMED}$")
+_OR = re.compile(
+    rf"(?:(?<![A-Za-z\\])(?:or|ou|oder|o|или|oppure|eller)(?![A-Za-z])|或者?|または|또는"
+    rf"|,(?=\s{{0,4}}(?:{_MAYBE}))){_MARKUP}{_FILLER}{_NAMED}$"
+)
+_AND = re.compile(rf"(?:(?<![A-Za-z\\])(?:and|und|et|y|и)(?![A-Za-z])|[和与]|/){_MARKUP}{_ALSO}{_NAMED}$")
 _NOT = re.compile(
-    r"(?:(?<![A-Za-z\\])(?:not|never|cannot|[A-Za-z]{1,8}n['’]t)(?![A-Za-z])|≠|!=|\\neq?(?![A-Za-z])|\\not\s?=)"
+    r"(?:(?<![A-Za-z\\])(?:not|never|cannot|pas|nicht|не|não é|no es|non è|niet"
+    r"|[A-Za-z]{1,8}n['’]t)(?![A-Za-z])"
+    r"|不[是为為]|不等于|并非|ليس|≠|!=|\\neq?(?![A-Za-z])|\\not\s?=)"
     rf"{_CLOSE}(?:(?:{_PLAIN})(?![A-Za-z]){_CLOSE}){{0,3}}{_NAMED}$"
 )
 _LAST_WORD = re.compile(r"[^\s*]\S{0,19}\s{0,4}$")
@@ -197,7 +237,7 @@ def _core(text: str, span: Span) -> Span:
         inside, rest = trimmed(text, pair[0]), text[pair[1] : span.end]
         whole = trimmed(text, Span(span.start, span.end)) if rest.strip(_AROUND) else inside
         return inside if whole == inside or _says_nothing(text, inside, whole, rest) else whole
-    span = trimmed(text, span)
+    span = _only_number(text, trimmed(text, span))
     for pattern in (_GLOSS, _OF, _IN_WORDS):
         match = pattern.search(text, max(span.start, span.end - MAX_PEELED), span.end)
         if match and _number(text[span.start : match.start()]) is not None:
@@ -206,6 +246,28 @@ def _core(text: str, span: Span) -> Span:
             if pattern is not _IN_WORDS or number is not None:
                 span = head if _is_remark(head.of(text), match[1], gloss=pattern is not _OF) else span
     return span
+
+
+def _only_number(text: str, span: Span) -> Span:
+    """Return the one number or formula of a sentence; the span where there is none, or words that matter.
+
+    >>> def number(text): return _only_number(text, Span(0, len(text))).of(text)
+    >>> number("There are $12$ ways to do it"), number("She has 3 and 2"), number("half of 12 ways")
+    ('$12$', 'She has 3 and 2', 'half of 12 ways')
+    """
+    sentence = span.of(text)
+    if len(sentence) > MAX_PEELED or not _SENTENCE.match(sentence) or _matters(sentence):
+        return span
+    numbers = [match for match in _QUANTITY.finditer(sentence) if re.search(r"\d", match[0])]
+    rest = _QUANTITY.sub("", sentence)
+    if len(numbers) != 1 or _LEFT_OVER.search(rest) or any(_number(word) for word in rest.split()):
+        return span
+    start, end = numbers[0].span()
+    unit = _UNIT_WORDS.match(sentence, end)
+    measured = _number(sentence[start : unit.end()]) if unit else None
+    return Span(
+        span.start + start, span.start + (unit.end() if unit and measured and measured.measure else end)
+    )
 
 
 def _pair(text: str, span: Span) -> tuple[Span, int] | None:
@@ -248,7 +310,8 @@ def _is_remark(head: str, remark: str, *, gloss: bool) -> bool:
 
 def _matters(prose: str, *, except_for: bool = False) -> bool:
     """Whether prose may change the answer: it doubts, denies or counts."""
-    return bool(_DOUBT.search(prose) or _DENIAL.search(prose) or (not except_for and _COUNTS.search(prose)))
+    words = (_DOUBT, _DENIAL, _FOREIGN_DOUBT) if except_for else (_DOUBT, _DENIAL, _FOREIGN_DOUBT, _COUNTS)
+    return any(pattern.search(prose) for pattern in words)
 
 
 def _number(text: str) -> Number | None:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 
 from envs.answers.expressions import parse_formula
-from envs.answers.notation import clean, sides, spelling, without_unit
+from envs.answers.notation import BOUND, clean, sides, spelling, without_unit
 from envs.answers.numbers import Number, other_notation, parse_number
+from envs.answers.regions import region_of
+from envs.answers.relations import relations_of, same_relations
 from envs.answers.structures import parts_of, same_structure
 from envs.answers.texts import same_time
-from envs.answers.values import same_value
-from envs.grading.limits import HEAVY, refusal
+from envs.answers.values import rounding, same_rounded, same_value
+from envs.grading.limits import refusal
 from envs.types import Grade, GradeStatus
 
 _TEXT_GOLD = re.compile(r"[A-Za-z][A-Za-z' -]*")
@@ -48,18 +50,26 @@ MAX_CLEANED = 4000
 _DANGLING = re.compile(
     r"(?:[-+*/^_<>]|\\(?:cdot|times|div|d?frac|sqrt|pm|mp|cup|le|ge|lt|gt|in))\s?$|^\s?[*/^_<>]|[-+]\s?[-+]"
 )
+_SETS = re.compile(
+    r"[\[\](<>]|\\(?:le|ge|neq|mathbb|emptyset|[{])|\breals?\b|\b(?:empty|null) set|\bno\b", re.IGNORECASE
+)
 _STRAY = re.compile(r"[&#?$@]|\\\\")
 
 
-def exact(answer: str, gold: str) -> Grade | None:
+def exact(answer: str, gold: str, *, library: bool = False) -> Grade | None:
     r"""Return the grade if the first two layers decide it; None if symbols must be compared.
+
+    ``library``: by math-verify's policy where ours is another: a decimal of two places or more stands for
+    the closed form that it rounds, and a relation never for a set.
 
     >>> [exact(answer, "5").status.value for answer in ("x = 5", "5.0", r"\frac{10}{2}")]
     ['correct', 'correct', 'correct']
     >>> [exact(answer, "5").status.value for answer in ("7=5", "1=2=3=5", "2+3", "3 or 5")]
     ['wrong', 'wrong', 'wrong', 'wrong']
-    >>> exact(r"50\%", "50").status.value, exact(r"50\%", "0.5").status.value, exact("x<2", "x<3")
+    >>> exact(r"50\%", "50").status.value, exact(r"50\%", "0.5").status.value, exact("|x|", "x")
     ('correct', 'wrong', None)
+    >>> exact("0.33", "1/3").status.value, exact("0.33", "1/3", library=True).status.value
+    ('wrong', 'correct')
     """
     if (same := _plain_numbers(answer, gold)) is not None:
         return decided(same, "number")
@@ -80,7 +90,14 @@ def exact(answer: str, gold: str) -> Grade | None:
     if (same := same_time(plain, truth)) is not None:
         return decided(same, "time")
     in_text = _IN_TEXT.fullmatch(gold) is not None
-    return _as_word(plain, truth) or _as_name(plain, truth, in_text=in_text) or _as_mathematics(plain, truth)
+    with rounding(library):
+        return (
+            _as_region(plain, truth, library=library)
+            or _as_word(plain, truth)
+            or _as_name(plain, truth, in_text=in_text)
+            or _as_relation(plain, truth, library=library)
+            or _as_mathematics(plain, truth)
+        )
 
 
 def _plain_numbers(answer: str, gold: str) -> bool | None:
@@ -101,9 +118,33 @@ def _as_word(plain: str, truth: str) -> Grade | None:
         return decided(plain == letter[1], "letter")
     if (based := _BASED.fullmatch(truth)) and (based[1].isdigit() or int(based[2]) > 10):
         return decided(_same_numeral(plain, based), "base")
-    if HEAVY.search(plain) and not HEAVY.search(truth):
+    if any(map(BOUND.search, sides(plain))) and not any(map(BOUND.search, sides(truth))):
         return decided(False, "unevaluated")
     return None
+
+
+def _as_region(plain: str, truth: str, *, library: bool) -> Grade | None:
+    """Grade a set of reals where the gold answer is one: by its pieces on the line."""
+    gold = region_of(truth, gold=True) if _SETS.search(truth) else None
+    claim = region_of(plain) if gold is not None else None
+    if gold is None or claim is None:
+        return None
+    if library and claim.related and not gold.related:
+        return decided(False, "relation")
+    same = claim.same(gold)
+    return decided(same, "region") if same or not library else None
+
+
+def _as_relation(plain: str, truth: str, *, library: bool) -> Grade | None:
+    """Grade a relation where the gold answer is one; a gold answer that is solved wants a solved one."""
+    gold, claim = relations_of(truth), relations_of(plain)
+    if not gold or not claim or (len(claim) > 1 and {relation.sign for relation in claim} == {"="}):
+        return None
+    equation = any(relation.sign == "=" for relation in (*gold, *claim))
+    if region_of(truth) is not None and (equation or not library):
+        return None if equation else decided(False, "not solved")
+    same = same_relations(claim, gold)
+    return None if same is None else decided(same, "relation")
 
 
 def _as_name(plain: str, truth: str, *, in_text: bool) -> Grade | None:
@@ -189,7 +230,8 @@ def _number_of(truth: str) -> Number | None:
 def _against_number(plain: str, gold: Number) -> Grade | None:
     """Grade an answer where the gold answer is a plain number; None when a side is symbolic."""
     if (number := parse_number(other_notation(plain) or plain)) is not None:
-        return decided(number.same(gold), "number")
+        same = number.same(gold) or same_rounded(plain, str(gold.value))
+        return decided(same, "number")
     claims = [parse_number(side) for side in sides(plain)]
     if any(number is not None and not number.same(gold) for number in claims):
         return decided(False, "number")
@@ -201,11 +243,16 @@ def _against_number(plain: str, gold: Number) -> Grade | None:
         return decided(True, "number")
     if not _well_formed(plain) or any(_UNKNOWN.search(side) for side in sides(plain)):
         return decided(False, "not a number")
-    verdicts = [same_value(side, str(gold.value)) for side in sides(plain)]
+    verdicts = [_same_constant(side, str(gold.value)) for side in sides(plain)]
     if False in verdicts or None not in verdicts:
         return decided(False not in verdicts, "value")
     numeric = all(_NUMERIC.fullmatch(side) and parse_formula(side) for side in sides(plain))
     return None if numeric else decided(False, "not a number")
+
+
+def _same_constant(side: str, value: str) -> bool | None:
+    same = same_value(side, value)
+    return same or same_rounded(side, value) or same
 
 
 def pairs_to_check(answer: str, gold: str) -> list[tuple[str, str]]:

@@ -18,9 +18,12 @@ from functools import cache
 from typing import Self
 
 from envs.answers.choices import LETTERS, letter_of
+from envs.answers.notation import clean
+from envs.answers.parts import parts_of
 from envs.extraction.boxes import joined, last_group
-from envs.extraction.replies import extract
+from envs.extraction.replies import extract, extract_parts
 from envs.grading.exact import decided, exact, pairs_to_check
+from envs.grading.library import may_decide
 from envs.grading.limits import heavier, refusal
 from envs.grading.pool import LIMIT_S, Pool
 from envs.grading.strictness import (
@@ -39,6 +42,7 @@ DEFAULT_WORKERS = 2
 DEFAULT_MEMORY_MB = 1024
 CACHE_SIZE = 65_536
 
+MATHEMATICS: tuple[GradeKind, ...] = ("auto", "number", "expression")
 _STATUS = {"equal": GradeStatus.CORRECT, "different": GradeStatus.WRONG}
 
 
@@ -73,8 +77,8 @@ class Grader:
 
         Kinds "text", "verbatim", "overlap" and "instructions" take ``gold`` as a problem has it
         (``Problem.answer``) and know no modes; for the last two ``answer`` is the whole response. Of the
-        modes only "gsm8k_strict_match", "gsm8k_flexible_extract", "minerva_exact", "hendrycks" and "prm800k"
-        compare in ways of their own (``envs.grading.strictness``).
+        modes only "gsm8k_strict_match", "gsm8k_flexible_extract", "minerva_exact", "math_verify",
+        "hendrycks" and "prm800k" compare in ways of their own (``envs.grading.strictness``).
         """
         started = time.perf_counter()
         _check(kind, mode, gold)
@@ -111,9 +115,19 @@ class Grader:
             return Grade(GradeStatus.MISSING, extraction.method, None, time.perf_counter() - started)
         answer = _inside(extraction.answer) if mode == "math_verify" else extraction.answer
         grade = self.same_answer(answer, gold, kind=kind, mode=mode, choices=choices or ())
+        if extraction.method == "boxed" and grade.status == GradeStatus.WRONG and kind in MATHEMATICS:
+            grade, extraction = self._in_parts(text, gold, mode) or (grade, extraction)
         return replace(
             grade, method=f"{extraction.method}/{grade.method}", seconds=time.perf_counter() - started
         )
+
+    def _in_parts(self, text: str, gold: str, mode: Mode) -> tuple[Grade, Extraction] | None:
+        """Return the grade of all boxes together where the gold answer has as many parts; None if wrong."""
+        parts, boxes = parts_of(clean(_inside(gold))), extract_parts(text)
+        if parts is None or len(parts.items) < 2 or boxes.answer is None:
+            return None
+        grade = self.same_answer(boxes.answer, gold, mode=mode)
+        return (grade, boxes) if grade.status == GradeStatus.CORRECT else None
 
     def warm(self) -> None:
         """Start a worker now instead of at the first answer that needs one."""
@@ -138,7 +152,11 @@ class Grader:
                 return known
         if strictness == "minerva" and refusal(answer) is None:
             answer, gold = minerva_spelling(answer), minerva_spelling(gold)
-        grade = _by_form(answer, gold, strictness) or exact(answer, gold) or self._symbolic(answer, gold)
+        grade = (
+            _by_form(answer, gold, strictness)
+            or exact(answer, gold, library=strictness == "library")
+            or self._symbolic(answer, gold)
+        )
         if grade.status in (GradeStatus.CORRECT, GradeStatus.WRONG):
             with self._lock:
                 self._cache[key] = grade
@@ -149,7 +167,10 @@ class Grader:
     def _symbolic(self, answer: str, gold: str) -> Grade:
         if bound := heavier(answer, gold):
             return decided(False, f"refused: {bound}")
-        reply = self._pool.ask(pairs_to_check(answer, gold))
+        pairs = pairs_to_check(answer, gold)
+        if not all(may_decide(claim, truth) for truth, claim in pairs):
+            return decided(False, "beyond the rules")
+        reply = self._pool.ask(pairs)
         if reply.status in _STATUS:
             return Grade(_STATUS[reply.status], "math_verify")
         status = GradeStatus.TIMEOUT if reply.status == "timeout" else GradeStatus.CRASH

@@ -36,9 +36,6 @@ _FUNCTION = re.compile(
     r"\\(?:sin|cos|tan|cot|sec|csc|arc[a-z]+|log|ln|exp|sqrt|left\||min|max|gcd)(?![A-Za-z])"
 )
 _SELF_POWER = re.compile(r"([A-Za-z])\s{0,3}(?:\^|\*\*)\s{0,3}[{(]?\s{0,3}\1")
-HEAVY = re.compile(
-    r"\\(?:i{0,3}nt|oint|sum|prod|coprod|lim|limsup|liminf|det|frac\{d\}|partial|nabla)(?![A-Za-z])"
-)
 
 
 def refusal(answer: str) -> str | None:

@@ -22,13 +22,14 @@ from envs.answers.notation import clean, sides
 from envs.answers.structures import out_of_order
 from envs.types import Mode
 
-Strictness: TypeAlias = Literal["value", "literal", "hendrycks", "minerva", "prm800k"]
+Strictness: TypeAlias = Literal["value", "library", "literal", "hendrycks", "minerva", "prm800k"]
 
 STRICTNESS: Mapping[Mode, Strictness] = {
     "gsm8k_strict_match": "literal",
     "gsm8k_flexible_extract": "literal",
     "hendrycks": "hendrycks",
     "minerva_exact": "minerva",
+    "math_verify": "library",
     "prm800k": "prm800k",
 }
 _FRACTION = re.compile(r"-?\\frac\{-?\d+\}\{\d+\}|-?\d+/\d+", re.ASCII)

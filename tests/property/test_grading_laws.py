@@ -162,8 +162,12 @@ parts = st.sampled_from(["3", "5", "100", "-7", r"\frac{1}{2}", r"\sqrt{2}", "x+
 @given(parts, parts, st.sampled_from(sorted(SHAPES)), st.sampled_from(sorted(SHAPES)))
 @example("3", "100", "between", "set")  # 3,100 is a number elsewhere
 def test_a_shape_is_never_another(a, b, answer, gold):
-    """But for the kinds of lists; an interval that answers an inequality is the library's to tell."""
+    """But for the kinds of lists, and for an interval and the inequality that says the same."""
     if answer == gold or {answer, gold} <= LISTS or (gold in ("between", "within") and answer not in LISTS):
+        return
+    if (answer, gold) in (("between", "tuple"), ("within", "closed")) or (
+        a == b and "within" in (answer, gold)
+    ):
         return
     verdict = exact(SHAPES[answer].format(a, b), SHAPES[gold].format(a, b))
     assert verdict is not None

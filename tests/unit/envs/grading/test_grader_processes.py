@@ -15,8 +15,8 @@ from envs import Grader
 from envs.grading.pool import Pool
 
 ROOT = Path(__file__).parents[4]
-HANG = ("(a+b+c+d+e)^{40} < 1", "(a+b+c+d+f)^{40} < 1")
-SYMBOLIC = ("2 > x", "x < 2")  # a relation: no path but the library's decides it
+HANG = ("(a+b+c+d+e)^{40} < 1", "(a+b+c+d+2e)^{40} < 1")
+SYMBOLIC = (r"2\begin{pmatrix}1\\2\end{pmatrix}", r"\begin{pmatrix}2\\4\end{pmatrix}")  # beyond the rules
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,105 @@
+r"""Relations: an equation, an inequality or a chain of them, compared by what satisfies it.
+
+The principle: two relations are the same where one is a constant multiple of the other, all moved to one
+side. So ``y=2x+1``, ``x=\frac{y-1}{2}`` and ``2x-y+1=0`` are one line, and ``-x>-3`` is ``x<3``; for an
+inequality the constant is positive. Relations that are both linear and no such multiples are different.
+Nothing else is decided here. A sign of negation that has no inverse in the grammar (``\not<``) makes no
+relation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from envs.answers.parts import split_at
+from envs.answers.values import NO_VALUE, difference_at, is_close
+
+_SIGNS = {"=": "=", "<": "<", ">": ">", r"\le": "<=", r"\ge": ">=", r"\neq": "!="}
+_MIRRORED = {">": "<", ">=": "<="}
+SIGN = re.compile(r"\\not(?![A-Za-z])|\\n?(?:subset|supset|in|ni|mid|parallel)(?:eq)?(?![A-Za-z])|[≮≯≰≱∤]")
+"""What no rule here may read over."""
+_POINTS = (0, 1, 2)
+MAX_RELATIONS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """``left`` and ``right`` of one sign: "=", "<", "<=" or "!=": greater is written as less."""
+
+    sign: str
+    left: str
+    right: str
+
+
+def relations_of(text: str) -> tuple[Relation, ...]:
+    r"""Return the relations of a chain from left to right; none for a text without a sign, or one not read.
+
+    >>> relations_of(r"1<x\le 3")
+    (Relation(sign='<', left='1', right='x'), Relation(sign='<=', left='x', right='3'))
+    >>> relations_of("3>x"), relations_of("x+1"), relations_of("<3"), relations_of(r"x \not< 3")
+    ((Relation(sign='<', left='x', right='3'),), (), (), ())
+    """
+    if SIGN.search(text):
+        return ()
+    sides, signs = split_at(text, frozenset(_SIGNS))
+    if not signs or len(signs) > MAX_RELATIONS or not all(sides):
+        return ()
+    return tuple(_relation(_SIGNS[sign], *sides[k : k + 2]) for k, sign in enumerate(signs))
+
+
+def _relation(sign: str, left: str, right: str) -> Relation:
+    return Relation(_MIRRORED[sign], right, left) if sign in _MIRRORED else Relation(sign, left, right)
+
+
+def same_relations(answer: Sequence[Relation], gold: Sequence[Relation]) -> bool | None:
+    r"""Return whether two chains say the same, each relation of one with one of the other; None if unknown.
+
+    >>> def same(a, b): return same_relations(relations_of(a), relations_of(b))
+    >>> same("y=2x+1", r"x=\frac{y-1}{2}"), same("2x-y+1=0", "y=2x+1"), same("y=2x+1", "y=2x-1")
+    (True, True, False)
+    >>> same("-x>-3", "x<3"), same("x>3", "x<3"), same(r"x\le 3", "x<3"), same("1<x<3", "3>x>1")
+    (True, False, False, True)
+    >>> same("y^2=x", "y=x^{1/2}") is None
+    True
+    """
+    if len(answer) != len(gold):
+        return None
+    table = [[same_relation(a, b) for b in gold] for a in answer]
+    rows = [*table, *([row[k] for row in table] for k in range(len(gold)))]
+    if any(all(verdict is False for verdict in row) for row in rows):
+        return False
+    return True if all(any(verdict is True for verdict in row) for row in rows) else None
+
+
+def same_relation(answer: Relation, gold: Relation) -> bool | None:
+    """Return whether two relations are one, moved to one side, up to a constant; None if unknown."""
+    if answer.sign != gold.sign:
+        return False if _is_linear(answer) and _is_linear(gold) else None
+    try:
+        ratios = [_ratio(answer, gold, point) for point in _POINTS]
+    except NO_VALUE:
+        return None
+    if any(ratio is None for ratio in ratios):
+        return None
+    if all(is_close(ratio, ratios[0]) for ratio in ratios):
+        positive = ratios[0].imag == 0 and ratios[0].real > 0
+        return bool(positive) or gold.sign in ("=", "!=")
+    return False if _is_linear(answer) and _is_linear(gold) else None
+
+
+def _ratio(answer: Relation, gold: Relation, point: int) -> Any:
+    above = difference_at(answer.left, answer.right, point)
+    below = difference_at(gold.left, gold.right, point)
+    return above / below if above is not None and below and abs(above) > 0 else None
+
+
+def _is_linear(relation: Relation) -> bool:
+    """Whether the value in the midst of two points is the mean of theirs."""
+    try:
+        first, second, middle = (difference_at(relation.left, relation.right, point) for point in (0, 1, 3))
+    except NO_VALUE:
+        return False
+    return None not in (first, second, middle) and is_close(2 * middle, first + second) is True
