@@ -47,6 +47,11 @@ class WarmStartConfig(Settings):
     decidable: float = Field(default=0.6, ge=0, le=1)
     """How often exactly one of the compared solutions is right."""
 
+    boxed: float = Field(default=1.0, ge=0, le=1)
+    """How often a solution of a prompt family boxes its answer; else it says "The answer is"."""
+    ramble: float = Field(default=0.0, ge=0, le=1)
+    """How often it goes on with another question, which the family's stop strings end."""
+
     @field_validator("batch")
     @classmethod
     def _some_demonstrations(cls, value: tuple[int, ...]) -> tuple[int, ...]:

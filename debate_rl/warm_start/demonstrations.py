@@ -31,6 +31,8 @@ _COPIED = re.compile(r"(?<=[:+])( \d+)")
 _SUM = re.compile(r"(?<==)( \d+)")
 _BETTER = re.compile(r"(?<=<comparison>)\w+")
 _TAKEN_OVER = re.compile(r"(?<=<solution>)[^=]*")
+_BOX = re.compile(r"\\boxed\{([^{}]*)\}")
+_NOTHING = dict.fromkeys(("handle", "instructions", "answer", "own", "compared"), "")
 _WEIGHTS = ((_COPIED, 2.0), (_VERDICT, 3.0), (_BETTER, 3.0))
 """How much the tokens that decide a judgment weigh in the loss; all others weigh 1, but for those that decide
 which solution is taken over, which weigh 3 too."""
@@ -61,10 +63,20 @@ class Demonstrator:
         if kind == "solve":
             seen = agent_prompt(seating, [], agent, 0, _NO_LIMIT)
             solution = self._solution(problem, agent, right=1.0 if only_right else None)
-            return Demonstration(seen.messages, f"<solution>{solution}</solution>")
+            return Demonstration(seen.messages, self._solved(seating, solution))
         if kind == "drill":
             return self._drill(seating, agent)
         return self._turn(seating, agent, kind)
+
+    def _solved(self, seating: Seating, solution: str) -> str:
+        """Return a reply of round 0: a section, or of a prompt family what a base model may write."""
+        if seating.texts.sections:
+            return f"<solution>{solution}</solution>"
+        if self._rng.random() >= self._habits.boxed:
+            solution = _BOX.sub(r"The answer is\1.", solution)
+        if self._rng.random() < self._habits.ramble:
+            solution += f"\n\n{seating.opening}{seating.texts.opening_alone(**_NOTHING)}"
+        return solution
 
     def _turn(self, seating: Seating, agent: int, kind: Kind) -> Demonstration:
         """Return a turn that answers to solutions shown."""

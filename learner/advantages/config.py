@@ -18,7 +18,8 @@ class StreamSettings(Settings):
     baseline: Baseline = "group"
     """What is subtracted: the group's mean, the mean of the others, the persona's running mean, nothing."""
     scale: Scale = "group"
-    """What divides: the group's standard deviation, the batch's (at least 0.1), nothing."""
+    """What divides: the group's standard deviation, the batch's (at least 0.1), nothing; with ``learner.loss
+    = "dr_grpo"`` nothing does, unless a scale is named."""
     key: Literal["round", "persona", "pair"] = "round"
     """A group is the turns of one problem and round over its debates, or those of one persona among them, or
     (judge only) those whose pairs had the right solution on the same side; both sides then count alike."""
