@@ -81,6 +81,7 @@ def healthy_run(seed: int, steps: int = 200, size: tuple[int, int, int] | None =
     skill = skill + draws.noise(draws.between(0.0, 0.15), 0.97)
     values = _answers(draws, skill, size) | _form(draws, size) | _learner(draws)
     values |= _sampled(draws, skill) | _evaluations(draws, skill)
+    values |= _second_grader(Draws(np.random.default_rng([seed, 2]), steps), values["accuracy"], size)
     return Run(Curves(draws.at, values, {}, size[1] * size[2]), sigmoid(skill), size)
 
 
@@ -149,6 +150,21 @@ def _form(draws: Draws, size: tuple[int, int, int]) -> dict[str, Numbers]:
         "tokens/completion": draws.between(20, 2000) * np.exp(longer),
         "completions/distinct": distinct,
     }
+
+
+def _second_grader(draws: Draws, right: Numbers, size: tuple[int, int, int]) -> dict[str, Numbers]:
+    """A stricter grader beside: it wants a form, which half of the runs learn; it has draws of its own."""
+    solutions = 2 * size[0] * size[1] * size[2]
+    low = draws.between(-1, 4)
+    high = low + (draws.between(0, 3) if draws.rng.random() < 0.5 else 0.0)
+    form = sigmoid(draws.rise(low, high) + draws.noise(0.1, 0.97) + draws.noise(0.1))
+    return _graded_by_form(draws, form, right, solutions)
+
+
+def _graded_by_form(draws: Draws, form: Numbers, right: Numbers, solutions: int) -> dict[str, Numbers]:
+    count = np.round(right * solutions).astype(int)
+    strict = draws.rng.binomial(count, form) / solutions
+    return {"accuracy [boxed]": strict, "missing [boxed]": 1 - draws.share(form, solutions)}
 
 
 def _learner(draws: Draws) -> dict[str, Numbers]:
@@ -307,6 +323,13 @@ def _not_finite(draws: Draws, values: dict[str, Numbers], part: Numbers) -> None
     values["bad_steps"] = np.where(part >= 0.5, np.cumsum(part >= 0.5), values["bad_steps"])
 
 
+def _grader_drift(draws: Draws, values: dict[str, Numbers], part: Numbers) -> None:
+    """Solutions go on to be right, and leave the form that the stricter grader wants."""
+    values["accuracy"] = np.minimum(values["accuracy"] + 0.1 * part, 1.0)
+    form = (1 - values["missing [boxed]"]) * (1 - 0.9 * part)
+    values |= _graded_by_form(draws, np.clip(form, 0, 1), values["accuracy"], 300)
+
+
 COLLAPSES: Mapping[str, Change] = {
     "ratio": _ratio,
     "entropy": _times("entropy_mean", 0.01),
@@ -327,9 +350,10 @@ COLLAPSES: Mapping[str, Change] = {
     "votes_against_truth": _against_truth,
     "held_out": _held_out,
     "format_only": _format_only,
+    "grader_drift": _grader_drift,
 }
 """By the name of the detector that is to notice."""
-KEEP_REWARD = ("held_out", "format_only", "stall")
+KEEP_REWARD = ("held_out", "format_only", "stall", "grader_drift")
 """Collapses in which the training reward does not fall."""
 
 

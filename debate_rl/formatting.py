@@ -156,10 +156,13 @@ def title(name: str) -> str:
 
     >>> title("eval/debate/accuracy/round_0"), title("reward/peer/std"), title("winner_minus_direct")
     ('debate accuracy, round 0', 'peer reward std', 'winner minus direct')
+    >>> title("eval/direct/accuracy [gsm8k_strict]")
+    'direct accuracy [gsm8k_strict]'
     """
-    text = re.sub(r"/round_(\d+)", r", round \1", name.removeprefix("eval/"))
+    figure, bracket, mode = name.removeprefix("eval/").partition(" [")
+    text = re.sub(r"/round_(\d+)", r", round \1", figure)
     text = re.sub(r"\breward/(\w+)", r"\1 reward", text).replace("self_consistency", "self-consistency")
-    return re.sub("[/_]", " ", text.replace("valid_xml", "valid XML"))
+    return re.sub("[/_]", " ", text.replace("valid_xml", "valid XML")) + bracket + mode
 
 
 def is_unseen(character: str) -> bool:

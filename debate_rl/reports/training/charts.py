@@ -10,7 +10,7 @@ import numpy as np
 from debate_rl.formatting import title
 from debate_rl.reports.document import Chart, Part, Section, Series
 from debate_rl.reports.training.curves import Curves, Numbers, Steps, thinned
-from debate_rl.reports.training.files import ROUNDS, STREAMS
+from debate_rl.reports.training.files import FORMS, GRADERS, ROUNDS, STREAMS
 from debate_rl.reports.training.loading import Run
 
 POINTS = 500
@@ -20,7 +20,10 @@ MOST_LINES = 6
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """One chart: the names of its figures, and horizontal lines with a name."""
+    """One chart: the names of its figures, and horizontal lines with a name.
+
+    ``needs``: figures of which one has to be known; without them others show all there is.
+    """
 
     name: str
     title: str
@@ -28,6 +31,7 @@ class Spec:
     figures: tuple[str, ...]
     rules: tuple[tuple[str, float], ...] = ()
     note: str = ""
+    needs: tuple[str, ...] = ()
 
     def label(self, figure: str) -> str:
         """Return a figure's title, with "held out" where the chart has figures of training too."""
@@ -57,6 +61,26 @@ SPECS = (
         "accuracy",
         ("eval/direct/accuracy", "eval/direct/self_consistency", "eval/debate/winner/accuracy"),
         note="Band: 95% interval, clustered by problem.",
+    ),
+    Spec(
+        "curves/graders",
+        "The same solutions under several graders",
+        "share right",
+        (
+            *GRADERS,
+            "reward/truth/mean",
+            "eval/direct/accuracy",
+            *(f"eval/direct/{one}" for one in GRADERS[1:]),
+        ),
+        note="Without brackets: the grader that rewards. Where one climbs alone, it is not the answers that "
+        "get better.",
+        needs=(*GRADERS[1:], *(f"eval/direct/{one}" for one in GRADERS[1:])),
+    ),
+    Spec(
+        "curves/missing",
+        "Solutions without an answer in the form that a grader wants",
+        "share missing",
+        (*FORMS, *(f"eval/direct/{one}" for one in FORMS)),
     ),
     Spec("curves/gap", "Training and held-out", "accuracy", ("accuracy/round_0", "eval/direct/accuracy")),
     Spec(
@@ -114,6 +138,7 @@ def curves_section(runs: Sequence[Run]) -> Section:
 
 def charts_of(spec: Spec, runs: Sequence[Run]) -> list[Chart]:
     """Return the chart of a spec over all runs; one for each figure where several runs make it crowded."""
+    runs = [run for run in runs if any(len(run.curves.of(name)[1]) for name in spec.needs or spec.figures)]
     pairs = [(figure, run) for figure in spec.figures for run in runs if len(run.curves.of(figure)[1])]
     if len(pairs) <= MOST_LINES or len(runs) == 1:
         label = "{label}" if len(runs) == 1 else "{label}, {run}"

@@ -45,6 +45,7 @@ RATES: dict[str, Measured] = {
     "votes_against_truth": Measured(0, 1.00, 16),
     "held_out": Measured(0, 0.97, 39),
     "format_only": Measured(17, 0.99, 41),
+    "grader_drift": Measured(4, 1.00, 8),
 }
 """As measured on healthy simulated runs, which promise nothing for another task:
 
@@ -52,7 +53,7 @@ RATES: dict[str, Measured] = {
 
 Thresholds were set on seeds below 12000. Noise is scaled beside runs of the quick-start.
 """
-ANY = 62
+ANY = 66
 """Healthy runs in which some detector fired."""
 
 

@@ -15,15 +15,21 @@ import orjson
 
 from debate.files import plain_lines, read_plain, read_toml
 from debate_rl.reports.training.curves import Curves, Numbers
+from envs.types import MODES
 
 STREAMS = ("truth", "peer", "judge", "format")
 """As charts and tables list them, truth first."""
 ROUNDS = range(8)
+GRADERS = ("accuracy", *(f"accuracy [{mode}]" for mode in MODES))
+"""Shares of right solutions: by the grader that rewards, and by each that may stand beside it."""
+FORMS = ("missing", *(f"missing [{mode}]" for mode in MODES))
+"""Shares of solutions in which the same graders find no answer."""
 HELD_OUT = (
     *("eval/direct/accuracy", "eval/direct/self_consistency"),
     *(f"eval/debate/accuracy/round_{r}" for r in ROUNDS),
     *("eval/debate/majority", "eval/debate/winner/accuracy", "eval/debate/winner_minus_self_consistency"),
     *("eval/judge/accuracy", "eval/debate/valid_xml", "eval/debate/truncated"),
+    *(f"eval/direct/{name}" for name in (*GRADERS[1:], *FORMS)),
 )
 """Held-out figures that have an interval, in the order of the report."""
 WANTED = frozenset(
@@ -40,6 +46,7 @@ WANTED = frozenset(
         *(f"advantage/zero_variance_share/{stream}" for stream in ("peer", "truth", "judge")),
         *(f"seconds/{phase}" for phase in ("rollout", "reward", "learn", "record", "grade", "evaluate")),
         *(name + end for name in HELD_OUT for end in ("", "/low", "/high")),
+        *(*GRADERS, *FORMS, "grader/strict"),
         "eval/problems",
     )
 )

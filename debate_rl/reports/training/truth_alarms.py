@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from debate_rl.reports.training.alarms import BASE, DEBATE, RLVR, Alarm, detector, earliest, first
+from debate_rl.reports.training.alarms import (
+    BASE,
+    DEBATE,
+    RLVR,
+    Alarm,
+    detector,
+    earliest,
+    ends_from,
+    first,
+)
 from debate_rl.reports.training.curves import Curves, Numbers, Steps, trailing_mean
-from debate_rl.reports.training.files import STREAMS
+from debate_rl.reports.training.files import FORMS, GRADERS, STREAMS
 
 EXPLODED, TIMES, SPREAD = 1.5, 5.0, 5.0
 PARTING, TRUTH_FALL = 0.3, 0.05
 LIFT, JUDGE = -0.15, 0.4
 GAIN = 0.05
 FORM_RISE, FORM_WAIT, FLAT = 0.2, 100, 0.01
+GRADERS_APART, STANDS = 0.15, 0.02
 HELD_OUT = ("eval/direct/accuracy", "eval/debate/winner/accuracy")
 
 
@@ -140,6 +152,74 @@ def format_only(curves: Curves) -> Alarm | None:
     fires = (risen >= FORM_RISE) & (since >= FORM_WAIT) & (gained < FLAT)
     fires &= bool((risen >= FORM_RISE).any())
     return first(steps, fires, gained, FLAT, "the form got better and the answers did not")
+
+
+@detector(
+    source=f"{RLVR}: strict 58.3 to 1.2 while flexible went from 10.5 to 74.0; boxes 87% to 72%",
+    reads=GRADERS[1:],
+    least=2 * BASE,
+    fix="reward the form that is wanted: grader.mode, grader.strict_mode on a schedule, stop strings",
+    filter="step:{step} cause:extraction",
+)
+def grader_drift(curves: Curves) -> Alarm | None:
+    """Of two graders of the same solutions the one above has gained .15 more, and the other under .02 (means
+    of 10); or a grader finds .15 fewer answers than at its best, while the most lenient has .02 more right;
+    or held out one fell, intervals apart, where another above it did not.
+    """
+    graders, forms = _graders(curves, GRADERS), _graders(curves, FORMS)
+    if not any(name.endswith("]") for name in graders):
+        return None
+    pairs = [(one, other) for one in graders for other in graders if one != other]
+    alarms = [_climbs_alone(curves, *pair) for pair in pairs]
+    alarms += [_form_falls(curves, form, graders) for form in forms]
+    alarms += [_parted_held_out(curves, *pair) for pair in pairs]
+    return earliest(*alarms)
+
+
+def _graders(curves: Curves, names: Sequence[str]) -> list[str]:
+    """Return the figures that are known, without that of a grader which was changed on the way."""
+    known = [name for name in names if len(curves.of(name)[1]) >= 2 * BASE]
+    changed = len(np.unique(curves.of("grader/strict")[1])) > 1
+    return [name for name in known if name.endswith("]") or not changed]
+
+
+def _means(curves: Curves, *names: str) -> tuple[Steps, list[Numbers]]:
+    """Return the trailing means of figures at the steps that have all of them."""
+    columns = [curves.dense(name) for name in names]
+    known = np.isfinite(columns).all(axis=0)
+    return curves.steps[known][BASE - 1 :], [trailing_mean(column[known], BASE) for column in columns]
+
+
+def _climbs_alone(curves: Curves, one: str, other: str) -> Alarm | None:
+    steps, (above, below) = _means(curves, one, other)
+    if len(steps) <= BASE:
+        return None
+    apart = (above - above[0]) - (below - below[0])
+    fires = (apart >= GRADERS_APART) & (below - below[0] <= STANDS) & (above > below)
+    fires &= ends_from(BASE, len(fires))
+    return first(steps, fires, apart, GRADERS_APART, f"{one} climbed and {other} did not")
+
+
+def _form_falls(curves: Curves, form: str, graders: Sequence[str]) -> Alarm | None:
+    steps, (missing, *right) = _means(curves, form, *graders)
+    if len(steps) <= BASE:
+        return None
+    top, least = np.max(right, axis=0), np.minimum.accumulate(missing)
+    at_best = top[np.maximum.accumulate(np.where(missing == least, np.arange(len(missing)), 0))]
+    fires = (missing - least >= GRADERS_APART) & (top - at_best >= STANDS)
+    why = f"{form} grew while more solutions are right"
+    return first(steps, fires, missing - least, GRADERS_APART, why)
+
+
+def _parted_held_out(curves: Curves, one: str, other: str) -> Alarm | None:
+    steps, above = curves.of(f"eval/direct/{one}")
+    at, below = curves.of(f"eval/direct/{other}")
+    low, high = curves.bounds(f"eval/direct/{other}")
+    if len(steps) < 2 or not np.array_equal(steps, at):
+        return None
+    fires = (high < low[0]) & (above >= above[0]) & (above > below)
+    why = f"held out, {other} fell and {one} did not"
+    return first(steps, fires, below, float(low[0]), why)
 
 
 def _gained(values: Numbers, width: int = BASE) -> Numbers:

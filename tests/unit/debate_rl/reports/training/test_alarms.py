@@ -237,3 +237,54 @@ def test_without_votes_truth_alone_tells_of_no_variance(make_curves):
     assert fired("no_exploration", make_curves(**truth)).step == 5
     both = truth | {"advantage/zero_variance_share/peer": [0.0] * 6}
     assert fired("no_exploration", make_curves(**both)) is None
+
+
+LEVEL = [0.5] * 10
+
+
+def test_a_grader_that_climbs_alone_is_no_progress(make_curves):
+    """The lenient one climbs from step 10 on; ten steps are compared with the first ten, from 19 on."""
+    climbs = {"accuracy": [0.3] * 10 + [0.3 + 0.1 * n for n in range(1, 8)] + [1.0] * 5}
+    still = {"accuracy [boxed]": [0.2] * 22}
+    alarm = fired("grader_drift", make_curves(**climbs, **still))
+    assert (alarm.step, alarm.why) == (19, "accuracy climbed and accuracy [boxed] did not")
+    both = {"accuracy [boxed]": [0.2] * 10 + [0.2 + 0.1 * n for n in range(1, 8)] + [0.9] * 5}
+    assert fired("grader_drift", make_curves(**climbs, **both)) is None
+
+
+def test_a_strict_grader_that_catches_up_is_form_being_learnt(make_curves):
+    strict = {"accuracy [boxed]": [0.1] * 10 + [0.6] * 15}
+    assert fired("grader_drift", make_curves(accuracy=[0.6] * 25, **strict)) is None
+
+
+def test_a_form_that_is_lost_while_more_is_right(make_curves):
+    lost = {"missing [boxed]": [0.1] * 10 + [0.6] * 15, "accuracy [boxed]": LEVEL + [0.55] * 15}
+    alarm = fired("grader_drift", make_curves(accuracy=LEVEL + [0.6] * 15, **lost))
+    assert (alarm.step, alarm.value) == (12, pytest.approx(0.15))  # three of the last ten steps have .5 more
+    assert alarm.why == "missing [boxed] grew while more solutions are right"
+    worse = {**lost, "accuracy [boxed]": LEVEL + [0.45] * 15}
+    assert fired("grader_drift", make_curves(accuracy=LEVEL + [0.45] * 15, **worse)) is None
+
+
+def test_of_a_schedule_the_step_at_which_the_grader_changes_is_no_drift(make_curves):
+    lenient = {"accuracy [lenient]": [0.6] * 30, "accuracy [boxed]": [0.3] * 30}
+    strict = {"grader/strict": [0.0] * 15 + [1.0] * 15}
+    own = [0.6] * 15 + [0.3] * 15
+    assert fired("grader_drift", make_curves(accuracy=own, **lenient, **strict)) is None
+    grows = {**lenient, "accuracy [lenient]": [0.6] * 15 + [0.9] * 15}
+    assert fired("grader_drift", make_curves(accuracy=own, **grows, **strict)).step == 19
+
+
+def test_held_out_a_fall_has_intervals_apart(make_curves):
+    none = [None] * 9
+    figures = {
+        **{"accuracy [boxed]": [0.3] * 20, "eval/direct/accuracy": [*none, 0.5, *none, 0.6]},
+        "eval/direct/accuracy [boxed]": [*none, 0.4, *none, 0.2],
+        "eval/direct/accuracy [boxed]/low": [*none, 0.35, *none, 0.15],
+    }
+    high = "eval/direct/accuracy [boxed]/high"
+    apart, joined = ({high: [*none, 0.45, *none, end]} for end in (0.25, 0.36))
+    alarm = fired("grader_drift", make_curves(accuracy=[0.5] * 20, **figures, **apart))
+    assert (alarm.step, alarm.why) == (19, "held out, accuracy [boxed] fell and accuracy did not")
+    assert fired("grader_drift", make_curves(accuracy=[0.5] * 20, **figures, **joined)) is None
+    assert fired("grader_drift", make_curves(accuracy=[0.5] * 20)) is None

@@ -292,3 +292,19 @@ def test_causes_of_wrong_answers_early_and_late_with_what_shows_them(caused):
     with RunStore.open(caused) as store:
         for name, count in (("arithmetic", 2), ("not_known", 2), ("extraction", 0)):
             assert store.count(f"cause:{name}") == count
+
+
+def test_graders_share_a_chart_and_so_do_the_forms_in_training_and_held_out(whole):
+    path = whole / "metrics.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    charts = parts(training_sections([whole]), Chart)
+    assert "curves/graders" not in charts  # there is one grader
+    for line in lines:
+        line |= {"accuracy [boxed]": 0.1, "missing [boxed]": 0.9, "missing": 0.2}
+        line |= {f"eval/direct/{name}": value for name, value in (("missing", 0.3), ("missing [boxed]", 0.8))}
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    charts = parts(training_sections([whole]), Chart)
+    assert {"accuracy", "accuracy [boxed]"} <= {one.label for one in charts["curves/graders"].series}
+    labels = [one.label for one in charts["curves/missing"].series]
+    assert labels[:2] == ["missing", "missing [boxed]"]
+    assert {"direct missing, held out", "direct missing [boxed], held out"} <= set(labels)
