@@ -224,7 +224,8 @@ class Turn(Value, frozen=True):
     ``cut`` counts the history texts that were shortened or left out to fit the context; where any was
     shortened, ``cut_length`` is the characters that each may have, -1 where nothing but the mark of the cut
     was left, -2 where it also stands for texts that are shorter, missing or unreadable. ``ballot`` is True in
-    the vote-only round: every token of the turn is then the judge's.
+    the vote-only round: every token of the turn is then the judge's. ``score``, in [0, 1]: how much of the
+    solution is right, where the problem's kind measures that (parts of it, or an overlap) and it was graded.
     """
 
     id: TurnId
@@ -236,6 +237,7 @@ class Turn(Value, frozen=True):
     cut: int = 0
     ballot: bool = False
     cut_length: int | UnsetType = UNSET
+    score: float | UnsetType = UNSET
 
 
 class Summary(Value, frozen=True):

@@ -160,7 +160,7 @@ def title(name: str) -> str:
     'direct accuracy [gsm8k_strict]'
     """
     figure, bracket, mode = name.removeprefix("eval/").partition(" [")
-    text = re.sub(r"/round_(\d+)", r", round \1", figure)
+    text = re.sub(r"/round_(\d+)", r", round \1", figure).replace("/source/", ", source ")
     text = re.sub(r"\breward/(\w+)", r"\1 reward", text).replace("self_consistency", "self-consistency")
     return re.sub("[/_]", " ", text.replace("valid_xml", "valid XML")) + bracket + mode
 

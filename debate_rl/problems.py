@@ -11,6 +11,7 @@ from debate import Problem
 from debate.seeds import derive_seed
 from debate.types import Shot
 from debate_rl.config import Config, EnvConfig
+from debate_rl.metrics.tasks import sources_of
 from debate_rl.runs.provenance import file_checksums, is_split_off, problems_checksums
 from envs import DataError, Environment, load_environment
 from envs.data.decontamination import WORDS, Overlap, overlap_line, overlaps, without_overlaps
@@ -43,6 +44,11 @@ class Problems:
     eval_environment: Environment
     overlaps: tuple[Overlap, ...] = ()
     left_out: Mapping[str, int] | None = None
+
+    @property
+    def sources(self) -> Mapping[str, str]:
+        """The sources that are trained on, by their names in metrics; nothing where there is one."""
+        return sources_of(self.train)
 
     def findings(self) -> dict[str, object]:
         """Return what run.json says about the problems beside their checksums."""

@@ -27,6 +27,9 @@ class RewardConfig(Settings):
     """Truth reward of a wrong answer."""
     truth_missing: float = 0.0
     """Truth reward of a turn from which no answer could be read."""
+    truth_credit: Literal["whole", "partial"] = "whole"
+    """Of instructions and of overlaps: "whole" rewards the grade, "partial" the score, which is the share of
+    the instructions that are followed or the F1, between ``truth_wrong`` and ``truth_correct``."""
     form: Form = "boxed"
     """The form that ``form_bonus`` is for: a box, a sentence with "the answer is", or a line after ####."""
     form_bonus: float = Field(default=0.0, ge=0)

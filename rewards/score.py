@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
+from types import MappingProxyType
 
 from debate.types import Debate, TurnId, Vote
 from rewards.config import RewardConfig
@@ -15,7 +16,7 @@ from rewards.form import formed_turns
 from rewards.judging import judge_rewards, vote_values
 from rewards.overlong import overlong_penalties
 from rewards.peer import peer_scores
-from rewards.truth import GRADES, truth_rewards
+from rewards.truth import GRADES, score_of, truth_rewards
 from rewards.types import Correct, PlainVote, Rewards, check_correct, stream_of
 from rewards.votes import DROPPED, BallotBox, ballot_box, ballot_box_of_votes, split_votes
 
@@ -24,11 +25,13 @@ def score_debate(debate: Debate, correct: Correct, config: RewardConfig) -> Rewa
     """Return the rewards of a debate; credit goes to the exact turns its judges were shown.
 
     ``correct[agent][round]`` (N, R) is True, False, None (not graded) or "missing"; None for open problems.
+    With ``config.truth_credit = "partial"`` the ``score`` of a turn that has one is rewarded in its place.
     """
     check_correct(correct, debate.protocol.num_agents, debate.protocol.num_rounds)
     box = ballot_box(debate, judge_own=config.judge_own)
     formed = formed_turns(debate, config.form) if config.form_bonus else set[TurnId]()
-    return _score(box, correct, config, overlong_penalties(debate, config), formed)
+    scores = {turn.id: score_of(turn) for turn in debate.turns}
+    return _score(box, correct, config, overlong_penalties(debate, config), formed, scores)
 
 
 def score_votes(
@@ -61,6 +64,7 @@ def _score(
     config: RewardConfig,
     overlong: Mapping[TurnId, float],
     formed: Set[TurnId] = frozenset(),
+    scores: Mapping[TurnId, float | None] = MappingProxyType({}),
 ) -> Rewards:
     votes, dropped = split_votes(box)
     weight = config.judge_weight_of_truth(verifiable=correct is not None)
@@ -70,7 +74,7 @@ def _score(
     format = {turn: penalty + overlong.get(turn, 0.0) for turn, penalty in penalties.items()}
     return Rewards(
         peer=stream_of(peer, box.num_agents, box.num_rounds),
-        truth=stream_of(truth_rewards(box, correct, config, formed), box.num_agents, box.num_rounds),
+        truth=stream_of(truth_rewards(box, correct, config, formed, scores), box.num_agents, box.num_rounds),
         judge=stream_of(judge, box.num_agents, box.num_rounds + 1),
         format=stream_of(format, box.num_agents, box.num_rounds + 1),
         counters=count_all(box, votes, dropped, correct=correct, judged=len(judge)),

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Mapping, Set
 from itertools import pairwise
+from types import MappingProxyType
 
-from debate.types import TurnId
+from msgspec import UNSET
+
+from debate.types import Turn, TurnId
 from rewards.config import RewardConfig
 from rewards.types import Correct, Truth, value_of
 from rewards.votes import BallotBox
@@ -77,26 +80,49 @@ TRUTH_SETTINGS: dict[Truth, str] = {
 """The setting of the reward scheme that holds the reward of a grade; "" for a turn that was not graded."""
 
 
-def truth_reward(grade: Truth, config: RewardConfig) -> float | None:
+def truth_reward(grade: Truth, config: RewardConfig, score: float | None = None) -> float | None:
     """Return the reward of a grade; None when the turn was not graded, which is never "wrong".
+
+    ``score``, in [0, 1], counts instead of a right or wrong grade with ``truth_credit = "partial"``.
 
     >>> [truth_reward(grade, RewardConfig()) for grade in (True, False, "missing", None)]
     [1.0, 0.0, 0.0, None]
+    >>> [truth_reward(False, RewardConfig(truth_credit=credit), 0.75) for credit in ("whole", "partial")]
+    [0.0, 0.75]
     """
+    if counts_partly(grade, config, score) and score is not None:
+        return config.truth_wrong + score * (config.truth_correct - config.truth_wrong)
     setting = TRUTH_SETTINGS[grade]
     return getattr(config, setting) if setting else None
 
 
+def counts_partly(grade: Truth, config: RewardConfig, score: float | None) -> bool:
+    """Return whether a score is rewarded in the place of the grade."""
+    return config.truth_credit == "partial" and score is not None and isinstance(grade, bool)
+
+
+def score_of(turn: Turn) -> float | None:
+    """Return how much of a turn's solution is right, in [0, 1]; None where only its grade is known."""
+    return None if turn.score is UNSET else turn.score
+
+
 def truth_rewards(
-    box: BallotBox, correct: Correct, config: RewardConfig, formed: Set[TurnId] = frozenset()
+    box: BallotBox,
+    correct: Correct,
+    config: RewardConfig,
+    formed: Set[TurnId] = frozenset(),
+    scores: Mapping[TurnId, float | None] = MappingProxyType({}),
 ) -> dict[TurnId, float | None]:
     """Return the truth reward of every solution turn that took place; no entries for an open problem.
 
-    ``formed``: the turns that get ``config.form_bonus``, if they were graded.
+    ``formed``: the turns that get ``config.form_bonus``, if they were graded; ``scores``: as ``score_of``.
     """
     if correct is None:
         return {}
-    rewards = {turn: truth_reward(correct[turn.agent][turn.round], config) for turn in box.solutions()}
+    rewards = {
+        turn: truth_reward(correct[turn.agent][turn.round], config, scores.get(turn))
+        for turn in box.solutions()
+    }
     return {
         turn: reward if reward is None or turn not in formed else reward + config.form_bonus
         for turn, reward in rewards.items()

@@ -92,6 +92,8 @@ def _turn_problems(record: Record) -> Iterator[str]:
             yield f"debate.turns[{index}].id: {named(turn.id)} is not a turn of a debate of {size}"
         if turn.ballot != (round_ >= protocol.num_rounds):
             yield f"debate.turns[{index}].ballot: {turn.ballot}, but {named(turn.id)} is of round {round_}"
+        if turn.score is not UNSET and not 0 <= turn.score <= 1:
+            yield f"debate.turns[{index}].score: {turn.score} is not a share from 0 to 1"
         if turn.id in seen:
             yield f"debate.turns[{index}].id: {named(turn.id)} is there twice"
         seen.add(turn.id)

@@ -296,10 +296,16 @@ class Config(Settings):
             )
 
     def _refuse_bonus_for_pairs(self) -> None:
-        if self.advantages.judge.key == "pair" and self.rewards.form_bonus:
+        if self.advantages.judge.key != "pair":
+            return
+        rewards = self.rewards
+        named = f"rewards.form_bonus = {rewards.form_bonus:g}" if rewards.form_bonus else ""
+        if rewards.truth_credit == "partial":
+            named = 'rewards.truth_credit = "partial"'
+        if named:
             raise ValueError(
                 'advantages.judge.key = "pair" finds the right solution by its truth reward, and '
-                f"rewards.form_bonus = {self.rewards.form_bonus:g} is part of that; leave out one of them"
+                f"{named} is part of that; leave out one of them"
             )
 
     def _refuse_mixed_streams(self) -> None:

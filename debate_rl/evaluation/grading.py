@@ -32,7 +32,7 @@ def grade_debate(
     mode: Mode = IN_A_BOX,
     beside: Sequence[Mode] = (),
 ) -> tuple[Debate, Grades | None]:
-    """Return a debate with what ``mode`` finds as its answers, and the verdicts on its solutions, (N, R).
+    """Return a debate with what ``mode`` finds as its answers and their scores, and its verdicts, (N, R).
 
     A verdict is True, False, "missing", or None where the grader gave none (time-out, crash); there are none
     for a problem of kind "open". ``tally`` counts what the table does not hold: statuses, verdicts of
@@ -47,7 +47,7 @@ def grade_debate(
         if not turn.ballot:
             grade = grade_turn(environment, debate.problem, turn, mode)
             table[turn.id.agent][turn.id.round] = grade.verdict
-            turns[index] = _with_answer(turn, grade)
+            turns[index] = _with_grade(turn, grade)
             if tally is not None:
                 _count(tally, grade)
                 for other in beside:
@@ -76,10 +76,13 @@ def stored_mode(mode: Mode) -> Mode | UnsetType:
     return UNSET if mode == IN_A_BOX else mode
 
 
-def _with_answer(turn: Turn, grade: Grade) -> Turn:
-    if turn.parsed.answer == grade.extracted:
+def _with_grade(turn: Turn, grade: Grade) -> Turn:
+    """Return the turn with the answer that was graded, and its score where the grade measures one."""
+    score = grade.score if grade.parts or grade.share is not None else None
+    if turn.parsed.answer == grade.extracted and score is None and turn.score is UNSET:
         return turn
-    return replace(turn, parsed=replace(turn.parsed, answer=grade.extracted))
+    parsed = replace(turn.parsed, answer=grade.extracted)
+    return replace(turn, parsed=parsed, score=UNSET if score is None else score)
 
 
 def _count(tally: Counter[str], grade: Grade) -> None:

@@ -18,7 +18,7 @@ from debate import Completion, Debate, DebateConfig, Policy, Problem, Turn
 from debate.parsing.wellformed import is_well_formed
 from debate.policy import token_counts
 from debate.seeds import derive_seed
-from debate.types import TurnId
+from debate.types import WHOLE_RESPONSE, TurnId
 from debate_rl.evaluation.grading import IN_A_BOX, Graded, Grades
 from debate_rl.evaluation.play import EvalPlan, Played, play
 from debate_rl.metrics.answers import Answer, consensus, graded_answers, pass_at_k, powers_to
@@ -30,7 +30,7 @@ from envs.instructions import ConstraintError, constraints_of, follows
 from envs.types import Mode
 from rewards import RewardConfig, Rewards, score_debate, voted_winner
 from rewards.judging import decidable_votes
-from rewards.truth import is_right
+from rewards.truth import is_right, score_of
 
 Values = Mapping[str, Sequence[float]]
 """A figure's values by problem."""
@@ -138,6 +138,8 @@ def _solution_figures(
     if problem.kind == "instructions":
         alone = [turn for one in (*opening, *further) for turn in one.debate.turns][: played.solutions]
         _instruction_figures(sheet, problem, "direct/instructions", alone)
+    solved = [turn for one in (*opening, *further) for turn in one.debate.turns][: played.solutions]
+    _partial_figures(sheet, problem, "direct/score", solved)
     _cost(sheet, problem.id, "direct", _replies(opening)[: played.samples])
 
 
@@ -194,8 +196,9 @@ def _debate_figures(sheet: _Sheet, graded: Graded, key: AnswerKey) -> None:
     sheet.put(problem, "debate/valid_xml", *valid)
     sheet.put(problem, "debate/majority", consensus(last))
     sheet.put(problem, f"debate/pass@{len(last)}", any(answer.right for answer in last))
+    spoken = [turn for turn in debate.turns if turn.id.round == debate.protocol.num_rounds - 1]
+    _partial_figures(sheet, debate.problem, "debate/score", spoken)
     if debate.problem.kind == "instructions":
-        spoken = [turn for turn in debate.turns if turn.id.round == debate.protocol.num_rounds - 1]
         _instruction_figures(sheet, debate.problem, "debate/instructions", spoken)
 
 
@@ -215,6 +218,13 @@ def _instruction_figures(sheet: _Sheet, problem: Problem, name: str, turns: Iter
     met = [outcome for turn in turns for outcome in followed(problem, turn)]
     if met:
         sheet.put(problem.id, name, *met)
+
+
+def _partial_figures(sheet: _Sheet, problem: Problem, name: str, turns: Iterable[Turn]) -> None:
+    """How much of each solution is right, where that is measured; a missing one has none of it right."""
+    scores = [score_of(turn) for turn in turns]
+    if problem.kind in WHOLE_RESPONSE or any(score is not None for score in scores):
+        sheet.put(problem.id, name, *(score or 0.0 for score in scores))
 
 
 def followed(problem: Problem, turn: Turn) -> tuple[bool, ...]:

@@ -10,10 +10,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import sqrt
 from statistics import fmean
+from types import MappingProxyType
 
 from debate.parsing.wellformed import is_well_formed
 from debate.types import Debate, FailureReason
 from debate_rl.metrics.answers import answer_metrics, winner_metrics
+from debate_rl.metrics.tasks import score_metrics, source_metrics
 from envs import GradeStatus
 from envs.answers.keys import AnswerKey, plain_key
 from envs.types import MODES
@@ -34,11 +36,13 @@ def debate_metrics(
     evaluation: Author,
     grader: Mapping[str, int] | None = None,
     key: AnswerKey = plain_key,
+    sources: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, float]:
     """Return the metrics of a batch: entry i of each argument is about debate i.
 
     ``correct[i][agent][round]`` as for score_debate; ``evaluation`` as for token_streams; ``grader`` is the
-    tally of debate_rl.evaluation.grading.grade_debate; ``key`` as for answer_metrics.
+    tally of debate_rl.evaluation.grading.grade_debate; ``key`` as for answer_metrics; ``sources`` as for
+    source_metrics.
     """
     return (
         reward_metrics(rewards)
@@ -49,6 +53,8 @@ def debate_metrics(
         | format_metrics(debates)
         | length_metrics(debates, evaluation=evaluation)
         | grader_metrics(grader or {})
+        | score_metrics(debates, correct)
+        | source_metrics(debates, correct, rewards, sources)
     )
 
 

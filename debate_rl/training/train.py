@@ -90,6 +90,7 @@ def train_step(session: Session, step: int) -> dict[str, float]:
         evaluation=config.advantages.evaluation,
         grader=played.graded,
         key=key,
+        sources=session.data.sources,
     )
     figures = debate_figures | schedule_metrics(config, step) | advantages.metrics | learnt
     whole, waited = sum(clock.seconds.values()), clock.seconds["seconds/rollout"]

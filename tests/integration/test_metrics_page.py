@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import sys
 import types
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from msgspec.structs import replace
 
 import debate_rl
 from debate import Problem
@@ -61,6 +63,11 @@ RUNS = {
         "held_out": {"every": 0},
         "train": BASE["train"] | {"steps": 1},
     },
+    "tasks": {
+        "env": {"kind": "parity_env:Tasks"},
+        "train": BASE["train"] | {"steps": 1},
+        "held_out": {"every": 0},
+    },
     "engine": {
         "model": BASE["model"] | {"policy": "parity_env:Engine"},
         "held_out": {"every": 0},
@@ -109,6 +116,20 @@ class Parity:
         return Grade(GradeStatus.CORRECT if answer == problem.answer else GradeStatus.WRONG, "parity", answer)
 
 
+class Tasks(Parity):
+    """The same numbers from two sources, of which one has partly right answers."""
+
+    name = "tasks"
+
+    def problems(self, *, split, limit=None, seed=None):
+        problems = super().problems(split=split, limit=limit, seed=seed)
+        return tuple(replace(p, source=f"tasks/{int(p.id[1:]) % 2}") for p in problems)
+
+    def grade(self, problem, answer):
+        grade = super().grade(problem, answer)
+        return dataclasses.replace(grade, share=0.5) if answer and problem.source == "tasks/1" else grade
+
+
 @pytest.fixture(scope="module")
 def logged(tmp_path_factory) -> set[str]:
     """Every name that the runs wrote to metrics.jsonl."""
@@ -117,7 +138,9 @@ def logged(tmp_path_factory) -> set[str]:
         patch.setattr("debate_rl.training.memory_check.gpu_of", lambda model: FakeGpu())
         patch.setattr("debate_rl.training.memory_check.learning_bytes", lambda *_: 2**20)
         patch.setattr("debate_rl.training.session.states_of", states_of)
-        patch.setitem(sys.modules, "parity_env", types.SimpleNamespace(Parity=Parity, Engine=Engine))
+        patch.setitem(
+            sys.modules, "parity_env", types.SimpleNamespace(Parity=Parity, Engine=Engine, Tasks=Tasks)
+        )
         for name, changes in RUNS.items():
             config = Config.model_validate(BASE | {"run": {"dir": str(folder / name)}} | changes)
             for row in read_metrics(train(config).folder.metrics):
@@ -146,10 +169,8 @@ def documented() -> list[str]:
 
 
 def matches(pattern: str, name: str) -> bool:
-    return (
-        re.fullmatch(re.sub("<mode>", r"\\w+", re.sub(r"<[rk]>", r"\\d+", re.escape(pattern))), name)
-        is not None
-    )
+    form = re.sub("<mode>|<source>", r"\\w+", re.sub(r"<[rk]>", r"\\d+", re.escape(pattern)))
+    return re.fullmatch(form, name) is not None
 
 
 @pytest.mark.slow

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from msgspec import UNSET
 
 from debate_rl.evaluation.grading import grade_debate
+from debate_rl.tracking.step_lines import read_metrics
 from envs import load_environment
 from transcripts import read_records
 
@@ -60,11 +62,15 @@ debates_per_problem = 2
 
 
 def rows():
+    """Numbers and choices, which are sums, and texts and instructions, which are words."""
+    accepted = ["Lutetia", "paris"]
     for n in range(4):
-        yield {"id": f"n{n}", "question": f"{n} + {4 - n}?", "answer": 4, "kind": "number"}
-        yield {"id": f"c{n}", "question": f"Which {n}?", "answer": "A", "choices": ["x", "y"]}
-        yield {"id": f"t{n}", "question": f"Capital {n}?", "answer": ["Lutetia", "paris"], "kind": "text"}
-        yield {"id": f"i{n}", "question": f"Write {n}.", **json.loads(GOLD)}
+        of = {"subject": "sums"}
+        yield {"id": f"n{n}", "question": f"{n} + {4 - n}?", "answer": 4, "kind": "number"} | of
+        yield {"id": f"c{n}", "question": f"Which {n}?", "answer": "A", "choices": ["x", "y"]} | of
+        of = {"subject": "words"}
+        yield {"id": f"t{n}", "question": f"Capital {n}?", "answer": accepted, "kind": "text"} | of
+        yield {"id": f"i{n}", "question": f"Write {n}.", **json.loads(GOLD)} | of
 
 
 @pytest.fixture
@@ -90,11 +96,24 @@ def test_a_mixed_file_is_trained_on_evaluated_and_played(home, debate_command):
     assert ("text", "missing") in verdicts
     truths = {value for record in records for seat in record.rewards.truth for value in seat}
     assert truths <= {0.0, 1.0}
+    told = [record for record in records if record.debate.problem.kind == "instructions"]
+    scores = {turn.score for record in told for turn in record.debate.turns} - {UNSET}
+    assert scores <= {0.0, 0.5, 1.0}
+    assert scores
+    steps = read_metrics(home / "run" / "metrics.jsonl")
+    assert {"share/source/sums", "share/source/words", "score"} <= {name for row in steps for name in row}
+    for row in steps:
+        assert row["share/source/sums"] + row["share/source/words"] == 1
+
+    code, _, err = debate_command("replay", "run", "rewards.truth_credit=partial", "--json", "other.json")
+    assert (code, err) == (0, "")
+    assert "truth_credit" in (home / "other.json").read_text()
 
     code, _, err = debate_command("eval", "run", "--json", "figures.json")
     assert code == 0, err
     figures = {row["name"]: row for row in json.loads((home / "figures.json").read_text())}
-    assert {"direct/accuracy", "direct/instructions", "debate/instructions"} <= set(figures)
+    named = {"direct/accuracy", "direct/instructions", "debate/instructions", "direct/score", "debate/score"}
+    assert named <= set(figures)
     assert 0 <= figures["direct/instructions"]["value"] <= 1
 
     code, out, err = debate_command("play", "run", "Write.", "--kind", "instructions", "--answer", GOLD)

@@ -25,7 +25,7 @@ from rewards.graph import Results, results_by_opponent, total
 from rewards.judging import VoteValue, vote_values
 from rewards.overlong import overlong_penalties
 from rewards.peer import fitted_together, preference
-from rewards.truth import TRUTH_SETTINGS, grade_of
+from rewards.truth import TRUTH_SETTINGS, counts_partly, grade_of, score_of
 from rewards.types import value_of
 from rewards.votes import sign
 
@@ -130,8 +130,13 @@ def truth_why(numbers: Numbers) -> TruthWhy:
     source = f"rewards.{setting}" if setting else "the problem has no gold answer"
     if not setting and record.correct is not None:
         source = "the answer was not graded, which is not wrong"
-    answer = record.debate.turn(numbers.turn).parsed.answer
-    return TruthWhy(answer, record.debate.problem.answer, grade, setting, numbers.reward("truth", source))
+    turn, formula = record.debate.turn(numbers.turn), ""
+    score, scheme = score_of(turn), numbers.scheme
+    if scheme is not None and score is not None and counts_partly(grade, scheme, score):
+        source = f'a score of {score:g}, by rewards.truth_credit = "partial"'
+        formula = f"{scheme.truth_wrong:g} + {score:g} * ({scheme.truth_correct:g} - {scheme.truth_wrong:g})"
+    reward = numbers.reward("truth", source, formula)
+    return TruthWhy(turn.parsed.answer, record.debate.problem.answer, grade, setting, reward)
 
 
 def judge_why(numbers: Numbers, votes: Votes) -> JudgeWhy:

@@ -126,7 +126,7 @@ PHASES = ("rollout", "reward", "learn", "record", "evaluate")
 
 def curves_section(runs: Sequence[Run]) -> Section:
     """Return the section of all curves that have a value."""
-    charts = [chart for spec in SPECS for chart in charts_of(spec, runs)]
+    charts = [chart for spec in (*SPECS, *_by_source(runs)) for chart in charts_of(spec, runs)]
     parts: list[Part] = [
         *charts,
         *(chart for index, run in enumerate(runs) for chart in time_shares(run, index)),
@@ -134,6 +134,23 @@ def curves_section(runs: Sequence[Run]) -> Section:
     return Section(
         "curves", "Curves", tuple(parts), f"{len(parts)} charts by step: rewards, accuracy, KL, lengths, time"
     )
+
+
+BY_SOURCE = {
+    "accuracy": ("curves/sources", "Accuracy in training, by source", "accuracy"),
+    "reward/truth": ("curves/source_rewards", "Truth reward, by source", "reward"),
+    "share": ("curves/source_shares", "Debates of a step, by source", "share"),
+}
+"""Charts with a line for each source, where a run trains on several."""
+
+
+def _by_source(runs: Sequence[Run]) -> list[Spec]:
+    names = sorted({name for run in runs for name in run.curves.values if "/source/" in name})
+    return [
+        Spec(*head, figures)
+        for figure, head in BY_SOURCE.items()
+        if (figures := tuple(name for name in names if name.startswith(f"{figure}/source/")))
+    ]
 
 
 def charts_of(spec: Spec, runs: Sequence[Run]) -> list[Chart]:

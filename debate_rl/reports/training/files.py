@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from array import array
 from collections import Counter
 from collections.abc import Mapping
@@ -51,6 +52,10 @@ WANTED = frozenset(
     )
 )
 """The figures that the training report reads."""
+OF_SOURCE = re.compile(r"(accuracy|reward/truth|share)/source/[\w.-]{1,60}", re.ASCII)
+"""Those of each source that it reads too."""
+MOST_OF_SOURCES = 64
+"""How many of them: a run has three for each of at most 16."""
 
 
 class _Columns:
@@ -60,12 +65,21 @@ class _Columns:
         self.steps = array("q")
         self._columns: dict[str, array[float]] = {}
         self.broken: dict[str, list[int]] = {}
+        self._of_sources: set[str] = set()
+
+    def _wants(self, name: str) -> bool:
+        if name in WANTED or name in self._of_sources:
+            return True
+        new = len(self._of_sources) < MOST_OF_SOURCES and OF_SOURCE.fullmatch(name) is not None
+        if new:
+            self._of_sources.add(name)
+        return new
 
     def add(self, step: int, line: Mapping[str, Any]) -> str:
         """Add a line; return what is wrong with a value of it, "" where nothing is."""
         wrong, size = "", len(self.steps)
         for name, value in line.items():
-            if name not in WANTED:
+            if not self._wants(name):
                 continue
             if type(value) is not float or not isfinite(value):
                 if type(value) not in (int, float, type(None)):

@@ -98,6 +98,7 @@ def metrics_line(step):
     line |= {"reward/peer/std": 0.7, "loss": 0.01, "grad_norm": 0.2, "updates": 1.0, "kl_mean": 0.01 * step}
     line |= {"votes/cast": 100.0, "votes/valid": 98.0, "votes/ties": 3.0, "judge/parsed_share": 0.99}
     line |= {"judge/accuracy": 0.8, "judge/decidable_votes": 30.0, "winner/lift": 0.1, "format/valid": 0.98}
+    line |= {"accuracy/source/gsm8k": right, "accuracy/source/math": 0.1, "share/source/gsm8k": 0.25}
     line |= {"completions/distinct": 0.7, "seconds/rollout": 6.0, "seconds/learn": 2.0}
     if step % 7 == 6:
         for name, value in (

@@ -12,7 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from debate_rl.reports.training.curves import joined, thinned
-from debate_rl.reports.training.files import flat, parsed, read_config, read_json, read_metrics
+from debate_rl.reports.training.files import (
+    MOST_OF_SOURCES,
+    flat,
+    parsed,
+    read_config,
+    read_json,
+    read_metrics,
+)
 from debate_rl.reports.training.loading import Run, load_run
 
 
@@ -108,6 +115,18 @@ def test_any_lines_are_read(tmp_path_factory, lines):
     curves, _ = read_metrics(path)
     assert (np.diff(curves.steps) > 0).all()
     assert all(len(column) == len(curves.steps) for column in curves.values.values())
+
+
+def test_no_more_sources_are_read_than_a_run_has(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    named = {f"accuracy/source/{n}": 0.5 for n in range(1000)} | {
+        "accuracy/source/a b": 1.0,
+        "share/source/": 1.0,
+    }
+    path.write_text(json.dumps({"step": 0, "accuracy": 0.5} | named) + "\n")
+    curves, wrong = read_metrics(path)
+    assert wrong == []
+    assert len(curves.values) == 1 + MOST_OF_SOURCES
 
 
 def test_parts_are_joined_on_all_steps_and_the_first_names_win(make_curves):

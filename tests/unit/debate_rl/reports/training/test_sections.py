@@ -72,6 +72,11 @@ def test_a_whole_run(whole):
     assert charts["curves/held_out"].series[0].low == pytest.approx((0.35, 0.63))
     assert charts["curves/rewards"].series[0].high[0] == pytest.approx(0.6)
     assert charts["curves/time/1"].series[0].y[0] == pytest.approx(0.75)
+    sources = charts["curves/sources"].series
+    assert [one.label for one in sources] == ["accuracy, source gsm8k", "accuracy, source math"]
+    assert (sources[0].y[-1], sources[1].y[-1]) == (pytest.approx(0.72), pytest.approx(0.1))
+    assert charts["curves/source_shares"].series[0].y[0] == pytest.approx(0.25)
+    assert "curves/source_rewards" not in charts
 
 
 def test_every_filter_is_one_and_every_link_is_to_the_run(whole):
