@@ -47,8 +47,13 @@ class LoggingConfig(Settings):
     """Whether metrics also go to the folder tensorboard/ of the run."""
     progress: Literal["auto", "bar", "lines", "none"] = "auto"
     """A live bar, one line a step, or nothing; auto takes the bar in a terminal and lines in a pipe."""
+    verbose: bool = False
+    """Whether each step also prints what the optimizer did: loss, gradient, ratio, entropy, KL."""
     transcript_tokens: bool = True
     """Whether transcripts hold token ids and log-probabilities; without them they are a tenth of the size."""
+    transcript_groups: int | None = Field(default=None, ge=0)
+    """Of how many problems of a step transcripts keep the debates; None: of all, 0: of none. A replay needs
+    all where advantages compare problems with each other (baseline "rae", scale "batch")."""
     sample_share: float = Field(default=0.05, ge=0, le=1)
     """Share of the debates whose turns go to samples.jsonl, and to wandb as a table; 0 writes none."""
 

@@ -15,6 +15,11 @@ HEADLINES = (
     *("loss", "kl_mean"),
 )
 """Metrics shown beside the step, where a step has them."""
+OPTIMIZER = (
+    *("loss", "lr", "grad_norm", "grad_clipped", "ratio_mean", "ratio_max", "clip_fraction"),
+    *("entropy_mean", "kl_mean", "kl_max", "mismatch_kl", "updates", "skipped_updates", "rows"),
+)
+"""Metrics of the optimizer, which a verbose run prints below each step."""
 HELD_OUT = (
     *("eval/direct/accuracy", "eval/direct/self_consistency", "eval/debate/winner/accuracy"),
     "eval/judge/accuracy",
@@ -29,6 +34,16 @@ def headline(metrics: Mapping[str, float]) -> str:
     'accuracy 0.500  loss -0.012'
     """
     return _figures(metrics, HEADLINES)
+
+
+def optimizer_line(metrics: Mapping[str, float]) -> str | None:
+    """Return what the optimizer did in a line; None for a step that says nothing of it.
+
+    >>> optimizer_line({"loss": -0.0123, "lr": 1e-5, "accuracy": 0.5})
+    '  loss -0.0123  lr 1e-05'
+    """
+    known = [f"{title(name)} {metrics[name]:.3g}" for name in OPTIMIZER if name in metrics]
+    return "  " + "  ".join(known) if known else None
 
 
 def held_out_line(metrics: Mapping[str, float]) -> str | None:
@@ -57,8 +72,8 @@ PATIENCE = 3
 class Lines:
     """One plain line for each step, and one where nothing can be learned."""
 
-    def __init__(self, console: Console, steps: int) -> None:
-        self._console, self._steps = console, steps
+    def __init__(self, console: Console, steps: int, *, verbose: bool = False) -> None:
+        self._console, self._steps, self._verbose = console, steps, verbose
         self._empty = 0
 
     def begin(self, figures: Mapping[str, float]) -> None:
@@ -70,7 +85,8 @@ class Lines:
         phases = {name for name in metrics if name.startswith("seconds/")} - {"seconds/evaluate"}
         spent = sum(metrics[name] for name in phases)
         text = f"step {step} ({step + 1} of {self._steps} done)  {headline(metrics)}  {spent:.1f} s"
-        for line in (text, held_out_line(metrics), self._nothing(metrics)):
+        more = optimizer_line(metrics) if self._verbose else None
+        for line in (text, more, held_out_line(metrics), self._nothing(metrics)):
             if line is not None:
                 self._print(line)
 
@@ -90,7 +106,7 @@ class Lines:
 class Bar:
     """The lines, and below them a bar with the time that remains."""
 
-    def __init__(self, console: Console, steps: int, done: int) -> None:
+    def __init__(self, console: Console, steps: int, done: int, *, verbose: bool = False) -> None:
         columns = (
             TextColumn("steps"),
             MofNCompleteColumn(),
@@ -99,7 +115,7 @@ class Bar:
         )
         self._progress = Progress(*columns, console=console)
         self._task = self._progress.add_task("train", total=steps, completed=done)
-        self._lines = Lines(self._progress.console, steps)
+        self._lines = Lines(self._progress.console, steps, verbose=verbose)
         self._progress.start()
 
     def begin(self, figures: Mapping[str, float]) -> None:
@@ -122,11 +138,12 @@ def progress_of(
     *,
     done: int = 0,
     console: Console | None = None,
+    verbose: bool = False,
 ) -> Lines | Bar | None:
-    """Return the display; auto takes the bar in a terminal."""
+    """Return the display; auto takes the bar in a terminal. ``verbose``: with what the optimizer did."""
     console = console or Console(stderr=True)
     if kind == "none":
         return None
     if kind == "bar" or (kind == "auto" and console.is_terminal):
-        return Bar(console, steps, done)
-    return Lines(console, steps)
+        return Bar(console, steps, done, verbose=verbose)
+    return Lines(console, steps, verbose=verbose)

@@ -83,7 +83,8 @@ def open_trackers(
 
             board = stack.enter_context(closing(TensorBoardTracker(folder / "tensorboard", first_step)))
             trackers.loggers.append(board.log)
-        if bar := progress_of(config.progress, steps, done=first_step, console=console):
-            trackers.loggers.append(stack.enter_context(closing(bar)).log)
-            trackers.beginners.append(bar.begin)
+        shown = progress_of(config.progress, steps, done=first_step, console=console, verbose=config.verbose)
+        if shown is not None:
+            trackers.loggers.append(stack.enter_context(closing(shown)).log)
+            trackers.beginners.append(shown.begin)
         yield trackers

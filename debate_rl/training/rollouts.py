@@ -248,6 +248,12 @@ def step_records(
     ]
 
 
+def of_groups(records: Sequence[Record], count: int | None) -> list[Record]:
+    """Return the records of the first ``count`` groups of a step, in order; all for None."""
+    chosen = list(dict.fromkeys(record.group for record in records))[:count]
+    return [record for record in records if record.group in chosen]
+
+
 def advantages_by_debate(
     debates: Sequence[Debate], advantages: Sequence[TurnAdvantage | None]
 ) -> Iterator[tuple[TurnAdvantages, ...]]:

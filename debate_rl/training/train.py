@@ -15,7 +15,7 @@ from debate_rl.metrics.debates import debate_metrics
 from debate_rl.runs.trainer_state import generators_kept_on_error
 from debate_rl.training.adaptive import adaptive_metrics
 from debate_rl.training.memory_check import checked_step
-from debate_rl.training.rollouts import Clock, Rollout, step_records
+from debate_rl.training.rollouts import Clock, Rollout, of_groups, step_records
 from debate_rl.training.session import Session, open_session
 from debate_rl.training.step_problems import groups_with_signal
 from debate_rl.training.stops import Stopped
@@ -79,7 +79,8 @@ def train_step(session: Session, step: int) -> dict[str, float]:
         groups=played.groups,
         mode=config.grader.mode_at(step),
     )
-    write_step(session.folder.transcripts, step, records, tokens=config.logging.transcript_tokens, seal=True)
+    kept = of_groups(records, config.logging.transcript_groups)
+    write_step(session.folder.transcripts, step, kept, tokens=config.logging.transcript_tokens, seal=True)
     session.tracker.show(step, records)
     clock.lap("record")
     key = key_of(session.data.environment)

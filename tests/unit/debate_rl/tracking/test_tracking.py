@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from pydantic import ValidationError
@@ -90,6 +90,23 @@ def test_piped_output_is_one_plain_line_a_step():
     assert first == "step 0 (1 of 3 done)  accuracy 0.500  2.5 s"
     assert second == "step 1 (2 of 3 done)  accuracy 1.000  0.0 s"
     assert "\x1b" not in out.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["lines", "bar"])
+def test_a_verbose_run_also_prints_what_the_optimizer_did(kind: Literal["lines", "bar"]):
+    figures = {"accuracy": 0.5, "loss": -0.00123, "lr": 1e-5, "grad_norm": 12.5, "kl_max": float("nan")}
+    said = {}
+    for verbose in (False, True):
+        out = io.StringIO()
+        display = progress_of(kind, 3, console=Console(file=out, width=200), verbose=verbose)
+        assert display is not None
+        display.log(0, figures)
+        display.log(1, {"accuracy": 0.25})
+        display.close()
+        said[verbose] = out.getvalue()
+    assert "grad norm" not in said[False]
+    assert "\n  loss -0.00123  lr 1e-05  grad norm 12.5  kl max nan\n" in said[True]
+    assert said[True].count("loss -0.00123") == 1  # and a step without any of it has no second line
 
 
 def test_a_terminal_gets_a_bar_that_ends_full():

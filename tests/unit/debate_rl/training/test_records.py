@@ -3,7 +3,7 @@ from collections import Counter
 from debate import DebateConfig, run_debates
 from debate.policies.scripted import Answers, scripted_debaters
 from debate.types import Problem, TurnId
-from debate_rl.training.rollouts import step_records
+from debate_rl.training.rollouts import of_groups, step_records
 from learner.advantages import AdvantageConfig, turn_advantages
 from learner.types import group_indices, transitions_of
 from rewards import RewardConfig, score_debate
@@ -79,3 +79,11 @@ def test_tokens_can_be_left_out(tmp_path):
     for record, debate in zip(read_records(tmp_path), debates, strict=True):
         assert all(turn.completion.tokens == () for turn in record.debate.turns)
         assert [t.completion.text for t in record.debate.turns] == [t.completion.text for t in debate.turns]
+
+
+def test_the_first_groups_of_a_step_may_be_all_that_is_stored():
+    debates, correct, rewards, _, advantages = step()
+    records = step_records(3, debates, correct, rewards, advantages.turns)
+    assert of_groups(records, None) == of_groups(records, 2) == of_groups(records, 9) == records
+    assert of_groups(records, 1) == records[:2]
+    assert of_groups(records, 0) == []
