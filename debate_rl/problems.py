@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from debate import Problem
 from debate.seeds import derive_seed
 from debate.types import Shot
-from debate_rl.config import Config, EnvConfig
+from debate_rl.config import Config, EnvConfig, HeldOutConfig, HeldOutSet
 from debate_rl.metrics.tasks import sources_of
 from debate_rl.runs.provenance import file_checksums, is_split_off, problems_checksums
 from envs import DataError, Environment, load_environment
@@ -24,6 +24,16 @@ NAMED_BY_BOTH = ("levels", "subjects", "fields")
 HELD_OUT = "held_out.kind"
 
 
+@dataclass(frozen=True, slots=True)
+class HeldOutProblems:
+    """A held-out set: what grades it, its problems, and how it is evaluated. ``name`` "" is the first one."""
+
+    name: str
+    environment: Environment
+    problems: tuple[Problem, ...]
+    settings: HeldOutSet
+
+
 class OverlapWarning(UserWarning):
     """Held-out problems of which training sees the whole or a part."""
 
@@ -35,6 +45,7 @@ class Problems:
     ``environment`` grades the trained problems and ``eval_environment`` the held-out ones; they are the same
     unless ``held_out.kind`` or ``held_out.path`` names others. ``overlaps`` are held-out problems that share
     runs of words with trained ones, ``left_out`` counts the problems that ``env.decontaminate`` took away.
+    ``more``: the sets of ``held_out.more``.
     """
 
     environment: Environment
@@ -44,6 +55,17 @@ class Problems:
     eval_environment: Environment
     overlaps: tuple[Overlap, ...] = ()
     left_out: Mapping[str, int] | None = None
+    more: tuple[HeldOutProblems, ...] = ()
+
+    @property
+    def never_trained(self) -> tuple[Problem, ...]:
+        """The problems of all held-out sets."""
+        return (*self.held_out, *(problem for part in self.more for problem in part.problems))
+
+    def evaluated(self, config: Config) -> tuple[HeldOutProblems, ...]:
+        """Return the held-out sets that have problems, the first one in front."""
+        first = HeldOutProblems("", self.eval_environment, self.held_out, config.held_out)
+        return tuple(part for part in (first, *self.more) if part.problems)
 
     @property
     def sources(self) -> Mapping[str, str]:
@@ -63,13 +85,15 @@ def load_run_problems(config: Config) -> Problems:
     train on, or when a question would be both trained on and held out; a warning names those that are so
     in part.
     """
-    loaded = _decontaminated(config, _loaded(config, file_checksums(config)))
-    _refuse_overlap(loaded.train, loaded.held_out)
+    loaded = _loaded(config, file_checksums(config))
+    loaded = _decontaminated(config, replace(loaded, more=_more(config, loaded.environment)))
+    _refuse_overlap(loaded.train, loaded.never_trained)
     loaded = _with_shots(config, loaded)
-    shared = () if _generated(config) else overlaps(loaded.train, loaded.held_out)
+    shared = () if _generated(config) else overlaps(loaded.train, loaded.never_trained)
     if shared:
-        warnings.warn(overlap_line(shared, len(loaded.held_out)), OverlapWarning, stacklevel=2)
-    checksums = {**loaded.checksums, **problems_checksums(config, loaded.train, loaded.held_out)}
+        warnings.warn(overlap_line(shared, len(loaded.never_trained)), OverlapWarning, stacklevel=2)
+    more = {part.name: part.problems for part in loaded.more}
+    checksums = {**loaded.checksums, **problems_checksums(config, loaded.train, loaded.held_out, more)}
     return replace(loaded, checksums=checksums, overlaps=shared)
 
 
@@ -94,7 +118,12 @@ def _with_shots(config: Config, loaded: Problems) -> Problems:
     train = with_shots(
         loaded.train, pool, config.shots.count, each=config.shots.draw == "each", seed=config.seed
     )
-    return replace(loaded, train=train, held_out=_held_out_with_shots(config, loaded.held_out, pool))
+    more = tuple(
+        replace(part, problems=_held_out_with_shots(config, part.problems, pool)) for part in loaded.more
+    )
+    return replace(
+        loaded, train=train, held_out=_held_out_with_shots(config, loaded.held_out, pool), more=more
+    )
 
 
 def _shots(config: Config) -> tuple[Shot, ...]:
@@ -157,7 +186,7 @@ def _decontaminated(config: Config, loaded: Problems) -> Problems:
     kind = config.env.decontaminate
     if kind is None or _generated(config):
         return loaded
-    train, left_out = without_overlaps(loaded.train, loaded.held_out, kind)
+    train, left_out = without_overlaps(loaded.train, loaded.never_trained, kind)
     count, before = sum(left_out.values()), len(loaded.train)
     if not train:
         raise DataError(
@@ -171,6 +200,24 @@ def _decontaminated(config: Config, loaded: Problems) -> Problems:
         )
         warnings.warn(f"env.decontaminate={kind!r}: {line}{runs})", OverlapWarning, stacklevel=3)
     return replace(loaded, train=train, left_out=left_out)
+
+
+def _more(config: Config, environment: Environment) -> tuple[HeldOutProblems, ...]:
+    """Return the further held-out sets."""
+    sets: list[HeldOutProblems] = []
+    for name, settings in config.held_out.more.items():
+        held = HeldOutConfig(**settings.model_dump())
+        key = f"held_out.more.{name}"
+        try:
+            there = config.model_copy(update={"held_out": held})
+            _refuse_same_split(there)
+            own, problems = _held_out(there, environment, f"{key}.kind") if held.limit else (environment, ())
+        except DataError as error:
+            raise DataError(f"{key}: {error}") from error
+        if not problems:
+            raise DataError(f"{key}: there are no problems to evaluate on; set {key}.limit and {key}.kind")
+        sets.append(HeldOutProblems(name, own, problems, settings))
+    return tuple(sets)
 
 
 def _held_out(config: Config, environment: Environment, key: str) -> tuple[Environment, tuple[Problem, ...]]:

@@ -143,7 +143,7 @@ def _word(text: str) -> str:
 def evaluate_on(task: EvalTask, policy: Unopened) -> tuple[Scores, dict[str, str]]:
     """Return the figures on one data set, and what a table says beside; kept replies are used again."""
     from debate_rl.config.models import ENGINES
-    from debate_rl.evaluation.folder import default_folder, identity, open_folder, series_of
+    from debate_rl.evaluation.folder import FIGURES, default_folder, identity, open_folder, series_of
     from debate_rl.evaluation.modes import check_modes, with_modes
     from debate_rl.evaluation.play import EvalPlan, is_alone, play
     from debate_rl.evaluation.report import held_out, plain_rows
@@ -185,7 +185,7 @@ def evaluate_on(task: EvalTask, policy: Unopened) -> tuple[Scores, dict[str, str
         if not figures.problems:
             raise DataError(f"{folder}: the grader gave no verdict on any of {len(problems)} problems")
         figures = with_modes(figures, played, environment, modes)
-        write_json(folder / "figures.json", plain_rows({task.label: figures}))
+        write_json(folder / FIGURES, plain_rows({task.label: figures}))
         if run is not None or weights is not None:
             kept = held_out(figures, step_learnt(weights), series=series_of(what))
             write_whole(folder / NAME, to_line(kept) + b"\n")

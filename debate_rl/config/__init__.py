@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, Self, TypeAlias, TypeVar
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from debate.config import DebateConfig
 from debate.seeds import derive_seed
@@ -49,6 +50,8 @@ class LoggingConfig(Settings):
     """A live bar, one line a step, or nothing; auto takes the bar in a terminal and lines in a pipe."""
     verbose: bool = False
     """Whether each step also prints what the optimizer did: loss, gradient, ratio, entropy, KL."""
+    evaluation_transcripts: bool = True
+    """Whether what is said in evaluations during training is kept, in RUN/evaluations."""
     transcript_tokens: bool = True
     """Whether transcripts hold token ids and log-probabilities; without them they are a tenth of the size."""
     transcript_groups: int | None = Field(default=None, ge=0)
@@ -60,6 +63,8 @@ class LoggingConfig(Settings):
 
 Stream: TypeAlias = Literal["peer", "truth", "judge", "format"]
 Control: TypeAlias = Literal["none", "random_judge", "shuffled_votes", "own_answer"]
+OF_FIGURES = ("direct", "debate", "judge", "problems", "ungraded")
+"""What the names of held-out figures begin with."""
 DATA = "data"
 """Not a key: the name by which ``run.allow_changes`` allows problems, golds or files to be others."""
 
@@ -99,8 +104,8 @@ class EnvConfig(Settings):
     ("exact"), or that also share a run of 13 words with one ("ngram"); None trains on all, and warns."""
 
 
-class HeldOutConfig(Settings):
-    """The problems that are never trained on."""
+class HeldOutSet(Settings):
+    """Problems that are never trained on, and how they are evaluated."""
 
     kind: str | None = None
     """Another data set or family than the trained one; None is the same."""
@@ -118,11 +123,35 @@ class HeldOutConfig(Settings):
     ``env.fields`` unless ``kind`` names another data set."""
     limit: int = Field(default=100, ge=0)
     """How many problems; 0 turns held-out evaluation off."""
+    seed: int = 0
+    """Which problems are drawn; apart from the run's seed, so that runs are compared on the same ones."""
+    direct: bool = False
+    """Whether evaluations in training hold no debates: one agent alone solves each problem. So it is with one
+    agent and one round anyway."""
+    samples: int = Field(default=0, ge=0, le=10_000)
+    """Direct solutions of each problem in these evaluations, at least."""
+
+
+class HeldOutConfig(HeldOutSet):
+    """The problems that are never trained on."""
+
     every: int = Field(default=50, ge=0)
     """Steps between evaluations in training, one before the first step and one at the end among them; 0 never
     evaluates."""
-    seed: int = 0
-    """Which problems are drawn; apart from the run's seed, so that runs are compared on the same ones."""
+    more: dict[str, HeldOutSet] = Field(default_factory=dict)
+    """Further sets, evaluated at the same steps, by the name that their figures have: those of
+    [held_out.more.aime] are ``eval/aime/direct/accuracy`` and the like."""
+
+    @field_validator("more")
+    @classmethod
+    def _possible_names(cls, value: dict[str, HeldOutSet]) -> dict[str, HeldOutSet]:
+        for name in value:
+            if not re.fullmatch(r"[a-z][a-z0-9_]{0,39}", name) or name in OF_FIGURES:
+                raise ValueError(
+                    f"{name!r} is the name of figures; use small letters, digits and _, and none of "
+                    f"{', '.join(OF_FIGURES)}"
+                )
+        return value
 
     def due(self, done: int, steps: int) -> bool:
         """Return whether weights that have done so many of the steps are evaluated.

@@ -231,12 +231,19 @@ OWN_CODE = ("env.kind", "held_out.kind", "debate.personas", "rewards.peer", "mod
 
 def _refuse_own_code(tables: Mapping[str, object], path: Path) -> None:
     """Raise ConfigError where a configuration names code."""
-    for key in OWN_CODE:
-        table, _, name = key.partition(".")
-        values = tables.get(table)
-        value = values.get(name) if isinstance(values, dict) else None
+    for key in (*OWN_CODE, *_further_kinds(tables)):
+        value: object = tables
+        for part in key.split("."):
+            value = cast("dict[str, object]", value).get(part) if isinstance(value, dict) else None
         if isinstance(value, str) and ":" in value:
             raise ConfigError(
                 f"{path}: {key}={value!r} names code. Code that a run names is not loaded, as the run may "
                 "have been made elsewhere; DEBATE_OWN_CODE=1 loads it"
             )
+
+
+def _further_kinds(tables: Mapping[str, object]) -> list[str]:
+    """Return the keys of the kinds of further held-out sets."""
+    held_out = tables.get("held_out")
+    more = cast("dict[str, object]", held_out).get("more") if isinstance(held_out, dict) else None
+    return [f"held_out.more.{name}.kind" for name in more] if isinstance(more, dict) else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -19,7 +20,9 @@ from debate_rl.config import Config
 from debate_rl.runs.folder import locked, plain_config, write_whole
 from debate_rl.runs.provenance import checksum, source_commit, versions
 
-IDENTITY = "evaluation.json"
+IDENTITY, FIGURES = "evaluation.json", "figures.json"
+TRAINING = "training step"
+"""What an evaluation of training has in the place of weights: how many steps these had learnt from."""
 BEGINNINGS = MODEL, START = "model", "start"
 """What the folder is named by in the place of a checkpoint: the model of the recipe, the warm start."""
 
@@ -80,6 +83,26 @@ def default_folder(home: Path, weights: Path | None, what: Mapping[str, object])
     name = MODEL if weights is None else START if weights.parent.name == WARM_START else weights.name
     digest = sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:8]
     return home / f"{name}-{digest}"
+
+
+@contextmanager
+def training_folder(run: Path, step: int, data: str, what: Mapping[str, object]) -> Iterator[Path]:
+    """Hold the folder of an evaluation in training; what an earlier start said at the step is removed.
+
+    >>> training_name(50, ""), training_name(0, "aime")
+    ('step_000050-training', 'start-training_aime')
+    """
+    folder = run / "evaluations" / training_name(step, data)
+    if (folder / IDENTITY).is_file() and not folder.is_symlink():
+        shutil.rmtree(folder)
+    with open_folder(folder, what):
+        yield folder
+
+
+def training_name(step: int, data: str) -> str:
+    """Return the name of the folder of an evaluation in training on a held-out set ("" the first one)."""
+    weights = f"step_{step:06d}" if step else START
+    return f"{weights}-training{f'_{data}' if data else ''}"
 
 
 @contextmanager

@@ -73,7 +73,7 @@ class EvalPlan:
     problem at temperature 0. ``max_live``: debates open at a time; ``requests``: replies that are sampled
     together, and no more debates are open than ask for so many. ``direct``: no debates, and
     ``samples`` solutions (at least one) of each problem and seed by one agent alone, the first persona.
-    ``mode``: the grader's.
+    ``mode``: the grader's. ``tokens``: whether token ids and log-probabilities are kept too.
     """
 
     problems: Sequence[Problem]
@@ -86,6 +86,7 @@ class EvalPlan:
     requests: int | None = None
     direct: bool = False
     mode: Mode = IN_A_BOX
+    tokens: bool = True
 
     def live(self) -> int | None:
         """Return how many debates are open at a time; None for no limit."""
@@ -179,7 +180,9 @@ def _part(
 ) -> list[Graded]:
     """Return a debate of each entry of ``problems``, kept as it ends; what was kept before is graded anew."""
     drawn = derive_seed(seed, name)
-    stored = {} if folder is None else _kept(folder / name / shard_name(seed), problems, drawn, plan.protocol)
+    number = list(plan.seeds).index(seed) if name != "greedy" else 0
+    shard = None if folder is None else folder / name / shard_name(number)
+    stored = {} if shard is None else _kept(shard, problems, drawn, plan.protocol)
     done = {index: graded(plan.environment, debate, plan.mode) for index, debate in stored.items()}
     agents = plan.protocol.num_agents
     part = name if name in ("debates", "direct") else f"{name}, {agents} at a time" if agents > 1 else name
@@ -189,11 +192,13 @@ def _part(
         return [done[index] for index in range(len(problems))]
     speaker = policy.open() if isinstance(policy, Unopened) else policy
     with ExitStack() as stack:
-        writer = None if folder is None else stack.enter_context(ShardWriter(folder / name, seed))
+        writer = None
+        if folder is not None:
+            writer = stack.enter_context(ShardWriter(folder / name, number, tokens=plan.tokens))
 
         def keep(debate: Debate, correct: Grades | None) -> None:
             if writer is not None:
-                writer.write(Record(debate, seed, debate.problem.id, correct, mode=stored_mode(plan.mode)))
+                writer.write(Record(debate, number, debate.problem.id, correct, mode=stored_mode(plan.mode)))
             tell(part, len(done), len(problems))
 
         if folder is not None and not _is_one_reply(plan.protocol):

@@ -68,23 +68,26 @@ def rows(scores: Scores) -> list[Row]:
     return figures + list(_by_group(scores))
 
 
-def metrics(scores: Scores) -> dict[str, float]:
+def metrics(scores: Scores, data: str = "") -> dict[str, float]:
     """Return the figures over all problems as "eval/...", with their 95% bounds under "/low" and "/high".
+
+    Those of a further held-out set have its name, ``data``: "eval/DATA/...".
 
     With one problem there are no bounds, nor where all problems have the same number of tokens.
     """
     counts = {"problems": len(scores.problems), "ungraded": scores.ungraded, "direct/samples": scores.samples}
-    figures = {f"eval/{name}": float(count) for name, count in counts.items()}
+    head = f"eval/{data}/" if data else "eval/"
+    figures = {f"{head}{name}": float(count) for name, count in counts.items()}
     for row in rows(scores):
         if not row.group:
-            estimate, name = row.estimate, f"eval/{row.name}"
+            estimate, name = row.estimate, f"{head}{row.name}"
             figures[name] = estimate.value
             if isfinite(estimate.low) and isfinite(estimate.high):
                 figures |= {f"{name}/low": estimate.low, f"{name}/high": estimate.high}
     return figures
 
 
-def held_out(scores: Scores, step: int, *, series: str = "") -> HeldOut:
+def held_out(scores: Scores, step: int, *, series: str = "", data: str = "") -> HeldOut:
     """Return the figures by problem, as they are kept of weights that had learnt from ``step`` steps."""
     return HeldOut(
         step=step,
@@ -96,6 +99,7 @@ def held_out(scores: Scores, step: int, *, series: str = "") -> HeldOut:
         samples=scores.samples,
         ungraded=scores.ungraded,
         series=series,
+        data=data,
     )
 
 

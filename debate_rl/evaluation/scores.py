@@ -8,26 +8,26 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from random import Random
 from statistics import fmean
 from typing import Literal
 
 from msgspec import UNSET
 
-from debate import Completion, Debate, DebateConfig, Policy, Problem, Turn
+from debate import Completion, Debate, Policy, Problem, Turn
 from debate.parsing.wellformed import is_well_formed
 from debate.policy import token_counts
 from debate.seeds import derive_seed
 from debate.types import WHOLE_RESPONSE, TurnId
-from debate_rl.evaluation.grading import IN_A_BOX, Graded, Grades
+from debate_rl.evaluation.grading import Graded, Grades
 from debate_rl.evaluation.play import EvalPlan, Played, play
 from debate_rl.metrics.answers import Answer, consensus, graded_answers, pass_at_k, powers_to
 from debate_rl.metrics.debates import are_valid, due_pairs_of
 from debate_rl.statistics import Estimate, clustered_mean
-from envs import DataError, Environment
+from envs import DataError
 from envs.answers.keys import AnswerKey, key_of
 from envs.instructions import ConstraintError, constraints_of, follows
-from envs.types import Mode
 from rewards import RewardConfig, Rewards, score_debate, voted_winner
 from rewards.judging import decidable_votes
 from rewards.truth import is_right, score_of
@@ -143,24 +143,15 @@ def _solution_figures(
     _cost(sheet, problem.id, "direct", _replies(opening)[: played.samples])
 
 
-def evaluate(
-    policy: Policy,
-    environment: Environment,
-    problems: Sequence[Problem],
-    *,
-    config: DebateConfig,
-    seed: int,
-    mode: Mode = IN_A_BOX,
-) -> Scores:
-    """Return the figures of one debate per problem and of self-consistency at equal generated tokens.
+def evaluate(plan: EvalPlan, policy: Policy, folder: Path | None = None) -> Scores:
+    """Return the figures of what a plan plays; ``folder`` keeps it.
 
     The policy must report tokens. Problems without an answer are refused. DataError when the grader gave no
     verdict on any problem.
     """
-    plan = EvalPlan(problems, environment, config, (seed,), mode=mode)
-    result = scores(play(plan, policy), key_of(environment))
+    result = scores(play(plan, policy, folder), key_of(plan.environment))
     if not result.problems:
-        raise DataError(f"held_out: the grader gave no verdict on any of {len(problems)} problems")
+        raise DataError(f"held_out: the grader gave no verdict on any of {len(plan.problems)} problems")
     return result
 
 

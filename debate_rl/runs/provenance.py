@@ -125,7 +125,8 @@ def is_split_off(config: Config) -> bool:
 
 def file_checksums(config: Config) -> dict[str, str]:
     """Return the checksums of the files a run reads: data, each shard of it, and the prompt set."""
-    paths = (config.env.path, config.held_out.path, config.shots.path)
+    further = (settings.path for settings in config.held_out.more.values())
+    paths = (config.env.path, config.held_out.path, *further, config.shots.path)
     files = {str(file): _checksum(file) for path in paths if path is not None for file in files_of(path)}
     load_prompts(config.debate.prompts)  # says best what is wrong with the file
     return files | {prompts_key(config.debate.prompts): prompts_checksum(config.debate.prompts)}
@@ -145,25 +146,39 @@ def prompts_checksum(name: str) -> str:
     return sha256(read_plain(prompt_path(name), LARGEST_TOML)).hexdigest()
 
 
+NOT_DRAWN_BY = {"every", "direct", "samples", "more"}
+"""Keys of ``held_out`` that do not decide which problems are drawn."""
+
+
 def problems_checksums(
-    config: Config, train: Sequence[Problem], held_out: Sequence[Problem]
+    config: Config,
+    train: Sequence[Problem],
+    held_out: Sequence[Problem],
+    more: Mapping[str, Sequence[Problem]] | None = None,
 ) -> Mapping[str, str]:
-    """Return the checksums of both parts under names that say all they were drawn by.
+    """Return the checksums of all parts under names that say all they were drawn by.
+
+    ``more``: further held-out sets by name.
 
     So a name that a run had before must have the same problems, from the hub as from a file.
     """
     env = config.env.model_dump(exclude_none=True)
-    part = config.held_out.model_dump(exclude_none=True, exclude={"every"})
+    part = config.held_out.model_dump(exclude_none=True, exclude=NOT_DRAWN_BY)
     beside = {f"held_out.{key}": part[key] for key in ("limit", "seed")} if is_split_off(config) else {}
     drawn_by = {
         "train": {**env, "seed": config.seed, **beside},
         "held out": {key: value for key, value in env.items() if key not in TRAIN_ONLY} | part,
     }
+    others = {f"held out {name}": problems for name, problems in (more or {}).items()}
+    drawn_by |= {
+        f"held out {name}": settings.model_dump(exclude_none=True, exclude=NOT_DRAWN_BY)
+        for name, settings in config.held_out.more.items()
+    }
     return {
         f"{name}: {' '.join(f'{key}={value}' for key, value in drawn_by[name].items())}": problems_checksum(
             problems
         )
-        for name, problems in (("train", train), ("held out", held_out))
+        for name, problems in {"train": train, "held out": held_out, **others}.items()
         if problems
     }
 

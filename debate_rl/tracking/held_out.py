@@ -46,7 +46,8 @@ class HeldOut(Value, frozen=True):
     ``problems``: a checksum of each graded problem, by its id. ``figures[name][id]``: the sum of a figure's
     values on a problem, each a rate in [0, 1] or a number of tokens, and how many values; a problem without
     any is not there. ``samples``, ``ungraded``: as in ``Scores``. ``series``: "" in training; of ``debate
-    eval`` a checksum of all that evaluations share which differ in the weights alone.
+    eval`` a checksum of all that evaluations share which differ in the weights alone. ``data``: the name of a
+    further held-out set of a run, "" for the first one.
     """
 
     step: int
@@ -55,6 +56,7 @@ class HeldOut(Value, frozen=True):
     samples: int = 1
     ungraded: int = 0
     series: str = ""
+    data: str = ""
 
     def estimate(self, name: str) -> Estimate | None:
         """Return a figure over all problems, its interval clustered by problem; None without any value."""
@@ -112,15 +114,15 @@ def to_line(evaluation: HeldOut) -> bytes:
     return msgspec.json.encode(evaluation)
 
 
-def read_held_out(run: Path, notes: list[str] | None = None) -> list[HeldOut]:
+def read_held_out(run: Path, notes: list[str] | None = None, *, data: str = "") -> list[HeldOut]:
     """Return the evaluations of a run that can be compared, by step; ``notes`` gets what cannot be read.
 
     They are those of training. Where these have no before and after, they are those of a series of
-    ``debate eval``, if one begins earlier or goes on further.
+    ``debate eval``, if one begins earlier or goes on further. ``data``: those of training on a further set.
     """
     said = [] if notes is None else notes
-    own = _by_step(_read(run / NAME, said))
-    if len(own) > 1 and own[0].step == 0:
+    own = _by_step([one for one in _read(run / NAME, said) if one.data == data])
+    if data or (len(own) > 1 and own[0].step == 0):
         return own
     series: dict[str, list[HeldOut]] = defaultdict(list)
     for path in sorted((run / "evaluations").glob(f"*/{NAME}"))[:FOLDERS]:
@@ -130,9 +132,9 @@ def read_held_out(run: Path, notes: list[str] | None = None) -> list[HeldOut]:
     return max(known, key=lambda s: (-s[0].step, s is own, s[-1].step), default=own)
 
 
-def kept_steps(path: Path) -> set[int]:
-    """Return the steps of the evaluations that a run's file holds."""
-    return {one.step for one in _read(path, [])}
+def kept_steps(path: Path) -> set[tuple[str, int]]:
+    """Return the held-out sets and steps of the evaluations that a run's file holds."""
+    return {(one.data, one.step) for one in _read(path, [])}
 
 
 def _by_step(evaluations: Iterator[HeldOut] | Sequence[HeldOut]) -> list[HeldOut]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -20,9 +21,11 @@ from debate.seeds import derive_seed
 from debate.types import Policy
 from debate_rl.config import Config
 from debate_rl.engines import end_engines, local_settings, make_policy, refuse_training, states_of
-from debate_rl.evaluation.report import held_out, metrics
+from debate_rl.evaluation.folder import FIGURES, TRAINING, identity, training_folder
+from debate_rl.evaluation.play import EvalPlan, is_alone
+from debate_rl.evaluation.report import held_out, metrics, plain_rows
 from debate_rl.evaluation.scores import Scores, evaluate
-from debate_rl.problems import Problems, load_run_problems
+from debate_rl.problems import HeldOutProblems, Problems, load_run_problems
 from debate_rl.runs.checkpoint import (
     CheckpointError,
     TrainState,
@@ -34,7 +37,7 @@ from debate_rl.runs.checkpoint import (
 )
 from debate_rl.runs.checkpoint_folder import checkpoints, tidy
 from debate_rl.runs.checkpoint_writer import CheckpointWriter
-from debate_rl.runs.folder import RunFolder, open_run, plain_config
+from debate_rl.runs.folder import RunFolder, open_run, plain_config, write_whole
 from debate_rl.runs.kept_weights import WARM_START
 from debate_rl.runs.provenance import problems_checksum
 from debate_rl.runs.trainer_state import generators_kept, seed_generators
@@ -46,6 +49,7 @@ from debate_rl.training.plan import chosen_here
 from debate_rl.training.ranks import RankedLearner, RankError, RankGroup
 from debate_rl.training.rollouts import RolloutWorker
 from debate_rl.training.start_checks import (
+    best_by,
     change_rules,
     check_loss,
     check_streams,
@@ -105,8 +109,8 @@ class Session:
         return RolloutWorker(self.config, self.data, self.policy, self.stops)
 
     @cached_property
-    def _measured(self) -> set[int]:
-        """The steps whose held-out figures are kept."""
+    def _measured(self) -> set[tuple[str, int]]:
+        """The held-out sets and steps whose figures are kept."""
         return kept_steps(self.folder.held_out)
 
     def engine_seconds(self) -> list[float]:
@@ -168,7 +172,7 @@ class Session:
     def evaluates_first(self) -> bool:
         """Whether held-out problems are evaluated before the first step: once, and if steps are to follow."""
         due = self.step == 0 and self.config.held_out.due(0, self.config.train.steps)
-        return due and bool(self.data.held_out) and 0 not in self._measured
+        return due and bool(self.data.held_out) and ("", 0) not in self._measured
 
     def evaluate_first(self) -> None:
         """Keep the held-out figures from before the first step, unless they are kept already."""
@@ -177,7 +181,7 @@ class Session:
 
     def _is_best(self, figures: Mapping[str, float]) -> bool:
         """Note whether the weights are better than any before, by the held-out figure that decides."""
-        name = self.config.train.keep_best
+        name = best_by(self.config)
         if not name or not figures:
             return False
         value = figures.get(name, nan)  # a judge without any valid vote has no accuracy
@@ -188,31 +192,45 @@ class Session:
 
     def _best_of(self) -> str:
         """Return the figure and the problems that the best checkpoint is chosen by; others choose anew."""
-        return f"{self.config.train.keep_best} on {problems_checksum(self.data.held_out)}"
+        return f"{best_by(self.config)} on {problems_checksum(self.data.never_trained)}"
 
     def evaluate(self, step: int) -> dict[str, float]:
         """Return held-out figures under the names of metrics.jsonl; nothing without held-out problems.
 
         What each problem gave is kept in held_out.jsonl. The run draws the same after it as without it.
         """
-        if not self.data.held_out:
-            return {}
-        seed = derive_seed(self.config.seed, "held out")
-        eval_environment, problems = self.data.eval_environment, self.data.held_out
-        with generators_kept():
-            scores = evaluate(
-                self.policy,
-                eval_environment,
-                problems,
-                config=self.config.debate,
-                seed=seed,
-                mode=self.config.grader.final,
-            )
-        self.evaluations[step] = scores
-        if step not in self._measured:
-            append_held_out(self.folder.held_out, held_out(scores, step))
-            self._measured.add(step)
-        return metrics(scores)
+        figures: dict[str, float] = {}
+        for part in self.data.evaluated(self.config):
+            with generators_kept():
+                scores = self._evaluate_on(part, step)
+            if not part.name:
+                self.evaluations[step] = scores
+            if (part.name, step) not in self._measured:
+                append_held_out(self.folder.held_out, held_out(scores, step, data=part.name))
+                self._measured.add((part.name, step))
+            figures |= metrics(scores, part.name)
+        return figures
+
+    def _evaluate_on(self, part: HeldOutProblems, step: int) -> Scores:
+        """Return the figures of a held-out set; what is said is kept as ``debate eval`` keeps it."""
+        config = self.config
+        plan = EvalPlan(
+            part.problems,
+            part.environment,
+            config.debate,
+            (derive_seed(config.seed, "held out", *([part.name] if part.name else [])),),
+            samples=part.settings.samples,
+            direct=part.settings.direct or is_alone(config.debate),
+            mode=config.grader.final,
+            tokens=config.logging.transcript_tokens,
+        )
+        if not config.logging.evaluation_transcripts:
+            return evaluate(plan, self.policy)
+        what = identity(config, part.problems, None, plan.seeds, direct=plan.direct) | {TRAINING: step}
+        with training_folder(self.folder.path, step, part.name, what) as folder:
+            scores = evaluate(plan, self.policy, folder)
+            write_whole(folder / FIGURES, json.dumps(plain_rows({str(self.folder.path): scores})).encode())
+        return scores
 
     def save(self) -> None:
         """Begin to write a checkpoint of the finished steps; ``writer.wait`` returns when it is written."""
@@ -321,7 +339,7 @@ def _opened(config: Config, stops: Stops, look: Look, group: RankGroup | None) -
         learners = group.ranks.count if group else 1
         model, tokenizer, policy = make_policy(config.with_chosen(chosen), learners=learners)
         stack.callback(end_engines, policy)
-        for problem in (*data.train, *data.held_out):
+        for problem in (*data.train, *data.never_trained):
             check_fits(problem, policy, config.debate)
         _start_weights(config, folder, model, tokenizer, data, policy)
         seed_generators(derive_seed(config.seed, "generators"))

@@ -6,6 +6,7 @@ import re
 import warnings
 
 from debate_rl.config import Config, TrainConfig
+from debate_rl.evaluation.play import is_alone
 from debate_rl.problems import Problems
 from debate_rl.runs.changes import ChangeRules
 from rewards import check_scheme
@@ -19,13 +20,21 @@ KEEPING = ("save_every", "save_minutes", "keep_last", "keep_best", "over_memory"
 fit begins, changes nothing of the run."""
 
 
+DIRECT = "eval/direct/accuracy"
 BEST_BY = re.compile(
-    r"eval/(direct/(accuracy|self_consistency|instructions|(pass|cons)@[1-9]\d*)"
+    r"eval/([a-z][a-z0-9_]*/)?(direct/(accuracy|self_consistency|instructions|(pass|cons)@[1-9]\d*)"
     r"|debate/(accuracy/round_\d+|winner/accuracy|majority|valid_xml|instructions|pass@[1-9]\d*)"
     r"|debate/(winner_minus_direct|(winner|majority)_minus_self_consistency)"
     r"|judge/(accuracy|strict_accuracy|coverage))"
 )
 """The figures of an evaluation of which more is better."""
+
+
+def best_by(config: Config) -> str:
+    """Return the figure that decides which checkpoint is best: where nobody debates, there is no winner's."""
+    name = config.train.keep_best
+    alone = config.held_out.direct or is_alone(config.debate)
+    return DIRECT if alone and name == TrainConfig().keep_best else name
 
 
 class SchemeWarning(UserWarning):

@@ -19,6 +19,7 @@ from debate.policies.local import LocalPolicy
 from debate.policies.scripted import ScriptedPolicy
 from debate.types import Completion, Message, ParsedTurn, SampleRequest, Turn, TurnId
 from debate_rl.config import Config
+from debate_rl.evaluation.play import EvalPlan
 from debate_rl.evaluation.report import metrics
 from debate_rl.evaluation.scores import evaluate
 from debate_rl.metrics.answers import answer_metrics
@@ -163,10 +164,10 @@ def test_truncation_stands_beside_every_accuracy():
     tables = [tuple((four(turn),) for turn in debate.turns) for debate in debates]
     assert answer_metrics(debates, tables)["accuracy"] == 0.5
     assert format_metrics(debates)["truncated"] == 0.5
-    found = metrics(evaluate(ScriptedPolicy(replies, tokens=True), Four(), problems, config=config, seed=0))
+    found = metrics(evaluate(EvalPlan(problems, Four(), config, (0,)), ScriptedPolicy(replies, tokens=True)))
     assert found["eval/debate/accuracy/round_0"] == found["eval/debate/truncated"] == 0.5
     roomy = config.model_copy(update={"max_tokens": 600})
-    found = metrics(evaluate(ScriptedPolicy(replies, tokens=True), Four(), problems, config=roomy, seed=0))
+    found = metrics(evaluate(EvalPlan(problems, Four(), roomy, (0,)), ScriptedPolicy(replies, tokens=True)))
     assert (found["eval/debate/accuracy/round_0"], found["eval/debate/truncated"]) == (1.0, 0.0)
 
 

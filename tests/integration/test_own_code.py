@@ -60,6 +60,16 @@ def test_no_command_loads_code_that_a_run_names(key, command, theirs, debate_com
     assert not ran.exists()
 
 
+def test_no_code_that_a_further_held_out_set_names_is_loaded(theirs, debate_command):
+    run, ran = theirs("env.kind")
+    text = (run / "config.toml").read_text().replace("stranger:thing", "pair_sum")
+    further = '[held_out.more.far]\nkind = "stranger:thing"\n'
+    (run / "config.toml").write_text(text.replace("[held_out.more]\n", further))
+    code, _, err = debate_command("eval", str(run))
+    assert (code, ran.exists()) == (2, False)
+    assert "held_out.more.far.kind='stranger:thing' names code" in err
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("key", OWN_CODE)
 def test_why_shows_what_is_stored_and_loads_no_code(key, theirs, debate_command):

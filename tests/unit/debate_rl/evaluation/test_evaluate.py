@@ -10,6 +10,7 @@ from debate.policies.scripted import ScriptedPolicy
 from debate.prompting.reading import read_prompt
 from debate.prompting.texts import load_prompts
 from debate.types import SUMMARIZER
+from debate_rl.evaluation.play import EvalPlan
 from debate_rl.evaluation.report import metrics
 from debate_rl.evaluation.scores import difference, evaluate
 from envs import DataError, EnvironmentSpecError, Grade, GradeStatus
@@ -79,7 +80,7 @@ def gap(found, name, minus):
 def evaluated(script_, **changes):
     policy = ScriptedPolicy(script_, tokens=True)
     config = CONFIG.model_copy(update=changes)
-    return evaluate(policy, Exact(), PROBLEMS, config=config, seed=4), policy
+    return evaluate(EvalPlan(PROBLEMS, Exact(), config, (4,)), policy), policy
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +151,7 @@ def test_without_any_vote_a_seeded_agent_of_the_last_round_stands_in():
     drawn = {
         value(
             evaluate(
-                ScriptedPolicy(script(votes=False), tokens=True), Exact(), PROBLEMS, config=CONFIG, seed=s
+                EvalPlan(PROBLEMS, Exact(), CONFIG, (s,)), ScriptedPolicy(script(votes=False), tokens=True)
             ),
             WINNER,
         )
@@ -214,8 +215,8 @@ class Unsure(Exact):
 
 def test_problems_without_a_verdict_are_left_out_and_counted():
     policy = ScriptedPolicy(script(), tokens=True)
-    found = evaluate(policy, Unsure("2"), PROBLEMS, config=CONFIG, seed=0)  # only "b" has an answer 2
-    alone = evaluate(policy, Exact(), PROBLEMS[:1], config=CONFIG, seed=0)
+    found = evaluate(EvalPlan(PROBLEMS, Unsure("2"), CONFIG, (0,)), policy)  # only "b" has an answer 2
+    alone = evaluate(EvalPlan(PROBLEMS[:1], Exact(), CONFIG, (0,)), policy)
     assert (
         value(found, "debate/accuracy/round_1")
         == value(alone, "debate/accuracy/round_1")
@@ -224,13 +225,13 @@ def test_problems_without_a_verdict_are_left_out_and_counted():
     assert (value(found, WINNER), found.estimate(WINNER).clusters) == (1.0, 1)
     assert metrics(found)["eval/ungraded"] == 1
     with pytest.raises(DataError, match="no verdict on any of 2 problems"):
-        evaluate(policy, Unsure("1", "2", "3"), PROBLEMS, config=CONFIG, seed=0)
+        evaluate(EvalPlan(PROBLEMS, Unsure("1", "2", "3"), CONFIG, (0,)), policy)
 
 
 def test_open_problems_are_refused():
     policy = ScriptedPolicy(lambda request: solution("1"), tokens=True)
     with pytest.raises(EnvironmentSpecError, match="problem o: an open problem"):
-        evaluate(policy, Exact(), [Problem("o", "Why?", kind="open")], config=CONFIG, seed=0)
+        evaluate(EvalPlan([Problem("o", "Why?", kind="open")], Exact(), CONFIG, (0,)), policy)
 
 
 def test_the_tokens_of_summaries_are_part_of_what_a_debate_costs():
