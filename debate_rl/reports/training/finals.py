@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from debate_rl.formatting import title
+from debate_rl.formatting import counted, title
 from debate_rl.reports.cells import interval_cell, number_cell
 from debate_rl.reports.document import Cell, Paragraph, Part, Section, Table
 from debate_rl.reports.training.files import HELD_OUT
 from debate_rl.reports.training.loading import Run
+from debate_rl.reports.training.strata import strata
 from debate_rl.statistics import Bounded, apart
 from debate_rl.tracking.held_out import Gain, gain, on_problems
 
@@ -79,9 +80,35 @@ def _of_run(run: Run, index: int) -> list[Part]:
     else:
         text = f"{run.name}: no held-out evaluation during training, so nothing is said of other problems."
         parts.append(Paragraph(text, "warn"))
+    parts += _by_pass_rate(run, index)
     if run.evaluations:
         parts.append(_afterwards(run, index))
     return parts
+
+
+def _by_pass_rate(run: Run, index: int) -> list[Part]:
+    """Return the table of gains by the pass rate at first; nothing without samples to split."""
+    found = strata(run.held_out[0], run.held_out[-1]) if len(run.held_out) > 1 else []
+    if not found:
+        return []
+    rows = tuple(
+        (
+            Cell(one.name),
+            number_cell(one.problems),
+            number_cell(one.before),
+            number_cell(one.after),
+            interval_cell(one.gain.value, one.gain.low, one.gain.high),
+        )
+        for one in found
+    )
+    first, last = (counted(one.step, "step") for one in (run.held_out[0], run.held_out[-1]))
+    columns = ("pass rate at first", "problems", f"after {first}", f"after {last}", "gain")
+    note = (
+        "One agent alone, on held-out problems. Half of a problem's first samples say its stratum, the other "
+        "half what it was worth then: with the same samples a stratum would gain or lose by luck alone. Every "
+        "split counts with its chance, so numbers of problems are expected ones. 95% intervals are by problem."
+    )
+    return [Table(f"final/{index + 1}/strata", f"Gain by pass rate: {run.name}", columns, rows, note)]
 
 
 def _row(
