@@ -105,8 +105,8 @@ def _by_pass_rate(run: Run, index: int) -> list[Part]:
     columns = ("pass rate at first", "problems", f"after {first}", f"after {last}", "gain")
     note = (
         "One agent alone, on held-out problems. Half of a problem's first samples say its stratum, the other "
-        "half what it was worth then: with the same samples a stratum would gain or lose by luck alone. Every "
-        "split counts with its chance, so numbers of problems are expected ones. 95% intervals are by problem."
+        "half what it was worth then: with the same samples luck alone would gain or lose. Every split "
+        "counts with its chance, so numbers of problems are expected ones. 95% intervals are by problem."
     )
     return [Table(f"final/{index + 1}/strata", f"Gain by pass rate: {run.name}", columns, rows, note)]
 
