@@ -113,10 +113,10 @@ def states_of(policy: Policy) -> list[EngineState]:
 
 def local_settings(config: Config) -> dict[str, Any]:
     """Return how a local policy turns messages into prompts, and how many it answers at a time."""
-    return {"chat": config.model.chat, "batch_size": config.train.batch_size, **_prompt_settings(config)}
+    return {"chat": config.model.chat, "batch_size": config.train.batch_size, **prompt_settings(config)}
 
 
-def _prompt_settings(config: Config) -> dict[str, Any]:
+def prompt_settings(config: Config) -> dict[str, Any]:
     """Return how any engine turns messages into prompts."""
     texts, thinking = config.debate.prompts, config.debate.thinking_tokens > 0
     return {"thinking": thinking, "raw_prompt": partial(raw_prompt, texts=texts)}
@@ -145,7 +145,7 @@ def _server(config: Config) -> Policy:
         server.base_url,
         model.name_or_path,
         chat=model.chat is not False,
-        **_prompt_settings(config),
+        **prompt_settings(config),
         **server.model_dump(exclude={"base_url"}),
     )
 
@@ -208,7 +208,7 @@ def _vllm_policy(
 ) -> Policy:
     """Return vLLM in this process, or engines of their own; ``home``: the folder in memory of a tiny base."""
     vllm = config.model.vllm
-    settings = {**settings, "chat": config.model.chat, **_prompt_settings(config)}
+    settings = {**settings, "chat": config.model.chat, **prompt_settings(config)}
     if vllm.servers:
         return _vllm_servers(config, settings)
     settings |= vllm.engine_settings()

@@ -126,6 +126,14 @@ def _with_shots(config: Config, loaded: Problems) -> Problems:
     )
 
 
+def shown_with(config: Config, problem: Problem, count: int) -> Problem:
+    """Return a problem with so many of a run's examples before it."""
+    if not count:
+        return problem
+    each = config.shots.draw == "each"
+    return with_shots([problem], _shots(config), count, each=each, seed=config.seed)[0]
+
+
 def _shots(config: Config) -> tuple[Shot, ...]:
     """Return the examples that a run draws from; none where it shows none."""
     shots, env = config.shots, config.env

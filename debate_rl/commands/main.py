@@ -28,6 +28,7 @@ from debate_rl.commands.helping import HELP, Command, Group, InspectCommand, exa
 from debate_rl.commands.inspect import inspect
 from debate_rl.commands.keys import keys
 from debate_rl.commands.play import play
+from debate_rl.commands.prompts import prompts
 from debate_rl.commands.quickstart import quickstart
 from debate_rl.commands.regrade import regrade
 from debate_rl.commands.replay import replay
@@ -60,6 +61,10 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
         ),
     ),
     "eval": (evaluate, ("eval runs/mine --weights all", "eval runs/mine --on gsm8k --on svamp --table t.md")),
+    "prompts": (
+        prompts,
+        ("prompts rlvr/tiny", "prompts gsm8k_qwen3_8b_1gpu debate.prompts=boxed --suite math"),
+    ),
     "play": (play, ('play runs/mine "What is 3 + 4?" --answer 7',)),
     "export": (export, ("export runs/mine --out weights",)),
     "tokens": (tokens, ("tokens runs/mine 12.3 --turn 1.0",)),

@@ -20,7 +20,8 @@ OF_A_RUN = ("run.json", "transcripts", "checkpoints")
 """What lies beside the configuration of a run, and not beside a recipe."""
 
 
-SUITES = Path("configs/suites")
+CONFIGS = Path("configs")
+SUITES = CONFIGS / "suites"
 
 
 class ConfigError(ValueError):
@@ -34,7 +35,7 @@ def load_config(model: type[S], name: str, overrides: Iterable[str] = ()) -> S:
 
 def find_recipe(name: str) -> Path:
     """Return the TOML file for a path or for the bare name of a shipped recipe."""
-    return _find(name, shipped_recipes(), Path("configs"), "recipes")
+    return _find(name, shipped_recipes(), CONFIGS, "recipes")
 
 
 def find_suite(name: str) -> Path:
@@ -48,19 +49,23 @@ def _find(name: str, shipped: Mapping[str, Path], home: Path, what: str) -> Path
         return path
     if path.is_dir():
         raise ConfigError(f"{name}: is a folder, and a configuration is a TOML file")
-    if path.parent in (Path(), home) and path.stem in shipped:
-        return shipped[path.stem]
+    own = (path.relative_to(home) if path.is_relative_to(home) else path).with_suffix("").as_posix()
+    if own in shipped:
+        return shipped[own]
     known = f"shipped {what}: {', '.join(shipped)}"
-    hint = did_you_mean(path.stem, shipped, "")
+    hint = did_you_mean(own, shipped, "")
     raise ConfigError(f"{name}: no such file; {f'{hint} {known}' if hint else known}")
 
 
 def shipped_recipes() -> dict[str, Path]:
     """Return the recipes that come with the package, by name.
 
-    They lie in configs/ of a checkout, and in debate_rl/configs/ of an installed wheel.
+    They lie in configs/ of a checkout, and in debate_rl/configs/ of an installed wheel; those of plain RLVR
+    have names such as "rlvr/tiny".
     """
-    return {path.stem: path for path in sorted(_shipped(Path("configs")).glob("*.toml"))}
+    home = _shipped(CONFIGS)
+    paths = (*sorted(home.glob("*.toml")), *sorted(home.glob("rlvr/*.toml")))
+    return {path.relative_to(home).with_suffix("").as_posix(): path for path in paths}
 
 
 def shipped_suites() -> dict[str, Path]:

@@ -67,6 +67,9 @@ NOTHING = (
 )
 PATIENCE = 3
 """Steps without anything right or readable after which it is said."""
+ALL_CUT = (
+    "every reply ended at its limit: raise debate.max_tokens, or see in debate inspect why none of them ends"
+)
 
 
 class Lines:
@@ -75,6 +78,7 @@ class Lines:
     def __init__(self, console: Console, steps: int, *, verbose: bool = False) -> None:
         self._console, self._steps, self._verbose = console, steps, verbose
         self._empty = 0
+        self._cut = False
 
     def begin(self, figures: Mapping[str, float]) -> None:
         """Print the held-out figures from before the first step."""
@@ -86,7 +90,8 @@ class Lines:
         spent = sum(metrics[name] for name in phases)
         text = f"step {step} ({step + 1} of {self._steps} done)  {headline(metrics)}  {spent:.1f} s"
         more = optimizer_line(metrics) if self._verbose else None
-        for line in (text, more, held_out_line(metrics), self._nothing(metrics)):
+        notes = (self._nothing(metrics), self._all_cut(metrics))
+        for line in (text, more, held_out_line(metrics), *notes):
             if line is not None:
                 self._print(line)
 
@@ -98,6 +103,13 @@ class Lines:
         empty = metrics.get("accuracy") == 0 and not metrics.get("format/valid")
         self._empty = self._empty + 1 if empty else 0
         return NOTHING.format(PATIENCE) if self._empty == PATIENCE else None
+
+    def _all_cut(self, metrics: Mapping[str, float]) -> str | None:
+        """Return the line for the first step in which no reply came to its end."""
+        if metrics.get("truncated") != 1 or self._cut:
+            return None
+        self._cut = True
+        return ALL_CUT
 
     def close(self) -> None:
         """Nothing is held back."""

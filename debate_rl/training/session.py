@@ -52,9 +52,11 @@ from debate_rl.training.start_checks import (
     best_by,
     change_rules,
     check_loss,
+    check_prompts,
     check_streams,
     refuse_greedy,
     refuse_likely_only,
+    refuse_modes,
     refuse_no_best,
     refuse_open_problems,
 )
@@ -329,7 +331,9 @@ def _opened(config: Config, stops: Stops, look: Look, group: RankGroup | None) -
     find_loss(config.learner.loss)  # refuses an unknown loss before the warm start
     data = load_run_problems(config)
     refuse_open_problems(config, data)
+    refuse_modes(config, data)
     check_streams(config, data)
+    check_prompts(config, data)
     check_loss(config)
     refuse_no_best(config, data)
     chosen = look(data)

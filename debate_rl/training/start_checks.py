@@ -5,14 +5,23 @@ from __future__ import annotations
 import re
 import warnings
 
+from debate.prompting.fitting import Cut
+from debate.prompting.prompt import agent_prompt
+from debate.prompting.seating import prompts_of, seat_debate
 from debate_rl.config import Config, TrainConfig
+from debate_rl.evaluation.grading import IN_A_BOX
 from debate_rl.evaluation.play import is_alone
 from debate_rl.problems import Problems
 from debate_rl.runs.changes import ChangeRules
+from envs.types import Mode
 from rewards import check_scheme
 
 LEAST_TEMPERATURE = 0.01
 """Below it sampling is greedy in all but name, and log-probabilities lose their digits."""
+
+
+CHOICE_MODES: tuple[Mode, ...] = ("boxed", "lenient", "gsm8k_strict", "answer_is", "first_letter")
+"""The modes that read letters of options; all others are for mathematics."""
 
 
 KEEPING = ("save_every", "save_minutes", "keep_last", "keep_best", "over_memory")
@@ -84,6 +93,37 @@ def refuse_open_problems(config: Config, data: Problems) -> None:
         raise ValueError(
             f"train.adaptive.chunk = {chunk}: waits for right and for wrong solutions, and the problem "
             f"{known!r} is open, without a gold answer; set train.adaptive.chunk = 0"
+        )
+
+
+def refuse_modes(config: Config, data: Problems) -> None:
+    """Refuse a mode of the grader that has no meaning for some kind of the problems."""
+    grader = config.grader
+    modes = {"mode": (grader.mode,), "strict_mode": (grader.strict_mode,), "beside": grader.beside}
+    kinds = {problem.kind: problem.id for problem in (*data.train, *data.held_out)}
+    for key, mode in ((key, mode) for key, given in modes.items() for mode in given if mode is not None):
+        for kind, id in kinds.items():
+            letters = kind == "choice"
+            if (mode == "first_letter" and not letters) or (letters and mode not in CHOICE_MODES):
+                raise ValueError(
+                    f"grader.{key} = {mode!r}: does not read the answer of {id}, which is of kind {kind!r}; "
+                    f"multiple choice has {', '.join(CHOICE_MODES)}, and other kinds all but first_letter"
+                )
+
+
+def check_prompts(config: Config, data: Problems) -> None:
+    """Warn once where the grader wants a box alone, and no prompt or example has the word."""
+    family, problem = prompts_of(config.debate).alone, data.train[0]
+    taught = config.warm_start.steps or problem.kind in ("open", "instructions")
+    if not family or taught or config.grader.mode != IN_A_BOX:
+        return
+    prompt = agent_prompt(seat_debate(problem, config.debate, 0), (), 0, 0, Cut())
+    if not any("boxed" in message.content for message in prompt.messages):
+        warnings.warn(
+            f'grader.mode = "{IN_A_BOX}" reads nothing but a box, and no prompt asks for one '
+            f'(debate.prompts = "{config.debate.prompts}"): choose others, or grader.mode = "lenient"',
+            SchemeWarning,
+            stacklevel=4,
         )
 
 

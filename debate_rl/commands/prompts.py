@@ -1,0 +1,129 @@
+"""``debate prompts``: the exact text and tokens that a recipe sends, and where they differ from others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from debate_rl.commands.arguments import JsonFile
+from debate_rl.commands.console import plain_console, write_json
+from debate_rl.commands.errors import one_line
+
+if TYPE_CHECKING:
+    from debate import Problem
+    from debate.policies.speech import Speech
+    from debate_rl.commands.eval_sets import Subject
+    from debate_rl.config import Config
+    from debate_rl.evaluation.prompts import SentPrompt
+
+STAND_IN = "What is 7 + 5?"
+
+
+def prompts(
+    what: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RUN|CONFIG... [KEY=VALUE...]",
+            help="Recipes or folders of runs; the first is shown, and the others are compared with it.",
+        ),
+    ],
+    suite: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Also compare with what each set of this suite asks."),
+    ] = None,
+    question: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Ask this; else the first problem that is trained on.")
+    ] = None,
+    tokens: Annotated[bool, typer.Option("--tokens", help="Also print every token with its id.")] = False,
+    json: JsonFile = None,
+) -> None:
+    """Show every kind of prompt as a model gets it, and what training and evaluation do not share."""
+    from debate_rl.commands.eval_sets import Subject
+    from debate_rl.evaluation.prompts import differences, sent_prompts
+    from debate_rl.problems import shown_with
+
+    names = [word for word in what if "=" not in word]
+    overrides = tuple(word for word in what if "=" in word)
+    if not names:
+        raise ValueError("prompts: name a recipe or the folder of a run, as in debate prompts gsm8k_smoke")
+    console, first = plain_console(), Subject(names[0], overrides)
+    _, config = first.opened()
+    problem, note = _problem(config, question)
+    speech, missing = _speech(config)
+    trained = shown_with(config, problem, config.shots.count_at(0))
+    ours = sent_prompts(config, trained, speech)
+    for line in filter(None, (note, missing)):
+        console.print(line)
+    for prompt in ours:
+        console.print(_shown(prompt, tokens=tokens))
+    found: dict[str, list[str]] = {}
+    for pair, other, count in _others(first, names[1:], suite):
+        theirs = speech if other.model == config.model else _speech(other)[0]
+        sent = sent_prompts(other, shown_with(other, problem, count), theirs)
+        lines = found[pair] = list(differences(ours, sent))
+        console.print(f"{pair}: {'not the same' if lines else 'the same prompts'}")
+        for line in lines:
+            console.print(f"  {line}")
+    if json is not None:
+        write_json(json, {"prompts": [asdict(prompt) for prompt in ours], "differences": found})
+
+
+def _others(first: Subject, names: Sequence[str], suite: str | None) -> Iterator[tuple[str, Config, int]]:
+    """Yield what the first recipe is compared with: its name, its configuration, and its examples."""
+    from debate_rl.commands.eval_sets import Subject
+    from debate_rl.evaluation.suite import read_suite
+
+    own = first.opened()[1]
+    yield "training and evaluation", own, own.shots.final
+    for name in names:
+        other = Subject(name, first.overrides).opened()[1]
+        yield f"{first.name} and {name}", other, other.shots.count_at(0)
+    for one in read_suite(suite) if suite else ():
+        _, config = first.opened(one)
+        alone = {"num_agents": 1, "num_rounds": 1, "final_ballot": False} if one.direct else {}
+        changed = config.model_copy(update={"debate": config.debate.model_copy(update=alone)})
+        yield f"training and {one.name} of {suite}", changed, changed.shots.final
+
+
+def _problem(config: Config, question: str | None) -> tuple[Problem, str]:
+    """Return what is asked: a question as given, or the first problem; and a note where one stands in."""
+    from debate import Problem
+    from debate_rl.problems import load_trained
+
+    if question is not None:
+        return Problem("preview", question, "12"), ""
+    try:
+        return load_trained(config)[0], ""
+    except (ValueError, OSError, ImportError) as error:
+        note = f"the data cannot be read here ({one_line(error)}); a question stands in"
+        return Problem("preview", STAND_IN, "12"), note
+
+
+def _speech(config: Config) -> tuple[Speech | None, str]:
+    """Return what makes tokens of messages; None, and why, where there is no tokenizer."""
+    from debate.policies.speech import Speech, ids_of_ends
+    from debate_rl.engines import prompt_settings
+    from debate_rl.models import sketch_model
+    from debate_rl.warm_start.tokenizer import tiny_vocabulary
+
+    try:
+        model, tokenizer = sketch_model(config.model, vocabulary=tiny_vocabulary(config), on_gpu=False)
+    except (ValueError, OSError) as error:
+        note = "texts are shown without the chat template"
+        return None, f"no tokenizer is at hand ({one_line(error)}); {note}"
+    ends = ids_of_ends(tokenizer, model.generation_config)
+    return Speech(tokenizer, ends=ends, chat=config.model.chat, **prompt_settings(config)), ""
+
+
+def _shown(prompt: SentPrompt, *, tokens: bool) -> str:
+    """Return a prompt as lines: what it is for, its text, and perhaps its tokens."""
+    count = f", {len(prompt.tokens)} tokens" if prompt.tokens else ""
+    how = ", ".join(f"{name} {value!r}" for name, value in prompt.settings.items() if value not in ((), 0))
+    lines = [f"== {prompt.name}{count}: {how}", prompt.text, "=="]
+    if tokens:
+        pairs = zip(prompt.tokens, prompt.pieces, strict=True)
+        lines.append(" ".join(f"{token}:{piece!r}" for token, piece in pairs))
+    return "\n".join(lines)

@@ -1,0 +1,116 @@
+"""The prompts that a configuration sends, one for each kind of turn, and how those of two of them differ."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import unified_diff
+from typing import TYPE_CHECKING
+
+from debate import Completion, Message, Problem, hold_debate
+from debate.prompting.rebuilding import held_debate
+from debate.prompting.rendering import raw_prompt
+from debate.types import SUMMARIZER, SampleRequest
+from debate_rl.config import Config
+
+if TYPE_CHECKING:
+    from debate.policies.speech import Speech
+
+SETTINGS = ("temperature", "max_tokens", "thinking_tokens", "stop", "top_p", "top_k")
+"""What of a request is shown and compared beside its text."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentPrompt:
+    """A prompt as a model gets it: which turn it is for, all of its text, and how the reply is sampled.
+
+    ``tokens`` (P,) with their texts, ``pieces``: both empty where no tokenizer was at hand.
+    """
+
+    name: str
+    text: str
+    settings: dict[str, object]
+    tokens: tuple[int, ...] = ()
+    pieces: tuple[str, ...] = ()
+
+
+class _Recorder:
+    """Keeps the requests of a debate, and replies with a text that says whose it is."""
+
+    version = 0
+
+    def __init__(self) -> None:
+        self.requests: list[SampleRequest] = []
+
+    async def sample(self, request: SampleRequest) -> Completion:
+        self.requests.append(request)
+        text = f"(what agent {request.turn.agent} wrote in round {request.turn.round})"
+        reply = "\n".join(f"<{name}>\n{text}\n</{name}>" for name in ("solution", "evaluation"))
+        return Completion((), (), (), reply, "stop", 0)
+
+    async def update(self, weights: object, version: int) -> None:
+        raise NotImplementedError("nothing is trained")
+
+    def count_continuation(self, messages: object) -> int:
+        return 0
+
+
+def sent_prompts(config: Config, problem: Problem, speech: Speech | None) -> list[SentPrompt]:
+    """Return the first agent's prompts of a debate on a problem, and the summariser's, by round.
+
+    What others wrote is a stand-in, and nothing is cut. ``speech`` makes tokens of the messages; None shows
+    them as they are, or as the one text of ``model.chat = false``.
+    """
+    recorder = _Recorder()
+    debate = asyncio.run(hold_debate(problem, recorder, config.debate, seed=config.seed))
+    held = held_debate(debate)
+    sent: list[SentPrompt] = []
+    for request in recorder.requests:
+        if request.turn.agent in (0, SUMMARIZER):
+            prompt = held.prompt(request.turn)
+            settings = {name: getattr(request, name) for name in SETTINGS}
+            name = f"round {request.turn.round}, {prompt.task}"
+            sent.append(_sent(name, prompt.messages, settings, config, speech))
+    return sent
+
+
+def _sent(
+    name: str,
+    messages: Sequence[Message],
+    settings: dict[str, object],
+    config: Config,
+    speech: Speech | None,
+) -> SentPrompt:
+    if speech is not None:
+        tokens = speech.encode(messages)
+        pieces = tuple(speech.text.decode([token]) for token in tokens)
+        return SentPrompt(name, speech.text.decode(tokens), settings, tokens, pieces)
+    if config.model.chat is False:
+        return SentPrompt(name, raw_prompt(messages, config.debate.prompts), settings)
+    text = "\n".join(f"[{message.role}]\n{message.content}" for message in messages)
+    return SentPrompt(name, text, settings)
+
+
+def differences(ours: Sequence[SentPrompt], theirs: Sequence[SentPrompt]) -> Iterator[str]:
+    """Yield what differs between two lists of prompts, line by line: nothing where they are the same.
+
+    Prompts are compared by their place in the debate; settings are named, texts are a unified diff.
+    """
+    for index in range(max(len(ours), len(theirs))):
+        one, other = (prompts[index] if index < len(prompts) else None for prompts in (ours, theirs))
+        if one is None or other is None:
+            alone = one or other
+            yield f"{alone.name if alone else ''}: only {'here' if one else 'there'}"
+            continue
+        changed = [
+            f"{name} {one.settings[name]!r} and {other.settings[name]!r}"
+            for name in SETTINGS
+            if one.settings[name] != other.settings[name]
+        ]
+        lines = list(unified_diff(one.text.splitlines(), other.text.splitlines(), lineterm="", n=1))
+        if one.text != other.text and not lines:
+            changed.append("line breaks at the end")
+        if changed or lines:
+            yield f"{one.name}: {'; '.join(changed) or 'the text'}"
+            yield from lines[2:]
