@@ -10,6 +10,7 @@ from debate import Problem
 from debate_rl.evaluation.grading import Graded
 from debate_rl.evaluation.play import Played
 from debate_rl.evaluation.scores import Scores
+from debate_rl.metrics.answers import pass_at_k, powers_to
 from envs import Environment
 from envs.registry import DataSetEnvironment
 from envs.types import Mode
@@ -24,7 +25,7 @@ def check_modes(modes: Sequence[Mode], environment: Environment, problems: Seque
 
 
 def with_modes(scores: Scores, played: Played, environment: Environment, modes: Sequence[Mode]) -> Scores:
-    """Return the scores with ``direct/accuracy [mode]``, ``direct/missing [mode]`` (and greedy) beside them.
+    """Return the scores with accuracy, missing, pass@k and greedy accuracy of each mode beside them.
 
     What is graded is the whole reply, as other harnesses do, on the problems of the scores; one of which a
     mode gives no verdict on some reply is left out under that mode.
@@ -53,14 +54,14 @@ def _put(
     groups: Sequence[Sequence[tuple[Problem, str]]],
     environment: DataSetEnvironment,
 ) -> None:
-    right: dict[str, list[float]] = defaultdict(list)
-    missing: dict[str, list[float]] = defaultdict(list)
+    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for group in groups:
         verdicts = [environment.grade_reply(problem, text, mode=mode).verdict for problem, text in group]
         if None not in verdicts:
-            right[group[0][0].id] += [float(verdict is True) for verdict in verdicts]
-            missing[group[0][0].id] += [float(verdict == "missing") for verdict in verdicts]
-    if groups:
-        values[f"{name} [{mode}]"] = dict(right)
-    if groups and name == "direct/accuracy":
-        values[f"direct/missing [{mode}]"] = dict(missing)
+            right, id = [verdict is True for verdict in verdicts], group[0][0].id
+            found[name][id] += map(float, right)
+            if name == "direct/accuracy":
+                found["direct/missing"][id] += [float(verdict == "missing") for verdict in verdicts]
+                for k in powers_to(len(right))[1:]:
+                    found[f"direct/pass@{k}"][id].append(pass_at_k(len(right), sum(right), k))
+    values |= {f"{figure} [{mode}]": dict(by_problem) for figure, by_problem in found.items()}

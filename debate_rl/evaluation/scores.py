@@ -22,7 +22,14 @@ from debate.seeds import derive_seed
 from debate.types import WHOLE_RESPONSE, TurnId
 from debate_rl.evaluation.grading import Graded, Grades
 from debate_rl.evaluation.play import EvalPlan, Played, play
-from debate_rl.metrics.answers import Answer, consensus, graded_answers, pass_at_k, powers_to
+from debate_rl.metrics.answers import (
+    Answer,
+    best_of_k,
+    consensus,
+    graded_answers,
+    pass_at_k,
+    powers_to,
+)
 from debate_rl.metrics.debates import are_valid, due_pairs_of
 from debate_rl.statistics import Estimate, clustered_mean
 from envs import DataError
@@ -139,7 +146,7 @@ def _solution_figures(
         alone = [turn for one in (*opening, *further) for turn in one.debate.turns][: played.solutions]
         _instruction_figures(sheet, problem, "direct/instructions", alone)
     solved = [turn for one in (*opening, *further) for turn in one.debate.turns][: played.solutions]
-    _partial_figures(sheet, problem, "direct/score", solved)
+    _partial_figures(sheet, problem, "direct/score", solved, at_k=True)
     _cost(sheet, problem.id, "direct", _replies(opening)[: played.samples])
 
 
@@ -211,11 +218,19 @@ def _instruction_figures(sheet: _Sheet, problem: Problem, name: str, turns: Iter
         sheet.put(problem.id, name, *met)
 
 
-def _partial_figures(sheet: _Sheet, problem: Problem, name: str, turns: Iterable[Turn]) -> None:
-    """How much of each solution is right, where that is measured; a missing one has none of it right."""
-    scores = [score_of(turn) for turn in turns]
-    if problem.kind in WHOLE_RESPONSE or any(score is not None for score in scores):
-        sheet.put(problem.id, name, *(score or 0.0 for score in scores))
+def _partial_figures(
+    sheet: _Sheet, problem: Problem, name: str, turns: Iterable[Turn], *, at_k: bool = False
+) -> None:
+    """How much of each solution is right, where that is measured, and of the best of k of them.
+
+    Of a missing solution nothing is right.
+    """
+    known = [score_of(turn) for turn in turns]
+    if problem.kind in WHOLE_RESPONSE or any(score is not None for score in known):
+        scores = [score or 0.0 for score in known]
+        sheet.put(problem.id, name, *scores)
+        for k in powers_to(len(scores))[1:] if at_k else ():
+            sheet.put(problem.id, f"{name}@{k}", best_of_k(scores, k))
 
 
 def followed(problem: Problem, turn: Turn) -> tuple[bool, ...]:

@@ -39,6 +39,22 @@ def pass_at_k(n: int, right: int, k: int) -> float:
     return 1.0 - comb(n - right, k) / comb(n, k)
 
 
+def best_of_k(scores: Sequence[float], k: int) -> float:
+    """Return the mean over all k of the scores, drawn without replacement, of the highest of them.
+
+    The sum over i of s_(i) C(i - 1, k - 1) / C(n, k), scores in rising order: pass@k where scores are 0 or 1.
+
+    >>> best_of_k([0.0, 0.5, 1.0], 2) == (0.5 + 1.0 + 1.0) / 3
+    True
+    >>> best_of_k([0.0, 0.0, 1.0, 0.0], 2) == pass_at_k(4, 1, 2)
+    True
+    """
+    if not 1 <= k <= len(scores):
+        raise ValueError(f"best of k needs 1 <= k <= n, got k={k}, n={len(scores)}")
+    ways = (score * comb(index, k - 1) for index, score in enumerate(sorted(scores)))
+    return sum(ways) / comb(len(scores), k)
+
+
 def powers_to(most: int) -> list[int]:
     """Return the powers of 2 below ``most`` and itself: the k of pass@k.
 

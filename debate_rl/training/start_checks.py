@@ -31,8 +31,8 @@ fit begins, changes nothing of the run."""
 
 DIRECT = "eval/direct/accuracy"
 BEST_BY = re.compile(
-    r"eval/([a-z][a-z0-9_]*/)?(direct/(accuracy|self_consistency|instructions|(pass|cons)@[1-9]\d*)"
-    r"|debate/(accuracy/round_\d+|winner/accuracy|majority|valid_xml|instructions|pass@[1-9]\d*)"
+    r"eval/([a-z][a-z0-9_]*/)?(direct/(accuracy|self_consistency|instructions|score|(pass|cons|score)@[1-9]\d*)"
+    r"|debate/(accuracy/round_\d+|winner/accuracy|majority|valid_xml|instructions|score|pass@[1-9]\d*)"
     r"|debate/(winner_minus_direct|(winner|majority)_minus_self_consistency)"
     r"|judge/(accuracy|strict_accuracy|coverage))"
 )

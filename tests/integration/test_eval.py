@@ -330,6 +330,7 @@ def test_kept_replies_are_graded_in_other_modes_without_asking(evaluate, home, s
     assert rows["direct/accuracy [boxed]"]["n"] == rows["direct/accuracy"]["n"]
     assert rows["direct/missing [boxed]"]["value"] == rows["direct/missing"]["value"]
     assert 0 <= rows["direct/missing [gsm8k_flexible_extract]"]["value"] <= 1
+    assert rows["direct/pass@2 [boxed]"]["value"] == rows["direct/pass@2"]["value"]
     for mode in ("boxed", "gsm8k_flexible_extract"):
         assert f"│ direct accuracy [{mode}]" in out
 
