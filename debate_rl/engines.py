@@ -111,6 +111,24 @@ def states_of(policy: Policy) -> list[EngineState]:
     return policy.states() if isinstance(policy, EnginePool) else []
 
 
+def counting_policy(config: Config) -> Policy:
+    """Return a policy that counts the tokens of prompts as the model would, and has no weights to speak with.
+
+    ValueError where another process has the tokenizer.
+    """
+    from debate.policies.local import LocalPolicy
+    from debate_rl.models import sketch_model
+    from debate_rl.warm_start.tokenizer import tiny_vocabulary
+
+    if config.model.policy not in (None, "vllm"):
+        raise ValueError(
+            f"env.max_prompt_tokens = {config.env.max_prompt_tokens}: model.policy = {config.model.policy!r} "
+            "has a tokenizer of its own, and prompts cannot be counted before it starts; leave the key out"
+        )
+    model, tokenizer = sketch_model(config.model, vocabulary=tiny_vocabulary(config), on_gpu=False)
+    return LocalPolicy(model, tokenizer, **local_settings(config))
+
+
 def local_settings(config: Config) -> dict[str, Any]:
     """Return how a local policy turns messages into prompts, and how many it answers at a time."""
     return {"chat": config.model.chat, "batch_size": config.train.batch_size, **prompt_settings(config)}

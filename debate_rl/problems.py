@@ -12,6 +12,7 @@ from debate.seeds import derive_seed
 from debate.types import Shot
 from debate_rl.config import Config, EnvConfig, HeldOutConfig, HeldOutSet
 from debate_rl.metrics.tasks import sources_of
+from debate_rl.problem_limits import counts, with_short_prompts
 from debate_rl.runs.provenance import file_checksums, is_split_off, problems_checksums
 from envs import DataError, Environment, load_environment
 from envs.data.decontamination import WORDS, Overlap, overlap_line, overlaps, without_overlaps
@@ -56,6 +57,10 @@ class Problems:
     overlaps: tuple[Overlap, ...] = ()
     left_out: Mapping[str, int] | None = None
     more: tuple[HeldOutProblems, ...] = ()
+    too_long: int | None = None
+    """How many training problems ``env.max_prompt_tokens`` took away; None where it is not set."""
+    trained_on: int = 0
+    """How many held-out problems are trained on, as ``env.test_time_learning`` allows."""
 
     @property
     def never_trained(self) -> tuple[Problem, ...]:
@@ -74,8 +79,30 @@ class Problems:
 
     def findings(self) -> dict[str, object]:
         """Return what run.json says about the problems beside their checksums."""
-        left_out = {} if self.left_out is None else {"left_out": dict(self.left_out)}
-        return {"overlaps": [asdict(overlap) for overlap in self.overlaps], **left_out}
+        found: dict[str, object] = {"overlaps": [asdict(overlap) for overlap in self.overlaps]}
+        held_out = {f"held_out, {part.name}": counts(part.problems) for part in self.more}
+        found["problems"] = {"train": counts(self.train), "held_out": counts(self.held_out), **held_out}
+        if self.left_out is not None:
+            found["left_out"] = dict(self.left_out)
+        if self.too_long is not None:
+            found["too_long"] = {"left_out": self.too_long, "of": len(self.train) + self.too_long}
+        if self.trained_on:
+            found["test_time_learning"] = {"trained_on": self.trained_on, "of": len(self.never_trained)}
+        return found
+
+    def lines(self) -> list[str]:
+        """Return what a start says of the problems: how many, by level and source where there are several."""
+        parts = {"to train on": counts(self.train), "held out": counts(self.held_out)}
+        parts |= {f"held out ({part.name})": counts(part.problems) for part in self.more}
+        numbers = [f"{part['problems']:,} {name}" for name, part in parts.items()]
+        lines = [f"problems: {', '.join(numbers)}"]
+        for name, part in parts.items():
+            for head in ("levels", "sources"):
+                by = part.get(head)
+                if isinstance(by, dict):
+                    listed = ", ".join(f"{key or 'none'}: {count}" for key, count in by.items())
+                    lines.append(f"  {head}, {name}: {listed}")
+        return lines
 
 
 def load_run_problems(config: Config) -> Problems:
@@ -87,9 +114,10 @@ def load_run_problems(config: Config) -> Problems:
     """
     loaded = _loaded(config, file_checksums(config))
     loaded = _decontaminated(config, replace(loaded, more=_more(config, loaded.environment)))
-    _refuse_overlap(loaded.train, loaded.never_trained)
-    loaded = _with_shots(config, loaded)
-    shared = () if _generated(config) else overlaps(loaded.train, loaded.never_trained)
+    loaded = _with_trained_on(config, loaded)
+    loaded = _within_context(config, _with_shots(config, loaded))
+    compared = not (_generated(config) or config.env.test_time_learning)
+    shared = overlaps(loaded.train, loaded.never_trained) if compared else ()
     if shared:
         warnings.warn(overlap_line(shared, len(loaded.never_trained)), OverlapWarning, stacklevel=2)
     more = {part.name: part.problems for part in loaded.more}
@@ -189,6 +217,40 @@ def _loaded(config: Config, files: dict[str, str]) -> Problems:
     return Problems(environment, train, held_out, files, eval_environment)
 
 
+def _with_trained_on(config: Config, loaded: Problems) -> Problems:
+    """Return the problems, with how many held-out ones are trained on; DataError if that is not declared."""
+    if not config.env.test_time_learning:
+        _refuse_overlap(loaded.train, loaded.never_trained)
+        return loaded
+    trained = set(map(_plain, loaded.train))
+    shared = sum(_plain(problem) in trained for problem in loaded.never_trained)
+    if not shared:
+        raise DataError(
+            "env.test_time_learning=true: no held-out problem is trained on; leave it out, or train on the "
+            "held-out problems (env.split, held_out.split)"
+        )
+    line = f"test-time learning: {shared} of {len(loaded.never_trained)} held-out problems are trained on"
+    warnings.warn(line, OverlapWarning, stacklevel=3)
+    return replace(loaded, trained_on=shared)
+
+
+def _within_context(config: Config, loaded: Problems) -> Problems:
+    """Return the problems but the trained ones that ``env.max_prompt_tokens`` takes away, with a warning."""
+    most = config.env.max_prompt_tokens
+    if most is None:
+        return loaded
+    train = with_short_prompts(loaded.train, config, most)
+    before, count = len(loaded.train), len(loaded.train) - len(train)
+    if not train:
+        raise DataError(
+            f"env.max_prompt_tokens={most} leaves nothing to train on: the first prompts of all {before} "
+            "training problems are longer, or do not fit the context; raise it"
+        )
+    line = f"{count} of {before} training problems left out ({count / before:.1%}), whose prompts are longer"
+    warnings.warn(f"env.max_prompt_tokens={most}: {line}", DataWarning, stacklevel=3)
+    return replace(loaded, train=train, too_long=count)
+
+
 def _decontaminated(config: Config, loaded: Problems) -> Problems:
     """Return the problems but the trained ones that ``env.decontaminate`` takes away, with a warning."""
     kind = config.env.decontaminate
@@ -283,7 +345,7 @@ def _split_off(
     order = [problem for problem in problems if problem.kind != "open"]
     random.Random(derive_seed(config.held_out.seed, "held out")).shuffle(order)
     kept_back = tuple(order[:held_out])
-    questions = {_plain(problem) for problem in kept_back}
+    questions = set() if config.env.test_time_learning else {_plain(problem) for problem in kept_back}
     train = [problem for problem in problems if _plain(problem) not in questions]
     if not train:
         raise DataError(
@@ -298,7 +360,7 @@ def _refuse_same_split(config: Config) -> None:
     """A family has the same problem in many spellings, which only its splits keep apart."""
     env, held = config.env, config.held_out
     same = held.kind in (None, env.kind) and env.kind in FAMILIES
-    if same and held.limit and held.split == env.split:
+    if same and held.limit and held.split == env.split and not env.test_time_learning:
         raise DataError(
             f"held_out.split={held.split!r} is the split trained on; choose another, for instance 'test'"
         )

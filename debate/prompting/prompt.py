@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from msgspec import UNSET
 
 from debate.config import DebateConfig
-from debate.policy import continuation_counter
+from debate.policy import continuation_counter, token_counter
 from debate.prompting.fitting import (
     ContextBudget,
     Cut,
@@ -236,6 +236,14 @@ def check_fits(problem: Problem, policy: Policy, config: DebateConfig) -> None:
     if config.summary.enabled:
         budget = context_budget(policy, config, max_tokens=config.summary.max_tokens)
         _require_longest(_barest_summary_prompts(seating), budget, problem)
+
+
+def opening_tokens(problem: Problem, policy: Policy, config: DebateConfig) -> int:
+    """Return the tokens of the first prompt that a problem's debate begins with; of several the longest."""
+    seating = seat_debate(problem, config, 0)
+    frames = (_agent_frame(seating, agent, 0, ()) for agent in range(config.num_agents))
+    longest = max((_prompt(frame, History((), "")) for frame in frames), key=_characters)
+    return token_counter(policy)(longest.messages)
 
 
 def _require_longest(prompts: Iterator[Prompt], budget: ContextBudget, problem: Problem) -> None:

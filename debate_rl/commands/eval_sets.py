@@ -189,7 +189,8 @@ def evaluate_on(task: EvalTask, policy: Unopened) -> tuple[Scores, dict[str, str
         if run is not None or weights is not None:
             kept = held_out(figures, step_learnt(weights), series=series_of(what))
             write_whole(folder / NAME, to_line(kept) + b"\n")
-    return figures, _facts(task, config, problems) if task.options.compact else {}
+    facts = _facts(task, config, problems) if task.options.compact else {}
+    return figures, facts | _test_time(task, config)
 
 
 def _facts(task: EvalTask, config: Config, problems: tuple[Problem, ...]) -> dict[str, str]:
@@ -198,6 +199,15 @@ def _facts(task: EvalTask, config: Config, problems: tuple[Problem, ...]) -> dic
 
     limits = {"grader": config.grader.final, "max tokens": str(config.debate.max_tokens)}
     return {IN_TRAINING: _overlap(task, problems), **limits} if task.options.suite else limits
+
+
+def _test_time(task: EvalTask, config: Config) -> dict[str, str]:
+    """Return that a run is declared to train on the evaluated problems, where it is."""
+    from debate_rl.evaluation.results import TEST_TIME
+
+    own = task.subject.opened()[1]
+    same = own.held_out.model_copy(update={"limit": config.held_out.limit}) == config.held_out
+    return {TEST_TIME: "yes"} if own.env.test_time_learning and same else {}
 
 
 def _overlap(task: EvalTask, problems: tuple[Problem, ...]) -> str:

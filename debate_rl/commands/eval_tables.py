@@ -20,7 +20,7 @@ from debate_rl.evaluation.report import (
     partly_shared,
     result_rows,
 )
-from debate_rl.evaluation.results import IN_TRAINING
+from debate_rl.evaluation.results import IN_TRAINING, TEST_TIME
 from debate_rl.formatting import counted
 
 if TYPE_CHECKING:
@@ -76,6 +76,9 @@ def _closing(results: Results) -> Iterator[str]:
     shared = (facts.get(IN_TRAINING, "") for facts in results.facts.values())
     for reason in dict.fromkeys(text for text in shared if ":" in text):
         yield f"overlap with training {reason}"
+    for (data, name), facts in results.facts.items():
+        if TEST_TIME in facts:
+            yield f"test-time learning: {name} is trained on problems of {data}"
     if results.failures:
         done = sum(map(len, results.scores.values()))
         yield f"{len(results.failures)} of {done + len(results.failures)} evaluations failed:"

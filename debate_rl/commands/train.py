@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
+from warnings import catch_warnings, simplefilter
 
 import typer
 
@@ -79,6 +80,7 @@ def _plan_lines(settings: Config, run: Path, gib: float | None, ranks: Ranks) ->
 
 def _train(settings: Config, ranks: Ranks, tell: Callable[..., None]) -> Session:
     """Do the steps that are left; ``tell`` says before them what they will need."""
+    from debate_rl.training.epochs import length_line
     from debate_rl.training.plan import planned  # torch takes seconds to load
     from debate_rl.training.ranks import joined
     from debate_rl.training.session import open_session
@@ -89,6 +91,7 @@ def _train(settings: Config, ranks: Ranks, tell: Callable[..., None]) -> Session
     needs: list[Plan] = []
 
     def look(data: Problems) -> Mapping[str, bool | float]:
+        tell(*data.lines(), length_line(settings, len(data.train)), sep="\n")
         done = _steps_saved(settings)
         found = planned(settings, data, done=done, ranks=ranks.count) if done < steps else None
         if found is None:
@@ -124,6 +127,9 @@ def _report(session: Session) -> None:
     from debate_rl.tracking.held_out import read_held_out, sentences
 
     say, run = plain_console().print, session.folder
+    if trained := session.data.trained_on:
+        held_out = counted(len(session.data.never_trained), "held-out problem")
+        say(f"test-time learning: {trained} of {held_out} are trained on")
     if kept := read_held_out(run.path):
         say(*sentences(kept), sep="\n")
     say(f"done: {session.step} steps in {run.path}")
@@ -139,6 +145,19 @@ def _settings(name: str, overrides: Sequence[str]) -> Config:
     from debate_rl.config.recipes import open_run_or_recipe, parse_override
 
     run, settings = open_run_or_recipe(name, overrides)
+    settings = _in_steps(settings)
     if run is None or any(parse_override(text)[0] == ["run", "dir"] for text in overrides):
         return settings
     return settings.model_copy(update={"run": settings.run.model_copy(update={"dir": name})})
+
+
+def _in_steps(settings: Config) -> Config:
+    """Return the configuration with the steps that ``train.epochs`` are, which takes the problems to know."""
+    if settings.train.epochs is None:
+        return settings
+    from debate_rl.problems import load_run_problems
+    from debate_rl.training.epochs import with_epochs
+
+    with catch_warnings():
+        simplefilter("ignore")  # the start itself says it
+        return with_epochs(settings, len(load_run_problems(settings).train))

@@ -102,6 +102,12 @@ class EnvConfig(Settings):
     decontaminate: Literal["exact", "ngram"] | None = None
     """Leave out training problems that are the same as held-out ones but for case, blanks and dollar signs
     ("exact"), or that also share a run of 13 words with one ("ngram"); None trains on all, and warns."""
+    max_prompt_tokens: int | None = Field(default=None, ge=1)
+    """Leave out training problems whose first prompt has more tokens, and those that do not fit the context,
+    and say how many they are; None leaves none out, and one that does not fit ends the start."""
+    test_time_learning: bool = False
+    """Whether held-out problems are trained on as well, which is refused without it: learning at test time.
+    The start, run.json, evaluations and reports then say so."""
 
 
 class HeldOutSet(Settings):
@@ -179,7 +185,9 @@ class TrainConfig(Settings):
     """The size of a step and of the run."""
 
     steps: int = Field(default=100, ge=0)
-    """Optimisation steps."""
+    """Optimisation steps; with ``epochs`` at most so many, where they are given."""
+    epochs: float | None = Field(default=None, gt=0)
+    """How often each training problem is drawn, in whole steps; None: as often as ``steps`` need."""
     problems_per_step: int = Field(default=8, ge=1)
     """Problems P of a step."""
     debates_per_problem: int = Field(default=4, ge=1)
@@ -262,7 +270,15 @@ class Config(Settings):
         self._refuse_unused_vllm()
         self._refuse_sleep()
         self._refuse_adaptive()
+        self._refuse_both_ways()
         return self
+
+    def _refuse_both_ways(self) -> None:
+        if self.env.test_time_learning and self.env.decontaminate:
+            raise ValueError(
+                f"env.test_time_learning = true trains on held-out problems, and env.decontaminate = "
+                f'"{self.env.decontaminate}" leaves them out; leave out one of them'
+            )
 
     def _refuse_adaptive(self) -> None:
         """Refuse what is not asked for, or is more than a problem can have; of one agent nothing is both."""

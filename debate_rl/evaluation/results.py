@@ -10,6 +10,8 @@ from debate_rl.statistics import Estimate
 
 IN_TRAINING = "in training"
 """The head of what a data set shares with the problems that were trained on."""
+TEST_TIME = "test-time learning"
+"""The head of whether a run is declared to train on the problems of a data set."""
 CHOSEN_BY = ("debate/winner/accuracy", "direct/accuracy")
 """The figure that decides which checkpoint is best: the first of these that there is."""
 

@@ -114,7 +114,7 @@ def problems_checksum(problems: Iterable[Problem]) -> str:
     return digest.hexdigest()
 
 
-TRAIN_ONLY = ("limit", "decontaminate")
+TRAIN_ONLY = ("limit", "decontaminate", "max_prompt_tokens", "test_time_learning")
 """Keys of ``env`` that say nothing of the held-out problems."""
 
 
@@ -163,6 +163,8 @@ def problems_checksums(
     So a name that a run had before must have the same problems, from the hub as from a file.
     """
     env = config.env.model_dump(exclude_none=True)
+    if not config.env.test_time_learning:
+        del env["test_time_learning"]
     part = config.held_out.model_dump(exclude_none=True, exclude=NOT_DRAWN_BY)
     beside = {f"held_out.{key}": part[key] for key in ("limit", "seed")} if is_split_off(config) else {}
     drawn_by = {

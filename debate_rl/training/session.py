@@ -44,6 +44,7 @@ from debate_rl.runs.trainer_state import generators_kept, seed_generators
 from debate_rl.tracking.held_out import append_held_out, kept_steps
 from debate_rl.tracking.trackers import Trackers, open_trackers
 from debate_rl.training.canary import Canary, CanaryError, Finding, canary_requests
+from debate_rl.training.epochs import with_epochs
 from debate_rl.training.lookahead import RolloutProcess
 from debate_rl.training.plan import chosen_here
 from debate_rl.training.ranks import RankedLearner, RankError, RankGroup
@@ -148,9 +149,10 @@ class Session:
         figures = self.evaluate(done) if due else {}
         if figures:
             figures["seconds/evaluate"] = time.perf_counter() - started
-        self.tracker.log(step, {**metrics, **self.found.metrics, **figures})
-        self.step = done
         self.drawn += self.config.train.problems_per_step
+        epoch = {"epoch": self.drawn / len(self.data.train)}
+        self.tracker.log(step, {**metrics, **epoch, **self.found.metrics, **figures})
+        self.step = done
         if self._is_best(figures) or self._save_is_due() or self.found.fault:
             self.save()
         self._refuse_wrong_engine()
@@ -330,6 +332,7 @@ def _opened(config: Config, stops: Stops, look: Look, group: RankGroup | None) -
     refuse_likely_only(config)
     find_loss(config.learner.loss)  # refuses an unknown loss before the warm start
     data = load_run_problems(config)
+    config = with_epochs(config, len(data.train))
     refuse_open_problems(config, data)
     refuse_modes(config, data)
     check_streams(config, data)

@@ -39,6 +39,8 @@ def refused(debate_command):
         assert line.startswith("debate: "), err
         about = (
             "loading the model",
+            "problems: ",
+            "an epoch is ",
             "estimate, if ",
             "  model  ",
             "  memory  ",

@@ -8,7 +8,7 @@ from debate_rl.formatting import counted, title
 from debate_rl.reports.cells import interval_cell, number_cell
 from debate_rl.reports.document import Cell, Paragraph, Part, Section, Table
 from debate_rl.reports.training.files import HELD_OUT
-from debate_rl.reports.training.loading import Run
+from debate_rl.reports.training.loading import TEST_TIME, Run
 from debate_rl.reports.training.strata import strata
 from debate_rl.statistics import Bounded, apart
 from debate_rl.tracking.held_out import Gain, gain, on_problems
@@ -137,6 +137,8 @@ def _note(run: Run) -> str:
     else:
         text += "The interval of a difference takes the two for independent; both are of the same problems, "
         text += "so it is wide. "
+    if run.setting(TEST_TIME) is True:
+        text += "Test-time learning: these problems are trained on. "
     text += "The highest of several is high by chance as well."
     if best:
         text += f" The checkpoint kept as best ({best[0]}) is step_{best[1] + 1:06d}, that of step {best[1]}."

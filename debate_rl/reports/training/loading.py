@@ -74,6 +74,10 @@ class Run:
 NO_METRICS = "no metrics.jsonl: figures are those of the stored debates"
 
 
+TEST_TIME = "env.test_time_learning"
+"""The setting that declares that held-out problems are trained on."""
+
+
 def load_run(path: Path, name: str = "") -> Run:
     """Return what there is of a run; what is missing, damaged or foreign becomes a note. Changes nothing."""
     notes: list[str] = []
@@ -82,6 +86,8 @@ def load_run(path: Path, name: str = "") -> Run:
     notes += wrong or ([] if len(curves.steps) else [NO_METRICS])
     settings, wrong = read_config(path / "config.toml")
     notes += wrong
+    if settings.get(TEST_TIME) is True:
+        notes.append("test-time learning: the held-out figures are of problems that are trained on")
     run = Run(path, name or path.name, curves, settings, read_json(path / "run.json"), notes=notes)
     indexed, sampled = _read_debates(run)
     agents, debates = run.setting("debate.num_agents", int), run.debates_per_problem

@@ -13,7 +13,7 @@ from debate_rl.reports.cells import bounds_text
 from debate_rl.reports.document import Tone
 from debate_rl.reports.training.alarms import DEBATE
 from debate_rl.reports.training.finals import evaluations, gained
-from debate_rl.reports.training.loading import Run
+from debate_rl.reports.training.loading import TEST_TIME, Run
 from debate_rl.reports.training.measures import change, changed_outputs, judge_figures
 
 Word = Literal["good", "warn", "bad", "unknown"]
@@ -287,7 +287,8 @@ def updating(run: Run) -> Answer:
 def overfitting(run: Run) -> Answer:
     """Is what is gained also gained on held-out problems?"""
     path, same = run.setting("held_out.path"), ("path", "split")
-    if path and all(run.setting(f"held_out.{key}") == run.setting(f"env.{key}") for key in same):
+    alike = path and all(run.setting(f"held_out.{key}") == run.setting(f"env.{key}") for key in same)
+    if alike or run.setting(TEST_TIME) is True:
         return Answer("warn", "trained and evaluated on the same problems: test-time learning")
     for reading in run.readings:
         if reading.detector.name == "held_out" and reading.alarm is not None:

@@ -2,14 +2,19 @@ import json
 import os
 import sys
 import types
+from itertools import pairwise
 
 import pytest
 
+from debate.prompting.prompt import opening_tokens
 from debate.prompting.texts import SHIPPED, PromptFileError
 from debate_rl.config import Config
+from debate_rl.engines import counting_policy
 from debate_rl.problems import OverlapWarning, load_run_problems
+from debate_rl.training.epochs import with_epochs
 from envs import DataError
 from envs.data.decontamination import Overlap
+from envs.errors import DataWarning
 
 
 def files(data):
@@ -223,7 +228,8 @@ def test_held_out_problems_that_share_runs_with_trained_ones_are_told(tmp_path):
         data = loaded(env=env, held_out=held_out)
     assert data.overlaps == (Overlap("a", "t", "ngram", 2 / 3),)
     found = {"held_out": "a", "train": "t", "kind": "ngram", "share": 2 / 3}
-    assert data.findings() == {"overlaps": [found]}
+    counts = {"train": {"problems": 1}, "held_out": {"problems": 2}}
+    assert data.findings() == {"overlaps": [found], "problems": counts}
 
 
 def test_a_question_in_other_case_overlaps_though_it_is_spelled_differently(file, tmp_path):
@@ -248,7 +254,8 @@ def test_trained_problems_that_overlap_with_held_out_ones_are_left_out(tmp_path)
     with pytest.warns(OverlapWarning, match=f"^{line}"):
         data = loaded(env=env | {"decontaminate": "ngram"}, held_out=held_out)
     assert (ids(data.train), ids(data.held_out), data.overlaps) == (["t3"], ["a", "b"], ())
-    assert data.findings() == {"overlaps": [], "left_out": {"exact": 2, "ngram": 1}}
+    counts = {"train": {"problems": 1}, "held_out": {"problems": 2}}
+    assert data.findings() == {"overlaps": [], "problems": counts, "left_out": {"exact": 2, "ngram": 1}}
     with pytest.warns(OverlapWarning) as told:
         data = loaded(env=env | {"decontaminate": "exact"}, held_out=held_out)
     assert [str(one.message).partition(":")[0] for one in told] == [
@@ -300,3 +307,104 @@ def test_a_changed_answer_changes_the_checksum(tmp_path):
     assert list(one) == list(two)
     assert not set(one.values()) & set(two.values())
     assert "held_out.limit=1 held_out.seed=0" in list(one)[1]
+
+
+def test_problems_are_counted_by_level_and_source(tmp_path):
+    levels = ("5", "1", "5", "", "1", "5")
+    rows = [
+        {"id": f"q{n}", "question": f"{n}?", "answer": "1", "level": level, "subject": "abc"[n % 3]}
+        for n, level in enumerate(levels)
+    ]
+    data = loaded(env={"kind": "file", "path": write(tmp_path / "own.jsonl", rows)}, held_out={"limit": 0})
+    levels, sources = {"": 1, "1": 2, "5": 3}, {"file/a": 2, "file/b": 2, "file/c": 2}
+    train = {"problems": 6, "levels": levels, "sources": sources}
+    assert data.findings()["problems"] == {"train": train, "held_out": {"problems": 0}}
+    assert data.lines() == [
+        "problems: 6 to train on, 0 held out",
+        "  levels, to train on: none: 1, 1: 2, 5: 3",
+        "  sources, to train on: file/a: 2, file/b: 2, file/c: 2",
+    ]
+
+
+def test_long_prompts_are_left_out_and_their_share_is_told(tmp_path):
+    rows = [{"id": f"q{n}", "question": "x" * 10 * n + "?", "answer": "1"} for n in range(1, 11)]
+    env = {"kind": "file", "path": write(tmp_path / "own.jsonl", rows)}
+    tiny = {"model": {"tiny": {"fallback": "bytes"}}, "debate": {"prompts": "tiny"}, "held_out": {"limit": 0}}
+    every = load_run_problems(Config.model_validate(tiny | {"env": env}))
+    policy = counting_policy(Config.model_validate(tiny | {"env": env}))
+    config = Config.model_validate(tiny)
+    lengths = sorted(opening_tokens(problem, policy, config.debate) for problem in every.train)
+    assert [b - a for a, b in pairwise(lengths)] == [10] * 9
+    most = lengths[6]
+    line = rf"env\.max_prompt_tokens={most}: 3 of 10 training problems left out \(30\.0%\), whose prompts"
+    with pytest.warns(DataWarning, match=line):
+        data = load_run_problems(Config.model_validate(tiny | {"env": env | {"max_prompt_tokens": most}}))
+    assert ids(data.train) == sorted(f"q{n}" for n in range(1, 8))
+    assert data.findings()["too_long"] == {"left_out": 3, "of": 10}
+    with pytest.raises(DataError, match="leaves nothing to train on: the first prompts of all 10"):
+        load_run_problems(Config.model_validate(tiny | {"env": env | {"max_prompt_tokens": 1}}))
+
+
+def test_a_problem_that_cannot_fit_the_context_is_left_out_too(tmp_path):
+    rows = [{"id": "a", "question": "x?", "answer": "1"}, {"id": "b", "question": "x" * 900, "answer": "1"}]
+    env = {"kind": "file", "path": write(tmp_path / "own.jsonl", rows), "max_prompt_tokens": 5000}
+    settings = {
+        "model": {"tiny": {"fallback": "bytes", "context_tokens": 1024}},
+        "debate": {"prompts": "tiny", "max_tokens": 64, "num_agents": 1, "num_rounds": 1},
+        "held_out": {"limit": 0},
+    }
+    with pytest.warns(DataWarning, match=r"1 of 2 training problems left out \(50\.0%\)"):
+        data = load_run_problems(Config.model_validate(settings | {"env": env}))
+    assert ids(data.train) == ["a"]
+
+
+def test_prompts_of_a_server_cannot_be_counted(file):
+    settings = {"model": {"policy": "openai", "name_or_path": "x"}, "held_out": {"limit": 0}}
+    env = {"kind": "file", "path": file, "max_prompt_tokens": 100}
+    with pytest.raises(ValueError, match=r"max_prompt_tokens = 100: model\.policy = 'openai' has"):
+        load_run_problems(Config.model_validate(settings | {"env": env}))
+
+
+def test_test_time_learning_is_declared(file):
+    env, held_out = {"kind": "file", "path": file}, {"path": file, "limit": 4}
+    with pytest.raises(DataError, match="4 questions are also trained on"):
+        loaded(env=env, held_out=held_out)
+    with pytest.warns(OverlapWarning, match=r"^test-time learning: 4 of 4 held-out problems are trained on$"):
+        data = loaded(env=env | {"test_time_learning": True}, held_out=held_out)
+    assert (len(data.train), len(data.held_out), data.trained_on) == (10, 4, 4)
+    assert data.findings()["test_time_learning"] == {"trained_on": 4, "of": 4}
+    with pytest.warns(OverlapWarning, match="3 of 3"):
+        one_file = loaded(env=env | {"test_time_learning": True}, held_out={"limit": 3})
+    assert (len(one_file.train), one_file.trained_on) == (10, 3)
+
+
+def test_test_time_learning_without_a_problem_in_both_is_refused(file, tmp_path):
+    other = write(tmp_path / "held.jsonl", [{"id": "x", "question": "9 + 9?", "answer": "18"}])
+    env = {"kind": "file", "path": file, "test_time_learning": True}
+    with pytest.raises(DataError, match=r"env\.test_time_learning=true: no held-out problem is"):
+        loaded(env=env, held_out={"path": other})
+    with pytest.raises(ValueError, match=r"trains on held-out problems, and env\.decontaminate"):
+        loaded(env=env | {"decontaminate": "exact"}, held_out={"path": file})
+
+
+@pytest.mark.parametrize(
+    ("train", "problems", "steps"),
+    [
+        ({"epochs": 2, "problems_per_step": 64}, 3994, 124),
+        ({"epochs": 2, "problems_per_step": 64, "steps": 100}, 3994, 100),
+        ({"epochs": 0.5, "problems_per_step": 3}, 12, 2),
+        ({"epochs": 1, "problems_per_step": 5}, 5, 1),
+        ({"problems_per_step": 5}, 5, 100),
+    ],
+)
+def test_epochs_are_whole_steps(train, problems, steps):
+    config = Config.model_validate({"model": {"tiny": {}}, "train": train})
+    once = with_epochs(config, problems)
+    assert once.train.steps == steps
+    assert with_epochs(once, problems) == once
+
+
+def test_less_than_a_step_is_refused():
+    config = Config.model_validate({"model": {"tiny": {}}, "train": {"epochs": 0.5, "problems_per_step": 8}})
+    with pytest.raises(ValueError, match=r"train\.epochs = 0\.5: of 10 problems that is less than one step"):
+        with_epochs(config, 10)

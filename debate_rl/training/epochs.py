@@ -1,0 +1,44 @@
+"""How long a run is, in steps and in epochs. An epoch is one draw of every training problem."""
+
+from __future__ import annotations
+
+from math import floor
+
+from debate_rl.config import Config
+
+
+def with_epochs(config: Config, problems: int) -> Config:
+    """Return the configuration with the steps that ``train.epochs`` of so many problems are, in whole ones.
+
+    ``train.steps``, where it is given, may end the run before. ValueError for less than a step.
+
+    >>> train = {"epochs": 2, "problems_per_step": 64}
+    >>> with_epochs(Config.model_validate({"model": {"tiny": {}}, "train": train}), 3994).train.steps
+    124
+    """
+    train = config.train
+    if train.epochs is None:
+        return config
+    steps = floor(train.epochs * problems / train.problems_per_step)
+    if not steps:
+        raise ValueError(
+            f"train.epochs = {train.epochs:g}: of {problems} problems that is less than one step of "
+            f"train.problems_per_step = {train.problems_per_step}; raise it, or lower that"
+        )
+    most = train.steps if "steps" in train.model_fields_set else steps
+    return config.model_copy(update={"train": train.model_copy(update={"steps": min(steps, most)})})
+
+
+def length_line(config: Config, problems: int) -> str:
+    """Return one line: the steps of an epoch, and how many epochs the steps of the run are.
+
+    >>> train = {"steps": 124, "problems_per_step": 64}
+    >>> length_line(Config.model_validate({"model": {"tiny": {}}, "train": train}), 3994)
+    'an epoch is 62.4 steps of 64 problems; 124 steps are 1.99 epochs'
+    """
+    each = problems / config.train.problems_per_step
+    steps = config.train.steps
+    return (
+        f"an epoch is {each:.1f} steps of {config.train.problems_per_step} problems; {steps} steps are "
+        f"{steps / each:.2f} epochs"
+    )
