@@ -246,12 +246,14 @@ def followed(problem: Problem, turn: Turn) -> tuple[bool, ...]:
 
 
 def winner_is_right(debate: Debate, grades: Grades, rewards: Rewards) -> float:
-    """Return 1.0 when the winner is right; without any vote an agent of the last round is drawn."""
-    winner = voted_winner(rewards.peer, seed=debate.seed)
-    if winner is None:
-        drawn = Random(derive_seed(debate.seed, "no votes")).randrange(len(grades))
-        winner = TurnId(drawn, len(grades[drawn]) - 1)
-    return float(is_right(winner, grades) is True)
+    """Return 1.0 when the winner is right."""
+    return float(is_right(winner_of(debate, rewards), grades) is True)
+
+
+def winner_of(debate: Debate, rewards: Rewards) -> TurnId:
+    """Return the winner of the last judged round; without any vote an agent of the last round is drawn."""
+    drawn = Random(derive_seed(debate.seed, "no votes")).randrange(debate.protocol.num_agents)
+    return voted_winner(rewards.peer, seed=debate.seed) or TurnId(drawn, debate.protocol.num_rounds - 1)
 
 
 def _judge_figures(sheet: _Sheet, graded: Graded) -> None:

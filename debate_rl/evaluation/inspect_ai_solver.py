@@ -1,0 +1,133 @@
+"""Tasks of Inspect AI solved by debate, or by one agent alone; the task's own scorer decides.
+
+Inspect AI (inspect.aisi.org.uk) is not among our dependencies: it is imported when a solver is made.
+"""
+
+# pyright: standard, reportMissingImports=false
+# Inspect AI is not installed with the project.
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
+
+from debate import Completion, Debate, DebateConfig, Problem, SampleRequest, hold_debate
+from debate.policies.replies import restored
+from debate.seeds import derive_seed
+from debate.types import Kind
+from debate_rl.evaluation.scores import winner_of
+from envs.answers.choices import LETTERS, letter_alone
+from rewards import RewardConfig, score_debate
+
+Solve: TypeAlias = Callable[[Any, Any], Awaitable[Any]]
+"""What Inspect AI calls a Solver: from the state of a sample and ``generate`` to the state."""
+
+
+def debate_solver(
+    *, direct: bool = False, kind: Kind = "expression", seed: int = 0, **protocol: Any
+) -> Solve:
+    """Return a solver: the model under evaluation plays all agents, and the winner's solution is the output.
+
+    ``direct`` True: one agent alone, with the opening prompt of the same protocol. ``protocol``: the keys of
+    a recipe's ``debate``. ``kind``: what the prompts ask for, "expression" or "number" for a final answer in
+    a box, "open" for free text; samples with choices are asked for a letter. A final answer is repeated in
+    a last line, "ANSWER: 42", and choices are marked: so the scorers ``match``, ``answer``, ``choice`` and
+    those by a model all find it.
+    """
+    from inspect_ai.solver import solver
+
+    whole = DebateConfig.model_validate(protocol)
+    config = _alone(whole) if direct else whole
+
+    @solver(name="debate_solver")
+    def debate() -> Solve:
+        async def solve(state: Any, generate: Any) -> Any:
+            problem = _problem(state, kind)
+            drawn = derive_seed(seed, "inspect", str(state.sample_id), state.epoch)
+            return _answered(state, await hold_debate(problem, InspectPolicy(), config, seed=drawn))
+
+        return solve
+
+    return debate()
+
+
+class InspectPolicy:
+    """The model that Inspect AI evaluates, as a policy; it gives texts and counts, and no token ids."""
+
+    version = 0
+
+    async def sample(self, request: SampleRequest) -> Completion:
+        """Answer one request."""
+        from inspect_ai.model import (
+            ChatMessageAssistant,
+            ChatMessageSystem,
+            ChatMessageUser,
+            GenerateConfig,
+            get_model,
+        )
+
+        kinds = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
+        likely = {"top_p": request.top_p} if request.top_p < 1 else {}
+        likely |= {"top_k": request.top_k} if request.top_k else {}
+        output = await get_model().generate(
+            [kinds[message.role](content=message.content) for message in request.messages],
+            config=GenerateConfig(
+                temperature=request.temperature,
+                max_tokens=request.max_tokens + request.thinking_tokens,
+                stop_seqs=list(request.stop) or None,
+                seed=request.seed % 2**31,
+                **likely,
+            ),
+        )
+        cut_off = output.stop_reason in ("max_tokens", "model_length")
+        text = output.completion if cut_off else restored(output.completion, request.stop)
+        usage = output.usage
+        counts = (usage.input_tokens, usage.output_tokens) if usage else (None, None)
+        return Completion((), (), (), text, "length" if cut_off else "stop", 0, (), (), *counts)
+
+    async def update(self, weights: object, version: int) -> None:
+        """Refuse: the model is not ours to change."""
+        raise NotImplementedError("a model of Inspect AI is evaluated, and not trained")
+
+
+def _alone(protocol: DebateConfig) -> DebateConfig:
+    """Return the protocol of one agent, the first persona, that speaks once."""
+    first = protocol.agent_personas[:1]
+    changes = {"num_agents": 1, "num_rounds": 1, "final_ballot": False, "personas": first}
+    return protocol.model_copy(update=changes)
+
+
+def _problem(state: Any, kind: Kind) -> Problem:
+    """Return the sample as a problem; its target is not given to anybody."""
+    choices = tuple(choice.value for choice in state.choices)
+    checked = "choice" if choices else kind
+    unknown = None if checked == "open" else ""
+    return Problem(str(state.sample_id), state.input_text, unknown, "inspect", kind=checked, choices=choices)
+
+
+def _answered(state: Any, debate: Debate) -> Any:
+    """Return the state with the winner's solution as its output, and with what was said."""
+    from inspect_ai.model import ModelOutput
+
+    judged = score_debate(debate, None, RewardConfig(judge_own=debate.protocol.judge_own))
+    turn = debate.turn(winner_of(debate, judged))
+    solution, text = turn.parsed.solution, turn.completion.text
+    text = text if solution is None else solution.of(text)
+    answer = (turn.parsed.answer or "").strip()
+    letter = letter_alone(answer, [choice.value for choice in state.choices])
+    for index in range(len(state.choices)):
+        state.choices.mark_choice(index, letter == LETTERS[index : index + 1])
+    state.output = ModelOutput.from_content(
+        model=str(state.model), content=f"{text.strip()}\n\nANSWER: {answer}" if answer else text.strip()
+    )
+    state.messages.append(state.output.message)
+    state.metadata = {**(state.metadata or {}), "debate": _said(debate)}
+    return state
+
+
+def _said(debate: Debate) -> list[dict[str, object]]:
+    """Return every turn of a debate for the log: who, when, what, and the answer read from it."""
+    return [
+        {"agent": t.id.agent, "round": t.id.round, "text": t.completion.text, "answer": t.parsed.answer}
+        for t in debate.turns
+    ]
