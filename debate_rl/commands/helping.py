@@ -101,6 +101,11 @@ PAGES: Mapping[str, ActionPage] = {
         "List what debate replay kept under other schemes, show one of them, or one debate of it.",
         ("inspect runs/mine replays", "inspect runs/mine replays rewards.truth_weight=0.3-1a2b3c4d 12.3"),
     ),
+    "evaluations": ActionPage(
+        "",
+        "List the evaluations of a run, those made in training too, with the command that opens each part.",
+        ("inspect runs/mine evaluations", "inspect runs/mine/evaluations/step_000050-1a2b3c4d/debates"),
+    ),
 }
 _CHOSEN = "debate_rl.commands.helping.action"
 

@@ -20,8 +20,9 @@ def inspect(
         typer.Argument(
             metavar="[ACTION] [ARGS]",
             help="ls [FILTER], show ID..., grep WORDS [FILTER], stats [FILTER], why ID, "
-            "same PROBLEM [ID ID], fixture ID FILE, or replays [NAME [ID]]. Without an action: the terminal "
-            "application, or ls where there is no terminal. Each has a page: debate inspect ls --help.",
+            "same PROBLEM [ID ID], fixture ID FILE, replays [NAME [ID]], or evaluations. Without an action: "
+            "the terminal application, or ls where there is no terminal. Each has a page: debate inspect ls "
+            "--help.",
         ),
     ] = None,
     filter: FilterOption = "",

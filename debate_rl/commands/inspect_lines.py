@@ -1,4 +1,4 @@
-"""Actions of ``debate inspect`` that print lines: ls, show, grep, stats, why, same, fixture and replays."""
+"""Actions of ``debate inspect`` that print lines: ls, show, grep, stats, why, same, fixture and lists."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def _show(rest: Sequence[str], options: LineOptions, store: RunStore, printer: P
     if not rest:
         raise ValueError("show: name a debate by step and index, as in 12.3; ls lists them")
     for id in rest:
-        record = read(store, id)
+        record = read(store, id, tokens=options.prompts)
         prompts = DebatePrompts(record.debate, store.run) if options.prompts else None
         print_debate(id, record, printer, raw=options.raw, as_json=options.json, prompts=prompts)
 
@@ -266,6 +266,19 @@ def _replays(rest: Sequence[str], options: LineOptions, store: RunStore, printer
         raise ValueError("replays: name a replay, and perhaps one debate: replays [NAME [ID]]")
 
 
+def _evaluations(rest: Sequence[str], options: LineOptions, store: RunStore, printer: Printer) -> None:
+    from debate_rl.inspector.plain.listing import print_evaluations
+    from debate_rl.inspector.views.evaluated import evaluation_parts, evaluations
+
+    if rest:
+        raise ValueError("evaluations: takes nothing behind it; each part that it lists opens as a run does")
+    notes: list[str] = []
+    found = [(one, evaluation_parts(one, notes)) for one in evaluations(store.run, notes)]
+    print_evaluations(options.run, found, printer, as_json=options.json)
+    for note in notes:
+        print(one_line(f"debate: note: {note}"), file=sys.stderr)
+
+
 ACTIONS: Mapping[str, Action] = {
     "ls": _list,
     "show": _show,
@@ -275,4 +288,5 @@ ACTIONS: Mapping[str, Action] = {
     "same": _same,
     "fixture": _fixture,
     "replays": _replays,
+    "evaluations": _evaluations,
 }

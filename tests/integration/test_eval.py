@@ -526,3 +526,21 @@ def kept(folder):
         for line in shard.read_bytes().splitlines(keepends=True)
         if line.endswith(b"\n")
     ]
+
+
+def test_the_evaluations_of_a_run_are_listed_and_each_part_opens_as_a_run_does(
+    evaluate, home, debate_command
+):
+    assert evaluate("run", "--out", "run/evaluations/step_000002-mine")[0] == 0
+    code, out, err = debate_command("inspect", "run", "evaluations")
+    assert (code, err) == (0, "")
+    assert "step_000002-mine, after 2 steps\n" in out
+    folder = "run/evaluations/step_000002-mine/debates"
+    assert f"   debates, 4 debates: debate inspect {folder}\n" in out
+    code, listed, _ = debate_command("inspect", folder, "ls")
+    assert (code, listed.count("pair_sum")) == (0, 4)
+    lines = map(json.loads, debate_command("inspect", "run", "evaluations", "--json")[1].splitlines())
+    [mine] = [line for line in lines if line["name"] == "step_000002-mine"]
+    assert (mine["schema"], mine["step"]) == (1, 2)
+    assert {"name": "debates", "debates": 4, "folder": folder} in mine["parts"]
+    assert debate_command("inspect", "run", "evaluations", "x")[0] == 2

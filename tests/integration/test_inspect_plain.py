@@ -108,7 +108,10 @@ def test_a_folder_of_runs_is_listed_and_one_in_it_is_opened(inspect, folder, tmp
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("run", "look"), "ACTION is one of ls, show, grep, stats, why, same, fixture, replays; got 'look'"),
+        (
+            ("run", "look"),
+            "ACTION is one of ls, show, grep, stats, why, same, fixture, replays, evaluations; got 'look'",
+        ),
         (("run", "show"), "show: name a debate by step and index, as in 12.3; ls lists them"),
         (("run", "show", "9.0"), "run: no debate 9.0; there are steps 0 to 1"),
         (("run", "show", "x"), "'x' is no debate: write STEP.INDEX, counted from 0, as in 12.3"),

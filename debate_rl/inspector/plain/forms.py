@@ -67,6 +67,7 @@ def _add_prompts(body: dict[str, Any], view: DebateView, prompts: DebatePrompts)
     summed = [prompts.of_summary(summary.round) for summary in view.summaries]
     for part, prompt in zip([*body["turns"], *body["summaries"]], [*read, *summed], strict=True):
         part["prompt"], part["prompt_unknown"] = as_json(prompt.messages), prompt.why
+        part["prompt_text"], part["prompt_tokens"] = prompt.text, prompt.tokens
 
 
 def as_json(value: Any) -> Any:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from debate_rl.formatting import fixed, safe
+from debate_rl.formatting import counted, fixed, safe
 from debate_rl.inspector.meanings import flags_of
 from debate_rl.inspector.plain.forms import row_json, run_json, step_json
 from debate_rl.inspector.plain.printer import GRADES, Printer, fitting, left_out, padded_cells, widths_of
@@ -13,7 +14,9 @@ from transcripts import DebateRow, RunStore, StepRow
 
 if TYPE_CHECKING:
     from debate_rl.inspector.overview import Overview  # loads scipy, which a list of debates does without
+    from debate_rl.inspector.views.evaluated import Evaluation, EvaluationPart
 
+Listed: TypeAlias = "tuple[Evaluation, Sequence[EvaluationPart]]"
 COLUMNS = ("id", "step", "problem", "winner", "accuracy", "judge", "votes", "malformed", "flags")
 LEFT = frozenset(map(COLUMNS.index, ("id", "problem", "winner", "accuracy", "flags")))
 PROBLEM, WINNER = COLUMNS.index("problem"), COLUMNS.index("winner")
@@ -165,3 +168,18 @@ def _run_cells(run: Overview) -> tuple[str, ...]:
     alarms = "-" if run.alarms is None else str(run.alarms)
     state = "going on" if run.run.writing else ""
     return run.progress, held_out, judge, alarms, state
+
+
+def print_evaluations(run: str, found: Sequence[Listed], printer: Printer, *, as_json: bool = False) -> None:
+    """Print the evaluations of a run, each with the command that opens each of its parts."""
+    for evaluation, parts in found:
+        if as_json:
+            listed = [{"name": p.name, "debates": p.debates, "folder": str(p.folder)} for p in parts]
+            printer.json({"schema": 1, "name": evaluation.name, "step": evaluation.step, "parts": listed})
+            continue
+        printer.line(safe(f"{evaluation.name}, after {counted(evaluation.step, 'step')}"))
+        for part in parts:
+            command = shlex.join(["debate", "inspect", str(part.folder)])
+            printer.line(safe(f"   {part.name}, {counted(part.debates, 'debate')}: {command}"))
+    if not found and not as_json:
+        printer.line(safe(f"no evaluations; debate eval {shlex.quote(run)} makes one"))

@@ -117,6 +117,10 @@ def _prompt(prompts: DebatePrompts, prompt: PromptView, printer: Printer) -> Ite
     for message in prompt.messages:
         yield printer.paint(f"   prompt, {message.role}:", "dim")
         yield from _block(message.content)
+    if prompt.title:
+        yield printer.paint(f"   prompt, {prompt.title}" + (":" if prompt.text else ""), "dim")
+    if prompt.text:
+        yield from _block(prompt.text)
 
 
 def _turn(turn: TurnView, printer: Printer, *, raw: bool) -> Iterator[str]:

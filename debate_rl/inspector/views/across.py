@@ -105,11 +105,14 @@ def _of_problem(step: int, ref: str, evaluation: str, record: Record) -> Problem
     )
 
 
-def read(store: RunStore, ref: str) -> Record:
-    """Return the debate that a ``ProblemDebate.ref`` names; TranscriptError where there is none."""
+def read(store: RunStore, ref: str, *, tokens: bool = False) -> Record:
+    """Return the debate that a ``ProblemDebate.ref`` names; TranscriptError where there is none.
+
+    ``tokens``: with the token arrays, where it is one of training.
+    """
     name, colon, id = ref.rpartition(":")
     if not colon:
-        return store.debate(ref)
+        return store.debate(ref, tokens=tokens)
     known = {evaluation.name: evaluation for evaluation in evaluations(store.run, [])}
     if name not in known:
         names = ", ".join(known) or "none"

@@ -29,6 +29,33 @@ class Evaluation:
     folder: Path
 
 
+@dataclass(frozen=True, slots=True)
+class EvaluationPart:
+    """A part of an evaluation, such as debates or direct solutions: its ``folder`` opens as a run does."""
+
+    name: str
+    debates: int
+    folder: Path
+
+
+def evaluation_parts(evaluation: Evaluation, notes: list[str]) -> list[EvaluationPart]:
+    """Return the parts of an evaluation that hold anything, by name; ``notes`` gets what cannot be read."""
+    found: list[EvaluationPart] = []
+    try:
+        folders = sorted(child for child in evaluation.folder.iterdir() if child.is_dir())
+        for folder in folders:
+            if shards := shard_paths(folder):
+                found.append(EvaluationPart(folder.name, sum(map(_whole_lines, shards)), folder))
+    except (OSError, TranscriptError) as error:
+        notes.append(f"{evaluation.folder}: cannot be read: {error}")
+    return found
+
+
+def _whole_lines(shard: Path) -> int:
+    with reading(shard) as file:
+        return sum(line.endswith(b"\n") for _, line in file.lines())
+
+
 def evaluations(run: Path, notes: list[str]) -> list[Evaluation]:
     """Return the evaluations of a run by the steps of their weights; ``notes`` gets what cannot be read."""
     home = run / "evaluations"

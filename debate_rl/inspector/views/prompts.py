@@ -4,34 +4,57 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
-from debate.files import read_json
+from debate.files import LARGEST, read_json, read_toml
+from debate.policy import token_counts
 from debate.prompting.rebuilding import HeldDebate, PromptUnknownError, held_debate
+from debate.prompting.rendering import raw_prompt
 from debate.prompting.texts import SHIPPED, prompt_path
-from debate.types import SUMMARIZER, Debate, Message, TurnId
+from debate.types import SUMMARIZER, Completion, Debate, Message, TurnId
+from debate_rl.evaluation.folder import IDENTITY
 from debate_rl.runs.provenance import prompts_checksum, prompts_key
+
+TOKENIZER = "tokenizer.json"
 
 
 @dataclass(frozen=True, slots=True)
 class PromptView:
-    """What a turn read: its messages; () where that cannot be told exactly, and ``why`` in one line."""
+    """What a turn read: its messages; () where that cannot be told exactly, and ``why`` in one line.
+
+    ``tokens``: how many the engine counted, 0 where it told none. ``text``: the prompt exactly as it was
+    sent, with the marks of the chat template or of the prompt set; "" where the run does not have what that
+    takes.
+    """
 
     turn: TurnId
     messages: tuple[Message, ...]
     why: str = ""
+    tokens: int = 0
+    text: str = ""
+
+    @property
+    def title(self) -> str:
+        """How the text is headed: as sent, in so many tokens; "" where neither is known."""
+        counted = f"{self.tokens:,} tokens" if self.tokens else ""
+        if self.text:
+            return f"as sent, {counted}" if counted else "as sent"
+        return f"{counted}, in the marks that the model wants" if counted else ""
 
 
 class DebatePrompts:
     """The prompts of a debate; ``run`` is the folder of its run, None where it was held here and now.
 
     ``note`` is about all of them: where they are from if the record does not tell, or why there are none.
+    Texts are decoded from the prompts' tokens where the debate was read with them.
     """
 
     def __init__(self, debate: Debate, run: Path | None) -> None:
         self.note = ""
         self._held: HeldDebate | None = None
+        self._sent = SentTexts(debate, run)
         try:
             self.note = "" if run is None else _require_known(debate.protocol.prompts, run)
             self._held = held_debate(debate)
@@ -40,16 +63,96 @@ class DebatePrompts:
 
     def of(self, turn: TurnId) -> PromptView:
         """Return what a turn read."""
+        messages, why = self._messages(turn)
+        return PromptView(turn, messages, why, *self._sent.of(turn, messages))
+
+    def _messages(self, turn: TurnId) -> tuple[tuple[Message, ...], str]:
         if self._held is None:
-            return PromptView(turn, (), self.note)
+            return (), self.note
         try:
-            return PromptView(turn, self._held.prompt(turn).messages)
+            return self._held.prompt(turn).messages, ""
         except PromptUnknownError as error:
-            return PromptView(turn, (), f"the prompt cannot be told exactly: {error}")
+            return (), f"the prompt cannot be told exactly: {error}"
 
     def of_summary(self, round_: int) -> PromptView:
         """Return what the summariser of a round read."""
         return self.of(TurnId(SUMMARIZER, round_))
+
+
+class SentTexts:
+    """How many tokens the prompts of a debate had, and their texts as sent, as far as a run has both."""
+
+    def __init__(self, debate: Debate, run: Path | None) -> None:
+        self._completions: dict[TurnId, Completion] = {turn.id: turn.completion for turn in debate.turns}
+        for summary in debate.summaries:
+            self._completions[TurnId(SUMMARIZER, summary.round)] = summary.completion
+        self._prompts = debate.protocol.prompts
+        self._model = {} if run is None else _model_of(run)
+        self._run = run
+
+    def of(self, turn: TurnId, messages: tuple[Message, ...]) -> tuple[int, str]:
+        """Return the number of tokens of a prompt and its text; 0 and "" where they are not known."""
+        said = self._completions.get(turn)
+        count = token_counts(said)[0] if said else 0
+        tokenizer = self._tokenizer if said and said.prompt_tokens else None
+        if said and tokenizer is not None:
+            return count, tokenizer.decode(list(said.prompt_tokens), skip_special_tokens=False)
+        if messages and self._model.get("chat") is False:
+            return count, raw_prompt(messages, self._prompts)
+        return count, ""
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        """The tokenizer of the run's model, where its file is on this machine; None elsewhere."""
+        path = None if self._run is None else _tokenizer_file(self._run, self._model)
+        try:
+            from tokenizers import Tokenizer
+
+            return Tokenizer.from_file(str(path)) if path is not None else None
+        except Exception:  # tokenizers raises no narrower class, and is not everywhere
+            return None
+
+
+def _evaluation_of(folder: Path) -> Mapping[str, Any]:
+    """Return what an evaluation is of, whose part this is; {} elsewhere."""
+    try:
+        return _table(_table(read_json(folder.resolve().parent / IDENTITY)).get("of"))
+    except (OSError, ValueError):
+        return {}
+
+
+def _model_of(run: Path) -> Mapping[str, Any]:
+    if of := _evaluation_of(run):
+        return _table(of.get("model"))
+    try:
+        return _table(read_toml(run / "config.toml").get("model"))
+    except (OSError, ValueError):
+        return {}
+
+
+def _tokenizer_file(run: Path, model: Mapping[str, Any]) -> Path | None:
+    """Return the tokenizer.json of an export of the run, of the model's folder, or of the hub's cache."""
+    name = model.get("name_or_path")
+    homes = [run, *run.resolve().parents[:3]]  # of an evaluation's part the run lies above
+    folders = [
+        *(home / "export" for home in homes),
+        *([Path(name).expanduser()] if isinstance(name, str) and name else []),
+    ]
+    for path in (folder / TOKENIZER for folder in folders):
+        if path.is_file() and path.stat().st_size <= LARGEST:
+            return path
+    return _cached(name) if isinstance(name, str) and name.count("/") == 1 else None
+
+
+def _cached(name: str) -> Path | None:
+    """Return a file of the hub that was fetched before; nothing is fetched."""
+    try:
+        from huggingface_hub import try_to_load_from_cache
+
+        found = try_to_load_from_cache(name, TOKENIZER)
+    except (ImportError, ValueError, OSError):
+        return None
+    return Path(found) if isinstance(found, str) else None
 
 
 def _require_known(name: str, run: Path) -> str:
@@ -60,7 +163,7 @@ def _require_known(name: str, run: Path) -> str:
     facts = _facts(run)
     try:
         key = prompts_key(name)
-        known = _table(facts.get("data")).get(key)
+        known = _table(facts.get("data")).get(key) or _evaluation_of(run).get("prompts")
         if known is None and prompt_path(name).parent != SHIPPED:
             raise PromptUnknownError(f"the run does not tell what was in its prompt set {name!r}")
         now = prompts_checksum(name)

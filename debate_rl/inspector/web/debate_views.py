@@ -198,16 +198,18 @@ MOST_OF_A_PROMPT = 60_000
 
 @dataclass(frozen=True, slots=True)
 class ShownPrompt:
-    """A prompt as a page shows it: whose, its messages by role, and why there are none."""
+    """A prompt as a page shows it: whose, its messages by role, why there are none, and its text as sent."""
 
     reader: str
     messages: tuple[tuple[str, Clip], ...]
     why: str
+    title: str
+    sent: Clip | None
 
 
 def prompt(request: PageRequest) -> Response:
     """Show what a turn read, and what the summariser of its round read."""
-    record = read_record(request)
+    record = read_record(request, tokens=True)
     view = debate_view(request.id, record)
     chosen = chosen_turn(request, view)
     prompts = DebatePrompts(record.debate, request.store.run)
@@ -221,7 +223,8 @@ def prompt(request: PageRequest) -> Response:
 
 def _shown_prompt(reader: str, read: PromptView) -> ShownPrompt:
     messages = tuple((message.role, clip(message.content, MOST_OF_A_PROMPT)) for message in read.messages)
-    return ShownPrompt(reader, messages, read.why)
+    sent = clip(read.text, MOST_OF_A_PROMPT) if read.text else None
+    return ShownPrompt(reader, messages, read.why, read.title, sent)
 
 
 def download(request: PageRequest) -> Response:

@@ -82,7 +82,8 @@ def replay_panel(debate: OpenDebate, turn: TurnId, folded: bool) -> Shown:
 
 def prompt_panel(debate: OpenDebate, turn: TurnId, folded: bool) -> Shown:
     """What the turn read, and behind it what the summariser of its round read."""
-    prompts = DebatePrompts(debate.record.debate, debate.run.store.run)
+    store = debate.run.store
+    prompts = DebatePrompts(read(store, debate.id, tokens=True).debate, store.run)
     summed = any(summary.round == turn.round for summary in debate.view.summaries)
     return prompt_lines(prompts.note, prompts.of(turn), prompts.of_summary(turn.round) if summed else None)
 

@@ -48,11 +48,16 @@ def prompt_lines(note: str, prompt: PromptView, summed: PromptView | None) -> li
         if one is not None and one.why not in ("", note):
             lines.append(line((one_line(one.why), DOUBT)))
         for message in one.messages if one is not None else ():
-            lines += ["", heading(f"{message.role}{about}"), *_section(message.content[:MOST], "")]
-            if len(message.content) > MOST:
-                more = f"… cut: {len(message.content):,} characters in all, show --prompts has them"
-                lines.append(line((more, DOUBT)))
+            lines += _read(f"{message.role}{about}", message.content)
+        if one is not None and one.title:
+            lines += _read(f"{one.title}{about}", one.text)
     return lines
+
+
+def _read(name: str, text: str) -> Iterator[Text | str]:
+    yield from ("", heading(name), *_section(text[:MOST], ""))
+    if len(text) > MOST:
+        yield line((f"… cut: {len(text):,} characters in all, show --prompts has them", DOUBT))
 
 
 def _section(text: str, style: str) -> Iterator[Text]:

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from debate import DebateConfig, Problem, run_debates
 from debate.policies.scripted import ScriptedPolicy
+from debate.prompting.rendering import raw_prompt
 from debate.prompting.texts import prompt_path
 from debate.types import Message, TurnId
 from debate_rl.commands.play import show_debate
@@ -179,3 +180,48 @@ def test_no_code_of_a_run_is_imported(tmp_path):
     prompts = DebatePrompts(replace(debate, protocol=protocol), tmp_path)
     assert prompts.of(TurnId(0, 0)).messages
     assert "antigravity" not in sys.modules
+
+
+def test_a_prompt_to_a_raw_model_is_shown_as_it_was_sent_with_its_tokens(tmp_path):
+    debate, requests = held(prompts="tiny")
+    (tmp_path / "config.toml").write_text("[model]\nchat = false\n")
+    prompts = DebatePrompts(debate, run_with(tmp_path, {"prompts: tiny": prompts_checksum("tiny")}))
+    shown = [prompts.of(one.turn) for one in requests]
+    assert [one.text for one in shown] == [raw_prompt(one.messages, "tiny") for one in requests]
+    assert {one.title for one in shown} == {"as sent"}  # this policy counted no tokens
+    counted_ones = tuple(
+        replace(turn, completion=replace(turn.completion, prompt_count=1234)) for turn in debate.turns
+    )
+    one = DebatePrompts(replace(debate, turns=counted_ones), tmp_path).of(TurnId(0, 0))
+    assert (one.tokens, one.title) == (1234, "as sent, 1,234 tokens")
+
+
+def test_with_a_chat_template_the_text_is_decoded_by_the_tokenizer_of_an_export(tmp_path, make_tiny):
+    debate, _ = held()
+    _, tokenizer = make_tiny(pieces=("two",))
+    ids = tuple(tokenizer("<|user|>two\n+2<|assistant|>", add_special_tokens=False).input_ids)
+    turns = tuple(
+        replace(turn, completion=replace(turn.completion, prompt_tokens=ids)) for turn in debate.turns
+    )
+    debate = replace(debate, turns=turns)
+    (tmp_path / "config.toml").write_text('[model]\nname_or_path = "nobody/has-this"\n')
+    before = DebatePrompts(debate, tmp_path).of(TurnId(0, 0))
+    assert (before.text, before.title) == ("", f"{len(ids)} tokens, in the marks that the model wants")
+    tokenizer.save_pretrained(tmp_path / "export")
+    after = DebatePrompts(debate, tmp_path).of(TurnId(0, 0))
+    assert (after.text, after.tokens) == ("<|user|>two\n+2<|assistant|>", len(ids))
+    assert "prompt, as sent" in printed(Record(debate, 0, "p"), prompts=DebatePrompts(debate, tmp_path))
+    (tmp_path / "export/tokenizer.json").write_text("{")
+    assert DebatePrompts(debate, tmp_path).of(TurnId(0, 0)).text == ""
+
+
+def test_the_prompts_of_an_evaluation_are_known_by_what_it_says_of_itself(tmp_path):
+    debate, requests = held()
+    facts = {"of": {"prompts": prompts_checksum("default"), "model": {"chat": False}}}
+    (tmp_path / "evaluation.json").write_text(json.dumps(facts))
+    (tmp_path / "debates").mkdir()
+    prompts = DebatePrompts(debate, tmp_path / "debates")
+    assert prompts.note == ""
+    assert prompts.of(TurnId(0, 0)).text == raw_prompt(requests[0].messages, "default")
+    (tmp_path / "evaluation.json").write_text('{"of": {"prompts": "other"}}')
+    assert "is not what it was" in DebatePrompts(debate, tmp_path / "debates").note
