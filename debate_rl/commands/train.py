@@ -91,8 +91,9 @@ def _train(settings: Config, ranks: Ranks, tell: Callable[..., None]) -> Session
     needs: list[Plan] = []
 
     def look(data: Problems) -> Mapping[str, bool | float]:
-        tell(*data.lines(), length_line(settings, len(data.train)), sep="\n")
         done = _steps_saved(settings)
+        if done < steps:
+            tell(*data.lines(), length_line(settings, len(data.train)), sep="\n")
         found = planned(settings, data, done=done, ranks=ranks.count) if done < steps else None
         if found is None:
             return {}

@@ -118,7 +118,8 @@ def read_held_out(run: Path, notes: list[str] | None = None, *, data: str = "") 
     """Return the evaluations of a run that can be compared, by step; ``notes`` gets what cannot be read.
 
     They are those of training. Where these have no before and after, they are those of a series of
-    ``debate eval``, if one begins earlier or goes on further. ``data``: those of training on a further set.
+    ``debate eval``, if one begins earlier or goes on further; of two alike, the one with more evaluations.
+    ``data``: those of training on a further set.
     """
     said = [] if notes is None else notes
     own = _by_step([one for one in _read(run / NAME, said) if one.data == data])
@@ -129,7 +130,7 @@ def read_held_out(run: Path, notes: list[str] | None = None, *, data: str = "") 
         for one in _read(path, said):
             series[one.series].append(one)
     known = [found for found in (own, *map(_by_step, series.values())) if len(found) > 1]
-    return max(known, key=lambda s: (-s[0].step, s is own, s[-1].step), default=own)
+    return max(known, key=lambda s: (-s[0].step, s is own, s[-1].step, len(s)), default=own)
 
 
 def kept_steps(path: Path) -> set[tuple[str, int]]:

@@ -12,8 +12,10 @@ def test_train_tells_the_estimate_first(debate_command, tiny_recipe, tmp_path):
     command = ("train", tiny_recipe, f"run.dir={tmp_path / 'run'}")
     code, _, err = debate_command(*command)
     assert code == 0
-    start, first, model, memory, seconds, step = err.splitlines()[:6]
+    start, problems, epoch, first, model, memory, seconds, step = err.splitlines()[:8]
     assert start == f"{tmp_path / 'run'}: 2 steps of 2 problems x 2 debates; loading the model"
+    assert problems == "problems: 20 to train on, 2 held out"
+    assert epoch == "an epoch is 10.0 steps of 2 problems; 2 steps are 0.20 epochs"
     assert first.startswith("estimate, if every reply spends its 24 tokens and prompts have up to ")
     assert re.fullmatch(r"  model   ([\d,]+) parameters, \1 of them trained", model)
     assert memory.startswith("  memory  about ")
@@ -71,7 +73,7 @@ def test_train_evaluates_first_and_ends_with_what_changed(debate_command, tiny_r
     command = ("train", tiny_recipe, f"run.dir={tmp_path / 'run'}", "held_out.every=9", "held_out.limit=3")
     code, out, err = debate_command(*command)
     assert code == 0
-    told = err.splitlines()[5:9]
+    told = err.splitlines()[7:11]
     assert "s for each of 2 evaluations of 3 held-out problems, one before the first step" in told[0]
     assert told[1] == "evaluating 3 held-out problems before the first step"
     assert told[2].startswith("before the first step  held out (3 problems): direct accuracy ")
