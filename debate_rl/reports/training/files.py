@@ -47,7 +47,7 @@ WANTED = frozenset(
         *(f"advantage/zero_variance_share/{stream}" for stream in ("peer", "truth", "judge")),
         *(f"seconds/{phase}" for phase in ("rollout", "reward", "learn", "record", "grade", "evaluate")),
         *(name + end for name in HELD_OUT for end in ("", "/low", "/high")),
-        *(*GRADERS, *FORMS, "grader/strict"),
+        *(*GRADERS, *FORMS, "grader/strict", "score"),
         "eval/problems",
     )
 )

@@ -12,6 +12,7 @@ from debate_rl.formatting import short, title
 from debate_rl.reports.cells import bounds_text, interval_cell, number_cell
 from debate_rl.reports.document import Cell, Paragraph, Part, Section, Table, Tone
 from debate_rl.reports.findings import LEVEL
+from debate_rl.reports.training.aspects import aspects_table
 from debate_rl.reports.training.detectors import alarms
 from debate_rl.reports.training.loading import Run
 from debate_rl.reports.training.measures import LEAST, Change, change
@@ -172,6 +173,7 @@ def phases_section(runs: Sequence[Run]) -> Section:
             f"A figure went up or down where its p, adjusted for all of this table, is {LEVEL} or less."
         )
         parts.append(Table(f"phases/{index + 1}", f"Phases: {run.name}", columns, tuple(rows), note))
+        parts.append(aspects_table(run, index))
         result = verdict(run)
         parts.append(Paragraph(f"{run.name}: {result.word}. {result.sentence}", result.tone, run.behind()))
     return Section(

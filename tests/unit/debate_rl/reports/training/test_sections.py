@@ -313,3 +313,19 @@ def test_graders_share_a_chart_and_so_do_the_forms_in_training_and_held_out(whol
     labels = [one.label for one in charts["curves/missing"].series]
     assert labels[:2] == ["missing", "missing [boxed]"]
     assert {"direct missing, held out", "direct missing [boxed], held out"} <= set(labels)
+
+
+def test_every_aspect_of_a_solution_has_a_figure_or_says_why_not(whole):
+    rows = rows_of(parts(training_sections([whole]), Table)["phases/1/aspects"])
+    assert list(rows) == [
+        *("form", "no final answer", "final answer right", "approach", "partial credit", "judgment")
+    ]
+    # .2 to .72 by .04: thirds of 4 steps are .26 and .66
+    assert rows["final answer right"][:3] == ["accuracy", "0.260", "0.660"]
+    assert rows["final answer right"][-1] == ""
+    assert rows["approach"] == [
+        *"----",
+        "no rule can tell whether an approach is valid; a model as judge could",
+    ]
+    assert rows["partial credit"][0] == "score"
+    assert rows["partial credit"][-1] == "no problem has parts that are right by themselves"
