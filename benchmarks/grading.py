@@ -3,7 +3,8 @@
 Every row of ``graded_answers.jsonl`` is graded under the settings that ``SETTINGS`` gives its source: no
 choice by row. Disagreements are listed. "raw" gives math-verify the text as it is; "wrapped" gives it the
 answer that ours extracted, as ``$...$``. Throughput is on distinct pairs of answer and gold answer, extracted
-beforehand for both, with a cold cache; "whole_reply" has both read whole replies. About half a minute.
+beforehand for both, with a cold cache; "whole_reply" has both read whole replies. Generated answers come last
+(``grading_families``). About a minute.
 
     DEBATE_TEST_DATA=folder .venv/bin/python benchmarks/grading.py --json figures.json
 """
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from runpy import run_path
 
+from grading_families import families
 from grading_throughput import Row, dollars, milliseconds, rows_of, seconds_of, throughput
 from math_verify_process import MathVerify
 from report import Figure, parser, report
@@ -26,6 +28,8 @@ from envs import Grade, Grader, GradeStatus, extract
 from envs.types import GradeKind, Mode
 
 OVER_S = 0.5
+CASES = 40
+"""Generated answers of each family; ``grading_families.py`` takes more."""
 STORM = (30, 35, 40)  # exponents
 
 
@@ -66,6 +70,7 @@ def main() -> None:
             *outputs(args.data, grader),
             *hostile(rows_of(args.data, "hostile_answers"), grader),
             *throughput(args.data, library),
+            *families(grader, n=CASES),
         ]
     report(
         "grading: ours beside math-verify; ms: low is the median, high is p99",

@@ -23,7 +23,7 @@ _OTHER = re.compile(
 _CAPITAL = re.compile(r"(?<![\w'])(?:([B-J])(?![\w'])|(A)(?![\w']|\s+[a-z]))")
 _ALONE = re.compile(r"\(?([A-Ja-j])\)?[.:]?")
 _LETTER = re.compile(
-    r"\(?([A-J])(?:\)|\s*[).:]|(?=\s)|$)|\(([a-j])\)|([a-j])(?:\s?\)|[.:](?=\s|$))", re.DOTALL
+    r"\(?([A-J])(?:\)|\s*[).:]|(?=[\s,;(])|$)|\(([a-j])\)|([a-j])(?:\s?\)|[.:](?=\s|$))", re.DOTALL
 )
 _ARTICLE = re.compile(r"(?:an?|the)\s+(?=[A-Za-z]{3})|the\s+", re.IGNORECASE)
 _AFTER_LETTER = re.compile(r"\s+(?:is|was|because|since|as|which|for|from|by|if|when|where|given|due)\b")

@@ -26,8 +26,7 @@ def _names(text: str) -> frozenset[str]:
 _FONTS = _names(
     "mathbf mathit mathsf mathtt mathnormal boldsymbol bm pmb bold ensuremath underline fbox framebox "
     "mathstrut uline hbox mbox text textbf textit textrm textsf texttt textnormal textup textmd "
-    "textsc textsl emph mathrm operatorname mathop mathord mathbin mathrel displaylines mathchoice rm "
-    "bf it"
+    "textsc textsl emph mathrm operatorname mathop mathord mathbin mathrel"
 )
 """Commands of one argument that stays."""
 _WORDS = _names(
@@ -44,6 +43,9 @@ _SWITCHES = _names(
 _BLANKS = _names("quad qquad enspace thinspace medspace thickspace negthinspace space hfill")
 _DROPPED = _names("hspace vspace phantom hphantom vphantom label tag color hypertarget")
 """Commands that go with their argument."""
+_LOOKS = _SWITCHES | {"color"}
+_OVER = frozenset(("hat", "vec", "widehat"))
+"""Over i, j and k they name unit vectors, as bold type does."""
 _SECOND = {"textcolor": 1, "colorbox": 1, "fcolorbox": 2, "href": 1}
 """Commands whose last argument stays, and how many go before it."""
 _SAME: Mapping[str, str] = {
@@ -78,6 +80,8 @@ _SAME: Mapping[str, str] = {
     "ctg": r"\cot",
     "cotg": r"\cot",
     "cosec": r"\csc",
+    "imath": "i",
+    "jmath": "j",
     "arctg": r"\arctan",
     "degree": "°",
     "textdegree": "°",
@@ -89,13 +93,18 @@ _SAME: Mapping[str, str] = {
 }
 _PLAIN_MATRICES = {"matrix": "matrix", "pmatrix": "pmatrix", "bmatrix": "bmatrix", "cases": "cases"}
 _ARGUMENTS = {"frac": 2, "binom": 2, "sqrt": 1, "mathbb": 1, "overline": 1, "vec": 1, "hat": 1}
+_COMMAS, _BRACKETS = frozenset(",;"), frozenset(("(", "[", "]", r"\left"))
+_SIGNS = frozenset(("=", "<", ">", r"\le", r"\ge", r"\leq", r"\geq"))
 _NOT_ALONE = frozenset(",;+-=<>|&")
 _INFIX = {"over": r"\frac", "choose": r"\binom"}
 _CONSTANTS = re.compile(
-    r"\\(?:pi|alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa|lambda|mu|nu|xi|rho|sigma|tau|phi|chi|psi"
+    r"\\(?:pi|alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa|lambda|mu|nu|xi|rho|sigma"
+    r"|tau|phi|chi|psi"
     r"|omega|Delta|Gamma|Omega|Theta|Lambda|Sigma|Phi|Psi|var[a-z]+|infty|ell|emptyset|cdot|times|div|pm|mp"
-    r"|sin|cos|tan|cot|sec|csc|arc[a-z]+|ln|log|exp|le|ge|neq|lt|gt|approx|in|notin|cup|cap|setminus|to|quad|qquad"
-    r"|equiv|sim|circ|mid|land|lor|wedge|vee|Rightarrow|ldots|angle|triangle|max|min|gcd|lcm|deg|bmod|left|right)"
+    r"|sin|cos|tan|cot|sec|csc|arc[a-z]+|ln|log|exp|le|ge|neq|lt|gt|approx|in|notin|cup|cap"
+    r"|setminus|to|quad|qquad"
+    r"|equiv|sim|circ|mid|land|lor|wedge|vee|Rightarrow|ldots|angle|triangle|max|min|gcd|lcm|deg"
+    r"|bmod|left|right)"
 )
 
 
@@ -107,7 +116,7 @@ def plain_tex(text: str) -> str:
     >>> [plain_tex(text) for text in (r"{n \choose 2}", r"\root 3 \of {x}", r"\cancel{5}", "{1,2}")]
     ['\\binom{n}{2}', '\\sqrt[3]{x}', '\\cancel{5}', '{1,2}']
     """
-    if ("\\" not in text and "{" not in text) or _depth(text) > MAX_DEPTH:
+    if not any(sign in text for sign in "\\{~") or _depth(text) > MAX_DEPTH:
         return text
     return _Pass(_TOKEN.findall(text)).result()
 
@@ -161,6 +170,8 @@ class _Pass:
             return self.behind(after) if self.is_group(after) else after
         if name in _SECOND:
             return self.last_argument(after, _SECOND[name], out)
+        if name in _OVER and self.is_group(after) and self.is_unit_vector(after):
+            name = "mathbf"
         if name in _FONTS and self.is_group(after):
             return self.font(name, after, out)
         if name in _SWITCHES or name in _BLANKS:
@@ -184,6 +195,8 @@ class _Pass:
                 at = self.argument(self.after_blanks(at), out)
         elif self.is_group(at) and not _CONSTANTS.fullmatch(same):
             self.arguments.add(self.after_blanks(at))
+            if name == "begin" and self.is_array(at) and self.is_group(after := self.behind(at)):
+                self.arguments.add(self.after_blanks(after))  # the columns of an array
         return at
 
     def argument(self, at: int, out: list[str]) -> int:
@@ -209,6 +222,8 @@ class _Pass:
         while k < end:
             k = self.step(k, inside)
         text = "".join(inside)
+        if at in self.infix:
+            text = f"{_INFIX[self.tokens[self.infix[at]][1:]]}{{{text}}}"
         before = "".join(out[-2:]).rstrip()[-1:]
         if before in ("^", "_") and before:
             out.append(f"{{{text}}}")
@@ -233,7 +248,9 @@ class _Pass:
     def open(self, at: int) -> str:
         """Return what an opening brace becomes: nothing where the group is nobody's argument."""
         frac = _INFIX[self.tokens[self.infix[at]][1:]] + "{" if at in self.infix else ""
-        return frac if self.is_bare(at) else "{" + frac
+        if not self.is_bare(at):
+            return "{" + frac
+        return (" " if self.tokens[at - 1][1:2].isalpha() else "") + frac  # \\tan{x} is not \\tanx
 
     def close(self, at: int) -> str:
         frac = "}" if at in self.infix else ""
@@ -242,12 +259,26 @@ class _Pass:
     def is_bare(self, at: int) -> bool:
         if at in self.arguments:
             return False
-        return at in self.infix or not any(
-            token in _NOT_ALONE for token in self.tokens[at + 1 : self.closing[at]]
-        )
+        if self.tokens[self.after_blanks(at + 1)][1:] in _LOOKS:
+            return True
+        inside = self.tokens[at + 1 : self.closing[at]]
+        whole = not any(map(str.strip, (*self.tokens[:at], *self.tokens[self.closing[at] + 1 :])))
+        no_set = not _COMMAS & set(inside) or _SIGNS & set(inside) or _BRACKETS & set(inside[:1])
+        if whole and no_set:
+            return True
+        return at in self.infix or not any(token in _NOT_ALONE for token in inside)
 
     def is_group(self, at: int) -> bool:
         return self.after_blanks(at) in self.closing
+
+    def is_array(self, at: int) -> bool:
+        at = self.after_blanks(at)
+        return "".join(self.tokens[at + 1 : self.closing[at]]).startswith("array")
+
+    def is_unit_vector(self, at: int) -> bool:
+        at = self.after_blanks(at)
+        inside = "".join(self.tokens[at + 1 : self.closing[at]]).strip()
+        return inside.removeprefix("\\mathbf").strip(" {}") in ("i", "j", "k", r"\imath", r"\jmath")
 
     def is_letter(self, at: int) -> bool:
         return at < len(self.tokens) and self.tokens[at].isalpha()

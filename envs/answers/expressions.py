@@ -41,7 +41,8 @@ _FUNCTION_LETTERS = frozenset("fgh")  # before a bracket
 _MIXED = re.compile(r"(?:\{\d+\}|\d)(?:\{\d+\}|\d)")
 _ATOM_SIGNS = frozenset("({")
 _TOKEN = re.compile(
-    r"\s*(?:(?P<number>\d+(?:\.\d+)?|\.\d+)|(?P<command>\\[A-Za-z]+)|(?P<name>[A-Za-z]+)|(?P<sign>[-+*/^!(){}\[\]|_'°]))",
+    r"\s*(?:(?P<number>\d+(?:\.\d+)?|\.\d+)|(?P<command>\\[A-Za-z]+)|(?P<name>[A-Za-z]+)"
+    r"|(?P<sign>[-+*/^!(){}\[\]|_'°]))",
     re.ASCII,
 )
 _PLAIN = str.maketrans(
@@ -68,6 +69,7 @@ GREEK = frozenset(
     )
 )
 _OPENERS = frozenset((r"\pi", r"\sqrt", r"\log", r"\lfloor", r"\lceil", *_FRACTIONS, *_BINOMIALS, *GREEK))
+_WORDS = frozenset(("or", "and", "not", "nor", "if", "is", "no", "but", "to"))
 _HIDDEN = re.compile("pi|ln|exp|sin|cos|tan")
 _RADICAL = re.compile(r"√\s?(\d+(?:\.\d+)?)", re.ASCII)  # a line over all digits, unlike \sqrt12
 
@@ -354,6 +356,8 @@ def tokens_of(text: str) -> list[str] | None:
 
 def _split_name(letters: str) -> list[str]:
     """Return "xy" as two factors and "sqrt" as one function; a longer word stays one unknown token."""
+    if letters in _WORDS:
+        return [letters + " "]
     if letters in _NAMES:
         return ["\\" + letters]
     return list(letters) if len(letters) <= 3 and not _HIDDEN.search(letters) else [letters]

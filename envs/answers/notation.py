@@ -7,6 +7,7 @@ off the end, ``x = `` off the front), never value. Linear in the length.
 from __future__ import annotations
 
 import re
+from itertools import accumulate
 
 from envs.answers.dialects import plain_tex
 from envs.answers.scripts import in_ascii
@@ -18,25 +19,35 @@ _DELIMITERS = ((r"\(", r"\)"), (r"\[", r"\]"))
 _DOLLAR = re.compile(r"(?<!\\)\$")
 _DOUBLED = re.compile(r"\\\\(?=[A-Za-z])")  # text that went through a JSON dump once too often
 _DEGREES = re.compile(r"\^\s*(?:\\circ|\{\s*\\circ\s*\})|\\degree\b")
+_NEGATED = re.compile(r"\\not\s?=")
 _THIN_SPACE = re.compile(r"(?<=\d),?\\[!,;]\s*(?=\d{3}(?!\d))", re.ASCII)
 _TRAILING_UNIT = re.compile(r"(?<=[\w})!°])\s+[A-Za-z]{2,}(?:[ /][A-Za-z]+){0,2}(?:\^\{?[23]\}?)?$")
-_SUBSCRIPTS = r"(?:_\{?[A-Za-z\d]{1,6}\}?)?'{0,2}"
+_SUBSCRIPTS = r"(?:_(?:\{[^{}=]{1,24}\}|\w))?'{0,2}"
 _NAME = re.compile(
-    rf"(?:[A-Za-z]|\\(?!pi\b)[a-z]{{2,7}}){_SUBSCRIPTS}(?:\(\s*[A-Za-z\d](?:\s*,\s*[A-Za-z\d])*\s*\))?|\|?[A-Z]{{2,4}}\|?|\([a-z](?:,\s*[a-z]){{1,3}}\)"
-    r"|[A-Za-z]{2,}(?: [A-Za-z]+){0,3}"
+    rf"(?:[A-Za-z]|\\(?!pi\b)[a-z]{{2,7}}){_SUBSCRIPTS}(?:\(\s*[A-Za-z\d](?:\s*,\s*[A-Za-z\d])*\s*\))?"
+    r"|\|?[A-Z]{2,4}\|?|\([a-z](?:,\s*[a-z]){1,3}\)|[A-Za-z]{2,}(?: [A-Za-z]+){0,3}"
 )
 _NAMED = r"(?:[A-Z]{2,4}|[A-Z](?:_\{?\w{1,6}\}?)?)"
 _QUANTITY = re.compile(
-    r"(?:m\s?)?\\(?:angle|triangle)(?![A-Za-z])\s?[A-Z]{1,3}|\\(?:overline|vec|overrightarrow)\{[A-Za-z]{1,2}\}|\[[A-Z]{3,6}\]"
-    r"|\|?\\(?:overline|vec|overrightarrow)\{[A-Za-z]{1,2}\}\|?|(?:P|E|V|Var|Cov|Pr|\\Pr|\\mathbb\{[EP]\})\s?[(\[][^()\[\]=]{1,40}[)\]]"
+    r"(?:m\s?)?\\(?:angle|triangle)(?![A-Za-z])\s?[A-Z]{1,3}|\\(?:overline|vec"
+    r"|overrightarrow)\{[A-Za-z]{1,2}\}|\[[A-Z]{3,6}\]"
+    r"|\|?\\(?:overline|vec|overrightarrow)\{[A-Za-z]{1,2}\}\|?|(?:P|E|V|Var|Cov|Pr|\\Pr"
+    r"|\\mathbb\{[EP]\})\s?[(\[][^()\[\]]{1,40}[)\]]"
     rf"|{_NAMED}\s?[:/]\s?{_NAMED}|\\frac\{{{_NAMED}\}}\{{{_NAMED}\}}"
-    r"|\\(?:det|gcd|max|min|lcm|arg|operatorname)(?![A-Za-z])[^=]{1,60}|(?:gcd|lcm|max|min|det)\s?\([^()=]{1,60}\)"
+    r"|\\(?:det|gcd|max|min|lcm|arg|operatorname)(?![A-Za-z])[^=]{1,60}|(?:gcd|lcm|max|min"
+    r"|det)\s?\([^()=]{1,60}\)"
 )
 BOUND = re.compile(
     r"\\(?:i{0,3}nt|oint|sum|prod|coprod|lim|limsup|liminf|det|frac\{d\}|frac\{d|partial|nabla)(?![A-Za-z])"
     r"|\\begin\{vmatrix\}"
 )
 """What is stated to be evaluated: sums, integrals, limits, derivatives, determinants."""
+_ARGUMENT = re.compile(r"(?<=[A-Za-z'])\([^()]{1,40}\)|[_^](?:\{[^{}]{1,40}\}|\\?\w+|\*)")
+_NAMING = re.compile(
+    r"(?:[A-Za-z+*|'\s{}()-]|\\(?:frac|cdot|times|vec|overrightarrow|overline|bar|hat|angle|triangle|max|min|alpha|beta"
+    r"|gamma|theta|lambda|mu|phi|omega|Delta)(?![A-Za-z]))+"
+)
+_LETTER = re.compile(r"(?<![A-Za-z\\])[A-Za-z](?![A-Za-z])|(?<![A-Za-z\\])[A-Z]{2,4}(?![A-Za-z])")
 _VARIABLE = re.compile(rf"(?![ei]$)[A-Za-z]{_SUBSCRIPTS}")
 _CONNECTIVE = re.compile(r"\b(?:or|and|not)\b")
 _SHORT_UNITS = frozenset(
@@ -44,8 +55,12 @@ _SHORT_UNITS = frozenset(
     for unit in ("cm", "mm", "km", "kg", "mg", "ft", "in", "mi", "hr", "ml", "mL")
     for power in ("", "^2", "^3")
 )
+_ANGLE = re.compile(r"\\angle\s?([A-Z]{3})(?![A-Za-z])")
 _REVERSED = re.compile(r"([\[\]])([^\[\](),;]{1,60}[,;][^\[\](),;]{1,60})([\[\]])(?!\()")
 _DROPPED = str.maketrans("", "", "$°")
+_WRAPPERS = (("\\boxed{", "}"), ("$$", "$$"), ("\\(", "\\)"), ("\\[", "\\]"), ("$", "$"), ("**", "**"))
+_MAX_WRAPPED = 4
+_BRACED = re.compile(r"\\.|[{}]", re.DOTALL)
 MAX_CHARS = 4000
 RELATION = re.compile(r"(?<![<>!\\:])=(?!=)")
 
@@ -124,13 +139,14 @@ _SIGNS = str.maketrans(
 )
 _INFINITY_WORD = re.compile(r"(?<![A-Za-z\\])inf(?:inity)?(?![A-Za-z])", re.IGNORECASE)
 _POWER_OF_TEN = re.compile(
-    r"(?<=[\d.])\s?[*×·⋅x]\s?10\s?(?:\^|\*\*)\s?(?:([-−]?\d{1,3})(?![\d.])|[{(]([-−]?\d{1,3})[)}])", re.ASCII
+    r"(?<=[\d.])\s?[*×·⋅x]\s?10\s?(?:\^|\*\*)\s?(?:([-−]?\d{1,3})(?!\d|\.\d)|[{(]([-−]?\d{1,3})[)}])",
+    re.ASCII,
 )
 _COMPARISONS = {"<=": r"\le ", ">=": r"\ge ", "!=": r"\neq "}
 _COMPARED = re.compile("<=|>=|(?<=\\s)!=")  # 5!=120 is a factorial
 _APOSTROPHES = re.compile(r"(?<![\w.'’])\d{1,3}(?:['’]\d{3})+(?![\w'’])", re.ASCII)
 _MONEY_BEFORE = re.compile(r"^(\s*[-−]?\s?)[₹¥₩](?=\s?[\d.])", re.ASCII)
-_MONEY_AFTER = re.compile(r"(?<=\d)\s?[€£₹¥₩](?=\.?\s*$)", re.ASCII)
+_MONEY_AFTER = re.compile(r"(?<=\d)\s?[€£₹¥₩元円원](?=\.?\s*$)", re.ASCII)
 
 
 def _straight(match: re.Match[str]) -> str:
@@ -149,11 +165,13 @@ def clean(text: str) -> str:
     if "\\\\" in text and "\\begin" not in text and "matrix" not in text:
         text = _DOUBLED.sub(r"\\", text)
     text = text.replace("\\$", "$").replace("{,}", ",").replace("{, }", ",").replace("\\%", "%")
+    text = _NEGATED.sub(r"\\neq ", text)
     text = _DEGREES.sub("°", _SPACING.sub(" ", plain_tex(text)))
     text = re.sub(r"\s+", " ", text).strip()
     text = re.sub(r" ?([{(\[+=^]) ?| ?([})\]]) ?(?![A-Za-z]{2})", r"\1\2", text)
-    text = _REVERSED.sub(_straight, text) if "]" in text else text
-    return _starless(text.rstrip(".").strip())
+    text = _ANGLE.sub(lambda match: rf"\angle {min(match[1], match[1][::-1])}", text)
+    text = _REVERSED.sub(_straight, text) if "[" in text or "]" in text else text
+    return _starless((text if text.endswith("...") else text.rstrip(".")).strip())
 
 
 def sides(text: str) -> list[str]:
@@ -175,6 +193,20 @@ def sides(text: str) -> list[str]:
         parts = [part for part in parts if not BOUND.search(part)]
     named_last = len(parts) == 2 and _VARIABLE.fullmatch(parts[1]) and not _NAME.fullmatch(parts[0])
     return parts[:1] if named_last and not _occurs(parts[1], parts[:1]) else parts  # 5 = x
+
+
+def value_stated(text: str) -> str:
+    r"""Return what stands behind a name that is more than a letter: ``a+b=7``, ``\frac{a}{b}=7``.
+
+    Such a name has letters, and numbers only in arguments, powers and subscripts: ``2x=6`` is an equation.
+
+    >>> [value_stated(text) for text in ("a+b=7", "f(2)=7", "x_1=7", "2x=6", "x+1=5", "5=a+b")]
+    ['7', '7', '7', '2x=6', 'x+1=5', '5=a+b']
+    """
+    name, *values = _between_signs(text)
+    bare = _ARGUMENT.sub("", name)
+    named = values and _LETTER.search(bare) and _NAMING.fullmatch(bare) and not _LETTER.search(values[-1])
+    return "=".join(values) if named else text
 
 
 def _between_signs(text: str) -> list[str]:
@@ -250,17 +282,25 @@ def in_latex(text: str) -> str:
 
 
 def _unwrap(text: str) -> str:
-    """Return the text without mathematics delimiters and a surrounding box, each taken off once."""
-    for opening, closing in (("\\boxed{", "}"), ("$$", "$$"), ("\\(", "\\)"), ("\\[", "\\]"), ("$", "$")):
-        inside = text[len(opening) : len(text) - len(closing)]
-        if (
-            len(text) > len(opening) + 1
-            and text.startswith(opening)
-            and text.endswith(closing)
-            and opening not in inside
-        ):
-            text = inside.strip()
+    """Return the text without the mathematics delimiters and the box around it, in whatever order."""
+    for _ in range(_MAX_WRAPPED):
+        inside = next((inner for pair in _WRAPPERS if (inner := _inside(text, *pair)) is not None), None)
+        if inside is None:
+            break
+        text = inside
     return text
+
+
+def _inside(text: str, opening: str, closing: str) -> str | None:
+    inside = text[len(opening) : len(text) - len(closing)]
+    around = len(text) > len(opening) + 1 and text.startswith(opening) and text.endswith(closing)
+    alone = _is_balanced(inside) if closing == "}" else closing not in inside
+    return inside.strip() if around and alone and (closing == "}" or opening not in inside) else None
+
+
+def _is_balanced(text: str) -> bool:
+    depths = accumulate((sign == "{") - (sign == "}") for sign in _BRACED.findall(text))
+    return min(depths, default=0) >= 0
 
 
 def _starless(text: str) -> str:

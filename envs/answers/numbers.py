@@ -21,7 +21,12 @@ MAX_WORDS = 16
 _UINT = r"(?:[1-9]\d{0,2}(?:,\d{3})+|\d+)"
 _MIXED = re.compile(rf"(?P<whole>{_UINT})\s*\\frac\{{(?P<top>\d+)\}}\{{(?P<bottom>\d+)\}}", re.ASCII)
 _MIXED_PLAIN = re.compile(r"(?P<whole>\d+)\s+(?P<top>\d+)/(?P<bottom>\d+)", re.ASCII)
-_FRACTION = re.compile(r"\\frac\{(?P<sign>-?)\s*(?P<top>\d+)\}\{(?P<bottom>\d+)\}", re.ASCII)
+_BEFORE = re.compile(
+    r"(?P<a>[-+−]?)\s*(?P<money>(?:US|A|C|CA|NZ|HK)?\\?\$|[£€]|(?:USD|EUR|GBP|Rs\.?|INR|CNY|RMB"
+    r"|JPY)\s?(?=[-−\d.$]))?"
+    r"\s*(?P<b>[-−]?)\s*"
+)
+_FRACTION = re.compile(r"\\frac\{(?P<sign>-?)\s*(?P<top>\d+)\}\{(?P<below>-?)\s*(?P<bottom>\d+)\}", re.ASCII)
 _RATIO = re.compile(rf"(?P<top>{_UINT})\s*/\s*(?P<bottom>{_UINT})", re.ASCII)
 _SCIENCE = re.compile(
     r"(?P<number>\d+(?:\.\d*)?|\.\d+)"
@@ -31,8 +36,13 @@ _SCIENCE = re.compile(
 _REPEATING = re.compile(
     r"(?P<whole>\d*)\.(?P<start>\d*)\\(?:overline|bar|dot)\{(?P<period>\d{1,30})\}", re.ASCII
 )
+_PERIOD = re.compile(r"(?P<whole>\d*)\.(?P<start>\d*)\((?P<period>\d{1,30})\)", re.ASCII)
+_GOES_ON = re.compile(
+    r"(?P<whole>\d*)\.(?P<start>\d*?)(?P<period>\d{1,6}?)(?P=period){2,}\s?(?:\.\.\.|\\ldots)", re.ASCII
+)
 _DECIMAL = re.compile(rf"(?:{_UINT}(?:\.\d*)?|\.\d+)", re.ASCII)
 _SPACED = re.compile(r"-?\d{1,3}(?: \d{3})+(?:[.,]\d+)?", re.ASCII)
+_POINTS_AND_COMMA = re.compile(r"-?\d{1,3}(?:\.\d{3})+,\d+", re.ASCII)
 _DECIMAL_COMMA = re.compile(r"-?(?:0,\d{3,}|\d+,(?:\d{1,2}|\d{4,})|\d{4,},\d{3})", re.ASCII)
 
 _UNITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -71,6 +81,8 @@ def other_notation(text: str) -> str | None:
     ['1000', '1000.99', '0.111', '2.5', None, None, None]
     """
     text = text.strip()
+    if _POINTS_AND_COMMA.fullmatch(text):
+        return text.replace(".", "").replace(",", ".")
     if _SPACED.fullmatch(text) or _DECIMAL_COMMA.fullmatch(text):
         return text.replace(" ", "").replace(",", ".")
     return None
@@ -99,7 +111,7 @@ def parse_number(text: str) -> Number | None:
 
 
 def _sign_and_money(text: str) -> tuple[int, str, str]:
-    match = re.match(r"(?P<a>[-+−]?)\s*(?P<money>\\?\$|[£€])?\s*(?P<b>[-−]?)\s*", text)
+    match = _BEFORE.match(text)
     assert match is not None  # every part is optional
     negative = (match["a"] in ("-", "−")) != (match["b"] in ("-", "−"))
     if match["a"] and match["b"]:
@@ -115,9 +127,10 @@ def _read(body: str) -> tuple[Fraction, str] | None:
             return None if part is None else (_int(match["whole"]) + part, body[match.end() :])
     if match := _FRACTION.match(body) or _RATIO.match(body):
         part = _divide(match["top"], match["bottom"])
-        sign = -1 if match.groupdict().get("sign") else 1
+        signs = match.groupdict()
+        sign = -1 if bool(signs.get("sign")) != bool(signs.get("below")) else 1
         return None if part is None else (sign * part, body[match.end() :])
-    if match := _REPEATING.match(body):
+    if match := _REPEATING.match(body) or _PERIOD.match(body) or _GOES_ON.match(body):
         shift, period = 10 ** len(match["start"]), 10 ** len(match["period"]) - 1
         head = Fraction(int((match["whole"] or "0") + match["start"]), shift)
         return head + Fraction(int(match["period"]), shift * period), body[match.end() :]
@@ -154,7 +167,7 @@ def words_value(text: str) -> Fraction | None:
         return None
     negative = words[0] in ("minus", "negative")
     words = words[1:] if negative else words
-    value = _fraction(words)
+    value = _with_point(words) if "point" in words else _fraction(words)
     return -value if negative and value is not None else value
 
 
@@ -167,6 +180,15 @@ def _fraction(words: list[str]) -> Fraction | None:
         return None if top is None or (top > 20 and top % 10) else Fraction(top, parts)
     whole = _whole(words)
     return None if whole is None else Fraction(whole)
+
+
+def _with_point(words: list[str]) -> Fraction | None:
+    """Return "three point one four": digits behind the point."""
+    at = words.index("point")
+    whole, digits = _whole(words[:at]), [_SMALL.get(word, 10) for word in words[at + 1 :]]
+    if whole is None or not digits or max(digits) > 9:
+        return None
+    return whole + Fraction(int("".join(map(str, digits))), 10 ** len(digits))
 
 
 def _whole(words: list[str]) -> int | None:

@@ -21,8 +21,18 @@ _COMMAS = frozenset((",", ";"))
 _WORDS = frozenset(("and", "or"))
 _LISTING = _COMMAS | _WORDS
 _THOUSANDS = re.compile(r"(?<![\d.])[1-9]\d{0,2}(?:,\d{3})+(?!\d)", re.ASCII)
-_MATRIX = re.compile(r"\\begin\{([pb]matrix)\}(.*)\\end\{\1\}", re.DOTALL)
-_MEMBER = re.compile(r"(?:[A-Za-z]|\\[a-z]{2,7})(?:_\{?\w{1,4}\}?)?(?:\([a-z]\))?\s*\\in(?![A-Za-z])\s*")
+_MATRIX = re.compile(
+    r"\\begin\{([pb]?matrix|[pb]?smallmatrix|array)\*?\}(?:\{[clr|\s]*\}|\[[clr]\])?(.*)\\end\{\1\*?\}",
+    re.DOTALL,
+)
+_AROUND_MATRIX = {("(", ")"), ("[", "]")}
+_ROWS = r"\\begin\{(?:array|aligned|matrix)\}(?:\{[clr|\s]*\})?"
+_CASES = re.compile(
+    rf"(?:\\begin\{{cases\}}|\\\{{\s?{_ROWS})(.*)\\end\{{(?:cases|array|aligned|matrix)\}}\.?", re.DOTALL
+)
+_MEMBER = re.compile(
+    r"(?:[A-Za-z]|\([a-z](?:,\s?[a-z]){1,3}\)|\\[a-z]{2,7})(?:_\{?\w{1,4}\}?)?(?:\([a-z]\))?\s*\\in(?![A-Za-z])\s*"
+)
 ASSIGNMENT = re.compile(
     r"\s*((?:[A-Za-z]|[A-Z]{2,4}|\\[a-z]{2,7})(?:_\{?\w{1,6}\}?)?(?:\([A-Za-z]\))?)\s*=(.*)", re.DOTALL
 )
@@ -36,7 +46,7 @@ class Parts:
     kind: str
     items: tuple[str, ...]
     joined: str = ""
-    """How a list is written: "commas", "words", "set", "union" or "signs" (plus-minus)."""
+    """How a list is written: "commas", "and", "or", "set", "union", "cases" or "signs" (plus-minus)."""
 
     @property
     def bracketed(self) -> bool:
@@ -52,16 +62,16 @@ def parts_of(text: str) -> Parts | None:
     """
     text = text.strip()
     text = text[member.end() :] if (member := _MEMBER.match(text)) else text
+    if environment := _environment(text):
+        return environment
     listed = _split(text, _LISTING)
     if len(listed) > 1:
-        return _grouped(text) or _listed(listed, "words" if len(_split(text, _WORDS)) > 1 else "commas")
+        return _grouped(text) or _listed(listed, _joint(text))
     if named := _NAMED_TUPLE.fullmatch(text):
         return _named_tuple(named[1].split(","), parts_of(named[2]))
     text = sides(text)[-1] if len(sides(text)) == 1 else text
     if len(union := _split(text, frozenset((r"\cup",)))) > 1:
         return Parts("list", tuple(union), "union")
-    if matrix := _MATRIX.fullmatch(text):
-        return _matrix(matrix[2])
     spread = _spread([text])
     return Parts("list", spread, "signs") if len(spread) > 1 else _bracketed(text)
 
@@ -72,6 +82,11 @@ def _named_tuple(names: Sequence[str], values: Parts | None) -> Parts | None:
         return values
     parts = tuple_of([f"{name}={value}" for name, value in zip(names, values.items, strict=True)])
     return Parts(values.kind, parts[1], values.joined) if parts else values
+
+
+def _joint(text: str) -> str:
+    """Return how the items of a list are joined."""
+    return next((word for word in ("or", "and") if len(_split(text, frozenset((word,)))) > 1), "commas")
 
 
 def _listed(items: Sequence[str], joined: str) -> Parts:
@@ -107,7 +122,7 @@ def _bracketed(text: str) -> Parts | None:
         return None
     brackets, apart = pair
     inside = text[len(brackets) // 2 : len(text) - len(brackets) // 2]
-    items = _split(inside, _COMMAS)
+    items = _split(inside, _LISTING if brackets == r"\{\}" else _COMMAS)
     if brackets == r"\{\}":
         return Parts("list", _spread(items), "set")
     if len(items) < 2 and brackets != "{}":
@@ -115,6 +130,10 @@ def _bracketed(text: str) -> Parts | None:
     if len(items) < 2:
         inner = parts_of(inside) if brackets == "()" else None
         return inner if inner and inner.kind != "list" else None
+    if brackets == "[]" and (rows := [bracketed_pair(item) for item in items]) and all(rows):
+        inside = [row[1] for row in rows if row and row[0] == "[]"]
+        if len(inside) == len(items) and len(set(map(len, inside))) == 1:  # [[1,2],[3,4]]
+            return Parts(f"matrix {len(items)}", tuple(cell for row in inside for cell in row))
     return Parts("list", tuple(items), "set") if brackets == "{}" else Parts(brackets, tuple(items))
 
 
@@ -140,11 +159,51 @@ def _end_of(pieces: Sequence[str]) -> int:
     return -1
 
 
-def _matrix(body: str) -> Parts | None:
+def _environment(text: str) -> Parts | None:
+    """Return a matrix, a system or a function by cases; a name may stand before it."""
+    if "\\begin" not in text:
+        return None
+    text = sides(text)[-1] if len(sides(text)) == 1 else text
+    if matrix := _matrix_in(text):
+        return _matrix(matrix)
+    cases = _CASES.fullmatch(text)
+    return _system(cases[1]) if cases else None
+
+
+def _matrix_in(text: str) -> str:
+    """Return the rows of a matrix: in an environment with brackets, or in brackets around one without."""
+    bracketed = (text[:1], text[-1:]) in _AROUND_MATRIX
+    match = _MATRIX.fullmatch(text[1:-1].strip() if bracketed else text)
+    return match[2] if match and bracketed != match[1].startswith(("p", "b")) else ""
+
+
+def _rows(body: str) -> list[list[str]]:
     rows = [row.strip() for row in re.split(r"\\\\(?:\[[^\]]*\])?", body)]
     if rows and not rows[-1]:
         rows.pop()
-    cells = [[cell.strip() for cell in row.split("&")] for row in rows]
+    return [[cell.strip() for cell in row.split("&")] for row in rows]
+
+
+def _system(body: str) -> Parts | None:
+    """Return a system of equations as a list, and a function by cases as one of pairs."""
+    rows = _rows(body)
+    if "\\begin" in body or any(len(row) != len(rows[0]) or not all(row) for row in rows) or len(rows[0]) > 2:
+        return None
+    if len(rows[0]) == 1:
+        return _listed([row[0].rstrip(",") for row in rows], "and")
+    return Parts(
+        "list",
+        tuple(f"({value.rstrip(',')}; {_condition(when.rstrip(','))})" for value, when in rows),
+        "cases",
+    )
+
+
+def _condition(when: str) -> str:
+    return re.sub(r"^(?:if|when|for|otherwise)\b ?", "", when) or "otherwise"
+
+
+def _matrix(body: str) -> Parts | None:
+    cells = _rows(body)
     if not cells or "\\begin" in body or any(len(row) != len(cells[0]) for row in cells):
         return None
     return Parts(f"matrix {len(cells)}", tuple(cell for row in cells for cell in row))

@@ -30,13 +30,15 @@ _LETTER = re.compile(
 _MEMBER = re.compile(rf"({_LETTER.pattern.replace('$', '(?![A-Za-z])')})\s*\\in(?![A-Za-z])\s*")
 _BUILDER = re.compile(r"\\\{(.+?)(?:\\mid(?![A-Za-z])|\||:)(.+)\\\}", re.DOTALL)
 _REALS = re.compile(
-    r"\\mathbb\{R\}|(?:the set of )?(?:all )?(?:the )?(?:reals|real numbers)|all real(?: values)?(?: of)?"
-    r"(?: [a-z])?",
+    r"\\mathbb\{R\}|(?:the set of )?(?:all )?(?:the )?(?:reals|real numbers)|(?:[a-z] (?:can be"
+    r"|is) )?any real"
+    r"(?: number)?|all real(?: values)?(?: of)?(?: [a-z])?",
     re.IGNORECASE,
 )
 _NOTHING = re.compile(
-    r"\\emptyset|\\\{\\\}|(?:the )?(?:empty|null) set|(?:there (?:is|are) )?"
-    r"no (?:real )?(?:solutions?|roots?)|no real numbers?|no such (?:real )?(?:numbers?|values?)",
+    r"\\emptyset|\\\{\\\}|(?:the )?(?:empty|null) set|(?:there (?:is"
+    r"|are) )?no (?:real )?(?:solutions?|roots?)"
+    r"(?: exists?)?|none|no real numbers?|no such (?:real )?(?:numbers?|values?)",
     re.IGNORECASE,
 )
 _EXCEPT = re.compile(
@@ -44,6 +46,7 @@ _EXCEPT = re.compile(
 )
 _WORDED = frozenset(("and", "or", r"\land", r"\lor", r"\wedge", r"\vee"))
 _AND = frozenset(("and", r"\land", r"\wedge"))
+_ANY_REAL = re.compile(r"[A-Za-z]\s?\\in\s?\\mathbb\{R\}")
 _ABSOLUTE = re.compile(r"\|([^|]+)\|")
 
 
@@ -95,17 +98,30 @@ def _conditions(text: str, gold: bool) -> Region | None:
     if len({sign in _AND for sign in signs}) > 1 or len(items) > MAX_PIECES:
         return None
     both = bool(signs) and signs[0] in _AND
+    commas: list[str] = []
     if not signs:
         items, commas = split_at(text, frozenset((",",)))
-        if commas and not all(r"\neq" in item for item in items):
-            return None
-        both = bool(commas)
+        items = [item for item in items if not _ANY_REAL.fullmatch(item)] or items
+        both = bool(commas) and all(r"\neq" in item for item in items)
     regions = [_condition(item, gold) for item in items]
     letters = {region.letter for region in regions if region}
     if None in regions or len(letters) > 1:
         return None
     pieces = [region.pieces for region in regions if region]
+    if len(pieces) > 1 and commas and not both:
+        return _listed(pieces, letters.pop())
     return Region(reduce(_common, pieces) if both else _joined(sum(pieces, ())), letters.pop(), related=True)
+
+
+def _listed(pieces: Sequence[tuple[Piece, ...]], letter: str) -> Region | None:
+    """Read two inequalities with a comma between: as that one of "and" and "or" that says something."""
+    common, union = reduce(_common, pieces), _joined(piece for each in pieces for piece in each)
+    if len(pieces) != 2 or any(len(each) != 1 or each[0][0] == each[0][2] for each in pieces):
+        return None
+    everything = len(union) == 1 and union[0][0] == -context().inf and union[0][2] == context().inf
+    if bool(common) == (not everything):
+        return None  # both say something, or neither does
+    return Region(common if everything else union, letter, related=True)
 
 
 def _condition(text: str, gold: bool) -> Region | None:

@@ -65,7 +65,7 @@ def same_relations(answer: Sequence[Relation], gold: Sequence[Relation]) -> bool
     >>> same("y^2=x", "y=x^{1/2}") is None
     True
     """
-    if len(answer) != len(gold):
+    if len(answer) != len(gold) or not gold:
         return None
     table = [[same_relation(a, b) for b in gold] for a in answer]
     rows = [*table, *([row[k] for row in table] for k in range(len(gold)))]

@@ -16,6 +16,8 @@ from collections.abc import Iterable, Sequence
 from envs.answers.notation import measure_at_end, sides, spelling, without_unit
 from envs.answers.numbers import parse_number
 from envs.answers.parts import ASSIGNMENT, Parts, parts_of, tuple_of
+from envs.answers.regions import region_of
+from envs.answers.relations import relations_of, same_relations
 from envs.answers.values import same_rounded, same_value
 
 MAX_PARTS = 24
@@ -38,7 +40,7 @@ def same_structure(answer: str, gold: str) -> bool | None:
     >>> same_structure(r"\{1,2\}", "(1,2)"), same_structure("1 or 2", "(1,2)"), same_structure("(1,2)", "1,2")
     (False, False, False)
     >>> same_structure("x<1", "2"), same_structure("x<1", "1>x")
-    (False, None)
+    (False, True)
     """
     left, right = parts_of(answer), parts_of(gold)
     if left is None:
@@ -123,12 +125,12 @@ def _as_tuple(left: Parts, brackets: str) -> Parts | None:
     if only := _only(left):
         return only
     endless = any(r"\infty" in item for item in left.items)
-    if brackets != "()" or endless or left.joined not in ("commas", "words"):
+    if brackets != "()" or endless or left.joined not in ("commas", "and", "or"):
         return None
     if named := tuple_of(left.items):
         return Parts(brackets, named[1])
     assigned = any(ASSIGNMENT.fullmatch(item) for item in left.items)
-    return None if assigned or left.joined == "words" else Parts(brackets, left.items)
+    return None if assigned or left.joined in ("and", "or") else Parts(brackets, left.items)
 
 
 def _only(parts: Parts) -> Parts | None:
@@ -136,8 +138,15 @@ def _only(parts: Parts) -> Parts | None:
     return parts_of(parts.items[0]) if parts.joined == "set" and len(parts.items) == 1 else None
 
 
+def _is_vector(parts: Parts) -> bool:
+    """Whether it is a column or stands in angle brackets: a tuple in round ones may be the same vector."""
+    return parts.kind in (r"\langle\rangle", f"matrix {len(parts.items)}")
+
+
 def _same_ordered(left: Parts | None, right: Parts | None) -> bool | None:
-    if left is None or right is None or left.kind != right.kind:
+    if left is None or right is None:
+        return False
+    if left.kind != right.kind and not (_is_vector(right) and (_is_vector(left) or left.kind == "()")):
         return False
     a, b = left.items, right.items
     if len(a) != len(b):
@@ -156,6 +165,12 @@ def _same_lists(left: Parts, right: Parts) -> bool | None:
         intervals = listed.joined != "set" and any(_is_interval(item) for item in listed.items)
         if not intervals and not _are_sets(union):
             return False  # points are not intervals
+    if (
+        "or" in (left.joined, right.joined)
+        and left.joined != right.joined
+        and _are_claims((*left.items, *right.items))
+    ):
+        return False
     named = _by_name(left, right)
     if named is not None:
         return named
@@ -163,6 +178,13 @@ def _same_lists(left: Parts, right: Parts) -> bool | None:
     if len(a) != len(b) and 1 in (len(a), len(b)):
         a, b = _apart(a), _apart(b)
     return _same_sets(a, b)
+
+
+def _are_claims(items: Sequence[str]) -> bool:
+    """Whether all are relations, and not the values of one name: then "and" is not "or"."""
+    names = {match[1].strip() for item in items if (match := ASSIGNMENT.fullmatch(item))}
+    relations = all("=" in item or _RELATION.search(item) for item in items)
+    return relations and (len(names) != 1 or not all(ASSIGNMENT.fullmatch(item) for item in items))
 
 
 def _is_interval(text: str) -> bool:
@@ -211,12 +233,19 @@ def _same_scalar(answer: str, gold: str) -> bool | None:
     """Return whether every side of the answer's chain of equations is the gold answer's one side."""
     if bool(_RELATION.search(answer)) != bool(_RELATION.search(gold)):
         return None if _NAMED_SET.search(answer + gold) else False
+    if _RELATION.search(gold):
+        return _same_relation(answer, gold)
     truths = sides(gold)
     if len(truths) > 1:
         return None
     if (measure := measure_at_end(answer)) and measure_at_end(gold) not in ("", measure):
         return False
     return _all(_same_formula(side, truths[0]) for side in sides(without_unit(answer)))
+
+
+def _same_relation(answer: str, gold: str) -> bool | None:
+    claim, truth = region_of(answer), region_of(gold)
+    return claim.same(truth) if claim and truth else same_relations(relations_of(answer), relations_of(gold))
 
 
 def _same_formula(left: str, right: str) -> bool | None:

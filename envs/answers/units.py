@@ -24,11 +24,13 @@ _NO_UNIT = re.compile(
     rf"(?:^|(?<=\s))(?:(?:{_NUMBER_WORDS})|(?:{_PARTS})s?"
     r"|or|and|is|are|was|were|to|but|nor|if|than|less|then|so|because|isn't|aren't|wasn't|can't|cannot"
     r"|not|no|never|none|neither|without|except|wrong|false|incorrect|untrue|invalid|impossible|excluded"
-    r"|plus|minus|times|over|divided|multiplied|added|subtracted|raised|power|root|log|squared|cubed|choose|mod"
+    r"|plus|minus|times|over|divided|multiplied|added|subtracted|raised|power|root|log|squared"
+    r"|cubed|choose|mod"
     r"|modulo|factorial|twice|doubled|tripled|halved|negative|base|binary|octal|hex|hexadecimal|pi|infinity"
     r"|out|by|below|above|under|before|after|until|till|past|from|ago|behind|short|versus|vs"
     r"|[bceiknxyz])(?=\s|$)"
-    r"|^(?:of|on|at|off|up|down|with|within|between|among|around|about|near|into|onto|upon|against|beyond|for|as)"
+    r"|^(?:of|on|at|off|up|down|with|within|between|among|around|about|near|into|onto|upon|against"
+    r"|beyond|for|as)"
     r"(?=\s|$)"
 )
 SCALES = {
@@ -72,13 +74,25 @@ _MEASURES = {
         ("cup", "cups"),
         ("acre", "acres"),
         ("cent", "cents", "penny", "pennies"),
-        ("dollar", "dollars", "usd", "$"),
+        ("dollar", "dollars", "usd", "$", "us$"),
+        ("rupee", "rupees", "inr"),
+        ("yuan", "cny", "rmb"),
+        ("yen", "jpy"),
+        ("gbp",),
         ("euro", "euros", "eur", "€"),
         ("degree", "degrees", "deg", "°"),
         ("radian", "radians", "rad"),
     )
     for name in group
 }
+_LETTERS = (
+    r"(?:[kcmdnMGh]|\\mu\s?|[µμ])?(?:min|mol|m|g|s|hr|h|L|N|J|W|V|A|K|C|F|T|Pa|Hz|eV|cal|rad|bar|atm"
+    r"|\\Omega|Ω)(?![A-Za-z])"
+)
+_SYMBOL = re.compile(rf"({_LETTERS})(?:\s?\^\{{?(-?\d)\}}?)?")
+_SYMBOLS = re.compile(
+    rf"{_LETTERS}(?:\s?\^\{{?-?\d\}}?)?(?:\s?(?:\\cdot|[*/\s])\s?{_LETTERS}(?:\s?\^\{{?-?\d\}}?)?){{0,4}}"
+)
 _RATES = {"mph": "mi/h", "kph": "km/h", "kmh": "km/h"}
 
 
@@ -106,6 +120,8 @@ def unit_of(rest: str) -> Unit | None:
     rest = re.sub(r"^(?:percent|pct)\b|^\^?\{?(?:th|st|nd|rd)\}?$", "", rest).strip()
     if rest in ("", ".", "°"):
         return Unit(measure=_MEASURES["°"] if rest == "°" else "")
+    if not attached and (symbols := _in_symbols(rest)):
+        return symbols
     rest = re.sub(r"\s*/\s*", "/", rest)
     power = _POWER.search(rest)
     rest = (rest[: power.start()] if power else rest).removesuffix("°").strip().rstrip(".").lower()
@@ -123,11 +139,40 @@ def unit_of(rest: str) -> Unit | None:
         return None if power else Unit(scale)
     first = words[0].split("/")[0]
     if (
-        first not in _MEASURES and first not in _RATES and (attached or len(words[0]) < 3) and first != "sq"
+        first not in _MEASURES
+        and first not in _RATES
+        and (attached or len(words[0]) < 3)
+        and not (first == "sq" and words[1:])
     ) or (attached and len(words[0]) == 1):
         return None
     exponent = "23"["²³".index(power[2])] if power and power[2] else power[1] if power else ""
     return Unit(scale, _measure(words, exponent))
+
+
+def _in_symbols(rest: str) -> Unit | None:
+    r"""Return a unit of the SI in symbols: one, or several with a negative power or a slash.
+
+    >>> _in_symbols(r"m s^{-2}").measure, _in_symbols(r"km\cdot h^{-1}").measure, _in_symbols("m g h")
+    ('m/s^2', 'km/h', None)
+    """
+    if not _SYMBOLS.fullmatch(rest):
+        return None
+    parts = _SYMBOL.findall(rest)
+    if len(parts) > 1 and "/" not in rest and "-" not in rest:
+        return None
+    (name, power), (per, below) = parts[0], parts[1] if len(parts) == 2 else ("", "")
+    known = _MEASURES.get(name.lower(), ""), _MEASURES.get(per.lower(), "")
+    if len(parts) == 1:
+        return (
+            Unit(measure=known[0] + (f"^{power}" if power in ("2", "3") else ""))
+            if "-" not in power
+            else Unit()
+        )
+    below = below.lstrip("-")
+    rate = len(parts) == 2 and all(known) and not power
+    return Unit(
+        measure=f"{known[0]}/{known[1]}" + (f"^{below}" if below not in ("", "1") else "") if rate else ""
+    )
 
 
 def _measure(words: list[str], exponent: str) -> str:
@@ -153,4 +198,5 @@ def money_of(sign: str) -> str:
     >>> money_of("\\$"), money_of("")
     ('dollar', '')
     """
-    return _MEASURES.get(sign.removeprefix("\\"), "")
+    name = sign.replace("\\", "").strip(" .").lower()
+    return _MEASURES.get("rupee" if name == "rs" else name, "")

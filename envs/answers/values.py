@@ -16,6 +16,7 @@ from typing import Any
 
 from envs.answers.arithmetic import TooLarge, Unknown, context
 from envs.answers.expressions import Node, parse_formula
+from envs.answers.numbers import parse_number
 
 _NEGATIVE = 2
 NO_VALUE = (Unknown, ArithmeticError, ValueError)  # the last two are mpmath's, at poles
@@ -80,6 +81,12 @@ def constant_of(text: str) -> Any:
     ['1.5', '1.41', 'None', 'None']
     """
     with _LOCK:
+        if number := parse_number(text):
+            return (
+                context().mpf(number.value.numerator) / number.value.denominator
+                if not number.measure
+                else None
+            )
         node = parse_formula(text)
         if node is None:
             return None

@@ -13,7 +13,8 @@ _BETWEEN = re.compile(
     r"|\b(?:and|or|else|even|also|perhaps|maybe|possibly|probably)\b|[A-Za-z](?:_\{?\w{1,4}\}?)?\s?=)*+"
 )
 _TOKEN = re.compile(
-    r"\\boxed\s*\{|\\boxed\s{0,4}(?P<bare>[-\u2212]?\d++(?:[.,]\d++)*+|[A-Z](?![A-Za-z]))|\\[{}]|[{}]",
+    r"\\boxed\s*\{|\\boxed\s{0,4}(?P<bare>[-\u2212]?\d++(?:[.,]\d++)*+|[A-Z](?![A-Za-z]))"
+    r"|\\\\(?!boxed)|\\[{}]|[{}]",
     re.ASCII,
 )
 """A box without braces holds the number or the letter behind it."""

@@ -32,7 +32,9 @@ _OTHER_LETTER = re.compile(  # "B or C" and "not C" are answers, and wrong ones
     re.IGNORECASE,
 )
 _WORD = re.compile(r"(?<![\\A-Za-z])(?!(?:pi|sqrt|sin|cos|tan|log|ln|exp)(?![A-Za-z]))[A-Za-z]{2,}")
+_FOREIGN = re.compile(r"[\u00c0-\u024f\u0400-\u1fff\u3040-\u9fff\uac00-\ud7af]")
 _BARE_CHARS = 200
+_CORRECT = r"\s(?:is|must be)\s(?:the\s)?(?:correct|right|true)\b"
 _OPTION_CHARS = 4000
 _NUMBER = re.compile(
     r"\\[dt]?frac\{\d+\}\{\d+\}"
@@ -47,7 +49,8 @@ _NUMBER = re.compile(
 _ANY_ANSWER = re.compile(r"\\boxed\s*[{\dA-Z]|####|\banswer[ \t]*(?:is\b|[:=])", re.IGNORECASE)
 _STOPS = str.maketrans("\u3002\uff61\u06d4\u0964", "\n\n\n\n")
 _STOP = re.compile(
-    r"<\|(?:im_end|endoftext|eot_id|end|end_of_text)\|>|</s>|\n\s{0,8}(?:Question|Problem|Q)\s{0,4}\d{0,4}\s{0,4}:"
+    r"<\|(?:im_end|endoftext|eot_id|end|end_of_text)\|>|</s>|\n\s{0,8}(?:Question|Problem"
+    r"|Q)\s{0,4}\d{0,4}\s{0,4}:"
 )
 
 
@@ -160,7 +163,7 @@ def _rules(mode: Mode, letters: str, choices: Sequence[str]) -> Rules:
         return span if reply and (letter_alone(reply, choices) or texts_of(reply, choices)) else None
 
     def last_letter(text: str) -> Span | None:
-        span = _last(re.compile(rf"(?<![A-Za-z'])[{letters}](?![A-Za-z']|\s[a-z])"), text)
+        span = _last(re.compile(rf"(?<![A-Za-z'])[{letters}](?:(?![A-Za-z']|\s[a-z])|(?={_CORRECT}))"), text)
         hedge = _OTHER_LETTER.search(text, max(0, span.start - 32), span.start) if span else None
         return Span(hedge.start(), span.end) if span and hedge else span
 
@@ -206,7 +209,7 @@ def _bare(text: str) -> Span | None:
     span = trimmed(text, Span(0, len(text)))
     reply = span.of(text)
     short = 0 < len(reply) <= _BARE_CHARS and "\n" not in reply
-    if not short or _NUMBER.fullmatch(reply) or "__" in reply:
+    if not short or _NUMBER.fullmatch(reply) or "__" in reply or _FOREIGN.search(reply):
         return None
     return span if _one_formula(reply) or not _WORD.search(reply) else None
 

@@ -27,7 +27,7 @@ _HEADER = re.compile(
     r"|\brespuesta(?: final)?(?: es\b|:)"
     r"|\bresposta(?: final)?(?: é\b|:)|\brisposta(?: finale)?(?: è\b|:)|\bответ(?:[ \t]?[:—–-]|ом является\b)"
     r"|\bantwoord(?: is\b|:)|\bodpowiedź(?: to\b|:)|\bcevap:|\bđáp (?:án|số)(?: là\b|:))"
-    r"(?:[ \t]*+:)?(?:\*\*(?=\s))?\s*+(?=\S)",
+    r"(?:[ \t]*+:)?(?:\*\*(?=\s))?\s*+(?:\}\s*+)?(?=\S)",
     re.IGNORECASE,
 )
 """In the languages that replies are written in most."""
@@ -62,7 +62,8 @@ _DENIAL = re.compile(
 )
 _COUNTS = re.compile(
     r"\b(?:half|halves|twice|double|thrice|thirds?|quarters?|[a-z]*(?:fth|xth|nth|hth)s?|less|more|fewer|than"
-    r"|and|plus|minus|times|over|squared|cubed|factorial|mod|modulo|choose|base|power|root|pi|percent|dozens?"
+    r"|and|plus|minus|times|over|squared|cubed|factorial|mod|modulo|choose(?=\W{0,4}(?:\d|\w\b))"
+    r"|base|power|root|pi|percent|dozens?"
     r"|hundreds?|thousands?|[mbtr]+illions?|about|approximately|roughly|nobody|neither|none|[iknxyz])\b",
     re.IGNORECASE,
 )
@@ -70,6 +71,7 @@ _SIMPLY = re.compile(
     r"(?:simply|just|exactly|precisely|therefore|thus|equal to|given by|as follows|for sure"
     r"|definitely|certainly"
     r"|clearly|obviously|indeed|surely)[ \t]*:?\s+(?=\S)"
+    r"|<(?:b|i|em|strong|span|p)>\s{0,3}"
     r"|(?:option|choice|letter)\s{1,3}(?=\(?(?:\*\*)?\(?[A-J]\b)",
     re.IGNORECASE,
 )
@@ -82,7 +84,8 @@ _GLOSS = re.compile(r"\s{1,3}\(([^()\n]{2,60})\)$")
 _OF = re.compile(r"\s{1,3}of((?:\s{1,3}[A-Za-z'’-]{1,30}){1,8})$")
 _IN_WORDS = re.compile(r",?\s{1,3}or\s{1,3}([A-Za-z][A-Za-z -]{1,60}?)(?:\s{1,3}in words)?$")
 _SENTENCE = re.compile(
-    r"[^\W\d_]{2,}\W{1,3}[^\W\d_]{2,}|[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]|[^\W\d_]{2,} \S"
+    r"\A(?:[^\W\d_]{2,}\W{1,3}[^\W\d_]{2,}|[^\W\d_]{2,} \S)"
+    r"|[\u00c0-\u024f\u0400-\u1fff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]"
 )
 """A sentence begins with words; a number and its unit do not."""
 _QUANTITY = re.compile(
@@ -95,7 +98,7 @@ _LEFT_OVER = re.compile(
 )
 _UNIT_WORDS = re.compile(r"\s(?:[A-Za-z]+/)?[A-Za-z]+")
 _PAIRS = (("\\(", "\\)"), ("\\[", "\\]"), ("$$", "$$"), ("$", "$"), ("**", "**"))
-_AROUND = ' \t\r\n*`"'
+_AROUND = ' \t\r\n*`"“”„«»'
 
 # What takes back the answer that follows: "not", "or", "and", and the words between.
 _WINDOW = 96
@@ -237,7 +240,7 @@ def _core(text: str, span: Span) -> Span:
         inside, rest = trimmed(text, pair[0]), text[pair[1] : span.end]
         whole = trimmed(text, Span(span.start, span.end)) if rest.strip(_AROUND) else inside
         return inside if whole == inside or _says_nothing(text, inside, whole, rest) else whole
-    span = _only_number(text, trimmed(text, span))
+    span = _only_number(text, _closed(text, trimmed(text, span)))
     for pattern in (_GLOSS, _OF, _IN_WORDS):
         match = pattern.search(text, max(span.start, span.end - MAX_PEELED), span.end)
         if match and _number(text[span.start : match.start()]) is not None:
@@ -245,6 +248,15 @@ def _core(text: str, span: Span) -> Span:
             number = _number(match[1]) if pattern is _IN_WORDS else None
             if pattern is not _IN_WORDS or number is not None:
                 span = head if _is_remark(head.of(text), match[1], gloss=pattern is not _OF) else span
+    return span
+
+
+def _closed(text: str, span: Span) -> Span:
+    r"""Return the span without a delimiter at its end that was opened before it: ``\text{Answer: } 5$``."""
+    for opening, closing in _PAIRS:
+        inside = span.of(text).removesuffix(closing)
+        if len(inside) < span.end - span.start and opening not in inside:
+            return trimmed(text, Span(span.start, span.start + len(inside)))
     return span
 
 
@@ -256,7 +268,7 @@ def _only_number(text: str, span: Span) -> Span:
     ('$12$', 'She has 3 and 2', 'half of 12 ways')
     """
     sentence = span.of(text)
-    if len(sentence) > MAX_PEELED or not _SENTENCE.match(sentence) or _matters(sentence):
+    if len(sentence) > MAX_PEELED or not _SENTENCE.search(sentence) or _matters(sentence):
         return span
     numbers = [match for match in _QUANTITY.finditer(sentence) if re.search(r"\d", match[0])]
     rest = _QUANTITY.sub("", sentence)

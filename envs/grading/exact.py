@@ -7,19 +7,21 @@ of formulas (``structures``), in this order. What remains are relations and nota
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 
 from envs.answers.expressions import parse_formula
-from envs.answers.notation import BOUND, clean, sides, spelling, without_unit
-from envs.answers.numbers import Number, other_notation, parse_number
+from envs.answers.notation import BOUND, clean, sides, spelling, value_stated, without_unit
+from envs.answers.numbers import Number, other_notation, parse_number, words_value
 from envs.answers.regions import region_of
 from envs.answers.relations import relations_of, same_relations
 from envs.answers.structures import parts_of, same_structure
 from envs.answers.texts import same_time
-from envs.answers.values import rounding, same_rounded, same_value
+from envs.answers.values import constant_of, rounding, same_rounded, same_value
 from envs.grading.limits import refusal
 from envs.types import Grade, GradeStatus
 
 _TEXT_GOLD = re.compile(r"[A-Za-z][A-Za-z' -]*")
+_ARTICLE = re.compile(r"^(?:an?|the) (?=[A-Za-z]{3})", re.IGNORECASE)
 _SHORT_WORDS = frozenset(("yes", "no", "odd", "even", "one", "two", "six", "ten", "all", "red", "sun", "mon"))
 _IN_TEXT = re.compile(r"\s*\$*\\(?:text\w{0,6}|mbox)\s*\{\s*[A-Za-z\d'. -]*\}\$*\s*", re.ASCII)
 _FUNCTION_NAMES = r"(?!sqrt|sin|cos|tan|cot|sec|csc|arc|log|ln|pi|exp|abs|mod|or|and|not)"
@@ -43,10 +45,12 @@ _NUMERIC = re.compile(
 _UNKNOWN = re.compile(
     r"(?<![\\A-Za-z])(?!sqrt|sin|cos|tan|log|ln|pi|exp|abs|e|i)[A-Za-z]"
 )  # a letter that is not a number
-_BASED = re.compile(r"([0-9A-Z]{1,60})_\{?(\d{1,2})\}?", re.ASCII)
+_BASED = re.compile(r"\(?([0-9A-Z]{1,60})\)?_\{?\s?\(?(\d{1,2}|[a-z]{3,8})\)?\s?\}?", re.ASCII)
 _UNKNOWNS = re.compile(r"[a-z]\s?(?:\^\{?\d\}?)?\s?[-+]|[-+\d]\s?[a-z](?![A-Za-z])")
 _NUMERAL = re.compile(r"\s?([-−]?)\$?([1-9]\d{0,2}(?:,\d{3})+|\d{1,60})(\.\d{1,60})?\.?\s?", re.ASCII)
 MAX_CLEANED = 4000
+_ASSIGNED = re.compile(r"([A-Za-z](?:_\{?\w{1,3}\}?)?)\s?=")
+_PLACES = re.compile(r"-?\d{1,15}\.\d{1,15}", re.ASCII)
 _DANGLING = re.compile(
     r"(?:[-+*/^_<>]|\\(?:cdot|times|div|d?frac|sqrt|pm|mp|cup|le|ge|lt|gt|in))\s?$|^\s?[*/^_<>]|[-+]\s?[-+]"
 )
@@ -113,10 +117,10 @@ def _digits(numeral: re.Match[str]) -> tuple[str, str, str]:
 
 def _as_word(plain: str, truth: str) -> Grade | None:
     if _is_text(truth):
-        return decided(_letters(plain) == _letters(truth), "text")
+        return decided(_letters(_ARTICLE.sub("", plain)) == _letters(_ARTICLE.sub("", truth)), "text")
     if letter := _LETTER_GOLD.fullmatch(truth):
         return decided(plain == letter[1], "letter")
-    if (based := _BASED.fullmatch(truth)) and (based[1].isdigit() or int(based[2]) > 10):
+    if (based := _BASED.fullmatch(truth)) and (based[1].isdigit() or (_base(based) or 0) > 10):
         return decided(_same_numeral(plain, based), "base")
     if any(map(BOUND.search, sides(plain))) and not any(map(BOUND.search, sides(truth))):
         return decided(False, "unevaluated")
@@ -177,10 +181,28 @@ def _approximation(plain: str, truth: str) -> bool | None:
     """Return whether an approximate value equals a gold decimal; None if the answer is not approximate."""
     near = _NEAR.match(plain)
     if near is None:
-        return None
+        return _with_rounding(plain, truth)
     claims = sides(_without_near(truth))
     number, gold = parse_number(plain[near.end() :]), parse_number(claims[0]) if len(claims) == 1 else None
     return number is not None and gold is not None and number.same(gold) and "." in claims[0]
+
+
+def _with_rounding(plain: str, truth: str) -> bool | None:
+    r"""Return whether the closed form before its own rounding is the gold answer; None for other answers.
+
+    ``12\\pi \\approx 37.7`` states both: they must agree to the digits given.
+    """
+    form, near, rounded = plain.partition(r"\approx")
+    if not near or not form.strip() or not _PLACES.fullmatch(rounded.strip()):
+        return None
+    claims = sides(form.strip())
+    value, places = constant_of(claims[-1]), len(rounded.strip().partition(".")[2])
+    if value is None or abs(value - float(rounded)) > 0.5000001 * 10**-places:
+        return False
+    if (number := parse_number(truth)) and "." in truth:
+        return number.same(Number(Fraction(rounded.strip())))
+    grade = exact(form, truth)
+    return grade is not None and grade.status == GradeStatus.CORRECT
 
 
 def _without_near(truth: str) -> str:
@@ -199,10 +221,23 @@ def _on_scale(plain: str, truth: str) -> str | None:
 def _same_numeral(plain: str, gold: re.Match[str]) -> bool:
     """Whether the digits are equal, and the base where the answer gives one: 12_7 is not 12_5, and 12 is."""
     claim = _BASED.fullmatch(sides(plain)[-1]) if len(sides(plain)) == 1 else None
-    return claim.groups() == gold.groups() if claim else sides(plain) == [gold[1]]
+    return (claim[1], _base(claim)) == (gold[1], _base(gold)) if claim else sides(plain) == [gold[1]]
+
+
+def _base(numeral: re.Match[str]) -> int | None:
+    value = words_value(numeral[2]) if numeral[2].isalpha() else int(numeral[2])
+    return None if value is None else int(value)
 
 
 def _as_mathematics(plain: str, truth: str) -> Grade | None:
+    names = [_ASSIGNED.match(text) for text in (plain, truth)]
+    if (
+        names[0]
+        and names[1]
+        and names[0][1].casefold() != names[1][1].casefold()
+        and _is_assigned(plain, truth)
+    ):
+        return decided(False, "another name")
     if len(sides(truth)) == 1 and (number := _number_of(sides(truth)[-1])):
         return _against_number(plain, number)
     if _is_equation(truth) and "=" not in plain:
@@ -211,6 +246,11 @@ def _as_mathematics(plain: str, truth: str) -> Grade | None:
         return decided(False, "malformed")
     same = same_structure(plain, truth)
     return None if same is None else decided(same, "value")
+
+
+def _is_assigned(*texts: str) -> bool:
+    """Whether each is one letter and its value, one "=" alone."""
+    return all(text.count("=") == 1 and len(sides(text)) == 1 for text in texts)
 
 
 def _is_equation(truth: str) -> bool:
@@ -229,18 +269,19 @@ def _number_of(truth: str) -> Number | None:
 
 def _against_number(plain: str, gold: Number) -> Grade | None:
     """Grade an answer where the gold answer is a plain number; None when a side is symbolic."""
+    plain = value_stated(plain)
     if (number := parse_number(other_notation(plain) or plain)) is not None:
         same = number.same(gold) or same_rounded(plain, str(gold.value))
         return decided(same, "number")
     claims = [parse_number(side) for side in sides(plain)]
     if any(number is not None and not number.same(gold) for number in claims):
         return decided(False, "number")
+    if all(number is not None for number in claims):
+        return decided(True, "number")
     last = sides(plain)[-1]
     for name, pattern in (("list", _LIST), ("unevaluated", _SUM), ("prose", _MATH_WORDS)):
         if pattern.search(plain if name == "list" else last):
             return decided(False, name)
-    if all(number is not None for number in claims):
-        return decided(True, "number")
     if not _well_formed(plain) or any(_UNKNOWN.search(side) for side in sides(plain)):
         return decided(False, "not a number")
     verdicts = [_same_constant(side, str(gold.value)) for side in sides(plain)]
