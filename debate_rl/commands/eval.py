@@ -24,6 +24,7 @@ from debate_rl.commands.eval_sets import (
 )
 
 if TYPE_CHECKING:
+    from debate_rl.config import Config
     from debate_rl.evaluation.play import Unopened
     from debate_rl.evaluation.results import Results
 
@@ -192,8 +193,7 @@ def _weights(subject: Subject, run: Path | None, names: str) -> dict[Path | None
 
     if run is None:
         return {None: None}
-    warm = subject.opened()[1].warm_start
-    as_it_is = warm.steps == 0 and warm.from_run is None
+    as_it_is = _begins_as_it_is(subject.opened()[1])
     found: dict[Path | None, str | None] = {}
     for name in (name.strip() for name in names.split(",")):
         if as_it_is and name in ("start", "all"):
@@ -204,6 +204,11 @@ def _weights(subject: Subject, run: Path | None, names: str) -> dict[Path | None
             others = (path for path in checkpoints(run / "checkpoints") if path not in found)
             found |= {path: damage(path) for path in others}
     return {path: found[path] for path in sorted(found, key=lambda p: -1 if p is None else step_learnt(p))}
+
+
+def _begins_as_it_is(config: Config) -> bool:
+    """Return whether a run begins with the model that its recipe names, and no warm start."""
+    return config.warm_start.steps == 0 and config.warm_start.from_run is None
 
 
 def _label(name: str, run: Path | None, weights: Path | None) -> str:
@@ -221,6 +226,9 @@ def _watch(subject: Subject, options: EvalOptions, shown: Callable[[Results], No
     results, seen, last = Results(), set[Path](), -1
     sets = eval_sets(subject, options)
     results.roles |= {one.name: one.role for one in sets}
+    if _begins_as_it_is(config):
+        label = _label(subject.name, run, None)
+        _perform([EvalTask(subject, one, None, label, options) for one in sets], results)
     while last < config.train.steps:
         for weights in _unseen(run, seen):
             seen.add(weights)

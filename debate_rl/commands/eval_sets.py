@@ -143,17 +143,16 @@ def _word(text: str) -> str:
 def evaluate_on(task: EvalTask, policy: Unopened) -> tuple[Scores, dict[str, str]]:
     """Return the figures on one data set, and what a table says beside; kept replies are used again."""
     from debate_rl.config.models import ENGINES
+    from debate_rl.evaluation.evaluate import evaluate
     from debate_rl.evaluation.folder import FIGURES, default_folder, identity, open_folder, series_of
-    from debate_rl.evaluation.modes import check_modes, with_modes
-    from debate_rl.evaluation.play import EvalPlan, is_alone, play
+    from debate_rl.evaluation.modes import check_modes
+    from debate_rl.evaluation.play import EvalPlan, is_alone
     from debate_rl.evaluation.report import held_out, plain_rows
-    from debate_rl.evaluation.scores import scores
     from debate_rl.evaluation.suite import modes_named
     from debate_rl.problems import load_held_out
     from debate_rl.runs.folder import write_whole
     from debate_rl.tracking.held_out import NAME, to_line
     from envs import DataError
-    from envs.answers.keys import key_of
 
     one, weights, (run, config) = task.one, task.weights, task.opened
     environment, problems = load_held_out(config, key=one.key)
@@ -162,7 +161,7 @@ def evaluate_on(task: EvalTask, policy: Unopened) -> tuple[Scores, dict[str, str
             "held_out: there are no problems to evaluate on; set held_out.limit and held_out.kind"
         )
     modes = modes_named((*one.modes, *config.grader.beside))
-    check_modes(modes, environment, problems)
+    check_modes(one.modes, environment, problems)
     plan = EvalPlan(
         problems,
         environment,
@@ -180,11 +179,7 @@ def evaluate_on(task: EvalTask, policy: Unopened) -> tuple[Scores, dict[str, str
     out = task.options.out
     folder = Path(out) if out else default_folder(home, weights, what)
     with open_folder(folder, what), _progress(str(folder)) as tell:
-        played = play(plan, policy, folder, tell=tell)
-        figures = scores(played, key_of(environment))
-        if not figures.problems:
-            raise DataError(f"{folder}: the grader gave no verdict on any of {len(problems)} problems")
-        figures = with_modes(figures, played, environment, modes)
+        figures = evaluate(plan, policy, folder, modes=modes, tell=tell)
         write_json(folder / FIGURES, plain_rows({task.label: figures}))
         if run is not None or weights is not None:
             kept = held_out(figures, step_learnt(weights), series=series_of(what))

@@ -64,7 +64,11 @@ def grade_turn(environment: Environment, problem: Problem, turn: Turn, mode: Mod
     answer, span = turn.parsed.answer, turn.parsed.solution
     if problem.kind in WHOLE_RESPONSE or (mode == IN_A_BOX and turn.parsed.untagged is UNSET):
         return replace(environment.grade(problem, answer), extracted=answer)
-    text = span.of(turn.completion.text) if span is not None else ""
+    return grade_text(environment, problem, span.of(turn.completion.text) if span is not None else "", mode)
+
+
+def grade_text(environment: Environment, problem: Problem, text: str, mode: Mode) -> Grade:
+    """Return the grade of the answer that a mode finds in a text; an environment of one's own compares."""
     if isinstance(environment, DataSetEnvironment):
         return environment.grade_reply(problem, text, mode=mode)
     found = extract(text, mode=mode, choices=problem.choices).answer

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from debate import Problem
-from debate_rl.evaluation.grading import Graded
+from debate_rl.evaluation.grading import Graded, grade_text
 from debate_rl.evaluation.play import Played
 from debate_rl.evaluation.scores import Scores
 from debate_rl.metrics.answers import pass_at_k, powers_to
@@ -30,7 +30,7 @@ def with_modes(scores: Scores, played: Played, environment: Environment, modes: 
     What is graded is the whole reply, as other harnesses do, on the problems of the scores; one of which a
     mode gives no verdict on some reply is left out under that mode.
     """
-    if not modes or not isinstance(environment, DataSetEnvironment):
+    if not modes:
         return scores
     values = {name: dict(by_problem) for name, by_problem in scores.values.items()}
     for mode in modes:
@@ -52,11 +52,11 @@ def _put(
     name: str,
     mode: Mode,
     groups: Sequence[Sequence[tuple[Problem, str]]],
-    environment: DataSetEnvironment,
+    environment: Environment,
 ) -> None:
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for group in groups:
-        verdicts = [environment.grade_reply(problem, text, mode=mode).verdict for problem, text in group]
+        verdicts = [grade_text(environment, problem, text, mode).verdict for problem, text in group]
         if None not in verdicts:
             right, id = [verdict is True for verdict in verdicts], group[0][0].id
             found[name][id] += map(float, right)

@@ -8,20 +8,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from random import Random
 from statistics import fmean
 from typing import Literal
 
 from msgspec import UNSET
 
-from debate import Completion, Debate, Policy, Problem, Turn
+from debate import Completion, Debate, Problem, Turn
 from debate.parsing.wellformed import is_well_formed
 from debate.policy import token_counts
 from debate.seeds import derive_seed
 from debate.types import WHOLE_RESPONSE, TurnId
 from debate_rl.evaluation.grading import Graded, Grades
-from debate_rl.evaluation.play import EvalPlan, Played, play
+from debate_rl.evaluation.play import Played
 from debate_rl.metrics.answers import (
     Answer,
     best_of_k,
@@ -32,8 +31,7 @@ from debate_rl.metrics.answers import (
 )
 from debate_rl.metrics.debates import are_valid, due_pairs_of
 from debate_rl.statistics import Estimate, clustered_mean
-from envs import DataError
-from envs.answers.keys import AnswerKey, key_of
+from envs.answers.keys import AnswerKey
 from envs.instructions import ConstraintError, constraints_of, follows
 from rewards import RewardConfig, Rewards, score_debate, voted_winner
 from rewards.judging import decidable_votes
@@ -148,18 +146,6 @@ def _solution_figures(
     solved = [turn for one in (*opening, *further) for turn in one.debate.turns][: played.solutions]
     _partial_figures(sheet, problem, "direct/score", solved, at_k=True)
     _cost(sheet, problem.id, "direct", _replies(opening)[: played.samples])
-
-
-def evaluate(plan: EvalPlan, policy: Policy, folder: Path | None = None) -> Scores:
-    """Return the figures of what a plan plays; ``folder`` keeps it.
-
-    The policy must report tokens. Problems without an answer are refused. DataError when the grader gave no
-    verdict on any problem.
-    """
-    result = scores(play(plan, policy, folder), key_of(plan.environment))
-    if not result.problems:
-        raise DataError(f"held_out: the grader gave no verdict on any of {len(plan.problems)} problems")
-    return result
 
 
 def _ungraded(played: Played) -> set[str]:

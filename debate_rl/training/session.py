@@ -21,10 +21,11 @@ from debate.seeds import derive_seed
 from debate.types import Policy
 from debate_rl.config import Config
 from debate_rl.engines import end_engines, local_settings, make_policy, refuse_training, states_of
+from debate_rl.evaluation.evaluate import evaluate
 from debate_rl.evaluation.folder import FIGURES, TRAINING, identity, training_folder
 from debate_rl.evaluation.play import EvalPlan, is_alone
 from debate_rl.evaluation.report import held_out, metrics, plain_rows
-from debate_rl.evaluation.scores import Scores, evaluate
+from debate_rl.evaluation.scores import Scores
 from debate_rl.problems import HeldOutProblems, Problems, load_run_problems
 from debate_rl.runs.checkpoint import (
     CheckpointError,
@@ -229,10 +230,10 @@ class Session:
             tokens=config.logging.transcript_tokens,
         )
         if not config.logging.evaluation_transcripts:
-            return evaluate(plan, self.policy)
+            return evaluate(plan, self.policy, modes=config.grader.beside)
         what = identity(config, part.problems, None, plan.seeds, direct=plan.direct) | {TRAINING: step}
         with training_folder(self.folder.path, step, part.name, what) as folder:
-            scores = evaluate(plan, self.policy, folder)
+            scores = evaluate(plan, self.policy, folder, modes=config.grader.beside)
             write_whole(folder / FIGURES, json.dumps(plain_rows({str(self.folder.path): scores})).encode())
         return scores
 

@@ -100,7 +100,7 @@ def refuse_modes(config: Config, data: Problems) -> None:
     """Refuse a mode of the grader that has no meaning for some kind of the problems."""
     grader = config.grader
     modes = {"mode": (grader.mode,), "strict_mode": (grader.strict_mode,), "beside": grader.beside}
-    kinds = {problem.kind: problem.id for problem in (*data.train, *data.held_out)}
+    kinds = {problem.kind: problem.id for problem in (*data.train, *data.never_trained)}
     for key, mode in ((key, mode) for key, given in modes.items() for mode in given if mode is not None):
         for kind, id in kinds.items():
             letters = kind == "choice"

@@ -138,6 +138,14 @@ def test_one_agent_alone_is_evaluated_by_its_solutions_and_the_best_is_chosen_by
     assert rows[0]["eval/direct/samples"] == 4
 
 
+def test_a_mode_beside_the_graders_stands_beside_in_evaluations_too(tmp_path):
+    config = config_of(tmp_path / "run", {"samples": 2}, **ALONE, grader={"beside": ["boxed", "lenient"]})
+    for row in read_metrics(train(config).folder.metrics):
+        assert row[f"{DIRECT} [boxed]"] == row[DIRECT] <= row[f"{DIRECT} [lenient]"]
+        assert row["eval/direct/missing [lenient]"] <= row["eval/direct/missing [boxed]"]
+        assert row["eval/direct/pass@2 [boxed]"] == row["eval/direct/pass@2"]
+
+
 def test_a_further_set_may_choose_the_best(tmp_path):
     config = config_of(tmp_path / "run", FAR)
     train_by = config.train.model_copy(update={"keep_best": "eval/far/direct/accuracy"})

@@ -19,9 +19,9 @@ from debate.policies.local import LocalPolicy
 from debate.policies.scripted import ScriptedPolicy
 from debate.types import Completion, Message, ParsedTurn, SampleRequest, Turn, TurnId
 from debate_rl.config import Config
+from debate_rl.evaluation.evaluate import evaluate
 from debate_rl.evaluation.play import EvalPlan
 from debate_rl.evaluation.report import metrics
-from debate_rl.evaluation.scores import evaluate
 from debate_rl.metrics.answers import answer_metrics
 from debate_rl.metrics.debates import format_metrics
 from debate_rl.training.start_checks import SchemeWarning, check_loss

@@ -60,7 +60,7 @@ RUNS = {
         "shots": {"count": 1, "path": str(PAGE.parents[1] / "configs/shots/arithmetic.jsonl")},
         "model": BASE["model"]
         | {"tiny": {**TINY, "context_tokens": 2048, "fallback": "none", "pieces": PIECES}},
-        "held_out": {"every": 0},
+        "held_out": {"limit": 2, "every": 1},
         "train": BASE["train"] | {"steps": 1},
     },
     "tasks": {

@@ -10,9 +10,10 @@ from debate.policies.scripted import ScriptedPolicy
 from debate.prompting.reading import read_prompt
 from debate.prompting.texts import load_prompts
 from debate.types import SUMMARIZER
+from debate_rl.evaluation.evaluate import evaluate
 from debate_rl.evaluation.play import EvalPlan
 from debate_rl.evaluation.report import metrics
-from debate_rl.evaluation.scores import difference, evaluate
+from debate_rl.evaluation.scores import difference
 from envs import DataError, EnvironmentSpecError, Grade, GradeStatus
 
 CONFIG = DebateConfig(num_rounds=2, prompts="tiny", max_tokens=500)
