@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from msgspec import UNSET
@@ -104,6 +105,22 @@ def test_a_mixed_file_is_trained_on_evaluated_and_played(home, debate_command):
     assert {"share/source/sums", "share/source/words", "score"} <= {name for row in steps for name in row}
     for row in steps:
         assert row["share/source/sums"] + row["share/source/words"] == 1
+
+    numbers = {step: [r for r in records if r.step == step] for step in (0, 1)}
+    place, turn = next(
+        ((step, number), turn.id)
+        for step, of_step in numbers.items()
+        for number, record in enumerate(of_step)
+        for turn in record.debate.turns
+        if turn.score == 0.5
+    )
+    code, out, err = debate_command(
+        *("inspect", "run", "why", f"{place[0]}.{place[1]}", "--turn", f"{turn.agent}.{turn.round}")
+    )
+    assert (code, err) == (0, "")
+    assert out.count("not followed: ") == 1  # one of two, which is a score of a half
+    assert out.count("followed: ") == 2
+    assert re.search(r"score: 0?\.50?\b", out)
 
     code, _, err = debate_command("replay", "run", "rewards.truth_credit=partial", "--json", "other.json")
     assert (code, err) == (0, "")

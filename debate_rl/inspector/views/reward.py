@@ -209,6 +209,10 @@ def _truth(truth: TruthWhy) -> Iterator[OutlineLine]:
         yield OutlineLine(1, "answer", quote=truth.answer)
     if truth.gold is not None:
         yield OutlineLine(1, "gold", quote=truth.gold)
+    for name, followed in truth.parts:
+        yield OutlineLine(1, f"{'followed' if followed else 'not followed'}: {name}")
+    if truth.score is not None:
+        yield OutlineLine(1, f"score: {figure(truth.score)}")
     yield _number(1, "truth reward", truth.reward)
 
 

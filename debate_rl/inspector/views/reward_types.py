@@ -118,13 +118,19 @@ class PeerWhy:
 
 @dataclass(frozen=True, slots=True)
 class TruthWhy:
-    """The truth reward: the answer as written, its grade, and the setting that rewards the grade."""
+    """The truth reward: the answer as written, its grade, and the setting that rewards the grade.
+
+    ``score``: how much of it is right, where that was measured; ``parts``: each instruction by its name, and
+    whether it is followed.
+    """
 
     answer: str | None
     gold: str | None
     grade: Truth
     setting: str
     reward: Number
+    score: float | None = None
+    parts: tuple[tuple[str, bool], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from debate.types import Debate, TurnId, Vote
+from debate.types import Debate, Problem, TurnId, Vote
 from debate_rl.inspector.views.reward_step import Numbers
 from debate_rl.inspector.views.reward_types import (
     FormatWhy,
@@ -20,6 +20,8 @@ from debate_rl.inspector.views.reward_types import (
     added,
     written,
 )
+from envs.errors import MissingPackageError
+from envs.instructions import ConstraintError, constraints_of, follows
 from rewards import ballot_box, drop_reasons
 from rewards.graph import Results, results_by_opponent, total
 from rewards.judging import VoteValue, vote_values
@@ -136,7 +138,21 @@ def truth_why(numbers: Numbers) -> TruthWhy:
         source = f'a score of {score:g}, by rewards.truth_credit = "partial"'
         formula = f"{scheme.truth_wrong:g} + {score:g} * ({scheme.truth_correct:g} - {scheme.truth_wrong:g})"
     reward = numbers.reward("truth", source, formula)
-    return TruthWhy(turn.parsed.answer, record.debate.problem.answer, grade, setting, reward)
+    answer, problem = turn.parsed.answer, record.debate.problem
+    parts = instructions_followed(problem, answer)
+    return TruthWhy(answer, problem.answer, grade, setting, reward, score, parts)
+
+
+def instructions_followed(problem: Problem, answer: str | None) -> tuple[tuple[str, bool], ...]:
+    """Return each instruction of a problem and whether the answer follows it; nothing where none is known."""
+    if problem.kind != "instructions" or problem.answer is None or answer is None:
+        return ()
+    try:
+        constraints = constraints_of(problem.answer)
+        met = follows(answer, constraints)
+    except (ConstraintError, MissingPackageError):  # of another environment, or without a detector here
+        return ()
+    return tuple((constraint.id, one) for constraint, one in zip(constraints, met, strict=True))
 
 
 def judge_why(numbers: Numbers, votes: Votes) -> JudgeWhy:
