@@ -23,6 +23,8 @@ from envs.families import FAMILIES
 NAMED_BY_BOTH = ("levels", "subjects", "fields")
 """Keys of ``env`` that ``held_out`` has as well."""
 HELD_OUT = "held_out.kind"
+SHOWN = 60
+"""Characters of a level or a source that a start shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,7 @@ class Problems:
             for head in ("levels", "sources"):
                 by = part.get(head)
                 if isinstance(by, dict):
-                    listed = ", ".join(f"{key or 'none'}: {count}" for key, count in by.items())
+                    listed = ", ".join(f"{key[:SHOWN] or 'none'}: {count}" for key, count in by.items())
                     lines.append(f"  {head}, {name}: {listed}")
         return lines
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from debate.policy import token_counts
 from rewards import STREAMS
-from rewards.truth import GRADES, grade_of
+from rewards.truth import GRADES, grade_of, score_of
 from rewards.types import NO_REWARDS, value_of
 from transcripts.index.facts import REALS, WINNERS, Facts, facts_of
 from transcripts.record import PARTS, Record, TurnAdvantages
@@ -33,6 +33,7 @@ TURN: dict[str, str] = {
     **dict.fromkeys(("debate", "persona", "handle", "text", "answer", "grade", "stop_reason"), "string"),
     **dict.fromkeys(("agent", "round", "prompt_tokens", "tokens", "malformed", "cut"), "int64"),
     "ballot": "bool",
+    "score": "double",
     **dict.fromkeys((f"reward_{stream}" for stream in STREAMS), "double"),
     **dict.fromkeys((f"advantage_{part}" for part in PARTS), "double"),
 }
@@ -121,6 +122,7 @@ def turn_rows(id: str, record: Record) -> Iterator[dict[str, Any]]:
             "malformed": len(turn.parsed.failures),
             "cut": turn.cut,
             "ballot": turn.ballot,
+            "score": score_of(turn),
             **{f"reward_{name}": value_of(getattr(rewards, name), turn.id) for name in STREAMS},
             **{f"advantage_{name}": getattr(part, name) for name in PARTS},
         }

@@ -20,6 +20,8 @@ from rewards.truth import grade_of, score_of
 from rewards.types import known_values
 
 MOST = 16
+LONGEST = 60
+"""Characters of a source's name in metrics."""
 _NO_NAME = re.compile(r"[^\w.-]+", re.ASCII)
 
 
@@ -34,7 +36,9 @@ def sources_of(problems: Iterable[Problem]) -> dict[str, str]:
         return {}
     alike = len({source.partition("/")[0] for source in sources}) == 1
     names = {source: (source.partition("/")[2] if alike else "") or source for source in sources}
-    return {source: _NO_NAME.sub("_", plain_subject(name)) or "none" for source, name in names.items()}
+    return {
+        source: _NO_NAME.sub("_", plain_subject(name))[:LONGEST] or "none" for source, name in names.items()
+    }
 
 
 def source_metrics(
