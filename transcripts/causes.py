@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from debate.types import Debate, Span, Turn
+from debate.types import Span, Turn
 from envs.causes.rules import Cause, CauseOf, WrongReply, cause_of
+from rewards.truth import grade_of
 from transcripts.codec import from_line
 from transcripts.errors import FieldError
 from transcripts.record import Record
@@ -14,16 +15,18 @@ from transcripts.record import Record
 def wrong_replies(record: Record) -> Iterator[tuple[Turn, WrongReply]]:
     """Yield each solution that was graded wrong or missing, in the order of the turns."""
     for turn in record.debate.turns:
-        if not turn.ballot and record.correct is not None:
-            grade = record.correct[turn.id.agent][turn.id.round]
-            if grade is False or grade == "missing":
-                yield turn, _wrong_reply(record.debate, turn, missing=grade == "missing")
+        reply = wrong_reply(record, turn)
+        if reply is not None:
+            yield turn, reply
 
 
-def _wrong_reply(debate: Debate, turn: Turn, *, missing: bool) -> WrongReply:
-    text = turn.completion.text
-    cut = turn.completion.stop_reason == "length"
-    return WrongReply(debate.problem, solution_span(turn).of(text), missing, cut)
+def wrong_reply(record: Record, turn: Turn) -> WrongReply | None:
+    """Return a turn's solution as one that was graded wrong or missing; None where it was not."""
+    grade = None if turn.ballot else grade_of(turn.id, record.correct)
+    if grade is True or grade is None:
+        return None
+    text, cut = turn.completion.text, turn.completion.stop_reason == "length"
+    return WrongReply(record.debate.problem, solution_span(turn).of(text), grade == "missing", cut)
 
 
 def solution_span(turn: Turn) -> Span:

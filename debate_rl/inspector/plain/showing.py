@@ -130,6 +130,8 @@ def _turn(turn: TurnView, printer: Printer, *, raw: bool) -> Iterator[str]:
         yield from _sections(turn, printer)
     if turn.stop_reason == "length":
         yield printer.paint("   truncated", "yellow")
+    if turn.cause:
+        yield printer.paint(safe(f"   cause: {turn.cause}"), "yellow")
 
 
 def _sections(turn: TurnView, printer: Printer) -> Iterator[str]:

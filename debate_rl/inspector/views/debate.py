@@ -11,11 +11,13 @@ from debate.personas import Persona
 from debate.policy import token_counts
 from debate.types import Completion, ParsedTurn, ParseFailure, Problem, StopReason, Turn, TurnId
 from debate_rl.formatting import round_name
+from envs.causes.rules import cause_of
 from rewards import STREAMS, Truth, ballot_box, valid_votes, voted_winner
 from rewards.peer import best_voted, last_judged_round, margins
 from rewards.truth import grade_of as grade_of_turn
 from rewards.types import Stream, value_of
 from transcripts import Record
+from transcripts.causes import wrong_reply
 from transcripts.record import PARTS, check_record
 
 _ONLY_TAGS = re.compile(r"\s*(?:</?[A-Za-z]{1,20}>\s*)*+")
@@ -47,7 +49,8 @@ class TurnView:
     """One turn. ``answer`` is as written; ``pieces`` cover ``text`` exactly, in order.
 
     ``shown``: the turns that its prompt showed, ``compared``: those it could be asked to compare. ``tokens``:
-    how many were generated, None where that is not known. ``rewards`` has peer, truth, judge and format,
+    how many were generated, None where that is not known. ``cause``: why its solution is wrong, where rules
+    can tell, with what shows it; else "". ``rewards`` has peer, truth, judge and format,
     ``advantages`` generator, judge, format, and the parts peer and truth of the generator's.
     """
 
@@ -67,6 +70,7 @@ class TurnView:
     stop_reason: StopReason
     tokens: int | None
     failures: tuple[ParseFailure, ...]
+    cause: str = ""
 
     def section(self, kind: PieceKind) -> str | None:
         """Return what the pieces of a kind hold; None where there is none."""
@@ -210,7 +214,18 @@ def turn_view(record: Record, turn: Turn) -> TurnView:
         stop_reason=turn.completion.stop_reason,
         tokens=generated(turn.completion),
         failures=turn.parsed.failures,
+        cause=cause_text(record, turn),
     )
+
+
+def cause_text(record: Record, turn: Turn) -> str:
+    """Return why a solution is wrong and what shows it, "" where it is not, or no rule can tell."""
+    reply = wrong_reply(record, turn)
+    cause = None if reply is None else cause_of(reply)
+    if reply is None or cause is None or cause.name == "not_known":
+        return ""
+    shown = f": {cause.where.of(reply.solution)}" if cause.where else ""
+    return f"{cause.name.replace('_', ' ')}{shown}"
 
 
 def grade_of(record: Record, turn: Turn) -> Grade:

@@ -84,6 +84,7 @@ def _earned(turn: TurnView) -> list[Text]:
     ]
     wrong = ["truncated"] if turn.stop_reason == "length" else []
     wrong += [f"{len(turn.failures)} malformed (p shows them)"] if turn.failures else []
+    wrong += [f"cause: {one_line(turn.cause, 60)}"] if turn.cause else []
     return [*lines, *([line(("!  " + ", ".join(wrong), DOUBT))] if wrong else [])]
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 from itertools import pairwise
 
@@ -7,11 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from debate import parse_turn
+from debate import DebateConfig, Problem, parse_turn, run_debates
+from debate.policies.scripted import ScriptedPolicy
 from debate.types import ParsedTurn, Span, Summary, TurnId
+from debate_rl.inspector.plain.printer import Printer
+from debate_rl.inspector.plain.showing import print_debate
 from debate_rl.inspector.views import debate_view
 from debate_rl.inspector.views.debate import pieces_of
-from transcripts import RunStore, TranscriptError, TurnAdvantages, write_step
+from transcripts import Record, RunStore, TranscriptError, TurnAdvantages, write_step
 from transcripts.record import check_record
 
 from .conftest import judged, make, solved, with_turn
@@ -178,3 +182,18 @@ def test_a_run_names_the_debate_that_is_none(circle, tmp_path):
 def test_a_debate_with_a_ballot_of_nobody_is_shown():
     view = debate_view("0.0", make([[solved(4)] * 3, [judged("")] * 3]))
     assert view.winner is None
+
+
+def test_a_wrong_solution_has_its_cause_where_rules_can_tell():
+    said = [r"48 + 17 = 55: \boxed{55}", r"\boxed{65}", r"12 + 4 + 17 = 33: \boxed{33}"]
+    script = {(n, 0): f"<solution>{text}</solution>" for n, text in enumerate(said)}
+    policy = ScriptedPolicy(script, default="no comparison")
+    problem = Problem("p", "What is 12 * 4 + 17?", "65", kind="number")
+    [debate] = run_debates([problem], policy, DebateConfig(num_rounds=1), seed=1)
+    record = Record(debate, 0, "p", ((False,), (True,), (False,)))
+    turns = [debate_view("0.0", record).turn(TurnId(agent, 0)) for agent in range(3)]
+    assert [turn.cause for turn in turns] == ["arithmetic: 48 + 17 = 55", "", ""]
+    stream = io.StringIO()
+    print_debate("0.0", record, Printer(stream, False, None))
+    assert stream.getvalue().count("cause:") == 1
+    assert "   cause: arithmetic: 48 + 17 = 55\n" in stream.getvalue()
