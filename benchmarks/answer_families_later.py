@@ -180,7 +180,7 @@ def exponentials(rng: Random, same: bool) -> Pair:
         ),
         (
             [rf"\ln {a * b}", rf"\ln {a} + \ln {b}", rf"\ln({a}\cdot {b})"],
-            [rf"\ln {a} \cdot \ln {b + 1}", rf"\ln {a + b + 20}", rf"\log_{{10}} {a * b}"],
+            [rf"\ln {a} \cdot \ln {b + 1}", rf"\ln {a * b + 1}", rf"\log_{{10}} {a * b}"],
         ),
         (
             [rf"x^{{\frac{{1}}{{{b}}}}}", rf"\sqrt[{b}]{{x}}", rf"x^{{1/{b}}}"],

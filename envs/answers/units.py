@@ -123,9 +123,10 @@ def unit_of(rest: str) -> Unit | None:
     if not attached and (symbols := _in_symbols(rest)):
         return symbols
     rest = re.sub(r"\s*/\s*", "/", rest)
+    as_written = rest.replace("mL", "ml") == rest.lower()  # in 2qT the letters are factors
     power = _POWER.search(rest)
     rest = (rest[: power.start()] if power else rest).removesuffix("°").strip().rstrip(".").lower()
-    if not _WORDS.fullmatch(rest) or _NO_UNIT.search(rest):
+    if not _WORDS.fullmatch(rest) or _NO_UNIT.search(rest) or (attached and not as_written):
         return None
     words, scale = rest.split(), 1
     while words and (factor := SCALES.get(words[0].removesuffix("s"))):
