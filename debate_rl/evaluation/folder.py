@@ -19,6 +19,7 @@ from debate.prompting.texts import load_prompts, prompt_path
 from debate_rl.config import Config
 from debate_rl.runs.folder import locked, plain_config, write_whole
 from debate_rl.runs.provenance import checksum, source_commit, versions
+from transcripts.sealing import seal_before
 
 IDENTITY, FIGURES = "evaluation.json", "figures.json"
 TRAINING = "training step"
@@ -97,6 +98,8 @@ def training_folder(run: Path, step: int, data: str, what: Mapping[str, object])
         shutil.rmtree(folder)
     with open_folder(folder, what):
         yield folder
+        for part in sorted(path for path in folder.iterdir() if path.is_dir()):
+            seal_before(part, 1)  # nothing is added to it
 
 
 def training_name(step: int, data: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import types
 
@@ -160,11 +161,16 @@ def test_an_evaluation_that_was_cut_off_is_made_anew_from_its_beginning(tmp_path
     with open_session(config) as session:
         session.evaluate(1)
         kept = session.folder.path / "evaluations/step_000001-training"
-        before = (kept / "debates/step_000000.jsonl").read_bytes()
-        first, *_ = before.splitlines(keepends=True)
-        (kept / "debates/step_000000.jsonl").write_bytes(first.replace(b'"answer":"', b'"answer":"7'))
+        before = list(read_records(kept / "debates"))
+        assert (
+            kept / "debates/step_000000.jsonl.zst"
+        ).is_file()  # small, as the transcripts of a step that is done
+        shutil.rmtree(kept / "self-consistency")
+        (kept / "debates/step_000000.jsonl.zst").unlink()
+        (kept / "debates/step_000000.jsonl").write_text("of other weights\n")
         session.evaluate(1)
-        assert (kept / "debates/step_000000.jsonl").read_bytes() == before
+        assert list(read_records(kept / "debates")) == before
+        assert (kept / "self-consistency").is_dir()
 
 
 @pytest.mark.parametrize(
