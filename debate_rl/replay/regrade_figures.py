@@ -20,8 +20,8 @@ from debate_rl.statistics import Estimate, Numbered, clustered_mean, spread
 class Line:
     """One part of a source under one mode, all shares of its ``replies``.
 
-    ``sampled`` and ``clipped``: right; ``moved``: clipped less as sampled, reply by reply; ``cut``: a stop
-    string stood in it; ``changed``: the grade is another once it is cut; ``differs``: the grade as sampled is
+    ``sampled`` and ``clipped``: right; ``moved``: clipped less as sampled, reply by reply; ``cut``: it went
+    on behind a stop string; ``changed``: the grade is another once it is cut; ``differs``: as sampled it is
     not the stored one. What is not known, as of grades that were stored, is None.
     """
 

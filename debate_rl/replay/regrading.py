@@ -67,7 +67,7 @@ class Sheet:
     """The grades of one part of a source, 1 or 0 by reply, each list in the order of ``clusters``.
 
     ``sampled`` and ``clipped`` by mode hold None where the grader gave no verdict; ``stored`` those that came
-    with the replies; ``cut``: whether a stop string stood in the reply. ``open`` replies have no truth.
+    with the replies; ``cut``: whether a reply went on behind a stop string. ``open`` replies have no truth.
     """
 
     source: str
@@ -176,10 +176,11 @@ def _grade(
         sheet.open += 1
         return
     text = reply.turn.completion.text
-    cut = clipped(text, stops(reply.protocol), start=_thinking_end(reply.turn))
+    named = stops(reply.protocol)
+    cut = clipped(text, named, start=_thinking_end(reply.turn))
     sheet.problems[reply.problem.id] = reply.problem
     sheet.clusters.append(reply.problem.id)
-    sheet.cut.append(float(len(cut) < len(text)))
+    sheet.cut.append(float(text[len(cut) :] not in ("", *named)))  # a reply may have ended at its stop string
     sheet.sampled[STORED].append(_value(reply.stored))
     whole = read_again(reply)
     ended = whole if cut == text else read_again(reply, cut)

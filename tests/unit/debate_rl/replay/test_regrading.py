@@ -177,6 +177,12 @@ def test_problems_of_a_family_are_graded_by_it(tmp_path):
     assert (line.sampled.value, line.differs.value) == (1, 0)
 
 
+def test_a_reply_that_ended_at_its_stop_string_was_not_cut(tmp_path):
+    write_evaluation(tmp_path, [("It is {}.\n\nQuestion:",)] * 4)
+    [sheet] = sheets_of(tmp_path)
+    assert (sheet.cut, sheet.clipped["lenient"]) == ([0, 0, 0, 0], [1, 1, 1, 1])
+
+
 def test_open_problems_are_left_out_and_counted(tmp_path):
     problem = Problem("o", "Write a story.", kind="open")
     write_step(tmp_path / "debates", 0, [record_of(problem, "Once.", None), record_of(PROBLEMS[0], "10")])
