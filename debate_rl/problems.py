@@ -11,6 +11,7 @@ from debate import Problem
 from debate.seeds import derive_seed
 from debate.types import Shot
 from debate_rl.config import Config, EnvConfig, HeldOutConfig, HeldOutSet
+from debate_rl.config.recipes import find_shots
 from debate_rl.metrics.tasks import sources_of
 from debate_rl.problem_limits import counts, with_short_prompts
 from debate_rl.runs.provenance import file_checksums, is_split_off, problems_checksums
@@ -169,9 +170,8 @@ def _shots(config: Config) -> tuple[Shot, ...]:
     shots, env = config.shots, config.env
     if not shots.count:
         return ()
-    own = shots.path is not None
-    path, fields = (shots.path, shots.fields) if own else (env.path, env.fields)
-    return load_shots("file" if own else env.kind, split=shots.split, path=path, fields=fields)
+    path, fields = (find_shots(shots.path), shots.fields) if shots.path else (env.path, env.fields)
+    return load_shots("file" if shots.path else env.kind, split=shots.split, path=path, fields=fields)
 
 
 def _held_out_with_shots(

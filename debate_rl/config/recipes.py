@@ -22,6 +22,7 @@ OF_A_RUN = ("run.json", "transcripts", "checkpoints")
 
 CONFIGS = Path("configs")
 SUITES = CONFIGS / "suites"
+SHOTS = CONFIGS / "shots"
 
 
 class ConfigError(ValueError):
@@ -41,6 +42,16 @@ def find_recipe(name: str) -> Path:
 def find_suite(name: str) -> Path:
     """Return the TOML file for a path or for the bare name of a shipped suite."""
     return _find(name, shipped_suites(), SUITES, "suites")
+
+
+def find_shots(name: str) -> Path:
+    """Return the file of examples for a path or for the bare name of shipped ones: arithmetic, mathematics.
+
+    >>> find_shots("arithmetic").name
+    'arithmetic.jsonl'
+    """
+    shipped = _shipped(SHOTS) / f"{name}.jsonl"
+    return shipped if Path(name).name == name and not Path(name).exists() and shipped.exists() else Path(name)
 
 
 def _find(name: str, shipped: Mapping[str, Path], home: Path, what: str) -> Path:

@@ -16,7 +16,8 @@ class ShotsConfig(Settings):
     count: int = Field(default=0, ge=0, le=64)
     """Examples before each problem; 0 shows none."""
     path: str | None = None
-    """A file of rows with question, answer and solution; None is ``split`` of the data set trained on."""
+    """A file of rows with question, answer and solution, or the name of a shipped one, "arithmetic" or
+    "mathematics"; None is ``split`` of the data set trained on."""
     split: str = "train"
     """Split of the data set, or of the file, that the examples are from."""
     fields: dict[str, str] | None = None

@@ -18,6 +18,7 @@ from debate import Problem
 from debate.files import LARGEST_DATA, LARGEST_TOML, open_plain, read_plain
 from debate.prompting.texts import SHIPPED, load_prompts, prompt_path
 from debate_rl.config import Config
+from debate_rl.config.recipes import find_shots
 from envs import DataError
 from envs.data.shards import files_of
 
@@ -126,7 +127,8 @@ def is_split_off(config: Config) -> bool:
 def file_checksums(config: Config) -> dict[str, str]:
     """Return the checksums of the files a run reads: data, each shard of it, and the prompt set."""
     further = (settings.path for settings in config.held_out.more.values())
-    paths = (config.env.path, config.held_out.path, *further, config.shots.path)
+    shots = config.shots.path and str(find_shots(config.shots.path))
+    paths = (config.env.path, config.held_out.path, *further, shots)
     files = {str(file): _checksum(file) for path in paths if path is not None for file in files_of(path)}
     load_prompts(config.debate.prompts)  # says best what is wrong with the file
     return files | {prompts_key(config.debate.prompts): prompts_checksum(config.debate.prompts)}

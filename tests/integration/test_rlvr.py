@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from statistics import fmean
 
@@ -50,6 +51,79 @@ def test_replies_without_tags_are_sent_read_and_graded_as_the_family_has_it(tmp_
     assert any(turn.parsed.answer for turn in read)
     names = {name for row in read_metrics(session.folder.metrics) for name in row}
     assert {"accuracy [boxed]", "missing [boxed]"} <= names
+
+
+GSM8K = [{"question": f"{n} + 1?", "answer": f"It is {n + 1}.\n#### {n + 1}"} for n in range(12)]
+MATH = [
+    {
+        "problem": f"Find ${n} + 1$.",
+        "solution": f"$\\boxed{{{n + 1}}}$",
+        "level": f"Level {4 + n % 2}",
+        "type": "Algebra",
+    }
+    for n in range(12)
+]
+COMMA = [{"instruction_id": ["punctuation:no_comma"], "kwargs": [{}]}]
+INSTRUCTIONS = [
+    {"messages": [{"role": "user", "content": f"Write {n} words."}], "ground_truth": repr(COMMA)}
+    | {"key": f"k{n}", "dataset": "ifeval"}
+    for n in range(12)
+]
+IFEVAL = [
+    {"key": n, "prompt": f"Say {n}.", "instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]}
+    for n in range(4)
+]
+MIXED = [
+    {"messages": [{"role": "user", "content": f"Question: {n} - 1?\nAnswer:"}], "ground_truth": str(n - 1)}
+    | {"dataset": "gsm8k", "constraint_type": None}
+    for n in range(12)
+]
+ROWS = {
+    "gsm8k": (GSM8K[:8], GSM8K[8:]),
+    "overfit": (GSM8K[:8], GSM8K[8:]),
+    "math": (MATH[:8], MATH[8:]),
+    "instructions": (INSTRUCTIONS, IFEVAL),
+    "mixed": (MIXED, GSM8K),
+}
+TINY = "{hidden_size = 32, layers = 1, intermediate_size = 48, fallback = 'ascii', context_tokens = 2048}"
+SMALL = (
+    *(
+        "model.name_or_path=none",
+        f"model.tiny={TINY}",
+        "model.policy=none",
+        "model.vllm=none",
+        "model.lora_rank=0",
+    ),
+    *("model.device=cpu", "model.dtype=auto", "debate.max_tokens=8", "debate.context_tokens=2048"),
+    *("train.steps=1", "train.problems_per_step=2", "train.debates_per_problem=2", "held_out.limit=2"),
+)
+
+
+def recipes() -> list[str]:
+    return sorted(path.stem for path in RECIPES.glob("*.toml") if "tiny" not in path.stem)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:learner.loss=dr_grpo")
+@pytest.mark.parametrize("name", recipes())
+def test_each_recipe_starts(name, tmp_path):
+    files = [tmp_path / "train.jsonl", tmp_path / "held_out.jsonl"]
+    for file, rows in zip(files, ROWS[name.partition("_")[0]], strict=True):
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    paths = (f"env.path={files[0]}", f"held_out.path={files[1]}", f"run.dir={tmp_path / 'run'}")
+    own = ("learner.max_tokens=8",) if "dr_grpo" in name else ()
+    config = load_config(Config, f"rlvr/{name}", [*SMALL, *paths, *own, "logging.progress=none"])
+    session = train(config)
+    [line] = read_metrics(session.folder.metrics)
+    assert 0 <= line["accuracy/round_0"] <= 1
+    assert "eval/direct/accuracy" in line
+
+
+@pytest.mark.slow
+def test_ten_problems_are_learnt_by_heart(tmp_path):
+    config = load_config(Config, "rlvr/overfit_tiny", [f"run.dir={tmp_path}", "logging.progress=none"])
+    right = [row["accuracy/round_0"] for row in read_metrics(train(config).folder.metrics)]
+    assert fmean(right[-3:]) - fmean(right[:3]) >= 0.3
 
 
 @pytest.mark.slow
