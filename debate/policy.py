@@ -80,28 +80,28 @@ def _a_third_of_the_characters(messages: tuple[Message, ...]) -> int:
     return -(-sum(len(message.content) for message in messages) // 3)
 
 
-def own_policy(path: str) -> Callable[..., Policy]:
-    """Return the factory of that path; what it makes is checked against ``Policy``.
+def own_policy(path: str, key: str = KEY) -> Callable[..., Policy]:
+    """Return the factory of that path; what it makes is checked against ``Policy``. ``key`` named it.
 
     ValueError where there is no such factory, where it does not take what it is called with, and where what
     it makes is not a policy.
     """
-    factory = load_factory(path, key=KEY, methods=("sample", "update"))
+    factory = load_factory(path, key=key, methods=("sample", "update"))
 
     def make(*args: object, **settings: object) -> Policy:
-        require_call(factory, f"{KEY}: {path!r}", *args, **settings)
-        return _checked(path, factory(*args, **settings))
+        require_call(factory, f"{key}: {path!r}", *args, **settings)
+        return _checked(path, key, factory(*args, **settings))
 
     return make
 
 
-def _checked(path: str, policy: object) -> Policy:
+def _checked(path: str, key: str, policy: object) -> Policy:
     """Return the object as a policy, or say which part of the protocol it lacks."""
     if type(getattr(policy, "version", None)) is not int:
-        raise ValueError(f"{KEY}: what {path!r} makes has no number 'version'; see debate.Policy")
+        raise ValueError(f"{key}: what {path!r} makes has no number 'version'; see debate.Policy")
     for name, arguments in (("sample", (None,)), ("update", (None, 0))):
         method: object = getattr(policy, name, None)
         if not inspect.iscoroutinefunction(method):
-            raise ValueError(f"{KEY}: what {path!r} makes has no async method {name!r}; see debate.Policy")
-        require_call(method, f"{KEY}: {f'{path}, {name}'!r}", *arguments)
+            raise ValueError(f"{key}: what {path!r} makes has no async method {name!r}; see debate.Policy")
+        require_call(method, f"{key}: {f'{path}, {name}'!r}", *arguments)
     return cast(Policy, policy)

@@ -18,15 +18,17 @@ from debate.personas import Persona
 from debate.values import Value, whole_text
 
 Kind: TypeAlias = Literal[
-    "number", "expression", "choice", "text", "verbatim", "overlap", "instructions", "open"
+    "number", "expression", "choice", "text", "verbatim", "overlap", "instructions", "rubric", "open"
 ]
 Outcome: TypeAlias = Literal["left", "right", "tie"]
 StopReason: TypeAlias = Literal["stop", "length"]
 Role: TypeAlias = Literal["system", "user", "assistant"]
 
 SUMMARIZER = -1
-WHOLE_RESPONSE: Final[frozenset[Kind]] = frozenset(("instructions", "overlap"))
+WHOLE_RESPONSE: Final[frozenset[Kind]] = frozenset(("instructions", "overlap", "rubric"))
 """Kinds whose answer is the whole solution, and nothing found in it."""
+WITHOUT_TRUTH: Final[frozenset[Kind]] = frozenset(("rubric", "open"))
+"""Kinds without a gold answer: a rubric gives a verifier model something to score by, and no truth."""
 
 
 class Shot(Value, frozen=True):
@@ -42,12 +44,14 @@ class Shot(Value, frozen=True):
 
 
 class Problem(Value, frozen=True):
-    """One question. ``answer`` is None when nothing can be checked (kind "open").
+    """One question. ``answer`` is None when nothing can be checked (kinds "rubric" and "open").
 
     Kinds "text" and "verbatim" have the accepted texts as ``answer``, one a line; kind "instructions" has
     constraints on the whole response (``envs.instructions``), kind "overlap" a text that it is to be near,
     and then the response is the answer.
     ``shots``: the examples that prompts of the first round show before it.
+    ``rubric``: what a verifier model scores a response by, in the place of the recipe's rubric;
+    ``reference``: a good response that it is shown.
     """
 
     id: str
@@ -58,6 +62,8 @@ class Problem(Value, frozen=True):
     kind: Kind = "expression"
     choices: tuple[str, ...] = ()
     shots: tuple[Shot, ...] | UnsetType = UNSET
+    rubric: str | UnsetType = UNSET
+    reference: str | UnsetType = UNSET
 
 
 @dataclass(frozen=True, slots=True)

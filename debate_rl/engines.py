@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import fields
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,6 +12,7 @@ from tempfile import TemporaryDirectory, mkdtemp
 from typing import TYPE_CHECKING, Any
 
 from debate.concurrency import run_async
+from debate.config import DebateConfig
 from debate.files import read_json
 from debate.prompting.rendering import raw_prompt
 from debate.types import Policy
@@ -19,6 +21,7 @@ from debate_rl.config import Config
 if TYPE_CHECKING:
     from debate.policies.vllm import EngineState
     from debate.policies.vllm_transfer import Transfer
+    from envs.rubrics.model import VerifierModel
 
 IN_THIS_PROCESS = "VLLM_ENABLE_V1_MULTIPROCESSING"
 
@@ -34,6 +37,32 @@ def open_policy(config: Config, weights: Path | None) -> Policy:
     if engine == "openai":
         return _server(config)
     return _vllm(config) if engine == "vllm" and weights is None else _with_weights(config, weights)
+
+
+def open_verifier(config: Config) -> VerifierModel | None:
+    """Return the verifier model of a run, not yet loaded; None where it has none."""
+    verifier = config.verifier
+    if verifier.policy is None:
+        return None
+    from envs.rubrics.cache import VerdictCache
+    from envs.rubrics.model import Asking, VerifierModel
+
+    path = Path(verifier.cache) if verifier.cache else Path(config.run.dir).parent / "verdicts.jsonl"
+    asking = Asking(**{field.name: getattr(verifier, field.name) for field in fields(Asking)})
+    speaker = partial(_verifier_policy, config)
+    return VerifierModel(speaker, verifier.name, asking=asking, cache=VerdictCache(path))
+
+
+def _verifier_policy(config: Config) -> Policy:
+    """Return what speaks as the verifier model: none of the run's own settings of prompts count for it."""
+    verifier = config.verifier
+    if verifier.policy is not None and ":" in verifier.policy:
+        from debate.policy import own_policy
+
+        return own_policy(verifier.policy, "verifier.policy")()
+    alone = DebateConfig(thinking_tokens=verifier.thinking_tokens)
+    changes = {"model": verifier.model_config_of(), "debate": alone}
+    return open_policy(config.model_copy(update=changes), None)
 
 
 def refuse_training(config: Config) -> None:

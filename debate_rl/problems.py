@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
+
+from msgspec import UNSET
 
 from debate import Problem
 from debate.seeds import derive_seed
@@ -118,6 +120,8 @@ def load_run_problems(config: Config) -> Problems:
     loaded = _loaded(config, file_checksums(config))
     loaded = _decontaminated(config, replace(loaded, more=_more(config, loaded.environment)))
     loaded = _with_trained_on(config, loaded)
+    _refuse_no_rubric(config, (*loaded.train, *loaded.never_trained))
+    _refuse_nothing_to_score(config, (*loaded.train, *loaded.never_trained))
     loaded = _within_context(config, _with_shots(config, loaded))
     compared = not (_generated(config) or config.env.test_time_learning)
     shared = overlaps(loaded.train, loaded.never_trained) if compared else ()
@@ -140,7 +144,36 @@ def load_held_out(config: Config, *, key: str = HELD_OUT) -> tuple[Environment, 
     if not config.held_out.limit:
         return environment, ()
     environment, problems = _held_out(config, environment, key)
+    _refuse_no_rubric(config, problems)
     return environment, _held_out_with_shots(config, problems, _shots(config))
+
+
+def _refuse_no_rubric(config: Config, problems: Iterable[Problem]) -> None:
+    """Refuse problems that a verifier model is to score, where there is none or it has no rubric."""
+    common = config.verifier.own_rubric()
+    for problem in problems:
+        if problem.kind != "rubric":
+            continue
+        if config.verifier.policy is None:
+            raise DataError(
+                f"verifier.policy: problem {problem.id} is of kind 'rubric', which a verifier model scores; "
+                "name one, or give the problem another kind"
+            )
+        if problem.rubric is UNSET and common is None:
+            raise DataError(
+                f"verifier.rubric: problem {problem.id} brings no rubric, and the recipe has none; set one"
+            )
+
+
+def _refuse_nothing_to_score(config: Config, problems: Iterable[Problem]) -> None:
+    verifier = config.verifier
+    if verifier.policy is None or verifier.beside_truth:
+        return
+    if all(problem.kind != "rubric" for problem in problems):
+        raise DataError(
+            "verifier.policy: there is nothing to score, as no problem is of kind 'rubric'; set "
+            "verifier.beside_truth = true to compare it with truth, or leave out verifier"
+        )
 
 
 def _with_shots(config: Config, loaded: Problems) -> Problems:

@@ -30,6 +30,9 @@ class RewardConfig(Settings):
     truth_credit: Literal["whole", "partial"] = "whole"
     """Of instructions and of overlaps: "whole" rewards the grade, "partial" the score, which is the share of
     the instructions that are followed or the F1, between ``truth_wrong`` and ``truth_correct``."""
+    verdict_credit: Literal["partial", "whole"] = "partial"
+    """What the verdict of a verifier model earns on problems of kind "rubric", in the truth stream's place:
+    "partial" by its score from ``truth_wrong`` to ``truth_correct``, "whole" the one or the other."""
     form: Form = "boxed"
     """The form that ``form_bonus`` is for: a box, a sentence with "the answer is", or a line after ####."""
     form_bonus: float = Field(default=0.0, ge=0)
@@ -91,10 +94,13 @@ class RewardConfig(Settings):
         return self.judge_truth_weight
 
 
-def check_scheme(debate: DebateConfig, rewards: RewardConfig, *, verifiable: bool) -> str | None:
+def check_scheme(
+    debate: DebateConfig, rewards: RewardConfig, *, verifiable: bool, verdicts: bool = False
+) -> str | None:
     """Return None, or a warning of what will have no signal; ValueError for a scheme that cannot teach.
 
-    ``verifiable`` tells whether the problems have answers.
+    ``verifiable`` tells whether the problems have answers, ``verdicts`` whether a verifier model scores them:
+    that rewards the generator and no judge.
 
     >>> check_scheme(DebateConfig(num_agents=3), RewardConfig(), verifiable=True)
     >>> print(check_scheme(DebateConfig(num_agents=4), RewardConfig(), verifiable=False))
@@ -102,7 +108,7 @@ def check_scheme(debate: DebateConfig, rewards: RewardConfig, *, verifiable: boo
     >>> (check_scheme(DebateConfig(num_agents=3), RewardConfig(), verifiable=False) or "").split(":")[0]
     'The judge stream is off'
     """
-    _refuse_idle_generator(debate, rewards, verifiable)
+    _refuse_idle_generator(debate, rewards, verifiable or verdicts)
     _refuse_penalty_for_all(debate, rewards)
     warnings = (
         _votes_warning(debate, rewards),

@@ -10,28 +10,38 @@ from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from types import MappingProxyType
 
+from msgspec.structs import replace
+
 from debate.types import Debate, TurnId, Vote
 from rewards.config import RewardConfig
 from rewards.form import formed_turns
 from rewards.judging import judge_rewards, vote_values
 from rewards.overlong import overlong_penalties
 from rewards.peer import peer_scores
-from rewards.truth import GRADES, score_of, truth_rewards
-from rewards.types import Correct, PlainVote, Rewards, check_correct, stream_of
+from rewards.truth import GRADES, score_of, truth_rewards, verdict_reward
+from rewards.types import Correct, PlainVote, Rewards, Verdicts, check_correct, stream_of
 from rewards.votes import DROPPED, BallotBox, ballot_box, ballot_box_of_votes, split_votes
 
 
-def score_debate(debate: Debate, correct: Correct, config: RewardConfig) -> Rewards:
+def score_debate(
+    debate: Debate, correct: Correct, config: RewardConfig, verdicts: Verdicts | None = None
+) -> Rewards:
     """Return the rewards of a debate; credit goes to the exact turns its judges were shown.
 
     ``correct[agent][round]`` (N, R) is True, False, None (not graded) or "missing"; None for open problems.
     With ``config.truth_credit = "partial"`` the ``score`` of a turn that has one is rewarded in its place.
+    ``verdicts`` of a verifier model count where there is no truth: in the place of truth for the generator,
+    and not at all for judges.
     """
     check_correct(correct, debate.protocol.num_agents, debate.protocol.num_rounds)
     box = ballot_box(debate, judge_own=config.judge_own)
     formed = formed_turns(debate, config.form) if config.form_bonus else set[TurnId]()
     scores = {turn.id: score_of(turn) for turn in debate.turns}
-    return _score(box, correct, config, overlong_penalties(debate, config), formed, scores)
+    rewards = _score(box, correct, config, overlong_penalties(debate, config), formed, scores)
+    if correct is not None or verdicts is None:
+        return rewards
+    scored = {turn: verdict_reward(verdicts, turn, config) for turn in box.solutions()}
+    return replace(rewards, truth=stream_of(scored, box.num_agents, box.num_rounds))
 
 
 def score_votes(

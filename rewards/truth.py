@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from debate.types import Turn, TurnId
 from rewards.config import RewardConfig
-from rewards.types import Correct, Truth, value_of
+from rewards.types import Correct, Truth, Verdicts, value_of
 from rewards.votes import BallotBox
 
 FLIPS = ("cc", "cw", "wc", "ww")
@@ -91,7 +91,7 @@ def truth_reward(grade: Truth, config: RewardConfig, score: float | None = None)
     [0.0, 0.75]
     """
     if counts_partly(grade, config, score) and score is not None:
-        return config.truth_wrong + score * (config.truth_correct - config.truth_wrong)
+        return _between(score, config)
     setting = TRUTH_SETTINGS[grade]
     return getattr(config, setting) if setting else None
 
@@ -104,6 +104,28 @@ def counts_partly(grade: Truth, config: RewardConfig, score: float | None) -> bo
 def score_of(turn: Turn) -> float | None:
     """Return how much of a turn's solution is right, in [0, 1]; None where only its grade is known."""
     return None if turn.score is UNSET else turn.score
+
+
+def verdict_reward(verdicts: Verdicts, turn: TurnId, config: RewardConfig) -> float | None:
+    """Return the reward of a verifier model's verdict; None without one, which is never "wrong".
+
+    >>> verdicts = Verdicts("m", 0.5, ((0.75, "missing", None),))
+    >>> [verdict_reward(verdicts, TurnId(0, round_), RewardConfig()) for round_ in range(3)]
+    [0.75, 0.0, None]
+    >>> verdict_reward(verdicts, TurnId(0, 0), RewardConfig(verdict_credit="whole"))
+    1.0
+    """
+    score = value_of(verdicts.scores, turn)
+    if score is None or isinstance(score, str):
+        return truth_reward(score, config)
+    if config.verdict_credit == "whole":
+        return truth_reward(score >= verdicts.threshold, config)
+    return _between(score, config)
+
+
+def _between(score: float, config: RewardConfig) -> float:
+    """Return the reward of a score in [0, 1]."""
+    return config.truth_wrong + score * (config.truth_correct - config.truth_wrong)
 
 
 def truth_rewards(

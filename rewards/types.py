@@ -21,6 +21,30 @@ Correct: TypeAlias = Sequence[Sequence[Truth]] | None
 Stream: TypeAlias = tuple[tuple[float | None, ...], ...]
 """``stream[agent][round]``; None means that the turn has no signal, which is not zero."""
 
+Score: TypeAlias = float | Literal["missing"] | None
+"""A score in [0, 1] by a verifier model, "missing" without an answer, None where it gave no verdict."""
+
+
+class Verdicts(Value, frozen=True):
+    """What a verifier model says of a debate's solutions: opinions, and no ground truth.
+
+    ``scores`` (N, R); those of ``threshold`` or more pass.
+    """
+
+    verifier: str
+    threshold: float
+    scores: tuple[tuple[Score, ...], ...]
+
+    def passes(self, turn: TurnId) -> bool | None:
+        """Return whether a solution passes; None where it has no score.
+
+        >>> Verdicts("m", 0.5, ((0.5, "missing"),)).passes(TurnId(0, 0))
+        True
+        """
+        score = value_of(self.scores, turn)
+        return score >= self.threshold if isinstance(score, float) else None
+
+
 STREAMS: Final = ("peer", "truth", "judge", "format")
 """The fields of ``Rewards`` that hold a stream."""
 

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ValidationError
 
 from debate.types import Debate
 from debate.values import HALVES, Value
-from rewards.types import Rewards, Truth
+from rewards.types import Rewards, Truth, Verdicts
 from transcripts.errors import FieldError, field_error
 from transcripts.record import Record, Timing, TurnAdvantages
 from transcripts.token_lines import joined, without_arrays
@@ -46,6 +46,7 @@ class Line(Value, frozen=True, kw_only=True):
     advantages: tuple[TurnAdvantages, ...] = ()
     timing: Timing | None = None
     mode: str | UnsetType = UNSET
+    verdicts: Verdicts | UnsetType = UNSET
 
     def record(self) -> Record:
         """Return the record of the line."""
@@ -58,6 +59,7 @@ class Line(Value, frozen=True, kw_only=True):
             self.advantages,
             self.timing,
             self.mode,
+            self.verdicts,
         )
 
 

@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType
 
 from debate.types import Debate, TurnId
 from debate.values import Value
-from rewards.types import Rewards, Truth
+from rewards.types import Rewards, Truth, Verdicts
 
 
 class TurnAdvantages(Value, frozen=True):
@@ -45,7 +45,8 @@ class Record:
     ``group`` names the problem's group within the step (its K debates share it); ``correct`` is (N, R),
     or None for a problem without an answer; ``rewards`` is None where nothing was scored. ``timing`` differs
     from one run to the next and takes no part in ``==``. ``mode``: the grader's, where the answers of the
-    turns are what it found, and not the boxes of their sections.
+    turns are what it found, and not the boxes of their sections. ``verdicts``: those of a verifier model,
+    where one scored; they are not ground truth.
     """
 
     debate: Debate
@@ -56,6 +57,7 @@ class Record:
     advantages: tuple[TurnAdvantages, ...] = ()
     timing: Timing | None = field(default=None, compare=False)
     mode: str | UnsetType = UNSET
+    verdicts: Verdicts | UnsetType = UNSET
 
 
 def check_record(record: Record) -> None:
@@ -77,6 +79,8 @@ def _problems(record: Record) -> Iterator[str]:
                 yield f"debate.votes[{index}].{name}: there is no turn {named(turn)}"
     if record.correct is not None:
         yield from _table_problems("correct", record.correct, agents, rounds)
+    if record.verdicts is not UNSET:
+        yield from _table_problems("verdicts.scores", record.verdicts.scores, agents, rounds)
     if record.rewards is not None:
         widths = {"peer": rounds, "truth": rounds, "judge": rounds + 1, "format": rounds + 1}
         for name, width in widths.items():

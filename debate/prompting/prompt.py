@@ -31,7 +31,7 @@ from debate.prompting.rendering import (
 from debate.prompting.seating import Seating, seat_debate
 from debate.prompting.shown import comparable, rounds_held, rounds_shown
 from debate.prompting.texts import Fill, PromptTexts
-from debate.types import WHOLE_RESPONSE, Message, Policy, Problem, Summary, TurnId
+from debate.types import WHOLE_RESPONSE, WITHOUT_TRUTH, Message, Policy, Problem, Summary, TurnId
 
 Past: TypeAlias = Sequence[Sequence[Entry]]
 """What others may see of the rounds so far, (round, N)."""
@@ -211,7 +211,7 @@ def _own_part(seating: Seating, agent: int, task: Task, compared: Sequence[TurnI
 
 def _answer_rule(texts: PromptTexts, problem: Problem) -> str:
     """Return how the answer is to be given; open problems and instructions have nothing to put in a box."""
-    if problem.kind == "open" or problem.answer is None:
+    if problem.kind in WITHOUT_TRUTH or problem.answer is None:
         return texts.answer_open
     if problem.kind in WHOLE_RESPONSE:
         return texts.answer_whole

@@ -149,6 +149,7 @@ def evaluate_on(task: EvalTask, policy: Unopened) -> tuple[Scores, dict[str, str
     from debate_rl.evaluation.play import EvalPlan, is_alone
     from debate_rl.evaluation.report import held_out, plain_rows
     from debate_rl.evaluation.suite import modes_named
+    from debate_rl.evaluation.verifying import asked_line, opened_verifying
     from debate_rl.problems import load_held_out
     from debate_rl.runs.folder import write_whole
     from debate_rl.tracking.held_out import NAME, to_line
@@ -178,8 +179,14 @@ def evaluate_on(task: EvalTask, policy: Unopened) -> tuple[Scores, dict[str, str
     home = run / "evaluations" if run else Path("evaluations") / Path(config.run.dir).name
     out = task.options.out
     folder = Path(out) if out else default_folder(home, weights, what)
-    with open_folder(folder, what), _progress(str(folder)) as tell:
-        figures = evaluate(plan, policy, folder, modes=modes, tell=tell)
+    with (
+        open_folder(folder, what),
+        _progress(str(folder)) as tell,
+        opened_verifying(config) as verifying,
+    ):
+        figures = evaluate(replace(plan, verifying=verifying), policy, folder, modes=modes, tell=tell)
+        if verifying is not None:
+            plain_console(stderr=True).print(asked_line(config.verifier.name, figures.asked))
         write_json(folder / FIGURES, plain_rows({task.label: figures}))
         if run is not None or weights is not None:
             kept = held_out(figures, step_learnt(weights), series=series_of(what))

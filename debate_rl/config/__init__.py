@@ -16,6 +16,7 @@ from debate_rl.config.grader import GraderConfig
 from debate_rl.config.keys import check_key
 from debate_rl.config.models import ModelConfig
 from debate_rl.config.shots import ShotsConfig
+from debate_rl.config.verifier import VerifierConfig
 from debate_rl.config.warm_start import KINDS, WarmStartConfig, kinds_of_turns
 from envs.families import FAMILIES
 from learner.advantages import AdvantageConfig
@@ -242,6 +243,7 @@ class Config(Settings):
     debate: DebateConfig = DebateConfig()
     shots: ShotsConfig = ShotsConfig()
     grader: GraderConfig = GraderConfig()
+    verifier: VerifierConfig = VerifierConfig()
     rewards: RewardConfig = RewardConfig()
     advantages: AdvantageConfig = AdvantageConfig()
     model: ModelConfig

@@ -72,10 +72,10 @@ def shipped_recipes() -> dict[str, Path]:
     """Return the recipes that come with the package, by name.
 
     They lie in configs/ of a checkout, and in debate_rl/configs/ of an installed wheel; those of plain RLVR
-    have names such as "rlvr/tiny".
+    and of writing have names such as "rlvr/tiny".
     """
     home = _shipped(CONFIGS)
-    paths = (*sorted(home.glob("*.toml")), *sorted(home.glob("rlvr/*.toml")))
+    paths = (path for form in ("", "rlvr/", "writing/") for path in sorted(home.glob(f"{form}*.toml")))
     return {path.relative_to(home).with_suffix("").as_posix(): path for path in paths}
 
 
@@ -241,7 +241,15 @@ def _of_model(folder: str, overrides: Sequence[str]) -> Config:
         raise ConfigError(explain(error, folder, Config, overrides)) from error
 
 
-OWN_CODE = ("env.kind", "held_out.kind", "debate.personas", "rewards.peer", "model.policy", "learner.loss")
+OWN_CODE = (
+    "env.kind",
+    "held_out.kind",
+    "debate.personas",
+    "rewards.peer",
+    "model.policy",
+    "verifier.policy",
+    "learner.loss",
+)
 """The keys that may name code of one's own."""
 
 

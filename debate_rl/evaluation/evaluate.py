@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from debate import Policy
@@ -32,4 +33,6 @@ def evaluate(
     if not figures.problems:
         where = folder or "held_out"
         raise DataError(f"{where}: the grader gave no verdict on any of {len(plan.problems)} problems")
+    if plan.verifying is not None:
+        figures = replace(figures, asked=plan.verifying.checked_tally())
     return with_modes(figures, played, plan.environment, modes)

@@ -12,15 +12,15 @@ from typing import Final, Self
 from msgspec import UNSET, UnsetType
 
 from debate import Debate, Problem, Turn
-from debate.types import WHOLE_RESPONSE
+from debate.types import WHOLE_RESPONSE, WITHOUT_TRUTH
+from debate_rl.evaluation.verifying import Pending, Verifying
 from envs import Environment, EnvironmentSpecError, Grade, GradeStatus, extract
 from envs.registry import DataSetEnvironment
 from envs.types import Mode
 from rewards import Truth
+from rewards.types import Verdicts
 
 Grades = tuple[tuple[Truth, ...], ...]
-Keep = Callable[[Debate, Grades | None], None]
-"""Keeps a debate; None where nothing has graded it yet."""
 IN_A_BOX: Final[Mode] = "boxed"
 
 
@@ -35,11 +35,11 @@ def grade_debate(
     """Return a debate with what ``mode`` finds as its answers and their scores, and its verdicts, (N, R).
 
     A verdict is True, False, "missing", or None where the grader gave none (time-out, crash); there are none
-    for a problem of kind "open". ``tally`` counts what the table does not hold: statuses, verdicts of
-    math-verify ("symbolic"), "microseconds", and for each mode of ``beside`` what it says of the same
-    solutions, as "right [mode]".
+    for a problem of kind "open" or "rubric". ``tally`` counts what the table does not hold: statuses,
+    verdicts of math-verify ("symbolic"), "microseconds", and for each mode of ``beside`` what it says of
+    the same solutions, as "right [mode]".
     """
-    if debate.problem.kind == "open":
+    if debate.problem.kind in WITHOUT_TRUTH:
         return debate, None
     table: list[list[Truth]] = [[None] * debate.protocol.num_rounds for _ in debate.personas]
     turns = list(debate.turns)
@@ -103,18 +103,39 @@ def _count_beside(tally: Counter[str], mode: Mode, grade: Grade) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Graded:
-    """A debate and the verdicts on its solutions, (N, R)."""
+    """A debate, the grades of its solutions, (N, R), and what a verifier model says of them, if one is asked.
+
+    A problem of kind "rubric" has no grades: all are None.
+    """
 
     debate: Debate
     correct: Grades
+    verdicts: Verdicts | None = None
+
+    @property
+    def truth(self) -> Grades | None:
+        """The grades as a record has them: None for a problem without truth."""
+        return None if self.debate.problem.kind in WITHOUT_TRUTH else self.correct
 
 
-def graded(environment: Environment, debate: Debate, mode: Mode = IN_A_BOX) -> Graded:
-    """Return the debate with its verdicts; EnvironmentSpecError for an open problem, which has no truth."""
+Keep = Callable[[Debate, Graded | None], None]
+"""Keeps a debate; None where nothing has graded it yet."""
+
+
+def graded(
+    environment: Environment, debate: Debate, mode: Mode = IN_A_BOX, pending: Pending | None = None
+) -> Graded:
+    """Return the debate with its grades and, once they are there, its ``pending`` verdicts.
+
+    EnvironmentSpecError for an open problem, which has neither.
+    """
     answered, table = grade_debate(environment, debate, mode=mode)
+    verdicts = pending.verdicts() if pending is not None else None
+    if table is None and verdicts is not None:
+        return Graded(answered, tuple((None,) * len(row) for row in verdicts.scores), verdicts)
     if table is None:
         raise EnvironmentSpecError(f"problem {debate.problem.id}: an open problem cannot be evaluated")
-    return Graded(answered, table)
+    return Graded(answered, table, verdicts)
 
 
 class BackgroundGrading:
@@ -122,31 +143,38 @@ class BackgroundGrading:
 
     A grader may take seconds over an answer, so it works in a thread, all of an evaluation in the same one.
     An environment with a true ``main_thread_only`` grades at once. Left by an error, what still waits is kept
-    ungraded.
+    ungraded. A verifier model begins with a debate when it is taken.
     """
 
     def __init__(
-        self, environment: Environment, keep: Keep, done: dict[int, Graded], mode: Mode = IN_A_BOX
+        self,
+        environment: Environment,
+        keep: Keep,
+        done: dict[int, Graded],
+        mode: Mode = IN_A_BOX,
+        verifying: Verifying | None = None,
     ) -> None:
         self.done = done
         self._environment, self._keep = environment, keep
         self._mode: Mode = mode
+        self._verifying = verifying
         self._beside = not getattr(environment, "main_thread_only", False)
         self._thread = ThreadPoolExecutor(max_workers=1)
         self._waiting: deque[tuple[Future[None], Debate]] = deque()
 
     def take(self, index: int, debate: Debate) -> None:
         """Grade a debate, now or soon; an error of an earlier one is raised here, before more is sampled."""
+        pending = self._verifying.begin(debate) if self._verifying else None
         if not self._beside:
-            self._mark(index, debate)
+            self._mark(index, debate, pending)
             return
-        self._waiting.append((self._thread.submit(self._mark, index, debate), debate))
+        self._waiting.append((self._thread.submit(self._mark, index, debate, pending), debate))
         while self._waiting and self._waiting[0][0].done():
             self._waiting.popleft()[0].result()
 
-    def _mark(self, index: int, debate: Debate) -> None:
-        done = self.done[index] = graded(self._environment, debate, self._mode)
-        self._keep(done.debate, done.correct)
+    def _mark(self, index: int, debate: Debate, pending: Pending | None) -> None:
+        done = self.done[index] = graded(self._environment, debate, self._mode, pending)
+        self._keep(done.debate, done)
 
     def __enter__(self) -> Self:
         return self

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from debate import Problem
+from debate.types import WITHOUT_TRUTH
 from debate_rl.evaluation.grading import Graded, grade_text
 from debate_rl.evaluation.play import Played
 from debate_rl.evaluation.scores import Scores
@@ -32,13 +33,14 @@ def with_modes(scores: Scores, played: Played, environment: Environment, modes: 
     """
     if not modes:
         return scores
+    graded = {name for name, problem in scores.problems.items() if problem.kind not in WITHOUT_TRUTH}
     values = {name: dict(by_problem) for name, by_problem in scores.values.items()}
     for mode in modes:
         samples = zip(played.opening, played.further, strict=True)
         groups = [_replies((*opening, *further))[: played.solutions] for opening, further in samples]
         greedy = [_replies([solution]) for solution in played.greedy]
         for name, replies in (("direct/accuracy", groups), ("direct/greedy_accuracy", greedy)):
-            _put(values, name, mode, [g for g in replies if g[0][0].id in scores.problems], environment)
+            _put(values, name, mode, [g for g in replies if g[0][0].id in graded], environment)
     return replace(scores, values=values)
 
 

@@ -14,6 +14,8 @@ from math import ceil
 from pathlib import Path
 from statistics import fmean
 
+from msgspec import UNSET
+
 from debate import Debate, DebateConfig, Policy, Problem, run_debates
 from debate.hold import debate_seed
 from debate.policy import token_counts
@@ -25,12 +27,12 @@ from debate_rl.evaluation.grading import (
     IN_A_BOX,
     BackgroundGrading,
     Graded,
-    Grades,
     graded,
     stored_mode,
 )
 from debate_rl.evaluation.kept_replies import NAME as OPEN_REPLIES
 from debate_rl.evaluation.kept_replies import KeptReplies
+from debate_rl.evaluation.verifying import Verifying
 from envs import Environment
 from envs.types import Mode
 from transcripts import Record, ShardWriter, TranscriptError, read_records
@@ -73,7 +75,8 @@ class EvalPlan:
     problem at temperature 0. ``max_live``: debates open at a time; ``requests``: replies that are sampled
     together, and no more debates are open than ask for so many. ``direct``: no debates, and
     ``samples`` solutions (at least one) of each problem and seed by one agent alone, the first persona.
-    ``mode``: the grader's. ``tokens``: whether token ids and log-probabilities are kept too.
+    ``mode``: the grader's. ``tokens``: whether token ids and log-probabilities are kept too. ``verifying``: a
+    verifier model that scores beside the grader, or in its place.
     """
 
     problems: Sequence[Problem]
@@ -87,6 +90,7 @@ class EvalPlan:
     direct: bool = False
     mode: Mode = IN_A_BOX
     tokens: bool = True
+    verifying: Verifying | None = None
 
     def live(self) -> int | None:
         """Return how many debates are open at a time; None for no limit."""
@@ -183,32 +187,48 @@ def _part(
     number = list(plan.seeds).index(seed) if name != "greedy" else 0
     shard = None if folder is None else folder / name / shard_name(number)
     stored = {} if shard is None else _kept(shard, problems, drawn, plan.protocol)
-    done = {index: graded(plan.environment, debate, plan.mode) for index, debate in stored.items()}
+    begun = {
+        index: plan.verifying.begin(debate) if plan.verifying else None for index, debate in stored.items()
+    }
+    done = {
+        index: graded(plan.environment, debate, plan.mode, begun[index]) for index, debate in stored.items()
+    }
     agents = plan.protocol.num_agents
     part = name if name in ("debates", "direct") else f"{name}, {agents} at a time" if agents > 1 else name
     part = f"{part}, seed {seed}" if len(plan.seeds) > 1 else part
     tell(part, len(done), len(problems))
     if len(stored) == len(problems):
         return [done[index] for index in range(len(problems))]
+    if plan.verifying is not None:
+        plan.verifying.model.check()
     speaker = policy.open() if isinstance(policy, Unopened) else policy
     with ExitStack() as stack:
         writer = None
         if folder is not None:
             writer = stack.enter_context(ShardWriter(folder / name, number, tokens=plan.tokens))
 
-        def keep(debate: Debate, correct: Grades | None) -> None:
+        def keep(debate: Debate, done_with: Graded | None) -> None:
             if writer is not None:
-                writer.write(Record(debate, number, debate.problem.id, correct, mode=stored_mode(plan.mode)))
+                writer.write(_record(debate, number, done_with, plan.mode))
             tell(part, len(done), len(problems))
 
         if folder is not None and not _is_one_reply(plan.protocol):
             speaker = stack.enter_context(KeptReplies(speaker, folder / OPEN_REPLIES))
-        grading = stack.enter_context(BackgroundGrading(plan.environment, keep, done, plan.mode))
+        grading = stack.enter_context(
+            BackgroundGrading(plan.environment, keep, done, plan.mode, plan.verifying)
+        )
         protocol, live = plan.protocol, plan.live()
         run_debates(
             problems, speaker, protocol, seed=drawn, max_live=live, held=stored, on_debate=grading.take
         )
     return [done[index] for index in range(len(problems))]
+
+
+def _record(debate: Debate, seed: int, marked: Graded | None, mode: Mode) -> Record:
+    """Return a debate as it is kept; ``marked`` is None where nothing has graded it yet."""
+    truth = marked.truth if marked else None
+    verdicts = marked.verdicts if marked else None
+    return Record(debate, seed, debate.problem.id, truth, mode=stored_mode(mode), verdicts=verdicts or UNSET)
 
 
 def _is_one_reply(protocol: DebateConfig) -> bool:

@@ -10,6 +10,7 @@ from typing import Literal
 from debate_rl.evaluation.results import Best, Results
 from debate_rl.evaluation.scores import Scores, difference
 from debate_rl.formatting import title
+from debate_rl.metrics.verdicts import verdict_costs
 from debate_rl.runs.provenance import problems_checksum
 from debate_rl.statistics import Estimate, spread
 from debate_rl.tracking.held_out import LEADS, HeldOut
@@ -65,6 +66,10 @@ def rows(scores: Scores) -> list[Row]:
         for name, (minuend, subtrahend) in LEADS.items()
     )
     figures += [Row(name, estimate, "difference") for name, estimate in leads if estimate is not None]
+    figures += [
+        Row(f"verifier/{name}", estimate, "difference" if name == "kappa" else "share")
+        for name, estimate in scores.agreement().items()
+    ]
     return figures + list(_by_group(scores))
 
 
@@ -84,7 +89,8 @@ def metrics(scores: Scores, data: str = "") -> dict[str, float]:
             figures[name] = estimate.value
             if isfinite(estimate.low) and isfinite(estimate.high):
                 figures |= {f"{name}/low": estimate.low, f"{name}/high": estimate.high}
-    return figures
+    costs = verdict_costs(scores.asked) if scores.asked else {}
+    return figures | {f"{head}{name}": value for name, value in costs.items()}
 
 
 def held_out(scores: Scores, step: int, *, series: str = "", data: str = "") -> HeldOut:
@@ -107,7 +113,7 @@ def _mode(name: str) -> tuple[int, int]:
     """Return where a figure stands: by mode, and accuracies before what they cost."""
     mode, _, figure = name.partition("/")
     costs = figure.endswith("_tokens") or figure.startswith(("missing", "truncated", "valid_xml"))
-    return ("direct", "debate", "judge").index(mode), int(costs)
+    return ("direct", "debate", "judge", "verifier").index(mode), int(costs)
 
 
 def _by_group(scores: Scores) -> Iterator[Row]:

@@ -18,7 +18,7 @@ from debate import Completion, Debate, Problem, Turn
 from debate.parsing.wellformed import is_well_formed
 from debate.policy import token_counts
 from debate.seeds import derive_seed
-from debate.types import WHOLE_RESPONSE, TurnId
+from debate.types import WHOLE_RESPONSE, WITHOUT_TRUTH, TurnId
 from debate_rl.evaluation.grading import Graded, Grades
 from debate_rl.evaluation.play import Played
 from debate_rl.metrics.answers import (
@@ -30,6 +30,7 @@ from debate_rl.metrics.answers import (
     powers_to,
 )
 from debate_rl.metrics.debates import are_valid, due_pairs_of
+from debate_rl.metrics.verdicts import Compared, agreement, compared, score_of_turn, scores_of
 from debate_rl.statistics import Estimate, clustered_mean
 from envs.answers.keys import AnswerKey
 from envs.instructions import ConstraintError, constraints_of, follows
@@ -54,6 +55,16 @@ class Scores:
     problems: Mapping[str, Problem]
     samples: int
     ungraded: int = 0
+    compared: Mapping[str, Sequence[Compared]] = field(default_factory=dict[str, "Sequence[Compared]"])
+    """Verdicts of a verifier model beside the truth on the same solutions, by problem."""
+
+    asked: Mapping[str, int] = field(default_factory=dict[str, int])
+    """What a verifier model was asked, as ``VerifierModel.take_tally`` counts it."""
+
+    def agreement(self) -> dict[str, Estimate]:
+        """Return how far a verifier model's verdicts agree with truth; nothing without both."""
+        pairs = [(pair, problem) for problem, pairs in self.compared.items() for pair in pairs]
+        return agreement([pair for pair, _ in pairs], [problem for _, problem in pairs])
 
     def estimate(self, name: str, only: frozenset[str] | None = None) -> Estimate | None:
         """Return the mean of a figure, over some of the problems; None where it has no value there."""
@@ -105,6 +116,7 @@ class _Sheet:
     values: dict[str, dict[str, list[float]]] = field(
         default_factory=lambda: defaultdict(lambda: defaultdict(list))
     )
+    compared: dict[str, list[Compared]] = field(default_factory=dict[str, "list[Compared]"])
 
     def put(self, problem: str, name: str, *values: float | bool) -> None:
         """Take values of one figure."""
@@ -116,8 +128,10 @@ def scores(played: Played, key: AnswerKey) -> Scores:
     sheet, ungraded = _Sheet(), _ungraded(played)
     for debated in played.debates:
         if debated.debate.problem.id not in ungraded:
-            _debate_figures(sheet, debated, key)
-            _judge_figures(sheet, debated)
+            _verdict_figures(sheet, debated, "debate")
+            if debated.truth is not None:
+                _debate_figures(sheet, debated, key)
+                _judge_figures(sheet, debated)
             _cost(sheet, debated.debate.problem.id, "debate", _replies([debated]))
     problems: dict[str, Problem] = {}
     for opening, further in zip(played.opening, played.further, strict=True):
@@ -126,9 +140,9 @@ def scores(played: Played, key: AnswerKey) -> Scores:
             problems[problem.id] = problem
             _solution_figures(sheet, played, opening, further, key)
     for graded in played.greedy:
-        if graded.debate.problem.id in problems:
+        if graded.debate.problem.id in problems and graded.truth is not None:
             sheet.put(graded.debate.problem.id, "direct/greedy_accuracy", graded.correct[0][0] is True)
-    return Scores(sheet.values, problems, played.samples, len(ungraded))
+    return Scores(sheet.values, problems, played.samples, len(ungraded), sheet.compared)
 
 
 def _solution_figures(
@@ -136,6 +150,11 @@ def _solution_figures(
 ) -> None:
     """What the solutions to a problem are worth one by one, and what they cost."""
     problem = opening[0].debate.problem
+    _cost(sheet, problem.id, "direct", _replies(opening)[: played.samples])
+    for one in (*opening, *further):
+        _verdict_figures(sheet, one, "direct")
+    if problem.kind in WITHOUT_TRUTH:
+        return
     answers = _answers((*opening, *further), key)[: played.solutions]
     _direct_figures(sheet, problem.id, answers)
     if played.debates:
@@ -145,7 +164,6 @@ def _solution_figures(
         _instruction_figures(sheet, problem, "direct/instructions", alone)
     solved = [turn for one in (*opening, *further) for turn in one.debate.turns][: played.solutions]
     _partial_figures(sheet, problem, "direct/score", solved, at_k=True)
-    _cost(sheet, problem.id, "direct", _replies(opening)[: played.samples])
 
 
 def _ungraded(played: Played) -> set[str]:
@@ -155,7 +173,7 @@ def _ungraded(played: Played) -> set[str]:
         graded.debate.problem.id
         for part in parts
         for graded in part
-        if any(grade is None for row in graded.correct for grade in row)
+        if graded.truth is not None and any(grade is None for row in graded.correct for grade in row)
     }
 
 
@@ -195,6 +213,26 @@ def _direct_figures(sheet: _Sheet, problem: str, answers: Sequence[Answer]) -> N
         sheet.put(problem, f"direct/pass@{k}", pass_at_k(count, right, k))
         majorities = (consensus(answers[start : start + k]) for start in range(0, count - k + 1, k))
         sheet.put(problem, f"direct/cons@{k}", fmean(majorities))
+
+
+def _verdict_figures(sheet: _Sheet, graded: Graded, mode: Literal["debate", "direct"]) -> None:
+    """What a verifier model says of the solutions, and beside the truth where there is any."""
+    verdicts, problem = graded.verdicts, graded.debate.problem.id
+    if verdicts is None:
+        return
+    for round_ in range(graded.debate.protocol.num_rounds):
+        of = f"/round_{round_}" if mode == "debate" else ""
+        found = scores_of(verdicts, round_)
+        sheet.put(problem, f"verifier/{mode}/score{of}", *found)
+        sheet.put(problem, f"verifier/{mode}/passed{of}", *(score >= verdicts.threshold for score in found))
+    sheet.compared.setdefault(problem, []).extend(compared(graded.debate, graded.truth, verdicts))
+    if mode == "debate":
+        rewards = score_debate(
+            graded.debate, graded.truth, RewardConfig(judge_own=graded.debate.protocol.judge_own)
+        )
+        winner = voted_winner(rewards.peer, seed=graded.debate.seed)
+        score = None if winner is None else score_of_turn(verdicts, winner)
+        sheet.put(problem, "verifier/debate/score/winner", *(() if score is None else (score,)))
 
 
 def _instruction_figures(sheet: _Sheet, problem: Problem, name: str, turns: Iterable[Turn]) -> None:

@@ -12,10 +12,13 @@ from math import sqrt
 from statistics import fmean
 from types import MappingProxyType
 
+from msgspec.structs import replace
+
 from debate.parsing.wellformed import is_well_formed
 from debate.types import Debate, FailureReason
 from debate_rl.metrics.answers import answer_metrics, winner_metrics
 from debate_rl.metrics.tasks import score_metrics, source_metrics
+from debate_rl.metrics.verdicts import verdict_metrics
 from envs import GradeStatus
 from envs.answers.keys import AnswerKey, plain_key
 from envs.types import MODES
@@ -24,7 +27,7 @@ from learner.tokens import GENERATOR, JUDGE, token_streams
 from rewards import STREAMS, Correct, Rewards, ballot_box, valid_votes
 from rewards.judging import JudgeCounts, judge_counts
 from rewards.score import penalized_turns
-from rewards.types import known_values
+from rewards.types import Verdicts, known_values
 from rewards.votes import DuePair, due_pairs
 
 
@@ -37,15 +40,19 @@ def debate_metrics(
     grader: Mapping[str, int] | None = None,
     key: AnswerKey = plain_key,
     sources: Mapping[str, str] = MappingProxyType({}),
+    verdicts: Sequence[Verdicts | None] | None = None,
+    verified: Mapping[str, int] | None = None,
 ) -> dict[str, float]:
     """Return the metrics of a batch: entry i of each argument is about debate i.
 
     ``correct[i][agent][round]`` as for score_debate; ``evaluation`` as for token_streams; ``grader`` is the
     tally of debate_rl.evaluation.grading.grade_debate; ``key`` as for answer_metrics; ``sources`` as for
     source_metrics.
+    ``verdicts`` of a verifier model are no truth: what they rewarded is not in the truth stream's figures.
     """
+    said = verdicts or [None] * len(debates)
     return (
-        reward_metrics(rewards)
+        reward_metrics([_without_verdicts(*one) for one in zip(rewards, correct, said, strict=True)])
         | counter_metrics(debates, rewards)
         | judge_metrics(debates, correct)
         | answer_metrics(debates, correct, key=key)
@@ -55,7 +62,13 @@ def debate_metrics(
         | grader_metrics(grader or {})
         | score_metrics(debates, correct)
         | source_metrics(debates, correct, rewards, sources)
+        | verdict_metrics(debates, correct, rewards, said, verified or {})
     )
+
+
+def _without_verdicts(rewards: Rewards, correct: Correct, verdicts: Verdicts | None) -> Rewards:
+    """Return the rewards without what stands in the place of truth and is a verifier model's verdict."""
+    return replace(rewards, truth=()) if correct is None and verdicts is not None else rewards
 
 
 def grader_metrics(tally: Mapping[str, int]) -> dict[str, float]:

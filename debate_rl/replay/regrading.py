@@ -19,6 +19,7 @@ from debate.hold import Untagged, read_reply, untagged_rule
 from debate.parsing.clipping import clipped
 from debate.prompting.shown import reads_untagged
 from debate.prompting.texts import load_prompts
+from debate.types import WITHOUT_TRUTH
 from debate_rl.evaluation.folder import IDENTITY
 from debate_rl.evaluation.grading import grade_turn
 from debate_rl.statistics import thirds
@@ -172,7 +173,7 @@ def replies_of(part: str, record: Record) -> Iterator[tuple[str, Reply]]:
 def _grade(
     sheet: Sheet, reply: Reply, modes: Sequence[Mode], stops: StopsOf, own: Environment | None
 ) -> None:
-    if reply.problem.kind == "open":
+    if reply.problem.kind in WITHOUT_TRUTH:
         sheet.open += 1
         return
     text = reply.turn.completion.text

@@ -68,7 +68,8 @@ class Replayed:
 def score_step(records: Sequence[Record], scheme: Scheme) -> ScoredStep:
     """Return the rewards of a step; ``records`` are all of it, in order."""
     scored = [
-        finite(score_debate(one.debate, one.correct, scheme.rewards.at_step(one.step))) for one in records
+        finite(score_debate(one.debate, one.correct, scheme.rewards.at_step(one.step), one.verdicts or None))
+        for one in records
     ]
     rewards, not_finite = [reward for reward, _ in scored], [count for _, count in scored]
     groups = group_indices([record.group for record in records], scheme.group_size)

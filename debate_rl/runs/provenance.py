@@ -14,6 +14,8 @@ from hashlib import file_digest, sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from msgspec import UNSET
+
 from debate import Problem
 from debate.files import LARGEST_DATA, LARGEST_TOML, open_plain, read_plain
 from debate.prompting.texts import SHIPPED, load_prompts, prompt_path
@@ -111,7 +113,8 @@ def problems_checksum(problems: Iterable[Problem]) -> str:
     digest = sha256()
     for problem in problems:
         parts = (problem.id, problem.question, problem.answer, problem.source, problem.level, problem.kind)
-        digest.update(json.dumps([*parts, *problem.choices]).encode())
+        told = [text for text in (problem.rubric, problem.reference) if text is not UNSET]
+        digest.update(json.dumps([*parts, *problem.choices, *told]).encode())
     return digest.hexdigest()
 
 
@@ -131,6 +134,8 @@ def file_checksums(config: Config) -> dict[str, str]:
     paths = (config.env.path, config.held_out.path, *further, shots)
     files = {str(file): _checksum(file) for path in paths if path is not None for file in files_of(path)}
     load_prompts(config.debate.prompts)  # says best what is wrong with the file
+    if config.verifier.rubric_file is not None:
+        files[config.verifier.rubric_file] = _checksum(Path(config.verifier.rubric_file))
     return files | {prompts_key(config.debate.prompts): prompts_checksum(config.debate.prompts)}
 
 

@@ -81,13 +81,14 @@ class Steps:
         self, config: Config, engines: Mapping[str, Any], version: int, ema: dict[str, float]
     ) -> None:
         from debate.policies.engine_pool import engine_client
+        from debate_rl.evaluation.verifying import open_verifying
         from debate_rl.problems import load_run_problems
         from debate_rl.training.rollouts import RolloutWorker
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the owner has said it
             data = load_run_problems(config)
-        self._worker = RolloutWorker(config, data, engine_client(**engines))
+        self._worker = RolloutWorker(config, data, engine_client(**engines), verifying=open_verifying(config))
         self._lookahead, self._version, self._ema = config.train.lookahead, version, ema
         self._changed = asyncio.Condition()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import isfinite
@@ -17,6 +17,7 @@ from debate.seeds import derive_seed
 from debate.types import Policy, TurnId
 from debate_rl.config import Config
 from debate_rl.evaluation.grading import IN_A_BOX, Grades, grade_debate, stored_mode
+from debate_rl.evaluation.verifying import Pending, Verifying
 from debate_rl.problems import Problems
 from debate_rl.training.adaptive import group_names, has_enough
 from debate_rl.training.controls import controlled
@@ -27,6 +28,7 @@ from envs.types import Mode
 from learner.advantages import TurnAdvantage
 from learner.types import Transition, agent_order, group_indices, transitions_of
 from rewards import STREAMS, Rewards, score_debate
+from rewards.types import Verdicts
 from transcripts import Record, Timing, TurnAdvantages
 
 
@@ -45,11 +47,12 @@ class Clock:
 
 
 class Held(NamedTuple):
-    """A debate that was held, when it ended, and its verdicts (N, R)."""
+    """A debate that was held, when it ended, its grades (N, R), and the verdicts of a verifier model."""
 
     timing: Timing
     debate: Debate
     correct: Grades | None
+    verdicts: Verdicts | None
 
 
 @dataclass(slots=True)
@@ -57,7 +60,7 @@ class Rollout:
     """Debates with their truth and rewards; those of one group, the debates of one problem, stand together.
 
     ``groups`` names the group of each debate. ``graded`` counts the grader's statuses, ``not_finite`` the
-    rewards that were not finite and became None.
+    rewards that were not finite and became None. ``verified`` counts what a verifier model was asked.
     """
 
     groups: list[str]
@@ -67,6 +70,8 @@ class Rollout:
     rewards: list[Rewards] = field(default_factory=list)
     graded: Counter[str] = field(default_factory=Counter)
     not_finite: int = 0
+    verdicts: list[Verdicts | None] = field(default_factory=list)
+    verified: Counter[str] = field(default_factory=Counter)
 
     def add(self, other: Rollout) -> None:
         """Take in further problems."""
@@ -77,6 +82,8 @@ class Rollout:
         self.rewards += other.rewards
         self.graded += other.graded
         self.not_finite += other.not_finite
+        self.verdicts += other.verdicts
+        self.verified += other.verified
 
     def transitions(self) -> list[Transition]:
         """Return all turns with their rewards, a group for each problem."""
@@ -95,6 +102,7 @@ class RolloutWorker:
     data: Problems
     policy: Policy
     stops: Stops = field(default_factory=Stops)
+    verifying: Verifying | None = None
 
     def roll_out(self, step: int, position: int, ema: Mapping[str, float], clock: Clock) -> Rollout:
         """Hold a step's debates, and in the place of silent problems up to ``train.dynamic_sampling`` others.
@@ -136,8 +144,8 @@ class RolloutWorker:
         dealt = derive_seed(config.seed, "control", step, *part)
         rollout.debates = controlled(rollout.debates, config.train.control, key=key, seed=dealt)
         scheme = config.rewards.at_step(step)
-        for debate, correct in zip(rollout.debates, rollout.correct, strict=True):
-            rewards, bad = finite(score_debate(debate, correct, scheme))
+        for debate, correct, verdicts in zip(rollout.debates, rollout.correct, rollout.verdicts, strict=True):
+            rewards, bad = finite(score_debate(debate, correct, scheme, verdicts))
             rollout.rewards.append(rewards)
             rollout.not_finite += bad
         clock.lap("reward")
@@ -169,20 +177,48 @@ class RolloutWorker:
             numbers = [place * most + j for place in lacking for j in range(start, min(start + chunk, most))]
             ended = self._debates(problems, numbers, name, since)
             clock.lap("rollout")
-            for number, (debate, timing) in zip(numbers, ended, strict=True):
+            for number, (debate, timing, pending) in zip(numbers, ended, strict=True):
                 graded = grade_debate(self.data.environment, debate, tally, mode=mode, beside=grader.beside)
-                held[number // most].append(Held(timing, *graded))
+                clock.lap("reward")
+                held[number // most].append(Held(timing, *graded, self._verdicts(pending)))
+                if pending is not None:
+                    clock.lap("verify")
             clock.lap("reward")
         groups = [group for group, of in zip(group_names(problems), held, strict=True) for _ in of]
-        timings, debates, correct = zip(*chain.from_iterable(held), strict=True)
-        return Rollout(groups, list(debates), list(timings), list(correct), graded=tally)
+        timings, debates, correct, verdicts = zip(*chain.from_iterable(held), strict=True)
+        verified = self.verifying.checked_tally() if self.verifying else Counter[str]()
+        return Rollout(
+            groups,
+            list(debates),
+            list(timings),
+            list(correct),
+            graded=tally,
+            verdicts=list(verdicts),
+            verified=verified,
+        )
+
+    def _verdicts(self, pending: Pending | None) -> Verdicts | None:
+        """Wait for a debate's verdicts; a stop may end the wait."""
+        if pending is None:
+            return None
+        with self.stops.interruptible():
+            return pending.verdicts()
 
     def _debates(
         self, problems: Sequence[Problem], numbers: Sequence[int], name: tuple[str | int, ...], since: float
-    ) -> list[tuple[Debate, Timing]]:
-        """Hold the debates of these numbers; debate j of problem i has i K + j, whatever else is held."""
+    ) -> list[tuple[Debate, Timing, Pending | None]]:
+        """Hold the debates of these numbers; debate j of problem i has i K + j, whatever else is held.
+
+        A verifier model begins with each as it ends.
+        """
         config = self.config
-        timings, ended = _timings(len(numbers), since)
+        timings: list[Timing] = [Timing(0.0, 0.0)] * len(numbers)
+        pending: list[Pending | None] = [None] * len(numbers)
+
+        def ended(index: int, debate: Debate) -> None:
+            timings[index] = Timing(time.time(), time.monotonic() - since)
+            pending[index] = self.verifying.begin(debate) if self.verifying else None
+
         debates = run_debates(
             [problems[number // config.train.debates_per_problem] for number in numbers],
             self.policy,
@@ -193,17 +229,7 @@ class RolloutWorker:
             on_debate=ended,
             within=self.stops.interruptible(),
         )
-        return list(zip(debates, timings, strict=True))
-
-
-def _timings(count: int, since: float) -> tuple[list[Timing], Callable[[int, Debate], None]]:
-    """Return the times of ``count`` debates since this monotonic time, and what to call as each ends."""
-    timings = [Timing(0.0, 0.0)] * count
-
-    def ended(index: int, debate: Debate) -> None:
-        timings[index] = Timing(time.time(), time.monotonic() - since)
-
-    return timings, ended
+        return list(zip(debates, timings, pending, strict=True))
 
 
 def finite(rewards: Rewards) -> tuple[Rewards, int]:
@@ -233,17 +259,26 @@ def step_records(
     timings: Sequence[Timing] | None = None,
     groups: Sequence[str] | None = None,
     mode: Mode = IN_A_BOX,
+    verdicts: Sequence[Verdicts | None] | None = None,
 ) -> list[Record]:
     """Return a step's records; ``advantages``: of the turns in the order of ``transitions_of``.
 
     ``groups``: the name of each debate's group; None is its problem's id. ``mode``: the grader's.
+    ``verdicts``: those of a verifier model.
     """
     of_debates = advantages_by_debate(debates, advantages)
     names = groups or [debate.problem.id for debate in debates]
     return [
-        Record(debate, step, name, table, reward, parts, timing, stored_mode(mode))
-        for debate, name, table, reward, parts, timing in zip(
-            debates, names, correct, rewards, of_debates, timings or [None] * len(debates), strict=True
+        Record(debate, step, name, table, reward, parts, timing, stored_mode(mode), said or UNSET)
+        for debate, name, table, reward, parts, timing, said in zip(
+            debates,
+            names,
+            correct,
+            rewards,
+            of_debates,
+            timings or [None] * len(debates),
+            verdicts or [None] * len(debates),
+            strict=True,
         )
     ]
 

@@ -26,6 +26,7 @@ from debate_rl.evaluation.folder import FIGURES, TRAINING, identity, training_fo
 from debate_rl.evaluation.play import EvalPlan, is_alone
 from debate_rl.evaluation.report import held_out, metrics, plain_rows
 from debate_rl.evaluation.scores import Scores
+from debate_rl.evaluation.verifying import Verifying, checked_verifying
 from debate_rl.problems import HeldOutProblems, Problems, load_run_problems
 from debate_rl.runs.checkpoint import (
     CheckpointError,
@@ -104,13 +105,14 @@ class Session:
     canary: Canary | None = None
     found: Finding = field(default_factory=Finding)
     group: RankGroup | None = None
+    verifying: Verifying | None = None
 
     @cached_property
     def rollouts(self) -> RolloutWorker | RolloutProcess:
         """What holds the steps' debates: this process, or with ``train.lookahead`` one of its own."""
         if self.config.train.lookahead:
             return RolloutProcess(self.config, self.policy, self.stops, version=self.step, ema=self.ema)
-        return RolloutWorker(self.config, self.data, self.policy, self.stops)
+        return RolloutWorker(self.config, self.data, self.policy, self.stops, self.verifying)
 
     @cached_property
     def _measured(self) -> set[tuple[str, int]]:
@@ -228,6 +230,7 @@ class Session:
             direct=part.settings.direct or is_alone(config.debate),
             mode=config.grader.final,
             tokens=config.logging.transcript_tokens,
+            verifying=self.verifying,
         )
         if not config.logging.evaluation_transcripts:
             return evaluate(plan, self.policy, modes=config.grader.beside)
@@ -343,7 +346,7 @@ def _opened(config: Config, stops: Stops, look: Look, group: RankGroup | None) -
     chosen = look(data)
     facts = {"data_checksums": data.checksums, "findings": data.findings() | {"chosen": dict(chosen)}}
     run = open_run(config.run.dir, config, seed=config.seed, rules=change_rules(config), **facts)
-    with run as folder, ExitStack() as stack:
+    with checked_verifying(config) as verifying, run as folder, ExitStack() as stack:
         learners = group.ranks.count if group else 1
         model, tokenizer, policy = make_policy(config.with_chosen(chosen), learners=learners)
         stack.callback(end_engines, policy)
@@ -353,6 +356,7 @@ def _opened(config: Config, stops: Stops, look: Look, group: RankGroup | None) -
         seed_generators(derive_seed(config.seed, "generators"))
         learner = _learner(model, config, config.resolved_learner(chosen), group)
         session = Session(config, folder, data, model, tokenizer, policy, learner, stops=stops, group=group)
+        session.verifying = verifying
         if group is not None:
             group.saved = session.saved_words
         session.canary = _canary_of(session)

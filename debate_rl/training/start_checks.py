@@ -8,6 +8,7 @@ import warnings
 from debate.prompting.fitting import Cut
 from debate.prompting.prompt import agent_prompt
 from debate.prompting.seating import prompts_of, seat_debate
+from debate.types import WITHOUT_TRUTH
 from debate_rl.config import Config, TrainConfig
 from debate_rl.evaluation.grading import IN_A_BOX
 from debate_rl.evaluation.play import is_alone
@@ -30,6 +31,10 @@ fit begins, changes nothing of the run."""
 
 
 DIRECT = "eval/direct/accuracy"
+REACHING = ("server", "concurrency", "timeout_s", "cache", "max_without")
+"""Settings of ``verifier`` that may always change: how it is reached, and when a run gives it up."""
+
+
 BEST_BY = re.compile(
     r"eval/([a-z][a-z0-9_]*/)?(direct/(accuracy|self_consistency|instructions|score|(pass|cons|score)@[1-9]\d*)"
     r"|debate/(accuracy/round_\d+|winner/accuracy|majority|valid_xml|instructions|score|pass@[1-9]\d*)"
@@ -56,7 +61,13 @@ def change_rules(config: Config) -> ChangeRules:
     More steps change nothing of those done only where the learning rate does not look at the end.
     """
     schedule = config.learner.schedule
-    free = ("run", "logging", *(f"train.{key}" for key in KEEPING), *config.run.allow_changes)
+    free = (
+        "run",
+        "logging",
+        *(f"verifier.{key}" for key in REACHING),
+        *(f"train.{key}" for key in KEEPING),
+        *config.run.allow_changes,
+    )
     if schedule == "constant":
         return ChangeRules(free, may_grow=("train.steps",))
     note = f"the steps done had a {schedule} learning rate towards another end than a new run's would have"
@@ -88,11 +99,11 @@ def refuse_likely_only(config: Config) -> None:
 def refuse_open_problems(config: Config, data: Problems) -> None:
     """Refuse to wait for right and wrong solutions to problems that nobody can grade."""
     chunk = config.train.adaptive.chunk
-    known = next((problem.id for problem in data.train if problem.kind == "open"), None)
+    known = next((problem.id for problem in data.train if problem.kind in WITHOUT_TRUTH), None)
     if chunk and known is not None:
         raise ValueError(
             f"train.adaptive.chunk = {chunk}: waits for right and for wrong solutions, and the problem "
-            f"{known!r} is open, without a gold answer; set train.adaptive.chunk = 0"
+            f"{known!r} has no gold answer; set train.adaptive.chunk = 0"
         )
 
 
@@ -129,9 +140,10 @@ def check_prompts(config: Config, data: Problems) -> None:
 
 def check_streams(config: Config, data: Problems) -> None:
     """Refuse a reward scheme that cannot teach these problems; warn once of streams that will be empty."""
+    rewarded = {(problem.kind not in WITHOUT_TRUTH, problem.kind == "rubric") for problem in data.train}
     notes = [
-        check_scheme(config.debate, config.rewards, verifiable=verifiable)
-        for verifiable in sorted({problem.kind != "open" for problem in data.train})
+        check_scheme(config.debate, config.rewards, verifiable=verifiable, verdicts=verdicts)
+        for verifiable, verdicts in sorted(rewarded)
     ]
     if any(notes):
         warnings.warn(" ".join(note for note in notes if note), SchemeWarning, stacklevel=4)

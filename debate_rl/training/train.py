@@ -78,6 +78,7 @@ def train_step(session: Session, step: int) -> dict[str, float]:
         played.timings,
         groups=played.groups,
         mode=config.grader.mode_at(step),
+        verdicts=played.verdicts,
     )
     kept = of_groups(records, config.logging.transcript_groups)
     write_step(session.folder.transcripts, step, kept, tokens=config.logging.transcript_tokens, seal=True)
@@ -92,6 +93,8 @@ def train_step(session: Session, step: int) -> dict[str, float]:
         grader=played.graded,
         key=key,
         sources=session.data.sources,
+        verdicts=played.verdicts,
+        verified=played.verified,
     )
     figures = debate_figures | schedule_metrics(config, step) | advantages.metrics | learnt
     whole, waited = sum(clock.seconds.values()), clock.seconds["seconds/rollout"]

@@ -18,7 +18,19 @@ from envs.data.shards import files_of, of_split
 from envs.errors import DataError, shorten
 from envs.families import FAMILIES
 
-NOUNS = ("question", "answer", "id", "level", "subject", "choices", "solution", "split", "kind")
+NOUNS = (
+    "question",
+    "answer",
+    "id",
+    "level",
+    "subject",
+    "choices",
+    "solution",
+    "split",
+    "kind",
+    "rubric",
+    "reference",
+)
 OWN_FILE_NAMES = ("file", "jsonl", "json", "parquet", "open")
 """Names for your own data; under "open" problems have no answers, and none is looked for."""
 

@@ -8,8 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
+from msgspec import UNSET, UnsetType
+
 from debate.seeds import derive_seed
-from debate.types import Kind, Problem
+from debate.types import WITHOUT_TRUTH, Kind, Problem
 from envs.answers.choices import LETTERS
 from envs.answers.notation import clean, sides
 from envs.answers.numbers import parse_number
@@ -28,8 +30,9 @@ def problem_of(entry: DataSet, row: Record, split: str, *, is_open: bool, seed: 
     choices = _choices(entry, row)
     named = own_kind(row) if entry.own else entry.row_kind(row) if entry.row_kind else None
     is_open = is_open or entry.kind == "open"
-    gold = GOLDS[named] if entry.own and named and named != "open" else entry.gold
-    answer = None if is_open or named == "open" else gold(row, choices)
+    without = "open" if is_open else named if named in WITHOUT_TRUTH else None
+    gold = GOLDS[named] if entry.own and named and without is None else entry.gold
+    answer = None if without else gold(row, choices)
     question = entry.question(row)
     if entry.shuffled and answer is not None:
         choices, answer = _shuffled(choices, answer, derive_seed(seed, "choices", question))
@@ -40,9 +43,17 @@ def problem_of(entry: DataSet, row: Record, split: str, *, is_open: bool, seed: 
         answer=answer,
         source=f"{entry.name}/{subject}" if subject else entry.name,
         level=normal_level(_optional(row, "level", entry.level)),
-        kind="open" if answer is None else named or _kind(entry, answer, choices),
+        kind=without or named or _kind(entry, answer or "", choices),
         choices=choices,
+        rubric=_own_text(entry, row, "rubric"),
+        reference=_own_text(entry, row, "reference"),
     )
+
+
+def _own_text(entry: DataSet, row: Record, name: str) -> str | UnsetType:
+    """Return what a user's row tells a verifier model; UNSET where it tells nothing of the kind."""
+    field = row.find(name, name) if entry.own else None
+    return UNSET if field is None or field[1] is None else row.text(name, name)
 
 
 def _shuffled(choices: tuple[str, ...], answer: str, seed: int) -> tuple[tuple[str, ...], str]:

@@ -17,6 +17,7 @@ import debate_rl
 from debate import Problem
 from debate.policies.engine_report import EngineReport
 from debate.policies.local import LocalPolicy
+from debate.policies.scripted import ScriptedPolicy
 from debate.policies.vllm import EngineState
 from debate_rl.config import Config
 from debate_rl.tracking.progress import HEADLINES
@@ -68,6 +69,14 @@ RUNS = {
         "train": BASE["train"] | {"steps": 1},
         "held_out": {"every": 0},
     },
+    "verifier": {
+        "env": {"kind": "parity_env:Opinions"},
+        "debate": BASE["debate"] | {"judge_own": True},
+        "rewards": {"judge_own": True},
+        "verifier": {"policy": "parity_env:Reader", "beside_truth": True, "max_tokens": 4000},
+        "train": BASE["train"] | {"steps": 1, "problems_per_step": 8},
+        "held_out": {"limit": 12, "every": 1},
+    },
     "engine": {
         "model": BASE["model"] | {"policy": "parity_env:Engine"},
         "held_out": {"every": 0},
@@ -75,6 +84,20 @@ RUNS = {
     },
 }
 """Settings that make every metric appear."""
+
+
+class Reader(ScriptedPolicy):
+    """A verifier model that holds a 1 for right, more or less."""
+
+    def __init__(self):
+        super().__init__(self.opinion, tokens=True)
+
+    def opinion(self, request):
+        content = request.messages[-1].content
+        reply = content.partition("<reply>\n")[2].partition("\n</reply>")[0]
+        score = 0.9 if ("1" in reply) != ("3" in content) else 0.2
+        code = re.search(r"Verdict (\w+): SCORE", content)[1]
+        return f"Verdict {code}: {score}"
 
 
 class Engine(LocalPolicy):
@@ -130,6 +153,18 @@ class Tasks(Parity):
         return dataclasses.replace(grade, share=0.5) if answer and problem.source == "tasks/1" else grade
 
 
+class Opinions(Parity):
+    """The same, and tasks of which only a verifier model says anything."""
+
+    def problems(self, *, split, limit=None, seed=None):
+        own = super().problems(split=split)
+        tasks = (Problem(f"{split}{n}", f"{split} {n}", kind="rubric", rubric="Short.") for n in range(1, 5))
+        return (*own, *tasks)
+
+
+OWN = {"Parity": Parity, "Engine": Engine, "Opinions": Opinions, "Reader": Reader, "Tasks": Tasks}
+
+
 @pytest.fixture(scope="module")
 def logged(tmp_path_factory) -> set[str]:
     """Every name that the runs wrote to metrics.jsonl."""
@@ -138,9 +173,7 @@ def logged(tmp_path_factory) -> set[str]:
         patch.setattr("debate_rl.training.memory_check.gpu_of", lambda model: FakeGpu())
         patch.setattr("debate_rl.training.memory_check.learning_bytes", lambda *_: 2**20)
         patch.setattr("debate_rl.training.session.states_of", states_of)
-        patch.setitem(
-            sys.modules, "parity_env", types.SimpleNamespace(Parity=Parity, Engine=Engine, Tasks=Tasks)
-        )
+        patch.setitem(sys.modules, "parity_env", types.SimpleNamespace(**OWN))
         for name, changes in RUNS.items():
             config = Config.model_validate(BASE | {"run": {"dir": str(folder / name)}} | changes)
             for row in read_metrics(train(config).folder.metrics):

@@ -1,0 +1,277 @@
+"""A verifier model: any policy, asked in an event loop of its own while debates are held in another.
+
+What it says is kept by its content, so it is asked once about the same reply. Where it gives nothing usable
+there is no verdict, and the fault is counted. One that no longer answers at all ends the run: VerifierError.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Coroutine, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from hashlib import sha256
+from statistics import fmean
+from typing import TypeVar
+
+from debate.policy import opens_thinking, token_counts
+from debate.seeds import derive_seed
+from debate.types import Completion, Policy, Problem, SampleRequest, TurnId
+from debate.values import whole_text
+from envs.errors import one_line
+from envs.rubrics.cache import LONGEST_SAID, Line, VerdictCache
+from envs.rubrics.prompts import VerdictPrompt, label_prompt, score_prompt
+from envs.rubrics.verdicts import FAULTS, Stated, Verdict, label_of, score_of, stated
+
+T = TypeVar("T")
+MOST_FAILED = 24
+"""Requests in a row to which nothing came: the verifier model is taken to be gone."""
+PASSING = ("failed", "timeout")
+"""Faults of which nothing is kept: the next time there may be an answer."""
+
+
+class VerifierError(ValueError):
+    """A verifier model that gives no verdicts; one line that says what came of the last requests."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """How a verifier model is asked. ``samples`` scores make one verdict: their mean."""
+
+    max_tokens: int = 1024
+    thinking_tokens: int = 0
+    temperature: float = 0.0
+    samples: int = 1
+    concurrency: int = 64
+    timeout_s: float = 600.0
+
+
+class VerifierModel:
+    """Scores replies by rubrics, many at a time. ``name`` says which model it is, in errors and in the cache.
+
+    ``open_policy`` is called once, when something is asked that the cache does not hold. Methods may be
+    called from any thread; what they return are futures.
+    """
+
+    def __init__(
+        self,
+        open_policy: Callable[[], Policy],
+        name: str,
+        *,
+        asking: Asking | None = None,
+        cache: VerdictCache | None = None,
+    ) -> None:
+        self.name = name
+        self._open, self._policy = open_policy, None
+        self._asking = asking or Asking()
+        self._cache = cache or VerdictCache(None)
+        self._lock = threading.RLock()
+        self._tally: Counter[str] = Counter()
+        self._failed_in_a_row, self._last_failure = 0, ""
+        self._checked = False
+        self._under_way: dict[str, asyncio.Task[Stated]] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._gate = asyncio.Semaphore(self._asking.concurrency)
+
+    def score(self, problem: Problem, reply: str, *, rubric: str) -> Future[Verdict]:
+        """Begin to score a reply by a rubric, or by the problem's own."""
+        return self._begin(self._score(score_prompt(problem, reply, rubric=rubric)))
+
+    def label(
+        self, problem: Problem, reply: str, *, question: str, labels: Mapping[str, str]
+    ) -> Future[Stated]:
+        """Begin to ask which of the labels a reply deserves."""
+        prompt = label_prompt(problem, reply, question=question, labels=labels)
+        return self._begin(self._label(prompt, labels))
+
+    def check(self) -> None:
+        """Ask something small, once; VerifierError where nothing comes of it, so that no run begins."""
+        if self._checked:
+            return
+        probe = score_prompt(Problem("probe", "What is 2 + 2?"), "4", rubric="The reply is correct.")
+        failed = self._begin(self._failure(probe)).result()
+        if failed:
+            raise VerifierError(f"verifier.model: {self.name} cannot be asked: {failed}")
+        self._checked = True
+
+    def take_tally(self) -> Counter[str]:
+        """Return what was counted since the last call.
+
+        "verdicts" and one count for each of ``FAULTS``; "requests" to the model and answers "cached";
+        "prompt_tokens", "tokens" and "milliseconds" of the requests.
+        """
+        with self._lock:
+            tally, self._tally = self._tally, Counter()
+        return tally
+
+    def refuse_silent(self, tally: Mapping[str, int], most: float) -> None:
+        """VerifierError where more than this share of the replies, and 8 of them or more, have no verdict."""
+        faults = {fault: count for fault in FAULTS if (count := tally.get(fault, 0))}
+        without, verdicts = sum(faults.values()), tally.get("verdicts", 0)
+        if without >= 8 and without > most * (without + verdicts):
+            words = ", ".join(f"{count} {fault}" for fault, count in faults.items())
+            last = f"; the last failure: {self._last_failure}" if self._last_failure else ""
+            raise VerifierError(
+                f"verifier.model: {self.name} gave no verdict on {without} of {without + verdicts} replies "
+                f"({words}), more than verifier.max_without = {most:g} of them{last}"
+            )
+
+    def close(self) -> None:
+        """End what is under way, and the thread; a second call does nothing."""
+        loop, self._loop = self._loop, None
+        if loop is not None:
+            asyncio.run_coroutine_threadsafe(_cancel_others(), loop).result()
+            loop.call_soon_threadsafe(loop.stop)
+        self._cache.close()
+
+    def _begin(self, call: Coroutine[object, object, T]) -> Future[T]:
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(target=_run, args=(self._loop,), name="verifier model", daemon=True).start()
+            return asyncio.run_coroutine_threadsafe(call, self._loop)
+
+    async def _score(self, prompt: VerdictPrompt) -> Verdict:
+        samples = range(self._asking.samples)
+        verdict = together(
+            [score_of(one) for one in await asyncio.gather(*(self._stated(prompt, n) for n in samples))]
+        )
+        self._count(verdict.fault or "verdicts")
+        return verdict
+
+    async def _label(self, prompt: VerdictPrompt, labels: Collection[str]) -> Stated:
+        label = label_of(await self._stated(prompt, 0), labels)
+        self._count(label.fault or "verdicts")
+        return label
+
+    async def _failure(self, prompt: VerdictPrompt) -> str:
+        """Return why a prompt gets no answer at all; "" where it gets one, whatever it says."""
+        try:
+            async with asyncio.timeout(self._asking.timeout_s):
+                await self._speaker().sample(self._request(prompt, 0, "probe"))
+        except TimeoutError:
+            return f"no answer in {self._asking.timeout_s:g} s"
+        except Exception as error:
+            return _in_words(error)
+        return ""
+
+    async def _stated(self, prompt: VerdictPrompt, sample: int) -> Stated:
+        """Return what the model states; it is asked once about each content."""
+        key = self._key(prompt, sample)
+        kept = self._cache.get(key)
+        if kept is None and key in self._under_way:
+            kept = await asyncio.shield(self._under_way[key])
+        if kept is not None:
+            self._count("cached")
+            return kept
+        task = self._under_way[key] = asyncio.create_task(self._asked(prompt, sample, key))
+        task.add_done_callback(lambda _: self._under_way.pop(key, None))
+        return await task
+
+    async def _asked(self, prompt: VerdictPrompt, sample: int, key: str) -> Stated:
+        async with self._gate:
+            if self._failed_in_a_row >= MOST_FAILED:
+                raise VerifierError(
+                    f"verifier.model: {self.name} gave no answer to {MOST_FAILED} requests in a row; the "
+                    f"last failure: {self._last_failure}"
+                )
+            started = time.perf_counter()
+            policy, request = self._speaker(), self._request(prompt, sample, key)
+            try:
+                async with asyncio.timeout(self._asking.timeout_s):
+                    completion = (await policy.sample(request)).whole()
+            except Exception as error:  # whatever a server or somebody's policy does: no verdict, and counted
+                return self._fail(error)
+            finally:
+                self._count("requests")
+                self._count("milliseconds", round(1000 * (time.perf_counter() - started)))
+        self._failed_in_a_row = 0
+        return self._kept(completion, prompt, key, in_thinking=opens_thinking(policy, prompt.messages))
+
+    def _fail(self, error: Exception) -> Stated:
+        self._failed_in_a_row += 1
+        timed_out = _timed_out(error)
+        self._last_failure = f"no answer in time ({_in_words(error)})" if timed_out else _in_words(error)
+        return Stated(None, "timeout" if timed_out else "failed")
+
+    def _kept(self, completion: Completion, prompt: VerdictPrompt, key: str, *, in_thinking: bool) -> Stated:
+        truncated = completion.stop_reason == "length"
+        value = stated(completion.text, prompt.code, truncated=truncated, in_thinking=in_thinking)
+        read, generated = token_counts(completion)
+        self._count("prompt_tokens", read)
+        self._count("tokens", generated)
+        said = whole_text(completion.text[:LONGEST_SAID])
+        self._cache.put(Line(key, self.name, value.value, value.fault, said, read, generated))
+        return value
+
+    def _speaker(self) -> Policy:
+        if self._policy is None:
+            self._policy = self._open()
+        return self._policy
+
+    def _request(self, prompt: VerdictPrompt, sample: int, name: str) -> SampleRequest:
+        asking = self._asking
+        return SampleRequest(
+            messages=prompt.messages,
+            temperature=asking.temperature,
+            max_tokens=asking.max_tokens,
+            stop=(),
+            seed=derive_seed(0, "verdict", sample),
+            debate=name,
+            turn=TurnId(0, sample),
+            thinking_tokens=asking.thinking_tokens,
+        )
+
+    def _key(self, prompt: VerdictPrompt, sample: int) -> str:
+        """Return the content that is asked about: the model, how it is asked, and all that it reads."""
+        asking = self._asking
+        how = [asking.max_tokens, asking.thinking_tokens, asking.temperature, sample]
+        content = [self.name, *how, *(message.content for message in prompt.messages)]
+        return sha256(json.dumps(content).encode()).hexdigest()
+
+    def _count(self, name: str, count: int = 1) -> None:
+        with self._lock:
+            self._tally[name] += count
+
+
+def together(verdicts: list[Verdict]) -> Verdict:
+    """Return the mean of the scores; no verdict where half of them or fewer are there.
+
+    >>> together([Verdict(1.0), Verdict(0.5), Verdict(None, "several")]).score
+    0.75
+    >>> together([Verdict(1.0), Verdict(None, "several")]).fault
+    'several'
+    """
+    scores = [verdict.score for verdict in verdicts if verdict.score is not None]
+    if 2 * len(scores) > len(verdicts):
+        return Verdict(fmean(scores))
+    faults = Counter(verdict.fault for verdict in verdicts if verdict.fault)
+    return Verdict(None, faults.most_common(1)[0][0])
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()
+
+
+async def _cancel_others() -> None:
+    others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+
+
+def _timed_out(error: BaseException | None) -> bool:
+    """Return whether a time-out is behind an error."""
+    return error is not None and (isinstance(error, TimeoutError) or _timed_out(error.__cause__))
+
+
+def _in_words(error: Exception) -> str:
+    return one_line(str(error) or type(error).__name__)[:300]

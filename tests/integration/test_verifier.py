@@ -1,0 +1,317 @@
+"""Training and evaluation with a verifier model: what it says is kept apart from truth."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import threading
+import types
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+import debate_rl
+from debate.policies.scripted import ScriptedPolicy
+from debate_rl.config import Config
+from debate_rl.config.recipes import ConfigError, load_config
+from debate_rl.tracking.step_lines import read_metrics
+from debate_rl.training.session import open_session
+from debate_rl.training.train import train, train_step
+from envs import DataError
+from envs.rubrics.model import VerifierError
+from transcripts import read_records
+
+RECIPE = Path(debate_rl.__file__).parents[1] / "configs/writing/qwen3_4b.toml"
+TEXTS = [text + " " * n for text in ("Rain.", "\\boxed{1}", "\\boxed{2}", "Verdict: 1") for n in range(20)]
+PIECES = [f"<solution>{text}</solution>" for text in TEXTS]
+TINY = {"hidden_size": 16, "layers": 1, "heads": 2, "kv_heads": 1, "intermediate_size": 24, "init_std": 0.3}
+SPEAKER = {
+    "device": "cpu",
+    "chat": True,
+    "tiny": {**TINY, "context_tokens": 4096, "fallback": "none", "pieces": PIECES},
+}
+SMALL = {
+    "run": {},
+    "debate": {"num_agents": 4, "num_rounds": 1, "max_tokens": 4, "prompts": "tiny"},
+    "held_out": {"limit": 2, "every": 1},
+    "model": SPEAKER,
+    "learner": {"warmup_steps": 1},
+    "train": {"steps": 2, "problems_per_step": 4, "debates_per_problem": 2},
+    "logging": {"progress": "none"},
+}
+
+
+def verdict(request, value):
+    code = re.search(r"Verdict (\w+): SCORE", request)[1]
+    return f"So.\nVerdict {code}: {value}"
+
+
+def opinion(content: str) -> str:
+    """Short replies are fine; a boxed 1 is held for right."""
+    reply = content.partition("<reply>\n")[2].partition("\n</reply>")[0]
+    return verdict(content, {"Rain.": 0.75, "\\boxed{1}": 1}.get(reply, 0))
+
+
+class Reader(ScriptedPolicy):
+    """A verifier model of one's own."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda request: opinion(request.messages[-1].content), tokens=True)
+
+
+@pytest.fixture(autouse=True)
+def module(monkeypatch):
+    """Give the verifier model the name of a module."""
+    monkeypatch.setitem(sys.modules, "reader_module", types.SimpleNamespace(Reader=Reader))
+
+
+def rows(kinds=("rubric", "number")):
+    for n in range(8):
+        if "rubric" in kinds:
+            yield {"id": f"w{n}", "question": f"Write {n}.", "kind": "rubric", "rubric": "Wet."}
+        if "number" in kinds:
+            yield {"id": f"n{n}", "question": f"Is {n} odd?", "answer": 1 + n % 2, "kind": "number"}
+
+
+def config_of(tmp_path, kinds=("rubric", "number"), **changes):
+    (tmp_path / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows(kinds)))
+    own = {
+        "env": {"kind": "file", "path": str(tmp_path / "data.jsonl")},
+        "run": {"dir": str(tmp_path / "run")},
+    }
+    verifier = {"policy": "reader_module:Reader", "max_tokens": 4000, "beside_truth": True}
+    return Config.model_validate(SMALL | own | {"verifier": verifier} | changes)
+
+
+def test_what_a_verifier_model_says_rewards_and_is_no_truth(tmp_path):
+    session = train(config_of(tmp_path))
+    records = list(read_records(tmp_path / "run/transcripts"))
+    scored = [record for record in records if record.debate.problem.kind == "rubric"]
+    graded = [record for record in records if record.debate.problem.kind == "number"]
+    assert scored
+    assert graded
+    for record in records:
+        assert (record.verdicts.verifier, record.verdicts.threshold) == ("reader_module:Reader", 0.5)
+        for turn in (turn for turn in record.debate.turns if not turn.ballot):
+            text = turn.parsed.solution.of(turn.completion.text) if turn.parsed.solution else None
+            wanted = "missing" if text is None else {"Rain.": 0.75, "\\boxed{1}": 1.0}.get(text.strip(), 0.0)
+            assert record.verdicts.scores[turn.id.agent][0] == wanted
+    for record in scored:
+        assert record.correct is None
+        values = [0.0 if score == "missing" else score for (score,) in record.verdicts.scores]
+        assert [value for (value,) in record.rewards.truth] == values
+        assert dict(record.rewards.counters)["grades/right"] == 0
+    for record in graded:  # truth rewards these, whatever the verdicts are
+        assert [value for (value,) in record.rewards.truth] == [float(g is True) for (g,) in record.correct]
+    lines = read_metrics(session.folder.metrics)
+    for step, line in enumerate(lines):
+        scores = [x for r in records if r.step == step for row in r.verdicts.scores for x in row]
+        assert line["verifier/verdicts"] == len([score for score in scores if score != "missing"]) > 0
+    assert all(line["reward/verdict/n"] + line["reward/truth/n"] == 32 for line in lines)
+    assert all(line["accuracy/n"] == line["reward/truth/n"] for line in lines)
+    assert sum(line["verifier/requests"] for line in lines) <= 16 * 5
+    assert {"verifier/agreement", "verifier/compared", "eval/verifier/direct/passed"} <= {
+        n for x in lines for n in x
+    }
+
+
+class Server(ThreadingHTTPServer):
+    """Answers as OpenAI's does, with what a function makes of the last message; counts what it was asked."""
+
+    daemon_threads = True
+    request_queue_size = 256
+
+    def __init__(self, answer) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.answer, self.asked = answer, 0
+        self.url = f"http://127.0.0.1:{self.server_address[1]}/v1"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.server.asked += 1
+        status, text = self.server.answer(body["messages"][-1]["content"])
+        message = {"choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}]}
+        usage = {"usage": {"prompt_tokens": 100, "completion_tokens": 10}}
+        data = json.dumps(message | usage if status == 200 else {"error": {"message": text}}).encode()
+        self.send_response(status)
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_):
+        """Write nothing to stderr."""
+
+
+@pytest.fixture
+def serve():
+    """Return what starts a server; each ends with the test."""
+    servers = []
+
+    def start(answer):
+        server = Server(answer)
+        servers.append(server)
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        return server
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def served(server, **more):
+    server = {"base_url": server.url, "retries": 0, "timeout_s": 5}
+    return {"policy": "openai", "model": "judge-7b", "server": server, "beside_truth": True, **more}
+
+
+def test_a_server_scores_and_its_cost_is_counted(tmp_path, serve):
+    server = serve(lambda content: (200, opinion(content)))
+    session = train(config_of(tmp_path, verifier=served(server), held_out={"limit": 2, "every": 0}))
+    lines = read_metrics(session.folder.metrics)
+    requests = sum(line["verifier/requests"] for line in lines)
+    assert requests == server.asked - 1  # and the one that looks whether it answers
+    assert all(line["verifier/tokens/prompt"] == 100 * line["verifier/requests"] for line in lines)
+    assert all(line["verifier/tokens/generated"] == 10 * line["verifier/requests"] for line in lines)
+    kept = [json.loads(line) for line in (tmp_path / "verdicts.jsonl").read_text().splitlines()]
+    assert {line["model"] for line in kept} == {"judge-7b"}
+    assert len(kept) == requests
+
+
+def test_a_second_run_asks_nothing_anew_and_learns_the_same(tmp_path, serve):
+    server = serve(lambda content: (200, opinion(content)))
+    first = train(config_of(tmp_path, verifier=served(server)))
+    asked = server.asked
+    second = train(config_of(tmp_path, verifier=served(server), run={"dir": str(tmp_path / "again")}))
+    assert server.asked == asked + 1  # the one at the start
+    same = ("loss", "reward/verdict/mean", "verifier/score", "eval/verifier/direct/score")
+    for one, other in zip(
+        read_metrics(first.folder.metrics), read_metrics(second.folder.metrics), strict=True
+    ):
+        assert {n: one.get(n) for n in same} == {n: other.get(n) for n in same}
+        assert other["verifier/requests"] == 0
+
+
+def test_an_unknown_model_is_told_before_the_run(tmp_path, serve):
+    server = serve(lambda _: (404, "The model `judge-7b` does not exist."))
+    with pytest.raises(VerifierError, match=r"judge-7b cannot be asked: .*HTTP 404 Not Found: The model"):
+        train(config_of(tmp_path, verifier=served(server)))
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_server_that_fails_during_the_run_ends_it_with_its_steps_saved(tmp_path, serve):
+    state = {"fails": False}
+    server = serve(lambda content: (503, "overloaded") if state["fails"] else (200, opinion(content)))
+    config = config_of(tmp_path, verifier=served(server), held_out={"limit": 2, "every": 0})
+    with open_session(config) as session:
+        first = train_step(session, 0)
+        session.finish_step(0, first)
+        state["fails"] = True
+        (tmp_path / "verdicts.jsonl").unlink()
+        session.verifying.model._cache._known.clear()
+        with pytest.raises(VerifierError, match=r"gave no (verdict|answer).*503.*overloaded"):
+            train_step(session, 1)
+    assert [path.name for path in (tmp_path / "run/checkpoints").glob("step_*")] == ["step_000001"]
+    state["fails"] = False
+    assert train(config).step == 2
+
+
+def test_nonsense_gives_no_signal_and_is_counted(tmp_path, serve):
+    server = serve(lambda _: (200, "I would give it a ten."))
+    verifier = served(server, max_without=1.0)
+    session = train(config_of(tmp_path, ("rubric",), verifier=verifier, held_out={"limit": 0}))
+    for record in read_records(tmp_path / "run/transcripts"):
+        assert {score for row in record.verdicts.scores for score in row} <= {None, "missing"}
+        pairs = zip(record.verdicts.scores, record.rewards.truth, strict=True)
+        assert all(reward == ((0.0,) if score == ("missing",) else (None,)) for score, reward in pairs)
+    lines = read_metrics(session.folder.metrics)
+    assert all(line["verifier/without/no_verdict"] > 0 and line["verifier/verdicts"] == 0 for line in lines)
+    assert all("verifier/score" not in line and "accuracy" not in line for line in lines)
+
+
+def test_an_evaluation_shows_verdicts_beside_truth_and_their_agreement(tmp_path, debate_command, serve):
+    server = serve(lambda content: (200, opinion(content)))
+    config = config_of(tmp_path, verifier=served(server), held_out={"limit": 8, "every": 0})
+    train(config)
+    asked = server.asked
+    code, out, err = debate_command("eval", str(tmp_path / "run"), "--json", str(tmp_path / "figures.json"))
+    assert code == 0, err
+    assert re.search(
+        r"verifier model judge-7b \(no ground truth\): \d+ requests, .* verdicts, 0 without", err
+    )
+    figures = {row["name"]: row for row in json.loads((tmp_path / "figures.json").read_text())}
+    assert {"direct/accuracy", "verifier/direct/passed", "verifier/debate/score/round_0"} <= set(figures)
+    assert {"verifier/agreement", "verifier/false_positive_rate"} <= set(figures)
+    assert "verifier agreement" in out
+    assert server.asked > asked
+    asked = server.asked
+    code, again, err = debate_command("eval", str(tmp_path / "run"), "--json", str(tmp_path / "figures.json"))
+    assert (code, server.asked) == (0, asked), err
+    assert again == out
+    code, beside, err = debate_command("eval", str(tmp_path / "run"), "--modes", "lenient")
+    assert (code, server.asked, "[lenient]" in beside) == (0, asked, True), err
+
+
+def test_what_cannot_be_scored_is_told_before_the_run(tmp_path):
+    with pytest.raises(
+        DataError, match=r"verifier.policy: problem file-w\d is of kind 'rubric'|w\d is of kind"
+    ):
+        train(config_of(tmp_path, verifier={}))
+    rowless = {"policy": "reader_module:Reader"}
+    config = config_of(tmp_path, ("number",), verifier=rowless)
+    with pytest.raises(DataError, match=r"there is nothing to score, as no problem is of kind 'rubric'"):
+        train(config)
+    (tmp_path / "data.jsonl").write_text('{"id": "a", "question": "Write.", "kind": "rubric"}\n' * 1)
+    with pytest.raises(DataError, match=r"verifier.rubric: problem a brings no rubric"):
+        train(config.model_copy(update={"held_out": config.held_out.model_copy(update={"limit": 0})}))
+
+
+@pytest.mark.parametrize(
+    ("overrides", "told"),
+    [
+        (("verifier.policy=none",), "is for a verifier model; name one as verifier.policy"),
+        (("verifier.policy=opnai",), "unknown policy 'opnai'"),
+        (("verifier.model=none",), "needs the name of a model as verifier.model"),
+        (("verifier.server.base_url=none",), "needs verifier.server.base_url"),
+        (("verifier.samples=3",), "at temperature 0 all are the same"),
+        (("verifier.rubric_file=x.txt",), "rubric and rubric_file: are both set"),
+        (("verifier.threshold=1.5",), "verifier.threshold"),
+    ],
+)
+def test_settings_that_cannot_be_are_one_line(overrides, told):
+    with pytest.raises(ConfigError) as caught:
+        load_config(Config, RECIPE, overrides)
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_recipe_for_writing_starts(tmp_path):
+    tiny = json.dumps({**TINY, "context_tokens": 8192, "fallback": "none", "pieces": PIECES}).replace(
+        '":', '" ='
+    )
+    overrides = [
+        f"env.path={RECIPE.parent / 'tasks.jsonl'}",
+        f"run.dir={tmp_path / 'run'}",
+        "verifier.policy=reader_module:Reader",
+        "model.name_or_path=none",
+        f"model.tiny={tiny}",
+        "model.policy=none",
+        "model.device=cpu",
+        "model.dtype=float32",
+        "model.lora_rank=0",
+        "debate.prompts=tiny",
+        "debate.max_tokens=4",
+        "debate.context_tokens=none",
+        "train.steps=1",
+        "train.problems_per_step=2",
+        "train.debates_per_problem=2",
+        "logging.progress=none",
+    ]
+    session = train(load_config(Config, RECIPE, overrides))
+    [line] = read_metrics(session.folder.metrics)
+    assert line["verifier/verdicts"] > 0
+    assert line["reward/verdict/n"] > 0
+    assert line["reward/truth/n"] == 0

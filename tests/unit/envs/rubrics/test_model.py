@@ -1,0 +1,251 @@
+"""A verifier model as a scripted policy: what is asked, once, what is kept, and what ends a run."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import subprocess
+import sys
+import threading
+import warnings
+
+import pytest
+
+from debate import Problem
+from debate.policies.scripted import ScriptedPolicy
+from envs.errors import DataError, DataWarning
+from envs.rubrics.cache import Line, VerdictCache
+from envs.rubrics.model import MOST_FAILED, Asking, VerifierError, VerifierModel
+from envs.rubrics.verdicts import Stated
+
+PROBLEM = Problem("1", "Write a haiku.", kind="rubric")
+
+
+def code_of(request):
+    return re.search(r"Verdict (\w+): (?:SCORE|LABEL)", request.messages[-1].content)[1]
+
+
+def says(value, before="Fine."):
+    """A script that gives every reply this verdict."""
+    return lambda request: f"{before}\nVerdict {code_of(request)}: {value}"
+
+
+class Model:
+    """A verifier model over a script, with the requests it got."""
+
+    def __init__(self, script, *, cache=None, **asking):
+        self.policy = ScriptedPolicy(script, tokens=True)
+        self.opened = 0
+        self.model = VerifierModel(
+            self.open, "m", asking=Asking(max_tokens=4000, **asking), cache=VerdictCache(cache)
+        )
+
+    def open(self):
+        self.opened += 1
+        return self.policy
+
+    def score(self, reply="five seven five", rubric="17 syllables."):
+        return self.model.score(PROBLEM, reply, rubric=rubric).result(20)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.model.close()
+
+
+def test_a_score_comes_back_with_its_cost():
+    with Model(says("0.75")) as one:
+        assert one.score() == (0.75, "")
+        tally = one.model.take_tally()
+        request = one.policy.requests[0]
+    assert (request.temperature, request.max_tokens, request.stop) == (0.0, 4000, ())
+    prompt = sum(len(message.content) for message in request.messages)
+    said = len("Fine.\nVerdict ABCDEF: 0.75") + 1
+    wanted = {"verdicts": 1, "requests": 1, "prompt_tokens": prompt, "tokens": said}
+    assert {name: tally[name] for name in wanted} == wanted
+
+
+def test_the_same_content_is_asked_once_and_another_anew(tmp_path):
+    path = tmp_path / "deep" / "verdicts.jsonl"
+    with Model(says("0.5"), cache=path) as one:
+        assert [one.score(), one.score(), one.score("other").score] == [(0.5, ""), (0.5, ""), 0.5]
+        tally = one.model.take_tally()
+        assert (tally["requests"], tally["cached"], tally["verdicts"]) == (2, 1, 3)
+    with Model(says("1"), cache=path) as again:  # another run, with the same file
+        assert again.score() == (0.5, "")
+        assert again.opened == 0
+        assert again.score(rubric="Rhymes.") == (1.0, "")
+    with Model(says("1"), cache=path, temperature=0.5) as warm:
+        assert warm.score() == (1.0, "")  # asked in another way
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [line["value"] for line in lines] == ["0.5", "0.5", "1", "1"]
+    assert all(line["model"] == "m" and line["said"].startswith("Fine.") for line in lines)
+
+
+def test_the_same_content_at_the_same_time_is_one_request():
+    release = threading.Event()
+
+    def script(request):
+        release.wait(5)
+        return says("1")(request)
+
+    with Model(script) as one:
+        futures = [one.model.score(PROBLEM, "same", rubric="x") for _ in range(9)]
+        release.set()
+        assert {future.result(20).score for future in futures} == {1.0}
+        assert len(one.policy.requests) == 1
+
+
+def test_several_samples_are_a_mean_and_nonsense_is_left_out():
+    values = ["1", "0.5", "7"]
+
+    def script(request):
+        return says(values[request.turn.round])(request)
+
+    with Model(script, samples=3, temperature=1.0) as one:
+        assert one.score() == (0.75, "")
+        assert len({request.seed for request in one.policy.requests}) == 3
+
+
+@pytest.mark.parametrize(
+    ("script", "fault"),
+    [
+        (lambda _: "no idea", "no_verdict"),
+        (lambda r: says("1")(r) + says("0")(r).removeprefix("Fine."), "several"),
+        (says("2"), "out_of_range"),
+        (lambda _: "x" * 5000, "truncated"),
+    ],
+)
+def test_nonsense_is_counted_and_kept_and_not_asked_again(script, fault, tmp_path):
+    path = tmp_path / "verdicts.jsonl"
+    with Model(script, cache=path) as one:
+        assert one.score() == (None, fault)
+        assert one.model.take_tally()[fault] == 1
+    with Model(says("1"), cache=path) as again:
+        assert again.score() == (None, fault)
+
+
+def test_a_failure_is_counted_and_asked_again(tmp_path):
+    def fails(_):
+        raise ConnectionError("the server is gone")
+
+    path = tmp_path / "verdicts.jsonl"
+    with Model(fails, cache=path) as one:
+        assert one.score() == (None, "failed")
+    with Model(says("1"), cache=path) as again:
+        assert again.score() == (1.0, "")
+
+
+def test_a_reply_that_never_comes_is_a_timeout():
+    class Silent(ScriptedPolicy):
+        async def sample(self, request):
+            await asyncio.sleep(60)
+
+    model = VerifierModel(lambda: Silent({}), "m", asking=Asking(timeout_s=0.05))
+    assert model.score(PROBLEM, "x", rubric="y").result(20) == (None, "timeout")
+    with pytest.raises(VerifierError, match=r"m cannot be asked: no answer in 0.05 s"):
+        model.check()
+    model.close()
+
+
+def test_a_model_that_is_gone_ends_it_with_one_line():
+    def fails(_):
+        raise ConnectionError("the server\nis gone")
+
+    with Model(fails, concurrency=4) as one:
+        futures = [one.model.score(PROBLEM, str(n), rubric="y") for n in range(2 * MOST_FAILED)]
+        faults, errors = [], []
+        for future in futures:
+            try:
+                faults.append(future.result(20).fault)
+            except VerifierError as error:
+                errors.append(str(error))
+        assert faults == ["failed"] * MOST_FAILED
+        assert len(errors) == MOST_FAILED
+        assert "gave no answer to 24 requests in a row" in errors[0]
+        assert "the server\\nis gone" in errors[0]
+
+
+def test_a_model_that_cannot_be_opened_or_asked_is_told_at_the_start():
+    def missing():
+        raise FileNotFoundError(2, "No such file", "weights")
+
+    model = VerifierModel(missing, "m")
+    with pytest.raises(VerifierError, match=r"verifier.model: m cannot be asked: .*weights"):
+        model.check()
+    model.close()
+    with Model(lambda _: "whatever") as fine:
+        fine.model.check()
+        fine.model.check()
+        assert len(fine.policy.requests) == 1
+
+
+def test_too_many_without_a_verdict_end_a_run():
+    with Model(says("1")) as one:
+        one.model.refuse_silent({"several": 7}, 0.5)  # fewer than 8
+        one.model.refuse_silent({"several": 8, "verdicts": 8}, 0.5)
+        with pytest.raises(VerifierError) as caught:
+            one.model.refuse_silent({"several": 8, "timeout": 1, "verdicts": 8}, 0.5)
+    assert str(caught.value) == (
+        "verifier.model: m gave no verdict on 9 of 17 replies (1 timeout, 8 several), more than "
+        "verifier.max_without = 0.5 of them"
+    )
+
+
+def test_a_label_is_asked_for_in_the_same_way():
+    with Model(says("Arithmetic.")) as one:
+        labels = {"misread": "a number of the question is wrong", "arithmetic": "a sum is wrong"}
+        found = one.model.label(PROBLEM, "2 + 2 = 5", question="What went wrong?", labels=labels).result(20)
+    assert found == Stated("arithmetic")
+
+
+def test_a_torn_line_is_passed_over_and_what_follows_is_whole(tmp_path):
+    path = tmp_path / "verdicts.jsonl"
+    with VerdictCache(path) as cache:
+        cache.put(Line("a", "m", "1"))
+    with path.open("ab") as file:
+        file.write(b'{"key":"b","model":"m","val')
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with VerdictCache(path) as cache:
+            assert (cache.get("a"), cache.get("b")) == (Stated("1"), None)
+            cache.put(Line("c", "m", None, "several"))
+    with VerdictCache(path) as cache:
+        assert cache.get("c") == Stated(None, "several")
+
+
+@pytest.mark.parametrize(
+    "line", ["[1]", '{"key": 1, "model": "m"}', "\x00\xff", '{"key":"a","model":"m"}', "[" * 9000]
+)
+def test_a_file_of_something_else_is_refused(line, tmp_path):
+    path = tmp_path / "file"
+    path.write_text(line + "\n" + line + "\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        with pytest.raises(DataError, match=r"verifier.cache=.*file: is a file of something else"):
+            VerdictCache(path)
+
+
+def test_a_folder_is_no_cache(tmp_path):
+    with pytest.raises(DataError, match=r"verifier.cache="):
+        VerdictCache(tmp_path)
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from envs.rubrics.cache import Line, VerdictCache
+with VerdictCache(Path(sys.argv[1])) as cache:
+    for n in range(300):
+        cache.put(Line(f"{sys.argv[2]}-{n}", "m", "0.5", said="x" * 3000))
+"""
+
+
+def test_processes_that_write_at_once_lose_nothing(tmp_path):
+    path = tmp_path / "verdicts.jsonl"
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), name]) for name in "ab"]
+    assert [writer.wait(60) for writer in writers] == [0, 0]
+    with VerdictCache(path) as cache:
+        assert all(cache.get(f"{name}-{n}") == Stated("0.5") for name in "ab" for n in range(300))
