@@ -146,14 +146,19 @@ def _settings(name: str, overrides: Sequence[str]) -> Config:
     from debate_rl.config.recipes import open_run_or_recipe, parse_override
 
     run, settings = open_run_or_recipe(name, overrides)
-    settings = _in_steps(settings)
-    if run is None or any(parse_override(text)[0] == ["run", "dir"] for text in overrides):
+    given = {".".join(parse_override(text)[0]) for text in overrides}
+    longer = run is not None and "train.epochs" in given and "train.steps" not in given
+    settings = _in_steps(settings, capped=False if longer else None)
+    if run is None or "run.dir" in given:
         return settings
     return settings.model_copy(update={"run": settings.run.model_copy(update={"dir": name})})
 
 
-def _in_steps(settings: Config) -> Config:
-    """Return the configuration with the steps that ``train.epochs`` are, which takes the problems to know."""
+def _in_steps(settings: Config, *, capped: bool | None) -> Config:
+    """Return the configuration with the steps that ``train.epochs`` are, which takes the problems to know.
+
+    ``capped``: as for ``with_epochs``; the folder of a run has the steps of the epochs that it had.
+    """
     if settings.train.epochs is None:
         return settings
     from debate_rl.problems import load_run_problems
@@ -161,4 +166,4 @@ def _in_steps(settings: Config) -> Config:
 
     with catch_warnings():
         simplefilter("ignore")  # the start itself says it
-        return with_epochs(settings, len(load_run_problems(settings).train))
+        return with_epochs(settings, len(load_run_problems(settings).train), capped=capped)

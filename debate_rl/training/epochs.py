@@ -7,10 +7,11 @@ from math import floor
 from debate_rl.config import Config
 
 
-def with_epochs(config: Config, problems: int) -> Config:
+def with_epochs(config: Config, problems: int, *, capped: bool | None = None) -> Config:
     """Return the configuration with the steps that ``train.epochs`` of so many problems are, in whole ones.
 
-    ``train.steps``, where it is given, may end the run before. ValueError for less than a step.
+    ``capped``: whether ``train.steps`` may end the run before; None: where it is given. ValueError for less
+    than a step.
 
     >>> train = {"epochs": 2, "problems_per_step": 64}
     >>> with_epochs(Config.model_validate({"model": {"tiny": {}}, "train": train}), 3994).train.steps
@@ -25,8 +26,9 @@ def with_epochs(config: Config, problems: int) -> Config:
             f"train.epochs = {train.epochs:g}: of {problems} problems that is less than one step of "
             f"train.problems_per_step = {train.problems_per_step}; raise it, or lower that"
         )
-    most = train.steps if "steps" in train.model_fields_set else steps
-    return config.model_copy(update={"train": train.model_copy(update={"steps": min(steps, most)})})
+    capped = "steps" in train.model_fields_set if capped is None else capped
+    done = min(steps, train.steps) if capped else steps
+    return config.model_copy(update={"train": train.model_copy(update={"steps": done})})
 
 
 def length_line(config: Config, problems: int) -> str:

@@ -69,7 +69,7 @@ def change_rules(config: Config) -> ChangeRules:
         *config.run.allow_changes,
     )
     if schedule == "constant":
-        return ChangeRules(free, may_grow=("train.steps",))
+        return ChangeRules(free, may_grow=("train.steps", "train.epochs"))
     note = f"the steps done had a {schedule} learning rate towards another end than a new run's would have"
     return ChangeRules(free, notes={"train.steps": note})
 

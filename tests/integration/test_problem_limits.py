@@ -39,6 +39,11 @@ def test_two_epochs_without_the_long_prompt(file, tiny_recipe, tmp_path, debate_
         code, _, err = debate_command("train", "run")
     assert code == 0, err
     assert len(read_metrics(tmp_path / "run" / "metrics.jsonl")) == 5
+    with pytest.warns(DataWarning, match="left out"):
+        code, _, err = debate_command("train", "run", "train.epochs=3")  # 7.5 steps
+    assert code == 0, err
+    assert "resuming after 5 of 7 steps" in err
+    assert len(read_metrics(tmp_path / "run" / "metrics.jsonl")) == 7
 
 
 def test_test_time_learning_is_said_everywhere(file, tiny_recipe, tmp_path, debate_command):
