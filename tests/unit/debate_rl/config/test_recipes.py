@@ -45,10 +45,12 @@ def test_the_recipes_of_the_project_are_shipped():
     expected = {f"{stage}_qwen3_8b_1gpu" for stage in ("gsm8k", "math", "aime")}
     cards = ("1b7_24gb", "4b_48gb", "1b7_full_80gb", "4b_full_141gb")
     expected |= {f"gsm8k_qwen3_{card}" for card in cards}
-    expected |= {"quickstart", "quickstart_words", "gsm8k_smoke"}
-    assert expected == {name for name in shipped_recipes() if "/" not in name}
-    expected |= {"rlvr/tiny", "writing/qwen3_4b"}
-    assert expected <= shipped_recipes().keys()
+    expected |= {f"rlvr/math_qwen3_{model}" for model in ("1b7_base", "1b7_instruct")}
+    expected |= {f"rlvr/math_qwen3_4b_instruct_{part}" for part in ("all", "hard")}
+    bases = ("gsm8k_qwen3_1b7", "instructions_qwen3_1b7", "mixed_qwen3_1b7", "overfit_qwen3_1b7")
+    expected |= {f"rlvr/{base}_base" for base in bases} | {"rlvr/gsm8k_qwen3_1b7_dr_grpo"}
+    expected |= {"rlvr/tiny", "rlvr/overfit_tiny", "writing/qwen3_4b"}
+    assert expected | {"quickstart", "quickstart_words", "gsm8k_smoke"} == shipped_recipes().keys()
     assert {find_recipe(name) for name in expected} == {shipped_recipes()[name] for name in expected}
 
 
