@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from envs import Environment
     from envs.types import Mode
 
-DEFAULT_MODES = "boxed,lenient"
+MODES: tuple[Mode, ...] = ("boxed", "lenient")
+"""Beside the mode of the stored grades: the strictest and the most lenient of our own."""
 FAMILY = "family"
 _ESCAPES = {r"\n": "\n", r"\t": "\t", r"\,": ",", r"\\": "\\"}
 
@@ -34,8 +35,12 @@ def regrade(
         ),
     ],
     modes: Annotated[
-        str, typer.Option(metavar="A,B", help="Grade in these modes (docs/grading.md).")
-    ] = DEFAULT_MODES,
+        str,
+        typer.Option(
+            metavar="A,B",
+            help="Grade in these modes (docs/grading.md); default: as they were graded, boxed and lenient.",
+        ),
+    ] = "",
     clip: Annotated[
         str,
         typer.Option(
@@ -61,20 +66,21 @@ def regrade(
     """
     from debate_rl.commands.replay import steps_of
     from debate_rl.replay.regrade_figures import gains_of, lines_of
-    from debate_rl.replay.regrading import modes_named, sources_of
+    from debate_rl.replay.regrading import modes_named, sources_of, stored_mode_of
     from transcripts import compile_filter
 
     compile_filter(filter)  # says what is wrong before anything is read
     if table is not None and Path(table).suffix not in (".md", ".tex"):
         raise ValueError(f"--table {table}: write a name that ends in .md or .tex")
     graders, stops, wanted = modes_named(_words(modes)), stops_of(clip), steps_of(steps)
-    if not graders:
+    if modes and not graders:
         raise ValueError("--modes: name at least one mode (docs/grading.md)")
     found = [
         (source, _own(Path(name)))
         for name in what
         for source in sources_of(Path(name), filter=filter, steps=wanted)
     ]
+    graders = graders or modes_named(dict.fromkeys((*(stored_mode_of(one) for one, _ in found), *MODES)))
     sheets = list(_sheets(found, graders, stops))
     if not any(sheet.clusters for sheet in sheets):
         raise ValueError(f"{what[0]}: no replies with a truth to grade against are stored")

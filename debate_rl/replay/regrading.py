@@ -21,7 +21,7 @@ from debate.prompting.shown import reads_untagged
 from debate.prompting.texts import load_prompts
 from debate.types import WITHOUT_TRUTH
 from debate_rl.evaluation.folder import IDENTITY
-from debate_rl.evaluation.grading import grade_turn
+from debate_rl.evaluation.grading import IN_A_BOX, grade_turn
 from debate_rl.statistics import thirds
 from envs import Environment
 from envs.registry import environment_of
@@ -102,6 +102,12 @@ def sources_of(path: Path, *, filter: str = "", steps: tuple[int, int | None] = 
     if not found:
         raise ValueError(f"{path}: neither a run nor the folder of an evaluation (no {IDENTITY} in it)")
     return found
+
+
+def stored_mode_of(source: Source) -> Mode:
+    """Return the mode by which the first replies of a source were graded when they were stored."""
+    first = next((record for _, records in source.parts for record in records()), None)
+    return next((mode for mode in MODES if first is not None and mode == first.mode), IN_A_BOX)
 
 
 def _evaluation(folder: Path) -> Source:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn
@@ -17,6 +19,7 @@ from debate_rl.replay.regrading import (
     regrade,
     replies_of,
     sources_of,
+    stored_mode_of,
 )
 from envs.families import FAMILIES
 from transcripts import Record, write_step
@@ -181,6 +184,15 @@ def test_a_reply_that_ended_at_its_stop_string_was_not_cut(tmp_path):
     write_evaluation(tmp_path, [("It is {}.\n\nQuestion:",)] * 4)
     [sheet] = sheets_of(tmp_path)
     assert (sheet.cut, sheet.clipped["lenient"]) == ([0, 0, 0, 0], [1, 1, 1, 1])
+
+
+def test_the_mode_of_the_stored_grades_is_known(tmp_path, evaluations):
+    graded_by = [stored_mode_of(source) for source in sources_of(evaluations)]
+    assert graded_by == ["boxed", "boxed"]
+    record = replace(record_of(PROBLEMS[0], "It is 10."), mode="math_verify")
+    write_step(tmp_path / "one/debates", 0, [record])
+    (tmp_path / "one/evaluation.json").write_text("{}")
+    assert stored_mode_of(sources_of(tmp_path / "one")[0]) == "math_verify"
 
 
 def test_open_problems_are_left_out_and_counted(tmp_path):
