@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from pickle import UnpicklingError
@@ -64,14 +66,32 @@ def sketch_model(
         return (add_lora(model, config) if config.lora_rank else model), tokenizer
 
 
+class ChatWarning(UserWarning):
+    """Prompts that may be chats of a model that has never seen one."""
+
+
+_BASE = re.compile(r"(?<![a-z])base(?![a-z])", re.IGNORECASE)
+
+
 def chat_flag(config: ModelConfig, tokenizer: PreTrainedTokenizerBase) -> bool:
-    """Return whether prompts are chats. ValueError when a chat is asked of a tokenizer without a template."""
+    """Return whether prompts are chats. ValueError when a chat is asked of a tokenizer without a template.
+
+    Tokenizers of base models may bring the template of their chat models: a name that says base, with
+    ``model.chat`` unset, is warned of.
+    """
     if config.chat and not tokenizer.chat_template:
         raise ValueError(
             f"model.chat: true, but the tokenizer of {config.name_or_path or 'the tiny model'} has no chat "
             "template (a base model?); set model.chat = false"
         )
-    return bool(tokenizer.chat_template) if config.chat is None else config.chat
+    chat = bool(tokenizer.chat_template) if config.chat is None else config.chat
+    if config.chat is None and chat and _BASE.search(Path(config.name_or_path or "").name):
+        line = (
+            f"model.chat: {config.name_or_path} looks like a base model, and prompts go through the chat "
+            "template of its tokenizer; set model.chat = false, or true if it is a chat model"
+        )
+        warnings.warn(line, ChatWarning, stacklevel=3)
+    return chat
 
 
 def resolve_device(name: str) -> torch.device:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from debate_rl.config.models import ModelConfig, TinyConfig
 from debate_rl.models import (
+    ChatWarning,
     chat_flag,
     load_model,
     resolve_device,
@@ -277,6 +278,18 @@ def test_auto_takes_the_gpu_that_is_there_and_halves_only_what_is_not_trained(
 def test_impossible_configurations(fields, message):
     with pytest.raises(ValueError, match=message):
         ModelConfig(**fields)
+
+
+def test_a_base_model_with_a_chat_template_is_warned_of():
+    tokenizer = build_tokenizer([], fallback="ascii")
+    with pytest.warns(ChatWarning, match="Qwen/Qwen3-1.7B-Base looks like a base model"):
+        assert chat_flag(ModelConfig(name_or_path="Qwen/Qwen3-1.7B-Base"), tokenizer) is True
+    for name, chat in (
+        ("Qwen/Qwen3-1.7B-Base", False),
+        ("Qwen/Qwen3-1.7B-Base", True),
+        ("x/Database-1B", None),
+    ):
+        assert chat_flag(ModelConfig(name_or_path=name, chat=chat), tokenizer) is (chat is not False)
 
 
 def test_chat_is_a_property_of_the_entry():
