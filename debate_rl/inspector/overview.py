@@ -29,7 +29,8 @@ class Overview:
     ``planned``: how many steps it will have. ``before`` and ``after``: held-out accuracy of one agent alone
     at its first and last evaluation, on the problems of both. ``judge``: judge accuracy of its newest step
     that has one. ``alarms``: how many of the report's collapse detectors fire on its metrics, None where
-    none can fire yet. ``changed``: when it last wrote, in seconds since 1970.
+    none can fire yet. ``changed``: when it last wrote, in seconds since 1970. ``test_time``: whether it is
+    declared to train on held-out problems.
     """
 
     run: FoundRun
@@ -39,6 +40,7 @@ class Overview:
     judge: float | None
     alarms: int | None
     changed: float
+    test_time: bool = False
 
     @property
     def done(self) -> int:
@@ -49,6 +51,12 @@ class Overview:
     def progress(self) -> str:
         """The steps that are done, and of how many: ``7/10``."""
         return f"{self.done:,}" + ("" if self.planned is None else f"/{self.planned:,}")
+
+    @property
+    def state(self) -> str:
+        """Whether it goes on, and whether its held-out accuracy is of problems that it trains on."""
+        marks = ("going on" if self.run.writing else "", "test-time learning" if self.test_time else "")
+        return ", ".join(mark for mark in marks if mark)
 
 
 def overviews(runs: Iterable[FoundRun]) -> list[Overview]:
@@ -69,6 +77,7 @@ def overview(run: FoundRun) -> Overview:
         float(judged[-1]) if len(steps) else None,
         _alarms(run.path, _stamp(run.path / METRICS)),
         _changed(run.path),
+        _setting(run.path, "env", "test_time_learning") is True,
     )
 
 
@@ -110,13 +119,18 @@ def _held_out(run: Path, stamps: tuple[tuple[int, int], ...]) -> tuple[float | N
 
 
 def _planned(run: Path) -> int | None:
-    """Return ``train.steps`` as it stands in the configuration; no other part of that has to be right."""
+    """Return ``train.steps`` as it stands in the configuration."""
+    steps = _setting(run, "train", "steps")
+    return steps if type(steps) is int and 0 <= steps < 1 << 53 else None
+
+
+def _setting(run: Path, table: str, key: str) -> object:
+    """Return a setting as it stands in the configuration, of which no other part has to be right."""
     try:
-        table = read_toml(run / CONFIG).get("train")
+        found = read_toml(run / CONFIG).get(table)
     except (OSError, ValueError, RecursionError):
         return None
-    steps = table.get("steps") if isinstance(table, dict) else None
-    return steps if type(steps) is int and 0 <= steps < 1 << 53 else None
+    return found.get(key) if isinstance(found, dict) else None
 
 
 def _changed(run: Path) -> float:

@@ -31,7 +31,7 @@ RUN_COLUMNS: Sequence[Column[Overview]] = (
     ),
     Column("judge", 5, lambda one: share(one.judge)),
     Column("alarms", 6, lambda one: "–" if one.alarms is None else count_cell(one.alarms)),
-    Column("", 8, lambda one: ("going on", RIGHT) if one.run.writing else "", left=True),
+    Column("", 8, lambda one: (one.state, RIGHT) if one.state else "", left=True),
 )
 
 

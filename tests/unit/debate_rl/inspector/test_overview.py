@@ -54,6 +54,15 @@ def test_the_one_that_wrote_last_is_on_top(runs):
     assert (bare.progress, bare.before, bare.after, bare.judge, bare.alarms) == ("6", None, None, None, None)
 
 
+def test_a_run_that_trains_on_held_out_problems_says_so(runs):
+    written(runs / "own", config="[train]\nsteps = 10\n[env]\ntest_time_learning = true\n", at=4000)
+    own, new, *_ = found = overviews(find_runs(runs))
+    assert (own.state, new.state) == ("test-time learning", "")
+    out = io.StringIO()
+    print_runs(found, Printer(out, width=100))
+    assert [line.count("test-time learning") for line in out.getvalue().splitlines()] == [0, 1, 0, 0, 0]
+
+
 def test_alarms_are_those_of_the_reports_detectors(runs):
     lines = [{"step": step, "grad_norm": 0.5, "ratio_max": 1e9 if step > 20 else 1.0} for step in range(40)]
     lines = [line | {"ratio_mean": line["ratio_max"], "loss": 0.1} for line in lines]
