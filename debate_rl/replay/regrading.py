@@ -40,6 +40,7 @@ PARTS = {
 TRAINING = "training"
 STORED = "stored"
 """In the place of a mode: the grades that were stored with the replies."""
+_KNOWN: dict[str, Mode] = {mode: mode for mode in MODES}
 Records: TypeAlias = Callable[[], Iterator[Record]]
 StopsOf: TypeAlias = Callable[[DebateConfig], Sequence[str]]
 """The stop strings at which replies of a protocol are cut."""
@@ -107,7 +108,7 @@ def sources_of(path: Path, *, filter: str = "", steps: tuple[int, int | None] = 
 def stored_mode_of(source: Source) -> Mode:
     """Return the mode by which the first replies of a source were graded when they were stored."""
     first = next((record for _, records in source.parts for record in records()), None)
-    return next((mode for mode in MODES if first is not None and mode == first.mode), IN_A_BOX)
+    return IN_A_BOX if first is None else _KNOWN.get(str(first.mode), IN_A_BOX)
 
 
 def _evaluation(folder: Path) -> Source:
@@ -246,8 +247,7 @@ def graded(problem: Problem, turn: Turn, mode: Mode, own: Environment | None = N
 
 def modes_named(names: Iterable[str]) -> tuple[Mode, ...]:
     """Return the modes of these names, in their order; ValueError for an unknown one."""
-    known: dict[str, Mode] = {mode: mode for mode in MODES}
     for name in names:
-        if name not in known:
+        if name not in _KNOWN:
             raise ValueError(f"--modes {name}: unknown; valid: {', '.join(MODES)}")
-    return tuple(dict.fromkeys(known[name] for name in names))
+    return tuple(dict.fromkeys(_KNOWN[name] for name in names))
