@@ -315,3 +315,19 @@ def test_the_recipe_for_writing_starts(tmp_path):
     assert line["verifier/verdicts"] > 0
     assert line["reward/verdict/n"] > 0
     assert line["reward/truth/n"] == 0
+
+
+def test_the_inspector_explains_a_reward_by_a_verdict_as_no_truth(tmp_path, debate_command):
+    train(config_of(tmp_path, ("rubric",), held_out={"limit": 0}))
+    turn = next(
+        f"{record.step}.{index} --turn {turn.id.agent}.0".split()
+        for step in (0, 1)
+        for index, record in enumerate(read_records(tmp_path / "run/transcripts"))
+        if record.step == step == 0
+        for turn in record.debate.turns
+        if record.verdicts.scores[turn.id.agent][0] == 0.75
+    )
+    code, out, err = debate_command("inspect", str(tmp_path / "run"), "why", *turn)
+    assert code == 0, err
+    assert "verdict 0.75, passes, by the verifier model reader_module:Reader: no ground truth" in out
+    assert "every number is as stored" in out or "not as stored" not in out

@@ -132,6 +132,8 @@ def _turn(turn: TurnView, printer: Printer, *, raw: bool) -> Iterator[str]:
         yield printer.paint("   truncated", "yellow")
     if turn.cause:
         yield printer.paint(safe(f"   cause: {turn.cause}"), "yellow")
+    if turn.verdict:
+        yield printer.paint(safe(f"   {turn.verdict}"), "yellow")
 
 
 def _sections(turn: TurnView, printer: Printer) -> Iterator[str]:

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from msgspec import UNSET
+
 from debate.personas import Persona
 from debate.policy import token_counts
 from debate.types import Completion, ParsedTurn, ParseFailure, Problem, StopReason, Turn, TurnId
@@ -50,7 +52,8 @@ class TurnView:
 
     ``shown``: the turns that its prompt showed, ``compared``: those it could be asked to compare. ``tokens``:
     how many were generated, None where that is not known. ``cause``: why its solution is wrong, where rules
-    can tell, with what shows it; else "". ``rewards`` has peer, truth, judge and format,
+    can tell, with what shows it; else "". ``verdict``: that of a verifier model, in words, which is no grade.
+    ``rewards`` has peer, truth, judge and format,
     ``advantages`` generator, judge, format, and the parts peer and truth of the generator's.
     """
 
@@ -71,6 +74,7 @@ class TurnView:
     tokens: int | None
     failures: tuple[ParseFailure, ...]
     cause: str = ""
+    verdict: str = ""
 
     def section(self, kind: PieceKind) -> str | None:
         """Return what the pieces of a kind hold; None where there is none."""
@@ -215,7 +219,21 @@ def turn_view(record: Record, turn: Turn) -> TurnView:
         tokens=generated(turn.completion),
         failures=turn.parsed.failures,
         cause=cause_text(record, turn),
+        verdict="" if turn.ballot else verdict_text(record, turn.id),
     )
+
+
+def verdict_text(record: Record, turn: TurnId) -> str:
+    """Return what a verifier model says of a solution, marked as no truth; "" where it was not asked."""
+    if record.verdicts is UNSET:
+        return ""
+    score, by = value_of(record.verdicts.scores, turn), f"by the verifier model {record.verdicts.verifier}"
+    if score == "missing":
+        return ""
+    if score is None:
+        return f"no verdict {by}"
+    passes = "passes" if record.verdicts.passes(turn) else "does not pass"
+    return f"verdict {score:g}, {passes}, {by}: no ground truth"
 
 
 def cause_text(record: Record, turn: Turn) -> str:

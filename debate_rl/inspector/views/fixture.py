@@ -79,7 +79,9 @@ def fixture_text(
     check_record(record)
     scheme = RewardConfig() if config is None else config.rewards.at_step(record.step)
     if record.rewards is None or config is None:
-        record = replace(record, rewards=score_debate(record.debate, record.correct, scheme))
+        record = replace(
+            record, rewards=score_debate(record.debate, record.correct, scheme, record.verdicts or None)
+        )
     arrays = token_line(record.debate) if tokens else None
     content: dict[str, Any] = {
         "fixture": SCHEMA,
@@ -132,7 +134,7 @@ def _read(data: bytes) -> Fixture:
 def differences(fixture: Fixture) -> list[str]:
     """Return what parsing and scoring give otherwise today, a line each: [] when all is as it was."""
     record = fixture.record
-    rewards = score_debate(record.debate, record.correct, fixture.rewards)
+    rewards = score_debate(record.debate, record.correct, fixture.rewards, record.verdicts or None)
     return [*_parsed(record), *_rewarded(record, rewards)]
 
 

@@ -213,6 +213,8 @@ def _truth(truth: TruthWhy) -> Iterator[OutlineLine]:
         yield OutlineLine(1, f"{'followed' if followed else 'not followed'}: {name}")
     if truth.score is not None:
         yield OutlineLine(1, f"score: {figure(truth.score)}")
+    if truth.verdict:
+        yield OutlineLine(1, truth.verdict)
     yield _number(1, "truth reward", truth.reward)
 
 

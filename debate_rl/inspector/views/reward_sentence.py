@@ -107,6 +107,8 @@ def _graded(truth: TruthWhy, stream: StreamWhy | None) -> str:
     words = {"missing": "no answer", "ungraded": "not graded"}
     grade = words.get(grade_name(truth.grade), grade_name(truth.grade))
     members = stream.members if stream else ()
+    if truth.verdict and grade == words["ungraded"]:
+        return truth.verdict + _baseline(stream)
     if members:
         return f"{grade}; {sum(member.right for member in members)} of {len(members)} in its group were right"
     return grade + _baseline(stream)

@@ -121,7 +121,7 @@ class TruthWhy:
     """The truth reward: the answer as written, its grade, and the setting that rewards the grade.
 
     ``score``: how much of it is right, where that was measured; ``parts``: each instruction by its name, and
-    whether it is followed.
+    whether it is followed. ``verdict``: what a verifier model says, rewarded where there is no truth.
     """
 
     answer: str | None
@@ -131,6 +131,7 @@ class TruthWhy:
     reward: Number
     score: float | None = None
     parts: tuple[tuple[str, bool], ...] = ()
+    verdict: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from debate.types import Debate, Problem, TurnId, Vote
+from debate_rl.inspector.views.debate import verdict_text
 from debate_rl.inspector.views.reward_step import Numbers
 from debate_rl.inspector.views.reward_types import (
     FormatWhy,
@@ -137,10 +138,13 @@ def truth_why(numbers: Numbers) -> TruthWhy:
     if scheme is not None and score is not None and counts_partly(grade, scheme, score):
         source = f'a score of {score:g}, by rewards.truth_credit = "partial"'
         formula = f"{scheme.truth_wrong:g} + {score:g} * ({scheme.truth_correct:g} - {scheme.truth_wrong:g})"
+    verdict = verdict_text(record, numbers.turn)
+    if record.correct is None and verdict:
+        source = f"a {verdict}" if verdict.startswith("verdict") else verdict
     reward = numbers.reward("truth", source, formula)
     answer, problem = turn.parsed.answer, record.debate.problem
     parts = instructions_followed(problem, answer)
-    return TruthWhy(answer, problem.answer, grade, setting, reward, score, parts)
+    return TruthWhy(answer, problem.answer, grade, setting, reward, score, parts, verdict)
 
 
 def instructions_followed(problem: Problem, answer: str | None) -> tuple[tuple[str, bool], ...]:

@@ -82,6 +82,8 @@ def _earned(turn: TurnView) -> list[Text]:
         line(("reward     " + _named(turn.rewards, STREAMS), FAINT)),
         line(("advantage  " + _named(turn.advantages, ADVANTAGES) + tokens, FAINT)),
     ]
+    if turn.verdict:
+        lines.append(line((one_line(turn.verdict, 100), DOUBT)))
     wrong = ["truncated"] if turn.stop_reason == "length" else []
     wrong += [f"{len(turn.failures)} malformed (p shows them)"] if turn.failures else []
     wrong += [f"cause: {one_line(turn.cause, 60)}"] if turn.cause else []

@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import UNSET
 
 from debate import DebateConfig, Problem, parse_turn, run_debates
 from debate.policies.scripted import ScriptedPolicy
@@ -15,6 +16,7 @@ from debate_rl.inspector.plain.printer import Printer
 from debate_rl.inspector.plain.showing import print_debate
 from debate_rl.inspector.views import debate_view
 from debate_rl.inspector.views.debate import pieces_of
+from rewards.types import Verdicts
 from transcripts import Record, RunStore, TranscriptError, TurnAdvantages, write_step
 from transcripts.record import check_record
 
@@ -197,3 +199,26 @@ def test_a_wrong_solution_has_its_cause_where_rules_can_tell():
     print_debate("0.0", record, Printer(stream, False, None))
     assert stream.getvalue().count("cause:") == 1
     assert "   cause: arithmetic: 48 + 17 = 55\n" in stream.getvalue()
+
+
+def test_a_verdict_of_a_verifier_model_is_shown_as_no_truth():
+    problem = Problem("p", "Write.", kind="rubric", rubric="Wet.")
+    [debate] = run_debates(
+        [problem], ScriptedPolicy({}, default=solved("Rain.")), DebateConfig(num_rounds=2), seed=1
+    )
+    scores = ((0.75, 0.25), (None, "missing"), (1.0, 0.0))
+    record = Record(debate, 0, "p", verdicts=Verdicts("m\x1b[2J", 0.5, scores))
+    view = debate_view("0.0", record)
+    said = [[view.turn(TurnId(agent, round_)).verdict for round_ in range(2)] for agent in range(3)]
+    by = "by the verifier model m\x1b[2J"
+    assert said[0] == [
+        f"verdict 0.75, passes, {by}: no ground truth",
+        f"verdict 0.25, does not pass, {by}: no ground truth",
+    ]
+    assert said[1] == [f"no verdict {by}", ""]
+    assert {turn.grade for turn in view.spoken() if not turn.ballot} == {"ungraded"}
+    stream = io.StringIO()
+    print_debate("0.0", record, Printer(stream, False, None))
+    assert stream.getvalue().count("no ground truth") == 4
+    assert "\x1b[2J" not in stream.getvalue()
+    assert debate_view("0.0", replace(record, verdicts=UNSET)).turn(TurnId(0, 0)).verdict == ""
