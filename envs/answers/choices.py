@@ -20,7 +20,9 @@ _OTHER = re.compile(
     r"(?:\b(?i:or|and|not|nor|than|as)\b|[,;/&|+(]|\\(?:cup|cap|lor|land|vee|wedge)(?![A-Za-z]))\s{0,4}\(?"
     r"(?:([A-J])(?![\w'])|([a-j])(?![\w'])(?!\s+[a-z]))"
 )
-_CAPITAL = re.compile(r"(?<![\w'])(?:([B-J])(?![\w'])|(A)(?![\w']|\s+[a-z]))")
+_CAPITAL = re.compile(
+    r"(?<![\w'])(?:([B-J])(?![\w'])|(A)(?![\w']|\s+(?!(?:might|may|could|can|also)\b)[a-z]))"
+)
 _ALONE = re.compile(r"\(?([A-Ja-j])\)?[.:]?")
 _LETTER = re.compile(
     r"\(?([A-J])(?:\)|\s*[).:]|(?=[\s,;(])|$)|\(([a-j])\)|([a-j])(?:\s?\)|[.:](?=\s|$))", re.DOTALL
@@ -45,10 +47,11 @@ _DENIED = re.compile(
     r"|instead of)\b|n['’]t\b",
     re.IGNORECASE,
 )
-_DENIED_TWICE = re.compile(
+_DOUBTED = re.compile(
     r"\b(?:not|cannot|never|\w{2,6}n['’]t)\W{1,3}(?:be\W{1,3})?(?:wrong|false|incorrect|untrue"
     r"|impossible|eliminated|excluded|ruled"
-    r"|sure|certain|clear)\b|\?|\b(?:maybe|perhaps|possibly|might|either|unless)\b",
+    r"|sure|certain|clear)\b|\?|\b(?:or|and) (?:none|neither|both|all)\b|\b(?:maybe|perhaps"
+    r"|possibly|might|either|unless)\b",
     re.IGNORECASE,
 )
 _REFUSED = re.compile(
@@ -88,25 +91,20 @@ def letter_of(answer: str, choices: Sequence[str] = ()) -> str | None:
     marked = match.end() > match.end(match.lastindex or 0)
     if _REFUSED.match(rest) or (not marked and (_FORMULA.match(rest) or _opens_a_phrase(letter, rest))):
         return None
-    return (
-        None
-        if _names_another(_without_denials(rest, letter), letter, LETTERS[: len(choices) or 5])
-        else letter
-    )
+    if _DOUBTED.search(rest) or _names_another(
+        _without_denials(rest, letter), letter, LETTERS[: len(choices) or 5]
+    ):
+        return None
+    return letter
 
 
 def _without_denials(rest: str, letter: str) -> str:
     """Return the text after a letter up to a clause that denies other letters: "it can't be A or B"."""
     clause = _CLAUSE.search(rest)
-    if (
-        clause is None
-        or not _DENIED.search(rest, clause.start())
-        or _DENIED_TWICE.search(rest, clause.start())
-    ):
+    if clause is None or not _DENIED.search(rest, clause.start()):
         return rest
-    return (
-        rest if re.search(rf"(?<![\w']){letter}(?![\w'])", rest[clause.start() :]) else rest[: clause.start()]
-    )
+    own = re.search(rf"(?<![\w']){letter}(?![\w'])", rest[clause.start() :])
+    return f"{rest} or {'B' if letter == 'A' else 'A'}" if own else rest[: clause.start()]
 
 
 def _opens_a_phrase(letter: str, rest: str) -> bool:

@@ -38,7 +38,7 @@ _QUANTITY = re.compile(
     r"|det)\s?\([^()=]{1,60}\)"
 )
 BOUND = re.compile(
-    r"\\(?:i{0,3}nt|oint|sum|prod|coprod|lim|limsup|liminf|det|frac\{d\}|frac\{d|partial|nabla)(?![A-Za-z])"
+    r"\\(?:i{0,3}nt|oint|sum|prod|coprod|lim|limsup|liminf|det|frac\{d\}|frac\{d|partial|nabla|ldots)(?![A-Za-z])"
     r"|\\begin\{vmatrix\}"
 )
 """What is stated to be evaluated: sums, integrals, limits, derivatives, determinants."""
@@ -142,6 +142,7 @@ _POWER_OF_TEN = re.compile(
     r"(?<=[\d.])\s?[*×·⋅x]\s?10\s?(?:\^|\*\*)\s?(?:([-−]?\d{1,3})(?!\d|\.\d)|[{(]([-−]?\d{1,3})[)}])",
     re.ASCII,
 )
+_ABOUT = re.compile(r"^~\s?(?=\d)", re.ASCII)
 _COMPARISONS = {"<=": r"\le ", ">=": r"\ge ", "!=": r"\neq "}
 _COMPARED = re.compile("<=|>=|(?<=\\s)!=")  # 5!=120 is a factorial
 _APOSTROPHES = re.compile(r"(?<![\w.'’])\d{1,3}(?:['’]\d{3})+(?![\w'’])", re.ASCII)
@@ -277,6 +278,7 @@ def in_latex(text: str) -> str:
         text = _SUBSCRIPT.sub(lambda match: "_" + _group(match.group().translate(_LOW)), text)
     text = _POWER_OF_TEN.sub(r"\\times 10^{\1\2}", text)
     text = _APOSTROPHES.sub(lambda match: re.sub("['’]", "", match.group()), text)
+    text = _ABOUT.sub(r"\\approx ", text)
     text = _COMPARED.sub(lambda match: _COMPARISONS[match[0]], text)
     return _INFINITY_WORD.sub(r"\\infty ", text).translate(_SIGNS)
 

@@ -162,7 +162,7 @@ def _in_symbols(rest: str) -> Unit | None:
     if len(parts) > 1 and "/" not in rest and "-" not in rest:
         return None
     (name, power), (per, below) = parts[0], parts[1] if len(parts) == 2 else ("", "")
-    known = _MEASURES.get(name.lower(), ""), _MEASURES.get(per.lower(), "")
+    known = [_MEASURES.get(symbol.lower(), symbol) for symbol in (name, per)]
     if len(parts) == 1:
         return (
             Unit(measure=known[0] + (f"^{power}" if power in ("2", "3") else ""))

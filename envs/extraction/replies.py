@@ -34,7 +34,7 @@ _OTHER_LETTER = re.compile(  # "B or C" and "not C" are answers, and wrong ones
 _WORD = re.compile(r"(?<![\\A-Za-z])(?!(?:pi|sqrt|sin|cos|tan|log|ln|exp)(?![A-Za-z]))[A-Za-z]{2,}")
 _FOREIGN = re.compile(r"[\u00c0-\u024f\u0400-\u1fff\u3040-\u9fff\uac00-\ud7af]")
 _BARE_CHARS = 200
-_CORRECT = r"\s(?:is|must be)\s(?:the\s)?(?:correct|right|true)\b"
+_CORRECT = r"\s(?:is|must be)\s(?:the\s)?(?:correct|right|true)\b(?!\s?\?)"
 _OPTION_CHARS = 4000
 _NUMBER = re.compile(
     r"\\[dt]?frac\{\d+\}\{\d+\}"

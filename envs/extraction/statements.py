@@ -71,7 +71,6 @@ _SIMPLY = re.compile(
     r"(?:simply|just|exactly|precisely|therefore|thus|equal to|given by|as follows|for sure"
     r"|definitely|certainly"
     r"|clearly|obviously|indeed|surely)[ \t]*:?\s+(?=\S)"
-    r"|<(?:b|i|em|strong|span|p)>\s{0,3}"
     r"|(?:option|choice|letter)\s{1,3}(?=\(?(?:\*\*)?\(?[A-J]\b)",
     re.IGNORECASE,
 )
@@ -83,6 +82,31 @@ _SOMEBODY_HAS = re.compile(
 _GLOSS = re.compile(r"\s{1,3}\(([^()\n]{2,60})\)$")
 _OF = re.compile(r"\s{1,3}of((?:\s{1,3}[A-Za-z'’-]{1,30}){1,8})$")
 _IN_WORDS = re.compile(r",?\s{1,3}or\s{1,3}([A-Za-z][A-Za-z -]{1,60}?)(?:\s{1,3}in words)?$")
+MAX_BEFORE = 48
+_DOUBTED = re.compile(
+    r"(?<!no )\b(?:doubt|doubtful|unsure|unlikely|not (?:sure|think|believe|certain)|n['’]t (?:sure"
+    r"|think|believe|certain))\b"
+    r"[^.\n!?]*\Z",
+    re.IGNORECASE,
+)
+_TAKEN_BACK = re.compile(
+    r"[.\s*$]{0,6}"
+    r"(?:actually|(?:no|hmm|oops|sorry)[,.!:]|(?:no,? )?wait\b|correction\b|scratch that)[^\n]{1,80}",
+    re.IGNORECASE,
+)
+_FOREIGN_FILLER = re.compile(
+    r"(?:donc|alors|bien|simplement|exactement|égale? à|genau|also|somit|exactamente|igual a"
+    r"|por (?:lo )?tanto|quindi|portanto"
+    r"|равен|равно|именно|просто)\s{1,3}",
+    re.IGNORECASE,
+)
+_FOREIGN_TAIL = re.compile(
+    r"[个個人元円圆种種次只條条块本天年月日米岁歳枚回匹台]|小时|分钟|厘米|公里|千克|です|である|だ|입니다|이다|개(?:입니다)?"
+    r"|명(?:입니다)?"
+    r"|है"
+    r"|[A-Za-z\u00c0-\u024f\u0400-\u04ff]{1,20}(?: [A-Za-z\u00c0-\u024f\u0400-\u04ff]{1,20})?"
+)
+"""A counter, a polite ending, or one or two words of units."""
 _SENTENCE = re.compile(
     r"\A(?:[^\W\d_]{2,}\W{1,3}[^\W\d_]{2,}|[^\W\d_]{2,} \S)"
     r"|[\u00c0-\u024f\u0400-\u1fff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]"
@@ -90,7 +114,7 @@ _SENTENCE = re.compile(
 """A sentence begins with words; a number and its unit do not."""
 _QUANTITY = re.compile(
     r"\$[^$\n]{1,80}\$|\\\([^\n]{1,80}?\\\)"
-    r"|[-\u2212]?\$?(?<![\w.])\d++(?:,\d{3})*+(?:\.\d++)?(?:/\d++)?(?!\w*[A-Za-z_\d])",
+    r"|[-\u2212]?\$?(?<![\w.])\d++(?:,\d{3})*+(?:\.\d++)?(?:/\d++)?(?!\w*[A-Za-z_\d]|\s?[!%^*/])",
     re.ASCII,
 )
 _LEFT_OVER = re.compile(
@@ -119,9 +143,11 @@ _OR = re.compile(
 )
 _AND = re.compile(rf"(?:(?<![A-Za-z\\])(?:and|und|et|y|и)(?![A-Za-z])|[和与]|/){_MARKUP}{_ALSO}{_NAMED}$")
 _NOT = re.compile(
-    r"(?:(?<![A-Za-z\\])(?:not|never|cannot|pas|nicht|не|não é|no es|non è|niet"
+    r"(?:(?<![A-Za-z\\])(?:not|nor|never|cannot|(?:could|might|may) be|pas|nicht|не|não é|no es|non è|niet"
     r"|[A-Za-z]{1,8}n['’]t)(?![A-Za-z])"
-    r"|不[是为為]|不等于|并非|ليس|≠|!=|\\neq?(?![A-Za-z])|\\not\s?=)"
+    r"|不[是为為]|不等于|并非|[大小多少高低]于|大?约为?|可能是?|至[多少]|超过|不足|ليس|≠|!="
+    r"|\\neq?(?![A-Za-z])"
+    r"|\\not\s?=)"
     rf"{_CLOSE}(?:(?:{_PLAIN})(?![A-Za-z]){_CLOSE}){{0,3}}{_NAMED}$"
 )
 _LAST_WORD = re.compile(r"[^\s*]\S{0,19}\s{0,4}$")
@@ -141,6 +167,10 @@ def stated(text: str, *, words: bool = False) -> Span | None:
     header = last_match(_HEADER, text)
     if header is None:
         return None
+    if not words and "answer" not in header.group().lower():
+        return _stated_elsewhere(text, header.end())
+    if not words and (doubt := _DOUBTED.search(text, max(0, header.start() - MAX_BEFORE), header.start())):
+        return Span(doubt.start(), _sentence_end(text, header.end(), words=False))
     start = header.end() if words else _peeled(text, header.end(), len(text))
     end = _sentence_end(text, start, words=words)
     stop = _before_clause(text, start, end)
@@ -149,7 +179,29 @@ def stated(text: str, *, words: bool = False) -> Span | None:
     if words:
         return trimmed(text, Span(start, stop))
     start = _peeled(text, start, stop)
+    if taken_back := _TAKEN_BACK.match(text, end):
+        return Span(start, taken_back.end())
     return _core(text, Span(start, stop))
+
+
+def _stated_elsewhere(text: str, start: int) -> Span:
+    """Return the answer right behind the phrase of another language, without a counter or a unit behind it.
+
+    Whatever else its sentence says stays part of it, and makes it wrong: no list of words would be whole.
+
+    >>> def answer(text): return stated(text).of(text)
+    >>> answer("答案是5个"), answer("Ответ: 42 см"), answer("Ответ: корень из 5"), answer("答案是5的平方")
+    ('5', '42', 'корень из 5', '5的平方')
+    """
+    filler = _FOREIGN_FILLER.match(text, start)
+    start = filler.end() if filler else start
+    sentence = _closed(text, trimmed(text, Span(start, _sentence_end(text, start, words=False))))
+    inside, end = _pair(text, sentence) or (sentence, sentence.end)
+    if inside == sentence and (number := _QUANTITY.match(text, sentence.start, sentence.end)):
+        inside, end = Span(*number.span()), number.end()
+    tail = text[end : sentence.end].strip(_AROUND)
+    counted = _FOREIGN_TAIL.fullmatch(tail) and not _matters(tail)
+    return trimmed(text, inside) if not tail or counted else sentence
 
 
 def last_match(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:

@@ -49,6 +49,7 @@ _BASED = re.compile(r"\(?([0-9A-Z]{1,60})\)?_\{?\s?\(?(\d{1,2}|[a-z]{3,8})\)?\s?
 _UNKNOWNS = re.compile(r"[a-z]\s?(?:\^\{?\d\}?)?\s?[-+]|[-+\d]\s?[a-z](?![A-Za-z])")
 _NUMERAL = re.compile(r"\s?([-−]?)\$?([1-9]\d{0,2}(?:,\d{3})+|\d{1,60})(\.\d{1,60})?\.?\s?", re.ASCII)
 MAX_CLEANED = 4000
+_ONLY = re.compile(r"^\\\{([^{},;]{1,40})\\\}$")  # a set of one number
 _ASSIGNED = re.compile(r"([A-Za-z](?:_\{?\w{1,3}\}?)?)\s?=")
 _PLACES = re.compile(r"-?\d{1,15}\.\d{1,15}", re.ASCII)
 _DANGLING = re.compile(
@@ -269,7 +270,7 @@ def _number_of(truth: str) -> Number | None:
 
 def _against_number(plain: str, gold: Number) -> Grade | None:
     """Grade an answer where the gold answer is a plain number; None when a side is symbolic."""
-    plain = value_stated(plain)
+    plain = _ONLY.sub(r"\1", value_stated(plain))
     if (number := parse_number(other_notation(plain) or plain)) is not None:
         same = number.same(gold) or same_rounded(plain, str(gold.value))
         return decided(same, "number")

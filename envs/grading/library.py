@@ -15,7 +15,7 @@ from collections import Counter
 from envs.answers.expressions import GREEK
 
 _COMMAND_NAMES = (
-    "frac sqrt pi infty cdot times div le ge in cup cap setminus mathbb sin cos tan cot sec csc "
+    "frac sqrt pi infty cdot times div le ge cup cap setminus mathbb sin cos tan cot sec csc "
     "arcsin arccos arctan sinh cosh tanh ln log exp binom lfloor rfloor lceil rceil begin end pm bmod "
     "langle rangle"
 )
@@ -67,7 +67,8 @@ def _marks(text: str) -> object:
         re.findall(r"\\le|\\cup|\\cap|\\in(?![a-z])|\\setminus|[<=,;]", bare.translate(_DIRECTIONS))
     )
     calls = frozenset(match[1] for match in _CALL.finditer(bare))
-    return letters, signs, calls, frozenset(_SUBSCRIPT.findall(bare)), bare.count("'")
+    marks = Counter(re.findall(r"\\[{}]|(?<!\\sqrt)\[|[|']", bare))
+    return letters, signs, calls, marks, frozenset(_SUBSCRIPT.findall(bare))
 
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -74,7 +74,6 @@ REPLIES = [
     ("2", "2 + 2 = 4. The answer is 2? No, it is 4.", False),
     ("4", "I think 4", True),
     ("5", "<answer>5</answer>", True),
-    ("5", "The answer is <b>5</b>.", True),
     ("5", "The answer is `5`.", True),
     ("5", "The answer is “5”.", True),
     ("5", "The answer is **$5$**.", True),
