@@ -7,7 +7,7 @@ inside its thinking, then its solution is read and graded under every mode.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -245,7 +245,7 @@ def graded(problem: Problem, turn: Turn, mode: Mode, own: Environment | None = N
     return grade_turn(own or environment_of(problem), problem, turn, mode).verdict
 
 
-def modes_named(names: Iterable[str]) -> tuple[Mode, ...]:
+def modes_named(names: Collection[str]) -> tuple[Mode, ...]:
     """Return the modes of these names, in their order; ValueError for an unknown one."""
     for name in names:
         if name not in _KNOWN:
