@@ -14,6 +14,7 @@ from pydantic import Field, field_validator
 from debate.settings import Settings, did_you_mean
 from debate_rl.config.recipes import ConfigError, find_suite, read_config
 from debate_rl.formatting import printable
+from envs.data.catalog import find_data_set
 from envs.types import MODES, Mode
 
 Table: TypeAlias = dict[str, Any]
@@ -113,6 +114,7 @@ def _eval_set(name: str, settings: SuiteSet, path: Path) -> EvalSet:
     where = f"{path}: sets.{name}"
     held_out = {"kind": name, "limit": WHOLE, **settings.held_out}
     tables = {"held_out": held_out, **{key: getattr(settings, key) for key in TABLES[1:]}}
+    tables = _merged(_usual(str(held_out["kind"])), tables)
     anew = (f"{key}=none" for key in ANEW if tables[key])
     before = (*anew, *(text for key in tables for text in _overrides(key, tables[key], where)))
     return EvalSet(
@@ -124,6 +126,13 @@ def _eval_set(name: str, settings: SuiteSet, path: Path) -> EvalSet:
         samples=settings.samples,
         greedy=settings.greedy,
     )
+
+
+def _usual(kind: str) -> Table:
+    """Return the limit of replies and the grader's mode that published figures of a data set have."""
+    entry = find_data_set(kind)
+    limit = {"debate": {"max_tokens": entry.max_tokens}} if entry and entry.max_tokens else {}
+    return limit | ({"grader": {"mode": entry.mode}} if entry and entry.mode else {})
 
 
 def _overrides(key: str, value: object, where: str) -> Iterator[str]:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from debate import DebateConfig
 from debate_rl.config import Config
 from debate_rl.config.recipes import ConfigError, apply_overrides, shipped_suites
 from debate_rl.evaluation.report import best_row, comparison, result_rows
@@ -68,6 +69,15 @@ def test_the_held_out_problems_of_a_recipe_are_not_those_of_a_set(suite):
     [floor] = read_suite(suite, ["gsm8k"])
     found = Config.model_validate(apply_overrides(recipe, floor.before, Config)).held_out
     assert (found.path, found.levels, found.split) == (None, None, "test")
+
+
+def test_a_set_that_names_no_limit_has_the_usual_one_of_its_data_set(tmp_path):
+    path = tmp_path / "suite.toml"
+    path.write_text(
+        "[sets.aime24]\n[sets.aime25]\ndebate.max_tokens = 7\n[sets.mine]\nheld_out.kind = 'jsonl'\n"
+    )
+    limits = [configured(one).debate.max_tokens for one in read_suite(str(path))]
+    assert limits == [4096, 7, DebateConfig().max_tokens]
 
 
 def test_a_grader_of_a_set_is_not_made_strict_by_the_recipes_schedule(suite):
