@@ -231,6 +231,9 @@ def _last_number(text: str) -> Span | None:
         return None
     if "__" in text[text.rfind("\n", 0, span.start) + 1 : span.end]:
         return None  # a line of code states no answer
+    formula = harness.last_formula(text)
+    if formula and formula.start <= span.start and span.end <= formula.end:
+        return formula  # a number in a formula is not the answer
     return widened(text, _signed(text, span))
 
 

@@ -43,7 +43,9 @@ def may_decide(answer: str, gold: str) -> bool:
 
 
 def _is_read(text: str) -> bool:
-    """Whether all of a text is of the alphabet."""
+    """Whether all of a text is of the alphabet, its braces in pairs."""
+    if text.count("{") != text.count("}") or text.find("}") < text.find("{"):
+        return False
     at, bare = 0, _ENVIRONMENT.sub(" ", text)
     while at < len(bare):
         match = _TOKEN.match(bare, at)
