@@ -167,7 +167,7 @@ def _refuse_no_rubric(config: Config, problems: Iterable[Problem]) -> None:
 
 def _refuse_nothing_to_score(config: Config, problems: Iterable[Problem]) -> None:
     verifier = config.verifier
-    if verifier.policy is None or verifier.beside_truth:
+    if verifier.policy is None or verifier.beside_truth or verifier.diagnose:
         return
     if all(problem.kind != "rubric" for problem in problems):
         raise DataError(

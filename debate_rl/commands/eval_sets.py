@@ -184,7 +184,14 @@ def evaluate_on(task: EvalTask, policy: Unopened) -> tuple[Scores, dict[str, str
         _progress(str(folder)) as tell,
         opened_verifying(config) as verifying,
     ):
-        figures = evaluate(replace(plan, verifying=verifying), policy, folder, modes=modes, tell=tell)
+        figures = evaluate(
+            replace(plan, verifying=verifying),
+            policy,
+            folder,
+            modes=modes,
+            tell=tell,
+            diagnose=config.verifier.diagnose,
+        )
         if verifying is not None:
             plain_console(stderr=True).print(asked_line(config.verifier.name, figures.asked))
         write_json(folder / FIGURES, plain_rows({task.label: figures}))

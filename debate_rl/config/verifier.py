@@ -40,6 +40,9 @@ class VerifierConfig(Settings):
     beside_truth: bool = False
     """Whether solutions of problems with a gold answer are scored too. Nothing learns from these verdicts:
     their agreement with truth is measured."""
+    diagnose: bool = False
+    """Whether ``debate eval`` also asks of direct solutions to problems with a gold answer whether their
+    approach is valid, and of the wrong ones why they are wrong, by fixed rubrics."""
     threshold: float = Field(default=0.5, gt=0, le=1)
     """The lowest score that passes."""
     samples: int = Field(default=1, ge=1, le=64)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from debate import Policy
+from debate_rl.evaluation.diagnosis import with_diagnosis
 from debate_rl.evaluation.modes import with_modes
 from debate_rl.evaluation.play import EvalPlan, Tell, Unopened, play
 from debate_rl.evaluation.scores import Scores, scores
@@ -22,11 +23,12 @@ def evaluate(
     *,
     modes: Sequence[Mode] = (),
     tell: Tell = lambda *_: None,
+    diagnose: bool = False,
 ) -> Scores:
     """Return the figures of what a plan plays, also under these modes; ``folder`` keeps what was said.
 
-    The policy must report tokens. Problems without an answer are refused. DataError when the grader gave no
-    verdict on any problem.
+    ``diagnose``: the plan's verifier model is also asked about approaches and causes. The policy must report
+    tokens. Problems without an answer are refused. DataError when the grader gave no verdict on any problem.
     """
     played = play(plan, policy, folder, tell=tell)
     figures = scores(played, key_of(plan.environment))
@@ -34,5 +36,7 @@ def evaluate(
         where = folder or "held_out"
         raise DataError(f"{where}: the grader gave no verdict on any of {len(plan.problems)} problems")
     if plan.verifying is not None:
+        if diagnose:
+            figures = with_diagnosis(figures, played, plan.verifying)
         figures = replace(figures, asked=plan.verifying.checked_tally())
     return with_modes(figures, played, plan.environment, modes)

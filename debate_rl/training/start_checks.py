@@ -31,8 +31,9 @@ fit begins, changes nothing of the run."""
 
 
 DIRECT = "eval/direct/accuracy"
-REACHING = ("server", "concurrency", "timeout_s", "cache", "max_without")
-"""Settings of ``verifier`` that may always change: how it is reached, and when a run gives it up."""
+REACHING = ("server", "concurrency", "timeout_s", "cache", "max_without", "diagnose")
+"""Settings of ``verifier`` that may always change: how it is reached, when a run gives it up, and what only
+evaluations ask."""
 
 
 BEST_BY = re.compile(

@@ -77,9 +77,9 @@ class VerifierModel:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._gate = asyncio.Semaphore(self._asking.concurrency)
 
-    def score(self, problem: Problem, reply: str, *, rubric: str) -> Future[Verdict]:
-        """Begin to score a reply by a rubric, or by the problem's own."""
-        return self._begin(self._score(score_prompt(problem, reply, rubric=rubric)))
+    def score(self, problem: Problem, reply: str, *, rubric: str, fixed: bool = False) -> Future[Verdict]:
+        """Begin to score a reply by a rubric, or by the problem's own unless it is ``fixed``."""
+        return self._begin(self._score(score_prompt(problem, reply, rubric=rubric, fixed=fixed)))
 
     def label(
         self, problem: Problem, reply: str, *, question: str, labels: Mapping[str, str]

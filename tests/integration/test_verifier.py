@@ -16,6 +16,7 @@ import debate_rl
 from debate.policies.scripted import ScriptedPolicy
 from debate_rl.config import Config
 from debate_rl.config.recipes import ConfigError, load_config
+from debate_rl.runs.checkpoint import write_model
 from debate_rl.tracking.step_lines import read_metrics
 from debate_rl.training.session import open_session
 from debate_rl.training.train import train, train_step
@@ -331,3 +332,60 @@ def test_the_inspector_explains_a_reward_by_a_verdict_as_no_truth(tmp_path, deba
     assert code == 0, err
     assert "verdict 0.75, passes, by the verifier model reader_module:Reader: no ground truth" in out
     assert "every number is as stored" in out or "not as stored" not in out
+
+
+def test_an_evaluation_asks_about_approaches_and_causes(tmp_path, debate_command, serve):
+    def answer(content):
+        label = re.search(r"Verdict (\w+): LABEL", content)
+        if label is None and "Only the approach counts" in content:
+            return 200, verdict(content, 0.5)
+        if label is None:
+            return 200, "whatever is asked at the start"
+        assert re.search(r"<answer>\n[12]\n</answer>", content)
+        return 200, f"Verdict {label[1]}: " + ("misread" if "\\boxed{2}" in content else "lazy")
+
+    server = serve(answer)
+    config = config_of(tmp_path, ("number",), held_out={"limit": 4, "every": 0})
+    asked = config.verifier.model_validate(served(server, beside_truth=False, diagnose=True))
+    train(config.model_copy(update={"verifier": asked}))
+    words = ("--direct", "--samples", "12", "--json", str(tmp_path / "figures.json"))
+    code, out, err = debate_command("eval", str(tmp_path / "run"), *words)
+    assert code == 0, err
+    rows = json.loads((tmp_path / "figures.json").read_text())
+    figures = {row["name"]: row["value"] for row in rows if "minus" not in row}
+    assert figures["verifier/direct/approach"] == 0.5
+    causes = {name.rpartition("/")[2]: value for name, value in figures.items() if "/cause/" in name}
+    assert sum(causes.values()) == pytest.approx(1)
+    assert causes["misread"] > 0
+    assert "out_of_range" in err  # an unknown label is no cause, and is counted
+    assert "verifier direct cause misread" in out
+
+
+def test_a_model_of_ones_own_machine_scores_in_this_process(tmp_path):
+    first = train(config_of(tmp_path, held_out={"limit": 0}))
+    folder = tmp_path / "model"
+    folder.mkdir()
+    write_model(folder, first.model)
+    first.tokenizer.save_pretrained(folder)
+    local = {"policy": "local", "model": str(folder), "device": "cpu", "max_tokens": 3, "max_without": 1}
+    own = {"verifier": local, "run": {"dir": str(tmp_path / "local")}, "held_out": {"limit": 0}}
+    session = train(config_of(tmp_path, ("rubric",), **own))
+    for line in read_metrics(session.folder.metrics):
+        without = {name: value for name, value in line.items() if name.startswith("verifier/without/")}
+        assert line["verifier/verdicts"] == 0  # random words state nothing
+        assert (
+            sum(without.values())
+            == without["verifier/without/truncated"] + without["verifier/without/no_verdict"]
+            > 0
+        )
+        assert line["verifier/tokens/generated"] <= 3 * line["verifier/requests"]
+
+
+def test_an_evaluation_of_any_run_may_name_a_verifier_model(tmp_path, debate_command):
+    config = config_of(tmp_path, ("number",), verifier={}, held_out={"limit": 4, "every": 0})
+    train(config)
+    words = ("verifier.policy=reader_module:Reader", "verifier.beside_truth=true", "verifier.max_tokens=4000")
+    code, out, err = debate_command("eval", str(tmp_path / "run"), "--direct", "--samples", "6", *words)
+    assert code == 0, err
+    assert "verifier agreement" in out
+    assert "0 without" in err

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from envs.rubrics.diagnosis import CAUSES
+
 HOME = Path(__file__).parents[2]
 DOCS = HOME / "docs"
 PAGE = (DOCS / "glossary.md").read_text(encoding="utf-8")
@@ -124,6 +126,8 @@ def test_metrics():
         "instructions",
         "score",
         "score@<k>",
+        "verifier/direct/approach",
+        *(f"verifier/direct/cause/{cause}" for cause in CAUSES),
     }  # not in every run
 
 

@@ -22,7 +22,9 @@ ASPECTS = (
     Aspect("form", "format/valid", "not in metrics.jsonl"),
     Aspect("no final answer", "missing", "not in metrics.jsonl"),
     Aspect("final answer right", "accuracy", "no solution was graded"),
-    Aspect("approach", "", "no rule can tell whether an approach is valid; a model as judge could"),
+    Aspect(
+        "approach", "", "no rule can tell whether it is valid; debate eval asks a model (verifier.diagnose)"
+    ),
     Aspect("partial credit", "score", "no problem has parts that are right by themselves"),
     Aspect("judgment", "judge/accuracy", "no vote on a pair of which exactly one side is right"),
 )

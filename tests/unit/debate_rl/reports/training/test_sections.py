@@ -325,7 +325,7 @@ def test_every_aspect_of_a_solution_has_a_figure_or_says_why_not(whole):
     assert rows["final answer right"][-1] == ""
     assert rows["approach"] == [
         *"----",
-        "no rule can tell whether an approach is valid; a model as judge could",
+        "no rule can tell whether it is valid; debate eval asks a model (verifier.diagnose)",
     ]
     assert rows["partial credit"][0] == "score"
     assert rows["partial credit"][-1] == "no problem has parts that are right by themselves"
