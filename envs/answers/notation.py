@@ -39,7 +39,7 @@ _QUANTITY = re.compile(
 )
 BOUND = re.compile(
     r"\\(?:i{0,3}nt|oint|sum|prod|coprod|lim|limsup|liminf|det|frac\{d\}|frac\{d|partial|nabla|ldots)(?![A-Za-z])"
-    r"|\\begin\{vmatrix\}"
+    r"|\\begin\{vmatrix\}|\\frac\{d(?:\^\{?\d\}?)?\s?[A-Za-z]\}\{d"
 )
 """What is stated to be evaluated: sums, integrals, limits, derivatives, determinants."""
 _ARGUMENT = re.compile(r"(?<=[A-Za-z'])\([^()]{1,40}\)|[_^](?:\{[^{}]{1,40}\}|\\?\w+|\*)")
@@ -62,7 +62,7 @@ _WRAPPERS = (("\\boxed{", "}"), ("$$", "$$"), ("\\(", "\\)"), ("\\[", "\\]"), ("
 _MAX_WRAPPED = 4
 _BRACED = re.compile(r"\\.|[{}]", re.DOTALL)
 MAX_CHARS = 4000
-RELATION = re.compile(r"(?<![<>!\\:])=(?!=)")
+RELATION = re.compile(r"(?<![<>\\:])(?<![A-Za-z)}\]\s!]!)=(?!=)")  # 5!=120 is one, x!=3 is none
 
 _HIGH = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-")
 _LOW = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")

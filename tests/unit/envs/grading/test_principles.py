@@ -5,6 +5,9 @@ import pytest
 from envs import Grader
 
 SAME = [
+    ("120", "5! = 120"),
+    ("120", r"5! = 5\cdot 4\cdot 3\cdot 2\cdot 1 = 120"),
+    ("2x", r"\frac{dy}{dx} = 2x"),
     ("30", r"\angle ABC = 30^\circ"),
     (r"30^\circ", r"m\angle ABC = 30"),
     (r"30^\circ", "∠ABC = 30°"),
@@ -209,6 +212,9 @@ SAME = [
     ("3 1/2", "7/2"),
 ]
 DIFFERENT = [
+    ("120", "6! = 120"),
+    ("2x", r"\frac{dy}{dx} = 3x"),
+    ("3", "x!=3"),
     ("30", r"\angle ABC = 31"),
     (r"\angle ABC", r"\angle ACB"),
     ("(1,2)", r"\begin{pmatrix}2\\1\end{pmatrix}"),
