@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -258,8 +260,16 @@ def policy_of(task: EvalTask) -> Iterator[Unopened]:
     try:
         yield Unopened(policy)
     finally:
-        for one in opened:
-            end_engines(one)
+        while opened:
+            end_engines(opened.pop())
+        _free_memory()
+
+
+def _free_memory() -> None:
+    """Give back what a model held that nothing refers to any more: the next weights need room for theirs."""
+    gc.collect()
+    if "torch" in sys.modules:
+        sys.modules["torch"].cuda.empty_cache()
 
 
 @contextmanager

@@ -390,7 +390,7 @@ def test_a_watch_evaluates_what_there_is_and_ends_with_the_last_step(evaluate):
 @pytest.mark.usefixtures("sums")
 def test_what_cannot_be_evaluated_is_one_line(evaluate, arguments, told):
     Path("bad.toml").write_text("[all]\ndirect = true\n")
-    Path("typo.toml").write_text("[sets.a]\nheld_out.kind = 'gsm8k'\ndebate.max_token = 4\n")
+    Path("typo.toml").write_text("[sets.a]\nheld_out.kind = 'svamp'\ndebate.max_token = 4\n")
     code, _, err = evaluate(*arguments)
     [line] = err.splitlines()
     assert (code, told in line) == (2, True), line
