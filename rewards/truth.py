@@ -8,10 +8,11 @@ from itertools import pairwise
 from types import MappingProxyType
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from debate.types import Turn, TurnId
 from rewards.config import RewardConfig
-from rewards.types import Correct, Truth, Verdicts, value_of
+from rewards.types import Correct, Rewards, Truth, Verdicts, value_of
 from rewards.votes import BallotBox
 
 FLIPS = ("cc", "cw", "wc", "ww")
@@ -121,6 +122,16 @@ def verdict_reward(verdicts: Verdicts, turn: TurnId, config: RewardConfig) -> fl
     if config.verdict_credit == "whole":
         return truth_reward(score >= verdicts.threshold, config)
     return _between(score, config)
+
+
+def of_truth_alone(rewards: Rewards, correct: Correct, verdicts: Verdicts | None) -> Rewards:
+    """Return the rewards without a truth stream where a verifier model's verdicts stand in its place.
+
+    >>> given, verdicts = Rewards((), ((0.75,),), (), ()), Verdicts("m", 0.5, ((0.75,),))
+    >>> of_truth_alone(given, None, verdicts).truth, of_truth_alone(given, [[True]], verdicts).truth
+    ((), ((0.75,),))
+    """
+    return replace(rewards, truth=()) if correct is None and verdicts is not None else rewards
 
 
 def _between(score: float, config: RewardConfig) -> float:

@@ -35,14 +35,19 @@ class Verdicts(Value, frozen=True):
     threshold: float
     scores: tuple[tuple[Score, ...], ...]
 
+    def score(self, turn: TurnId) -> float | None:
+        """Return the score of a solution; None where it has none."""
+        score = value_of(self.scores, turn)
+        return None if score is None or isinstance(score, str) else score
+
     def passes(self, turn: TurnId) -> bool | None:
         """Return whether a solution passes; None where it has no score.
 
         >>> Verdicts("m", 0.5, ((0.5, "missing"),)).passes(TurnId(0, 0))
         True
         """
-        score = value_of(self.scores, turn)
-        return score >= self.threshold if isinstance(score, float) else None
+        score = self.score(turn)
+        return None if score is None else score >= self.threshold
 
 
 STREAMS: Final = ("peer", "truth", "judge", "format")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from debate.policy import token_counts
 from rewards import STREAMS
-from rewards.truth import GRADES, grade_of, score_of
+from rewards.truth import GRADES, grade_of, of_truth_alone, score_of
 from rewards.types import NO_REWARDS, value_of
 from transcripts.index.facts import REALS, WINNERS, Facts, facts_of
 from transcripts.record import PARTS, Record, TurnAdvantages
@@ -34,6 +34,7 @@ TURN: dict[str, str] = {
     **dict.fromkeys(("agent", "round", "prompt_tokens", "tokens", "malformed", "cut"), "int64"),
     "ballot": "bool",
     "score": "double",
+    "verdict": "double",
     **dict.fromkeys((f"reward_{stream}" for stream in STREAMS), "double"),
     **dict.fromkeys((f"advantage_{part}" for part in PARTS), "double"),
 }
@@ -106,7 +107,7 @@ def turn_rows(id: str, record: Record) -> Iterator[dict[str, Any]]:
         agent, round_ = turn.id.agent, turn.id.round
         prompt, generated = token_counts(turn.completion)
         part = advantages.get(turn.id, TurnAdvantages(turn.id))
-        rewards = record.rewards or NO_REWARDS
+        rewards = of_truth_alone(record.rewards or NO_REWARDS, record.correct, record.verdicts or None)
         yield {
             "debate": id,
             "agent": agent,
@@ -123,6 +124,7 @@ def turn_rows(id: str, record: Record) -> Iterator[dict[str, Any]]:
             "cut": turn.cut,
             "ballot": turn.ballot,
             "score": score_of(turn),
+            "verdict": record.verdicts.score(turn.id) if record.verdicts else None,
             **{f"reward_{name}": value_of(getattr(rewards, name), turn.id) for name in STREAMS},
             **{f"advantage_{name}": getattr(part, name) for name in PARTS},
         }

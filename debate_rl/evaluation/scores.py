@@ -30,7 +30,7 @@ from debate_rl.metrics.answers import (
     powers_to,
 )
 from debate_rl.metrics.debates import are_valid, due_pairs_of
-from debate_rl.metrics.verdicts import Compared, agreement, compared, score_of_turn, scores_of
+from debate_rl.metrics.verdicts import Compared, agreement, compared, scores_of
 from debate_rl.statistics import Estimate, clustered_mean
 from envs.answers.keys import AnswerKey
 from envs.instructions import ConstraintError, constraints_of, follows
@@ -231,7 +231,7 @@ def _verdict_figures(sheet: _Sheet, graded: Graded, mode: Literal["debate", "dir
             graded.debate, graded.truth, RewardConfig(judge_own=graded.debate.protocol.judge_own)
         )
         winner = voted_winner(rewards.peer, seed=graded.debate.seed)
-        score = None if winner is None else score_of_turn(verdicts, winner)
+        score = None if winner is None else verdicts.score(winner)
         sheet.put(problem, "verifier/debate/score/winner", *(() if score is None else (score,)))
 
 

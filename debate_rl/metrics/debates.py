@@ -12,8 +12,6 @@ from math import sqrt
 from statistics import fmean
 from types import MappingProxyType
 
-from msgspec.structs import replace
-
 from debate.parsing.wellformed import is_well_formed
 from debate.types import Debate, FailureReason
 from debate_rl.metrics.answers import answer_metrics, winner_metrics
@@ -27,6 +25,7 @@ from learner.tokens import GENERATOR, JUDGE, token_streams
 from rewards import STREAMS, Correct, Rewards, ballot_box, valid_votes
 from rewards.judging import JudgeCounts, judge_counts
 from rewards.score import penalized_turns
+from rewards.truth import of_truth_alone
 from rewards.types import Verdicts, known_values
 from rewards.votes import DuePair, due_pairs
 
@@ -51,8 +50,9 @@ def debate_metrics(
     ``verdicts`` of a verifier model are no truth: what they rewarded is not in the truth stream's figures.
     """
     said = verdicts or [None] * len(debates)
+    true = [of_truth_alone(*one) for one in zip(rewards, correct, said, strict=True)]
     return (
-        reward_metrics([_without_verdicts(*one) for one in zip(rewards, correct, said, strict=True)])
+        reward_metrics(true)
         | counter_metrics(debates, rewards)
         | judge_metrics(debates, correct)
         | answer_metrics(debates, correct, key=key)
@@ -61,14 +61,9 @@ def debate_metrics(
         | length_metrics(debates, evaluation=evaluation)
         | grader_metrics(grader or {})
         | score_metrics(debates, correct)
-        | source_metrics(debates, correct, rewards, sources)
+        | source_metrics(debates, correct, true, sources)
         | verdict_metrics(debates, correct, rewards, said, verified or {})
     )
-
-
-def _without_verdicts(rewards: Rewards, correct: Correct, verdicts: Verdicts | None) -> Rewards:
-    """Return the rewards without what stands in the place of truth and is a verifier model's verdict."""
-    return replace(rewards, truth=()) if correct is None and verdicts is not None else rewards
 
 
 def grader_metrics(tally: Mapping[str, int]) -> dict[str, float]:

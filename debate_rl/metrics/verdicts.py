@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from debate.types import Debate, TurnId
+from debate.types import Debate
 from debate_rl.statistics import Estimate, Numbered, interval, mean
 from envs.rubrics.verdicts import FAULTS
 from rewards import Correct, Rewards
@@ -156,9 +156,3 @@ def scores_of(verdicts: Verdicts, round_: int) -> list[float]:
     """Return the scores of one round's solutions, those that have one."""
     column = (verdicts.scores[agent][round_] for agent in range(len(verdicts.scores)))
     return [score for score in column if isinstance(score, float)]
-
-
-def score_of_turn(verdicts: Verdicts, turn: TurnId) -> float | None:
-    """Return the score of a turn's solution; None without one."""
-    score = verdicts.scores[turn.agent][turn.round]
-    return score if isinstance(score, float) else None

@@ -62,6 +62,7 @@ from debate_rl.training.start_checks import (
     refuse_modes,
     refuse_no_best,
     refuse_open_problems,
+    refuse_verdicts_as_truth,
 )
 from debate_rl.training.stops import Stopped, Stops, catch_stops
 from debate_rl.warm_start.training import warm_start
@@ -338,6 +339,7 @@ def _opened(config: Config, stops: Stops, look: Look, group: RankGroup | None) -
     data = load_run_problems(config)
     config = with_epochs(config, len(data.train))
     refuse_open_problems(config, data)
+    refuse_verdicts_as_truth(config, data)
     refuse_modes(config, data)
     check_streams(config, data)
     check_prompts(config, data)

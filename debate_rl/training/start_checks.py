@@ -108,6 +108,16 @@ def refuse_open_problems(config: Config, data: Problems) -> None:
         )
 
 
+def refuse_verdicts_as_truth(config: Config, data: Problems) -> None:
+    """Refuse judges' advantages that look for the right solution where a verifier model stands for truth."""
+    known = next((problem.id for problem in data.train if problem.kind == "rubric"), None)
+    if known is not None and config.advantages.judge.key == "pair":
+        raise ValueError(
+            f'advantages.judge.key = "pair": finds the right solution by its truth reward, and the problem '
+            f"{known!r} has verdicts of a verifier model in its place; choose another key"
+        )
+
+
 def refuse_modes(config: Config, data: Problems) -> None:
     """Refuse a mode of the grader that has no meaning for some kind of the problems."""
     grader = config.grader

@@ -389,3 +389,11 @@ def test_an_evaluation_of_any_run_may_name_a_verifier_model(tmp_path, debate_com
     assert code == 0, err
     assert "verifier agreement" in out
     assert "0 without" in err
+
+
+def test_judges_are_not_rewarded_by_verdicts_as_if_they_were_truth(tmp_path):
+    pairs = {"advantages": {"judge": {"key": "pair"}}}
+    with pytest.raises(
+        ValueError, match=r"finds the right solution by its truth reward, and the problem 'w\d'"
+    ):
+        train(config_of(tmp_path, held_out={"limit": 0}, **pairs))

@@ -13,7 +13,7 @@ from rewards import STREAMS, Correct, Rewards, ballot_box, valid_votes, voted_wi
 from rewards.graph import condorcet_winner, cycles, last_voted_round, majorities
 from rewards.judging import judge_counts
 from rewards.peer import margins
-from rewards.truth import flips, is_right, right_share, round_accuracy
+from rewards.truth import flips, is_right, of_truth_alone, right_share, round_accuracy
 from rewards.types import Stream, known_values
 from rewards.votes import due_pairs
 from transcripts.record import Record
@@ -127,7 +127,7 @@ def facts_of(record: Record) -> IndexEntry:
         truncated=sum(turn.completion.stop_reason == "length" for turn in debate.turns),
         tokens=sum(token_counts(item.completion)[1] for item in (*debate.turns, *debate.summaries)),
         **{f"flip_{name}": count for name, count in flips(correct).items()},
-        **_reward_facts(rewards),
+        **_reward_facts(rewards and of_truth_alone(rewards, correct, record.verdicts or None)),
         seconds=record.timing.seconds if record.timing else None,
     )
     personas = tuple(persona.name for persona in debate.personas)

@@ -10,7 +10,7 @@ import numpy as np
 from debate_rl.formatting import title
 from debate_rl.reports.document import Chart, Part, Section, Series
 from debate_rl.reports.training.curves import Curves, Numbers, Steps, thinned
-from debate_rl.reports.training.files import FORMS, GRADERS, ROUNDS, STREAMS
+from debate_rl.reports.training.files import FORMS, GRADERS, ROUNDS, STREAMS, VERIFIER
 from debate_rl.reports.training.loading import Run
 
 POINTS = 500
@@ -89,6 +89,14 @@ SPECS = (
         "judge accuracy",
         ("judge/accuracy", "eval/judge/accuracy"),
         (("a coin", 0.5),),
+    ),
+    Spec(
+        "curves/verifier",
+        "What a verifier model says: no ground truth",
+        "share",
+        tuple(f"verifier/{name}" for name in VERIFIER),
+        note="Where its score climbs and its agreement with truth falls, or false positives climb, it is "
+        "being gamed: docs/verifiers.md.",
     ),
     Spec("curves/lift", "What votes add to a random answer", "winner lift", ("winner/lift",), (("0", 0.0),)),
     Spec("curves/kl", "KL to the reference", "nats a token", ("kl_mean",)),

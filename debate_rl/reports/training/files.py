@@ -33,6 +33,8 @@ HELD_OUT = (
     *(f"eval/direct/{name}" for name in (*GRADERS[1:], *FORMS)),
 )
 """Held-out figures that have an interval, in the order of the report."""
+VERIFIER = ("score", "passed", "agreement", "kappa", "false_positive_rate", "false_negative_rate")
+"""What a verifier model says, under ``verifier/``, and how far it agrees with truth."""
 WANTED = frozenset(
     (
         *(f"reward/{stream}/{name}" for stream in STREAMS for name in ("mean", "std", "n")),
@@ -48,6 +50,7 @@ WANTED = frozenset(
         *(f"seconds/{phase}" for phase in ("rollout", "reward", "learn", "record", "grade", "evaluate")),
         *(name + end for name in HELD_OUT for end in ("", "/low", "/high")),
         *(*GRADERS, *FORMS, "grader/strict", "score"),
+        *(f"verifier/{name}" for name in VERIFIER),
         "eval/problems",
     )
 )
