@@ -22,12 +22,13 @@ if TYPE_CHECKING:
     from debate.types import TurnId
     from envs import Environment
     from rewards import Rewards, Truth
+    from rewards.types import Verdicts
 
 Kind: TypeAlias = Literal[
-    "number", "expression", "choice", "text", "verbatim", "overlap", "instructions", "open"
+    "number", "expression", "choice", "text", "verbatim", "overlap", "instructions", "rubric", "open"
 ]
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red", "white")
-Verdicts: TypeAlias = "Sequence[Sequence[Truth]] | None"
+Grades: TypeAlias = "Sequence[Sequence[Truth]] | None"
 
 
 def play(
@@ -48,19 +49,27 @@ def play(
     from debate_rl.config.recipes import open_run_or_recipe
     from debate_rl.engines import open_policy
     from debate_rl.evaluation.grading import grade_debate
+    from debate_rl.evaluation.verifying import checked_verifying
     from rewards import score_debate
 
     run, settings = open_run_or_recipe(config, overrides or ())
     environment, posed = _truth(settings.env.kind, problem, answer, kind)
+    if kind == "rubric" and (settings.verifier.policy is None or settings.verifier.own_rubric() is None):
+        raise ValueError("--kind rubric: needs a verifier model, verifier.policy, and verifier.rubric")
     weights = None
     if run:
         from debate_rl.runs.kept_weights import newest_weights  # loads torch; a server's model needs none
 
         weights = newest_weights(run)
-    [debate] = run_debates([posed], open_policy(settings, weights), settings.debate, seed=seed)
+    with checked_verifying(settings) as verifying:
+        [debate] = run_debates([posed], open_policy(settings, weights), settings.debate, seed=seed)
+        pending = verifying.begin(debate) if verifying else None
+        verdicts = pending.verdicts() if pending else None
     debate, correct = grade_debate(environment, debate, mode=settings.grader.final)
-    rewards = score_debate(debate, correct, settings.rewards)
+    rewards = score_debate(debate, correct, settings.rewards, verdicts)
     show_debate(debate, correct, rewards, Console(), prompts=prompts)
+    if verdicts is not None:
+        _show_verdicts(debate, verdicts, Console())
 
 
 def _truth(
@@ -85,6 +94,8 @@ def _truth(
             raise DataError(f"--answer: problems of {name} are graded by their own rule; leave it out")
         return load_environment(name), problem
     environment = load_environment(name if ":" in name else "gsm8k")  # any data set compares answers alike
+    if kind == "rubric":
+        return environment, replace(problem, kind=kind, answer=None)
     known: Kind = "open" if answer is None else kind or "expression"
     if known != (kind or known):
         raise DataError(f"--kind {kind}: needs --answer, the right answer")
@@ -105,8 +116,19 @@ def _is_of_family(kind: str, question: str) -> bool:
     return True
 
 
+def _show_verdicts(debate: Debate, verdicts: Verdicts, console: Console) -> None:
+    """Print what a verifier model says of each solution: no ground truth."""
+    rows: list[list[str]] = []
+    for turn in (turn for turn in debate.turns if not turn.ballot):
+        score, passes = verdicts.score(turn.id), verdicts.passes(turn.id)
+        words = {True: "yes", False: "no", None: ""}[passes]
+        rows.append([f"{turn.id.agent}.{turn.id.round}", "none" if score is None else f"{score:g}", words])
+    console.print(_plain(f"verdicts of {verdicts.verifier}: no ground truth"))
+    console.print(text_table(("turn", "score", "passes"), rows))
+
+
 def show_debate(
-    debate: Debate, correct: Verdicts, rewards: Rewards, console: Console, *, prompts: bool = False
+    debate: Debate, correct: Grades, rewards: Rewards, console: Console, *, prompts: bool = False
 ) -> None:
     """Print the turns round by round, with their ``prompts`` if asked, then votes and rewards of every turn.
 
@@ -138,7 +160,7 @@ def _print_prompt(held: HeldDebate | None, turn: TurnId, console: Console) -> No
         console.print(Panel(_plain(message.content), title=title, title_align="left", border_style="dim"))
 
 
-def _turn_panel(debate: Debate, turn: Turn, correct: Verdicts) -> Panel:
+def _turn_panel(debate: Debate, turn: Turn, correct: Grades) -> Panel:
     from rewards.truth import GRADES, grade_of
 
     grade, persona = grade_of(turn.id, correct), debate.personas[turn.id.agent]

@@ -397,3 +397,15 @@ def test_judges_are_not_rewarded_by_verdicts_as_if_they_were_truth(tmp_path):
         ValueError, match=r"finds the right solution by its truth reward, and the problem 'w\d'"
     ):
         train(config_of(tmp_path, held_out={"limit": 0}, **pairs))
+
+
+def test_a_debate_that_is_played_is_scored(tmp_path, debate_command):
+    train(config_of(tmp_path, ("number",), verifier={}, held_out={"limit": 0}))
+    words = ("play", str(tmp_path / "run"), "Write.", "--kind", "rubric")
+    code, _, err = debate_command(*words)
+    assert (code, "--kind rubric: needs a verifier model" in err) == (2, True), err
+    verifier = ("verifier.policy=reader_module:Reader", "verifier.rubric=Wet.", "verifier.max_tokens=4000")
+    code, out, err = debate_command(*words, *verifier)
+    assert code == 0, err
+    assert "verdicts of reader_module:Reader: no ground truth" in out
+    assert "✓" not in out
