@@ -28,6 +28,7 @@ from debate.types import (
 )
 from rewards import RewardConfig, Rewards, ballot_box, score_debate, valid_votes, voted_winner
 from transcripts import FilterError, Record, RunStore, compile_filter, write_step
+from transcripts.causes import causes
 from transcripts.filters.fields import FIELDS
 from transcripts.filters.parse import All, Any, Not, parse
 from transcripts.record import Timing
@@ -100,6 +101,7 @@ def facts(place: str, one: Record) -> dict[str, object]:
         "persona": {persona.name for persona in debate.personas},
         "answer": set(given),
         "winner": {winner(rewards, one)},
+        "cause": {cause.name for _, cause in causes(one)},
         "accuracy": share(cells),
         "accuracy.round_0": share([row[0] for row in correct or ()]),
         "accuracy.last_round": share([row[-1] for row in correct or ()]),

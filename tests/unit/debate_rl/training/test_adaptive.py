@@ -220,7 +220,7 @@ def test_a_chunk_larger_than_the_group_and_open_problems_are_refused():
         Config.model_validate(large)
     config = Config.model_validate(tables | {"train": {"adaptive": {"chunk": 2}}})
     data = SimpleNamespace(train=(Problem("a", "?", "1"), Problem("b", "?", kind="open")))
-    with pytest.raises(ValueError, match=r"train\.adaptive\.chunk = 2: .* problem 'b' is open"):
+    with pytest.raises(ValueError, match=r"train\.adaptive\.chunk = 2: .* problem 'b' has no gold answer"):
         refuse_open_problems(config, data)
     refuse_open_problems(Config.model_validate(tables), data)
 

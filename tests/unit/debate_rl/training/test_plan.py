@@ -357,6 +357,8 @@ CARDS = {
     "aime_qwen3_8b_1gpu": 79,
     "gsm8k_qwen3_1b7_full_80gb": 79,
     "gsm8k_qwen3_4b_full_141gb": 139,
+    "writing/qwen3_4b": 45,
+    **{name: 79 for name in shipped_recipes() if name.startswith("rlvr/") and "qwen3" in name},
 }
 """GiB that a program sees of the smallest card of that name, as an A10G of 24 GB or an L40S of 48 GB."""
 
@@ -370,13 +372,15 @@ def test_every_recipe_for_a_gpu_is_checked():
 def test_a_recipe_fits_its_card_with_every_reply_at_its_limit(recipe, needs, tmp_path):
     """The model is Qwen3's settings with a tokenizer of bytes, which makes prompts longer."""
     name = load_config(Config, recipe, []).model.name_or_path
-    (hidden, inner, layers, heads, tied), count = QWEN3[name]
+    (hidden, inner, layers, heads, tied), count = QWEN3[
+        name.removesuffix("-Base").removesuffix("-Instruct-2507")
+    ]
     sizes = {"vocab_size": 151_936, "hidden_size": hidden, "intermediate_size": inner, "head_dim": 128}
     shape = {"num_hidden_layers": layers, "num_attention_heads": heads, "num_key_value_heads": 8}
     rest = {"max_position_embeddings": 40_960, "tie_word_embeddings": tied}
     transformers.Qwen3Config(**sizes, **shape, **rest).save_pretrained(tmp_path)
     load_model(needs.config.model, vocabulary=(), seed=0)[1].save_pretrained(tmp_path)
-    problems = ["kind=pair_sum", "split=train", "limit=8"]
+    problems = ["kind=pair_sum", "path=none", "levels=none", "split=train", "limit=8"]
     overrides = [f"model.name_or_path={tmp_path}", *(f"env.{text}" for text in problems)]
     config = load_config(Config, recipe, [*overrides, "held_out.kind=none", "held_out.limit=0"])
     found = planned(config, load_run_problems(config), there=int(CARDS[recipe] * 2**30))
