@@ -28,6 +28,8 @@ _FUNCTIONS = frozenset(("sqrt", "sin", "cos", "tan", "ln", "log", "exp", "pi"))
 _CALL = re.compile(r"(?<![A-Za-z\\])([A-Za-z]'*)(\^\{?-\d+\}?)?\(")
 _SUBSCRIPT = re.compile(r"_(?:\{[^{}]{0,20}\}|.)")
 _INVERSE = re.compile(r"\^\{?-1\}?\(")
+_NUMBERS = re.compile(r"\d\s+\.?\d", re.ASCII)
+"""Numbers with nothing but a blank between them, which the library adds."""
 _DIRECTIONS = str.maketrans(">", "<")
 
 
@@ -38,6 +40,8 @@ def may_decide(answer: str, gold: str) -> bool:
     (True, False)
     >>> may_decide(r"x \not= 3", "x=3"), may_decide("f'(x)<1", "f(x)<1")
     (False, False)
+    >>> may_decide("8 9", "7 10")
+    False
     """
     return _is_read(answer) and _is_read(gold) and _marks(answer) == _marks(gold)
 
@@ -52,7 +56,7 @@ def _is_read(text: str) -> bool:
         if match is None or not _is_known(match[0]):
             return False
         at = match.end()
-    return not _INVERSE.search(bare)
+    return not (_INVERSE.search(bare) or _NUMBERS.search(text))
 
 
 def _is_known(token: str) -> bool:

@@ -40,6 +40,7 @@ def grader():
         (r"2+2=\sqrt{16}", "4", "correct"),  # every side of a chain is a claim
         (r"2+3=\sqrt{16}", "4", "wrong"),
         ("1 2", "12", "wrong"),
+        ("8 9", "7 10", "wrong"),
         ("5^2", "5", "wrong"),
         ("1/0", "0", "wrong"),
     ],
