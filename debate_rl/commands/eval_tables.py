@@ -101,7 +101,7 @@ def notes(by_name: Mapping[str, Scores]) -> Iterator[str]:
 
 
 def _notes(scores: Scores, base: Scores) -> Iterator[str]:
-    yield f"{len(scores.problems)} problems; {_sampled(scores)}"
+    yield f"{len(scores.problems)} problems, graded as {scores.mode}; {_sampled(scores)}"
     common = base.problems.keys() & scores.problems
     others = sum(base.problems[id] != scores.problems[id] for id in common)
     if others:

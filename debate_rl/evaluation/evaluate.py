@@ -31,7 +31,7 @@ def evaluate(
     tokens. Problems without an answer are refused. DataError when the grader gave no verdict on any problem.
     """
     played = play(plan, policy, folder, tell=tell)
-    figures = scores(played, key_of(plan.environment))
+    figures = replace(scores(played, key_of(plan.environment)), mode=plan.mode)
     if not figures.problems:
         where = folder or "held_out"
         raise DataError(f"{where}: the grader gave no verdict on any of {len(plan.problems)} problems")

@@ -19,7 +19,7 @@ from debate.parsing.wellformed import is_well_formed
 from debate.policy import token_counts
 from debate.seeds import derive_seed
 from debate.types import WHOLE_RESPONSE, WITHOUT_TRUTH, TurnId
-from debate_rl.evaluation.grading import Graded, Grades
+from debate_rl.evaluation.grading import IN_A_BOX, Graded, Grades
 from debate_rl.evaluation.play import Played
 from debate_rl.metrics.answers import (
     Answer,
@@ -34,6 +34,7 @@ from debate_rl.metrics.verdicts import Compared, agreement, compared, scores_of
 from debate_rl.statistics import Estimate, clustered_mean
 from envs.answers.keys import AnswerKey
 from envs.instructions import ConstraintError, constraints_of, follows
+from envs.types import Mode
 from rewards import RewardConfig, Rewards, score_debate, voted_winner
 from rewards.judging import decidable_votes
 from rewards.truth import is_right, score_of
@@ -55,6 +56,8 @@ class Scores:
     problems: Mapping[str, Problem]
     samples: int
     ungraded: int = 0
+    mode: Mode = IN_A_BOX
+    """The grader's, of every figure that names no other."""
     compared: Mapping[str, Sequence[Compared]] = field(default_factory=dict[str, "Sequence[Compared]"])
     """Verdicts of a verifier model beside the truth on the same solutions, by problem."""
 
@@ -142,7 +145,7 @@ def scores(played: Played, key: AnswerKey) -> Scores:
     for graded in played.greedy:
         if graded.debate.problem.id in problems and graded.truth is not None:
             sheet.put(graded.debate.problem.id, "direct/greedy_accuracy", graded.correct[0][0] is True)
-    return Scores(sheet.values, problems, played.samples, len(ungraded), sheet.compared)
+    return Scores(sheet.values, problems, played.samples, len(ungraded), compared=sheet.compared)
 
 
 def _solution_figures(

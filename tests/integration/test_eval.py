@@ -79,7 +79,7 @@ def test_one_run_has_every_mode_with_intervals_and_is_kept(evaluate, home):
     assert len(list(read_records(folder / "debates"))) == 4
     kept = {row["name"] for row in json.loads((folder / "figures.json").read_text())}
     assert kept == set(rows)
-    assert "4 problems; self-consistency is the majority of " in out
+    assert "4 problems, graded as boxed; self-consistency is the majority of " in out
     assert "fewer than 100 problems" in out
     assert out.count("│ debate winner accuracy  ") == 1
     assert (home / "t.md").read_text().count("\n| debate winner accuracy  ") == 1
@@ -141,7 +141,7 @@ def test_without_debates_there_are_solutions_alone(evaluate, home, arguments):
     names = {row["name"] for row in json.loads((home / "d.json").read_text())}
     assert {"direct/accuracy", "direct/pass@2", "direct/cons@3", "direct/truncated"} <= names
     assert {name.partition("/")[0] for name in names} == {"direct"}
-    assert "3 problems; 3 direct solutions of each by one agent alone, and no debate." in out
+    assert "3 problems, graded as boxed; 3 direct solutions of each by one agent alone, and no debate." in out
     folders = [path for path in (home / "run/evaluations").iterdir() if (path / "direct").is_dir()]
     records = [record for folder in folders for record in read_records(folder / "direct")]
     assert len(records) == 9 * len(folders)
@@ -338,7 +338,7 @@ def test_kept_replies_are_graded_in_other_modes_without_asking(evaluate, home, s
 def test_a_watch_evaluates_what_there_is_and_ends_with_the_last_step(evaluate):
     code, out, _ = evaluate("run", "--watch", "held_out.limit=2")
     assert code == 0
-    assert out.count("2 problems; self-consistency") == 2  # after each of the two
+    assert out.count("2 problems, graded as boxed; self-consistency") == 2  # after each of the two
 
 
 @pytest.mark.parametrize(

@@ -212,8 +212,9 @@ def test_direct_solutions_are_of_one_agent_alone_and_more_can_be_added(tmp_path)
     four = scores(play(replace(direct, samples=4), more, tmp_path), plain_key)
     assert len(more.asked) == 4 * 2
     assert values(four, "direct/accuracy")["p2"] == [0, 1, 0, 1]
-    assert "4 problems; 4 direct solutions of each by one agent alone, and no debate." in list(
-        notes({"a": four})
+    assert (
+        "4 problems, graded as boxed; 4 direct solutions of each by one agent alone, and no debate."
+        in list(notes({"a": four}))
     )
 
 
