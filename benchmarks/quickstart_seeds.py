@@ -26,13 +26,14 @@ from debate_rl.statistics import clustered_mean
 
 PEER_ONLY = ("rewards.truth_weight=0", "advantages.lambda_judge=0")
 MISJUDGING = ("warm_start.misjudge=0.8",)
+DIVIDED = tuple(f"advantages.{stream}.scale=group" for stream in ("truth", "judge"))
 ARMS: Mapping[str, tuple[str, ...]] = {
     "both": (),
     "truth_only": ("rewards.truth_weight=1",),
     "peer_only": PEER_ONLY,
     "shuffled_votes": (*PEER_ONLY, "train.control=shuffled_votes"),
-    "dr_grpo": ("learner.loss=dr_grpo", "learner.max_tokens=48"),
-    "dr_grpo_matched": ("learner.loss=dr_grpo", "learner.max_tokens=16"),
+    "dr_grpo": ("learner.loss=dr_grpo", "learner.max_tokens=48", *DIVIDED),
+    "dr_grpo_matched": ("learner.loss=dr_grpo", "learner.max_tokens=16", *DIVIDED),
     "misjudging": MISJUDGING,
     "misjudging_peer_only": (*MISJUDGING, *PEER_ONLY),
 }

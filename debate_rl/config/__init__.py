@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Literal, Self, TypeAlias, TypeVar
+from typing import Any, Literal, Self, TypeAlias, TypeVar
 
 from pydantic import Field, field_validator, model_validator
 
@@ -232,6 +232,11 @@ def _replaced(settings: S, path: Sequence[str], value: object) -> S:
     )
 
 
+def _named(table: Any) -> Any:
+    """Return what was named in a table; one that is not of settings as it is."""
+    return table.model_dump(exclude_unset=True) if isinstance(table, Settings) else table
+
+
 class Config(Settings):
     """Everything a run needs, as written in a TOML recipe."""
 
@@ -251,6 +256,23 @@ class Config(Settings):
     learner: LearnerConfig = LearnerConfig()
     train: TrainConfig = TrainConfig()
     logging: LoggingConfig = LoggingConfig()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_division_for_dr_grpo(cls, data: Any) -> Any:
+        """Dr. GRPO divides by no standard deviation, unless a scale is named."""
+        tables = data if isinstance(data, dict) else {}
+        learner, advantages = (_named(tables.get(name, {})) for name in ("learner", "advantages"))
+        if (
+            not isinstance(learner, dict)
+            or not isinstance(advantages, dict)
+            or learner.get("loss") != "dr_grpo"
+        ):
+            return data
+        streams = {name: advantages.get(name, {}) for name in ("truth", "judge", "mixed")}
+        named = {name: _named(own) for name, own in streams.items()}
+        unscaled = {name: {"scale": "none"} | own for name, own in named.items() if isinstance(own, dict)}
+        return tables | {"advantages": advantages | unscaled}
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

@@ -166,7 +166,8 @@ def check_loss(config: Config) -> None:
         return
     notes = ["its gradients are about 5 times weaker than those of grpo: raise learner.lr"]
     if config.advantages.truth.scale != "none":
-        notes.append('Dr. GRPO divides by no standard deviation: set advantages.truth.scale = "none"')
+        scale = config.advantages.truth.scale
+        notes.append(f'advantages.truth.scale = "{scale}" divides, and Dr. GRPO does not: leave it out')
     warnings.warn(f"learner.loss=dr_grpo: {'; '.join(notes)}", SchemeWarning, stacklevel=4)
 
 

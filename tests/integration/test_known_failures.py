@@ -19,6 +19,8 @@ from debate.policies.local import LocalPolicy
 from debate.policies.scripted import ScriptedPolicy
 from debate.types import Completion, Message, ParsedTurn, SampleRequest, Turn, TurnId
 from debate_rl.config import Config
+from debate_rl.config.models import ModelConfig, TinyConfig
+from debate_rl.config.recipes import load_config
 from debate_rl.evaluation.evaluate import evaluate
 from debate_rl.evaluation.play import EvalPlan
 from debate_rl.evaluation.report import metrics
@@ -27,7 +29,7 @@ from debate_rl.metrics.debates import format_metrics
 from debate_rl.training.start_checks import SchemeWarning, check_loss
 from envs import Grade, GradeStatus, extract
 from learner import AdvantageConfig, LearnerConfig, Row, Transition
-from learner.advantages import turn_advantages
+from learner.advantages import StreamSettings, turn_advantages
 from learner.losses import LOSSES, LossConfig, LossInputs
 from learner.rows import make_rows
 from learner.update.batches import collate
@@ -244,17 +246,27 @@ def test_dr_grpo_is_weaker_by_the_share_of_the_limit_that_is_used():
         for name in ("grpo", "dr_grpo")
     ]
     assert strengths[0] / strengths[1] == pytest.approx(5.12)
-    config = Config.model_validate({"model": {"tiny": {}}, "learner": {"loss": "dr_grpo"}})
+    plain = {"model": {"tiny": {}}, "learner": {"loss": "dr_grpo"}}
+    config = Config.model_validate(plain)
+    assert {getattr(config.advantages, name).scale for name in ("truth", "judge", "mixed")} == {"none"}
+    divided = Config.model_validate(plain | {"advantages": {"truth": {"scale": "group"}}})
+    settings = AdvantageConfig(truth=StreamSettings(baseline="rloo"), judge=StreamSettings(scale="batch"))
+    typed = Config(
+        model=ModelConfig(tiny=TinyConfig()), learner=LearnerConfig(loss="dr_grpo"), advantages=settings
+    )
+    assert typed.advantages.truth == StreamSettings(baseline="rloo", scale="none")
+    assert (typed.advantages.judge.scale, typed.advantages.mixed.scale) == ("batch", "none")
+    recipe = load_config(Config, "rlvr/gsm8k_qwen3_1b7_dr_grpo")
+    assert recipe.advantages.truth.scale == "none"
+    overridden = load_config(Config, "quickstart", ["learner.loss=dr_grpo", "advantages.judge.scale=group"])
+    assert (overridden.advantages.truth.scale, overridden.advantages.judge.scale) == ("none", "group")
+    assert Config.model_validate(divided.model_dump()) == divided
+    assert (divided.advantages.truth.scale, divided.advantages.judge.scale) == ("group", "none")
     weaker = "its gradients are about 5 times weaker than those of grpo: raise learner.lr"
-    scale = '; Dr. GRPO divides by no standard deviation: set advantages.truth.scale = "none"'
-    for chosen, told in ((config, weaker + scale), (unscaled(config), weaker)):
+    scale = '; advantages.truth.scale = "group" divides, and Dr. GRPO does not: leave it out'
+    for chosen, told in ((divided, weaker + scale), (config, weaker)):
         with pytest.warns(SchemeWarning) as notes:
             check_loss(chosen)
         assert [str(note.message) for note in notes] == [f"learner.loss=dr_grpo: {told}"]
     with warnings.catch_warnings(action="error"):
         check_loss(Config.model_validate({"model": {"tiny": {}}}))
-
-
-def unscaled(config: Config) -> Config:
-    truth = config.advantages.truth.model_copy(update={"scale": "none"})
-    return config.model_copy(update={"advantages": config.advantages.model_copy(update={"truth": truth})})
