@@ -12,7 +12,8 @@ from msgspec import UNSET
 from debate import Problem
 from debate.seeds import derive_seed
 from debate.types import Shot
-from debate_rl.config import Config, EnvConfig, HeldOutConfig, HeldOutSet
+from debate_rl.config import Config, EnvConfig, HeldOutConfig
+from debate_rl.config.data import HeldOutSet
 from debate_rl.config.recipes import find_shots
 from debate_rl.metrics.tasks import sources_of
 from debate_rl.problem_limits import counts, with_short_prompts

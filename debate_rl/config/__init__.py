@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self, TypeAlias, TypeVar
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from debate.config import DebateConfig
 from debate.seeds import derive_seed
 from debate.settings import Settings
+from debate_rl.config.data import EnvConfig, HeldOutConfig
 from debate_rl.config.grader import GraderConfig
 from debate_rl.config.keys import check_key
+from debate_rl.config.logging import LoggingConfig
 from debate_rl.config.models import ModelConfig
 from debate_rl.config.shots import ShotsConfig
 from debate_rl.config.verifier import VerifierConfig
@@ -23,49 +24,8 @@ from learner.advantages import AdvantageConfig
 from learner.update.config import LearnerConfig
 from rewards import RewardConfig, check_scheme
 
-
-class WandbConfig(Settings):
-    """Weights & Biases; off until ``project`` is set. The API key comes from the environment only."""
-
-    project: str | None = None
-    """Project to log to; None turns wandb off."""
-    entity: str | None = None
-    """User or team; None takes the account's default."""
-    name: str | None = None
-    """Name of the run; None takes the run folder's."""
-    group: str | None = None
-    """Group of runs to show together, for instance the seeds of one recipe."""
-    tags: tuple[str, ...] = ()
-    """Labels to filter by."""
-    mode: Literal["online", "offline"] | None = None
-    """None obeys WANDB_MODE, or else is online; offline leaves files that ``wandb sync`` uploads."""
-
-
-class LoggingConfig(Settings):
-    """What is written and shown during a run."""
-
-    wandb: WandbConfig = WandbConfig()
-    tensorboard: bool = False
-    """Whether metrics also go to the folder tensorboard/ of the run."""
-    progress: Literal["auto", "bar", "lines", "none"] = "auto"
-    """A live bar, one line a step, or nothing; auto takes the bar in a terminal and lines in a pipe."""
-    verbose: bool = False
-    """Whether each step also prints what the optimizer did: loss, gradient, ratio, entropy, KL."""
-    evaluation_transcripts: bool = True
-    """Whether what is said in evaluations during training is kept, in RUN/evaluations."""
-    transcript_tokens: bool = True
-    """Whether transcripts hold token ids and log-probabilities; without them they are a tenth of the size."""
-    transcript_groups: int | None = Field(default=None, ge=0)
-    """Of how many problems of a step transcripts keep the debates; None: of all, 0: of none. A replay needs
-    all where advantages compare problems with each other (baseline "rae", scale "batch")."""
-    sample_share: float = Field(default=0.05, ge=0, le=1)
-    """Share of the debates whose turns go to samples.jsonl, and to wandb as a table; 0 writes none."""
-
-
 Stream: TypeAlias = Literal["peer", "truth", "judge", "format"]
 Control: TypeAlias = Literal["none", "random_judge", "shuffled_votes", "own_answer"]
-OF_FIGURES = ("direct", "debate", "judge", "problems", "ungraded")
-"""What the names of held-out figures begin with."""
 DATA = "data"
 """Not a key: the name by which ``run.allow_changes`` allows problems, golds or files to be others."""
 
@@ -80,93 +40,6 @@ class RunConfig(Settings):
     began with; what is done stays as it was. "data" allows other problems or golds under the same names.
     ``train.steps`` may grow unasked while ``learner.schedule`` is constant: only then is the longer run the
     same as one of that length from its start."""
-
-
-class EnvConfig(Settings):
-    """Which problems, and the truth about them."""
-
-    kind: str = "gsm8k"
-    """A data set or synthetic family by name, or your own environment as "package.module:Class"."""
-    path: str | None = None
-    """A local JSONL, JSON or Parquet file instead of the data hub; or a folder or glob of such files, whose
-    names may say their split as in train-00000-of-00002.parquet."""
-    split: str = "train"
-    """Split to train on; a local file whose rows name no split is read whole."""
-    limit: int | None = Field(default=None, ge=1)
-    """At most so many training problems, drawn with the run's seed."""
-    levels: tuple[str | int, ...] | None = None
-    """Keep these levels only."""
-    subjects: tuple[str, ...] | None = None
-    """Keep these subjects only."""
-    fields: dict[str, str] | None = None
-    """Names of the fields in a file of your own, e.g. {question = "problem", answer = "solution"}."""
-    decontaminate: Literal["exact", "ngram"] | None = None
-    """Leave out training problems that are the same as held-out ones but for case, blanks and dollar signs
-    ("exact"), or that also share a run of 13 words with one ("ngram"); None trains on all, and warns."""
-    max_prompt_tokens: int | None = Field(default=None, ge=1)
-    """Leave out training problems whose first prompt has more tokens, and those that do not fit the context,
-    and say how many they are; None leaves none out, and one that does not fit ends the start."""
-    test_time_learning: bool = False
-    """Whether held-out problems are trained on as well, which is refused without it: learning at test time.
-    The start, run.json, evaluations and reports then say so."""
-
-
-class HeldOutSet(Settings):
-    """Problems that are never trained on, and how they are evaluated."""
-
-    kind: str | None = None
-    """Another data set or family than the trained one; None is the same."""
-    split: str = "test"
-    """Split to evaluate on."""
-    path: str | None = None
-    """A local file, folder or glob, also that of ``env.path`` where it holds several splits; None takes the
-    data set's own split, or a part of ``env.path`` where that is given."""
-    levels: tuple[str | int, ...] | None = None
-    """Keep these levels only; None takes ``env.levels`` unless ``kind`` names another data set."""
-    subjects: tuple[str, ...] | None = None
-    """Keep these subjects only; None takes ``env.subjects`` unless ``kind`` names another data set."""
-    fields: dict[str, str] | None = None
-    """Names of the fields in the held-out file, e.g. {question = "problem", answer = "solution"}; None takes
-    ``env.fields`` unless ``kind`` names another data set."""
-    limit: int = Field(default=100, ge=0)
-    """How many problems; 0 turns held-out evaluation off."""
-    seed: int = 0
-    """Which problems are drawn; apart from the run's seed, so that runs are compared on the same ones."""
-    direct: bool = False
-    """Whether evaluations in training hold no debates: one agent alone solves each problem. So it is with one
-    agent and one round anyway."""
-    samples: int = Field(default=0, ge=0, le=10_000)
-    """Direct solutions of each problem in these evaluations, at least."""
-
-
-class HeldOutConfig(HeldOutSet):
-    """The problems that are never trained on."""
-
-    every: int = Field(default=50, ge=0)
-    """Steps between evaluations in training, one before the first step and one at the end among them; 0 never
-    evaluates."""
-    more: dict[str, HeldOutSet] = Field(default_factory=dict)
-    """Further sets, evaluated at the same steps, by the name that their figures have: those of
-    [held_out.more.aime] are ``eval/aime/direct/accuracy`` and the like."""
-
-    @field_validator("more")
-    @classmethod
-    def _possible_names(cls, value: dict[str, HeldOutSet]) -> dict[str, HeldOutSet]:
-        for name in value:
-            if not re.fullmatch(r"[a-z][a-z0-9_]{0,39}", name) or name in OF_FIGURES:
-                raise ValueError(
-                    f"{name!r} is the name of figures; use small letters, digits and _, and none of "
-                    f"{', '.join(OF_FIGURES)}"
-                )
-        return value
-
-    def due(self, done: int, steps: int) -> bool:
-        """Return whether weights that have done so many of the steps are evaluated.
-
-        >>> [done for done in range(6) if HeldOutConfig(every=2).due(done, 5)]
-        [0, 2, 4, 5]
-        """
-        return self.every > 0 and steps > 0 and (done % self.every == 0 or done == steps)
 
 
 class AdaptiveConfig(Settings):

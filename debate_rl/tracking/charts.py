@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from debate.settings import install_hint
-from debate_rl.config import WandbConfig
+from debate_rl.config.logging import WandbConfig
 from debate_rl.tracking.step_lines import SAMPLE, Sample
 from transcripts.errors import TranscriptWriteError
 

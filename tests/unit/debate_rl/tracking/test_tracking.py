@@ -16,7 +16,8 @@ from rich.console import Console
 
 from debate import Debate, DebateConfig, Problem, run_debates
 from debate.policies.scripted import Answers, scripted_debaters
-from debate_rl.config import LoggingConfig, WandbConfig
+from debate_rl.config import LoggingConfig
+from debate_rl.config.logging import WandbConfig
 from debate_rl.config.recipes import apply_overrides
 from debate_rl.tracking.charts import TensorBoardTracker, WandbTracker
 from debate_rl.tracking.progress import Bar, Lines, progress_of
@@ -163,7 +164,8 @@ def test_wandb_is_not_loaded_unless_asked(tmp_path: Path):
 OFFLINE = """
 import sys
 from pathlib import Path
-from debate_rl.config import LoggingConfig, WandbConfig
+from debate_rl.config import LoggingConfig
+from debate_rl.config.logging import WandbConfig
 from debate_rl.tracking.trackers import open_trackers
 from transcripts import read_records
 config = LoggingConfig(progress="none", sample_share=1.0, wandb=WandbConfig(project="debates"))

@@ -1,0 +1,100 @@
+"""Which problems a run trains on, and which it never does."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from debate.settings import Settings
+
+OF_FIGURES = ("direct", "debate", "judge", "problems", "ungraded")
+"""What the names of held-out figures begin with."""
+
+
+class EnvConfig(Settings):
+    """Which problems, and the truth about them."""
+
+    kind: str = "gsm8k"
+    """A data set or synthetic family by name, or your own environment as "package.module:Class"."""
+    path: str | None = None
+    """A local JSONL, JSON or Parquet file instead of the data hub; or a folder or glob of such files, whose
+    names may say their split as in train-00000-of-00002.parquet."""
+    split: str = "train"
+    """Split to train on; a local file whose rows name no split is read whole."""
+    limit: int | None = Field(default=None, ge=1)
+    """At most so many training problems, drawn with the run's seed."""
+    levels: tuple[str | int, ...] | None = None
+    """Keep these levels only."""
+    subjects: tuple[str, ...] | None = None
+    """Keep these subjects only."""
+    fields: dict[str, str] | None = None
+    """Names of the fields in a file of your own, e.g. {question = "problem", answer = "solution"}."""
+    decontaminate: Literal["exact", "ngram"] | None = None
+    """Leave out training problems that are the same as held-out ones but for case, blanks and dollar signs
+    ("exact"), or that also share a run of 13 words with one ("ngram"); None trains on all, and warns."""
+    max_prompt_tokens: int | None = Field(default=None, ge=1)
+    """Leave out training problems whose first prompt has more tokens, and those that do not fit the context,
+    and say how many they are; None leaves none out, and one that does not fit ends the start."""
+    test_time_learning: bool = False
+    """Whether held-out problems are trained on as well, which is refused without it: learning at test time.
+    The start, run.json, evaluations and reports then say so."""
+
+
+class HeldOutSet(Settings):
+    """Problems that are never trained on, and how they are evaluated."""
+
+    kind: str | None = None
+    """Another data set or family than the trained one; None is the same."""
+    split: str = "test"
+    """Split to evaluate on."""
+    path: str | None = None
+    """A local file, folder or glob, also that of ``env.path`` where it holds several splits; None takes the
+    data set's own split, or a part of ``env.path`` where that is given."""
+    levels: tuple[str | int, ...] | None = None
+    """Keep these levels only; None takes ``env.levels`` unless ``kind`` names another data set."""
+    subjects: tuple[str, ...] | None = None
+    """Keep these subjects only; None takes ``env.subjects`` unless ``kind`` names another data set."""
+    fields: dict[str, str] | None = None
+    """Names of the fields in the held-out file, e.g. {question = "problem", answer = "solution"}; None takes
+    ``env.fields`` unless ``kind`` names another data set."""
+    limit: int = Field(default=100, ge=0)
+    """How many problems; 0 turns held-out evaluation off."""
+    seed: int = 0
+    """Which problems are drawn; apart from the run's seed, so that runs are compared on the same ones."""
+    direct: bool = False
+    """Whether evaluations in training hold no debates: one agent alone solves each problem. So it is with one
+    agent and one round anyway."""
+    samples: int = Field(default=0, ge=0, le=10_000)
+    """Direct solutions of each problem in these evaluations, at least."""
+
+
+class HeldOutConfig(HeldOutSet):
+    """The problems that are never trained on."""
+
+    every: int = Field(default=50, ge=0)
+    """Steps between evaluations in training, one before the first step and one at the end among them; 0 never
+    evaluates."""
+    more: dict[str, HeldOutSet] = Field(default_factory=dict)
+    """Further sets, evaluated at the same steps, by the name that their figures have: those of
+    [held_out.more.aime] are ``eval/aime/direct/accuracy`` and the like."""
+
+    @field_validator("more")
+    @classmethod
+    def _possible_names(cls, value: dict[str, HeldOutSet]) -> dict[str, HeldOutSet]:
+        for name in value:
+            if not re.fullmatch(r"[a-z][a-z0-9_]{0,39}", name) or name in OF_FIGURES:
+                raise ValueError(
+                    f"{name!r} is the name of figures; use small letters, digits and _, and none of "
+                    f"{', '.join(OF_FIGURES)}"
+                )
+        return value
+
+    def due(self, done: int, steps: int) -> bool:
+        """Return whether weights that have done so many of the steps are evaluated.
+
+        >>> [done for done in range(6) if HeldOutConfig(every=2).due(done, 5)]
+        [0, 2, 4, 5]
+        """
+        return self.every > 0 and steps > 0 and (done % self.every == 0 or done == steps)
