@@ -11,16 +11,15 @@ from msgspec import UNSET
 
 from debate import Problem
 from debate.seeds import derive_seed
-from debate.types import Shot
 from debate_rl.config import Config, EnvConfig, HeldOutConfig
 from debate_rl.config.data import HeldOutSet
-from debate_rl.config.recipes import find_shots
 from debate_rl.metrics.tasks import sources_of
 from debate_rl.problem_limits import counts, with_short_prompts
 from debate_rl.runs.provenance import file_checksums, is_split_off, problems_checksums
+from debate_rl.shots import held_out_with_shots, shots_of
 from envs import DataError, Environment, load_environment
 from envs.data.decontamination import WORDS, Overlap, overlap_line, overlaps, without_overlaps
-from envs.data.shots import load_shots, same_question, with_shots
+from envs.data.shots import with_shots
 from envs.errors import DataWarning
 from envs.families import FAMILIES
 
@@ -140,13 +139,13 @@ def load_held_out(config: Config, *, key: str = HELD_OUT) -> tuple[Environment, 
     """
     if is_split_off(config):
         loaded = _loaded(config, {})
-        return loaded.eval_environment, _held_out_with_shots(config, loaded.held_out, _shots(config))
+        return loaded.eval_environment, held_out_with_shots(config, loaded.held_out, shots_of(config))
     environment = _environment(config.env, config.env.path)
     if not config.held_out.limit:
         return environment, ()
     environment, problems = _held_out(config, environment, key)
     _refuse_no_rubric(config, problems)
-    return environment, _held_out_with_shots(config, problems, _shots(config))
+    return environment, held_out_with_shots(config, problems, shots_of(config))
 
 
 def _refuse_no_rubric(config: Config, problems: Iterable[Problem]) -> None:
@@ -179,49 +178,16 @@ def _refuse_nothing_to_score(config: Config, problems: Iterable[Problem]) -> Non
 
 def _with_shots(config: Config, loaded: Problems) -> Problems:
     """Return the problems with their examples."""
-    pool = _shots(config)
+    pool = shots_of(config)
     train = with_shots(
         loaded.train, pool, config.shots.count, each=config.shots.draw == "each", seed=config.seed
     )
     more = tuple(
-        replace(part, problems=_held_out_with_shots(config, part.problems, pool)) for part in loaded.more
+        replace(part, problems=held_out_with_shots(config, part.problems, pool)) for part in loaded.more
     )
     return replace(
-        loaded, train=train, held_out=_held_out_with_shots(config, loaded.held_out, pool), more=more
+        loaded, train=train, held_out=held_out_with_shots(config, loaded.held_out, pool), more=more
     )
-
-
-def shown_with(config: Config, problem: Problem, count: int) -> Problem:
-    """Return a problem with so many of a run's examples before it."""
-    if not count:
-        return problem
-    each = config.shots.draw == "each"
-    return with_shots([problem], _shots(config), count, each=each, seed=config.seed)[0]
-
-
-def _shots(config: Config) -> tuple[Shot, ...]:
-    """Return the examples that a run draws from; none where it shows none."""
-    shots, env = config.shots, config.env
-    if not shots.count:
-        return ()
-    path, fields = (find_shots(shots.path), shots.fields) if shots.path else (env.path, env.fields)
-    return load_shots("file" if shots.path else env.kind, split=shots.split, path=path, fields=fields)
-
-
-def _held_out_with_shots(
-    config: Config, problems: tuple[Problem, ...], pool: tuple[Shot, ...]
-) -> tuple[Problem, ...]:
-    """Return held-out problems with their examples; DataError where an example is one of these problems."""
-    count = config.shots.final
-    questions = {same_question(problem.question): problem.id for problem in problems}
-    shown = next((shot for shot in pool if same_question(shot.question) in questions), None)
-    if count and shown is not None:
-        source = config.shots.path or f"{config.env.kind}, split {config.shots.split!r}"
-        raise DataError(
-            f"shots: {source} holds the held-out problem {questions[same_question(shown.question)]} with its "
-            "solution; choose another file or split"
-        )
-    return with_shots(problems, pool, count, each=config.shots.draw == "each", seed=config.held_out.seed)
 
 
 def load_trained(config: Config) -> tuple[Problem, ...]:

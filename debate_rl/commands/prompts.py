@@ -43,7 +43,7 @@ def prompts(
     """Show every kind of prompt as a model gets it, and what training and evaluation do not share."""
     from debate_rl.commands.eval_sets import Subject
     from debate_rl.evaluation.prompts import differences, sent_prompts
-    from debate_rl.problems import shown_with
+    from debate_rl.shots import shown_with
 
     names = [word for word in what if "=" not in word]
     overrides = tuple(word for word in what if "=" in word)
