@@ -9,7 +9,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from math import isfinite, nan
-from pathlib import Path
 from typing import Any
 
 from debate.concurrency import run_async
@@ -33,7 +32,6 @@ from debate_rl.runs.checkpoint import (
     TrainState,
     latest_good,
     load_checkpoint,
-    save_checkpoint,
     snapshot_of,
     warn_damaged,
 )
@@ -64,8 +62,8 @@ from debate_rl.training.start_checks import (
     refuse_open_problems,
     refuse_verdicts_as_truth,
 )
+from debate_rl.training.start_weights import start_weights
 from debate_rl.training.stops import Stopped, Stops, catch_stops
-from debate_rl.warm_start.training import warm_start
 from learner.losses import find_loss
 from learner.update.config import LearnerConfig
 from learner.update.learner import Learner
@@ -354,7 +352,7 @@ def _opened(config: Config, stops: Stops, look: Look, group: RankGroup | None) -
         stack.callback(end_engines, policy)
         for problem in (*data.train, *data.never_trained):
             check_fits(problem, policy, config.debate)
-        _start_weights(config, folder, model, tokenizer, data, policy)
+        start_weights(config, folder, model, tokenizer, data, policy)
         seed_generators(derive_seed(config.seed, "generators"))
         learner = _learner(model, config, config.resolved_learner(chosen), group)
         session = Session(config, folder, data, model, tokenizer, policy, learner, stops=stops, group=group)
@@ -399,34 +397,3 @@ def _learner(
     if group is not None:
         return RankedLearner(group, model, config, settings)
     return Learner(model, settings, total_steps=config.train.steps)
-
-
-def _start_weights(
-    config: Config, folder: RunFolder, model: Any, tokenizer: Any, data: Problems, policy: Policy
-) -> None:
-    """Warm-start a new run and keep the result, the reference of the KL; an old run reads it again.
-
-    The folder becomes a run once what is taken over from another is known to fit.
-    """
-    settings, home = config.warm_start, folder.path / WARM_START
-    wanted = settings.steps > 0 or settings.from_run is not None
-    own = latest_good(home) if wanted else None
-    path = own or (_warm_start_of(settings.from_run) if settings.from_run is not None else None)
-    if path is not None:
-        load_checkpoint(path, model=model, restore_rng=False, verify=False)
-    if not folder.resumed:
-        folder.record()
-    if own is not None or not wanted:
-        return
-    if path is None:
-        own_model = isinstance(policy, LocalPolicy)
-        speaker = policy if own_model else LocalPolicy(model, tokenizer, **local_settings(config))
-        warm_start(model, tokenizer, config, data.environment, encode=speaker.encode)
-    save_checkpoint(home, TrainState(step=config.warm_start.steps, seed=config.seed), model=model)
-
-
-def _warm_start_of(run: str) -> Path:
-    path = latest_good(Path(run) / WARM_START)
-    if path is None:
-        raise ValueError(f"warm_start.from_run={run}: holds no warm-started weights")
-    return path
