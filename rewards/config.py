@@ -81,6 +81,16 @@ class RewardConfig(Settings):
         left = max(0.0, 1 - step / self.form_until)
         return self.model_copy(update={"form_bonus": self.form_bonus * left})
 
+    @property
+    def tells_right(self) -> bool:
+        """Whether a solution is right where its truth reward is ``truth_correct``, and only there.
+
+        >>> [RewardConfig(**own).tells_right for own in ({}, {"form_bonus": 0.1}, {"truth_wrong": 1.0})]
+        [True, False, False]
+        """
+        shared = self.truth_correct in (self.truth_wrong, self.truth_missing)
+        return not (shared or self.form_bonus or self.truth_credit == "partial")
+
     def judge_weight_of_truth(self, *, verifiable: bool) -> float:
         """Return the judge stream's weight of truth for a problem with or without an answer.
 

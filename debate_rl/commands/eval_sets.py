@@ -198,7 +198,8 @@ def evaluate_on(task: EvalTask, policy: Unopened) -> tuple[Scores, dict[str, str
             plain_console(stderr=True).print(asked_line(config.verifier.name, figures.asked))
         write_json(folder / FIGURES, plain_rows({task.label: figures}))
         if run is not None or weights is not None:
-            kept = held_out(figures, step_learnt(weights), series=series_of(what))
+            series = series_of(what, plan.mode)
+            kept = held_out(figures, step_learnt(weights), series=series)
             write_whole(folder / NAME, to_line(kept) + b"\n")
     facts = _facts(task, config, problems) if task.options.compact else {}
     return figures, facts | _test_time(task, config)

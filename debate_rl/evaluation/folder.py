@@ -17,8 +17,10 @@ from debate import Problem
 from debate.files import read_json
 from debate.prompting.texts import load_prompts, prompt_path
 from debate_rl.config import Config
+from debate_rl.evaluation.grading import IN_A_BOX
 from debate_rl.runs.folder import locked, plain_config, write_whole
 from debate_rl.runs.provenance import checksum, source_commit, versions
+from envs.types import Mode
 from transcripts.sealing import seal_before
 
 IDENTITY, FIGURES = "evaluation.json", "figures.json"
@@ -66,9 +68,13 @@ def identity(
     }
 
 
-def series_of(what: Mapping[str, object]) -> str:
-    """Return a checksum of all but the weights: evaluations that share it can be compared with each other."""
+def series_of(what: Mapping[str, object], mode: Mode = IN_A_BOX) -> str:
+    """Return a checksum of all but the weights: evaluations that share it can be compared with each other.
+
+    ``mode``: the grader's, which changes figures and nothing of what is said.
+    """
     shared = {key: value for key, value in what.items() if key not in ("weights", "built")}
+    shared |= {} if mode == IN_A_BOX else {"grader": mode}
     return sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()[:16]
 
 

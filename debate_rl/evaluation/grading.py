@@ -12,6 +12,7 @@ from typing import Final, Self
 from msgspec import UNSET, UnsetType
 
 from debate import Debate, Problem, Turn
+from debate.parsing import last_boxed
 from debate.types import WHOLE_RESPONSE, WITHOUT_TRUTH
 from debate_rl.evaluation.verifying import Pending, Verifying
 from envs import Environment, EnvironmentSpecError, Grade, GradeStatus, extract
@@ -58,13 +59,20 @@ def grade_debate(
 def grade_turn(environment: Environment, problem: Problem, turn: Turn, mode: Mode) -> Grade:
     """Return the grade of a turn's solution; ``extracted`` is the answer that the mode finds in it.
 
-    A box is read as the section has it. An environment of one's own compares as it does; a mode says only
-    where its answer is.
+    A tagged solution's box is read as ``parse_turn`` does; what another mode found before does not count. An
+    environment of one's own compares as it does; a mode says only where its answer is.
     """
-    answer, span = turn.parsed.answer, turn.parsed.solution
-    if problem.kind in WHOLE_RESPONSE or (mode == IN_A_BOX and turn.parsed.untagged is UNSET):
-        return replace(environment.grade(problem, answer), extracted=answer)
-    return grade_text(environment, problem, span.of(turn.completion.text) if span is not None else "", mode)
+    span = turn.parsed.solution
+    text = span.of(turn.completion.text) if span is not None else ""
+    if problem.kind in WHOLE_RESPONSE:
+        return _given(environment, problem, turn.parsed.answer)
+    if mode == IN_A_BOX and turn.parsed.untagged is UNSET:
+        return _given(environment, problem, last_boxed(text))
+    return grade_text(environment, problem, text, mode)
+
+
+def _given(environment: Environment, problem: Problem, answer: str | None) -> Grade:
+    return replace(environment.grade(problem, answer), extracted=answer)
 
 
 def grade_text(environment: Environment, problem: Problem, text: str, mode: Mode) -> Grade:

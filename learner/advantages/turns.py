@@ -74,7 +74,7 @@ def turn_advantages(
     A_judge, format = the format penalty itself. A missing part counts as 0, without reweighting; a part of
     weight 0 is missing. With ``mix = "rewards"`` peer and truth are mixed so before they are centred.
     """
-    looked = counted or config.judge.key == "pair"
+    looked = (counted and rewards.tells_right) or config.judge.key == "pair"
     sides = sides_of(transitions, rewards.truth_correct) if looked else [0] * len(transitions)
     names: tuple[StreamName, ...] = ("judge", *generator_streams(rewards))
     streams: dict[StreamName, StreamOf] = {

@@ -335,6 +335,24 @@ def test_kept_replies_are_graded_in_other_modes_without_asking(evaluate, home, s
         assert f"│ direct accuracy [{mode}]" in out
 
 
+def test_another_grader_uses_the_same_replies_and_is_another_series(evaluate, home, sums, monkeypatch):
+    def rows(mode):
+        code, _, err = evaluate("run", *sums[:2], f"grader.mode={mode}", "--json", "f.json")
+        assert code == 0, err
+        newest = max(
+            (home / "run/evaluations").glob("*/held_out.jsonl"), key=lambda path: path.stat().st_mtime_ns
+        )
+        series = json.loads(newest.read_text())["series"]
+        return series, {row["name"]: row["value"] for row in json.loads((home / "f.json").read_text())}
+
+    before, lenient = rows("lenient")
+    monkeypatch.setattr("debate.policies.local.LocalPolicy.sample", None)  # whoever asks fails
+    after, boxed = rows("boxed")
+    assert lenient["direct/missing"] <= boxed["direct/missing"]
+    assert before != after
+    assert (before, lenient) == rows("lenient")
+
+
 def test_a_watch_evaluates_what_there_is_and_ends_with_the_last_step(evaluate):
     code, out, _ = evaluate("run", "--watch", "held_out.limit=2")
     assert code == 0

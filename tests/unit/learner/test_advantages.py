@@ -336,3 +336,15 @@ def test_an_empty_batch():
     result = turn_advantages([], RewardConfig(), AdvantageConfig(), {})
     assert result.turns == []
     assert result.metrics == {"advantage/turns": 0, "advantage/rows_dropped": 0}
+
+
+def test_where_a_bonus_is_part_of_the_truth_reward_it_does_not_say_which_side_was_right():
+    judges = judged(0, "fs", right_first=True) + judged(1, "fs", right_first=False)
+    for scheme in (RewardConfig(form_bonus=0.1), RewardConfig(truth_credit="partial")):
+        given = turn_advantages(judges, scheme, AdvantageConfig(), {})
+        assert "advantage/judge_right_first" not in given.metrics
+        assert set(given.sides) == {0}
+    assert (
+        turn_advantages(judges, RewardConfig(), AdvantageConfig(), {}).metrics["advantage/judge_right_first"]
+        == 0.5
+    )

@@ -5,6 +5,7 @@ from debate import DebateConfig, Problem, hold_debate
 from debate.policies.scripted import ScriptedPolicy
 from debate_rl.evaluation.grading import grade_debate
 from envs import Grade, GradeStatus
+from envs.registry import environment_of
 
 PROBLEM = Problem("p", "1 + 1?", answer="2", kind="number")
 
@@ -51,3 +52,16 @@ def test_every_verdict_stands_at_its_agent_and_round():
 def test_an_open_problem_has_no_table():
     debate = held({(0, 0): solution("2")}, Problem("o", "Why?", kind="open"), num_agents=1, num_rounds=1)
     assert grade_debate(Fixed(), debate) == (debate, None)
+
+
+def test_a_debate_that_was_graded_leniently_is_graded_by_its_box_as_if_it_had_not_been():
+    replies = {
+        (0, 0): "<solution>The answer is 2.</solution>",
+        (1, 0): "<solution>2, or \\boxed{3}</solution>",
+    }
+    debate = held(replies, num_agents=2, num_rounds=1, final_ballot=False)
+    own = environment_of(PROBLEM)
+    lenient, right = grade_debate(own, debate, mode="lenient")
+    again, boxed = grade_debate(own, lenient)
+    assert (right, boxed) == (((True,), (False,)), (("missing",), (False,)))
+    assert (again, boxed) == grade_debate(own, debate)
