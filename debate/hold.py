@@ -135,20 +135,19 @@ async def _summarize(
         return None
     budget = context_budget(policy, config, max_tokens=wanted.max_tokens)
     prompt = summary_prompt(seating, past, round_, budget)
-    reply = await policy.sample(
-        SampleRequest(
-            messages=prompt.messages,
-            temperature=wanted.temperature,
-            max_tokens=wanted.max_tokens,
-            stop=config.stop,
-            seed=derive_seed(seed, "summary", round_),
-            debate=name,
-            turn=TurnId(SUMMARIZER, round_),
-            thinking_tokens=config.thinking_tokens,
-            top_p=config.top_p,
-            top_k=config.top_k,
-        )
+    request = SampleRequest(
+        messages=prompt.messages,
+        temperature=wanted.temperature,
+        max_tokens=wanted.max_tokens,
+        stop=config.stop,
+        seed=derive_seed(seed, "summary", round_),
+        debate=name,
+        turn=TurnId(SUMMARIZER, round_),
+        thinking_tokens=config.thinking_tokens,
+        top_p=config.top_p,
+        top_k=config.top_k,
     )
+    reply = (await policy.sample(request)).whole()
     text = public_summary(reply.text, in_thinking=opens_thinking(policy, prompt.messages))
     return Summary(round_, prompt.shown, reply, text, prompt.cut, cut_length_of(prompt))
 

@@ -81,6 +81,7 @@ def _problems(record: Record) -> Iterator[str]:
         yield from _table_problems("correct", record.correct, agents, rounds)
     if record.verdicts is not UNSET:
         yield from _table_problems("verdicts.scores", record.verdicts.scores, agents, rounds)
+        yield from _verdict_problems(record.verdicts)
     if record.rewards is not None:
         widths = {"peer": rounds, "truth": rounds, "judge": rounds + 1, "format": rounds + 1}
         for name, width in widths.items():
@@ -101,6 +102,13 @@ def _turn_problems(record: Record) -> Iterator[str]:
         if turn.id in seen:
             yield f"debate.turns[{index}].id: {named(turn.id)} is there twice"
         seen.add(turn.id)
+
+
+def _verdict_problems(verdicts: Verdicts) -> Iterator[str]:
+    named = {f"scores[{a}][{r}]": one for a, row in enumerate(verdicts.scores) for r, one in enumerate(row)}
+    for name, value in {"threshold": verdicts.threshold, **named}.items():
+        if isinstance(value, float) and not 0 <= value <= 1:
+            yield f"verdicts.{name}: {value} is not a share from 0 to 1"
 
 
 def _table_problems(name: str, table: Sequence[Sequence[object]], agents: int, width: int) -> Iterator[str]:

@@ -21,6 +21,7 @@ from debate.types import SUMMARIZER, TurnId
 from learner import transitions_of
 from rewards import RewardConfig, score_debate
 from transcripts import Record, read_records, write_step
+from transcripts.codec import from_line, to_line
 
 PROBLEM = Problem("p", "What is 2 + 2?", "4")
 PERSONAS = tuple(Persona(f"PersonaName{n}", f"wayof{n}", 0.9) for n in "abc")
@@ -258,3 +259,13 @@ def test_local_policies_summarise_without_blocking_one_another(make_tiny, apart)
     assert debates == once()
     assert [len(debate.summaries) for debate in debates] == [2, 2, 2]
     assert all(1 <= len(one.completion.tokens) <= 50 for debate in debates for one in debate.summaries)
+
+
+def test_a_summary_with_half_a_character_is_kept_as_the_replies_of_agents_are():
+    def half(request):
+        return "half \ud800" if request.turn.agent == SUMMARIZER else say(request)
+
+    debate, _ = held(policy=Unstopped(half))
+    assert {(one.text, one.completion.text) for one in debate.summaries} == {("half \ufffd", "half \ufffd")}
+    record = Record(debate, 0, "p", None)
+    assert from_line(to_line(record).rstrip(b"\n")).debate.summaries == debate.summaries

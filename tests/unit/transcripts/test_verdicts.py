@@ -59,6 +59,18 @@ def test_a_table_of_another_size_is_refused(record):
         check_record(replace(record, verdicts=Verdicts("m", 0.5, ((0.75,),))))
 
 
+@pytest.mark.parametrize(
+    ("threshold", "score", "fault"),
+    [
+        (0.5, 7.0, r"verdicts.scores\[1\]\[0\]: 7.0 is not a share"),
+        (-3.0, 1.0, r"verdicts.threshold: -3.0 is not"),
+    ],
+)
+def test_what_is_not_a_share_is_refused(record, threshold, score, fault):
+    with pytest.raises(ValueError, match=fault):
+        check_record(replace(record, verdicts=Verdicts("m", threshold, ((0.75,), (score,), ("missing",)))))
+
+
 def test_a_solution_passes_at_the_threshold():
     verdicts = Verdicts("m", 0.75, ((0.75, 0.7499, "missing", None),))
     assert [verdicts.passes(TurnId(0, round_)) for round_ in range(4)] == [True, False, None, None]
