@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from debate import Problem
+from debate import Problem, Turn
 from debate.types import WITHOUT_TRUTH
 from debate_rl.evaluation.grading import Graded, grade_text
 from debate_rl.evaluation.play import Played
@@ -28,8 +28,8 @@ def check_modes(modes: Sequence[Mode], environment: Environment, problems: Seque
 def with_modes(scores: Scores, played: Played, environment: Environment, modes: Sequence[Mode]) -> Scores:
     """Return the scores with accuracy, missing, pass@k and greedy accuracy of each mode beside them.
 
-    What is graded is the whole reply, as other harnesses do, on the problems of the scores; one of which a
-    mode gives no verdict on some reply is left out under that mode.
+    What is graded is the whole reply behind its thinking, as other harnesses do, on the problems of the scores;
+    one of which a mode gives no verdict on some reply is left out under that mode.
     """
     if not modes:
         return scores
@@ -46,7 +46,13 @@ def with_modes(scores: Scores, played: Played, environment: Environment, modes: 
 
 def _replies(parts: Sequence[Graded]) -> list[tuple[Problem, str]]:
     debates = [graded.debate for graded in parts]
-    return [(debate.problem, turn.completion.text) for debate in debates for turn in debate.turns]
+    return [(debate.problem, behind_thinking(turn)) for debate in debates for turn in debate.turns]
+
+
+def behind_thinking(turn: Turn) -> str:
+    """Return a reply without its thinking: nothing where its end cut that off."""
+    start = turn.parsed.thinking.end if turn.parsed.thinking else 0
+    return turn.completion.text[start:]
 
 
 def _put(

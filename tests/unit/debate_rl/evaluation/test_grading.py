@@ -1,10 +1,16 @@
 import asyncio
 from collections import Counter
 
-from debate import DebateConfig, Problem, hold_debate
+import pytest
+
+from debate import Completion, DebateConfig, Problem, hold_debate
 from debate.policies.scripted import ScriptedPolicy
-from debate_rl.evaluation.grading import grade_debate
+from debate_rl.evaluation.grading import grade_debate, graded
+from debate_rl.evaluation.modes import with_modes
+from debate_rl.evaluation.play import Played
+from debate_rl.evaluation.scores import scores
 from envs import Grade, GradeStatus
+from envs.answers.keys import key_of
 from envs.registry import environment_of
 
 PROBLEM = Problem("p", "1 + 1?", answer="2", kind="number")
@@ -65,3 +71,34 @@ def test_a_debate_that_was_graded_leniently_is_graded_by_its_box_as_if_it_had_no
     again, boxed = grade_debate(own, lenient)
     assert (right, boxed) == (((True,), (False,)), (("missing",), (False,)))
     assert (again, boxed) == grade_debate(own, debate)
+
+
+class Thinking:
+    """Replies with one text, to prompts that open a think block."""
+
+    version = 0
+
+    def __init__(self, text):
+        self.text = text
+
+    async def sample(self, request):
+        return Completion((1,), (1,), (0.0,), self.text, "length", 0)
+
+    async def update(self, weights, version): ...
+
+    def opens_thinking(self, messages):
+        return True
+
+
+@pytest.mark.parametrize(
+    ("text", "right", "missing"),
+    [("Maybe \\boxed{2}. Wait, 2 or", 0.0, 1.0), ("Maybe 3.</think> \\boxed{2}", 1.0, 0.0)],
+)
+def test_thinking_that_was_cut_off_is_no_answer_under_any_mode(text, right, missing):
+    config, own = DebateConfig(num_agents=1, num_rounds=1, prompts="think"), environment_of(PROBLEM)
+    one = graded(own, asyncio.run(hold_debate(PROBLEM, Thinking(text), config, seed=0)), "lenient")
+    played = Played((), ((one,),), 1, 1, (), ((),))
+    found = with_modes(scores(played, key_of(own)), played, own, ("boxed", "lenient")).values
+    for mode in ("", " [boxed]", " [lenient]"):
+        assert found[f"direct/accuracy{mode}"] == {"p": [right]}
+        assert found[f"direct/missing{mode}"] == {"p": [missing]}
