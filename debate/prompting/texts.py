@@ -215,8 +215,8 @@ def _piece(name: str, key: str, text: str) -> str | Fill:
         raise PromptFileError(
             f"{name}: {key} has an unknown placeholder ${placeholder}; it may have: {allowed}"
         )
-    for placeholder in sorted(required - used):
-        raise PromptFileError(f"{name}: {key} lacks the placeholder ${placeholder}")
+    if lacking := ", ".join(f"${p}" for p in sorted(required - used)):
+        raise PromptFileError(f"{name}: {key} lacks {lacking}; it may have: {allowed}")
     compiled = _format_string(text)
     return compiled.format if required or optional else compiled.format()
 

@@ -58,12 +58,15 @@ class Subject:
     def opened(self, one: EvalSet | None = None) -> tuple[Path | None, Config]:
         """Return the folder of the run, if it is one, and the configuration, as a data set changes it."""
         from debate_rl.config.recipes import ConfigError, open_run_or_recipe
+        from debate_rl.problems import HELD_OUT
 
         if one is None:
             return open_run_or_recipe(self.name, self.overrides)
         try:
             return open_run_or_recipe(self.name, (*one.before, *self.overrides, *one.after))
         except ConfigError as error:
+            if one.key == HELD_OUT:
+                raise
             raise ConfigError(f"{one.key.removesuffix('.held_out.kind')}: {error}") from error
 
     @cached_property
@@ -164,7 +167,7 @@ def evaluate_on(task: EvalTask, policy: Unopened) -> tuple[Scores, dict[str, str
             "held_out: there are no problems to evaluate on; set held_out.limit and held_out.kind"
         )
     modes = modes_named((*one.modes, *config.grader.beside))
-    check_modes(one.modes, environment, problems)
+    check_modes(one.modes, problems)
     plan = EvalPlan(
         problems,
         environment,

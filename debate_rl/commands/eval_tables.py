@@ -76,9 +76,9 @@ def _closing(results: Results) -> Iterator[str]:
     shared = (facts.get(IN_TRAINING, "") for facts in results.facts.values())
     for reason in dict.fromkeys(text for text in shared if ":" in text):
         yield f"overlap with training {reason}"
-    for (data, name), facts in results.facts.items():
-        if TEST_TIME in facts:
-            yield f"test-time learning: {name} is trained on problems of {data}"
+    declared = ((data, name) for (data, name), facts in results.facts.items() if TEST_TIME in facts)
+    for data, run in dict.fromkeys((data, name.rpartition("@")[0] or name) for data, name in declared):
+        yield f"test-time learning: {run} is trained on problems of {data}"
     if results.failures:
         done = sum(map(len, results.scores.values()))
         yield f"{len(results.failures)} of {done + len(results.failures)} evaluations failed:"

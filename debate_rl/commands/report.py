@@ -162,7 +162,8 @@ def _show(runs: Sequence[Judged], answers: Sequence[Answer]) -> None:
             say(f"  {part.text}")
             if part.command:
                 say(f"      {part.command}")
-    wide_console(30 + 40 * len(runs)).print(_main_figures(runs))
+    if any(figure.estimate for judged in runs for figure in judged.figures if figure.name in SHOWN):
+        wide_console(30 + 40 * len(runs)).print(_main_figures(runs))
 
 
 def _main_figures(runs: Sequence[Judged]) -> Table:

@@ -13,14 +13,11 @@ from debate_rl.evaluation.play import Played
 from debate_rl.evaluation.scores import Scores
 from debate_rl.metrics.answers import pass_at_k, powers_to
 from envs import Environment
-from envs.registry import DataSetEnvironment
 from envs.types import Mode
 
 
-def check_modes(modes: Sequence[Mode], environment: Environment, problems: Sequence[Problem]) -> None:
+def check_modes(modes: Sequence[Mode], problems: Sequence[Problem]) -> None:
     """ValueError where these problems cannot be graded in one of the modes."""
-    if modes and not isinstance(environment, DataSetEnvironment):
-        raise ValueError(f"--modes: {environment.name} grades in its own way; modes are for data sets")
     if "first_letter" in modes and any(problem.kind != "choice" for problem in problems):
         raise ValueError("--modes first_letter: is for multiple choice, and not all of these problems are")
 
@@ -28,8 +25,8 @@ def check_modes(modes: Sequence[Mode], environment: Environment, problems: Seque
 def with_modes(scores: Scores, played: Played, environment: Environment, modes: Sequence[Mode]) -> Scores:
     """Return the scores with accuracy, missing, pass@k and greedy accuracy of each mode beside them.
 
-    What is graded is the whole reply behind its thinking, as other harnesses do, on the problems of the scores;
-    one of which a mode gives no verdict on some reply is left out under that mode.
+    What is graded is the whole reply behind its thinking, as other harnesses do, on the problems of the
+    scores; one of which a mode gives no verdict on some reply is left out under that mode.
     """
     if not modes:
         return scores

@@ -96,14 +96,19 @@ def _share(sheet: Sheet, values: Sequence[float | None], *, signed: bool = False
 
 
 def gains_of(sheets: Sequence[Sheet]) -> Iterator[Gain]:
-    """Yield the gains of each part over the first source that has it; of training apart from evaluations."""
+    """Yield the gains of each part over the first source that has it; of training apart from evaluations.
+
+    Evaluations are compared with the first one of the same problems: others say nothing of a gain.
+    """
     by_part: dict[str, list[Sheet]] = defaultdict(list)
     for sheet in sheets:
         by_part[sheet.part].append(sheet)
-    for part, (base, *others) in by_part.items():
-        for sheet in others:
-            for mode in (mode for mode in sheet.clipped if mode in base.clipped):
-                yield _gain(sheet, base, part, mode)
+    for part, of_part in by_part.items():
+        for sheet in of_part:
+            alike = (one for one in of_part if part.startswith(TRAINING) or one.problems == sheet.problems)
+            if (base := next(alike)) is not sheet:
+                for mode in (mode for mode in sheet.clipped if mode in base.clipped):
+                    yield _gain(sheet, base, part, mode)
 
 
 def _gain(sheet: Sheet, base: Sheet, part: str, mode: str) -> Gain:

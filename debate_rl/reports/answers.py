@@ -23,6 +23,12 @@ QUESTIONS = {
     "next": "What to look at or change next?",
 }
 MOST_ADVICE = 2
+WRONG_WINNER = (
+    "whose winner is wrong although a right answer was there",
+    "winner:wrong accuracy.last_round:>0",
+)
+WRONG = "without a right answer", "accuracy:0"
+"""Debates worth reading where nothing stands out, in words and as a filter: with winners, and without any."""
 CHANGES = ("judge/held_out", "judge/change")
 """What tells whether the judge changes, the better one first."""
 Said = tuple[str, list[Paragraph]]
@@ -123,8 +129,9 @@ def _next(judged: Judged, run: Run | None, found: Found) -> list[Paragraph]:
     advice = [*training, *reversed(judging.values())]
     advice.sort(key=lambda part: ("bad", "warn", "", "good").index(part.tone))
     if not advice:
-        look = "Nothing stands out. Read debates whose winner is wrong although a right answer was there."
-        filter = "winner:wrong accuracy.last_round:>0"
+        won = any(figure.name == "winner/accuracy" and figure.estimate for figure in judged.figures)
+        which, filter = WRONG_WINNER if won else WRONG
+        look = f"Nothing stands out. Read debates {which}."
         advice = [Paragraph(look, "", None, Links().command(Behind(judged.run, filter)))]
     return advice[:MOST_ADVICE]
 

@@ -353,6 +353,14 @@ def test_another_grader_uses_the_same_replies_and_is_another_series(evaluate, ho
     assert (before, lenient) == rows("lenient")
 
 
+def test_a_family_of_problems_is_graded_by_answers_that_a_mode_finds(evaluate, home):
+    options = ("--weights", "2", "--direct", "--modes", "lenient", "--json", "f.json")
+    code, _, err = evaluate("run", *options)
+    assert code == 0, err
+    rows = {row["name"]: row for row in json.loads((home / "f.json").read_text())}
+    assert rows["direct/missing [lenient]"]["value"] <= rows["direct/missing"]["value"]
+
+
 def test_a_watch_evaluates_what_there_is_and_ends_with_the_last_step(evaluate):
     code, out, _ = evaluate("run", "--watch", "held_out.limit=2")
     assert code == 0
@@ -398,7 +406,6 @@ def test_a_watch_evaluates_what_there_is_and_ends_with_the_last_step(evaluate):
         ),
         (("run", "--sweep", "debate.max_tokens=1,1"), "and different values"),
         (("run", "--modes", "strict"), "--modes strict: unknown; valid: boxed, gsm8k_strict, "),
-        (("run", "--modes", "boxed"), "--modes: pair_sum grades in its own way; modes are for data sets"),
         (
             ("run", "--on", "svamp=svamp.jsonl", "--modes", "first_letter"),
             "--modes first_letter: is for multi",

@@ -13,6 +13,7 @@ from debate.prompting.rebuilding import held_debate
 from debate.prompting.rendering import raw_prompt
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
+from debate_rl.evaluation.suite import read_suite
 from debate_rl.tracking.step_lines import read_metrics
 from debate_rl.training.train import train
 from transcripts import read_records
@@ -34,7 +35,7 @@ TAUGHT = (
 )
 
 
-def test_replies_without_tags_are_sent_read_and_graded_as_the_family_has_it(tmp_path):
+def test_replies_without_tags_are_sent_read_and_graded_as_the_family_has_it(tmp_path, debate_command):
     session = train(tiny(tmp_path, *SHORT, *TAUGHT))
     records = list(read_records(tmp_path / "transcripts/step_000000.jsonl"))
     assert all(record.mode == "lenient" for record in records)
@@ -51,6 +52,9 @@ def test_replies_without_tags_are_sent_read_and_graded_as_the_family_has_it(tmp_
     assert any(turn.parsed.answer for turn in read)
     names = {name for row in read_metrics(session.folder.metrics) for name in row}
     assert {"accuracy [boxed]", "missing [boxed]"} <= names
+    code, out, err = debate_command("report", str(tmp_path))
+    assert code == 0, err
+    assert not any(word in out for word in ("judge/accuracy", "winner:wrong"))  # nobody votes
 
 
 GSM8K = [{"question": f"{n} + 1?", "answer": f"It is {n + 1}.\n#### {n + 1}"} for n in range(12)]
@@ -101,6 +105,14 @@ SMALL = (
 
 def recipes() -> list[str]:
     return sorted(path.stem for path in RECIPES.glob("*.toml") if "tiny" not in path.stem)
+
+
+@pytest.mark.parametrize("name", recipes())
+@pytest.mark.parametrize("one", [*read_suite("rlvr"), *read_suite("math")], ids=lambda one: one.name)
+def test_replies_of_every_shipped_suite_fit_the_context_of_a_recipe(one, name):
+    config = load_config(Config, f"rlvr/{name}", one.before)
+    left = min(config.debate.context_tokens, config.model.vllm.max_model_len) - config.debate.max_tokens
+    assert left >= 2048  # for the problem and four examples
 
 
 @pytest.mark.slow

@@ -221,7 +221,7 @@ def test_a_copied_file_with_own_words_is_used(tmp_path):
             lambda t: t.replace("$question", "$questoin"),
             r"mine\.toml: problem has an unknown placeholder \$questoin",
         ),
-        (lambda t: t.replace("$question", ""), r"mine\.toml: problem lacks the placeholder \$question"),
+        (lambda t: t.replace("$question", ""), r"mine\.toml: problem lacks \$question"),
         (
             lambda t: t.replace("$instructions", "$name", 1),
             r"opening has an unknown placeholder \$name; it may have: .*\$handle",

@@ -236,7 +236,7 @@ def test_a_prompt_file_without_the_two_texts_takes_the_default_ones(tmp_path):
 
 def test_a_summary_text_must_show_the_summary_and_open_with_a_tag(tmp_path):
     bad = prompt_file(tmp_path, lambda text: text.replace("$summary\n", "summary\n"))
-    with pytest.raises(PromptFileError, match=r"summary lacks the placeholder \$summary"):
+    with pytest.raises(PromptFileError, match=r"summary lacks \$summary"):
         load_prompts(bad)
     forged = tmp_path / "forged.toml"
     forged.write_text((tmp_path / "own.toml").read_text().replace("<summary>\nsummary", "Gist:\n$summary"))

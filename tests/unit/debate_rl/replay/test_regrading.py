@@ -102,6 +102,15 @@ def test_of_a_gain_the_part_that_is_stopping_is_told(evaluations):
     assert gain.sampled.high - gain.sampled.value == pytest.approx(3.1824463 * (11 / 192) ** 0.5)
 
 
+def test_a_gain_is_over_an_evaluation_of_the_same_problems(evaluations):
+    base, trained = sheets_of(evaluations)
+    other = replace(base, source="start-1", problems={"other": next(iter(base.problems.values()))})
+    assert [(gain.source, gain.base) for gain in gains_of([other, base, trained])] == [
+        ("step_000009-1", "model-1")
+    ]
+    assert not list(gains_of([other, base]))
+
+
 def test_a_mode_that_finds_nothing_grades_nothing_as_right(evaluations):
     base, _ = sheets_of(evaluations, ("boxed", "gsm8k_flexible_extract"))
     lines = {line.mode: line for line in lines_of(base, clip=True)}
