@@ -23,8 +23,10 @@ _NEGATED = re.compile(r"\\not\s?=")
 _THIN_SPACE = re.compile(r"(?<=\d),?\\[!,;]\s*(?=\d{3}(?!\d))", re.ASCII)
 _TRAILING_UNIT = re.compile(r"(?<=[\w})!°])\s+[A-Za-z]{2,}(?:[ /][A-Za-z]+){0,2}(?:\^\{?[23]\}?)?$")
 _SUBSCRIPTS = r"(?:_(?:\{[^{}=]{1,24}\}|\w))?'{0,2}"
+_AT = r"(?:[A-Za-z]|-?\d{1,6}(?![\d.]))"
 _NAME = re.compile(
-    rf"(?:[A-Za-z]|\\(?!pi\b)[a-z]{{2,7}}){_SUBSCRIPTS}(?:\(\s*[A-Za-z\d](?:\s*,\s*[A-Za-z\d])*\s*\))?"
+    rf"(?:[A-Za-z]|\\(?!pi\b)[a-z]{{2,7}}){_SUBSCRIPTS}"
+    rf"(?:(?:(?<=[a-zA-Z])\^\{{-1\}})?\(\s*{_AT}(?:\s*,\s*{_AT})*\s*\))?"
     r"|\|?[A-Z]{2,4}\|?|\([a-z](?:,\s*[a-z]){1,3}\)|[A-Za-z]{2,}(?: [A-Za-z]+){0,3}"
 )
 _NAMED = r"(?:[A-Z]{2,4}|[A-Z](?:_\{?\w{1,6}\}?)?)"
@@ -33,6 +35,7 @@ _QUANTITY = re.compile(
     r"|overrightarrow)\{[A-Za-z]{1,2}\}|\[[A-Z]{3,6}\]"
     r"|\|?\\(?:overline|vec|overrightarrow)\{[A-Za-z]{1,2}\}\|?|(?:P|E|V|Var|Cov|Pr|\\Pr"
     r"|\\mathbb\{[EP]\})\s?[(\[][^()\[\]]{1,40}[)\]]"
+    r"|\|[A-Z](?:\s?\\(?:cap|cup|setminus)\s?[A-Z]){1,3}\|"
     rf"|{_NAMED}\s?[:/]\s?{_NAMED}|\\frac\{{{_NAMED}\}}\{{{_NAMED}\}}"
     r"|\\(?:det|gcd|max|min|lcm|arg|operatorname)(?![A-Za-z])[^=]{1,60}|(?:gcd|lcm|max|min"
     r"|det)\s?\([^()=]{1,60}\)"
@@ -42,6 +45,7 @@ BOUND = re.compile(
     r"|\\begin\{vmatrix\}|\\frac\{d(?:\^\{?\d\}?)?\s?[A-Za-z]\}\{d"
 )
 """What is stated to be evaluated: sums, integrals, limits, derivatives, determinants."""
+DERIVATIVE = re.compile(r"\\frac\{d[^{}]*\}\{d[^{}]*\}|[A-Za-z]'{1,3}(?:\([a-z]\))?")
 _ARGUMENT = re.compile(r"(?<=[A-Za-z'])\([^()]{1,40}\)|[_^](?:\{[^{}]{1,40}\}|\\?\w+|\*)")
 _NAMING = re.compile(
     r"(?:[A-Za-z+*|'\s{}()-]|\\(?:frac|cdot|times|vec|overrightarrow|overline|bar|hat|angle|triangle|max|min|alpha|beta"
@@ -194,6 +198,16 @@ def sides(text: str) -> list[str]:
         parts = [part for part in parts if not BOUND.search(part)]
     named_last = len(parts) == 2 and _VARIABLE.fullmatch(parts[1]) and not _NAME.fullmatch(parts[0])
     return parts[:1] if named_last and not _occurs(parts[1], parts[:1]) else parts  # 5 = x
+
+
+def name_of(text: str) -> str:
+    r"""Return the name before the one value of a text, "" for none: ``f(2)=5``, ``\angle A=5``, ``x=5``.
+
+    >>> name_of("f(2)=5"), name_of(r"\frac{dy}{dx}=2x"), name_of("2x=5"), name_of("a=b=5")
+    ('f(2)', '\\frac{dy}{dx}', '', '')
+    """
+    parts = _between_signs(text)
+    return parts[0] if len(parts) == 2 and (_is_named(parts[0]) or DERIVATIVE.fullmatch(parts[0])) else ""
 
 
 def value_stated(text: str) -> str:

@@ -22,10 +22,11 @@ _UINT = r"(?:[1-9]\d{0,2}(?:,\d{3})+|\d+)"
 _MIXED = re.compile(rf"(?P<whole>{_UINT})\s*\\frac\{{(?P<top>\d+)\}}\{{(?P<bottom>\d+)\}}", re.ASCII)
 _MIXED_PLAIN = re.compile(r"(?P<whole>\d+)\s+(?P<top>\d+)/(?P<bottom>\d+)", re.ASCII)
 _BEFORE = re.compile(
-    r"(?P<a>[-+−]?)\s*(?P<money>(?:US|A|C|CA|NZ|HK)?\\?\$|[£€]|(?:USD|EUR|GBP|Rs\.?|INR|CNY|RMB"
+    r"(?P<a>[-+−]|(?i:minus|negative|positive)\s|)\s*(?P<money>(?:US|A|C|CA|NZ|HK)?\\?\$|[£€]|(?:USD|EUR|GBP|Rs\.?|INR|CNY|RMB"
     r"|JPY)\s?(?=[-−\d.$]))?"
     r"\s*(?P<b>[-−]?)\s*"
 )
+_NEGATIVE = ("-", "−", "minus", "negative")
 _FRACTION = re.compile(r"\\frac\{(?P<sign>-?)\s*(?P<top>\d+)\}\{(?P<below>-?)\s*(?P<bottom>\d+)\}", re.ASCII)
 _RATIO = re.compile(rf"(?P<top>{_UINT})\s*/\s*(?P<bottom>{_UINT})", re.ASCII)
 _SCIENCE = re.compile(
@@ -93,6 +94,8 @@ def parse_number(text: str) -> Number | None:
 
     >>> [str(parse_number(t).value) for t in ("1,200", "-3.50", r"\frac{6}{8}", "2 1/2", "50%", "8 apples")]
     ['1200', '-7/2', '3/4', '5/2', '50', '8']
+    >>> str(parse_number("minus 7").value), parse_number("minus -7")
+    ('-7', None)
     >>> [parse_number(t) for t in ("7=5", "3 or 5", "2+3", "1,20", "5^2", "5t")]
     [None, None, None, None, None, None]
     """
@@ -113,7 +116,7 @@ def parse_number(text: str) -> Number | None:
 def _sign_and_money(text: str) -> tuple[int, str, str]:
     match = _BEFORE.match(text)
     assert match is not None  # every part is optional
-    negative = (match["a"] in ("-", "−")) != (match["b"] in ("-", "−"))
+    negative = (match["a"].strip().lower() in _NEGATIVE) != (match["b"] in _NEGATIVE)
     if match["a"] and match["b"]:
         return 1, "", ""  # "--5" is not a number
     return (-1 if negative else 1), money_of(match["money"] or ""), text[match.end() :]

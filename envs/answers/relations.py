@@ -2,7 +2,8 @@ r"""Relations: an equation, an inequality or a chain of them, compared by what s
 
 The principle: two relations are the same where one is a constant multiple of the other, all moved to one
 side. So ``y=2x+1``, ``x=\frac{y-1}{2}`` and ``2x-y+1=0`` are one line, and ``-x>-3`` is ``x<3``; for an
-inequality the constant is positive. Relations that are both linear and no such multiples are different.
+inequality the constant is positive. Relations that are both linear and no such multiples are different,
+and so are two without a variable that differ by more than a sign: ``f(3)=5`` and ``f(3)=6``.
 Nothing else is decided here. A sign of negation that has no inverse in the grammar (``\not<``) makes no
 relation.
 """
@@ -21,6 +22,7 @@ _SIGNS = {"=": "=", "<": "<", ">": ">", r"\le": "<=", r"\ge": ">=", r"\neq": "!=
 _MIRRORED = {">": "<", ">=": "<="}
 SIGN = re.compile(r"\\not(?![A-Za-z])|\\n?(?:subset|supset|in|ni|mid|parallel)(?:eq)?(?![A-Za-z])|[≮≯≰≱∤]")
 """What no rule here may read over."""
+_CALL = re.compile(r"(?<![A-Za-z\\])[fgh]'{0,3}\(")
 _POINTS = (0, 1, 2)
 MAX_RELATIONS = 8
 
@@ -62,8 +64,8 @@ def same_relations(answer: Sequence[Relation], gold: Sequence[Relation]) -> bool
     (True, True, False)
     >>> same("-x>-3", "x<3"), same("x>3", "x<3"), same(r"x\le 3", "x<3"), same("1<x<3", "3>x>1")
     (True, False, False, True)
-    >>> same("y^2=x", "y=x^{1/2}") is None
-    True
+    >>> same("y^2=x", "y=x^{1/2}") is None, same("f(3)=5", "f(3)=6")
+    (True, False)
     """
     if len(answer) != len(gold) or not gold:
         return None
@@ -84,6 +86,11 @@ def same_relation(answer: Relation, gold: Relation) -> bool | None:
         return None
     if any(ratio is None for ratio in ratios):
         return None
+    if _is_constant(answer) and _is_constant(gold):  # any two are multiples: f(3)=5 and f(3)=6
+        if not is_close(abs(ratios[0]), 1):
+            return False
+        if not _CALL.search(gold.left + gold.right):
+            return None
     if all(is_close(ratio, ratios[0]) for ratio in ratios):
         positive = ratios[0].imag == 0 and ratios[0].real > 0
         return bool(positive) or gold.sign in ("=", "!=")
@@ -94,6 +101,15 @@ def _ratio(answer: Relation, gold: Relation, point: int) -> Any:
     above = difference_at(answer.left, answer.right, point)
     below = difference_at(gold.left, gold.right, point)
     return above / below if above is not None and below and abs(above) > 0 else None
+
+
+def _is_constant(relation: Relation) -> bool:
+    """Whether the value is the same at two points: no variable stands in it, but a function may."""
+    try:
+        first, second = (difference_at(relation.left, relation.right, point) for point in (0, 1))
+    except NO_VALUE:
+        return False
+    return first is not None and second is not None and is_close(first, second) is not False
 
 
 def _is_linear(relation: Relation) -> bool:

@@ -11,7 +11,7 @@ Shapes are distinguished before values are compared: a library that confuses the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from envs.answers.notation import measure_at_end, sides, spelling, without_unit
 from envs.answers.numbers import parse_number
@@ -26,6 +26,8 @@ _RELATION = re.compile(r"[<>≤≥≠]|!=|\\(?:[lg](?:e|eq|eqslant|eqq|t)|neq?)(
 _NAMED_SET = re.compile(
     r"\\(?:mathbb|mathcal|R|Z|N|Q|C|setminus|backslash|emptyset|cap|cup)(?![A-Za-z])|[ℝℤℕℚ]"
 )
+_INDEX = re.compile(r"_\{?\d\}?$", re.ASCII)
+"""Of the first, the second value of a letter: x_1 and x_2 are values of x where the other answer has x."""
 
 
 def same_structure(answer: str, gold: str) -> bool | None:
@@ -183,6 +185,7 @@ def _same_lists(left: Parts, right: Parts) -> bool | None:
 def _are_claims(items: Sequence[str]) -> bool:
     """Whether all are relations, and not the values of one name: then "and" is not "or"."""
     names = {match[1].strip() for item in items if (match := ASSIGNMENT.fullmatch(item))}
+    names = {letter if (letter := _INDEX.sub("", name)) in names else name for name in names}
     relations = all("=" in item or _RELATION.search(item) for item in items)
     return relations and (len(names) != 1 or not all(ASSIGNMENT.fullmatch(item) for item in items))
 
@@ -202,9 +205,22 @@ def _by_name(left: Parts, right: Parts) -> bool | None:
     if not all(match for side in matches for match in side):
         return None
     a, b = ({spelling(m[1]): m[2] for m in side if m} for side in matches)
+    if not _same_names(a, b):
+        return False
     if a.keys() != b.keys() or len(a) < len(left.items) or len(b) < len(right.items):
         return None
     return _all(_same_item(a[name], b[name]) for name in a)
+
+
+def _same_names(left: Iterable[str], right: Iterable[str]) -> bool:
+    """Whether names are of the same things, in either case; x_1 and x_2 are x where the other side has x."""
+    a, b = ({"".join(sorted(name.casefold())) for name in names} for names in (left, right))
+    return {_without_index(name, b) for name in a} == {_without_index(name, a) for name in b}
+
+
+def _without_index(name: str, others: Container[str]) -> str:
+    letters = "".join(re.findall("[a-z]", name))
+    return letters if letters in others and re.fullmatch(r"\d*_?[a-z]", name) else name
 
 
 def _same_sets(left: Sequence[str], right: Sequence[str]) -> bool | None:

@@ -93,6 +93,7 @@ _SYMBOL = re.compile(rf"({_LETTERS})(?:\s?\^\{{?(-?\d)\}}?)?")
 _SYMBOLS = re.compile(
     rf"{_LETTERS}(?:\s?\^\{{?-?\d\}}?)?(?:\s?(?:\\cdot|[*/\s])\s?{_LETTERS}(?:\s?\^\{{?-?\d\}}?)?){{0,4}}"
 )
+_PERCENT = re.compile(r"(?:%|percent|per cent|pct)\.?")
 _RATES = {"mph": "mi/h", "kph": "km/h", "kmh": "km/h"}
 
 
@@ -116,8 +117,10 @@ def unit_of(rest: str) -> Unit | None:
     [None, None, None, None, None, None]
     """
     attached = bool(rest) and not rest[0].isspace()
-    rest = rest.strip().removeprefix("\\").removeprefix("%").strip()
-    rest = re.sub(r"^(?:percent|pct)\b|^\^?\{?(?:th|st|nd|rd)\}?$", "", rest).strip()
+    rest = rest.strip().removeprefix("\\")
+    if _PERCENT.fullmatch(rest):
+        return Unit(measure="percent")
+    rest = re.sub(r"^(?:%|percent\b|pct\b)|^\^?\{?(?:th|st|nd|rd)\}?$", "", rest).strip()
     if rest in ("", ".", "°"):
         return Unit(measure=_MEASURES["°"] if rest == "°" else "")
     if not attached and (symbols := _in_symbols(rest)):

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
+from envs.answers.bound import without_bound_names
 from envs.answers.expressions import parse_formula
+from envs.answers.names import names_differ
 from envs.answers.notation import BOUND, clean, sides, spelling, value_stated, without_unit
 from envs.answers.numbers import Number, other_notation, parse_number, words_value
 from envs.answers.regions import region_of
@@ -83,6 +85,8 @@ def exact(answer: str, gold: str, *, library: bool = False) -> Grade | None:
         return decided(False, "empty")
     if spelling(plain) == spelling(truth) and len(answer) <= MAX_CLEANED:
         return decided(True, "spelling")
+    if BOUND.search(plain) and BOUND.search(truth) and _differ_in_bound_names(plain, truth):
+        return decided(True, "bound names")
     if broken := refusal(answer):
         return decided(False, f"refused: {broken}")
     if broken := refusal(gold):  # of a source that checks none: no rule may read it, and nothing was graded
@@ -103,6 +107,10 @@ def exact(answer: str, gold: str, *, library: bool = False) -> Grade | None:
             or _as_relation(plain, truth, library=library)
             or _as_mathematics(plain, truth)
         )
+
+
+def _differ_in_bound_names(plain: str, truth: str) -> bool:
+    return spelling(without_bound_names(plain)) == spelling(without_bound_names(truth))
 
 
 def _plain_numbers(answer: str, gold: str) -> bool | None:
@@ -142,6 +150,8 @@ def _as_region(plain: str, truth: str, *, library: bool) -> Grade | None:
 
 def _as_relation(plain: str, truth: str, *, library: bool) -> Grade | None:
     """Grade a relation where the gold answer is one; a gold answer that is solved wants a solved one."""
+    if names_differ(plain, truth):
+        return decided(False, "another name")
     gold, claim = relations_of(truth), relations_of(plain)
     if not gold or not claim or (len(claim) > 1 and {relation.sign for relation in claim} == {"="}):
         return None

@@ -1,0 +1,59 @@
+r"""Names before values: ``AB=5`` and ``AC=5`` are statements about two things, though their values agree.
+
+The principle: two names are of two things where they are written alike, letter for letter and digit for
+digit, and some of these differ: ``f(2)`` and ``f(3)``, ``P(A)`` and ``P(B)``. Names of different forms may be
+of one thing: ``\angle A`` and ``\angle BAC``. Nothing is said here of a letter alone, as ``y=2x`` may be
+solved for x, of words and of sums. A derivative is not its function, nor an inverse what it inverts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from envs.answers.notation import DERIVATIVE, name_of, spelling
+
+_COMMAND = re.compile(r"\\[A-Za-z]+")
+_WORD = re.compile(r"(?<![A-Za-z\\])(?![a-z]{2,3}\()[A-Za-z]*[a-z]{2,}")
+_FUNCTION = re.compile(r"[A-Za-z](?:\^\{?-1\}?|'*)(?:\([a-z]\))?")
+_ORDERED = r"\angle"
+
+
+def names_differ(answer: str, gold: str) -> bool:
+    r"""Return whether two texts (in the form of ``clean``) state values of two things.
+
+    >>> [names_differ(f"{name}=5", "f(2)=5") for name in ("f(3)", "g(2)", "f(2)", "f(x)", "f^{-1}(2)", "x")]
+    [True, True, False, False, True, False]
+    >>> names_differ("AB=5", "AC=5"), names_differ("AB=5", "BA=5"), names_differ("y=2x", r"\frac{dy}{dx}=2x")
+    (True, False, True)
+    >>> names_differ(r"\angle ABC=5", r"\angle ACB=5"), names_differ(r"\angle A=5", r"\angle BAC=5")
+    (True, False)
+    """
+    left, right = name_of(answer), name_of(gold)
+    if not left or not right or left in gold[len(right) :] or right in answer[len(left) :] or left == right:
+        return False
+    if _FUNCTION.fullmatch(left) and _FUNCTION.fullmatch(right) and "(" in left and "(" in right:
+        return left.casefold() != right.casefold()
+    derived = [DERIVATIVE.fullmatch(name) is not None for name in (left, right)]
+    if any(derived):
+        return not all(derived) and bool(_FUNCTION.fullmatch(right if derived[0] else left))
+    if min(len(left), len(right)) < 2 or _WORD.search(left) or _WORD.search(right):
+        return False
+    if ("^{-1}" in left) != ("^{-1}" in right):
+        return _without_inverse(left) == _without_inverse(right)
+    return _form(left) == _form(right) and (_ORDERED in left or _signs(left) != _signs(right))
+
+
+def _without_inverse(name: str) -> str:
+    return name.replace("^{-1}", "")
+
+
+def _form(name: str) -> str:
+    """Return what is not of one thing or another in a name: all but its letters and digits."""
+    commands = _COMMAND.findall(name)
+    plain = re.sub(r"\d+", "0", re.sub(r"[a-z]", "a", re.sub(r"[A-Z]", "A", _COMMAND.sub("\\\\", name))))
+    return spelling(plain) + " ".join(commands)
+
+
+def _signs(name: str) -> Counter[str]:
+    return Counter(re.findall(r"[A-Za-z]|\d+", _COMMAND.sub(" ", name)))
