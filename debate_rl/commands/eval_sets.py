@@ -242,8 +242,7 @@ def _overlap(task: EvalTask, problems: tuple[Problem, ...]) -> str:
 
 def step_learnt(weights: Path | None) -> int:
     """Return how many steps weights had learnt from: none before training and after the warm start."""
-    from debate_rl.runs.checkpoint_folder import step_of
-    from debate_rl.runs.kept_weights import WARM_START
+    from debate_rl.runs.checkpoint_folder import WARM_START, step_of
 
     return 0 if weights is None or weights.parent.name == WARM_START else step_of(weights)
 
@@ -264,8 +263,9 @@ def policy_of(task: EvalTask) -> Iterator[Unopened]:
     try:
         yield Unopened(policy)
     finally:
-        while opened:
-            end_engines(opened.pop())
+        if opened and task.opened[1].model.policy == "vllm":
+            end_engines(opened[0])
+        opened.clear()
         _free_memory()
 
 

@@ -18,7 +18,8 @@ from debate.files import read_json
 from debate.prompting.texts import load_prompts, prompt_path
 from debate_rl.config import Config
 from debate_rl.evaluation.grading import IN_A_BOX
-from debate_rl.runs.folder import locked, plain_config, write_whole
+from debate_rl.runs.checkpoint_folder import WARM_START
+from debate_rl.runs.folder import LOCK, half_written, locked, plain_config, write_whole
 from debate_rl.runs.provenance import checksum, source_commit, versions
 from envs.types import Mode
 from transcripts.sealing import seal_before
@@ -85,8 +86,6 @@ def _files(folder: Path) -> list[list[object]]:
 
 def default_folder(home: Path, weights: Path | None, what: Mapping[str, object]) -> Path:
     """Return the folder of an evaluation: named by the weights, and by all else that decides its figures."""
-    from debate_rl.runs.kept_weights import WARM_START  # loads torch
-
     name = MODEL if weights is None else START if weights.parent.name == WARM_START else weights.name
     digest = sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:8]
     return home / f"{name}-{digest}"
@@ -133,7 +132,8 @@ def open_folder(folder: Path, what: Mapping[str, object]) -> Iterator[Path]:
 
 def _refuse_foreign(folder: Path) -> None:
     """Refuse what is not an evaluation, links, which would be written through, and pipes, which never end."""
-    entries = sorted(entry.name for entry in folder.iterdir() if entry.name != ".lock")
+    begun = (LOCK, half_written(folder / IDENTITY).name)  # all that a start on a full disk leaves
+    entries = sorted(entry.name for entry in folder.iterdir() if entry.name not in begun)
     if entries and IDENTITY not in entries:
         raise EvaluationError(f"{folder}: holds {entries[0]} and no evaluation; choose another --out")
     for home, folders, files in os.walk(folder):

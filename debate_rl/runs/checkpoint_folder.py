@@ -15,6 +15,8 @@ NAME = re.compile(r"step_(\d{6,})(\.old)?")
 HIDDEN = ".unfinished_"
 BEST = "best"
 MANIFEST = "manifest.json"
+WARM_START = "warm_start"
+"""The folder of a run that keeps the weights after the warm start: the reference of the KL."""
 
 
 def tidy(folder: Path, step: int, *, best: int | None, keep_last: int) -> None:

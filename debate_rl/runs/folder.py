@@ -214,9 +214,14 @@ def _read_facts(path: Path) -> dict[str, object]:
     return facts if isinstance(facts, dict) else {}
 
 
+def half_written(path: Path) -> Path:
+    """Return what ``write_whole`` leaves beside a file where it ends before its time."""
+    return path.with_name(f".{path.name}.new")
+
+
 def write_whole(path: Path, data: bytes) -> None:
     """Replace a file at once, so that a reader or a crash sees the old text or the new one."""
-    fresh = path.with_name(f".{path.name}.new")
+    fresh = half_written(path)
     try:
         fresh.unlink(missing_ok=True)  # what was left, or a link to somebody's file
         with fresh.open("xb") as file:

@@ -10,11 +10,8 @@ from debate.seeds import derive_seed
 from debate_rl.config import Config
 from debate_rl.models import load_model
 from debate_rl.runs.checkpoint import CheckpointError, damage, latest_good, load_checkpoint
-from debate_rl.runs.checkpoint_folder import best_checkpoint, checkpoints, step_of
+from debate_rl.runs.checkpoint_folder import WARM_START, best_checkpoint, checkpoints, step_of
 from debate_rl.warm_start.tokenizer import tiny_vocabulary
-
-WARM_START = "warm_start"
-"""The folder of a run that keeps the weights after the warm start: the reference of the KL."""
 
 
 class KeptWeights(NamedTuple):

@@ -35,10 +35,9 @@ from debate_rl.runs.checkpoint import (
     snapshot_of,
     warn_damaged,
 )
-from debate_rl.runs.checkpoint_folder import checkpoints, tidy
+from debate_rl.runs.checkpoint_folder import WARM_START, checkpoints, tidy
 from debate_rl.runs.checkpoint_writer import CheckpointWriter
 from debate_rl.runs.folder import RunFolder, open_run, plain_config, write_whole
-from debate_rl.runs.kept_weights import WARM_START
 from debate_rl.runs.provenance import problems_checksum
 from debate_rl.runs.trainer_state import generators_kept, seed_generators
 from debate_rl.tracking.held_out import append_held_out, kept_steps

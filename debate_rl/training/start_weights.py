@@ -11,8 +11,8 @@ from debate_rl.config import Config
 from debate_rl.engines import local_settings
 from debate_rl.problems import Problems
 from debate_rl.runs.checkpoint import TrainState, latest_good, load_checkpoint, save_checkpoint
+from debate_rl.runs.checkpoint_folder import WARM_START
 from debate_rl.runs.folder import RunFolder
-from debate_rl.runs.kept_weights import WARM_START
 from debate_rl.warm_start.training import warm_start
 
 

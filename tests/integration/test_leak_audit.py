@@ -23,6 +23,8 @@ SHAPES = list(
     )
 )
 FORMS = ("plain", "nested", "thinking", "unclosed", "cut", "none", "escaped")
+WHOLE = {"cut": ("pre", "sol"), "none": ("pre", "com", "thk")}
+"""Forms without a solution, and what one agent alone sees of them: the reply without its comparisons."""
 
 
 def name_of(number: int) -> str:
@@ -96,7 +98,9 @@ def allowed_marks(config: DebateConfig, request, forms: dict) -> set[str]:
                 continue  # its own reply stands in the conversation
             turn = TurnId(agent, round_)
             form = forms[request.debate, turn]
-            if form not in {"none", "cut"}:
+            if config.num_agents == 1 and form in WHOLE:
+                expected |= {mark(kind, request.debate, turn) for kind in WHOLE[form]}
+            elif form not in WHOLE:
                 expected.add(mark("sol", request.debate, turn))
                 if config.prompts != "tiny":
                     expected.add(mark("eva", request.debate, turn))
