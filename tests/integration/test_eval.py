@@ -107,6 +107,7 @@ def test_sampling_among_likely_tokens_is_another_evaluation_and_recorded_with_it
         )  # one token is left
 
 
+@pytest.mark.slow
 def test_several_weights_are_one_table_with_gains(evaluate, home):
     code, out, _ = evaluate("run", "--weights", "all", "--table", "t.tex", "--json", "g.json")
     gains = {row["name"]: row for row in json.loads((home / "g.json").read_text()) if "minus" in row}
@@ -171,6 +172,7 @@ def damaged(home, tmp_path):
     return run
 
 
+@pytest.mark.slow
 def test_one_of_all_weights_that_fails_does_not_stop_the_others(evaluate, home, damaged):
     more = ("--weights", "all", "held_out.limit=3", "--json", "f.json")
     code, out, err = evaluate(str(damaged), *more)
@@ -303,6 +305,7 @@ def test_several_data_sets_are_a_table_each_and_one_of_all(evaluate, home, sums)
     assert first.count("| gsm8k ") == first.count("| svamp ") == 2
 
 
+@pytest.mark.slow
 def test_more_samples_are_asked_for_beside_those_that_are_there(evaluate, home, sums):
     rows = {}
     for count in (0, 20, 40):
@@ -335,6 +338,7 @@ def test_kept_replies_are_graded_in_other_modes_without_asking(evaluate, home, s
         assert f"│ direct accuracy [{mode}]" in out
 
 
+@pytest.mark.slow
 def test_another_grader_uses_the_same_replies_and_is_another_series(evaluate, home, sums, monkeypatch):
     def rows(mode):
         code, _, err = evaluate("run", *sums[:2], f"grader.mode={mode}", "--json", "f.json")
@@ -361,6 +365,7 @@ def test_a_family_of_problems_is_graded_by_answers_that_a_mode_finds(evaluate, h
     assert rows["direct/missing [lenient]"]["value"] <= rows["direct/missing"]["value"]
 
 
+@pytest.mark.slow
 def test_a_watch_evaluates_what_there_is_and_ends_with_the_last_step(evaluate):
     code, out, _ = evaluate("run", "--watch", "held_out.limit=2")
     assert code == 0
@@ -421,6 +426,7 @@ def test_what_cannot_be_evaluated_is_one_line(evaluate, arguments, told):
     assert (code, told in line) == (2, True), line
 
 
+@pytest.mark.slow
 def test_a_folder_of_another_evaluation_is_refused_and_left_alone(evaluate, home):
     assert evaluate("run", "--out", "mine", "held_out.limit=2")[0] == 0
     before = {path: path.read_bytes() for path in Path("mine").rglob("*") if path.is_file()}
@@ -453,6 +459,7 @@ def test_labels_of_a_data_file_are_no_markup(evaluate, home):
     assert "[level [/red]0]" in out
 
 
+@pytest.mark.slow
 def test_what_a_link_or_a_pipe_leads_to_is_left_alone(evaluate, home):
     assert evaluate("run", "--out", "linked", "held_out.limit=2")[0] == 0
     (home / "precious").write_text("mine")
@@ -470,6 +477,7 @@ def test_what_a_link_or_a_pipe_leads_to_is_left_alone(evaluate, home):
     assert (home / "precious").read_text() == "mine"
 
 
+@pytest.mark.slow
 def test_a_kept_debate_that_is_not_of_this_evaluation_is_refused(evaluate, home):
     arguments = ("run", "--out", "edited", "held_out.limit=2")
     assert evaluate(*arguments)[0] == 0

@@ -190,6 +190,7 @@ def test_an_arrow_leads_to_the_judges_words(served, watched):
     seen.calm()
 
 
+@pytest.mark.slow
 def test_a_run_that_is_written_grows_on_the_page(run, watched, step_records):
     with locked(run):
         served = Served(run)

@@ -46,6 +46,7 @@ def test_two_epochs_without_the_long_prompt(file, tiny_recipe, tmp_path, debate_
     assert len(read_metrics(tmp_path / "run" / "metrics.jsonl")) == 7
 
 
+@pytest.mark.slow
 def test_test_time_learning_is_said_everywhere(file, tiny_recipe, tmp_path, debate_command):
     both = ["env.test_time_learning=true", "env.path=short.jsonl", "held_out.path=short.jsonl"]
     both += ["held_out.limit=6", "train.epochs=1", "held_out.every=3"]

@@ -107,6 +107,7 @@ def recipes() -> list[str]:
     return sorted(path.stem for path in RECIPES.glob("*.toml") if "tiny" not in path.stem)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", recipes())
 @pytest.mark.parametrize("one", [*read_suite("rlvr"), *read_suite("math")], ids=lambda one: one.name)
 def test_replies_of_every_shipped_suite_fit_the_context_of_a_recipe(one, name):

@@ -182,6 +182,7 @@ def test_a_server_scores_and_its_cost_is_counted(tmp_path, serve):
     assert len(kept) == requests
 
 
+@pytest.mark.slow
 def test_a_second_run_asks_nothing_anew_and_learns_the_same(tmp_path, serve):
     server = serve(lambda content: (200, opinion(content)))
     first = train(config_of(tmp_path, verifier=served(server)))
@@ -203,6 +204,7 @@ def test_an_unknown_model_is_told_before_the_run(tmp_path, serve):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_a_server_that_fails_during_the_run_ends_it_with_its_steps_saved(tmp_path, serve):
     state = {"fails": False}
     server = serve(lambda content: (503, "overloaded") if state["fails"] else (200, opinion(content)))
@@ -233,6 +235,7 @@ def test_nonsense_gives_no_signal_and_is_counted(tmp_path, serve):
     assert all("verifier/score" not in line and "accuracy" not in line for line in lines)
 
 
+@pytest.mark.slow
 def test_an_evaluation_shows_verdicts_beside_truth_and_their_agreement(tmp_path, debate_command, serve):
     server = serve(lambda content: (200, opinion(content)))
     config = config_of(tmp_path, verifier=served(server), held_out={"limit": 8, "every": 0})
@@ -334,6 +337,7 @@ def test_the_inspector_explains_a_reward_by_a_verdict_as_no_truth(tmp_path, deba
     assert "every number is as stored" in out or "not as stored" not in out
 
 
+@pytest.mark.slow
 def test_an_evaluation_asks_about_approaches_and_causes(tmp_path, debate_command, serve):
     def answer(content):
         label = re.search(r"Verdict (\w+): LABEL", content)

@@ -245,6 +245,7 @@ def run():
             yield store, {i: facts(i, one) for i, one in zip(ids, records, strict=True)}
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=300)
 @given(text=FILTERS)
 def test_sql_finds_what_looking_finds(run, text: str):

@@ -113,6 +113,7 @@ def test_structures_and_modes_never_raise_on_two_texts(answer, gold):
         exact(answer, gold)
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=3), st.sampled_from(MODES))
 def test_long_texts_of_any_repeated_piece_are_read(pieces, mode):
     text = "".join(pieces) * (30_000 // len("".join(pieces)))  # what is not linear does not come back

@@ -12,6 +12,7 @@ from debate_rl.inspector.terminal.widgets import Lines
 from debate_rl.inspector.views.fixture import differences, load_fixture
 
 
+@pytest.mark.slow
 def test_the_same_problem_in_other_steps(run, drive):
     async def script(session):
         await session.press("d", "down", "enter", "x")
@@ -32,6 +33,7 @@ def test_the_same_problem_in_other_steps(run, drive):
     drive(run, script)
 
 
+@pytest.mark.slow
 def test_a_debate_is_saved_as_a_fixture_and_never_over_another_file(run, drive, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
@@ -59,6 +61,7 @@ def replayed(run):
     return run
 
 
+@pytest.mark.slow
 def test_what_other_schemes_would_have_given(replayed, drive):
     async def script(session):
         await session.press("r")

@@ -50,6 +50,7 @@ def harmless(session):
             assert "@click" not in (segment.style.meta if segment.style else {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(80, 24), (160, 50)])
 def test_hostile_text_is_shown_escaped_on_every_screen(hostile, drive, size):
     async def script(session):
@@ -96,6 +97,7 @@ def long(tmp_path, step_of):
     return tmp_path / "run"
 
 
+@pytest.mark.slow
 def test_a_long_message_is_cut_with_a_note_and_shown_whole_when_asked(long, drive):
     async def script(session):
         await session.press("d", "enter")

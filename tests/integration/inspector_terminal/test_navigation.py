@@ -85,6 +85,7 @@ def test_a_filter_holds_for_the_run_that_is_chosen(run, drive, tmp_path):
     drive(tmp_path, script, filter="id:2.4")
 
 
+@pytest.mark.slow
 def test_a_filter_and_the_place_of_its_error(run, drive):
     async def script(session):
         await session.press("d", "slash")
@@ -134,6 +135,7 @@ def test_words_are_searched_once_they_are_read(run, drive, monkeypatch):
     assert said[:2] == ["reading the words of all debates: 34%"] * 2
 
 
+@pytest.mark.slow
 def test_next_and_previous_match(run, drive):
     async def script(session):
         wanted = [row.id for row in session.app.screen.list.items]
@@ -155,6 +157,7 @@ def test_next_and_previous_match(run, drive):
     drive(run, script, filter="winner:right")
 
 
+@pytest.mark.slow
 def test_pages_are_read_as_the_cursor_comes_near_the_end(tmp_path, drive, add_step):
     for step in range(3):
         add_step(tmp_path / "run", step, 45)
@@ -172,6 +175,7 @@ def test_pages_are_read_as_the_cursor_comes_near_the_end(tmp_path, drive, add_st
     drive(tmp_path / "run", script, filter="step:>=0")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("newest", [False, True])
 def test_debates_that_come_are_marked_and_the_cursor_stays(run, drive, add_step, newest):
     add_step(run, 3, 40)
@@ -198,6 +202,7 @@ def test_debates_that_come_are_marked_and_the_cursor_stays(run, drive, add_step,
     drive(run, script)
 
 
+@pytest.mark.slow
 def test_the_grid_chooses_the_turn(run, drive):
     async def script(session):
         await session.press("d", "enter", "down", "right")
@@ -211,6 +216,7 @@ def test_the_grid_chooses_the_turn(run, drive):
     drive(run, script)
 
 
+@pytest.mark.slow
 def test_every_panel_and_back(run, drive):
     wanted = {
         "v": "votes on round 1",

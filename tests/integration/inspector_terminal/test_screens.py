@@ -12,6 +12,7 @@ DEBATES = ("d",)
 DEBATE = ("d", "down", "enter")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "keys"),
     [

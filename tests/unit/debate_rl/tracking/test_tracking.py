@@ -231,6 +231,7 @@ def test_wandb_offline_holds_our_run_and_names(wandb_run):
     assert len(read_metrics(run / "metrics.jsonl")) == 2
 
 
+@pytest.mark.slow
 def test_wandb_gets_drawn_debates_as_a_table(wandb_run):
     run, debate = wandb_run
     [path] = run.glob("wandb/offline-run-*/files/media/table/samples_*.json")

@@ -52,6 +52,7 @@ def test_the_estimate_of_rows_is_what_real_ones_take(session):
     assert learning_bytes(model, ROWS, session.learner.config) == pytest.approx(counted.peak, rel=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("times", "warned"), [(1.0, False), (1.1, False), (1.3, True), (0.8, True)])
 def test_what_a_gpu_counts_is_logged_once_and_told_where_it_is_far_away(times, warned, session, monkeypatch):
     estimated = learning_bytes(session.model, ROWS, session.learner.config)

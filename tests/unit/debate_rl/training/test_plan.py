@@ -85,6 +85,7 @@ def test_a_refreshed_reference_is_in_the_checkpoints(needs):
         assert f"5 checkpoints of {size(parts * 4 * trained)}, " in plan.work_lines()[1]
 
 
+@pytest.mark.slow
 def test_on_a_gpu_an_adapter_stands_on_bfloat16(tmp_path):
     model = {"device": "cpu", "chat": True, "tiny": TINY, "lora_rank": 2}
     config = config_of(tmp_path, model=model)
@@ -209,6 +210,7 @@ def test_learner_and_engine_must_fit_one_gpu(tmp_path):
         crowded.refuse_too_large()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("vllm", "lookahead", "share", "words"),
     [

@@ -105,6 +105,7 @@ def test_boxes_ignore_stray_braces():
     assert last_box("}}}{{{") is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [

@@ -342,6 +342,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", HOSTILE, ids=[text[:8].encode("unicode_escape").decode() for text in HOSTILE]
 )
@@ -377,12 +378,14 @@ def test_json_is_what_its_standard_says(text, is_json):
     assert met("detectable_format:json_format", {}, f"```json\n{text}\n```") == is_json
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", [". ", "A. ", "x. ", "e.g. ", "... a", "Ü. ", "? "])
 @pytest.mark.usefixtures("ends")
 def test_a_megabyte_of_sentences_is_counted_in_linear_time(piece):
     count_sentences(piece * (1_000_000 // len(piece)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keyword", ["a" * 199 + "b", "b" + "a" * 199, "a " * 99 + "b", "ab" * 99])
 @pytest.mark.parametrize("piece", ["a", "a ", "ab"])
 @pytest.mark.usefixtures("ends")

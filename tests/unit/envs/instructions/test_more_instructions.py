@@ -153,6 +153,7 @@ PIECES = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece", [*PIECES, "Time ", "\ud800", "\0", "9", "9999-99-99,", "1,\n", '",'], ids=ascii
 )
