@@ -20,7 +20,7 @@ _DOLLAR = re.compile(r"(?<!\\)\$")
 _DOUBLED = re.compile(r"\\\\(?=[A-Za-z])")  # text that went through a JSON dump once too often
 _DEGREES = re.compile(r"\^\s*(?:\\circ|\{\s*\\circ\s*\})|\\degree\b")
 _NEGATED = re.compile(r"\\not\s?=")
-_THIN_SPACE = re.compile(r"(?<=\d),?\\[!,;]\s*(?=\d{3}(?!\d))", re.ASCII)
+_THIN_SPACE = re.compile(r"(?<=\d)(?:,?\\[!,;]|\\!,)\s*(?=\d{3}(?!\d))", re.ASCII)
 _TRAILING_UNIT = re.compile(r"(?<=[\w})!°])\s+[A-Za-z]{2,}(?:[ /][A-Za-z]+){0,2}(?:\^\{?[23]\}?)?$")
 _SUBSCRIPTS = r"(?:_(?:\{[^{}=]{1,24}\}|\w))?'{0,2}"
 _AT = r"(?:[A-Za-z]|-?\d{1,6}(?![\d.]))"

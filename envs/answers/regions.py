@@ -30,9 +30,8 @@ _LETTER = re.compile(
 _MEMBER = re.compile(rf"({_LETTER.pattern.replace('$', '(?![A-Za-z])')})\s*\\in(?![A-Za-z])\s*")
 _BUILDER = re.compile(r"\\\{(.+?)(?:\\mid(?![A-Za-z])|\||:)(.+)\\\}", re.DOTALL)
 _REALS = re.compile(
-    r"\\mathbb\{R\}|(?:the set of )?(?:all )?(?:the )?(?:reals|real numbers)|(?:[a-z] (?:can be"
-    r"|is) )?any real"
-    r"(?: number)?|all real(?: values)?(?: of)?(?: [a-z])?",
+    r"\\mathbb\{R\}|(?:the set of )?(?:all )?(?:the )?(?:reals|real numbers)"
+    r"|(?:[a-z] (?:can be|is) )?(?:any|every) real(?: number)?|all real(?: values)?(?: of)?(?: [a-z])?",
     re.IGNORECASE,
 )
 _NOTHING = re.compile(
