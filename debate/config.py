@@ -9,6 +9,7 @@ from typing import Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from debate.personas import PERSONAS, PRESETS, Persona, check_personas, own_personas
+from debate.ramps import Weight, values_of
 from debate.settings import Settings
 
 _LABEL = re.compile(r"[^\W_]+(?:[ _-][^\W_]+)*")
@@ -63,8 +64,8 @@ class DebateConfig(Settings):
     untagged: bool = False
     """Whether a reply of round 0 without tags is read as its solution; where no agent reads another's reply,
     it always is."""
-    temperature: float | None = Field(default=None, ge=0)
-    """Temperature of every agent; None is each persona's own."""
+    temperature: Weight | None = None
+    """Temperature of every agent; None is each persona's own. Where it changes, evaluations have the last."""
     top_p: float = Field(default=1.0, gt=0, le=1)
     """Sample among the most likely tokens that together have at least this probability; 1 is all. For
     evaluations and play alone: training refuses it."""
@@ -132,7 +133,7 @@ class DebateConfig(Settings):
         seated = (pool[agent % len(pool)] for agent in range(self.num_agents))
         if self.temperature is None:
             return tuple(seated)
-        return tuple(replace(persona, temperature=self.temperature) for persona in seated)
+        return tuple(replace(persona, temperature=values_of(self.temperature)[-1]) for persona in seated)
 
 
 def check_label(label: str) -> None:

@@ -7,6 +7,7 @@ from typing import Literal, Self
 from pydantic import Field, field_validator
 
 from debate.config import DebateConfig
+from debate.ramps import Share, Weight, number, settings_at, values_of
 from debate.settings import Settings
 from rewards.form import Form
 from rewards.peer import peer_rule
@@ -19,7 +20,7 @@ class RewardConfig(Settings):
     """Peer rule: "margin", "copeland", "bradley_terry", or your own as "module:function" (rewards.peer)."""
     bradley_terry_alpha: float = Field(default=0.1, ge=1e-3)
     """Regularisation of Bradley-Terry scores, > 0: without it the winner of every vote scores infinity."""
-    truth_weight: float = Field(default=0.5, ge=0, le=1)
+    truth_weight: Share = 0.5
     """Share of the truth stream in the generator's credit; the peer stream has the rest."""
     truth_correct: float = 1.0
     """Truth reward of a right answer."""
@@ -35,11 +36,9 @@ class RewardConfig(Settings):
     "partial" by its score from ``truth_wrong`` to ``truth_correct``, "whole" the one or the other."""
     form: Form = "boxed"
     """The form that ``form_bonus`` is for: a box, a sentence with "the answer is", or a line after ####."""
-    form_bonus: float = Field(default=0.0, ge=0)
+    form_bonus: Weight = 0.0
     """Added to the truth reward of every graded solution with its answer in that form, right or wrong."""
-    form_until: int = Field(default=0, ge=0)
-    """Step by which the bonus has fallen to 0, by the same amount at each; 0 never lowers it."""
-    judge_truth_weight: float | None = Field(default=None, ge=0, le=1)
+    judge_truth_weight: Share | None = None
     """Share of truth beside the consensus of the other judges; None is 1 with ground truth and 0 without."""
     judge_own: bool = False
     """Whether votes on the judge's own work count (``debate.judge_own`` is whether it is asked for them)."""
@@ -70,16 +69,13 @@ class RewardConfig(Settings):
         return value
 
     def at_step(self, step: int) -> Self:
-        """Return the scheme of a step, with the bonus as it is by then.
+        """Return the scheme of a step: a number in the place of every ramp.
 
-        >>> scheme = RewardConfig(form_bonus=0.1, form_until=4)
-        >>> [round(scheme.at_step(step).form_bonus, 3) for step in (0, 1, 4, 9)]
-        [0.1, 0.075, 0.0, 0.0]
+        >>> scheme = RewardConfig(form_bonus=[[0, 0.1], [4, 0.0]])
+        >>> [scheme.at_step(step).form_bonus for step in (0, 1, 4, 9)]
+        [0.1, 0.07500000000000001, 0.0, 0.0]
         """
-        if not self.form_until:
-            return self
-        left = max(0.0, 1 - step / self.form_until)
-        return self.model_copy(update={"form_bonus": self.form_bonus * left})
+        return settings_at(self, step)
 
     @property
     def tells_right(self) -> bool:
@@ -101,7 +97,7 @@ class RewardConfig(Settings):
         """
         if self.judge_truth_weight is None:
             return 1.0 if verifiable else 0.0
-        return self.judge_truth_weight
+        return number(self.judge_truth_weight)
 
 
 def check_scheme(
@@ -144,7 +140,8 @@ def judges_per_pair(debate: DebateConfig, rewards: RewardConfig) -> int:
 
 def _refuse_idle_generator(debate: DebateConfig, rewards: RewardConfig, verifiable: bool) -> None:
     votes = judges_per_pair(debate, rewards) > 0
-    if (votes and rewards.truth_weight < 1) or (verifiable and rewards.truth_weight > 0):
+    weights = values_of(rewards.truth_weight)
+    if (votes and min(weights) < 1) or (verifiable and max(weights) > 0):
         return
     if votes:
         raise ValueError(
@@ -194,10 +191,12 @@ def _own_work_warning(debate: DebateConfig, rewards: RewardConfig) -> str | None
 
 def _judge_warning(debate: DebateConfig, rewards: RewardConfig, verifiable: bool) -> str | None:
     """Return the one warning of a judge stream left off by default; refuse one that was asked for in vain."""
-    weight, judges = rewards.judge_weight_of_truth(verifiable=verifiable), judges_per_pair(debate, rewards)
-    if judges == 0 or (verifiable and weight > 0) or (weight < 1 and judges > 1):
+    given, judges = rewards.judge_truth_weight, judges_per_pair(debate, rewards)
+    weights = (float(verifiable),) if given is None else values_of(given)
+    if judges == 0 or (verifiable and max(weights) > 0) or (min(weights) < 1 and judges > 1):
         return None
-    if rewards.judge_truth_weight is not None:
+    if given is not None:
+        weight = min(weights)
         raise ValueError(f"rewards.judge_truth_weight = {weight}: {_why_no_judge_stream(debate, weight)}")
     return (
         f"The judge stream is off: without answers a vote is rewarded by the other judges of its pair, and "

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from debate.ramps import number
 from debate.types import Turn, TurnId
 from rewards.config import RewardConfig
 from rewards.types import Correct, Rewards, Truth, Verdicts, value_of
@@ -157,6 +158,6 @@ def truth_rewards(
         for turn in box.solutions()
     }
     return {
-        turn: reward if reward is None or turn not in formed else reward + config.form_bonus
+        turn: reward if reward is None or turn not in formed else reward + number(config.form_bonus)
         for turn, reward in rewards.items()
     }

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from math import isfinite
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Literal, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
 from rich.console import Console
@@ -75,8 +76,14 @@ def _value(default: object) -> str:
 
 def _bounds(key: Key) -> list[str]:
     signs = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
-    rules = [(rule, name) for rule in key.field.metadata for name in signs if hasattr(rule, name)]
-    return [f"{signs[name]} {getattr(rule, name):g}" for rule, name in rules]
+    rules = [(rule, name) for rule in _rules(key) for name in signs if hasattr(rule, name)]
+    return [f"{signs[name]} {getattr(rule, name):g}" for rule, name in rules if isfinite(getattr(rule, name))]
+
+
+def _rules(key: Key) -> list[Any]:
+    """Return what bounds a field, itself or in a type that it may have beside none."""
+    inner = (part for option in get_args(key.field.annotation) for part in get_args(option))
+    return [*key.field.metadata, *inner]
 
 
 def _kind(annotation: object) -> str:
@@ -85,6 +92,8 @@ def _kind(annotation: object) -> str:
     >>> _kind(int | None), _kind(Literal["k1", "k2"]), _kind(tuple[float, ...])
     ('int or none', 'k1 | k2', 'list of float')
     """
+    from debate.ramps import Points
+
     parts = get_args(annotation)
     if get_origin(annotation) is Literal:
         return " | ".join(str(part) for part in parts)
@@ -97,4 +106,6 @@ def _kind(annotation: object) -> str:
         return f"list of {' and '.join(inner)}"
     if annotation is type(None):
         return "none"
+    if annotation is Points:
+        return "points"
     return getattr(annotation, "__name__", str(annotation))

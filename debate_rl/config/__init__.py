@@ -9,6 +9,7 @@ from typing import Any, Literal, Self, TypeAlias, TypeVar
 from pydantic import Field, model_validator
 
 from debate.config import DebateConfig
+from debate.ramps import settings_at
 from debate.seeds import derive_seed
 from debate.settings import Settings
 from debate_rl.config.data import EnvConfig, HeldOutConfig
@@ -26,6 +27,8 @@ from rewards import RewardConfig, check_scheme
 
 Stream: TypeAlias = Literal["peer", "truth", "judge", "format"]
 Control: TypeAlias = Literal["none", "random_judge", "shuffled_votes", "own_answer"]
+RAMPED = ("debate", "rewards", "advantages")
+"""The tables whose numbers may change with the step."""
 DATA = "data"
 """Not a key: the name by which ``run.allow_changes`` allows problems, golds or files to be others."""
 
@@ -246,7 +249,7 @@ class Config(Settings):
         if self.advantages.judge.key != "pair":
             return
         rewards = self.rewards
-        named = f"rewards.form_bonus = {rewards.form_bonus:g}" if rewards.form_bonus else ""
+        named = f"rewards.form_bonus = {rewards.form_bonus}" if rewards.form_bonus else ""
         if rewards.truth_credit == "partial":
             named = 'rewards.truth_credit = "partial"'
         if named:
@@ -297,6 +300,11 @@ class Config(Settings):
         """Whether vLLM, where it samples, does so within the learner's process, in turn with the learner."""
         vllm = self.model.vllm
         return not (vllm.engines or vllm.servers or self.train.lookahead)
+
+    def at_step(self, step: int) -> Self:
+        """Return the configuration of a step: a number in the place of every ramp."""
+        tables = {name: settings_at(getattr(self, name), step) for name in RAMPED}
+        return self.model_copy(update=tables)
 
     def with_chosen(self, chosen: Mapping[str, bool | float]) -> Self:
         """Return the configuration with these values at their keys, in the place of "auto"."""

@@ -31,6 +31,10 @@ class Scheme:
         names = (*generator_streams(self.rewards), "judge")
         return any(getattr(self.advantages, name).baseline == "rae" for name in names)
 
+    def at_step(self, step: int) -> Scheme:
+        """Return the scheme of a step: a number in the place of every ramp."""
+        return Scheme(self.rewards.at_step(step), self.advantages.at_step(step), self.group_size)
+
     def scores_as(self, other: Scheme) -> bool:
         """Return whether the rewards are the same as another scheme's: these keys act on advantages only."""
         same = {"truth_weight": 0.5, "mix": "advantages"}
@@ -47,6 +51,7 @@ def scheme_of(config: Config) -> Scheme:
 class ScoredStep:
     """A step's debates with their rewards, how many of each were not finite, and the turns."""
 
+    step: int
     records: Sequence[Record]
     rewards: Sequence[Rewards]
     not_finite: Sequence[int]
@@ -67,14 +72,13 @@ class Replayed:
 
 def score_step(records: Sequence[Record], scheme: Scheme) -> ScoredStep:
     """Return the rewards of a step; ``records`` are all of it, in order."""
-    scored = [
-        finite(score_debate(one.debate, one.correct, scheme.rewards.at_step(one.step), one.verdicts or None))
-        for one in records
-    ]
+    step = records[0].step if records else 0
+    config = scheme.rewards.at_step(step)
+    scored = [finite(score_debate(one.debate, one.correct, config, one.verdicts or None)) for one in records]
     rewards, not_finite = [reward for reward, _ in scored], [count for _, count in scored]
     groups = group_indices([record.group for record in records], scheme.group_size)
     transitions = transitions_of([record.debate for record in records], rewards, groups)
-    return ScoredStep(records, rewards, not_finite, transitions)
+    return ScoredStep(step, records, rewards, not_finite, transitions)
 
 
 def replay_step(scored: ScoredStep, scheme: Scheme, ema: MutableMapping[str, float]) -> list[Replayed]:
@@ -82,6 +86,7 @@ def replay_step(scored: ScoredStep, scheme: Scheme, ema: MutableMapping[str, flo
 
     ``ema`` holds the running means of the steps before, and is left with those after.
     """
+    scheme = scheme.at_step(scored.step)
     found = turn_advantages(scored.transitions, scheme.rewards, scheme.advantages, ema, counted=False)
     parts = advantages_by_debate([record.debate for record in scored.records], found.turns)
     return list(map(Replayed, scored.rewards, parts, scored.not_finite))

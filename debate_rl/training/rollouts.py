@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from msgspec import UNSET
 
-from debate import Debate, Problem, run_debates
+from debate import Debate, DebateConfig, Problem, run_debates
 from debate.seeds import derive_seed
 from debate.types import Policy, TurnId
 from debate_rl.config import Config
@@ -117,10 +117,10 @@ class RolloutWorker:
 
         def refill(chosen: list[Problem], number: int) -> tuple[Rollout, int]:
             given = self._play(chosen, step, ("refill", number), clock)
-            return given, self._silent(given, ema)
+            return given, self._silent(given, step, ema)
 
         spare = spare_problems(self.data.train, problems, size=train.dynamic_sampling, seed=seed, step=step)
-        for given in refills(self._silent(whole, ema), spare, refill):
+        for given in refills(self._silent(whole, step, ema), spare, refill):
             whole.add(given)
         return whole
 
@@ -130,9 +130,9 @@ class RolloutWorker:
     def close(self) -> None:
         """Nothing is open."""
 
-    def _silent(self, rollout: Rollout, ema: Mapping[str, float]) -> int:
-        """Return how many problems of a rollout have no signal."""
-        return silent_groups(rollout.transitions(), self.config, ema)
+    def _silent(self, rollout: Rollout, step: int, ema: Mapping[str, float]) -> int:
+        """Return how many problems of a step's rollout have no signal."""
+        return silent_groups(rollout.transitions(), self.config.at_step(step), ema)
 
     def _play(
         self, problems: Sequence[Problem], step: int, part: tuple[str | int, ...], clock: Clock
@@ -164,6 +164,7 @@ class RolloutWorker:
     ) -> Rollout:
         """Hold and grade the debates of some problems: of each a chunk at a time, until it has enough."""
         train, grader, since = self.config.train, self.config.grader, time.monotonic()
+        debate = self.config.at_step(step).debate
         name, mode = ("debates", step, *part), grader.mode_at(step)
         most, chunk = train.debates_per_problem, train.adaptive.chunk or train.debates_per_problem
         held: list[list[Held]] = [[] for _ in problems]
@@ -175,10 +176,10 @@ class RolloutWorker:
                 if not has_enough([one.correct for one in of], train.adaptive)
             ]
             numbers = [place * most + j for place in lacking for j in range(start, min(start + chunk, most))]
-            ended = self._debates(problems, numbers, name, since)
+            ended = self._debates(problems, numbers, debate, name, since)
             clock.lap("rollout")
-            for number, (debate, timing, pending) in zip(numbers, ended, strict=True):
-                graded = grade_debate(self.data.environment, debate, tally, mode=mode, beside=grader.beside)
+            for number, (one, timing, pending) in zip(numbers, ended, strict=True):
+                graded = grade_debate(self.data.environment, one, tally, mode=mode, beside=grader.beside)
                 clock.lap("reward")
                 held[number // most].append(Held(timing, *graded, self._verdicts(pending)))
                 if pending is not None:
@@ -205,7 +206,12 @@ class RolloutWorker:
             return pending.verdicts()
 
     def _debates(
-        self, problems: Sequence[Problem], numbers: Sequence[int], name: tuple[str | int, ...], since: float
+        self,
+        problems: Sequence[Problem],
+        numbers: Sequence[int],
+        debate: DebateConfig,
+        name: tuple[str | int, ...],
+        since: float,
     ) -> list[tuple[Debate, Timing, Pending | None]]:
         """Hold the debates of these numbers; debate j of problem i has i K + j, whatever else is held.
 
@@ -222,7 +228,7 @@ class RolloutWorker:
         debates = run_debates(
             [problems[number // config.train.debates_per_problem] for number in numbers],
             self.policy,
-            config.debate,
+            debate,
             seed=derive_seed(config.seed, *name),
             numbers=numbers,
             max_live=config.train.max_live,

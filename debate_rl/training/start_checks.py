@@ -8,6 +8,7 @@ import warnings
 from debate.prompting.fitting import Cut
 from debate.prompting.prompt import agent_prompt
 from debate.prompting.seating import prompts_of, seat_debate
+from debate.ramps import values_of
 from debate.types import WITHOUT_TRUTH
 from debate_rl.config import Config, TrainConfig
 from debate_rl.evaluation.grading import IN_A_BOX
@@ -77,7 +78,9 @@ def change_rules(config: Config) -> ChangeRules:
 
 def refuse_greedy(config: Config) -> None:
     """Refuse to train on turns that were not drawn from the distribution of their log-probabilities."""
-    for persona in config.debate.agent_personas:
+    debate, ramp = config.debate, config.debate.temperature
+    coldest = debate if ramp is None else debate.model_copy(update={"temperature": min(values_of(ramp))})
+    for persona in coldest.agent_personas:
         if config.train.steps and persona.temperature < LEAST_TEMPERATURE:
             raise ValueError(
                 f"debate.personas: {persona.name} has temperature {persona.temperature:g}, and a greedy "

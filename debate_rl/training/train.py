@@ -16,6 +16,7 @@ from debate_rl.runs.trainer_state import generators_kept_on_error
 from debate_rl.training.adaptive import adaptive_metrics
 from debate_rl.training.memory_check import checked_step
 from debate_rl.training.rollouts import Clock, Rollout, of_groups, step_records
+from debate_rl.training.schedules import schedule_metrics
 from debate_rl.training.session import Session, open_session
 from debate_rl.training.step_problems import groups_with_signal
 from debate_rl.training.stops import Stopped
@@ -59,8 +60,8 @@ def train_step(session: Session, step: int) -> dict[str, float]:
     with _finished_steps_saved(session):
         busy = session.engine_seconds()
         played = session.rollouts.roll_out(step, session.drawn, session.ema, clock)
-    transitions = played.transitions()
-    advantages = turn_advantages(transitions, config.rewards, config.advantages, session.ema)
+    transitions, now = played.transitions(), config.at_step(step)
+    advantages = turn_advantages(transitions, now.rewards, now.advantages, session.ema)
     clock.lap("reward")
 
     session.rest_engine()
@@ -105,18 +106,6 @@ def train_step(session: Session, step: int) -> dict[str, float]:
     return figures | speed | clock.seconds
 
 
-def schedule_metrics(config: Config, step: int) -> dict[str, float]:
-    """Return where the schedules of a run are at a step; nothing of those that it does not have."""
-    figures: dict[str, float] = {}
-    if config.grader.strict_mode is not None:
-        figures["grader/strict"] = float(config.grader.mode_at(step) == config.grader.final)
-    if config.rewards.form_until:
-        figures["reward/form_bonus"] = config.rewards.at_step(step).form_bonus
-    if config.shots.count:
-        figures["shots"] = float(config.shots.count_at(step))
-    return figures
-
-
 @contextmanager
 def _finished_steps_saved(session: Session) -> Iterator[None]:
     """Save the finished steps where a step's debates cannot be held: the weights are still those of them.
@@ -149,7 +138,7 @@ def _learn(
     if played.not_finite:
         return metrics | session.learner.skip()
     if session.config.train.dynamic_sampling:
-        signal = groups_with_signal(transitions, advantages, session.config)
+        signal = groups_with_signal(transitions, advantages, session.config.at_step(session.step))
         groups = len({transition.group for transition in transitions})
         metrics |= {
             "sampling/extra_problems": float(groups - session.config.train.problems_per_step),

@@ -6,6 +6,7 @@ from typing import Literal, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
+from debate.ramps import Weight, settings_at
 from debate.settings import Settings
 from learner.advantages.streams import Baseline, Scale
 
@@ -40,9 +41,9 @@ class AdvantageConfig(Settings):
     """Votes given."""
     mixed: StreamSettings = StreamSettings()
     """Peer and truth together; only with ``rewards.mix = "rewards"``."""
-    lambda_gen: float = Field(default=1.0, ge=0)
+    lambda_gen: Weight = 1.0
     """Weight of the generator's advantages; at 0 only a KL or an entropy bonus still acts on its tokens."""
-    lambda_judge: float = Field(default=1.0, ge=0)
+    lambda_judge: Weight = 1.0
     """Weight of the judge's advantages; at 0 only a KL or an entropy bonus still acts on its tokens."""
     evaluation: Author = "judge"
     """Whose advantage an evaluation gets in a debate turn that owed a comparison: the generator's, as the
@@ -57,3 +58,7 @@ class AdvantageConfig(Settings):
             if getattr(self, name).key == "pair":
                 raise ValueError(f'{name}.key = "pair": only a judge is shown pairs; use it in judge.key')
         return self
+
+    def at_step(self, step: int) -> Self:
+        """Return the settings of a step: a number in the place of every ramp."""
+        return settings_at(self, step)

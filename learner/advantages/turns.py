@@ -6,6 +6,7 @@ from collections.abc import Hashable, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from debate.ramps import number
 from debate.types import Turn
 from learner.advantages.config import AdvantageConfig, StreamSettings
 from learner.advantages.pairs import balanced, side_counts, sides_of
@@ -70,6 +71,8 @@ def turn_advantages(
 ) -> Advantages:
     """Return the advantage of every turn of a step, and metrics if ``counted``; ``ema``: means of "rae".
 
+    ``rewards`` and ``config`` are those of the step (``at_step``).
+
     generator = lambda_gen * ((1 - w) A_peer + w A_truth) with w = truth_weight, judge = lambda_judge *
     A_judge, format = the format penalty itself. A missing part counts as 0, without reweighting; a part of
     weight 0 is missing. With ``mix = "rewards"`` peer and truth are mixed so before they are centred.
@@ -99,7 +102,7 @@ def _stream(
     ema: MutableMapping[str, float],
 ) -> StreamOf:
     settings: StreamSettings = getattr(config, name)
-    values = [_value(one, name, rewards.truth_weight) for one in transitions]
+    values = [_value(one, name, number(rewards.truth_weight)) for one in transitions]
     keys = [_group_key(one, side, name, settings) for one, side in zip(transitions, sides, strict=True)]
     centred, groups = stream_parts(
         values, keys, baseline=settings.baseline, scale=settings.scale, ema=ema, decay=config.ema_decay
@@ -132,14 +135,15 @@ def _combined(
     config: AdvantageConfig,
 ) -> TurnAdvantage | None:
     """Return what the tokens of a turn get."""
-    scale, peer, truth = config.lambda_gen, None, None
+    scale, weight = number(config.lambda_gen), number(rewards.truth_weight)
+    peer = truth = None
     if "mixed" in streams:
         whole = streams["mixed"].advantages[index]
     else:
         both = streams["peer"].advantages[index], streams["truth"].advantages[index]
-        whole = mixed(*both, rewards.truth_weight)
-        peer, truth = shares(*both, rewards.truth_weight)
-    judge = scaled(streams["judge"].advantages[index], config.lambda_judge)
+        whole = mixed(*both, weight)
+        peer, truth = shares(*both, weight)
+    judge = scaled(streams["judge"].advantages[index], number(config.lambda_judge))
     generator, penalty = scaled(whole, scale), transition.format or None
     if is_masked(transition.turn, rewards) or (generator is None and judge is None and penalty is None):
         return None

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
+from debate.ramps import number
 from debate.types import TurnId
 from debate_rl.inspector.views.reward_types import Member, Number, StreamWhy, TotalWhy, added, written
 from debate_rl.replay.comparing import close, steps_filter
@@ -102,10 +103,10 @@ def _compared(
 
 def recompute(store: RunStore, scheme: Scheme, id: str, turn: TurnId) -> Step:
     """Return the step of a turn recomputed; an error where its debates do not allow that."""
-    number = int(id.partition(".")[0])
-    held = dict(store.records(steps_filter(number, number)))
+    step = int(id.partition(".")[0])
+    held = dict(store.records(steps_filter(step, step)))
     rewarded = score_step(list(held.values()), scheme)
-    before = _before(store, scheme, number) if scheme.remembers else _Before({}, Counter(), 0, 0)
+    before = _before(store, scheme, step) if scheme.remembers else _Before({}, Counter(), 0, 0)
     advantages = _advantages(rewarded, scheme, before.means)
     forgotten = all(
         scheme.advantages.ema_decay ** before.moves[key] <= FORGOTTEN for key in _moves(advantages)
@@ -113,9 +114,10 @@ def recompute(store: RunStore, scheme: Scheme, id: str, turn: TurnId) -> Step:
     ids = tuple(held)
     index = [(ids[each.debate], each.turn.id) for each in rewarded.transitions].index((id, turn))
     rewards = rewarded.rewards[rewarded.transitions[index].debate]
-    known, source = _means_source(number, before, forgotten=forgotten)
+    known, source = _means_source(step, before, forgotten=forgotten)
     correct = tuple(record.correct for record in held.values())
-    return Step(scheme, ids, correct, rewarded.transitions, advantages, index, rewards, known, source)
+    own = scheme.at_step(step)
+    return Step(own, ids, correct, rewarded.transitions, advantages, index, rewards, known, source)
 
 
 class _Before(NamedTuple):
@@ -137,6 +139,7 @@ def _before(store: RunStore, scheme: Scheme, step: int) -> _Before:
 
 
 def _advantages(step: ScoredStep, scheme: Scheme, means: dict[str, float]) -> Advantages:
+    scheme = scheme.at_step(step.step)
     return turn_advantages(step.transitions, scheme.rewards, scheme.advantages, means, counted=False)
 
 
@@ -220,9 +223,9 @@ def _value(numbers: Numbers, step: Step, name: StreamName) -> Number:
 
 def _mixed(step: Step, peer: float | None, truth: float | None) -> str:
     """Return the weighted sum of peer and truth, with the parts that are there."""
-    weight = written(step.scheme.rewards.truth_weight)
+    weight = written(number(step.scheme.rewards.truth_weight))
     texts = (f"(1 - {weight}) * {written(peer)}", f"{weight} * {written(truth)}")
-    parts = zip(texts, shares(peer, truth, step.scheme.rewards.truth_weight), strict=True)
+    parts = zip(texts, shares(peer, truth, number(step.scheme.rewards.truth_weight)), strict=True)
     return " + ".join(text for text, part in parts if part is not None)
 
 
@@ -299,8 +302,8 @@ def total_why(numbers: Numbers) -> TotalWhy:
         return TotalWhy(*(numbers.total(part, "as stored") for part in PARTS))
     streams = step.advantages.streams.items()
     of: dict[StreamName, float | None] = {name: stream.advantages[step.index] for name, stream in streams}
-    weight = written(step.scheme.rewards.truth_weight)
-    judge = f"{written(step.scheme.advantages.lambda_judge)} * {written(of['judge'])}"
+    weight = written(number(step.scheme.rewards.truth_weight))
+    judge = f"{written(number(step.scheme.advantages.lambda_judge))} * {written(of['judge'])}"
     return TotalWhy(
         generator=_generator(numbers, step, of),
         judge=numbers.total("judge", "lambda_judge * A_judge", judge, known=step.knows("judge")),
@@ -311,7 +314,7 @@ def total_why(numbers: Numbers) -> TotalWhy:
 
 
 def _generator(numbers: Numbers, step: Step, of: Mapping[StreamName, float | None]) -> Number:
-    scale = written(step.scheme.advantages.lambda_gen)
+    scale = written(number(step.scheme.advantages.lambda_gen))
     known = all(step.knows(name) for name in of if name != "judge")
     if "mixed" in of:
         formula = f"{scale} * {written(of['mixed'])}"
@@ -322,7 +325,7 @@ def _generator(numbers: Numbers, step: Step, of: Mapping[StreamName, float | Non
 
 
 def _share(numbers: Numbers, step: Step, name: StreamName, share: str, value: float | None) -> Number:
-    formula = f"{written(step.scheme.advantages.lambda_gen)} * {share} * {written(value)}"
+    formula = f"{written(number(step.scheme.advantages.lambda_gen))} * {share} * {written(value)}"
     known = step.knows(name) or name not in step.advantages.streams
     return numbers.total(
         name, "lambda_gen times its share of the generator's advantage", formula, known=known

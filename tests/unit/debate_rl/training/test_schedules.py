@@ -1,0 +1,48 @@
+"""What a run logs of settings that change, and what a step is held and learnt with."""
+
+from __future__ import annotations
+
+import pytest
+
+from debate_rl.config import Config
+from debate_rl.training.schedules import schedule_metrics
+from debate_rl.training.start_checks import refuse_greedy
+
+
+def config_of(**tables: object) -> Config:
+    whole = {"env": {"kind": "pair_sum"}, "model": {"tiny": {}}} | tables
+    return Config.model_validate(whole)
+
+
+def test_the_weights_of_a_step_are_logged_and_others_only_where_they_change():
+    assert schedule_metrics(config_of(), 3) == {
+        "schedule/truth_weight": 0.5,
+        "schedule/lambda_gen": 1.0,
+        "schedule/lambda_judge": 1.0,
+    }
+    config = config_of(
+        rewards={"truth_weight": [[0, 1], [4, 0]]},
+        advantages={"lambda_judge": [[2, 0], [4, 1]]},
+        debate={"temperature": [[0, 1.2], [4, 0.8]]},
+    )
+    assert schedule_metrics(config, 3) == pytest.approx(
+        {
+            "schedule/truth_weight": 0.25,
+            "schedule/lambda_gen": 1.0,
+            "schedule/lambda_judge": 0.5,
+            "schedule/temperature": 0.9,
+        }
+    )
+
+
+def test_the_agents_of_a_step_have_its_temperature_and_evaluations_the_last():
+    config = config_of(debate={"temperature": [[0, 1.2], [4, 0.8]]})
+    at = [config.at_step(step).debate.agent_personas[0].temperature for step in (0, 2, 4, 9)]
+    assert at == pytest.approx([1.2, 1.0, 0.8, 0.8])
+    assert config.debate.agent_personas[0].temperature == 0.8
+
+
+def test_training_at_a_temperature_that_falls_to_zero_is_refused_before_it_begins():
+    with pytest.raises(ValueError, match="has temperature 0, and a greedy agent"):
+        refuse_greedy(config_of(debate={"temperature": [[0, 1.0], [50, 0.0], [60, 1.0]]}))
+    refuse_greedy(config_of(debate={"temperature": [[0, 1.0], [50, 0.1]]}))
