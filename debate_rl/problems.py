@@ -72,6 +72,11 @@ class Problems:
         """The problems of all held-out sets."""
         return (*self.held_out, *(problem for part in self.more for problem in part.problems))
 
+    @property
+    def played(self) -> tuple[Problem, ...]:
+        """The problems whose prompts a run makes."""
+        return (*self.train, *self.never_trained)
+
     def evaluated(self, config: Config) -> tuple[HeldOutProblems, ...]:
         """Return the held-out sets that have problems, the first one in front."""
         first = HeldOutProblems("", self.eval_environment, self.held_out, config.held_out)

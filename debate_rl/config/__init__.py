@@ -17,6 +17,7 @@ from debate_rl.config.grader import GraderConfig
 from debate_rl.config.keys import check_key
 from debate_rl.config.logging import LoggingConfig
 from debate_rl.config.models import ModelConfig
+from debate_rl.config.sft import SftConfig
 from debate_rl.config.shots import ShotsConfig
 from debate_rl.config.verifier import VerifierConfig
 from debate_rl.config.warm_start import KINDS, WarmStartConfig, kinds_of_turns
@@ -129,6 +130,7 @@ class Config(Settings):
     advantages: AdvantageConfig = AdvantageConfig()
     model: ModelConfig
     warm_start: WarmStartConfig = WarmStartConfig()
+    sft: SftConfig = SftConfig()
     learner: LearnerConfig = LearnerConfig()
     train: TrainConfig = TrainConfig()
     logging: LoggingConfig = LoggingConfig()

@@ -19,7 +19,8 @@ class WarmStartConfig(Settings):
     """The warm start of a tiny model; off unless it has steps."""
 
     from_run: str | None = None
-    """Take the warm-started weights of another run instead of training anew, to compare on equal terms."""
+    """Begin with weights of another run: "runs/one" takes its warm start, or what ``debate sft`` made of it;
+    "runs/one@best", "runs/one@newest" and "runs/one@120" take those of a checkpoint."""
     solve_steps: int = Field(default=0, ge=0)
     """First steps, on right solutions of round 0 alone: checking is learnt faster once solving is."""
     debate_steps: int = Field(default=0, ge=0)

@@ -91,6 +91,8 @@ class Share:
             part = cut(source.get(name, shape), self._mesh)
             for parameters in into:
                 parameters[name].copy_(part)
+        if reference and self.learner.reference is not None:
+            self.learner.reference.begin()
 
     @torch.no_grad()
     def give_weights(self, model: Any) -> None:

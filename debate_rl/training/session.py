@@ -19,14 +19,14 @@ from debate.remote import RemoteError
 from debate.seeds import derive_seed
 from debate.types import Policy
 from debate_rl.config import Config
-from debate_rl.engines import end_engines, local_settings, make_policy, refuse_training, states_of
+from debate_rl.engines import end_engines, local_settings, make_policy, states_of
 from debate_rl.evaluation.evaluate import evaluate
 from debate_rl.evaluation.folder import FIGURES, TRAINING, identity, training_folder
 from debate_rl.evaluation.play import EvalPlan, is_alone
 from debate_rl.evaluation.report import held_out, metrics, plain_rows
 from debate_rl.evaluation.scores import Scores
 from debate_rl.evaluation.verifying import Verifying, checked_verifying
-from debate_rl.problems import HeldOutProblems, Problems, load_run_problems
+from debate_rl.problems import HeldOutProblems, Problems
 from debate_rl.runs.checkpoint import (
     CheckpointError,
     TrainState,
@@ -43,27 +43,14 @@ from debate_rl.runs.trainer_state import generators_kept, seed_generators
 from debate_rl.tracking.held_out import append_held_out, kept_steps
 from debate_rl.tracking.trackers import Trackers, open_trackers
 from debate_rl.training.canary import Canary, CanaryError, Finding, canary_requests
-from debate_rl.training.epochs import with_epochs
 from debate_rl.training.lookahead import RolloutProcess
 from debate_rl.training.plan import chosen_here
 from debate_rl.training.ranks import RankedLearner, RankError, RankGroup
 from debate_rl.training.rollouts import RolloutWorker
-from debate_rl.training.start_checks import (
-    best_by,
-    change_rules,
-    check_loss,
-    check_prompts,
-    check_streams,
-    refuse_greedy,
-    refuse_likely_only,
-    refuse_modes,
-    refuse_no_best,
-    refuse_open_problems,
-    refuse_verdicts_as_truth,
-)
+from debate_rl.training.start_checks import best_by, change_rules, is_better
+from debate_rl.training.start_problems import checked_problems
 from debate_rl.training.start_weights import start_weights
 from debate_rl.training.stops import Stopped, Stops, catch_stops
-from learner.losses import find_loss
 from learner.update.config import LearnerConfig
 from learner.update.learner import Learner
 from transcripts.sealing import seal_before
@@ -104,6 +91,16 @@ class Session:
     found: Finding = field(default_factory=Finding)
     group: RankGroup | None = None
     verifying: Verifying | None = None
+
+    @classmethod
+    def prepared(cls, config: Config) -> tuple[Config, Problems]:
+        """Return the configuration as the run has it, and its problems, once both are checked."""
+        return checked_problems(config)
+
+    @classmethod
+    def learner_settings(cls, config: Config, chosen: Mapping[str, bool | float]) -> LearnerConfig:
+        """Return the learner's settings, with what was chosen of them."""
+        return config.resolved_learner(chosen)
 
     @cached_property
     def rollouts(self) -> RolloutWorker | RolloutProcess:
@@ -190,7 +187,7 @@ class Session:
         if not name or not figures:
             return False
         value = figures.get(name, nan)  # a judge without any valid vote has no accuracy
-        better = isfinite(value) and (self.best is None or value > self.best[1])
+        better = isfinite(value) and (self.best is None or is_better(name, value, self.best[1]))
         if better:
             self.best = (self.step, value)
         return better
@@ -312,36 +309,30 @@ class Session:
 
 @contextmanager
 def open_session(
-    config: Config, *, look: Look | None = None, group: RankGroup | None = None
+    config: Config,
+    *,
+    look: Look | None = None,
+    group: RankGroup | None = None,
+    kind: type[Session] | None = None,
 ) -> Iterator[Session]:
     """Open a run: a new one is warm-started if so configured, an old one resumes from its newest checkpoint.
 
     ``look`` is given the problems before any model is loaded or anything written. It may refuse the run, and
     returns what was chosen of the settings that are "auto"; None is ``chosen_here``. ``group``: the processes
-    that learn together, if there are several.
+    that learn together, if there are several. ``kind``: what is learnt from; None is debates.
 
     SIGINT and SIGTERM raise Stopped within: ``debate_rl.training.stops``.
     """
     look = look or partial(chosen_here, config)
-    with catch_stops() as stops, _opened(config, stops, look, group) as session:
+    with catch_stops() as stops, _opened(config, stops, look, group, kind or Session) as session:
         yield session
 
 
 @contextmanager
-def _opened(config: Config, stops: Stops, look: Look, group: RankGroup | None) -> Iterator[Session]:
-    refuse_training(config)
-    refuse_greedy(config)
-    refuse_likely_only(config)
-    find_loss(config.learner.loss)  # refuses an unknown loss before the warm start
-    data = load_run_problems(config)
-    config = with_epochs(config, len(data.train))
-    refuse_open_problems(config, data)
-    refuse_verdicts_as_truth(config, data)
-    refuse_modes(config, data)
-    check_streams(config, data)
-    check_prompts(config, data)
-    check_loss(config)
-    refuse_no_best(config, data)
+def _opened(
+    config: Config, stops: Stops, look: Look, group: RankGroup | None, kind: type[Session]
+) -> Iterator[Session]:
+    config, data = kind.prepared(config)
     chosen = look(data)
     facts = {"data_checksums": data.checksums, "findings": data.findings() | {"chosen": dict(chosen)}}
     run = open_run(config.run.dir, config, seed=config.seed, rules=change_rules(config), **facts)
@@ -349,12 +340,12 @@ def _opened(config: Config, stops: Stops, look: Look, group: RankGroup | None) -
         learners = group.ranks.count if group else 1
         model, tokenizer, policy = make_policy(config.with_chosen(chosen), learners=learners)
         stack.callback(end_engines, policy)
-        for problem in (*data.train, *data.never_trained):
+        for problem in data.played:
             check_fits(problem, policy, config.debate)
         start_weights(config, folder, model, tokenizer, data, policy)
         seed_generators(derive_seed(config.seed, "generators"))
-        learner = _learner(model, config, config.resolved_learner(chosen), group)
-        session = Session(config, folder, data, model, tokenizer, policy, learner, stops=stops, group=group)
+        learner = _learner(model, config, kind.learner_settings(config, chosen), group)
+        session = kind(config, folder, data, model, tokenizer, policy, learner, stops=stops, group=group)
         session.verifying = verifying
         if group is not None:
             group.saved = session.saved_words

@@ -32,6 +32,8 @@ fit begins, changes nothing of the run."""
 
 
 DIRECT = "eval/direct/accuracy"
+HELD_BACK = "eval/sft/loss"
+"""The one figure of an evaluation of which less is better."""
 REACHING = ("server", "concurrency", "timeout_s", "cache", "max_without", "diagnose")
 """Settings of ``verifier`` that may always change: how it is reached, when a run gives it up, and what only
 evaluations ask."""
@@ -50,7 +52,14 @@ def best_by(config: Config) -> str:
     """Return the figure that decides which checkpoint is best: where nobody debates, there is no winner's."""
     name = config.train.keep_best
     alone = config.held_out.direct or is_alone(config.debate)
-    return DIRECT if alone and name == TrainConfig().keep_best else name
+    if name != TrainConfig().keep_best or not (alone or config.sft.data):
+        return name
+    return HELD_BACK if config.sft.data and not config.held_out.limit else DIRECT
+
+
+def is_better(name: str, value: float, best: float) -> bool:
+    """Return whether a figure is better than the best so far: higher, and of a loss lower."""
+    return value < best if name == HELD_BACK else value > best
 
 
 class SchemeWarning(UserWarning):
@@ -71,9 +80,18 @@ def change_rules(config: Config) -> ChangeRules:
         *config.run.allow_changes,
     )
     if schedule == "constant":
-        return ChangeRules(free, may_grow=("train.steps", "train.epochs"))
+        return ChangeRules(free, may_grow=("train.steps", "train.epochs", "sft.epochs", "sft.steps"))
     note = f"the steps done had a {schedule} learning rate towards another end than a new run's would have"
     return ChangeRules(free, notes={"train.steps": note})
+
+
+def refuse_replies(config: Config) -> None:
+    """Refuse to hold debates where the recipe has replies to learn from."""
+    if config.sft.data:
+        raise ValueError(
+            f"sft.data = {list(config.sft.data)}: is a recipe of supervised training, which debate sft runs; "
+            "leave it out here, and begin with the weights of that run by warm_start.from_run"
+        )
 
 
 def refuse_greedy(config: Config) -> None:

@@ -8,11 +8,13 @@ from typing import Any
 from debate.policies.local import LocalPolicy
 from debate.types import Policy
 from debate_rl.config import Config
+from debate_rl.config.recipes import read_tables
 from debate_rl.engines import local_settings
 from debate_rl.problems import Problems
 from debate_rl.runs.checkpoint import TrainState, latest_good, load_checkpoint, save_checkpoint
 from debate_rl.runs.checkpoint_folder import WARM_START
 from debate_rl.runs.folder import RunFolder
+from debate_rl.runs.kept_weights import named_weights
 from debate_rl.warm_start.training import warm_start
 
 
@@ -26,7 +28,7 @@ def start_weights(
     settings, home = config.warm_start, folder.path / WARM_START
     wanted = settings.steps > 0 or settings.from_run is not None
     own = latest_good(home) if wanted else None
-    path = own or (_warm_start_of(settings.from_run) if settings.from_run is not None else None)
+    path = own or (_weights_of(settings.from_run) if settings.from_run is not None else None)
     if path is not None:
         load_checkpoint(path, model=model, restore_rng=False, verify=False)
     if not folder.resumed:
@@ -40,8 +42,33 @@ def start_weights(
     save_checkpoint(home, TrainState(step=config.warm_start.steps, seed=config.seed), model=model)
 
 
-def _warm_start_of(run: str) -> Path:
-    path = latest_good(Path(run) / WARM_START)
+def _weights_of(name: str) -> Path:
+    """Return the checkpoint that RUN or RUN@WEIGHTS names.
+
+    Without a name of weights it is the run's warm start; of one that learnt from replies, the newest.
+    """
+    run, at, weights = name.rpartition("@")
+    if at and not Path(name).exists():
+        return _named(Path(run), weights, name)
+    path = latest_good(Path(name) / WARM_START)
+    if path is None and _learnt_from_replies(Path(name)):
+        return _named(Path(name), "newest", name)
     if path is None:
-        raise ValueError(f"warm_start.from_run={run}: holds no warm-started weights")
+        raise ValueError(
+            f"warm_start.from_run={name}: holds no warm-started weights; {name}@newest or {name}@best takes "
+            "those of a checkpoint"
+        )
     return path
+
+
+def _learnt_from_replies(run: Path) -> bool:
+    config = run / "config.toml"
+    sft = read_tables(config).get("sft") if config.is_file() else None
+    return isinstance(sft, dict) and bool(sft.get("data"))
+
+
+def _named(run: Path, weights: str, name: str) -> Path:
+    try:
+        return named_weights(run, weights)[0]
+    except (ValueError, OSError) as error:
+        raise ValueError(f"warm_start.from_run={name}: {error}") from error

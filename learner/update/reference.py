@@ -10,13 +10,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from learner.update.ranks import whole
+
 
 class Reference:
     """What the KL is towards, whose weights are those after ``step`` steps.
 
     Of full weights it is a frozen copy, ``module``: the one given, or one made here. Of an adapter it is the
-    model itself, ``module`` None: with its adapter off, and from the first refresh on with the adapter's
-    weights of that step in the place of today's.
+    model itself, ``module`` None: with its adapter off, or where training began with an adapter that had
+    learnt already with the weights of that one; from the first refresh on with those of that step.
     """
 
     def __init__(self, model: nn.Module, module: nn.Module | None = None) -> None:
@@ -26,6 +28,14 @@ class Reference:
         if module is None and not hasattr(model, "disable_adapter"):
             module = copy.deepcopy(model).requires_grad_(False).eval()
         self.module = module
+        self.begin()
+
+    @torch.no_grad()
+    def begin(self) -> None:
+        """Take up the weights of an adapter that has learnt already, as those that training begins with."""
+        own = _trained(self._model)
+        if self.module is None and any("lora_B" in name and whole(own[name]).any() for name in own):
+            self._take(own)
 
     @torch.no_grad()
     def refresh(self, step: int) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 import debate_rl.training.train
 from debate import Problem
@@ -21,6 +22,7 @@ from debate_rl.config import Config
 from debate_rl.replay.scheme import replay_step, scheme_of, score_step
 from debate_rl.runs.checkpoint_folder import checkpoints
 from debate_rl.runs.folder import RunFolderError
+from debate_rl.runs.kept_weights import named_weights
 from debate_rl.tracking.held_out import read_held_out
 from debate_rl.tracking.step_lines import read_metrics
 from debate_rl.training.rollouts import RolloutWorker
@@ -670,6 +672,36 @@ def test_a_lora_run_goes_on_from_its_adapter(tmp_path):
     resumed = train(config_of(tmp_path / "parts", **changes))
     assert_equal_weights(weights_of(resumed), weights_of(whole))
     assert untimed(metrics_of(resumed)) == untimed(metrics_of(whole))
+
+
+def test_a_run_begins_with_a_checkpoint_of_another(tmp_path):
+    """It is kept as what the run began with: the weights named "start", and the reference of the KL."""
+    changes = {"model": {"lora_rank": 4}, "learner": {"beta": 0.1}, "train": {"save_every": 1}}
+    first = train(config_of(tmp_path / "first", **changes))
+    shared = changes | {"warm_start": {"from_run": f"{tmp_path / 'first'}@2"}}
+    second = train(config_of(tmp_path / "second", **shared))
+    start = named_weights(tmp_path / "second", "start")[0]
+    taken = load_file(tmp_path / "first/checkpoints/step_000002/model/adapter_model.safetensors")
+    kept = load_file(start / "model/adapter_model.safetensors")
+    assert_equal_weights(taken, kept)
+    assert metrics_of(second)[0]["kl_mean"] == pytest.approx(0.0, abs=1e-6)
+    assert metrics_of(first)[-1]["kl_mean"] > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("{first}", r"from_run=.*first: holds no warm-started weights; .*first@newest or"),
+        ("{first}@7", r"from_run=.*first@7: .*has no weights '7'"),
+        ("{first}x@best", r"from_run=.*firstx@best: .*has no weights 'best'"),
+    ],
+)
+def test_weights_that_another_run_does_not_have_are_refused(name, message, tmp_path):
+    first = tmp_path / "first"
+    train(config_of(first, train={"steps": 1}))
+    with pytest.raises(ValueError, match=message):
+        train(config_of(tmp_path / "second", warm_start={"from_run": name.format(first=first)}))
+    assert not (tmp_path / "second/config.toml").exists()
 
 
 @pytest.fixture

@@ -882,6 +882,16 @@ def test_every_adapter_counts_in_the_log_probabilities(targets, tied, monkeypatc
         assert not torch.allclose(action_logprobs(model, batch)[0], got, atol=1e-2)
 
 
+def test_the_reference_of_an_adapter_that_has_learnt_is_that_adapter():
+    rows = random_rows(4)
+    fresh = Learner(lora_of(model_of()), config_of(beta=0.1, lr=0.05))
+    assert fresh.step(rows)["kl_mean"] == pytest.approx(0.0, abs=1e-7)
+    again = Learner(fresh.model, config_of(beta=0.1, lr=1e-9))
+    assert again.step(rows)["kl_mean"] == pytest.approx(0.0, abs=1e-7)
+    assert fresh.step(rows)["kl_mean"] > 1e-4  # towards the model without the adapter
+    assert again.step(rows)["kl_mean"] > 1e-4  # the adapter has moved on
+
+
 @pytest.mark.parametrize("checkpointing", [False, True])
 def test_a_models_dropout_is_off_while_it_learns(checkpointing):
     torch.manual_seed(0)
