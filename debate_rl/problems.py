@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import random
 import warnings
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
-
-from msgspec import UNSET
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 
 from debate import Problem
 from debate.seeds import derive_seed
 from debate_rl.config import Config, EnvConfig, HeldOutConfig
 from debate_rl.config.data import HeldOutSet
+from debate_rl.difficulty import by_difficulty
 from debate_rl.metrics.tasks import sources_of
+from debate_rl.mixture import load_mixture
+from debate_rl.problem_checks import refuse_no_rubric, refuse_nothing_to_score
 from debate_rl.problem_limits import counts, with_short_prompts
 from debate_rl.runs.provenance import file_checksums, is_split_off, problems_checksums
 from debate_rl.shots import held_out_with_shots, shots_of
@@ -64,6 +65,10 @@ class Problems:
     more: tuple[HeldOutProblems, ...] = ()
     too_long: int | None = None
     """How many training problems ``env.max_prompt_tokens`` took away; None where it is not set."""
+    set_of: Mapping[str, str] = field(default_factory=dict)
+    """The set of each training problem by its id, where ``env.mix`` has several."""
+    difficulty: Mapping[str, int] | None = None
+    """How many training problems ``env.difficulty`` left out, by cause; None where it is not set."""
     trained_on: int = 0
     """How many held-out problems are trained on, as ``env.test_time_learning`` allows."""
 
@@ -96,6 +101,8 @@ class Problems:
             found["left_out"] = dict(self.left_out)
         if self.too_long is not None:
             found["too_long"] = {"left_out": self.too_long, "of": len(self.train) + self.too_long}
+        if self.difficulty is not None:
+            found["difficulty"] = {"left_out": dict(self.difficulty)}
         if self.trained_on:
             found["test_time_learning"] = {"trained_on": self.trained_on, "of": len(self.never_trained)}
         return found
@@ -106,6 +113,9 @@ class Problems:
         parts |= {f"held out ({part.name})": counts(part.problems) for part in self.more}
         numbers = [f"{part['problems']:,} {name}" for name, part in parts.items()]
         lines = [f"problems: {', '.join(numbers)}"]
+        if self.difficulty is not None:
+            causes = ", ".join(f"{count:,} {cause}" for cause, count in self.difficulty.items() if count)
+            lines.append(f"  left out by env.difficulty: {causes or 'none'}")
         for name, part in parts.items():
             for head in ("levels", "sources"):
                 by = part.get(head)
@@ -124,9 +134,9 @@ def load_run_problems(config: Config) -> Problems:
     """
     loaded = _loaded(config, file_checksums(config))
     loaded = _decontaminated(config, replace(loaded, more=_more(config, loaded.environment)))
-    loaded = _with_trained_on(config, loaded)
-    _refuse_no_rubric(config, (*loaded.train, *loaded.never_trained))
-    _refuse_nothing_to_score(config, (*loaded.train, *loaded.never_trained))
+    loaded = _of_difficulty(config, _with_trained_on(config, loaded))
+    refuse_no_rubric(config, (*loaded.train, *loaded.never_trained))
+    refuse_nothing_to_score(config, (*loaded.train, *loaded.never_trained))
     loaded = _within_context(config, _with_shots(config, loaded))
     compared = not (_generated(config) or config.env.test_time_learning)
     shared = overlaps(loaded.train, loaded.never_trained) if compared else ()
@@ -149,36 +159,8 @@ def load_held_out(config: Config, *, key: str = HELD_OUT) -> tuple[Environment, 
     if not config.held_out.limit:
         return environment, ()
     environment, problems = _held_out(config, environment, key)
-    _refuse_no_rubric(config, problems)
+    refuse_no_rubric(config, problems)
     return environment, held_out_with_shots(config, problems, shots_of(config))
-
-
-def _refuse_no_rubric(config: Config, problems: Iterable[Problem]) -> None:
-    """Refuse problems that a verifier model is to score, where there is none or it has no rubric."""
-    common = config.verifier.own_rubric()
-    for problem in problems:
-        if problem.kind != "rubric":
-            continue
-        if config.verifier.policy is None:
-            raise DataError(
-                f"verifier.policy: problem {problem.id} is of kind 'rubric', which a verifier model scores; "
-                "name one, or give the problem another kind"
-            )
-        if problem.rubric is UNSET and common is None:
-            raise DataError(
-                f"verifier.rubric: problem {problem.id} brings no rubric, and the recipe has none; set one"
-            )
-
-
-def _refuse_nothing_to_score(config: Config, problems: Iterable[Problem]) -> None:
-    verifier = config.verifier
-    if verifier.policy is None or verifier.beside_truth or verifier.diagnose:
-        return
-    if all(problem.kind != "rubric" for problem in problems):
-        raise DataError(
-            "verifier.policy: there is nothing to score, as no problem is of kind 'rubric'; set "
-            "verifier.beside_truth = true to compare it with truth, or leave out verifier"
-        )
 
 
 def _with_shots(config: Config, loaded: Problems) -> Problems:
@@ -199,6 +181,8 @@ def load_trained(config: Config) -> tuple[Problem, ...]:
     """Return the problems that a run trains on, or would."""
     if is_split_off(config):
         return _loaded(config, {}).train
+    if config.env.mix:
+        return load_mixture(config)[1]
     env, environment = config.env, _environment(config.env, config.env.path)
     return environment.problems(split=env.split, limit=env.limit, seed=derive_seed(config.seed, "train"))
 
@@ -210,6 +194,10 @@ def is_generated_from(config: Config, evaluated: Config) -> bool:
 
 def _loaded(config: Config, files: dict[str, str]) -> Problems:
     env, held = config.env, config.held_out
+    if env.mix:
+        mixture, train = load_mixture(config)
+        eval_environment, held_out = _held_out(config, mixture, HELD_OUT) if held.limit else (mixture, ())
+        return Problems(mixture, train, held_out, files, eval_environment, set_of=mixture.set_of)
     environment = _environment(env, env.path)
     if is_split_off(config):
         _refuse_unread(config)
@@ -239,6 +227,14 @@ def _with_trained_on(config: Config, loaded: Problems) -> Problems:
     line = f"test-time learning: {shared} of {len(loaded.never_trained)} held-out problems are trained on"
     warnings.warn(line, OverlapWarning, stacklevel=3)
     return replace(loaded, trained_on=shared)
+
+
+def _of_difficulty(config: Config, loaded: Problems) -> Problems:
+    """Return the problems but the trained ones that ``env.difficulty`` leaves out."""
+    if config.env.difficulty is None:
+        return loaded
+    train, left_out = by_difficulty(loaded.train, config.env.difficulty)
+    return replace(loaded, train=train, difficulty=left_out)
 
 
 def _within_context(config: Config, loaded: Problems) -> Problems:

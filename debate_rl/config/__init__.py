@@ -17,6 +17,7 @@ from debate_rl.config.grader import GraderConfig
 from debate_rl.config.keys import check_key
 from debate_rl.config.logging import LoggingConfig
 from debate_rl.config.models import ModelConfig
+from debate_rl.config.sampling import SamplingConfig
 from debate_rl.config.sft import SftConfig
 from debate_rl.config.shots import ShotsConfig
 from debate_rl.config.verifier import VerifierConfig
@@ -121,6 +122,7 @@ class Config(Settings):
     """Every draw of a run comes from it."""
     run: RunConfig = RunConfig()
     env: EnvConfig = EnvConfig()
+    sampling: SamplingConfig = SamplingConfig()
     held_out: HeldOutConfig = HeldOutConfig()
     debate: DebateConfig = DebateConfig()
     shots: ShotsConfig = ShotsConfig()
@@ -173,7 +175,27 @@ class Config(Settings):
         self._refuse_sleep()
         self._refuse_adaptive()
         self._refuse_both_ways()
+        self._refuse_unknown_difficulty()
         return self
+
+    def _refuse_unknown_difficulty(self) -> None:
+        """Refuse gates without what they look at, and a mixture without held-out problems of its own."""
+        if self.sampling.by_measured and self.env.difficulty is None:
+            raise ValueError(
+                "sampling.measured_at_least and measured_at_most: are about measured pass rates; name the "
+                "file of them as env.difficulty.path"
+            )
+        if self.sampling.remembers and self.train.lookahead:
+            raise ValueError(
+                f"train.lookahead = {self.train.lookahead}: draws the problems of later steps before "
+                "the debates have ended that sampling.towards_half, rest_steps and retry_steps look at; set "
+                "it to 0"
+            )
+        if self.env.mix and self.held_out.limit and self.held_out.kind is None:
+            raise ValueError(
+                "held_out.kind: with env.mix there is no one data set to hold out from; name one, or set "
+                "held_out.limit = 0"
+            )
 
     def _refuse_both_ways(self) -> None:
         if self.env.test_time_learning and self.env.decontaminate:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from debate.settings import Settings
+from debate_rl.config.sampling import DifficultyConfig, MixedSet, check_mix
 
 OF_FIGURES = ("direct", "debate", "judge", "problems", "ungraded")
 """What the names of held-out figures begin with."""
@@ -40,6 +41,25 @@ class EnvConfig(Settings):
     test_time_learning: bool = False
     """Whether held-out problems are trained on as well, which is refused without it: learning at test time.
     The start, run.json, evaluations and reports then say so."""
+    mix: tuple[MixedSet, ...] | None = Field(default=None, min_length=1)
+    """Several data sets in the place of ``kind``, ``path`` and what selects from them, each with a weight
+    that may change with the step: tables [[env.mix]]."""
+    difficulty: DifficultyConfig | None = None
+    """Measured pass rates of the training problems: which are left out, and in which order they come."""
+
+    @model_validator(mode="after")
+    def _sets_or_one(self) -> Self:
+        if self.mix is None:
+            return self
+        check_mix(self.mix)
+        for key in OF_ONE_SET:
+            if getattr(self, key) != type(self).model_fields[key].default:
+                raise ValueError(f"env.{key}: is of one data set; with env.mix give it to each [[env.mix]]")
+        return self
+
+
+OF_ONE_SET = ("kind", "path", "split", "limit", "levels", "subjects", "fields")
+"""Keys of ``env`` that each set of a mixture has for itself."""
 
 
 class HeldOutSet(Settings):

@@ -256,9 +256,7 @@ OWN_CODE = (
 def _refuse_own_code(tables: Mapping[str, object], path: Path) -> None:
     """Raise ConfigError where a configuration names code."""
     for key in (*OWN_CODE, *_further_kinds(tables)):
-        value: object = tables
-        for part in key.split("."):
-            value = cast("dict[str, object]", value).get(part) if isinstance(value, dict) else None
+        value = _value_at(tables, key)
         if isinstance(value, str) and ":" in value:
             raise ConfigError(
                 f"{path}: {key}={value!r} names code. Code that a run names is not loaded, as the run may "
@@ -266,8 +264,19 @@ def _refuse_own_code(tables: Mapping[str, object], path: Path) -> None:
             )
 
 
+def _value_at(tables: Mapping[str, object], key: str) -> object:
+    """Return the value at a dotted key, in which lists are indexed by numbers; None where there is none."""
+    value: object = tables
+    for part in key.split("."):
+        if isinstance(value, list):
+            value = dict(enumerate(cast("list[object]", value))).get(int(part) if part.isdecimal() else -1)
+        else:
+            value = cast("dict[str, object]", value).get(part) if isinstance(value, dict) else None
+    return value
+
+
 def _further_kinds(tables: Mapping[str, object]) -> list[str]:
-    """Return the keys of the kinds of further held-out sets."""
-    held_out = tables.get("held_out")
-    more = cast("dict[str, object]", held_out).get("more") if isinstance(held_out, dict) else None
-    return [f"held_out.more.{name}.kind" for name in more] if isinstance(more, dict) else []
+    """Return the keys of the kinds of further held-out sets, and of the sets of a mixture."""
+    more, mix = _value_at(tables, "held_out.more"), _value_at(tables, "env.mix")
+    kinds = [f"held_out.more.{name}.kind" for name in more] if isinstance(more, dict) else []
+    return kinds + [f"env.mix.{index}.kind" for index in range(len(mix) if isinstance(mix, list) else 0)]

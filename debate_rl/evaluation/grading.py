@@ -16,6 +16,7 @@ from debate.parsing import last_boxed
 from debate.types import WHOLE_RESPONSE, WITHOUT_TRUTH
 from debate_rl.evaluation.verifying import Pending, Verifying
 from envs import Environment, EnvironmentSpecError, Grade, GradeStatus, extract
+from envs.mixture import Mixture
 from envs.registry import DataSetEnvironment
 from envs.types import Mode
 from rewards import Truth
@@ -77,6 +78,8 @@ def _given(environment: Environment, problem: Problem, answer: str | None) -> Gr
 
 def grade_text(environment: Environment, problem: Problem, text: str, mode: Mode) -> Grade:
     """Return the grade of the answer that a mode finds in a text; an environment of one's own compares."""
+    if isinstance(environment, Mixture):
+        environment = environment.of(problem)
     if isinstance(environment, DataSetEnvironment):
         return environment.grade_reply(problem, text, mode=mode)
     found = extract(text, mode=mode, choices=problem.choices).answer

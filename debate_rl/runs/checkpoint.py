@@ -35,6 +35,7 @@ from debate_rl.runs.checkpoint_folder import (
     publish,
 )
 from debate_rl.runs.provenance import checksum
+from debate_rl.runs.sampler_state import SamplerState
 from debate_rl.runs.trainer_state import (
     Stateful,
     load_trainer,
@@ -57,7 +58,8 @@ class TrainState(Value, frozen=True):
 
     ``data_position``: problems drawn so far. ``baselines``: running means by name. ``seed``: the run's.
     ``best``: the step with the best held-out figure so far, and that figure; None where none is compared.
-    ``best_of``: which figure that is, of which problems.
+    ``best_of``: which figure that is, of which problems. ``sampler``: None where nothing but
+    ``data_position`` decides which problems come next.
     """
 
     step: int
@@ -67,6 +69,7 @@ class TrainState(Value, frozen=True):
     baselines: tuple[tuple[str, float], ...] = ()
     best: tuple[int, float] | None = None
     best_of: str | None = None
+    sampler: SamplerState | None = None
 
 
 class CheckpointError(ValueError):

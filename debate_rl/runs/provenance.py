@@ -118,7 +118,7 @@ def problems_checksum(problems: Iterable[Problem]) -> str:
     return digest.hexdigest()
 
 
-TRAIN_ONLY = ("limit", "decontaminate", "max_prompt_tokens", "test_time_learning")
+TRAIN_ONLY = ("limit", "decontaminate", "max_prompt_tokens", "test_time_learning", "mix", "difficulty")
 """Keys of ``env`` that say nothing of the held-out problems."""
 
 
@@ -131,8 +131,12 @@ def file_checksums(config: Config) -> dict[str, str]:
     """Return the checksums of the files a run reads: data, each shard of it, and the prompt set."""
     further = (settings.path for settings in config.held_out.more.values())
     shots = config.shots.path and str(find_shots(config.shots.path))
-    paths = (config.env.path, config.held_out.path, *further, shots)
+    mixed = (one.path for one in config.env.mix or ())
+    measured = config.env.difficulty.path if config.env.difficulty else None
+    paths = (config.env.path, config.held_out.path, *further, *mixed, shots)
     files = {str(file): _checksum(file) for path in paths if path is not None for file in files_of(path)}
+    if measured is not None:
+        files[measured] = _checksum(Path(measured))
     load_prompts(config.debate.prompts)  # says best what is wrong with the file
     if config.verifier.rubric_file is not None:
         files[config.verifier.rubric_file] = _checksum(Path(config.verifier.rubric_file))

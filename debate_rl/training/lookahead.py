@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from debate.types import Policy
     from debate_rl.config import Config
     from debate_rl.training.rollouts import Clock, Rollout
+    from debate_rl.training.sampler import Draw
     from debate_rl.training.stops import Stops
 
 LOOK_S = 0.5
@@ -43,13 +44,14 @@ class RolloutProcess:
         self._process.wait()
         self._remote = Remote(address)
 
-    def roll_out(self, step: int, position: int, ema: Mapping[str, float], clock: Clock) -> Rollout:
+    def roll_out(
+        self, step: int, draw: Callable[[int], Draw], ema: Mapping[str, float], clock: Clock
+    ) -> Rollout:
         """Return a step's debates when all have ended; those of later steps have begun by then."""
         train = self._config.train
         for later in range(step, min(step + train.lookahead + 1, train.steps)):
             if later not in self._asked:
-                drawn = position + (later - step) * train.problems_per_step
-                self._asked[later] = self._remote.call("roll_out", later, drawn)
+                self._asked[later] = self._remote.call("roll_out", later, draw(later))
         with self._stops.interruptible():
             rollout = self._waited_for(self._asked.pop(step))
         clock.lap("rollout")
@@ -92,13 +94,13 @@ class Steps:
         self._lookahead, self._version, self._ema = config.train.lookahead, version, ema
         self._changed = asyncio.Condition()
 
-    async def roll_out(self, step: int, position: int) -> Rollout:
+    async def roll_out(self, step: int, drawn: Draw) -> Rollout:
         """Return a step's debates; they begin when the weights are at most that many updates old."""
         from debate_rl.training.rollouts import Clock
 
         async with self._changed:
             await self._changed.wait_for(lambda: self._version >= step - self._lookahead)
-        return await asyncio.to_thread(self._worker.roll_out, step, position, self._ema, Clock())
+        return await asyncio.to_thread(self._worker.roll_out, step, lambda _: drawn, self._ema, Clock())
 
     async def published(self, version: int, ema: dict[str, float]) -> None:
         """Note which weights the engines have."""

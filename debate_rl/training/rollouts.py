@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import isfinite
@@ -21,7 +21,8 @@ from debate_rl.evaluation.verifying import Pending, Verifying
 from debate_rl.problems import Problems
 from debate_rl.training.adaptive import group_names, has_enough
 from debate_rl.training.controls import controlled
-from debate_rl.training.step_problems import problems_from, refills, silent_groups, spare_problems
+from debate_rl.training.sampler import Draw
+from debate_rl.training.step_problems import refills, silent_groups
 from debate_rl.training.stops import Stops
 from envs.answers.keys import AnswerKey, key_of
 from envs.types import Mode
@@ -94,8 +95,7 @@ class Rollout:
 class RolloutWorker:
     """Holds, grades and scores the debates of a run's steps.
 
-    Which problems they are about and what is drawn in them is a function of the run's seed, the step's number
-    and its ``position``, the problems drawn before it.
+    What is drawn in them is a function of the run's seed, the step's number and its problems.
     """
 
     config: Config
@@ -104,22 +104,23 @@ class RolloutWorker:
     stops: Stops = field(default_factory=Stops)
     verifying: Verifying | None = None
 
-    def roll_out(self, step: int, position: int, ema: Mapping[str, float], clock: Clock) -> Rollout:
+    def roll_out(
+        self, step: int, draw: Callable[[int], Draw], ema: Mapping[str, float], clock: Clock
+    ) -> Rollout:
         """Hold a step's debates, and in the place of silent problems up to ``train.dynamic_sampling`` others.
 
-        ``ema``: the running means by which a problem is found to be silent.
+        ``draw`` returns the problems of a step. ``ema``: the running means by which one is judged silent.
         """
-        train, seed = self.config.train, self.config.seed
-        problems = problems_from(self.data.train, position, size=train.problems_per_step, seed=seed)
-        whole = self._play(problems, step, (), clock)
-        if not train.dynamic_sampling:
+        drawn = draw(step)
+        whole = self._play([self.data.train[index] for index in drawn.problems], step, (), clock)
+        if not self.config.train.dynamic_sampling:
             return whole
 
         def refill(chosen: list[Problem], number: int) -> tuple[Rollout, int]:
             given = self._play(chosen, step, ("refill", number), clock)
             return given, self._silent(given, step, ema)
 
-        spare = spare_problems(self.data.train, problems, size=train.dynamic_sampling, seed=seed, step=step)
+        spare = [self.data.train[index] for index in drawn.spare]
         for given in refills(self._silent(whole, step, ema), spare, refill):
             whole.add(given)
         return whole

@@ -47,6 +47,7 @@ from debate_rl.training.lookahead import RolloutProcess
 from debate_rl.training.plan import chosen_here
 from debate_rl.training.ranks import RankedLearner, RankError, RankGroup
 from debate_rl.training.rollouts import RolloutWorker
+from debate_rl.training.sampler import Sampler
 from debate_rl.training.start_checks import best_by, change_rules, is_better
 from debate_rl.training.start_problems import checked_problems
 from debate_rl.training.start_weights import start_weights
@@ -63,7 +64,7 @@ Look = Callable[[Problems], Mapping[str, bool | float]]
 class Session:
     """Everything the loop works with. ``step``: the next step to do; ``ema``: running means of "rae".
 
-    ``drawn``: problems drawn so far. ``best``: the step with the highest ``train.keep_best`` so far, and that
+    ``best``: the step with the highest ``train.keep_best`` so far, and that
     figure. ``saved``: the newest checkpoint's step; ``saved_at``: when it was written, or the run opened, in
     seconds of ``clock``. ``memory_checked``: whether the estimate was compared with what learning takes.
     """
@@ -79,7 +80,6 @@ class Session:
     step: int = 0
     ema: dict[str, float] = field(default_factory=dict)
     evaluations: dict[int, Scores] = field(default_factory=dict)
-    drawn: int = 0
     best: tuple[int, float] | None = None
     saved: int = 0
     memory_checked: bool = False
@@ -108,6 +108,11 @@ class Session:
         if self.config.train.lookahead:
             return RolloutProcess(self.config, self.policy, self.stops, version=self.step, ema=self.ema)
         return RolloutWorker(self.config, self.data, self.policy, self.stops, self.verifying)
+
+    @cached_property
+    def sampler(self) -> Sampler:
+        """What draws the problems of the steps."""
+        return Sampler(self.config, self.data)
 
     @cached_property
     def _measured(self) -> set[tuple[str, int]]:
@@ -147,9 +152,7 @@ class Session:
         figures = self.evaluate(done) if due else {}
         if figures:
             figures["seconds/evaluate"] = time.perf_counter() - started
-        self.drawn += self.config.train.problems_per_step
-        epoch = {"epoch": self.drawn / len(self.data.train)}
-        self.tracker.log(step, {**metrics, **epoch, **self.found.metrics, **figures})
+        self.tracker.log(step, {**metrics, **self.sampler.finish(step), **self.found.metrics, **figures})
         self.step = done
         if self._is_best(figures) or self._save_is_due() or self.found.fault:
             self.save()
@@ -240,7 +243,8 @@ class Session:
         state = TrainState(
             step=self.step,
             policy_version=self.step,
-            data_position=self.drawn,
+            data_position=self.sampler.drawn,
+            sampler=self.sampler.state(),
             seed=self.config.seed,
             baselines=tuple(sorted(self.ema.items())),
             best=self.best,
@@ -300,7 +304,7 @@ class Session:
         if state.seed != self.config.seed and "seed" not in self.config.run.allow_changes:
             raise CheckpointError(f"{path}: is of a run with seed {state.seed}, not {self.config.seed}")
         self.step = self.saved = state.step
-        self.drawn = state.data_position
+        self.sampler.restore(state.step, state.data_position, state.sampler)
         self.best = state.best if state.best_of == self._best_of() else None
         self.ema = dict(state.baselines)
         self.publish(state.policy_version)

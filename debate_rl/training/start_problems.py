@@ -6,6 +6,7 @@ from debate_rl.config import Config
 from debate_rl.engines import refuse_training
 from debate_rl.problems import Problems, load_run_problems
 from debate_rl.training.epochs import with_epochs
+from debate_rl.training.sampler import check_sampling
 from debate_rl.training.start_checks import (
     check_loss,
     check_prompts,
@@ -36,5 +37,6 @@ def checked_problems(config: Config) -> tuple[Config, Problems]:
     check_streams(config, data)
     check_prompts(config, data)
     check_loss(config)
+    check_sampling(config, data)
     refuse_no_best(config, data)
     return config, data

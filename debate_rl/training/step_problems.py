@@ -1,6 +1,4 @@
-"""Which problems a step trains on: the next of the epoch, and further ones for those that teach nothing.
-
-A step's own problems are a pure function of how many were drawn before.
+"""The order of an epoch, and further problems in a step for those that teach nothing.
 
 DAPO leaves out the problems whose answers are all right or all wrong, and samples until the batch is full
 (dynamic sampling, arXiv 2503.14476). Here a problem has several streams, and it is silent when those that
@@ -24,24 +22,14 @@ from learner.advantages import TurnAdvantage, turn_advantages
 from learner.types import Transition
 
 
-def problems_from(problems: Sequence[Problem], position: int, *, size: int, seed: int) -> list[Problem]:
-    """Return the next ``size`` problems after ``position`` were drawn.
+def epoch_order(count: int, seed: int, *drawn_by: str | int) -> list[int]:
+    """Return the numbers below ``count``, shuffled by a seed and what else names the epoch.
 
-    Each epoch is shuffled anew; batches run across epochs.
-
-    >>> ps = [Problem(str(i), "?") for i in range(3)]
-    >>> seen = [p.id for drawn in (0, 2, 4) for p in problems_from(ps, drawn, size=2, seed=0)]
-    >>> sorted(seen[:3]), sorted(seen[3:])
-    (['0', '1', '2'], ['0', '1', '2'])
+    >>> sorted(epoch_order(4, 0, "epoch", 2))
+    [0, 1, 2, 3]
     """
-    draws = [divmod(position + i, len(problems)) for i in range(size)]
-    orders = {epoch: _order(len(problems), epoch, seed) for epoch, _ in draws}
-    return [problems[orders[epoch][index]] for epoch, index in draws]
-
-
-def _order(count: int, epoch: int, seed: int) -> list[int]:
     order = list(range(count))
-    random.Random(derive_seed(seed, "epoch", epoch)).shuffle(order)
+    random.Random(derive_seed(seed, *drawn_by)).shuffle(order)
     return order
 
 
@@ -80,19 +68,15 @@ def _deciding(config: Config, *, truth: bool) -> Sequence[str]:
     return ("truth",) if truth and counts else ("generator", "judge", "format")
 
 
-def spare_problems(
-    problems: Sequence[Problem], taken: Sequence[Problem], *, size: int, seed: int, step: int
-) -> list[Problem]:
-    """Return at most ``size`` problems beside those of the step, drawn by the seed and the step's number.
+def spare_problems(count: int, taken: Sequence[int], *, size: int, seed: int, step: int) -> list[int]:
+    """Return at most ``size`` of ``count`` problems beside those of the step, by the seed and the step.
 
     They are not taken out of the epoch, so that a step's own problems do not depend on earlier steps.
 
-    >>> ps = [Problem(str(i), "?") for i in range(4)]
-    >>> sorted(p.id for p in spare_problems(ps, ps[:2], size=9, seed=0, step=0))
-    ['2', '3']
+    >>> sorted(spare_problems(4, (0, 1), size=9, seed=0, step=0))
+    [2, 3]
     """
-    own = {problem.id for problem in taken}
-    rest = [problem for problem in problems if problem.id not in own]
+    rest = [index for index in range(count) if index not in taken]
     return random.Random(derive_seed(seed, "spare", step)).sample(rest, min(size, len(rest)))
 
 

@@ -59,7 +59,8 @@ def train_step(session: Session, step: int) -> dict[str, float]:
     config, clock = session.config, Clock()
     with _finished_steps_saved(session):
         busy = session.engine_seconds()
-        played = session.rollouts.roll_out(step, session.drawn, session.ema, clock)
+        played = session.rollouts.roll_out(step, session.sampler.draw, session.ema, clock)
+    session.sampler.remember(step, played.debates, played.correct)
     transitions, now = played.transitions(), config.at_step(step)
     advantages = turn_advantages(transitions, now.rewards, now.advantages, session.ema)
     clock.lap("reward")

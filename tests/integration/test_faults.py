@@ -20,7 +20,6 @@ from debate.policies.local import LocalPolicy
 from debate_rl.runs.checkpoint_folder import checkpoints, step_of
 from debate_rl.tracking.step_lines import read_metrics
 from debate_rl.training.session import open_session
-from debate_rl.training.step_problems import problems_from
 from debate_rl.training.train import train
 from transcripts import read_records
 
@@ -292,8 +291,8 @@ def test_a_run_with_other_steps_goes_on_at_its_place_in_the_data(config):
     train(config("run", "train.steps=1"))
     train(config("run", "train.steps=2", "train.problems_per_step=3", 'run.allow_changes=["train"]'))
     with open_session(config("straight", "train.problems_per_step=5")) as session:
-        problems = problems_from(session.data.train, 0, size=5, seed=0)
-    assert [*ids(0), *ids(1)] == [problem.id for problem in problems]
+        problems = [session.data.train[index].id for index in session.sampler.draw(0).problems]
+    assert [*ids(0), *ids(1)] == problems
 
 
 @pytest.mark.slow

@@ -70,6 +70,14 @@ RUNS = {
         "train": BASE["train"] | {"steps": 1},
         "held_out": {"every": 0},
     },
+    "mixture": {
+        "env": {
+            "mix": [{"name": name.lower(), "kind": f"parity_env:{name}"} for name in ("Parity", "Others")]
+        },
+        "sampling": {"towards_half": True},
+        "train": BASE["train"] | {"steps": 1},
+        "held_out": {"limit": 0},
+    },
     "verifier": {
         "env": {"kind": "parity_env:Opinions"},
         "debate": BASE["debate"] | {"judge_own": True},
@@ -154,6 +162,14 @@ class Tasks(Parity):
         return dataclasses.replace(grade, share=0.5) if answer and problem.source == "tasks/1" else grade
 
 
+class Others(Parity):
+    """The same numbers under other ids."""
+
+    def problems(self, *, split, limit=None, seed=None):
+        problems = super().problems(split=split, limit=limit, seed=seed)
+        return tuple(replace(p, id=f"other {p.id}") for p in problems)
+
+
 class Opinions(Parity):
     """The same, and tasks of which only a verifier model says anything."""
 
@@ -163,7 +179,14 @@ class Opinions(Parity):
         return (*own, *tasks)
 
 
-OWN = {"Parity": Parity, "Engine": Engine, "Opinions": Opinions, "Reader": Reader, "Tasks": Tasks}
+OWN = {
+    "Parity": Parity,
+    "Others": Others,
+    "Engine": Engine,
+    "Opinions": Opinions,
+    "Reader": Reader,
+    "Tasks": Tasks,
+}
 
 
 @pytest.fixture(scope="module")
@@ -203,7 +226,7 @@ def documented() -> list[str]:
 
 
 def matches(pattern: str, name: str) -> bool:
-    form = re.sub("<mode>|<source>", r"\\w+", re.sub(r"<[rk]>", r"\\d+", re.escape(pattern)))
+    form = re.sub("<mode>|<source>|<set>|<gate>", r"\\w+", re.sub(r"<[rk]>", r"\\d+", re.escape(pattern)))
     return re.fullmatch(form, name) is not None
 
 

@@ -60,7 +60,7 @@ def nouns() -> set[tuple[str, ...]]:
 def is_pattern_of(pattern: str, name: str) -> bool:
     """Is it the same name, whatever stands between its words?"""
     form = re.sub(r"[/._]", "[/._]", re.escape(pattern).replace(r"\.", "."))
-    form = re.sub("<group>|<mode>|<source>", r"\\w+", form).replace("<label>", ".+")
+    form = re.sub("<group>|<mode>|<source>|<set>|<gate>", r"\\w+", form).replace("<label>", ".+")
     form = re.sub(r"<[rk]>", r"\\d+", form)
     return re.fullmatch(form, name, re.IGNORECASE | re.DOTALL) is not None
 
@@ -80,7 +80,10 @@ def metrics_on_the_page() -> set[str]:
     """Return the names of docs/metrics.md, which another test holds against what runs log."""
     rows = table_rows((DOCS / "metrics.md").read_text(encoding="utf-8"))
     names = {one for row in rows for name in re.findall(r"`([^`]+)`", row[0]) for one in expanded(name)}
-    filled = {"<r>": "0", "<k>": "4", "<mode>": "boxed", "<source>": "gsm8k"}
+    filled = {"<r>": "0", "<k>": "4", "<mode>": "boxed", "<source>": "gsm8k"} | {
+        "<set>": "math",
+        "<gate>": "levels",
+    }
     return {re.sub("<[a-z]+>", lambda gap: filled[gap[0]], name) for name in names}
 
 

@@ -18,6 +18,7 @@ from debate.types import Completion
 from debate_rl.config import AdaptiveConfig, Config, TrainConfig
 from debate_rl.training.adaptive import adaptive_metrics, has_enough
 from debate_rl.training.rollouts import Clock, RolloutWorker
+from debate_rl.training.sampler import Draw
 from debate_rl.training.start_checks import refuse_open_problems
 from envs import Grade, GradeStatus
 from learner.advantages import stream_advantages
@@ -65,7 +66,8 @@ def rolled(table, *, step=0, **adaptive):
     worker = RolloutWorker(
         Config.model_validate(tables), SimpleNamespace(train=problems, environment=Ones()), policy
     )
-    return worker.roll_out(step, 0, {}, Clock()), policy
+    draw = Draw(tuple(range(len(problems))))
+    return worker.roll_out(step, lambda _: draw, {}, Clock()), policy
 
 
 def test_a_problem_stops_at_the_chunk_in_which_it_has_enough():

@@ -1,0 +1,40 @@
+"""Checks of problems that a verifier model is to score."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import UNSET
+
+from debate import Problem
+from debate_rl.config import Config
+from envs import DataError
+
+
+def refuse_no_rubric(config: Config, problems: Iterable[Problem]) -> None:
+    """Refuse problems that a verifier model is to score, where there is none or it has no rubric."""
+    common = config.verifier.own_rubric()
+    for problem in problems:
+        if problem.kind != "rubric":
+            continue
+        if config.verifier.policy is None:
+            raise DataError(
+                f"verifier.policy: problem {problem.id} is of kind 'rubric', which a verifier model scores; "
+                "name one, or give the problem another kind"
+            )
+        if problem.rubric is UNSET and common is None:
+            raise DataError(
+                f"verifier.rubric: problem {problem.id} brings no rubric, and the recipe has none; set one"
+            )
+
+
+def refuse_nothing_to_score(config: Config, problems: Iterable[Problem]) -> None:
+    """Refuse a verifier model that has nothing to score."""
+    verifier = config.verifier
+    if verifier.policy is None or verifier.beside_truth or verifier.diagnose:
+        return
+    if all(problem.kind != "rubric" for problem in problems):
+        raise DataError(
+            "verifier.policy: there is nothing to score, as no problem is of kind 'rubric'; set "
+            "verifier.beside_truth = true to compare it with truth, or leave out verifier"
+        )
