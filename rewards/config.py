@@ -17,7 +17,8 @@ class RewardConfig(Settings):
     """The reward scheme. A turn without signal has None whatever is set here, never a number."""
 
     peer: str = "margin"
-    """Peer rule: "margin", "copeland", "bradley_terry", or your own as "module:function" (rewards.peer)."""
+    """Peer rule: "margin", "copeland", "bradley_terry", "win_rate", "net_wins", or your own as
+    "module:function" (rewards.peer)."""
     bradley_terry_alpha: float = Field(default=0.1, ge=1e-3)
     """Regularisation of Bradley-Terry scores, > 0: without it the winner of every vote scores infinity."""
     truth_weight: Share = 0.5
@@ -38,8 +39,16 @@ class RewardConfig(Settings):
     """The form that ``form_bonus`` is for: a box, a sentence with "the answer is", or a line after ####."""
     form_bonus: Weight = 0.0
     """Added to the truth reward of every graded solution with its answer in that form, right or wrong."""
+    truth_rounds: Literal["all", "last"] = "all"
+    """Whose truth is rewarded: every round's solutions, or those of the debate's last round alone."""
     judge_truth_weight: Share | None = None
     """Share of truth beside the consensus of the other judges; None is 1 with ground truth and 0 without."""
+    judge_ties: Literal["zero", "reward"] = "zero"
+    """What a tie earns where truth, or the other judges, call a pair equal: "zero" gives such a pair no
+    value, "reward" gives a tie 1 and a decision 0. Elsewhere a tie is worth 0."""
+    judge_verdict_weight: Share = 0.0
+    """Share of a verifier model's preference in the value of a vote, beside truth and consensus; a judge that
+    learns from a stronger one, until it fades out: docs/rewards.md."""
     judge_own: bool = False
     """Whether votes on the judge's own work count (``debate.judge_own`` is whether it is asked for them)."""
     format_penalty: float = -0.5
@@ -85,7 +94,8 @@ class RewardConfig(Settings):
         [True, False, False]
         """
         shared = self.truth_correct in (self.truth_wrong, self.truth_missing)
-        return not (shared or self.form_bonus or self.truth_credit == "partial")
+        partly = self.truth_credit == "partial" or self.truth_rounds == "last"
+        return not (shared or self.form_bonus or partly)
 
     def judge_weight_of_truth(self, *, verifiable: bool) -> float:
         """Return the judge stream's weight of truth for a problem with or without an answer.
@@ -106,7 +116,7 @@ def check_scheme(
     """Return None, or a warning of what will have no signal; ValueError for a scheme that cannot teach.
 
     ``verifiable`` tells whether the problems have answers, ``verdicts`` whether a verifier model scores them:
-    that rewards the generator and no judge.
+    that rewards the generator, and judges only with ``judge_verdict_weight``.
 
     >>> check_scheme(DebateConfig(num_agents=3), RewardConfig(), verifiable=True)
     >>> print(check_scheme(DebateConfig(num_agents=4), RewardConfig(), verifiable=False))
@@ -119,7 +129,7 @@ def check_scheme(
     warnings = (
         _votes_warning(debate, rewards),
         _own_work_warning(debate, rewards),
-        _judge_warning(debate, rewards, verifiable),
+        _judge_warning(debate, rewards, verifiable, verdicts),
     )
     return " ".join(warning for warning in warnings if warning) or None
 
@@ -189,11 +199,14 @@ def _own_work_warning(debate: DebateConfig, rewards: RewardConfig) -> str | None
     return "rewards.judge_own has no effect: nobody is asked about own work (debate.judge_own = false)."
 
 
-def _judge_warning(debate: DebateConfig, rewards: RewardConfig, verifiable: bool) -> str | None:
+def _judge_warning(
+    debate: DebateConfig, rewards: RewardConfig, verifiable: bool, verdicts: bool
+) -> str | None:
     """Return the one warning of a judge stream left off by default; refuse one that was asked for in vain."""
     given, judges = rewards.judge_truth_weight, judges_per_pair(debate, rewards)
     weights = (float(verifiable),) if given is None else values_of(given)
-    if judges == 0 or (verifiable and max(weights) > 0) or (min(weights) < 1 and judges > 1):
+    by_verdicts = verdicts and max(values_of(rewards.judge_verdict_weight)) > 0
+    if judges == 0 or by_verdicts or (verifiable and max(weights) > 0) or (min(weights) < 1 and judges > 1):
         return None
     if given is not None:
         weight = min(weights)

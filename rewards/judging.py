@@ -7,13 +7,17 @@ itself: with one judge to a pair a coin flip would always be right. Left out, a 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
+from debate.ramps import number
 from debate.types import TurnId, Vote
+from rewards.config import RewardConfig
 from rewards.graph import Results, results_by_opponent
 from rewards.truth import is_right
-from rewards.types import Correct
+from rewards.types import Correct, Verdicts, value_of
 from rewards.votes import FOR_LEFT, DuePair, pair_of, sign, verdict
+
+Ties: TypeAlias = Literal["zero", "reward"]
 
 
 def better_side(first: TurnId, second: TurnId, correct: Correct) -> int:
@@ -29,10 +33,16 @@ def better_side(first: TurnId, second: TurnId, correct: Correct) -> int:
     return 0 if right is None or other is None else right - other
 
 
-def by_truth(vote: Vote, correct: Correct) -> int | None:
-    """Return +1 for the right side, -1 for the wrong, 0 for a tie; None for a pair truth cannot decide."""
+def by_truth(vote: Vote, correct: Correct, *, ties: Ties = "zero") -> int | None:
+    """Return +1 for the right side, -1 for the wrong, 0 for a tie; None for a pair truth cannot decide.
+
+    With ``ties = "reward"`` a pair of two right or two wrong solutions gives a tie 1 and a decision 0.
+    """
     better = better_side(*pair_of(vote), correct)
-    return better * verdict(vote) if better else None
+    if better:
+        return better * verdict(vote)
+    graded = None not in (is_right(vote.left, correct), is_right(vote.right, correct))
+    return int(vote.outcome == "tie") if ties == "reward" and graded else None
 
 
 def votes_of_others(vote: Vote, table: Mapping[TurnId, Mapping[TurnId, Results]]) -> int:
@@ -43,30 +53,59 @@ def votes_of_others(vote: Vote, table: Mapping[TurnId, Mapping[TurnId, Results]]
     return table[vote.left][vote.right].net - FOR_LEFT[vote.outcome]
 
 
-def by_consensus(vote: Vote, others: int) -> int | None:
+def by_consensus(vote: Vote, others: int, *, count: int = 0) -> int | None:
     """Return +1 with the other judges' majority, -1 against it, 0 for an own tie; None when they balance.
 
-    ``others`` as from ``votes_of_others``; 0 also where there are none.
+    ``others`` as from ``votes_of_others``; 0 also where there are none. ``count``: how many others there are
+    whose balance is to count, which gives a tie 1 and a decision 0.
     """
-    return FOR_LEFT[vote.outcome] * sign(others) if others else None
+    if others:
+        return FOR_LEFT[vote.outcome] * sign(others)
+    return int(vote.outcome == "tie") if count else None
+
+
+def by_verdicts(vote: Vote, verdicts: Verdicts) -> int | None:
+    """Return +1 for the side that a verifier model scores higher, -1 for the other, 0 for a tie.
+
+    None where it scores both alike, or has no score for one. An answer that is missing scores 0.
+    """
+    left, right = _scored(vote.left, verdicts), _scored(vote.right, verdicts)
+    if left is None or right is None or left == right:
+        return None
+    return FOR_LEFT[vote.outcome] if left > right else -FOR_LEFT[vote.outcome]
+
+
+def _scored(side: TurnId, verdicts: Verdicts) -> float | None:
+    score = value_of(verdicts.scores, side)
+    return 0.0 if isinstance(score, str) else score
 
 
 class VoteValue(NamedTuple):
     """What one vote is worth, and its parts; a part of weight 0 takes no part and is None.
 
-    ``others``: what ``votes_of_others`` says, from which ``consensus`` is.
+    ``others``: what ``votes_of_others`` says, from which ``consensus`` is. ``verdict``: by a verifier model.
     """
 
     truth: int | None
     others: int | None
     consensus: int | None
     value: float | None
+    verdict: int | None = None
 
 
-def vote_values(votes: Sequence[Vote], correct: Correct, *, truth_weight: float) -> list[VoteValue]:
+def vote_values(
+    votes: Sequence[Vote],
+    correct: Correct,
+    *,
+    truth_weight: float,
+    ties: Ties = "zero",
+    verdicts: Verdicts | None = None,
+    verdict_weight: float = 0.0,
+) -> list[VoteValue]:
     """Return the value of each of the valid votes, in order.
 
-    ``truth_weight`` in [0, 1] is the share of truth beside the consensus.
+    ``truth_weight`` in [0, 1] is the share of truth beside the consensus, and ``verdict_weight`` that of the
+    verifier model's preference beside both.
 
     >>> judge, a, b = TurnId(2, 1), TurnId(0, 0), TurnId(1, 0)
     >>> vote_values([Vote(judge, a, b, "tie")], [[True], [False], [True]], truth_weight=1.0)
@@ -76,18 +115,35 @@ def vote_values(votes: Sequence[Vote], correct: Correct, *, truth_weight: float)
     table = results_by_opponent(votes) if truth_weight < 1 else None
     values: list[VoteValue] = []
     for vote in votes:
-        truth = by_truth(vote, correct) if truth_weight > 0 else None
+        truth = by_truth(vote, correct, ties=ties) if truth_weight > 0 else None
         others = None if table is None else votes_of_others(vote, table)
-        consensus = None if others is None else by_consensus(vote, others)
-        values.append(VoteValue(truth, others, consensus, _joined(truth, consensus, truth_weight)))
+        count = sum(table[vote.left][vote.right]) - 1 if table is not None and ties == "reward" else 0
+        consensus = None if others is None else by_consensus(vote, others, count=count)
+        said = by_verdicts(vote, verdicts) if verdicts is not None and verdict_weight > 0 else None
+        own = _joined(truth, consensus, truth_weight) if verdict_weight < 1 else None
+        values.append(VoteValue(truth, others, consensus, _joined(said, own, verdict_weight), said))
     return values
 
 
-def _joined(truth: int | None, consensus: int | None, weight: float) -> float | None:
+def values_of_votes(
+    votes: Sequence[Vote], correct: Correct, config: RewardConfig, verdicts: Verdicts | None
+) -> list[VoteValue]:
+    """Return the value of each of the valid votes under a reward scheme, in order."""
+    return vote_values(
+        votes,
+        correct,
+        truth_weight=config.judge_weight_of_truth(verifiable=correct is not None),
+        ties=config.judge_ties,
+        verdicts=verdicts,
+        verdict_weight=number(config.judge_verdict_weight),
+    )
+
+
+def _joined(first: int | None, second: float | None, weight: float) -> float | None:
     """Return the weighted value; the part that exists when one does not."""
-    if truth is None or consensus is None:
-        return consensus if truth is None else truth
-    return weight * truth + (1 - weight) * consensus
+    if first is None or second is None:
+        return second if first is None else first
+    return weight * first + (1 - weight) * second
 
 
 def judge_rewards(votes: Sequence[Vote], values: Sequence[VoteValue]) -> dict[TurnId, float]:

@@ -82,6 +82,34 @@ def bradley_terry(votes: Sequence[Vote], *, alpha: float = 0.1) -> dict[TurnId, 
     return scores
 
 
+def win_rate(votes: Sequence[Vote], *, alpha: float = 0.0) -> dict[TurnId, float]:
+    """Return (W + T / 2) / (W + L + T) in [0, 1] for each turn that received votes; ``alpha`` is not used.
+
+    The share of wins, a tie being half of one [Borda's count, over the pairs that were judged]; half the
+    margin plus one half. Its mean is about 1/2 and not 0, so that it needs a baseline.
+
+    >>> a, b, c = (TurnId(agent, 0) for agent in range(3))
+    >>> judge = TurnId(3, 1)
+    >>> scores = win_rate([Vote(judge, a, b, "left"), Vote(judge, b, c, "tie")])
+    >>> scores[a], scores[b], scores[c]
+    (1.0, 0.25, 0.5)
+    """
+    return {turn: (score + 1) / 2 for turn, score in margin(votes).items()}
+
+
+def net_wins(votes: Sequence[Vote], *, alpha: float = 0.0) -> dict[TurnId, float]:
+    """Return W - L for each turn that received votes, as many as there were judges; ``alpha`` is not used.
+
+    The raw count of debate RL, not divided by the votes: what more judges saw counts more, and so the step
+    grows with the number of agents.
+
+    >>> a, b = TurnId(0, 0), TurnId(1, 0)
+    >>> net_wins([Vote(TurnId(2, 1), a, b, "left"), Vote(TurnId(3, 1), a, b, "left")])[b]
+    -2.0
+    """
+    return {turn: float(total(row).net) for turn, row in results_by_opponent(votes).items()}
+
+
 def preference(strength: float, other: float) -> float:
     """Return the Bradley-Terry probability e^a / (e^a + e^b) that a turn of strength a beats one of b.
 
@@ -114,7 +142,13 @@ def _strengths(wins: tuple[tuple[float, ...], ...], alpha: float) -> tuple[float
     return tuple(float(strength) for strength in fitted - fitted.mean())
 
 
-PEER_RULES: dict[str, PeerRule] = {"margin": margin, "copeland": copeland, "bradley_terry": bradley_terry}
+PEER_RULES: dict[str, PeerRule] = {
+    "margin": margin,
+    "copeland": copeland,
+    "bradley_terry": bradley_terry,
+    "win_rate": win_rate,
+    "net_wins": net_wins,
+}
 
 
 def peer_rule(name: str) -> PeerRule:

@@ -15,10 +15,10 @@ from msgspec.structs import replace
 from debate.types import Debate, TurnId, Vote
 from rewards.config import RewardConfig
 from rewards.form import formed_turns
-from rewards.judging import judge_rewards, vote_values
+from rewards.judging import judge_rewards, values_of_votes
 from rewards.overlong import overlong_penalties
 from rewards.peer import peer_scores
-from rewards.truth import GRADES, score_of, truth_rewards, verdict_reward
+from rewards.truth import GRADES, score_of, truth_rewards, truth_turns, verdict_reward
 from rewards.types import Correct, PlainVote, Rewards, Verdicts, check_correct, stream_of
 from rewards.votes import DROPPED, BallotBox, ballot_box, ballot_box_of_votes, split_votes
 
@@ -30,17 +30,17 @@ def score_debate(
 
     ``correct[agent][round]`` (N, R) is True, False, None (not graded) or "missing"; None for open problems.
     With ``config.truth_credit = "partial"`` the ``score`` of a turn that has one is rewarded in its place.
-    ``verdicts`` of a verifier model count where there is no truth: in the place of truth for the generator,
-    and not at all for judges.
+    ``verdicts`` of a verifier model count for the generator where there is no truth, in the place of it; and
+    for judges with ``config.judge_verdict_weight``.
     """
     check_correct(correct, debate.protocol.num_agents, debate.protocol.num_rounds)
     box = ballot_box(debate, judge_own=config.judge_own)
     formed = formed_turns(debate, config.form) if config.form_bonus else set[TurnId]()
     scores = {turn.id: score_of(turn) for turn in debate.turns}
-    rewards = _score(box, correct, config, overlong_penalties(debate, config), formed, scores)
+    rewards = _score(box, correct, config, overlong_penalties(debate, config), formed, scores, verdicts)
     if correct is not None or verdicts is None:
         return rewards
-    scored = {turn: verdict_reward(verdicts, turn, config) for turn in box.solutions()}
+    scored = {turn: verdict_reward(verdicts, turn, config) for turn in truth_turns(box, config)}
     return replace(rewards, truth=stream_of(scored, box.num_agents, box.num_rounds))
 
 
@@ -75,11 +75,11 @@ def _score(
     overlong: Mapping[TurnId, float],
     formed: Set[TurnId] = frozenset(),
     scores: Mapping[TurnId, float | None] = MappingProxyType({}),
+    verdicts: Verdicts | None = None,
 ) -> Rewards:
     votes, dropped = split_votes(box)
-    weight = config.judge_weight_of_truth(verifiable=correct is not None)
     peer = peer_scores(config.peer, votes, alpha=config.bradley_terry_alpha)
-    judge = judge_rewards(votes, vote_values(votes, correct, truth_weight=weight))
+    judge = judge_rewards(votes, values_of_votes(votes, correct, config, verdicts))
     penalties = format_rewards(box, votes, config.format_penalty)
     format = {turn: penalty + overlong.get(turn, 0.0) for turn, penalty in penalties.items()}
     return Rewards(

@@ -140,6 +140,15 @@ def _between(score: float, config: RewardConfig) -> float:
     return config.truth_wrong + score * (config.truth_correct - config.truth_wrong)
 
 
+def truth_turns(box: BallotBox, config: RewardConfig) -> tuple[TurnId, ...]:
+    """Return the solutions whose truth is rewarded: all of them, or those of the last round."""
+    solutions = box.solutions()
+    if config.truth_rounds == "all":
+        return solutions
+    last = max((turn.round for turn in solutions), default=0)
+    return tuple(turn for turn in solutions if turn.round == last)
+
+
 def truth_rewards(
     box: BallotBox,
     correct: Correct,
@@ -155,7 +164,7 @@ def truth_rewards(
         return {}
     rewards = {
         turn: truth_reward(correct[turn.agent][turn.round], config, scores.get(turn))
-        for turn in box.solutions()
+        for turn in truth_turns(box, config)
     }
     return {
         turn: reward if reward is None or turn not in formed else reward + number(config.form_bonus)

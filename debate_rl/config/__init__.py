@@ -17,6 +17,7 @@ from debate_rl.config.grader import GraderConfig
 from debate_rl.config.keys import check_key
 from debate_rl.config.logging import LoggingConfig
 from debate_rl.config.models import ModelConfig
+from debate_rl.config.reward_checks import check_rewards
 from debate_rl.config.sampling import SamplingConfig
 from debate_rl.config.sft import SftConfig
 from debate_rl.config.shots import ShotsConfig
@@ -166,8 +167,7 @@ class Config(Settings):
         if self.rewards.judge_own != self.debate.judge_own:
             raise ValueError("rewards.judge_own and debate.judge_own must be equal")
         check_scheme(self.debate, self.rewards, verifiable=True)  # what open problems need more: open_session
-        self._refuse_blind_pairs()
-        self._refuse_bonus_for_pairs()
+        check_rewards(self.rewards, self.advantages, self.verifier)
         self._refuse_mixed_streams()
         self._refuse_warm_start()
         self._refuse_lookahead()
@@ -256,30 +256,6 @@ class Config(Settings):
             raise ValueError(
                 "model.vllm.sleep = true: an engine sleeps only within the learner's process, in turn with "
                 'it; set it to "auto", or leave out train.lookahead, model.vllm.engines and servers'
-            )
-
-    def _refuse_blind_pairs(self) -> None:
-        rewards = self.rewards
-        if self.advantages.judge.key == "pair" and rewards.truth_correct in (
-            rewards.truth_wrong,
-            rewards.truth_missing,
-        ):
-            raise ValueError(
-                'advantages.judge.key = "pair" finds the right solution by its truth reward; '
-                f"others also get rewards.truth_correct = {rewards.truth_correct:g}"
-            )
-
-    def _refuse_bonus_for_pairs(self) -> None:
-        if self.advantages.judge.key != "pair":
-            return
-        rewards = self.rewards
-        named = f"rewards.form_bonus = {rewards.form_bonus}" if rewards.form_bonus else ""
-        if rewards.truth_credit == "partial":
-            named = 'rewards.truth_credit = "partial"'
-        if named:
-            raise ValueError(
-                'advantages.judge.key = "pair" finds the right solution by its truth reward, and '
-                f"{named} is part of that; leave out one of them"
             )
 
     def _refuse_mixed_streams(self) -> None:

@@ -38,8 +38,8 @@ class VerifierConfig(Settings):
     rubric_file: str | None = None
     """A text file with the rubric."""
     beside_truth: bool = False
-    """Whether solutions of problems with a gold answer are scored too. Nothing learns from these verdicts:
-    their agreement with truth is measured."""
+    """Whether solutions of problems with a gold answer are scored too. The agreement with truth is measured;
+    nothing learns from these verdicts but judges, with ``rewards.judge_verdict_weight``."""
     diagnose: bool = False
     """Whether ``debate eval`` also asks of direct solutions to problems with a gold answer whether their
     approach is valid, and of the wrong ones why they are wrong, by fixed rubrics."""

@@ -172,6 +172,7 @@ def check_prompts(config: Config, data: Problems) -> None:
 
 def check_streams(config: Config, data: Problems) -> None:
     """Refuse a reward scheme that cannot teach these problems; warn once of streams that will be empty."""
+    _refuse_unscored(config, data)
     rewarded = {(problem.kind not in WITHOUT_TRUTH, problem.kind == "rubric") for problem in data.train}
     notes = [
         check_scheme(config.debate, config.rewards, verifiable=verifiable, verdicts=verdicts)
@@ -179,6 +180,17 @@ def check_streams(config: Config, data: Problems) -> None:
     ]
     if any(notes):
         warnings.warn(" ".join(note for note in notes if note), SchemeWarning, stacklevel=4)
+
+
+def _refuse_unscored(config: Config, data: Problems) -> None:
+    """Refuse judges that are to learn from verdicts which nobody gives."""
+    weight, scores = config.rewards.judge_verdict_weight, config.verifier.beside_truth
+    known = next((problem.id for problem in data.train if problem.kind not in WITHOUT_TRUTH), None)
+    if max(values_of(weight)) > 0 and known is not None and not scores:
+        raise ValueError(
+            f"rewards.judge_verdict_weight = {weight}: the verifier model does not score {known!r}, "
+            "which has a gold answer; set verifier.beside_truth = true"
+        )
 
 
 def check_loss(config: Config) -> None:

@@ -232,6 +232,8 @@ def _judge(why: Why, judge: JudgeWhy) -> Iterator[OutlineLine]:
             consensus = "none" if vote.consensus is None else f"{vote.consensus:+d}"
             net = f"the other judges' net vote for the first: {vote.others:+d}"
             yield OutlineLine(2, f"{net}; consensus value: {consensus}")
+        if vote.verdict is not None:
+            yield OutlineLine(2, f"a verifier model's preference (no ground truth): {vote.verdict:+d}")
         yield _number(2, "value of the vote", vote.value)
     yield _number(1, "judge reward", judge.reward)
 

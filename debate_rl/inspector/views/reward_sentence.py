@@ -117,7 +117,8 @@ def _graded(truth: TruthWhy, stream: StreamWhy | None) -> str:
 def _judged(judge: JudgeWhy) -> str:
     """Return how right the votes were that a turn gave."""
     counting = [vote for vote in judge.votes if vote.counts]
-    decidable = [vote.truth for vote in counting if vote.truth is not None]
+    differ = [vote for vote in counting if (vote.left_right[0] is True) != (vote.left_right[1] is True)]
+    decidable = [vote.truth for vote in differ if vote.truth is not None]
     if decidable:
         return f"{decidable.count(1)} of {counted(len(decidable), 'decidable vote')} right"
     agreeing = [vote.consensus for vote in counting if vote.consensus is not None]

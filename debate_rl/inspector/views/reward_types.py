@@ -149,6 +149,7 @@ class GivenVote:
     others: int | None
     consensus: int | None
     value: Number
+    verdict: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from debate.ramps import number
 from debate.types import Debate, Problem, TurnId, Vote
 from debate_rl.inspector.views.debate import verdict_text
 from debate_rl.inspector.views.reward_step import Numbers
@@ -25,7 +26,7 @@ from envs.errors import MissingPackageError
 from envs.instructions import ConstraintError, constraints_of, follows
 from rewards import ballot_box, drop_reasons
 from rewards.graph import Results, results_by_opponent, total
-from rewards.judging import VoteValue, vote_values
+from rewards.judging import VoteValue, values_of_votes
 from rewards.overlong import overlong_penalties
 from rewards.peer import fitted_together, preference
 from rewards.truth import TRUTH_SETTINGS, counts_partly, grade_of, score_of
@@ -78,6 +79,8 @@ _RULES = {
     "": "",
     "margin": "(won - lost) / (won + lost + ties)",
     "copeland": "mean over opponents of the sign of won less lost",
+    "win_rate": "(won + ties / 2) / (won + lost + ties)",
+    "net_wins": "won - lost",
     "bradley_terry": "log-strengths of a connected part are centred: less the sum of the others'",
 }
 
@@ -118,6 +121,10 @@ def _peer_formula(rule: str, results: Results, opponents: Sequence[Opponent]) ->
     won, lost, ties = results
     if rule == "margin":
         return f"({won} - {lost}) / ({won} + {lost} + {ties})"
+    if rule == "win_rate":
+        return f"({won} + {ties} / 2) / ({won} + {lost} + {ties})"
+    if rule == "net_wins":
+        return f"{won} - {lost}"
     if rule == "copeland":
         return f"({added([other.sign for other in opponents])}) / {len(opponents)}"
     if rule == "bradley_terry":
@@ -164,11 +171,11 @@ def judge_why(numbers: Numbers, votes: Votes) -> JudgeWhy:
     correct, scheme = numbers.record.correct, numbers.scheme
     weight = None if scheme is None else scheme.judge_weight_of_truth(verifiable=correct is not None)
     worth: dict[int, VoteValue] = {}
-    if weight is not None:
-        values = vote_values(votes.counted, correct, truth_weight=weight)
+    if scheme is not None:
+        values = values_of_votes(votes.counted, correct, scheme, numbers.record.verdicts or None)
         worth = dict(zip(map(id, votes.counted), values, strict=True))
     given = tuple(
-        _given(numbers, votes, vote, reason, weight, None if reason else worth.get(id(vote)))
+        _given(numbers, votes, vote, reason, None if reason else worth.get(id(vote)))
         for vote, reason in votes.cast
         if vote.judge == numbers.turn
     )
@@ -185,31 +192,57 @@ def _judge_source(given: Sequence[GivenVote], weight: float | None) -> str:
     return "mean value of the votes that have one"
 
 
-def _given(
-    numbers: Numbers, votes: Votes, vote: Vote, reason: str, weight: float | None, worth: VoteValue | None
-) -> GivenVote:
+def _given(numbers: Numbers, votes: Votes, vote: Vote, reason: str, worth: VoteValue | None) -> GivenVote:
     correct, line = numbers.record.correct, votes.line(vote)
     grades = grade_of(vote.left, correct), grade_of(vote.right, correct)
     parts = (None, None, None) if worth is None else worth[:3]
-    value = _worth(weight, worth, reason)
+    said = None if worth is None else worth.verdict
+    value = _worth(numbers, worth, reason)
     return GivenVote(
-        vote.left, vote.right, vote.outcome, line, not reason, reason, grades, *parts, value=value
+        vote.left,
+        vote.right,
+        vote.outcome,
+        line,
+        not reason,
+        reason,
+        grades,
+        *parts,
+        value=value,
+        verdict=said,
     )
 
 
-def _worth(weight: float | None, worth: VoteValue | None, reason: str) -> Number:
+def _worth(numbers: Numbers, worth: VoteValue | None, reason: str) -> Number:
+    scheme, verifiable = numbers.scheme, numbers.record.correct is not None
     if reason:
         return Number(source=f"does not count: {reason}")
-    if weight is None or worth is None:
+    if scheme is None or worth is None:
         return Number(source="not known without a configuration")
+    weight, of_verdict = (
+        scheme.judge_weight_of_truth(verifiable=verifiable),
+        number(scheme.judge_verdict_weight),
+    )
     if worth.value is None:
         return Number(source=_why_worthless(weight))
-    truth, consensus, value = worth.truth, worth.consensus, float(worth.value)
+    formula, source = _own_worth(worth, weight) if of_verdict < 1 else ("", "")
+    if worth.verdict is None:
+        return Number(float(worth.value), formula, source=source)
+    said = written(worth.verdict)
+    if not formula:
+        return Number(float(worth.value), said, source="a verifier model's preference")
+    whole = f"{written(of_verdict)} * {said} + (1 - {written(of_verdict)}) * ({formula})"
+    return Number(float(worth.value), whole, source=f"a verifier model's preference beside {source}")
+
+
+def _own_worth(worth: VoteValue, weight: float) -> tuple[str, str]:
+    """Return the formula of truth and consensus, and what it is of; "" where there is neither."""
+    truth, consensus = worth.truth, worth.consensus
     if truth is not None and consensus is not None:
         formula = f"{written(weight)} * {written(truth)} + (1 - {written(weight)}) * {written(consensus)}"
-        return Number(value, formula, source="truth and the consensus of the others, weighted")
-    source = "truth" if truth is not None else "the others' consensus"
-    return Number(value, written(worth.value), source=source)
+        return formula, "truth and the consensus of the others, weighted"
+    if truth is not None:
+        return written(truth), "truth"
+    return ("", "") if consensus is None else (written(consensus), "the others' consensus")
 
 
 def _why_worthless(weight: float) -> str:

@@ -1,4 +1,4 @@
-"""Hand-computed scores of the three peer rules, and a rule of one's own."""
+"""Hand-computed scores of the peer rules, and a rule of one's own."""
 
 import importlib
 import sys
@@ -9,8 +9,10 @@ import pytest
 
 from debate.types import TurnId, Vote
 from rewards import RewardConfig, score_votes, vote_graph
-from rewards.peer import PEER_RULES, bradley_terry, copeland, margin, peer_rule
+from rewards.peer import PEER_RULES, bradley_terry, copeland, margin, net_wins, peer_rule, win_rate
 
+EVEN = {win_rate: 0.5}
+"""What a rule gives where all is even, if it is not 0."""
 A, B, C, D = (TurnId(agent, 0) for agent in range(4))
 
 
@@ -22,6 +24,17 @@ def judged(*lines: tuple[TurnId, TurnId, str]) -> list[Vote]:
 def test_margin_is_wins_minus_losses_over_votes():
     votes = judged((A, B, "left"), (A, B, "left"), (A, B, "right"), (A, C, "tie"))
     assert margin(votes) == {A: 1 / 4, B: -1 / 3, C: 0.0}
+
+
+def test_win_rate_is_the_share_of_wins_with_ties_as_half():
+    votes = judged((A, B, "left"), (A, B, "left"), (A, B, "right"), (A, C, "tie"))
+    assert win_rate(votes) == {A: pytest.approx(2.5 / 4), B: pytest.approx(1 / 3), C: 0.5}
+
+
+def test_net_wins_grow_with_the_judges():
+    votes = judged((A, B, "left"), (A, B, "left"), (A, B, "right"), (A, C, "tie"))
+    assert net_wins(votes) == {A: 1.0, B: -1.0, C: 0.0}
+    assert net_wins(votes + votes) == {A: 2.0, B: -2.0, C: 0.0}
 
 
 def test_copeland_counts_a_pair_once_however_many_judged_it():
@@ -75,7 +88,7 @@ def test_bradley_terry_centres_each_connected_part_by_itself():
 @pytest.mark.parametrize("rule", PEER_RULES.values(), ids=list(PEER_RULES))
 def test_ties_only_give_zero_and_no_votes_give_nothing(rule):
     tied = rule(judged((A, B, "tie"), (B, C, "tie"), (A, C, "tie")), alpha=0.1)
-    assert [tied[turn] for turn in (A, B, C)] == pytest.approx([0.0, 0.0, 0.0], abs=1e-9)
+    assert [tied[turn] for turn in (A, B, C)] == pytest.approx([EVEN.get(rule, 0.0)] * 3, abs=1e-9)
     assert rule([], alpha=0.1) == {}
 
 
@@ -85,7 +98,8 @@ def test_rounds_are_scored_apart(rule):
     peer = score_votes(3, 2, votes, None, RewardConfig(peer=rule)).peer
     assert peer[0][0] == pytest.approx(peer[1][1])
     assert peer[0][1] == pytest.approx(peer[1][0])
-    assert peer[0][0] > 0 > peer[0][1]
+    even = EVEN.get(PEER_RULES[rule], 0.0)
+    assert peer[0][0] > even > peer[0][1]
     assert peer[2] == (None, None)
 
 

@@ -28,6 +28,7 @@ from learner.rows import token_advantages
 from learner.tokens import GENERATOR, JUDGE
 from learner.types import group_indices, transitions_of
 from rewards import RewardConfig, score_debate
+from rewards.types import Verdicts
 from transcripts import RunStore, TranscriptError, write_step
 
 A, B, C, D = (TurnId(agent, 0) for agent in range(4))
@@ -83,7 +84,7 @@ def write(run, config, steps):
     return found
 
 
-def configured(size=2, rewards=None, advantages=None):
+def configured(size=2, rewards=None, advantages=None, verifier=None):
     return Config.model_validate(
         {
             "run": {"dir": "x"},
@@ -92,6 +93,7 @@ def configured(size=2, rewards=None, advantages=None):
             "train": {"debates_per_problem": size},
             "rewards": rewards or {},
             "advantages": advantages or {},
+            "verifier": verifier or {},
         }
     )
 
@@ -236,6 +238,42 @@ def test_what_each_weighed_vote_is_worth(tmp_path):
     write(tmp_path / "turned", config, [[held([(2, D, A, "right"), (1, A, D, "right")])]])
     [vote] = explained(tmp_path / "turned", config, "0.0", TurnId(2, 1)).judge.votes
     assert (vote.left, vote.truth, vote.others, vote.consensus) == (D, 1, 1, -1)
+
+
+@pytest.mark.parametrize(
+    ("rule", "formula", "value"),
+    [("win_rate", "(3 + 0 / 2) / (3 + 1 + 0)", 0.75), ("net_wins", "3 - 1", 2.0)],
+)
+def test_the_arithmetic_of_the_other_counting_rules(tmp_path, rule, formula, value):
+    config = configured(rewards={"peer": rule}, advantages={"peer": {"baseline": "group", "scale": "none"}})
+    write(tmp_path, config, [[held(VOTES), held(())]])
+    found = explained(tmp_path, config, "0.0", A)
+    assert (found.peer.reward.formula, found.peer.reward.value, found.matches) == (formula, value, True)
+
+
+def test_a_verifier_models_preference_is_shown_as_a_part_of_the_vote(tmp_path):
+    scheme = {"judge_verdict_weight": 0.25, "judge_ties": "reward"}
+    plain, local = {"judge": {"baseline": "none", "scale": "none"}}, {"policy": "local", "model": "m"}
+    config = configured(size=1, rewards=scheme, advantages=plain, verifier=local)
+    verdicts = Verdicts("m", 0.5, ((0.9,), (0.9,), (0.2,), (0.4,)))
+    debate = held([(2, A, D, "right"), (3, A, B, "tie"), (1, C, D, "right")])
+    correct, scores = graded(debate), config.rewards
+    paid = score_debate(debate, correct, scores, verdicts)
+    found = turn_advantages(transitions_of([debate], [paid], [0]), scores, config.advantages, {})
+    write_step(
+        tmp_path / "transcripts",
+        0,
+        step_records(0, [debate], [correct], [paid], found.turns, verdicts=[verdicts]),
+    )
+    wrong = explained(tmp_path, config, "0.0", TurnId(2, 1))
+    [vote] = wrong.judge.votes  # A is right and scores higher
+    assert (vote.truth, vote.verdict, vote.value.value) == (-1, -1, -1.0)
+    assert vote.value.formula == "0.25 * (-1) + (1 - 0.25) * ((-1))"
+    assert wrong.matches is True
+    [tie] = explained(tmp_path, config, "0.0", TurnId(3, 1)).judge.votes  # two right ones of equal score
+    assert (tie.truth, tie.verdict, tie.value.value) == (1, None, 1.0)
+    [equal] = explained(tmp_path, config, "0.0", TurnId(1, 1)).judge.votes  # two wrong ones, D scores higher
+    assert (equal.truth, equal.verdict, equal.value.value) == (0, 1, 0.25)
 
 
 def test_sides_that_are_weighed_alike_show_their_weight(tmp_path):

@@ -1,0 +1,51 @@
+"""What rewards, advantages and a verifier model must not say together."""
+
+from __future__ import annotations
+
+from debate.ramps import values_of
+from debate_rl.config.verifier import VerifierConfig
+from learner.advantages import AdvantageConfig
+from rewards import RewardConfig
+
+
+def check_rewards(rewards: RewardConfig, advantages: AdvantageConfig, verifier: VerifierConfig) -> None:
+    """Raise ValueError, with the keys and a way out, for settings that contradict each other."""
+    if advantages.judge.key == "pair":
+        _refuse_blind_pairs(rewards)
+        _refuse_bonus_for_pairs(rewards)
+    _refuse_wins_without_baseline(rewards, advantages)
+    if max(values_of(rewards.judge_verdict_weight)) > 0 and verifier.policy is None:
+        raise ValueError(
+            "rewards.judge_verdict_weight: needs the verifier model whose preferences it weighs; "
+            "name one as verifier.policy, or set it to 0"
+        )
+
+
+def _refuse_blind_pairs(rewards: RewardConfig) -> None:
+    if rewards.truth_correct in (rewards.truth_wrong, rewards.truth_missing):
+        raise ValueError(
+            'advantages.judge.key = "pair" finds the right solution by its truth reward; '
+            f"others also get rewards.truth_correct = {rewards.truth_correct:g}"
+        )
+
+
+def _refuse_bonus_for_pairs(rewards: RewardConfig) -> None:
+    parts = {
+        f"rewards.form_bonus = {rewards.form_bonus}": rewards.form_bonus,
+        'rewards.truth_credit = "partial"': rewards.truth_credit == "partial",
+        'rewards.truth_rounds = "last"': rewards.truth_rounds == "last",
+    }
+    if named := [name for name, given in parts.items() if given]:
+        raise ValueError(
+            'advantages.judge.key = "pair" finds the right solution by its truth reward, and '
+            f"{named[-1]} is part of that; leave out one of them"
+        )
+
+
+def _refuse_wins_without_baseline(rewards: RewardConfig, advantages: AdvantageConfig) -> None:
+    name = "mixed" if rewards.mix == "rewards" else "peer"
+    if rewards.peer == "win_rate" and getattr(advantages, name).baseline == "none":
+        raise ValueError(
+            'rewards.peer = "win_rate": is 1/2 on average, and without a baseline every solution would be '
+            f'praised; set advantages.{name}.baseline = "group", or rewards.peer = "margin"'
+        )

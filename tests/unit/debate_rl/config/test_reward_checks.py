@@ -1,0 +1,43 @@
+"""Reward settings that contradict each other are refused in one line, with the way out."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from debate_rl.config import Config
+
+
+@pytest.mark.parametrize(
+    ("tables", "message"),
+    [
+        ({"rewards": {"peer": "win_rate"}}, r'set advantages.peer.baseline = "group"'),
+        (
+            {
+                "rewards": {"peer": "win_rate", "mix": "rewards"},
+                "advantages": {"mixed": {"baseline": "none"}},
+            },
+            "mixed",
+        ),
+        ({"rewards": {"judge_verdict_weight": [[0, 0.5], [9, 0.0]]}}, "name one as verifier.policy"),
+        (
+            {"rewards": {"truth_rounds": "last"}, "advantages": {"judge": {"key": "pair"}}},
+            'rewards.truth_rounds = "last" is part of that',
+        ),
+    ],
+)
+def test_contradictions_are_refused(tables: dict[str, object], message: str):
+    with pytest.raises(ValidationError, match=message):
+        Config.model_validate({"env": {"kind": "pair_sum"}, "model": {"tiny": {}}} | tables)
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [
+        {"rewards": {"peer": "win_rate"}, "advantages": {"peer": {"baseline": "group", "scale": "none"}}},
+        {"rewards": {"peer": "win_rate", "mix": "rewards"}},
+        {"rewards": {"peer": "net_wins", "truth_rounds": "last", "judge_ties": "reward"}},
+    ],
+)
+def test_what_fits_together_is_accepted(tables: dict[str, object]):
+    Config.model_validate({"env": {"kind": "pair_sum"}, "model": {"tiny": {}}} | tables)
