@@ -278,3 +278,16 @@ def with_codes(text: str, form: str) -> str:
 def _codes(run: str) -> str:
     named = " ".join(f"U+{ord(character):04X}" for character in run[:_CODES])
     return named if len(run) <= _CODES else f"{named} … {counted(len(run), 'character')}"
+
+
+def duration(seconds: float) -> str:
+    """Return a time to two digits.
+
+    >>> duration(2.34), duration(600.0), duration(86400.0)
+    ('2.3 s', '10 min', '24 h')
+    """
+    for unit, length in (("h", 3600), ("min", 60)):
+        if seconds >= length:
+            count = seconds / length
+            return f"{count:,.0f} {unit}" if count >= 99.5 else f"{count:.2g} {unit}"
+    return f"{seconds:.2g} s"

@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-WRONG, INTERRUPTED, TERMINATED = 2, 130, 143
-"""Exit codes: a user's mistake; 128 and the number of SIGINT or SIGTERM."""
+ALARMED, WRONG, INTERRUPTED, TERMINATED = 1, 2, 130, 143
+"""Exit codes: a run that an alarm ended, or a doctor's no; a user's mistake; 128 and the number of SIGINT or
+SIGTERM."""
 LONGEST = 2000
 """Characters of an error's line."""
 HOME = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ import typer
 
 from debate_rl.commands.arguments import Overrides
 from debate_rl.commands.console import plain_console
-from debate_rl.commands.errors import end_on_stop
+from debate_rl.commands.errors import ALARMED, end_on_stop
 from debate_rl.formatting import counted
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def train(
         raise ValueError(
             f"--memory {memory:g}: is the GiB of a GPU that --plan is for, as in --plan --memory 80"
         )
+    from debate_rl.training.ends import BY_ALARM
     from learner.update.ranks import Ranks
 
     settings, ranks = _settings(config, overrides or ()), Ranks.launched()
@@ -59,7 +60,10 @@ def train(
         return
     tell(f"{head}; loading the model")
     with end_on_stop():
-        _report(_train(settings, ranks, tell))
+        session = _train(settings, ranks, tell)
+    _report(session)
+    if session.end is not None and session.end.reason in BY_ALARM:
+        raise typer.Exit(ALARMED)
 
 
 def _plan_lines(settings: Config, run: Path, gib: float | None, ranks: Ranks) -> list[str]:
@@ -79,6 +83,15 @@ def _plan_lines(settings: Config, run: Path, gib: float | None, ranks: Ranks) ->
 
 
 def _train(settings: Config, ranks: Ranks, tell: Callable[..., None]) -> Session:
+    """Do the steps that are left, once more from where a rollback went to."""
+    from debate_rl.training.train import goes_on
+
+    while goes_on(session := _train_once(settings, ranks, tell)):
+        continue
+    return session
+
+
+def _train_once(settings: Config, ranks: Ranks, tell: Callable[..., None]) -> Session:
     """Do the steps that are left; ``tell`` says before them what they will need."""
     from debate_rl.training.epochs import length_line
     from debate_rl.training.plan import planned  # torch takes seconds to load
@@ -125,6 +138,7 @@ def _steps_saved(settings: Config) -> int:
 
 def _report(session: Session) -> None:
     """Print what the run came to, and where its parts lie."""
+    from debate_rl.runs.ending import time_words
     from debate_rl.tracking.held_out import read_held_out, sentences
 
     say, run = plain_console().print, session.folder
@@ -134,6 +148,8 @@ def _report(session: Session) -> None:
     if kept := read_held_out(run.path):
         say(*sentences(kept), sep="\n")
     say(f"done: {session.step} steps in {run.path}")
+    if session.end is not None:
+        say(f"  ended        {session.end.why}; {time_words(run.starts)}")
     say(f"  metrics      {run.metrics}")
     say(f"  transcripts  {run.transcripts}")
     say(f"  checkpoints  {run.checkpoints}")

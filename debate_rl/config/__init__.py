@@ -13,6 +13,7 @@ from debate.ramps import settings_at
 from debate.seeds import derive_seed
 from debate.settings import Settings
 from debate_rl.config.data import EnvConfig, HeldOutConfig
+from debate_rl.config.ends import Action, TargetConfig
 from debate_rl.config.grader import GraderConfig
 from debate_rl.config.keys import check_key
 from debate_rl.config.logging import LoggingConfig
@@ -96,6 +97,16 @@ class TrainConfig(Settings):
     keep_best: str = "eval/debate/winner/accuracy"
     """A held-out figure of metrics.jsonl whose highest value so far also keeps its checkpoint, to which
     ``checkpoints/best`` leads; "" keeps the newest only."""
+    target: TargetConfig | None = None
+    """A held-out figure whose interval, once it lies above a value, ends the run; None: none does."""
+    hours: float | None = Field(default=None, gt=0)
+    """Hours of wall time, all starts together, after which the step that ends is the last; None: no limit."""
+    on_alarm: Action | dict[str, Action] = "warn"
+    """What an alarm of a collapse detector does: "warn" says it, "checkpoint" also saves, "stop" ends the run
+    with its steps saved, "rollback" goes back to the checkpoint before the alarm with half the learning rate,
+    and ends the run at a second alarm. A table names detectors; those that it leaves out warn."""
+    alarm_debates_every: int = Field(default=10, ge=0)
+    """Steps between two looks of the detectors at stored debates; 0: never. Metrics are read each step."""
     control: Control = "none"
     """A control to compare with, in place of the votes' outcomes: "random_judge" a coin for each pair,
     "shuffled_votes" the step's own outcomes dealt anew, "own_answer" whose answer is the judge's own."""

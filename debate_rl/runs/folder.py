@@ -2,8 +2,10 @@
 
 run.dir/config.toml     the resolved configuration
         run.json        what it ran on: versions, commit, hardware, checksums of the data, seed, start times,
-                        held-out problems that overlap with training
+                        why each start ended, its wall seconds, held-out problems that overlap with
+                        training
         metrics.jsonl   one line a step
+        alarms.jsonl    one line an alarm of a detector, and what it did
         held_out.jsonl  one line an evaluation, the first from before the first step
         transcripts/    step_000012.jsonl
         checkpoints/    step_000012/
@@ -27,6 +29,7 @@ from pydantic import BaseModel, ValidationError
 
 from debate.files import naming, read_json, read_toml
 from debate_rl.runs.changes import Change, ChangeRules, data_changes, data_refusal, differences, refusal
+from debate_rl.runs.ending import Start, closed, ended, starts_of, wall_seconds
 from debate_rl.runs.provenance import machine, source_commit, versions
 
 LOCK = ".lock"
@@ -69,6 +72,25 @@ class RunFolder:
                 write_whole(self.path / name, text)
         except OSError as error:
             raise _cannot_write(self.path, error) from error
+
+    def record_end(self, reason: str, *, step: int, why: str, **more: object) -> None:
+        """Write into run.json why this start ends, after how many steps, and its wall seconds."""
+        end = {"reason": reason, "step": step, "why": why, **more}
+        facts = ended(_read_facts(self.facts), end, now=time.time())
+        try:
+            write_whole(self.facts, json.dumps(facts, indent=2).encode())
+        except OSError as error:
+            raise _cannot_write(self.path, error) from error
+
+    @property
+    def starts(self) -> list[Start]:
+        """What run.json keeps of each start of the run, the latest last."""
+        return starts_of(_read_facts(self.facts))
+
+    @property
+    def alarms(self) -> Path:
+        """One line an alarm of a detector."""
+        return self.path / "alarms.jsonl"
 
     @property
     def metrics(self) -> Path:
@@ -150,13 +172,15 @@ def _resumed_facts(
     rules: ChangeRules,
 ) -> dict[str, object]:
     """Return the facts of a resumed run: data and starts are added to, the seed stays the first."""
-    before, now, earlier = _mapping(facts.get("data")), _mapping(known["data"]), facts.get("starts")
+    before, now = _mapping(facts.get("data")), _mapping(known["data"])
+    earlier = closed(starts_of(facts), folder / "metrics.jsonl")
     others = data_changes(before, now)
     if refused := data_refusal(others, rules):
         raise RunFolderError(f"run.dir={folder}: {refused}")
-    starts = [*(earlier if isinstance(earlier, list) else []), _start({**changed, **others})]
+    starts = [*earlier, _start({**changed, **others})]
     latest = {key: value for key, value in known.items() if key != "seed"}
-    return known | facts | latest | {"data": before | now, "starts": starts}
+    spent = {"wall_seconds": wall_seconds(earlier)}
+    return known | facts | latest | spent | {"data": before | now, "starts": starts}
 
 
 def _mapping(value: object) -> dict[str, str]:

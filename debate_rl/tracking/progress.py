@@ -82,7 +82,7 @@ class Lines:
 
     def begin(self, figures: Mapping[str, float]) -> None:
         """Print the held-out figures from before the first step."""
-        self._print(f"before the first step  {held_out_line(figures)}")
+        self.say(f"before the first step  {held_out_line(figures)}")
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
         """Print the line, with the seconds of the step's phases, evaluation aside."""
@@ -93,9 +93,10 @@ class Lines:
         notes = (self._nothing(metrics), self._all_cut(metrics))
         for line in (text, more, held_out_line(metrics), *notes):
             if line is not None:
-                self._print(line)
+                self.say(line)
 
-    def _print(self, line: str) -> None:
+    def say(self, line: str) -> None:
+        """Print a line as it is."""
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     def _nothing(self, metrics: Mapping[str, float]) -> str | None:
@@ -133,6 +134,10 @@ class Bar:
     def begin(self, figures: Mapping[str, float]) -> None:
         """Print the held-out figures from before the first step."""
         self._lines.begin(figures)
+
+    def say(self, line: str) -> None:
+        """Print a line above the bar."""
+        self._lines.say(line)
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
         """Move the bar: steps count from 0, so ``step + 1`` are done."""

@@ -29,6 +29,12 @@ class Trackers:
     beginners: list[Callable[[Mapping[str, float]], None]] = field(default_factory=list)
     loggers: list[Callable[[int, Mapping[str, float]], None]] = field(default_factory=list)
     showers: list[Callable[[int, Sequence[Sample]], None]] = field(default_factory=list)
+    sayers: list[Callable[[str], None]] = field(default_factory=list)
+
+    def say(self, line: str) -> None:
+        """Show a line on the screen, where one is shown."""
+        for say in self.sayers:
+            say(line)
 
     def begin(self, figures: Mapping[str, float]) -> None:
         """Tell the held-out figures from before the first step."""
@@ -63,7 +69,8 @@ def open_trackers(
     A held-out evaluation at that step stays: it is of the weights that the run goes on with. ``settings`` is
     the resolved configuration, shown beside the charts.
     """
-    for name, step in (("metrics", first_step), ("samples", first_step), ("held_out", first_step + 1)):
+    for name in ("metrics", "samples", "alarms", "held_out"):
+        step = first_step + (name == "held_out")
         rewind(folder / f"{name}.jsonl", step)
     trackers = Trackers(config.sample_share)
     with ExitStack() as stack:  # closes every tracker; an error of one is raised after all were closed
@@ -87,4 +94,5 @@ def open_trackers(
         if shown is not None:
             trackers.loggers.append(stack.enter_context(closing(shown)).log)
             trackers.beginners.append(shown.begin)
+            trackers.sayers.append(shown.say)
         yield trackers

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from debate.hold import turn_request
 from debate.policies.engine_report import Digest, EngineReport, digest
+from debate.policies.local import LocalPolicy
 from debate.policies.vllm_weights import weights_as_computed
 from debate.prompting.fitting import context_budget
 from debate.prompting.prompt import agent_prompt
@@ -22,8 +23,12 @@ from debate.prompting.seating import seat_debate
 from debate.seeds import derive_seed
 from debate.types import Completion, Message, Policy, Problem, SampleRequest, TurnId
 from debate_rl.config import Config
+from debate_rl.engines import local_settings
 from learner.types import Row
 from learner.update.batches import collate
+
+if TYPE_CHECKING:
+    from debate_rl.training.session import Session
 
 REQUESTS, TOKENS = 4, 16
 BOUNDS = {torch.float32: 1e-4, torch.float16: 0.05, torch.bfloat16: 0.1}
@@ -194,3 +199,13 @@ def _some(names: Sequence[str]) -> str:
     ('a, b', 'a, b, c, ...')
     """
     return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+
+
+def canary_of(session: Session) -> Canary | None:
+    """Return what looks after an engine with weights of its own; None where the model itself speaks."""
+    if not hasattr(session.policy, "check"):
+        return None
+    config, model, learner = session.config, session.model, session.learner
+    own = LocalPolicy(model, session.tokenizer, **local_settings(config))
+    requests = canary_requests(config, session.data.train, session.policy)
+    return Canary(model, requests, encode=own.encode, logprobs=learner.logprobs, compute=learner.compute)

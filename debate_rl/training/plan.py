@@ -19,7 +19,7 @@ from debate.policies.local import LocalPolicy
 from debate.prompting.prompt import check_fits
 from debate_rl.config import Config
 from debate_rl.engines import local_settings, shares_gpu
-from debate_rl.formatting import counted
+from debate_rl.formatting import counted, duration
 from debate_rl.models import resolve_device, sketch_model
 from debate_rl.problems import Problems
 from debate_rl.runs.folder import RunFolder
@@ -303,19 +303,6 @@ def _measured_time(needs: Plan, run: Path) -> str:
     also = f", {counted(count, 'evaluation')} of {duration(each)}" if count else ""
     whole = duration(len(left) * step + count * each)
     return f"  time    about {whole} left: {parts}{also} (means of the {counted(len(rows), 'step')} done)"
-
-
-def duration(seconds: float) -> str:
-    """Return a time to two digits.
-
-    >>> duration(2.34), duration(600.0), duration(86400.0)
-    ('2.3 s', '10 min', '24 h')
-    """
-    for unit, length in (("h", 3600), ("min", 60)):
-        if seconds >= length:
-            count = seconds / length
-            return f"{count:,.0f} {unit}" if count >= 99.5 else f"{count:.2g} {unit}"
-    return f"{seconds:.2g} s"
 
 
 def _tokens(count: float) -> str:

@@ -34,10 +34,11 @@ from transcripts import Record, Timing, TurnAdvantages
 
 
 class Clock:
-    """Wall seconds by phase: ``lap`` adds the time since the last lap to a phase."""
+    """Wall seconds by phase: ``lap`` adds the time since the last lap to a phase; ``lapped`` hears of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, lapped: Callable[[str], None] | None = None) -> None:
         self.seconds: dict[str, float] = {}
+        self._lapped = lapped
         self._last = time.perf_counter()
 
     def lap(self, phase: str) -> None:
@@ -45,6 +46,8 @@ class Clock:
         now = time.perf_counter()
         self.seconds[f"seconds/{phase}"] = self.seconds.get(f"seconds/{phase}", 0.0) + now - self._last
         self._last = now
+        if self._lapped is not None:
+            self._lapped(phase)
 
 
 class Held(NamedTuple):

@@ -12,14 +12,13 @@ from math import isfinite, nan
 from typing import Any
 
 from debate.concurrency import run_async
-from debate.policies.local import LocalPolicy
 from debate.policies.vllm import VLLMPolicy
 from debate.prompting.prompt import check_fits
 from debate.remote import RemoteError
 from debate.seeds import derive_seed
 from debate.types import Policy
 from debate_rl.config import Config
-from debate_rl.engines import end_engines, local_settings, make_policy, states_of
+from debate_rl.engines import end_engines, make_policy, states_of
 from debate_rl.evaluation.evaluate import evaluate
 from debate_rl.evaluation.folder import FIGURES, TRAINING, identity, training_folder
 from debate_rl.evaluation.play import EvalPlan, is_alone
@@ -42,7 +41,9 @@ from debate_rl.runs.provenance import problems_checksum
 from debate_rl.runs.trainer_state import generators_kept, seed_generators
 from debate_rl.tracking.held_out import append_held_out, kept_steps
 from debate_rl.tracking.trackers import Trackers, open_trackers
-from debate_rl.training.canary import Canary, CanaryError, Finding, canary_requests
+from debate_rl.training.canary import Canary, CanaryError, Finding, canary_of
+from debate_rl.training.ends import End
+from debate_rl.training.guards import lowered
 from debate_rl.training.lookahead import RolloutProcess
 from debate_rl.training.plan import chosen_here
 from debate_rl.training.ranks import RankedLearner, RankError, RankGroup
@@ -67,6 +68,7 @@ class Session:
     ``best``: the step with the highest ``train.keep_best`` so far, and that
     figure. ``saved``: the newest checkpoint's step; ``saved_at``: when it was written, or the run opened, in
     seconds of ``clock``. ``memory_checked``: whether the estimate was compared with what learning takes.
+    ``end``: why its steps ended, once they have.
     """
 
     config: Config
@@ -91,6 +93,7 @@ class Session:
     found: Finding = field(default_factory=Finding)
     group: RankGroup | None = None
     verifying: Verifying | None = None
+    end: End | None = None
 
     @classmethod
     def prepared(cls, config: Config) -> tuple[Config, Problems]:
@@ -143,8 +146,11 @@ class Session:
         except (ValueError, RemoteError) as error:
             self.found = Finding(fault=str(error))
 
-    def finish_step(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Log a finished step, and evaluate and save when due; a wrong engine ends the run with it saved."""
+    def finish_step(self, step: int, metrics: Mapping[str, float]) -> dict[str, float]:
+        """Log a finished step, and evaluate and save when due; a wrong engine ends the run with it saved.
+
+        Return the held-out figures, where it was evaluated.
+        """
         done = step + 1
         steps = self.config.train.steps
         started = time.perf_counter()
@@ -157,6 +163,7 @@ class Session:
         if self._is_best(figures) or self._save_is_due() or self.found.fault:
             self.save()
         self._refuse_wrong_engine()
+        return figures
 
     def _refuse_wrong_engine(self) -> None:
         """End a run whose engine does not compute with what was learnt."""
@@ -179,10 +186,12 @@ class Session:
         due = self.step == 0 and self.config.held_out.due(0, self.config.train.steps)
         return due and bool(self.data.held_out) and ("", 0) not in self._measured
 
-    def evaluate_first(self) -> None:
-        """Keep the held-out figures from before the first step, unless they are kept already."""
-        if self.evaluates_first:
-            self.tracker.begin(self.evaluate(0))
+    def evaluate_first(self) -> dict[str, float]:
+        """Keep the held-out figures from before the first step, unless they are kept already; return them."""
+        figures = self.evaluate(0) if self.evaluates_first else {}
+        if figures:
+            self.tracker.begin(figures)
+        return figures
 
     def _is_best(self, figures: Mapping[str, float]) -> bool:
         """Note whether the weights are better than any before, by the held-out figure that decides."""
@@ -348,12 +357,13 @@ def _opened(
             check_fits(problem, policy, config.debate)
         start_weights(config, folder, model, tokenizer, data, policy)
         seed_generators(derive_seed(config.seed, "generators"))
-        learner = _learner(model, config, kind.learner_settings(config, chosen), group)
+        settings = lowered(kind.learner_settings(config, chosen), folder.starts)
+        learner = _learner(model, config, settings, group)
         session = kind(config, folder, data, model, tokenizer, policy, learner, stops=stops, group=group)
         session.verifying = verifying
         if group is not None:
             group.saved = session.saved_words
-        session.canary = _canary_of(session)
+        session.canary = canary_of(session)
         session.restore()
         stack.callback(session.rollouts.close)
         if folder.resumed:
@@ -373,16 +383,6 @@ def _opened(
                 yield session
             finally:
                 session.writer.wait()
-
-
-def _canary_of(session: Session) -> Canary | None:
-    """Return what looks after an engine with weights of its own; None where the model itself speaks."""
-    if not hasattr(session.policy, "check"):
-        return None
-    config, model, learner = session.config, session.model, session.learner
-    own = LocalPolicy(model, session.tokenizer, **local_settings(config))
-    requests = canary_requests(config, session.data.train, session.policy)
-    return Canary(model, requests, encode=own.encode, logprobs=learner.logprobs, compute=learner.compute)
 
 
 def _learner(

@@ -27,8 +27,9 @@ CHOICE_MODES: tuple[Mode, ...] = ("boxed", "lenient", "gsm8k_strict", "answer_is
 
 
 KEEPING = ("save_every", "save_minutes", "keep_last", "keep_best", "over_memory")
-"""Settings of ``train`` that may always change: which checkpoints are written, and whether a run that may not
-fit begins, changes nothing of the run."""
+ENDING = ("target", "hours", "on_alarm", "alarm_debates_every")
+"""Settings of ``train`` that may always change: which checkpoints are written, whether a run that may not fit
+begins, and when it ends before its last step, change nothing of the steps that it does."""
 
 
 DIRECT = "eval/direct/accuracy"
@@ -76,7 +77,7 @@ def change_rules(config: Config) -> ChangeRules:
         "run",
         "logging",
         *(f"verifier.{key}" for key in REACHING),
-        *(f"train.{key}" for key in KEEPING),
+        *(f"train.{key}" for key in (*KEEPING, *ENDING)),
         *config.run.allow_changes,
     )
     if schedule == "constant":
@@ -218,4 +219,22 @@ def refuse_no_best(config: Config, data: Problems) -> None:
         raise ValueError(
             f"train.keep_best={name!r}: nothing is evaluated during training to compare by "
             f"(held_out.every={config.held_out.every}, {len(data.held_out)} held-out problems)"
+        )
+
+
+def refuse_unreachable(config: Config, data: Problems) -> None:
+    """Refuse a target that no evaluation of the run can reach."""
+    target = config.train.target
+    if target is None:
+        return
+    named = f"train.target.metric = {target.metric!r}"
+    if not BEST_BY.fullmatch(target.metric):
+        raise ValueError(
+            f"{named}: is not a held-out accuracy; name one, as eval/debate/accuracy/round_0 or "
+            "eval/direct/accuracy (docs/metrics.md)"
+        )
+    if not (data.held_out and config.held_out.every):
+        raise ValueError(
+            f"{named}: nothing is evaluated during training (held_out.every={config.held_out.every}, "
+            f"{len(data.held_out)} held-out problems)"
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from debate_rl.config import Config
 from debate_rl.engines import refuse_training
 from debate_rl.problems import Problems, load_run_problems
+from debate_rl.training.alarm_actions import refuse_blind_alarms
 from debate_rl.training.epochs import with_epochs
 from debate_rl.training.sampler import check_sampling
 from debate_rl.training.start_checks import (
@@ -17,6 +18,7 @@ from debate_rl.training.start_checks import (
     refuse_no_best,
     refuse_open_problems,
     refuse_replies,
+    refuse_unreachable,
     refuse_verdicts_as_truth,
 )
 from learner.losses import find_loss
@@ -39,4 +41,6 @@ def checked_problems(config: Config) -> tuple[Config, Problems]:
     check_loss(config)
     check_sampling(config, data)
     refuse_no_best(config, data)
+    refuse_unreachable(config, data)
+    refuse_blind_alarms(config, data)
     return config, data

@@ -6,18 +6,22 @@ seed gives the same run, and a run that stopped resumes from its newest checkpoi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from debate.policies.vllm import VLLMPolicy
 from debate.remote import RemoteError
 from debate_rl.config import Config
 from debate_rl.metrics.debates import debate_metrics
 from debate_rl.runs.trainer_state import generators_kept_on_error
 from debate_rl.training.adaptive import adaptive_metrics
+from debate_rl.training.ends import End, Limits, all_done, end_recorded
+from debate_rl.training.guards import Guards
 from debate_rl.training.memory_check import checked_step
 from debate_rl.training.rollouts import Clock, Rollout, of_groups, step_records
 from debate_rl.training.schedules import schedule_metrics
 from debate_rl.training.session import Session, open_session
+from debate_rl.training.stall_watch import StallWatch
 from debate_rl.training.step_problems import groups_with_signal
 from debate_rl.training.stops import Stopped
 from envs.answers.keys import key_of
@@ -33,30 +37,61 @@ class StuckError(ValueError):
 
 def train(config: Config) -> Session:
     """Train from a configuration, or resume the run in its folder; return the session at its end."""
-    with open_session(config) as session:
-        train_steps(session)
-    return session
+    while True:
+        with open_session(config) as session:
+            train_steps(session)
+        if not goes_on(session):
+            return session
+
+
+def goes_on(session: Session) -> bool:
+    """Return whether a run was rolled back and is to be opened again.
+
+    Ranks, and an engine within this process, are not started twice: the same command goes on.
+    """
+    rolled_back = session.end is not None and session.end.reason == "rollback"
+    return rolled_back and session.group is None and not isinstance(session.policy, VLLMPolicy)
 
 
 def train_steps(session: Session) -> None:
-    """Do the steps that are left of the run; what a signal does stands in ``debate_rl.training.stops``."""
-    try:
-        session.evaluate_first()
+    """Do the steps that are left of the run; what a signal does stands in ``debate_rl.training.stops``.
+
+    ``session.end`` then says why it ended: all steps, a target, a time, or an alarm.
+    """
+    with end_recorded(session):
+        try:
+            session.end = _end_of_steps(session)
+            session.writer.wait()
+        except Stopped as stop:
+            if not stop.at_once:
+                session.keep(stop)
+            raise
+
+
+def _end_of_steps(session: Session) -> End:
+    """Do the steps that are left until one is the last; return why it was."""
+    limits, guards = Limits(session), Guards(session)
+    end = limits.end_of(session.evaluate_first())
+    with StallWatch(session.tracker.say) as watch:
         for step in range(session.step, session.config.train.steps):
+            if end is not None:
+                break
+            watch.begin(step)
             with session.stops.deferred():
-                metrics = train_step(session, step)
-                session.finish_step(step, metrics)
+                metrics = train_step(session, step, watch.lap)
+                figures = session.finish_step(step, metrics)
                 _refuse_stuck(session)
-        session.writer.wait()
-    except Stopped as stop:
-        if not stop.at_once:
-            session.keep(stop)
-        raise
+                end = guards.after(step) or limits.end_of(figures)
+    if end is None or (session.step == session.config.train.steps and end.reason == "hours"):
+        return all_done(session)
+    if end.reason != "rollback":
+        session.save_finished()
+    return end
 
 
-def train_step(session: Session, step: int) -> dict[str, float]:
-    """Do one step of the run and return its metrics."""
-    config, clock = session.config, Clock()
+def train_step(session: Session, step: int, lapped: Callable[[str], None] | None = None) -> dict[str, float]:
+    """Do one step of the run and return its metrics; ``lapped`` hears of each phase that ends."""
+    config, clock = session.config, Clock(lapped)
     with _finished_steps_saved(session):
         busy = session.engine_seconds()
         played = session.rollouts.roll_out(step, session.sampler.draw, session.ema, clock)

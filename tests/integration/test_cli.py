@@ -141,7 +141,9 @@ def test_where_everything_is_told_in_paths_that_can_be_copied(
         "train", tiny_recipe, "run.dir=a [red]folder[/red] of mine", "train.steps=1"
     )
     assert code == 0
-    assert out.splitlines() == [
+    first, ended, *rest = out.splitlines()
+    assert ended.startswith("  ended        1 step done, as many as train.steps; ")
+    assert [first, *rest] == [
         "done: 1 steps in a [red]folder[/red] of mine",
         "  metrics      a [red]folder[/red] of mine/metrics.jsonl",
         "  transcripts  a [red]folder[/red] of mine/transcripts",

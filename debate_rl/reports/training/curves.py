@@ -91,6 +91,11 @@ def _reduced(reduce: Callable[[Numbers], Any], values: Numbers) -> float | None:
     return float(reduce(values)) if len(values) else None
 
 
+def no_curves() -> Curves:
+    """Return the curves of a run of which no figure is known."""
+    return Curves(np.zeros(0, np.int64), {})
+
+
 def joined(parts: Sequence[Curves], group: int | None = None) -> Curves:
     """Return the curves of all parts on the union of their steps; of a name in two parts the first counts."""
     if not parts:

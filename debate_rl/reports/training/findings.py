@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from debate_rl.formatting import percent, short
 from debate_rl.reports.cells import number_cell
@@ -13,7 +15,15 @@ from debate_rl.reports.training.hypotheses import Ranked, ranked
 from debate_rl.reports.training.loading import Run
 from debate_rl.reports.training.phases import NO_COLLAPSE
 from debate_rl.reports.training.questions import QUESTIONS
+from debate_rl.tracking.step_lines import read_rows
 
+ACTED = {
+    "checkpoint": "had the run save its steps",
+    "stop": "ended the run",
+    "rollback": "asked for a rollback",
+}
+MOST_ACTED = 100
+"""Alarms of a file that are listed."""
 TONES: dict[str, Tone] = {"alarm": "bad", "quiet": "good"}
 
 
@@ -79,8 +89,27 @@ def alarms_section(runs: Sequence[Run]) -> Section:
             text = f"{run.name}: no alarm from {quiet} of {len(run.readings)} detectors"
             text += "." if quiet == len(run.readings) else "; the others lack steps or figures."
             parts.append(Paragraph(text, "good" if quiet == len(run.readings) else ""))
+        parts += [Paragraph(line) for line in acted_lines(run)]
         parts.append(_table(run, index))
     return Section("alarms", "Signs of collapse", tuple(parts), _about(runs))
+
+
+def acted_lines(run: Run) -> list[str]:
+    """Return a line for each alarm that did more than warn while the run went on, from its alarms.jsonl."""
+    lines: list[str] = []
+    for name in ("alarms.superseded.jsonl", "alarms.jsonl"):
+        for row in _rows(run.path / name)[:MOST_ACTED]:
+            detector, action = row.get("detector"), row.get("action")
+            if isinstance(detector, str) and isinstance(action, str) and action in ACTED:
+                lines.append(f"{run.name}: {detector[:40]} {ACTED[action]} at step {row['step']}.")
+    return list(dict.fromkeys(lines))
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    try:
+        return read_rows(path) if path.is_file() else []
+    except (OSError, ValueError):
+        return []
 
 
 def _about(runs: Sequence[Run]) -> str:

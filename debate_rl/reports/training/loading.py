@@ -7,11 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
-
 from debate.files import read_plain
 from debate_rl.reports.document import Behind
-from debate_rl.reports.training.curves import Curves, joined
+from debate_rl.reports.training.curves import Curves, joined, no_curves
 from debate_rl.reports.training.debates import WORST, Sample, figures_of_index, read_sample
 from debate_rl.reports.training.detectors import Reading, readings
 from debate_rl.reports.training.files import finite, parsed, read_config, read_json, read_metrics
@@ -82,7 +80,7 @@ def load_run(path: Path, name: str = "") -> Run:
     """Return what there is of a run; what is missing, damaged or foreign becomes a note. Changes nothing."""
     notes: list[str] = []
     metrics = path / "metrics.jsonl"
-    curves, wrong = read_metrics(metrics) if metrics.is_file() else (_none(), [])
+    curves, wrong = read_metrics(metrics) if metrics.is_file() else (no_curves(), [])
     notes += wrong or ([] if len(curves.steps) else [NO_METRICS])
     settings, wrong = read_config(path / "config.toml")
     notes += wrong
@@ -107,24 +105,20 @@ def load_runs(paths: Sequence[Path]) -> list[Run]:
     return [load_run(path, name) for path, name in zip(paths, shown, strict=True)]
 
 
-def _none() -> Curves:
-    return Curves(np.zeros(0, np.int64), {})
-
-
 def _read_debates(run: Run) -> tuple[Curves, Curves]:
     try:
         with RunStore.open(run.path) as store:
             indexed, run.debates = figures_of_index(store)
             if not run.debates:
                 run.notes.append("no stored debates: what is counted from them is left out")
-                return _none(), _none()
+                return no_curves(), no_curves()
             run.stored = (int(indexed.steps[0]), int(indexed.steps[-1]))
             run.sample = read_sample(store, indexed.steps)
             if store.damage:
                 run.notes.append(f"{len(store.damage)} damaged lines in the transcripts: {store.damage[0]}")
     except (TranscriptError, OSError, *WORST) as error:
         run.notes.append(f"stored debates are left out: {' '.join(str(error).split())[:200]}")
-        return _none(), _none()
+        return no_curves(), no_curves()
     if run.sample.skipped:
         run.notes.append(f"{run.sample.skipped} records of the sample could not be read")
     return indexed, run.sample.curves

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import time
+from typing import Any, cast
 
 import numpy as np
 
-from debate_rl.formatting import short, title
+from debate_rl.formatting import counted, short, title
 from debate_rl.reports.cells import bounds_text, interval_cell, number_cell
 from debate_rl.reports.document import Cell, Paragraph, Part, Section, Table, Tone
 from debate_rl.reports.findings import LEVEL
@@ -16,6 +17,7 @@ from debate_rl.reports.training.aspects import aspects_table
 from debate_rl.reports.training.detectors import alarms
 from debate_rl.reports.training.loading import Run
 from debate_rl.reports.training.measures import LEAST, Change, change
+from debate_rl.runs.ending import ends_by, starts_of, time_words
 from debate_rl.statistics import holm
 
 FIGURES = (
@@ -32,6 +34,8 @@ PROGRESS = {
 NO_COLLAPSE = ("mismatch", "stall", "held_out", "format_only", "grader_drift")
 """Detectors whose alarm is a fault, and not yet a collapse of the policy."""
 GOING_S = 600.0
+ENDED = ("target", "hours", "alarm", "error")
+"""Reasons for which a start ends with steps left, as run.json has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +102,8 @@ def status(run: Run, now: float | None = None) -> str:
     wanted, last = run.setting("train.steps", int), run.curves.steps
     if not len(last):
         return "nothing done"
+    if (end := last_end(run)) and end["reason"] in ENDED:
+        return f"ended: {end['reason']}"
     if wanted is None:
         return "unknown"
     if int(last[-1]) + 1 >= wanted:
@@ -106,6 +112,23 @@ def status(run: Run, now: float | None = None) -> str:
     usual = float(np.median(np.diff(times))) if len(times) > 1 else 0.0
     quiet = (time() if now is None else now) - float(times[-1]) if len(times) else float("inf")
     return "still going" if quiet < max(GOING_S, 5 * usual) else "stopped"
+
+
+def last_end(run: Run) -> Mapping[str, Any]:
+    """Return how the latest start of a run ended, as run.json has it; {} where it does not say."""
+    starts = starts_of(run.info)
+    end = starts[-1].get("end") if starts else None
+    kept = cast("dict[str, Any]", end) if isinstance(end, dict) else {}
+    return kept if isinstance(kept.get("reason"), str) else {}
+
+
+def ended_line(run: Run) -> str:
+    """Return a line of how each start of a run ended, and its wall time; "" where run.json does not say."""
+    starts = starts_of(run.info)
+    if not (end := last_end(run)):
+        return ""
+    back = f" {counted(count, 'rollback')} before." if (count := ends_by(starts, "rollback")) else ""
+    return f"{run.name}: ended ({end['reason']}): {str(end.get('why'))[:300]}; {time_words(starts)}.{back}"
 
 
 def overview_section(runs: Sequence[Run]) -> Section:
@@ -118,6 +141,8 @@ def overview_section(runs: Sequence[Run]) -> Section:
     for run in runs:
         result = verdict(run)
         parts.append(Paragraph(f"{run.name}: {result.sentence}", result.tone, run.behind()))
+        if line := ended_line(run):
+            parts.append(Paragraph(line))
     parts += [Paragraph(f"{run.name}: {note}", "warn") for run in runs for note in run.notes]
     words = "; ".join(verdict(run).word for run in runs)
     return Section(

@@ -1,0 +1,142 @@
+"""Collapse detectors that look at a run while it goes on, and what their alarms do (``train.on_alarm``).
+
+A detector speaks once. Its alarm is one line on the screen and one of alarms.jsonl; a run that resumes sets
+aside the alarms of the steps that it does again. A rollback is what a resume does, from an earlier checkpoint
+and with a lower learning rate: later checkpoints are renamed, run.json keeps the end of the start, and the
+run is opened again. Killed at any point of it, the run resumes to the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from debate_rl.config.ends import Action
+from debate_rl.formatting import short
+from debate_rl.reports.training.advice import open_advice
+from debate_rl.reports.training.curves import Curves, no_curves
+from debate_rl.reports.training.detectors import Reading, alarms, readings
+from debate_rl.reports.training.files import flat, read_metrics
+from debate_rl.reports.training.loading import Run, load_run
+from debate_rl.runs.checkpoint_folder import checkpoints, step_of
+from debate_rl.runs.ending import Start, ends_by
+from debate_rl.runs.folder import plain_config
+from debate_rl.tracking.step_lines import read_rows
+from debate_rl.training.alarm_actions import alarm_actions
+from debate_rl.training.ends import End
+from learner.update.config import LearnerConfig
+from transcripts.append import LineFile, free_name
+
+if TYPE_CHECKING:
+    from debate_rl.training.session import Session
+
+MOST_ROLLBACKS = 1
+"""A later alarm that asks for a rollback ends the run."""
+LOWER = 0.5
+"""What a rollback multiplies the learning rate with."""
+WEIGHT: dict[Action, int] = {"warn": 0, "checkpoint": 1, "rollback": 2, "stop": 3}
+"""Of several alarms at a step the heaviest action is taken."""
+
+
+def lowered(settings: LearnerConfig, starts: Sequence[Start]) -> LearnerConfig:
+    """Return the learner's settings with half the learning rate for each rollback of the run."""
+    factor = LOWER ** ends_by(starts, "rollback")
+    return settings.model_copy(update={"lr": settings.lr * factor})
+
+
+@dataclass
+class Guards:
+    """The detectors beside a run; ``known``: those that have spoken."""
+
+    session: Session
+    known: set[str] = field(default_factory=set[str])
+
+    def __post_init__(self) -> None:
+        path = self.session.folder.alarms
+        rows = read_rows(path) if path.exists() else []
+        self.known.update(str(row.get("detector")) for row in rows)
+
+    def after(self, step: int) -> End | None:
+        """Look at the run after a step; do what new alarms ask for, and return the end that they are."""
+        actions = alarm_actions(self.session.config)
+        fired = [reading for reading in self._looked(step) if reading.detector.name not in self.known]
+        new: list[tuple[Reading, Action]] = [(reading, actions[reading.detector.name]) for reading in fired]
+        for reading, action in new:
+            self._note(step, reading, action)
+        if not new:
+            return None
+        return self._act(*max(new, key=lambda alarmed: WEIGHT[alarmed[1]]))
+
+    def _looked(self, step: int) -> list[Reading]:
+        """Return the alarms so far: of the metrics, and every few steps of the stored debates as well."""
+        every = self.session.config.train.alarm_debates_every
+        if every and (step + 1) % every == 0:
+            return alarms(load_run(self.session.folder.path).readings)
+        curves, _ = read_metrics(self.session.folder.metrics)
+        return alarms(readings(Curves(curves.steps, curves.values, curves.broken, self._group())))
+
+    def _group(self) -> int:
+        config = self.session.config
+        debates = config.train.adaptive.chunk or config.train.debates_per_problem
+        return debates * config.debate.num_agents
+
+    def _note(self, step: int, reading: Reading, action: Action) -> None:
+        """Say an alarm, and keep it in alarms.jsonl."""
+        alarm, detector = reading.alarm, reading.detector
+        assert alarm is not None
+        config = self.session.config
+        settings = Run(self.session.folder.path, "", no_curves(), flat(plain_config(config)))
+        fix = open_advice(settings, detector.fix)
+        self.session.tracker.say(
+            f"alarm at step {alarm.step}: {detector.name} {short(alarm.value)}, threshold "
+            f"{short(alarm.threshold)}: {alarm.why}. Proposed: {fix}. train.on_alarm: {action}"
+        )
+        line = {
+            "step": step,
+            "detector": detector.name,
+            "since": alarm.step,
+            "value": alarm.value if abs(alarm.value) < float("inf") else None,
+            "threshold": alarm.threshold,
+            "why": alarm.why,
+            "proposed": fix,
+            "action": action,
+        }
+        with LineFile(self.session.folder.alarms) as file:
+            file.write(json.dumps(line, allow_nan=False).encode("ascii"))
+        self.known.add(detector.name)
+
+    def _act(self, reading: Reading, action: Action) -> End | None:
+        alarm, name = reading.alarm, reading.detector.name
+        assert alarm is not None
+        why = f"{name} at step {alarm.step}: {alarm.why}"
+        if action == "rollback":
+            return self._rolled_back(alarm.step, why)
+        if action != "warn":
+            self.session.save_finished()
+        return End("alarm", why) if action == "stop" else None
+
+    def _rolled_back(self, since: int, why: str) -> End:
+        """Put away the checkpoints from after an alarm's step; where there is no way back, end the run."""
+        session = self.session
+        session.writer.wait()
+        kept = checkpoints(session.folder.checkpoints)
+        before = [path for path in kept if step_of(path) <= since]
+        again = ends_by(session.folder.starts, "rollback") >= MOST_ROLLBACKS
+        if again or not before:
+            session.save_finished()
+            reason = "it was rolled back before" if again else "no checkpoint is from before it"
+            return End("alarm", f"{why}; {reason}")
+        for path in kept:
+            if step_of(path) > since:
+                _put_away(path)
+        back = step_of(before[-1])
+        session.tracker.say(f"rolled back to step {back}; learner.lr is {LOWER:g} of what it was")
+        return End("rollback", why, back_to=back)
+
+
+def _put_away(path: Path) -> None:
+    """Give a checkpoint a name under which nothing looks for it."""
+    path.rename(free_name(path.with_name(f"{path.name}.rolled_back")))

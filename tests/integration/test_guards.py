@@ -1,0 +1,231 @@
+"""What alarms, a target and a time limit do to a run, with real steps of a tiny model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+import debate_rl.training.guards
+from debate_rl.config import Config
+from debate_rl.config.recipes import load_config
+from debate_rl.reports.training.alarms import Alarm, Detector
+from debate_rl.reports.training.detectors import Reading
+from debate_rl.runs.checkpoint_folder import checkpoints
+from debate_rl.runs.folder import RunFolder
+from debate_rl.tracking.step_lines import read_metrics
+from debate_rl.training.session import open_session
+from debate_rl.training.train import train, train_steps
+
+TIMED = ("seconds/", "tokens_per_second", "time")
+LR = 3e-3
+
+
+@pytest.fixture
+def config(tiny_recipe, tmp_path):
+    """Return make(*overrides) -> the configuration of a run of four steps in this test's folder."""
+
+    def make(*overrides: str, run: str = "run") -> Config:
+        fixed = ("train.steps=4", f"learner.lr={LR}", "logging.progress=none", f"run.dir={tmp_path / run}")
+        return load_config(Config, tiny_recipe, [*fixed, *overrides])
+
+    return make
+
+
+@pytest.fixture
+def high_lr(monkeypatch):
+    """Let "ratio" fire from step 2 on where the learning rate is that of the recipe."""
+
+    def detect(curves):
+        steps, values = curves.of("lr")
+        high = steps[(steps >= 2) & (values > LR * 0.9)]
+        return Alarm(int(high[0]), LR, LR * 0.9, "the rate is high") if len(high) else None
+
+    one = Detector("ratio", "", "a test", ("lr",), 1, detect, "a lower learner.lr")
+    monkeypatch.setattr(
+        debate_rl.training.guards, "readings", lambda curves: [Reading(one, detect(curves), 1)]
+    )
+
+
+def kept(folder: Path) -> tuple[list[dict[str, object]], dict[str, torch.Tensor]]:
+    """Return the untimed metrics of a run and its last checkpoint's weights."""
+    from safetensors.torch import load_file
+
+    rows = read_metrics(folder / "metrics.jsonl")
+    plain = [{name: v for name, v in row.items() if not name.startswith(TIMED)} for row in rows]
+    return plain, load_file(checkpoints(folder / "checkpoints")[-1] / "model/model.safetensors")
+
+
+def assert_same(one: Path, other: Path) -> None:
+    (rows, weights), (others, same) = kept(one), kept(other)
+    assert rows == others
+    assert weights.keys() == same.keys()
+    assert all(torch.equal(weights[name], same[name]) for name in weights)
+
+
+def ends(folder: RunFolder) -> list[tuple[str, int]]:
+    return [(start["end"]["reason"], start["end"]["step"]) for start in folder.starts]
+
+
+def test_a_run_that_does_all_its_steps_says_so_with_its_wall_time(config):
+    session = train(config("train.steps=1"))
+    facts = json.loads(session.folder.facts.read_text())
+    [start] = facts["starts"]
+    assert start["end"] == {"reason": "steps", "step": 1, "why": session.end.why}
+    assert 0 < facts["wall_seconds"] == start["seconds"] < 100
+
+
+def test_a_target_that_is_met_ends_the_run_and_one_that_is_not_does_not(config):
+    held_out = ("held_out.every=1", "train.target.metric=eval/debate/accuracy/round_0")
+    met = train(config("train.target.value=0", *held_out))
+    assert ends(met.folder) == [("target", 0)]
+    assert "its interval from 0.000 on" in met.end.why
+    assert not met.folder.metrics.exists() or not read_metrics(met.folder.metrics)
+    unmet = train(config("train.target.value=1.01", "train.steps=1", *held_out, run="other"))
+    assert ends(unmet.folder) == [("steps", 1)]
+
+
+@pytest.mark.slow
+def test_hours_count_all_starts_and_a_run_with_more_of_them_goes_on(config):
+    first = train(config("train.hours=1e-9", "train.steps=2"))
+    assert ends(first.folder) == [("hours", 0)]
+    second = train(config("train.hours=1", "train.steps=2"))
+    assert ends(second.folder) == [("hours", 0), ("steps", 2)]
+    spent = [start["seconds"] for start in second.folder.starts]
+    assert json.loads(second.folder.facts.read_text())["wall_seconds"] == pytest.approx(sum(spent))
+    tiny = f"train.hours={sum(spent) / 3600 / 2}"
+    third = train(config(tiny, "train.steps=4"))
+    assert ends(third.folder)[-1] == ("hours", 2)
+
+
+@pytest.mark.parametrize(
+    ("action", "steps", "reason"), [("warn", 4, "steps"), ("checkpoint", 4, "steps"), ("stop", 3, "alarm")]
+)
+def test_an_alarm_warns_saves_or_ends_the_run(config, high_lr, action, steps, reason):
+    session = train(config(f"train.on_alarm={action}", "train.save_every=0", "train.keep_last=9"))
+    assert ends(session.folder) == [(reason, steps)]
+    [line] = map(json.loads, session.folder.alarms.read_text().splitlines())
+    assert (line["detector"], line["since"], line["step"], line["action"]) == ("ratio", 2, 2, action)
+    saved = [path.name for path in checkpoints(session.folder.checkpoints)]
+    assert ("step_000003" in saved) == (action != "warn")
+
+
+@pytest.mark.slow
+def test_the_same_command_goes_on_behind_an_alarm_that_ended_a_run(config, high_lr):
+    stop = "train.on_alarm.ratio=stop"
+    assert ends(train(config(stop)).folder) == [("alarm", 3)]
+    again = train(config(stop))
+    assert ends(again.folder) == [("alarm", 3), ("steps", 4)]
+    assert len(again.folder.alarms.read_text().splitlines()) == 1
+
+
+def by_hand(config, run: str) -> Path:
+    """Do two steps, and two more with half the learning rate."""
+    train(config("train.steps=2", run=run))
+    lower = (f"learner.lr={LR / 2}", "run.allow_changes=['learner.lr']")
+    return train(config(*lower, run=run)).folder.path
+
+
+def test_a_rollback_is_a_resume_from_before_the_alarm_with_half_the_learning_rate(config, high_lr):
+    session = train(config("train.on_alarm=rollback"))
+    assert ends(session.folder) == [("rollback", 3), ("steps", 4)]
+    assert session.folder.starts[0]["end"]["back_to"] == 2
+    assert [row["lr"] for row in read_metrics(session.folder.metrics)] == [LR, LR, LR / 2, LR / 2]
+    assert_same(session.folder.path, by_hand(config, "other"))
+
+
+class Killed(BaseException):
+    """Stands for SIGKILL."""
+
+
+@pytest.mark.slow
+def test_killed_before_or_after_a_rollback_is_written_the_run_ends_the_same(config, high_lr, monkeypatch):
+    undisturbed = train(config("train.on_alarm=rollback", run="undisturbed")).folder.path
+    once = RunFolder.record_end
+
+    def before(self, reason, **more):
+        raise Killed
+
+    def after(self, reason, **more):
+        once(self, reason, **more)
+        raise Killed
+
+    for name, kill in (("before", before), ("after", after)):
+        rolling = config("train.on_alarm=rollback", run=name)
+        with monkeypatch.context() as patch, pytest.raises(Killed):
+            patch.setattr(RunFolder, "record_end", kill)
+            train(rolling)
+        session = train(rolling)
+        assert_same(session.folder.path, undisturbed)
+    assert [reason for reason, _ in ends(session.folder)] == ["rollback", "steps"]
+
+
+@pytest.mark.slow
+def test_a_second_alarm_ends_the_run_in_place_of_a_second_rollback(config, high_lr, monkeypatch):
+    monkeypatch.setattr(debate_rl.training.guards, "LOWER", 1.0)
+    session = train(config("train.on_alarm=rollback"))
+    assert ends(session.folder) == [("rollback", 3), ("alarm", 3)]
+    assert session.end.why.endswith("it was rolled back before")
+
+
+@pytest.mark.slow
+def test_without_a_checkpoint_from_before_the_alarm_a_rollback_ends_the_run(config, high_lr):
+    session = train(config("train.on_alarm=rollback", "train.save_every=0", "train.save_minutes=0"))
+    assert ends(session.folder) == [("alarm", 3)]
+    assert session.end.why.endswith("no checkpoint is from before it")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("kll", "stop", "did you mean 'kl'?"),
+        ("held_out", "stop", "nothing is evaluated during training"),
+        ("grader_drift", "stop", "no grader stands beside"),
+    ],
+)
+def test_an_action_for_a_detector_without_figures_is_refused_before_training(config, key, value, words):
+    refused = config(f"train.on_alarm.{key}={value}")
+    with pytest.raises(ValueError, match=words), open_session(refused):
+        pass
+    assert not (Path(refused.run.dir) / "config.toml").exists()
+
+
+def test_a_target_that_nothing_measures_is_refused(config):
+    named = ("train.target.metric=eval/direct/accuracy", "train.target.value=0.5")
+    with (
+        pytest.raises(ValueError, match="nothing is evaluated during training"),
+        open_session(config(*named)),
+    ):
+        pass
+    wrong = ("train.target.metric=loss", "train.target.value=0.5", "held_out.every=1")
+    with pytest.raises(ValueError, match="'loss': is not a held-out accuracy"), open_session(config(*wrong)):
+        pass
+
+
+def test_a_run_that_was_killed_has_an_end_when_it_goes_on(config):
+    with open_session(config()) as session:
+        train_steps(session)
+    facts = json.loads(session.folder.facts.read_text())
+    del facts["starts"][0]["end"], facts["starts"][0]["seconds"], facts["wall_seconds"]
+    session.folder.facts.write_text(json.dumps(facts))
+    resumed = train(config())
+    assert ends(resumed.folder) == [("killed", 4), ("steps", 4)]
+    assert 0 < resumed.folder.starts[0]["seconds"] < 100
+
+
+@pytest.mark.slow
+def test_the_command_says_why_a_run_ended_and_an_alarm_is_exit_code_1(
+    tiny_recipe, debate_command, high_lr, tmp_path
+):
+    words = ("train", tiny_recipe, f"run.dir={tmp_path / 'run'}", "train.steps=4", f"learner.lr={LR}")
+    code, out, err = debate_command(*words, "train.on_alarm=stop", "logging.progress=lines")
+    assert code == 1
+    assert "  ended        ratio at step 2: the rate is high; " in out
+    [line] = [line for line in err.splitlines() if line.startswith("alarm at step 2")]
+    assert line.endswith("the rate is high. Proposed: a lower learner.lr. train.on_alarm: stop")
+    code, out, _ = debate_command(*words, "train.on_alarm=stop")
+    assert code == 0
+    assert "  ended        4 steps done, as many as train.steps; " in out
+    assert " of wall time in 2 starts" in out

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import time
+
+from debate_rl.training.rollouts import Clock
+from debate_rl.training.stall_watch import StallWatch, innermost
+
+
+def waited_for(said: list[str], count: int) -> None:
+    end = time.monotonic() + 10
+    while len(said) < count and time.monotonic() < end:
+        time.sleep(0.01)
+
+
+def test_a_silent_phase_is_named_while_it_lasts_and_again_after_twice_the_time():
+    said: list[str] = []
+    with StallWatch(said.append, stalled_s=0.05, look_s=0.01) as watch:
+        watch.begin(7)
+        Clock(watch.lap).lap("rollout")
+        waited_for(said, 2)
+    assert all(line.startswith("step 7: no phase has ended for 0 min; under way: reward") for line in said)
+    assert 2 <= len(said) <= 8  # doubling: .05, .1, .2, ...
+
+
+def test_nothing_is_said_before_the_first_step_or_while_phases_end():
+    said: list[str] = []
+    with StallWatch(said.append, stalled_s=30, look_s=0.01) as watch:
+        time.sleep(0.05)
+        watch.begin(0)
+        watch.lap("rollout")
+        time.sleep(0.05)
+    assert said == []
+
+
+def test_a_frame_outside_of_our_packages_has_no_name():
+    assert innermost(None) == ""
