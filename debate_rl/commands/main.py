@@ -34,6 +34,7 @@ from debate_rl.commands.regrade import regrade
 from debate_rl.commands.replay import replay
 from debate_rl.commands.report import report
 from debate_rl.commands.streams import quiet_pipe, take_any_encoding
+from debate_rl.commands.sweep import sweep
 from debate_rl.commands.tokens import tokens
 from debate_rl.commands.train import train
 
@@ -58,6 +59,13 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
             "train gsm8k_smoke run.dir=runs/mine",
             "train runs/mine",
             "train gsm8k_qwen3_8b_1gpu --plan --memory 80",
+        ),
+    ),
+    "sweep": (
+        sweep,
+        (
+            "sweep quickstart learner.lr=1e-4,3e-4 seeds=5",
+            "sweep math_features at_once=2 --table features.md",
         ),
     ),
     "eval": (evaluate, ("eval runs/mine --weights all", "eval runs/mine --on gsm8k --on svamp --table t.md")),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar, cast
 
+import tomli_w
 from pydantic import ValidationError
 
 from debate.files import DEEPEST, read_toml
@@ -22,7 +24,9 @@ OF_A_RUN = ("run.json", "transcripts", "checkpoints")
 
 CONFIGS = Path("configs")
 SUITES = CONFIGS / "suites"
+SWEEPS = CONFIGS / "sweeps"
 SHOTS = CONFIGS / "shots"
+_KEY = re.compile(r"[A-Za-z_]\w*")
 
 
 class ConfigError(ValueError):
@@ -82,6 +86,11 @@ def shipped_recipes() -> dict[str, Path]:
 def shipped_suites() -> dict[str, Path]:
     """Return the suites of evaluations that come with the package, by name: those of configs/suites/."""
     return {path.stem: path for path in sorted(_shipped(SUITES).glob("*.toml"))}
+
+
+def shipped_sweeps() -> dict[str, Path]:
+    """Return the sweeps that come with the package, by name: those of configs/sweeps/."""
+    return {path.stem: path for path in sorted(_shipped(SWEEPS).glob("*.toml"))}
 
 
 def _shipped(folder: Path) -> Path:
@@ -145,6 +154,24 @@ def parse_override(text: str) -> tuple[list[str], object]:
     if key.count(".") >= DEEPEST:
         raise ConfigError(f"{key[:40]!r}...: no key has so many parts")
     return [part.strip() for part in key.split(".")], value
+
+
+def as_overrides(key: str, value: object, where: str) -> Iterator[str]:
+    """Yield the values of a table of a recipe as ``key=value`` texts; ConfigError, at ``where``, for no key.
+
+    >>> list(as_overrides("learner", {"lr": 1e-05, "loss": "grpo"}, "a.toml"))
+    ['learner.lr=1e-05', 'learner.loss="grpo"']
+    """
+    if isinstance(value, dict):
+        for name, inner in cast("dict[str, object]", value).items():
+            if not _KEY.fullmatch(name):
+                raise ConfigError(f"{where}.{key}: {name!r} is not a key of a recipe")
+            yield from as_overrides(f"{key}.{name}" if key else name, inner, where)
+        return
+    inline = (
+        tomli_w.dumps({"value": [value]}).split("[", 1)[1].rstrip()[:-1]
+    )  # a table in a list has one line
+    yield f"{key}={inline.strip().removesuffix(',')}".replace("\n", " ")
 
 
 def apply_overrides(

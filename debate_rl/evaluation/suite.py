@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
-import tomli_w
 from pydantic import Field, field_validator
 
 from debate.settings import Settings, did_you_mean
-from debate_rl.config.recipes import ConfigError, find_suite, read_config
+from debate_rl.config.recipes import ConfigError, as_overrides, find_suite, read_config
 from debate_rl.formatting import printable
 from envs.data.catalog import find_data_set
 from envs.types import MODES, Mode
@@ -24,7 +22,6 @@ TABLES = ("held_out", "debate", "grader", "shots")
 """The tables of a recipe that decide an evaluation."""
 ANEW = ("held_out", "grader", "shots")
 """Those of which a set that says anything takes nothing over from the recipe."""
-_KEY = re.compile(r"[A-Za-z_]\w*")
 
 
 class SuiteSet(Settings):
@@ -116,7 +113,7 @@ def _eval_set(name: str, settings: SuiteSet, path: Path) -> EvalSet:
     tables = {"held_out": held_out, **{key: getattr(settings, key) for key in TABLES[1:]}}
     tables = _merged(_usual(str(held_out["kind"])), tables)
     anew = (f"{key}=none" for key in ANEW if tables[key])
-    before = (*anew, *(text for key in tables for text in _overrides(key, tables[key], where)))
+    before = (*anew, *(text for key in tables for text in as_overrides(key, tables[key], where)))
     return EvalSet(
         name,
         f"{where}.held_out.kind",
@@ -133,20 +130,6 @@ def _usual(kind: str) -> Table:
     entry = find_data_set(kind)
     limit = {"debate": {"max_tokens": entry.max_tokens}} if entry and entry.max_tokens else {}
     return limit | ({"grader": {"mode": entry.mode}} if entry and entry.mode else {})
-
-
-def _overrides(key: str, value: object, where: str) -> Iterator[str]:
-    """Yield the values of a table as ``key=value`` texts."""
-    if isinstance(value, dict):
-        for name, inner in cast("Table", value).items():
-            if not _KEY.fullmatch(name):
-                raise ConfigError(f"{where}.{key}: {name!r} is not a key of a recipe")
-            yield from _overrides(f"{key}.{name}", inner, where)
-        return
-    inline = (
-        tomli_w.dumps({"value": [value]}).split("[", 1)[1].rstrip()[:-1]
-    )  # a table in a list has one line
-    yield f"{key}={inline.strip().removesuffix(',')}".replace("\n", " ")
 
 
 def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> Table:

@@ -1,0 +1,201 @@
+"""What a sweep runs: a recipe, its arms and its seeds, from a TOML file or the command line."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import Field, ValidationError
+
+from debate.settings import Settings
+from debate_rl.config import Config
+from debate_rl.config.recipes import (
+    ConfigError,
+    apply_overrides,
+    as_overrides,
+    explain,
+    find_recipe,
+    load_config,
+    parse_override,
+    read_config,
+    read_tables,
+    shipped_sweeps,
+)
+
+Table = dict[str, Any]
+_PIECE = re.compile(r"""[^,\[\]{}"']+|"(?:\\.|[^"\\])*"|'[^']*'|.""", re.DOTALL)
+_UNSAFE = re.compile(r"[^\w.=+-]+")
+MOST_ARMS = 1000
+
+
+class Sweep(Settings):
+    """An experiment of several runs: every arm is run with every seed."""
+
+    recipe: str = Field(min_length=1)
+    """The recipe that the arms change: its name, or its file seen from where the command is given."""
+    out: str = ""
+    """The folder of all runs; "" is runs/sweeps/NAME, named by the file of the sweep or by the recipe."""
+    seeds: int = Field(default=3, ge=1, le=1000)
+    """How many seeds each arm is run with: the recipe's and those that follow it."""
+    at_once: int = Field(default=1, ge=1, le=256)
+    """How many runs at a time, each in a process of its own."""
+    devices: tuple[str, ...] = ()
+    """CUDA_VISIBLE_DEVICES of each of the runs at a time, as ["0", "1"]; it sets how many these are."""
+    figures: tuple[str, ...] = ()
+    """The held-out figures of the table, as in RUN/held_out.jsonl; () takes accuracy of one agent alone and,
+    where there are votes, of winners and judges."""
+    drop_at: tuple[int, ...] = ()
+    """Steps after which arms that are worse than the best by the first figure are dropped; each is one with
+    an evaluation."""
+    all: Table = Field(default_factory=dict)
+    """Tables of a recipe with what holds for every arm."""
+    arms: dict[str, Table] = Field(default_factory=dict)
+    """Tables of a recipe with what each arm changes, by its name; the first is what others differ from."""
+    grid: Table = Field(default_factory=dict)
+    """Tables of a recipe with lists of values: every arm is run with each combination of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """A variant of the recipe. ``overrides``: all that it changes, as ``key=value`` texts."""
+
+    name: str
+    overrides: tuple[str, ...]
+
+    @property
+    def folder(self) -> str:
+        """The name of its folder."""
+        return _UNSAFE.sub("_", self.name).strip("._") or "_"
+
+
+def open_sweep(name: str, given: Sequence[str]) -> tuple[Sweep, list[Arm]]:
+    """Return a sweep and its arms: from a sweep's file, shipped or one's own, or from a recipe.
+
+    ``given``: ``key=value`` texts. A key of ``Sweep`` sets that; one of the recipe holds for every arm, and
+    with several values, as in ``learner.lr=1e-5,3e-5``, makes an arm of each. ConfigError for what is neither
+    sweep nor recipe, for arms of one name, and for one that is no valid configuration.
+    """
+    own = [text for text in given if text.partition("=")[0].partition(".")[0].strip() in Sweep.model_fields]
+    rest = [text for text in given if text not in own]
+    path = _sweep_file(name)
+    sweep = read_config(Sweep, path, own) if path else _of_recipe(name, own)
+    if not sweep.out:
+        sweep = sweep.model_copy(update={"out": f"runs/sweeps/{Path(path or name).stem}"})
+    return sweep, arms_of(sweep, rest, str(path or name))
+
+
+def _sweep_file(name: str) -> Path | None:
+    path = Path(name) if Path(name).is_file() else shipped_sweeps().get(name)
+    return path if path and "recipe" in read_tables(path) else None
+
+
+def _of_recipe(name: str, own: Sequence[str]) -> Sweep:
+    try:
+        find_recipe(name)
+    except ConfigError as error:
+        known = ", ".join(shipped_sweeps())
+        raise ConfigError(f"{error}; shipped sweeps: {known}") from error
+    try:
+        return Sweep.model_validate(apply_overrides({"recipe": name}, own, Sweep))
+    except ValidationError as error:
+        raise ConfigError(explain(error, name, Sweep, own)) from error
+
+
+def arms_of(sweep: Sweep, given: Sequence[str], where: str) -> list[Arm]:
+    """Return the arms of a sweep, each a valid configuration; ``given`` as in ``open_sweep``.
+
+    >>> sweep = Sweep(recipe="quickstart")
+    >>> [arm.name for arm in arms_of(sweep, ["learner.lr=1e-4,3e-4", "learner.beta=0.0,0.1"], "x")][:2]
+    ['lr=1e-4 beta=0.0', 'lr=1e-4 beta=0.1']
+    >>> arms_of(sweep, ["learner.lr=1e-4"], "x")
+    [Arm(name='recipe', overrides=('learner.lr=1e-4',))]
+    """
+    shared = [*as_overrides("", sweep.all, f"{where}: all")]
+    axes = [*_grid_axes(sweep, where)]
+    for text in given:
+        parse_override(text)  # says what is no key=value
+        key, _, raw = text.partition("=")
+        values = split_values(raw)
+        shared += [] if len(values) > 1 else [text]
+        axes += [(key.strip(), values)] if len(values) > 1 else []
+    named = {name: [*as_overrides("", table, f"{where}: arms.{name}")] for name, table in sweep.arms.items()}
+    short = _short_keys([key for key, _ in axes])
+    arms: list[Arm] = []
+    for name, own in (named or {"": []}).items():
+        for values in product(*(values for _, values in axes)):
+            chosen = [f"{key}={value}" for (key, _), value in zip(axes, values, strict=True)]
+            words = [f"{short[key]}={value}" for (key, _), value in zip(axes, values, strict=True)]
+            full = " ".join((*((name,) if name else ()), *words)) or "recipe"
+            arms.append(Arm(full, (*shared, *own, *chosen)))
+    _check_arms(sweep, arms, where)
+    return arms
+
+
+def _grid_axes(sweep: Sweep, where: str) -> Iterator[tuple[str, list[str]]]:
+    for key, values in _leaves("", sweep.grid):
+        if not isinstance(values, list) or not values:
+            raise ConfigError(f"{where}: grid.{key}: is a list of values, one for each arm (got {values!r})")
+        texts = [next(as_overrides(key, value, where)) for value in cast("list[object]", values)]
+        yield key, [text.partition("=")[2] for text in texts]
+
+
+def _leaves(key: str, value: object) -> Iterator[tuple[str, object]]:
+    if isinstance(value, dict):
+        for name, inner in cast("Table", value).items():
+            yield from _leaves(f"{key}.{name}" if key else name, inner)
+    else:
+        yield key, value
+
+
+def split_values(raw: str) -> list[str]:
+    """Return the values between commas that stand in no brackets and no quotes.
+
+    >>> split_values("1e-5,3e-5"), split_values("[1,2],[3]"), split_values('"a,b"')
+    (['1e-5', '3e-5'], ['[1,2]', '[3]'], ['"a,b"'])
+    """
+    parts, depth = [""], 0
+    for piece in _PIECE.findall(raw):
+        depth += (piece in "[{") - (piece in "]}")
+        if piece == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += piece
+    return [part.strip() for part in parts]
+
+
+def _short_keys(keys: Sequence[str]) -> dict[str, str]:
+    last = Counter(key.rpartition(".")[2] for key in keys)
+    return {key: short if last[short := key.rpartition(".")[2]] == 1 else key for key in keys}
+
+
+def _check_arms(sweep: Sweep, arms: Sequence[Arm], where: str) -> None:
+    if len(arms) > MOST_ARMS:
+        raise ConfigError(f"{where}: {len(arms):,} arms are more than {MOST_ARMS:,}")
+    for other, arm in enumerate(arms):
+        if arm.folder in [earlier.folder for earlier in arms[:other]]:
+            raise ConfigError(f"{where}: two arms have the name {arm.name!r}, or one folder; name them apart")
+        config = config_of(sweep, arm)
+        if config.held_out.limit == 0 or config.held_out.every == 0:
+            raise ConfigError(
+                f"{where}: arm {arm.name!r}: arms are compared by held-out problems, and held_out.limit or "
+                "held_out.every is 0"
+            )
+        for step in sweep.drop_at:
+            if not 0 < step < config.train.steps or not config.held_out.due(step, config.train.steps):
+                raise ConfigError(
+                    f"{where}: drop_at: arm {arm.name!r} has no evaluation after step {step}; with "
+                    f"held_out.every={config.held_out.every} one is made after each {config.held_out.every}"
+                )
+
+
+def config_of(sweep: Sweep, arm: Arm, more: Sequence[str] = ()) -> Config:
+    """Return the configuration of an arm; ConfigError names the arm."""
+    try:
+        return load_config(Config, sweep.recipe, (*arm.overrides, *more))
+    except ConfigError as error:
+        raise ConfigError(f"arm {arm.name!r}: {error}") from error

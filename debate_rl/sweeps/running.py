@@ -1,0 +1,276 @@
+"""The runs of a sweep: each a ``debate train`` in a process of its own, several at a time if asked.
+
+What is done stands in OUT/sweep.json, and a run that stopped goes on from its newest checkpoint: the same
+command finishes a sweep that was stopped or killed. What a run comes to depends neither on how many run at a
+time nor on their order.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import Field, ValidationError
+
+from debate.files import read_json
+from debate.settings import Settings
+from debate_rl.config import Config
+from debate_rl.config.recipes import ConfigError, explain
+from debate_rl.runs.checkpoint_folder import WARM_START, checkpoints
+from debate_rl.runs.folder import is_locked, locked, write_whole
+from debate_rl.sweeps.arms import Arm, Sweep, config_of
+from debate_rl.tracking.held_out import kept_steps
+
+STATE = "sweep.json"
+BEGINS = ("seed", "model", "env", "debate", "shots", "warm_start")
+"""The parts of a configuration that decide the weights after a warm start."""
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SweepRun:
+    """A run of a sweep. ``start``: the run whose warm start it begins from, None for its own."""
+
+    arm: Arm
+    seed: int
+    folder: Path
+    config: Config
+    start: Path | None = None
+
+    @property
+    def name(self) -> str:
+        """What lines call it."""
+        return f"{self.arm.name}, seed {self.seed}"
+
+    @property
+    def log(self) -> Path:
+        """The file with what it printed."""
+        return self.folder.with_name(f"{self.folder.name}.log")
+
+    def has_evaluated(self, step: int) -> bool:
+        """Return whether the first held-out set was evaluated after so many steps."""
+        return ("", step) in kept_steps(self.folder / "held_out.jsonl")
+
+    def can_begin(self) -> bool:
+        """Return whether the weights that it begins from are there."""
+        return self.start is None or bool(checkpoints(self.start / WARM_START))
+
+    def is_free(self) -> bool:
+        """Return whether no process holds it; one of a sweep that was killed is still saving its step."""
+        return not is_locked(self.folder)
+
+
+class State(Settings):
+    """OUT/sweep.json: what a sweep is and how far it has come; runs are named ARM/seed_N."""
+
+    recipe: str
+    arms: dict[str, list[str]] = Field(default_factory=dict)
+    """What each arm changes, by its folder."""
+    seconds: dict[str, float] = Field(default_factory=dict)
+    """The runs that are done, and how long the last start of each took."""
+    failed: dict[str, str] = Field(default_factory=dict)
+    """The runs that failed, and their last line."""
+    dropped: dict[str, str] = Field(default_factory=dict)
+    """The arms that were dropped, and why."""
+
+
+def runs_of(sweep: Sweep, arms: Sequence[Arm]) -> list[SweepRun]:
+    """Return the runs of a sweep, seed by seed, so that arms can be compared early."""
+    first = config_of(sweep, arms[0]).seed
+    found: list[SweepRun] = []
+    begun: dict[str, Path] = {}
+    for seed in range(first, first + sweep.seeds):
+        for arm in arms:
+            folder = Path(sweep.out) / arm.folder / f"seed_{seed}"
+            config = config_of(sweep, arm, (f"seed={seed}", f"run.dir={json.dumps(str(folder))}"))
+            start = None
+            if config.warm_start.steps and config.warm_start.from_run is None:
+                parts = json.dumps([config.model_dump(mode="json")[name] for name in BEGINS])
+                start = begun.setdefault(parts, folder)
+            found.append(SweepRun(arm, seed, folder, config, None if start == folder else start))
+    return found
+
+
+@contextmanager
+def open_state(sweep: Sweep, arms: Sequence[Arm]) -> Iterator[State]:
+    """Yield the state of the sweep in its folder, which is held until the end.
+
+    Arms and seeds may be added to a sweep; ConfigError where one of its arms was another.
+    """
+    home = Path(sweep.out)
+    home.mkdir(parents=True, exist_ok=True)
+    with locked(home):
+        state, now = read_state(home), {arm.folder: list(arm.overrides) for arm in arms}
+        if state is None:
+            others = sorted(path.name for path in home.iterdir() if path.name != ".lock")
+            if others:
+                raise ConfigError(f"out={home}: holds {others[0]} and no sweep; choose another out=")
+            state = State(recipe=sweep.recipe)
+        for name, overrides in now.items():
+            before = state.arms.get(name, overrides)
+            if state.recipe != sweep.recipe or before != overrides:
+                raise ConfigError(
+                    f"out={home} holds a sweep of {state.recipe} whose arm {name} is {' '.join(before)!r}, "
+                    f"and this one of {sweep.recipe} has {' '.join(overrides)!r}; choose another out="
+                )
+        yield state.model_copy(update={"arms": state.arms | now})
+
+
+def read_state(home: Path) -> State | None:
+    """Return how far the sweep in a folder has come, None without any; ConfigError for a damaged one."""
+    try:
+        return State.model_validate(read_json(home / STATE))
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        reason = explain(error, "", State, ()) if isinstance(error, ValidationError) else error
+        raise ConfigError(f"{home / STATE}: damaged: {reason}; choose another out=") from error
+
+
+@dataclass
+class Runner:
+    """Does the runs of a sweep; ``tell`` gets a line where one begins, ends or is dropped."""
+
+    sweep: Sweep
+    state: State
+    tell: Tell
+    running: dict[SweepRun, Child] = field(default_factory=dict)
+
+    def run(self, runs: Sequence[SweepRun], *, until: int | None = None) -> None:
+        """Do what is left of the runs, of each up to the evaluation after step ``until`` if one is given.
+
+        However it ends, the runs in progress save the steps they have finished.
+        """
+        left = [run for run in runs if not self._is_over(run, until)]
+        free = list(self.sweep.devices) or [""] * self.sweep.at_once
+        try:
+            while left or self.running:
+                able = [run for run in left if run.can_begin()]
+                while free and (ready := next((run for run in able if run.is_free()), None)):
+                    left.remove(ready)
+                    able.remove(ready)
+                    self._begin(ready, free.pop(0))
+                if not self.running and not able:
+                    self._fail(left)
+                    return
+                time.sleep(0.2)
+                free += [device for run in list(self.running) for device in self._looked_after(run, until)]
+        finally:
+            self._stop()
+
+    def _is_over(self, run: SweepRun, until: int | None) -> bool:
+        name = _name(run)
+        over = name in self.state.seconds or run.arm.folder in self.state.dropped
+        return over or (until is not None and run.has_evaluated(until))
+
+    def _begin(self, run: SweepRun, device: str) -> None:
+        self._note(failed={name: line for name, line in self.state.failed.items() if name != _name(run)})
+        self.tell(f"{run.name}: begins; {run.log}")
+        self.running[run] = Child.begin(run, self.sweep.recipe, device)
+
+    def _looked_after(self, run: SweepRun, until: int | None) -> Iterator[str]:
+        """Yield the device of a run that has ended; one that has come far enough is stopped."""
+        child = self.running[run]
+        code = child.process.poll()
+        if code is None:
+            if until is not None and not child.stopping and run.has_evaluated(until):
+                child.stop()
+            return
+        del self.running[run]
+        seconds = time.monotonic() - child.began
+        if code == 0:
+            self._note(seconds=self.state.seconds | {_name(run): round(seconds, 1)})
+            self.tell(f"{run.name}: done after {seconds / 60:.1f} min")
+        elif child.stopping:
+            self.tell(f"{run.name}: stopped after the evaluation of step {until}")
+        else:
+            said = _last_line(run.log) or f"exit code {code}"
+            self._note(failed=self.state.failed | {_name(run): said})
+            self.tell(f"{run.name}: failed: {said}")
+        yield child.device
+
+    def _fail(self, left: Sequence[SweepRun]) -> None:
+        """Note that runs cannot begin, as the run that had to give them their weights failed."""
+        for run in left:
+            said = f"{run.start} has no warm start to begin from"
+            self._note(failed=self.state.failed | {_name(run): said})
+            self.tell(f"{run.name}: failed: {said}")
+
+    def drop(self, arm: Arm, why: str) -> None:
+        """Leave an arm out of what is run from now on."""
+        self._note(dropped=self.state.dropped | {arm.folder: why})
+        self.tell(f"{arm.name}: dropped: {why}")
+
+    def _note(self, **changes: Mapping[str, object]) -> None:
+        self.state = self.state.model_copy(update=changes)
+        write_whole(Path(self.sweep.out) / STATE, self.state.model_dump_json(indent=1).encode())
+
+    def _stop(self) -> None:
+        """Have the runs in progress save what they have finished, and wait for them."""
+        for child in self.running.values():
+            child.stop()
+        for child in self.running.values():
+            child.process.wait()
+        self.running.clear()
+
+
+@dataclass
+class Child:
+    """A run in progress, in a process of its own."""
+
+    process: subprocess.Popen[bytes]
+    device: str
+    began: float
+    stopping: bool = False
+
+    @classmethod
+    def begin(cls, run: SweepRun, recipe: str, device: str) -> Child:
+        """Start a run, or go on with it; what it prints is added to its log."""
+        run.folder.parent.mkdir(parents=True, exist_ok=True)
+        own = (f"seed={run.seed}", f"run.dir={json.dumps(str(run.folder))}", "logging.progress=lines")
+        start = (f"warm_start.from_run={json.dumps(str(run.start))}",) if run.start else ()
+        command = [sys.executable, "-m", "debate_rl", "train", recipe, *run.arm.overrides, *own, *start]
+        environment = os.environ | ({"CUDA_VISIBLE_DEVICES": device} if device else {})
+        with run.log.open("ab") as log:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                start_new_session=True,
+                preexec_fn=_end_with_parent if sys.platform == "linux" else None,
+            )
+        return cls(process, device, time.monotonic())
+
+    def stop(self) -> None:
+        """Have it finish its step, save and end."""
+        self.stopping = True
+        with suppress(ProcessLookupError):
+            self.process.terminate()
+
+
+def _end_with_parent() -> None:
+    """Have the kernel send SIGTERM to this process when the sweep dies, so that its runs are free again."""
+    set_death_signal = 1  # PR_SET_PDEATHSIG of prctl(2)
+    ctypes.CDLL(None).prctl(set_death_signal, signal.SIGTERM)
+
+
+def _name(run: SweepRun) -> str:
+    return f"{run.arm.folder}/{run.folder.name}"
+
+
+def _last_line(log: Path) -> str:
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - 4096))
+        lines = file.read().decode("utf-8", "replace").splitlines()
+    return next((line for line in reversed(lines) if line.strip()), "")

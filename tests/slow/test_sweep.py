@@ -1,0 +1,114 @@
+"""A sweep as its users have it: killed, gone on with, and the same figures as without any of that."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from debate_rl.runs.folder import is_locked
+
+pytestmark = pytest.mark.slow
+HOME = Path(__file__).parents[2]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(HOME), "OMP_NUM_THREADS": "1"}
+SMALL = ("train.steps=4", "held_out.every=2", "held_out.limit=8", "train.problems_per_step=2")
+SMALL += ("train.debates_per_problem=2", "warm_start.solve_steps=6", "warm_start.debate_steps=2")
+
+
+def command(*words):
+    return [sys.executable, "-m", "debate_rl", "sweep", "quickstart", *SMALL, *words]
+
+
+ARMS = ("learner.lr=1e-4,3e-2", "seeds=2")
+
+
+def sweep(cwd, *words):
+    return subprocess.run(
+        command(*words), cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def straight(tmp_path_factory):
+    home = tmp_path_factory.mktemp("straight")
+    done = sweep(home, *ARMS, "--json", "figures.json", "--table", "tables.md")
+    assert done.returncode == 0, done.stderr
+    return home, done
+
+
+def figures(home):
+    return json.loads((home / "figures.json").read_text())["figures"]
+
+
+def test_arms_are_compared_from_one_start(straight):
+    home, done = straight
+    assert done.stderr.count(": done after ") == 4
+    first, other = (home / f"runs/sweeps/quickstart/{arm}/seed_1" for arm in ("lr=1e-4", "lr=3e-2"))
+    weights = [next((run / "warm_start").rglob("model.safetensors")).read_bytes() for run in (first, other)]
+    assert weights[0] == weights[1]
+    assert [row["arm"] for row in figures(home)][:2] == ["lr=1e-4", "lr=3e-2"]
+    assert [row["less"] is None for row in figures(home)][:2] == [True, False]
+    assert "95% intervals over 2 seeds" in done.stdout
+    assert (home / "tables.md").read_text().count("| lr=3e-2") == 3  # two figures, and what it took
+
+
+def test_the_same_command_does_nothing_again(straight):
+    home, _ = straight
+    again = sweep(home, *ARMS, "--json", "figures.json")
+    assert (again.returncode, again.stderr) == (0, "")
+
+
+def test_a_killed_sweep_leaves_no_run_alone_and_goes_on_to_the_same_figures(straight, tmp_path):
+    with subprocess.Popen(
+        command(*ARMS, "at_once=2"), cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.DEVNULL
+    ) as child:
+        runs = [tmp_path / f"runs/sweeps/quickstart/lr={lr}/seed_0" for lr in ("1e-4", "3e-2")]
+        wait_for(lambda: (runs[0] / "metrics.jsonl").exists())
+        child.send_signal(signal.SIGKILL)
+    wait_for(lambda: not any(map(is_locked, runs)))
+    done = sweep(tmp_path, *ARMS, "at_once=3", "--json", "figures.json")
+    assert done.returncode == 0, done.stderr
+    assert figures(tmp_path) == figures(straight[0])
+
+
+def test_a_signal_has_the_runs_save_what_they_have_finished(tmp_path):
+    with subprocess.Popen(
+        command(*ARMS), cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True
+    ) as child:
+        run = tmp_path / "runs/sweeps/quickstart/lr=1e-4/seed_0"
+        wait_for(lambda: (run / "metrics.jsonl").exists())
+        child.terminate()
+        said = child.communicate()[1].splitlines()
+    assert child.returncode == 143
+    assert said[-1].startswith("debate: stopped; ")
+    assert not is_locked(run)
+    assert any((run / "checkpoints").glob("step_*"))
+
+
+def test_a_run_that_fails_is_named_and_the_others_go_on(tmp_path):
+    done = sweep(tmp_path, "env.kind=pair_sum,nowhere:family", "seeds=1")
+    assert done.returncode == 1
+    assert "1 of 1 done" in done.stdout
+    assert "failed: kind=nowhere_family/seed_0: debate: " in done.stdout
+
+
+def test_an_arm_is_dropped_after_the_look_and_the_other_goes_on(tmp_path):
+    words = ("drop_at=[2]", "seeds=1", "held_out.limit=64", 'figures=["direct/missing"]', "out=looked")
+    done = sweep(tmp_path, *words, "learner.lr=1e-4", "debate.max_tokens=48,2", "warm_start.solve_steps=60")
+    assert done.returncode == 0, done.stderr
+    state = json.loads((tmp_path / "looked/sweep.json").read_text())
+    assert [*state["dropped"]] == [
+        "max_tokens=48"
+    ]  # two tokens hold no answer: by this figure it is the best
+    assert [*state["seconds"]] == ["max_tokens=2/seed_0"]
+    assert "max_tokens=48, seed 0: stopped after the evaluation of step 2" in done.stderr
+    assert "dropped: max_tokens=48: after step 2 direct/missing is -" in done.stdout
+
+
+def wait_for(true):
+    while not true():
+        time.sleep(0.05)

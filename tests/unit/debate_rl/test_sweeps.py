@@ -1,0 +1,181 @@
+"""Arms of a sweep, their paired figures and which are dropped, with numbers by hand."""
+
+from math import sqrt
+from pathlib import Path
+
+import pytest
+
+from debate_rl.config.recipes import ConfigError, shipped_sweeps
+from debate_rl.statistics import Estimate
+from debate_rl.sweeps.arms import Arm, Sweep, arms_of, open_sweep, split_values
+from debate_rl.sweeps.results import differences, figures_of, losers, over_seeds
+from debate_rl.sweeps.running import State, open_state, runs_of
+from debate_rl.tracking.held_out import HeldOut
+
+SUMS = dict.fromkeys("abcd", "same")
+
+
+def held_out(step, **right):
+    """An evaluation whose problems a to d are right or wrong."""
+    figures = {"direct/accuracy": {id: (float(value), 1) for id, value in right.items()}}
+    return HeldOut(step, {id: SUMS[id] for id in right}, figures)
+
+
+def test_values_stand_between_commas_outside_of_brackets_and_quotes():
+    assert split_values("1,[2,3],{a = [1,2]}") == ["1", "[2,3]", "{a = [1,2]}"]
+    assert split_values('\'a,b\',"c\\",d"') == ["'a,b'", '"c\\",d"']
+
+
+def test_arms_are_the_named_ones_by_each_combination(tmp_path):
+    path = tmp_path / "own.toml"
+    path.write_text(
+        'recipe = "quickstart"\nseeds = 2\n[all.train]\nsteps = 8\n[arms.one]\n[arms.two.rewards]\n'
+        "truth_weight = 1.0\n[grid.learner]\nlr = [1e-4, 2e-4]\n"
+    )
+    sweep, arms = open_sweep(str(path), ["debate.num_rounds=1,2", "held_out.every=4", "seeds=4"])
+    assert (sweep.seeds, sweep.out, len(arms)) == (4, "runs/sweeps/own", 8)
+    assert arms[0] == Arm(
+        "one lr=0.0001 num_rounds=1",
+        ("train.steps=8", "held_out.every=4", "learner.lr=0.0001", "debate.num_rounds=1"),
+    )
+    assert arms[-1].name == "two lr=0.0002 num_rounds=2"
+    assert arms[-1].overrides[2] == "rewards.truth_weight=1.0"
+    assert arms[0].folder == "one_lr=0.0001_num_rounds=1"
+
+
+def test_keys_of_one_last_name_are_written_out():
+    arms = arms_of(Sweep(recipe="quickstart"), ["env.limit=8,16", "held_out.limit=8,16"], "x")
+    assert arms[1].name == "env.limit=8 held_out.limit=16"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["learner.lr=1e-4,x"], "arm 'lr=x': .*learner.lr: "),
+        (["learner.lr=1e-4,1e-4"], "two arms have the name 'lr=1e-4'"),
+        (["held_out.limit=0"], "arms are compared by held-out problems"),
+        (["drop_at=[7]"], "arm 'recipe' has no evaluation after step 7"),
+        (["seeds=0"], "seeds: .*greater than or equal to 1"),
+        (["learner.rl=1"], "learner: unknown key 'rl'"),
+        (["learner"], "is written key=value"),
+    ],
+)
+def test_what_is_no_sweep_is_one_line(given, said):
+    with pytest.raises(ConfigError, match=said) as error:
+        open_sweep("quickstart", given)
+    assert "\n" not in str(error.value)
+
+
+def test_a_file_of_a_sweep_is_checked_too(tmp_path):
+    path = tmp_path / "own.toml"
+    for text, said in (
+        ('recipe = "nowhere"\n', "nowhere: no such file"),
+        (
+            'recipe = "quickstart"\n[grid.learner]\nlr = 1e-4\n',
+            r"own.toml: grid.learner.lr: is a list of values",
+        ),
+        ('recipe = "quickstart"\n[arms.a.learner]\nrl = 1\n', "arm 'a': .*unknown key"),
+        ('recipe = "quickstart"\narms = 3\n', "arms: is a table of settings"),
+    ):
+        path.write_text(text)
+        with pytest.raises(ConfigError, match=said):
+            open_sweep(str(path), [])
+    with pytest.raises(ConfigError, match=r"shipped sweeps: .*quickstart_rewards"):
+        open_sweep("quickstart_reward", [])
+
+
+@pytest.mark.parametrize("name", shipped_sweeps())
+def test_every_shipped_sweep_has_arms_that_are_valid(name):
+    sweep, arms = open_sweep(name, [])
+    assert len(arms) > 1
+    assert sweep.out == f"runs/sweeps/{name}"
+
+
+def test_arms_of_a_seed_share_a_start_where_nothing_of_it_differs(tmp_path):
+    sweep, arms = open_sweep("quickstart", [f"out={tmp_path}", "seeds=2", "learner.lr=1e-4,2e-4"])
+    first, second, third, fourth = runs_of(sweep, arms)
+    assert (first.start, second.start) == (None, first.folder)
+    assert (third.start, fourth.start) == (None, third.folder)
+    assert [run.seed for run in (first, second, third, fourth)] == [0, 0, 1, 1]
+    sweep, arms = open_sweep("quickstart", [f"out={tmp_path}", "seeds=1", "model.tiny.layers=1,2"])
+    assert [run.start for run in runs_of(sweep, arms)] == [None, None]
+
+
+def test_a_folder_of_other_arms_is_refused_and_more_arms_are_not(tmp_path):
+    def state(*given):
+        sweep, arms = open_sweep("quickstart", [f"out={tmp_path}", *given])
+        with open_state(sweep, arms) as found:
+            (tmp_path / "sweep.json").write_text(found.model_dump_json())
+            return found
+
+    state("learner.lr=1e-4,2e-4")
+    assert [*state("learner.lr=2e-4,3e-4").arms] == ["lr=1e-4", "lr=2e-4", "lr=3e-4"]
+    with pytest.raises(ConfigError, match=r"whose arm lr=1e-4 is 'learner.lr=1e-4', and .*train.steps=4"):
+        state("learner.lr=1e-4,2e-4", "train.steps=4")
+    (tmp_path / "sweep.json").write_text('{"recipe": 3}')
+    with pytest.raises(ConfigError, match=r"sweep.json: damaged: .*recipe"):
+        state("learner.lr=1e-4,2e-4")
+
+
+def test_a_folder_of_something_else_is_refused(tmp_path):
+    (tmp_path / "letters").touch()
+    sweep, arms = open_sweep("quickstart", [f"out={tmp_path}"])
+    with pytest.raises(ConfigError, match="holds letters and no sweep"), open_state(sweep, arms):
+        pass
+
+
+def test_differences_are_by_seed_and_problem():
+    ones = {0: held_out(4, a=0, b=1, c=0, d=1), 1: held_out(4, a=0, b=0, c=0, d=0)}
+    others = {0: held_out(4, a=1, b=1, c=0, d=1), 1: held_out(4, a=1, b=1, c=1, d=0), 2: held_out(4, a=1)}
+    found = differences(ones, others, "direct/accuracy")
+    assert (found.value, found.clusters) == (0.5, 2)  # a quarter and three quarters
+    reach = 12.7062047 * 0.5 / sqrt(2) / sqrt(2)  # t at one degree of freedom; standard deviation .354
+    assert found.high - found.value == pytest.approx(reach)
+    one = differences({0: ones[0]}, others, "direct/accuracy")
+    assert (one.value, one.clusters) == (0.25, 4)  # by problem
+
+
+def sweep_of(by_arm, tmp_path):
+    arms = [Arm(name, ()) for name in by_arm]
+    sweep = Sweep(recipe="quickstart", out=str(tmp_path), seeds=len(next(iter(by_arm.values()))))
+    runs = runs_of(sweep, arms)
+    return arms, {run: by_arm[run.arm.name][run.seed] for run in runs}
+
+
+def test_each_arm_is_compared_with_the_first_after_the_same_steps(tmp_path):
+    start, half, end = held_out(0, a=0, b=0), held_out(4, a=1, b=0), held_out(8, a=1, b=1)
+    arms, found = sweep_of({"one": [[start, half, end]], "two": [[start, half]]}, tmp_path)
+    one, two = figures_of(found, arms, ())
+    assert (one.step, one.value.value, one.gained.value, one.less) == (8, 1.0, 1.0, None)
+    assert (two.step, two.value.value, two.gained.value, two.less.value) == (4, 0.5, 0.5, 0.0)
+
+
+def test_a_figure_of_seeds_that_are_not_equally_far_is_of_the_last_step_they_share(tmp_path):
+    start, end = held_out(0, a=0, b=0), held_out(8, a=1, b=1)
+    arms, found = sweep_of({"one": [[start, end], [start]]}, tmp_path)
+    [one] = figures_of(found, arms, ())
+    assert (one.step, one.seeds, one.value.value, one.gained) == (0, 2, 0.0, None)
+
+
+def test_arms_that_are_worse_are_dropped_and_those_that_only_look_so_are_not(tmp_path):
+    good = [[held_out(4, a=1, b=1, c=1, d=1)] for _ in range(4)]
+    bad = [[held_out(4, a=0, b=0, c=0, d=index == 0)] for index in range(4)]
+    near = [[held_out(4, a=1, b=1, c=1, d=index % 2 == 0)] for index in range(4)]
+    arms, found = sweep_of({"good": good, "bad": bad, "near": near}, tmp_path)
+    [(arm, why)] = losers(found, arms, "direct/accuracy", 4, looks=1).items()
+    assert arm.name == "bad"
+    assert why.startswith("after step 4 direct/accuracy is -0.938 (-1.136 to -0.739) beside good, p ")
+    assert not losers(found, arms, "direct/accuracy", 4, looks=10_000)
+    assert not losers(found, arms, "direct/accuracy", 8, looks=1)
+
+
+def test_no_estimate_has_no_mean():
+    assert over_seeds([], signed=True) is None
+    alone = Estimate(0.5, 0.4, 0.6, 9, 9)
+    assert over_seeds([alone], signed=False) is alone
+
+
+def test_the_state_of_a_sweep_is_read_as_it_was_written():
+    state = State(recipe="a", arms={"b": ["c=1"]}, seconds={"b/seed_0": 1.5}, failed={"b/seed_1": "x"})
+    assert State.model_validate_json(state.model_dump_json()) == state
+    assert Path(Arm("../../etc", ()).folder) == Path("etc")
