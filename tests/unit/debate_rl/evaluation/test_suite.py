@@ -107,9 +107,9 @@ PLAIN = st.one_of(
 
 @given(st.lists(PLAIN, max_size=4))
 def test_any_plain_value_reaches_the_recipe_as_it_is(values):
-    from debate_rl.evaluation.suite import _overrides
+    from debate_rl.config.recipes import as_overrides
 
-    [text] = _overrides("debate.stop", values, "")
+    [text] = as_overrides("debate.stop", values, "")
     found = apply_overrides({}, [text])["debate"]["stop"]
     assert [type(one) for one in found] == [type(one) for one in values]
     assert found == values
