@@ -91,6 +91,8 @@ Share: TypeAlias = Annotated[float | Points, Within(0, 1)]
 """A ramp from 0 to 1."""
 Weight: TypeAlias = Annotated[float | Points, Within(0)]
 """A ramp of 0 or more."""
+Penalty: TypeAlias = Annotated[float | Points, Within(le=0)]
+"""A ramp of 0 or less."""
 
 
 def value_at(ramp: Ramp, step: int) -> float:

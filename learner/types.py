@@ -8,6 +8,7 @@ from itertools import accumulate, groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import UNSET
 from numpy.typing import NDArray
 
 from debate.personas import Persona
@@ -34,6 +35,7 @@ class Transition:
     truth: float | None = None
     judge: float | None = None
     format: float | None = None
+    shaping: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,4 +115,5 @@ def _transition(debate: Debate, turn: Turn, rewards: Rewards, group: int, number
         truth=rewards.truth[agent][round_] if solved else None,
         judge=rewards.judge[agent][round_],
         format=rewards.format[agent][round_],
+        shaping=rewards.shaping[agent][round_] if solved and rewards.shaping is not UNSET else None,
     )

@@ -7,7 +7,7 @@ from typing import Literal, Self
 from pydantic import Field, field_validator
 
 from debate.config import DebateConfig
-from debate.ramps import Share, Weight, number, settings_at, values_of
+from debate.ramps import Penalty, Share, Weight, number, settings_at, values_of
 from debate.settings import Settings
 from rewards.form import Form
 from rewards.peer import peer_rule
@@ -51,6 +51,19 @@ class RewardConfig(Settings):
     learns from a stronger one, until it fades out: docs/rewards.md."""
     judge_own: bool = False
     """Whether votes on the judge's own work count (``debate.judge_own`` is whether it is asked for them)."""
+    novelty_bonus: Weight = 0.0
+    """Added to the shaping reward of a solution unlike those of all other agents so far, right or wrong."""
+    novelty: Literal["answer", "text"] = "answer"
+    """What is new: an answer that no other agent gave, or a text of which less than ``novelty_similarity``
+    stands in another's (rewards.shaping)."""
+    novelty_similarity: float = Field(default=0.5, gt=0, le=1)
+    """The share of a text's runs of four words that another has, below which the text is new."""
+    copy_penalty: Penalty = 0.0
+    """Added to the shaping reward of a solution copied from a peer's that its author was shown."""
+    copy_similarity: float = Field(default=0.8, gt=0, le=1)
+    """The share of a text's runs of four words that the peer's has, from which on it is a copy."""
+    length_penalty: Penalty = 0.0
+    """Added to the shaping reward at the token limit, and to a shorter solution in proportion."""
     format_penalty: float = -0.5
     """Added to a turn from which due comparisons are missing; zero or less."""
     overlong: Literal["keep", "mask", "penalize"] = "keep"
@@ -85,6 +98,11 @@ class RewardConfig(Settings):
         [0.1, 0.07500000000000001, 0.0, 0.0]
         """
         return settings_at(self, step)
+
+    @property
+    def shapes(self) -> bool:
+        """Whether there is a shaping reward, at any step."""
+        return any((self.novelty_bonus, self.copy_penalty, self.length_penalty))
 
     @property
     def tells_right(self) -> bool:

@@ -18,30 +18,49 @@ from rewards.form import formed_turns
 from rewards.judging import judge_rewards, values_of_votes
 from rewards.overlong import overlong_penalties
 from rewards.peer import peer_scores
+from rewards.shaping import AnswerKey, Shaping, same_spelling, shaping_of
 from rewards.truth import GRADES, score_of, truth_rewards, truth_turns, verdict_reward
 from rewards.types import Correct, PlainVote, Rewards, Verdicts, check_correct, stream_of
 from rewards.votes import DROPPED, BallotBox, ballot_box, ballot_box_of_votes, split_votes
 
 
 def score_debate(
-    debate: Debate, correct: Correct, config: RewardConfig, verdicts: Verdicts | None = None
+    debate: Debate,
+    correct: Correct,
+    config: RewardConfig,
+    verdicts: Verdicts | None = None,
+    *,
+    key: AnswerKey = same_spelling,
 ) -> Rewards:
     """Return the rewards of a debate; credit goes to the exact turns its judges were shown.
 
     ``correct[agent][round]`` (N, R) is True, False, None (not graded) or "missing"; None for open problems.
     With ``config.truth_credit = "partial"`` the ``score`` of a turn that has one is rewarded in its place.
     ``verdicts`` of a verifier model count for the generator where there is no truth, in the place of it; and
-    for judges with ``config.judge_verdict_weight``.
+    for judges with ``config.judge_verdict_weight``. ``key``: which answers are the same, for what is new.
     """
     check_correct(correct, debate.protocol.num_agents, debate.protocol.num_rounds)
     box = ballot_box(debate, judge_own=config.judge_own)
     formed = formed_turns(debate, config.form) if config.form_bonus else set[TurnId]()
     scores = {turn.id: score_of(turn) for turn in debate.turns}
     rewards = _score(box, correct, config, overlong_penalties(debate, config), formed, scores, verdicts)
+    rewards = _with_shaping(rewards, shaping_of(debate, config, key), box)
     if correct is not None or verdicts is None:
         return rewards
     scored = {turn: verdict_reward(verdicts, turn, config) for turn in truth_turns(box, config)}
     return replace(rewards, truth=stream_of(scored, box.num_agents, box.num_rounds))
+
+
+def _with_shaping(rewards: Rewards, parts: Mapping[TurnId, Shaping], box: BallotBox) -> Rewards:
+    """Return the rewards with a shaping stream, and the counts of what is new and copied, if there is any."""
+    if not parts:
+        return rewards
+    stream = stream_of({turn: sum(part) for turn, part in parts.items()}, box.num_agents, box.num_rounds)
+    counts = {
+        "shaping/new": sum(part.novelty != 0 for part in parts.values()),
+        "shaping/copied": sum(part.copy != 0 for part in parts.values()),
+    }
+    return replace(rewards, shaping=stream, counters=tuple(sorted((*rewards.counters, *counts.items()))))
 
 
 def score_votes(

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, TypeAlias, TypeGuard, TypeVar, cast, get_args
 
+from msgspec import UNSET, UnsetType
+
 from debate.types import Outcome, TurnId, Vote
 from debate.values import Value
 
@@ -61,6 +63,7 @@ class Rewards(Value, frozen=True):
     ``truth`` (N, R): ground truth; None when the turn was not graded.
     ``judge`` (N, R + 1): votes given, in [-1, 1]; None when no vote had a value. Round R is the final ballot.
     ``format`` (N, R + 1): 0.0, or penalties for missing votes and overlong replies; None without a turn.
+    ``shaping`` (N, R): what is new, copied or long (rewards.shaping); only under a scheme that rewards it.
     ``counters``: sorted (name, count) pairs, every name present in every debate.
     """
 
@@ -69,6 +72,7 @@ class Rewards(Value, frozen=True):
     judge: Stream
     format: Stream
     counters: tuple[tuple[str, int], ...] = ()
+    shaping: Stream | UnsetType = UNSET
 
     def count(self, name: str) -> int:
         """Return one counter; KeyError when there is none of that name.
@@ -77,6 +81,16 @@ class Rewards(Value, frozen=True):
         9
         """
         return dict(self.counters)[name]
+
+
+def stream_named(rewards: Rewards | None, name: str) -> Stream:
+    """Return a stream by its name; () where the rewards, or the stream, are not there.
+
+    >>> stream_named(Rewards(((1.0,),), (), (), ()), "peer"), stream_named(NO_REWARDS, "shaping")
+    (((1.0,),), ())
+    """
+    stream: Stream | UnsetType = getattr(rewards, name, ())
+    return () if stream is UNSET else stream
 
 
 NO_REWARDS = Rewards((), (), (), ())

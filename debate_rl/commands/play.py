@@ -50,6 +50,7 @@ def play(
     from debate_rl.engines import open_policy
     from debate_rl.evaluation.grading import grade_debate
     from debate_rl.evaluation.verifying import checked_verifying
+    from envs.answers.keys import key_of_kind
     from rewards import score_debate
 
     run, settings = open_run_or_recipe(config, overrides or ())
@@ -66,7 +67,7 @@ def play(
         pending = verifying.begin(debate) if verifying else None
         verdicts = pending.verdicts() if pending else None
     debate, correct = grade_debate(environment, debate, mode=settings.grader.final)
-    rewards = score_debate(debate, correct, settings.rewards, verdicts)
+    rewards = score_debate(debate, correct, settings.rewards, verdicts, key=key_of_kind)
     show_debate(debate, correct, rewards, Console(), prompts=prompts)
     if verdicts is not None:
         _show_verdicts(debate, verdicts, Console())

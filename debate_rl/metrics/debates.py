@@ -12,6 +12,8 @@ from math import sqrt
 from statistics import fmean
 from types import MappingProxyType
 
+from msgspec import UNSET
+
 from debate.parsing.wellformed import is_well_formed
 from debate.types import Debate, FailureReason
 from debate_rl.metrics.answers import answer_metrics, winner_metrics
@@ -26,7 +28,7 @@ from rewards import STREAMS, Correct, Rewards, ballot_box, valid_votes
 from rewards.judging import JudgeCounts, judge_counts
 from rewards.score import penalized_turns
 from rewards.truth import of_truth_alone
-from rewards.types import Verdicts, known_values
+from rewards.types import Verdicts, known_values, stream_named
 from rewards.votes import DuePair, due_pairs
 
 
@@ -99,8 +101,9 @@ def mean_of(name: str, values: Iterable[float]) -> dict[str, float]:
 def reward_metrics(rewards: Sequence[Rewards]) -> dict[str, float]:
     """Return mean, population standard deviation and n of each stream over the turns that have a value."""
     result: dict[str, float] = {}
-    for name in STREAMS:
-        values = [v for reward in rewards for v in known_values(getattr(reward, name))]
+    shaped = any(reward.shaping is not UNSET for reward in rewards)
+    for name in (*STREAMS, "shaping") if shaped else STREAMS:
+        values = [v for reward in rewards for v in known_values(stream_named(reward, name))]
         result |= mean_of(f"reward/{name}/mean", values) | {f"reward/{name}/n": float(len(values))}
         if values:
             mean = fmean(values)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from debate_rl.training.rollouts import advantages_by_debate, finite
+from envs.answers.keys import key_of_kind
 from learner.advantages import AdvantageConfig, turn_advantages
 from learner.advantages.turns import generator_streams
 from learner.types import Transition, group_indices, transitions_of
@@ -70,11 +71,17 @@ class Replayed:
     not_finite: int = 0
 
 
+def rewards_of(record: Record, config: RewardConfig) -> Rewards:
+    """Return the rewards of a stored debate under the scheme of its step."""
+    verdicts = record.verdicts or None
+    return score_debate(record.debate, record.correct, config, verdicts, key=key_of_kind)
+
+
 def score_step(records: Sequence[Record], scheme: Scheme) -> ScoredStep:
     """Return the rewards of a step; ``records`` are all of it, in order."""
     step = records[0].step if records else 0
     config = scheme.rewards.at_step(step)
-    scored = [finite(score_debate(one.debate, one.correct, config, one.verdicts or None)) for one in records]
+    scored = [finite(rewards_of(one, config)) for one in records]
     rewards, not_finite = [reward for reward, _ in scored], [count for _, count in scored]
     groups = group_indices([record.group for record in records], scheme.group_size)
     transitions = transitions_of([record.debate for record in records], rewards, groups)

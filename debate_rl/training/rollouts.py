@@ -24,7 +24,7 @@ from debate_rl.training.controls import controlled
 from debate_rl.training.sampler import Draw
 from debate_rl.training.step_problems import refills, silent_groups
 from debate_rl.training.stops import Stops
-from envs.answers.keys import AnswerKey, key_of
+from envs.answers.keys import AnswerKey, key_of, key_of_kind
 from envs.types import Mode
 from learner.advantages import TurnAdvantage
 from learner.types import Transition, agent_order, group_indices, transitions_of
@@ -149,7 +149,7 @@ class RolloutWorker:
         rollout.debates = controlled(rollout.debates, config.train.control, key=key, seed=dealt)
         scheme = config.rewards.at_step(step)
         for debate, correct, verdicts in zip(rollout.debates, rollout.correct, rollout.verdicts, strict=True):
-            rewards, bad = finite(score_debate(debate, correct, scheme, verdicts))
+            rewards, bad = finite(score_debate(debate, correct, scheme, verdicts, key=key_of_kind))
             rollout.rewards.append(rewards)
             rollout.not_finite += bad
         clock.lap("reward")

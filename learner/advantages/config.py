@@ -39,6 +39,11 @@ class AdvantageConfig(Settings):
     """Ground truth."""
     judge: StreamSettings = StreamSettings()
     """Votes given."""
+    shaping: StreamSettings = StreamSettings(scale="none")
+    """What is new, copied or long, where ``rewards`` has any of it: added to peer and truth."""
+    discount: float = Field(default=0.0, ge=0, le=1)
+    """What an agent's later rounds count for its earlier solutions, for each round between: peer and truth
+    rewards are returns, r + discount * r of the next round + ...; 0: each round for itself."""
     mixed: StreamSettings = StreamSettings()
     """Peer and truth together; only with ``rewards.mix = "rewards"``."""
     lambda_gen: Weight = 1.0
@@ -54,7 +59,7 @@ class AdvantageConfig(Settings):
 
     @model_validator(mode="after")
     def _only_judges_have_pairs(self) -> Self:
-        for name in ("peer", "truth", "mixed"):
+        for name in ("peer", "truth", "shaping", "mixed"):
             if getattr(self, name).key == "pair":
                 raise ValueError(f'{name}.key = "pair": only a judge is shown pairs; use it in judge.key')
         return self

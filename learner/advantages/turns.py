@@ -10,20 +10,26 @@ from debate.ramps import number
 from debate.types import Turn
 from learner.advantages.config import AdvantageConfig, StreamSettings
 from learner.advantages.pairs import balanced, side_counts, sides_of
+from learner.advantages.returns import returns
 from learner.advantages.streams import GroupParts, group_members, has_contrast, stream_parts
 from learner.types import Transition
 
 if TYPE_CHECKING:
     from rewards import RewardConfig
 
-StreamName: TypeAlias = Literal["peer", "truth", "judge", "mixed"]
+StreamName: TypeAlias = Literal["peer", "truth", "judge", "mixed", "shaping"]
+
+
+CREDIT: tuple[StreamName, ...] = ("peer", "truth", "mixed")
+"""The streams of which later rounds may count for earlier ones (``advantages.discount``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnAdvantage:
     """What each kind of token of a turn gets, None without signal; ``format`` goes to all of them.
 
-    ``peer`` and ``truth`` are what ``generator`` is the sum of; None where the rewards were mixed before.
+    ``peer``, ``truth`` and ``shaping`` are what ``generator`` is the sum of; the first two are None where the
+    rewards were mixed before.
     """
 
     generator: float | None
@@ -31,6 +37,7 @@ class TurnAdvantage:
     format: float | None
     peer: float | None = None
     truth: float | None = None
+    shaping: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +80,10 @@ def turn_advantages(
 
     ``rewards`` and ``config`` are those of the step (``at_step``).
 
-    generator = lambda_gen * ((1 - w) A_peer + w A_truth) with w = truth_weight, judge = lambda_judge *
-    A_judge, format = the format penalty itself. A missing part counts as 0, without reweighting; a part of
-    weight 0 is missing. With ``mix = "rewards"`` peer and truth are mixed so before they are centred.
+    generator = lambda_gen * ((1 - w) A_peer + w A_truth + A_shaping) with w = truth_weight, judge =
+    lambda_judge * A_judge, format = the format penalty itself. A missing part counts as 0, without
+    reweighting; a part of weight 0 is missing. With ``mix = "rewards"`` peer and truth are mixed so before
+    they are centred.
     """
     looked = (counted and rewards.tells_right) or config.judge.key == "pair"
     sides = sides_of(transitions, rewards.truth_correct) if looked else [0] * len(transitions)
@@ -90,7 +98,8 @@ def turn_advantages(
 
 def generator_streams(rewards: RewardConfig) -> tuple[StreamName, ...]:
     """Return the streams that the generator's advantage is made of."""
-    return ("mixed",) if rewards.mix == "rewards" else ("peer", "truth")
+    credit: tuple[StreamName, ...] = ("mixed",) if rewards.mix == "rewards" else ("peer", "truth")
+    return (*credit, "shaping") if rewards.shapes else credit
 
 
 def _stream(
@@ -103,6 +112,8 @@ def _stream(
 ) -> StreamOf:
     settings: StreamSettings = getattr(config, name)
     values = [_value(one, name, number(rewards.truth_weight)) for one in transitions]
+    if name in CREDIT:
+        values = returns(transitions, values, config.discount)
     keys = [_group_key(one, side, name, settings) for one, side in zip(transitions, sides, strict=True)]
     centred, groups = stream_parts(
         values, keys, baseline=settings.baseline, scale=settings.scale, ema=ema, decay=config.ema_decay
@@ -144,10 +155,18 @@ def _combined(
         whole = mixed(*both, weight)
         peer, truth = shares(*both, weight)
     judge = scaled(streams["judge"].advantages[index], number(config.lambda_judge))
-    generator, penalty = scaled(whole, scale), transition.format or None
+    shaping = streams["shaping"].advantages[index] if "shaping" in streams else None
+    generator, penalty = scaled(_sum(whole, shaping), scale), transition.format or None
     if is_masked(transition.turn, rewards) or (generator is None and judge is None and penalty is None):
         return None
-    return TurnAdvantage(generator, judge, penalty, scaled(peer, scale), scaled(truth, scale))
+    parts = (scaled(part, scale) for part in (peer, truth, shaping))
+    return TurnAdvantage(generator, judge, penalty, *parts)
+
+
+def _sum(*parts: float | None) -> float | None:
+    """Return the sum of the parts that are there, None without any."""
+    present = [part for part in parts if part is not None]
+    return sum(present) if present else None
 
 
 def is_masked(turn: Turn, rewards: RewardConfig) -> bool:
@@ -157,8 +176,7 @@ def is_masked(turn: Turn, rewards: RewardConfig) -> bool:
 
 def mixed(peer: float | None, truth: float | None, truth_weight: float) -> float | None:
     """Return (1 - w) peer + w truth, a missing part counting as 0; None without either, or any of weight."""
-    present = [part for part in shares(peer, truth, truth_weight) if part is not None]
-    return sum(present) if present else None
+    return _sum(*shares(peer, truth, truth_weight))
 
 
 def shares(peer: float | None, truth: float | None, truth_weight: float) -> tuple[float | None, float | None]:

@@ -57,7 +57,11 @@ RUNS = {
     "adaptive": {"train": BASE["train"] | {"steps": 1, "adaptive": {"chunk": 2}}, "held_out": {"every": 0}},
     "schedules": {
         "grader": {"mode": "lenient", "strict_mode": "boxed", "strict_from": 1, "beside": ["boxed"]},
-        "rewards": {"form_bonus": [[0, 0.1], [2, 0.0]], "judge_truth_weight": [[0, 1.0], [2, 0.5]]},
+        "rewards": {
+            "form_bonus": [[0, 0.1], [2, 0.0]],
+            "judge_truth_weight": [[0, 1.0], [2, 0.5]],
+            "novelty_bonus": 0.3,
+        },
         "debate": BASE["debate"] | {"temperature": [[0, 1.2], [2, 1.0]]},
         "shots": {"count": 1, "path": str(PAGE.parents[1] / "configs/shots/arithmetic.jsonl")},
         "model": BASE["model"]

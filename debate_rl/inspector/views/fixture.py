@@ -14,7 +14,8 @@ from debate.files import naming, read_plain
 from debate_rl.formatting import figure
 from debate_rl.inspector.views.parsing import reparsed
 from debate_rl.replay.comparing import close
-from rewards import STREAMS, RewardConfig, Rewards, score_debate
+from debate_rl.replay.scheme import rewards_of
+from rewards import STREAMS, RewardConfig, Rewards
 from rewards.types import value_of
 from transcripts import Record
 from transcripts.codec import decode, from_line, to_line
@@ -79,9 +80,7 @@ def fixture_text(
     check_record(record)
     scheme = RewardConfig() if config is None else config.rewards.at_step(record.step)
     if record.rewards is None or config is None:
-        record = replace(
-            record, rewards=score_debate(record.debate, record.correct, scheme, record.verdicts or None)
-        )
+        record = replace(record, rewards=rewards_of(record, scheme))
     arrays = token_line(record.debate) if tokens else None
     content: dict[str, Any] = {
         "fixture": SCHEMA,
@@ -134,7 +133,7 @@ def _read(data: bytes) -> Fixture:
 def differences(fixture: Fixture) -> list[str]:
     """Return what parsing and scoring give otherwise today, a line each: [] when all is as it was."""
     record = fixture.record
-    rewards = score_debate(record.debate, record.correct, fixture.rewards, record.verdicts or None)
+    rewards = rewards_of(record, fixture.rewards)
     return [*_parsed(record), *_rewarded(record, rewards)]
 
 

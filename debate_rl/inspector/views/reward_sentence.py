@@ -67,11 +67,14 @@ def _generator_terms(
     peer: PeerWhy, truth: TruthWhy, streams: dict[str, StreamWhy], total: TotalWhy
 ) -> Iterator[Term]:
     """Yield the parts of the generator's advantage; one where they were mixed before, or are not stored."""
+    shaping = 0.0 if total.shaping is None else total.shaping.value or 0.0
+    yield from [Term(shaping, "shaping: new, copied or long")] if shaping else []
     votes, grade = _received(peer), _graded(truth, streams.get("truth") or streams.get("mixed"))
     parts = [*_values(total.peer), *_values(total.truth)]
     if not parts:
         mixed = "peer and truth together"
-        yield from (Term(value, f"{mixed}: {votes}; {grade}") for value in _values(total.generator))
+        rest = (value - shaping for value in _values(total.generator))
+        yield from (Term(value, f"{mixed}: {votes}; {grade}") for value in rest if value or not shaping)
         return
     yield from (Term(value, votes + _baseline(streams.get("peer"))) for value in _values(total.peer))
     yield from (Term(value, grade) for value in _values(total.truth))

@@ -16,13 +16,15 @@ from debate.types import TurnId
 from debate_rl.inspector.views.reward_types import Member, Number, StreamWhy, TotalWhy, added, written
 from debate_rl.replay.comparing import close, steps_filter
 from debate_rl.replay.scheme import Scheme, ScoredStep, score_step
+from envs.answers.keys import key_of_kind
 from learner.advantages import Advantages, StreamSettings, turn_advantages
 from learner.advantages.streams import BATCH_STD_FLOOR, GROUP_STD_EPS, GroupParts
-from learner.advantages.turns import StreamName, StreamOf, generator_streams, shares
+from learner.advantages.turns import CREDIT, StreamName, StreamOf, generator_streams, mixed, shares
 from learner.types import Transition
 from rewards import RewardConfig, Rewards
+from rewards.shaping import shaping_of
 from rewards.truth import grade_of
-from rewards.types import Correct, value_of
+from rewards.types import Correct, stream_named, value_of
 from transcripts import Record, RunStore, TurnAdvantages
 from transcripts.record import PARTS
 
@@ -71,10 +73,10 @@ class Numbers:
 
     def reward(self, stream: str, source: str, formula: str | None = None) -> Number:
         """Return a reward of the turn; without a formula it is what it is."""
-        stored = value_of(getattr(self.record.rewards, stream, ()), self.turn)
+        stored = value_of(stream_named(self.record.rewards, stream), self.turn)
         if self.step is None:
             return Number(stored=stored, source=source)
-        value = value_of(getattr(self.step.rewards, stream), self.turn)
+        value = value_of(stream_named(self.step.rewards, stream), self.turn)
         return _compared(value, stored, formula, source, comparable=self.record.rewards is not None)
 
     def total(self, part: str, source: str, formula: str | None = None, *, known: bool = True) -> Number:
@@ -215,10 +217,43 @@ def _members(step: Step, group: GroupParts) -> Iterator[Member]:
 
 def _value(numbers: Numbers, step: Step, name: StreamName) -> Number:
     """Return the reward, or what it is mixed to."""
+    if name == "shaping":
+        return _shaping(numbers, step)
+    if step.scheme.advantages.discount and name in CREDIT:
+        return _return(step, name)
     if name != "mixed":
         return numbers.reward(name, f"the {name} reward")
     own, value = step.transitions[step.index], step.advantages.streams[name].values[step.index]
     return Number(value, _mixed(step, own.peer, own.truth), source="peer and truth mixed before the baseline")
+
+
+def _shaping(numbers: Numbers, step: Step) -> Number:
+    """Return the shaping reward as the sum of what is new, copied and long."""
+    parts = shaping_of(numbers.record.debate, step.scheme.rewards, key_of_kind).get(numbers.turn)
+    if parts is None:
+        return numbers.reward("shaping", "the shaping reward")
+    formula = " + ".join(map(written, parts))
+    return numbers.reward("shaping", "new, copied, and the length of the reply", formula)
+
+
+def _return(step: Step, name: StreamName) -> Number:
+    """Return the discounted sum of the rewards of a turn's agent from its round on."""
+    own, discount = step.transitions[step.index], written(step.scheme.advantages.discount)
+    later = [
+        one
+        for one in step.transitions
+        if (one.debate, one.turn.id.agent) == (own.debate, own.turn.id.agent)
+        and one.turn.id.round >= own.turn.id.round
+    ]
+    rewards = [(one.turn.id.round - own.turn.id.round, _raw(step, one, name)) for one in later]
+    parts = [f"{discount} ** {rounds} * {written(value)}" for rounds, value in rewards if value is not None]
+    source = "this round's reward, and those of the agent's later rounds discounted"
+    return Number(step.advantages.streams[name].values[step.index], " + ".join(parts), source=source)
+
+
+def _raw(step: Step, one: Transition, name: StreamName) -> float | None:
+    weight = number(step.scheme.rewards.truth_weight)
+    return mixed(one.peer, one.truth, weight) if name == "mixed" else getattr(one, name)
 
 
 def _mixed(step: Step, peer: float | None, truth: float | None) -> str:
@@ -310,18 +345,29 @@ def total_why(numbers: Numbers) -> TotalWhy:
         format=numbers.total("format", "the format penalty itself, on every token of the turn"),
         peer=_share(numbers, step, "peer", f"(1 - {weight})", of.get("peer")),
         truth=_share(numbers, step, "truth", weight, of.get("truth")),
+        shaping=_shaping_share(step, of["shaping"]) if "shaping" in of else None,
     )
 
 
 def _generator(numbers: Numbers, step: Step, of: Mapping[StreamName, float | None]) -> Number:
     scale = written(number(step.scheme.advantages.lambda_gen))
     known = all(step.knows(name) for name in of if name != "judge")
+    shaping = of.get("shaping")
+    name, credit = "(1 - truth_weight) * A_peer + truth_weight * A_truth", ""
     if "mixed" in of:
-        formula = f"{scale} * {written(of['mixed'])}"
-        return numbers.total("generator", "lambda_gen * A_mixed", formula, known=known)
-    source = "lambda_gen * ((1 - truth_weight) * A_peer + truth_weight * A_truth); a missing part is left out"
-    formula = f"{scale} * ({_mixed(step, of['peer'], of['truth'])})"
-    return numbers.total("generator", source, formula, known=known)
+        name, credit = "A_mixed", "" if of["mixed"] is None else written(of["mixed"])
+    elif of["peer"] is not None or of["truth"] is not None:
+        credit = _mixed(step, of["peer"], of["truth"])
+    parts = [part for part in (credit, "" if shaping is None else written(shaping)) if part]
+    names = name if "shaping" not in of else f"{name} + A_shaping"
+    source = f"lambda_gen * ({names}); a missing part is left out"
+    return numbers.total("generator", source, f"{scale} * ({' + '.join(parts)})", known=known)
+
+
+def _shaping_share(step: Step, value: float | None) -> Number:
+    own = step.advantages.turns[step.index]
+    formula = f"{written(number(step.scheme.advantages.lambda_gen))} * {written(value)}"
+    return Number(None if own is None else own.shaping, formula, source="lambda_gen * A_shaping")
 
 
 def _share(numbers: Numbers, step: Step, name: StreamName, share: str, value: float | None) -> Number:

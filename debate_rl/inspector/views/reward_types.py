@@ -216,6 +216,7 @@ class TotalWhy:
     format: Number
     peer: Number
     truth: Number
+    shaping: Number | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -276,6 +276,24 @@ def test_a_verifier_models_preference_is_shown_as_a_part_of_the_vote(tmp_path):
     assert (equal.truth, equal.verdict, equal.value.value) == (0, 1, 0.25)
 
 
+@pytest.mark.parametrize("mix", ["advantages", "rewards"])
+def test_what_is_new_and_what_later_rounds_give_are_explained(tmp_path, mix):
+    rewards = {"novelty_bonus": 0.3, "length_penalty": -0.1, "mix": mix}
+    config = configured(rewards=rewards, advantages={"discount": 0.5})
+    write(tmp_path, config, [[held(VOTES, ("4", "5", "5", "6")), held((), ("5", "5", "5", None))]])
+    found = explained(tmp_path, config, "0.0", A)  # the one "4" of its debate
+    assert found.matches is True
+    shaping = next(stream for stream in found.streams if stream.name == "shaping")
+    assert (shaping.reward.value, shaping.reward.formula) == (0.3, "0.3 + 0.0 + 0.0")
+    # 2 of the 8 answers of the group are new: A's and Dan's
+    assert shaping.advantage.value == pytest.approx(0.3 - 0.3 * 2 / 8)
+    assert "shaping: new, copied or long" in found.sentence
+    assert any(line.text.startswith("part of shaping") for line in outline(found))
+    name = "truth" if mix == "advantages" else "mixed"
+    credit = next(stream for stream in found.streams if stream.name == name)
+    assert credit.reward.formula.startswith("0.5 ** 0 * ")
+
+
 def test_sides_that_are_weighed_alike_show_their_weight(tmp_path):
     config = configured(advantages={"judge": {"key": "pair"}})
     first = held([(2, A, D, "left"), (3, A, C, "right")])  # what is right was shown first: +1 and -1

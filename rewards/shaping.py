@@ -1,0 +1,132 @@
+"""Shaping rewards of solutions: what is new, what is copied, what is long; beside votes and truth.
+
+Two texts are compared by their shingles, the sets of their runs of four words and signs [Broder 1997]: how
+much of one stands in another is the share of its shingles that are the other's (containment), in [0, 1].
+
+    shaping = novelty_bonus [new] + copy_penalty [copied] + length_penalty * tokens / limit
+
+They are a stream of their own, with a baseline of its own, so that they change neither the votes' winner nor
+what truth says. A new answer may be wrong: a bonus for it pays for being wrong in one's own way.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple, TypeAlias, TypeVar
+
+from debate.policy import token_counts
+from debate.ramps import number
+from debate.types import Debate, Problem, Turn, TurnId
+from rewards.config import RewardConfig
+
+T = TypeVar("T")
+Shingles: TypeAlias = frozenset[tuple[str, ...]]
+AnswerKey: TypeAlias = Callable[[Problem, str], str]
+"""From a problem and an answer to a text that is equal for equal answers."""
+
+WORDS = 4
+"""Words and signs of a shingle."""
+_WORD = re.compile(r"\w+|[^\w\s]")
+
+
+class Shaping(NamedTuple):
+    """What a solution earns for being new, for what it copied and for its length; 0.0 for nothing."""
+
+    novelty: float = 0.0
+    copy: float = 0.0
+    length: float = 0.0
+
+
+def same_spelling(problem: Problem, answer: str) -> str:
+    """Return the answer without blanks and dollar signs, in small letters.
+
+    >>> same_spelling(Problem("p", "?"), "$X = 4$") == same_spelling(Problem("p", "?"), "x=4")
+    True
+    """
+    return "".join(answer.replace("$", "").split()).casefold()
+
+
+def shaping_of(debate: Debate, config: RewardConfig, key: AnswerKey = same_spelling) -> dict[TurnId, Shaping]:
+    """Return the parts of the shaping reward of every solution turn, in order; {} where the scheme has none.
+
+    ``key`` says which answers are the same. A turn without a solution is neither new nor copied, and as long
+    as it is.
+    """
+    if not config.shapes:
+        return {}
+    turns = [turn for turn in debate.turns if not turn.ballot]
+    limit = debate.protocol.max_tokens + debate.protocol.thinking_tokens
+    bonus, penalty, length = map(number, (config.novelty_bonus, config.copy_penalty, config.length_penalty))
+    new = _new_turns(debate, turns, config, key) if bonus else set[TurnId]()
+    copied = _copied_turns(turns, config) if penalty else set[TurnId]()
+    return {
+        turn.id: Shaping(
+            bonus if turn.id in new else 0.0,
+            penalty if turn.id in copied else 0.0,
+            length * min(token_counts(turn.completion)[1] / limit, 1.0) or 0.0,  # never -0.0
+        )
+        for turn in turns
+    }
+
+
+def _new_turns(debate: Debate, turns: list[Turn], config: RewardConfig, key: AnswerKey) -> set[TurnId]:
+    """Return the solutions unlike those of all other agents in their round and before."""
+    if config.novelty == "text":
+        texts = _shingles_of(turns)
+        return {
+            turn
+            for turn, own in texts.items()
+            if containment(own, _others(turn, texts)) < config.novelty_similarity
+        }
+    answers = {
+        turn.id: key(debate.problem, turn.parsed.answer) for turn in turns if turn.parsed.answer is not None
+    }
+    return {turn for turn, own in answers.items() if own not in _others(turn, answers)}
+
+
+def _others(turn: TurnId, known: Mapping[TurnId, T]) -> list[T]:
+    """Return what is known of the other agents' turns of the same round and before."""
+    return [
+        value for other, value in known.items() if other.agent != turn.agent and other.round <= turn.round
+    ]
+
+
+def _copied_turns(turns: list[Turn], config: RewardConfig) -> set[TurnId]:
+    """Return the solutions that stand, as good as whole, in one of a peer that their author was shown."""
+    texts = _shingles_of(turns)
+    peers = {
+        turn.id: [texts[other] for other in turn.shown if other in texts and other.agent != turn.id.agent]
+        for turn in turns
+        if turn.id in texts
+    }
+    return {
+        turn for turn, shown in peers.items() if containment(texts[turn], shown) >= config.copy_similarity
+    }
+
+
+def _shingles_of(turns: Iterable[Turn]) -> dict[TurnId, Shingles]:
+    """Return the shingles of every solution that has any words."""
+    spans = ((turn, turn.parsed.solution) for turn in turns)
+    texts = {turn.id: shingles(span.of(turn.completion.text)) for turn, span in spans if span is not None}
+    return {turn: own for turn, own in texts.items() if own}
+
+
+def shingles(text: str) -> Shingles:
+    """Return the runs of four words and signs of a text, in small letters; the whole of a shorter one.
+
+    >>> sorted(shingles("So x = 4 then"))
+    [('so', 'x', '=', '4'), ('x', '=', '4', 'then')]
+    """
+    words = _WORD.findall(text.casefold())
+    last = max(len(words) - WORDS, 0)
+    return frozenset(tuple(words[start : start + WORDS]) for start in range(last + 1) if words)
+
+
+def containment(own: Shingles, others: Iterable[Shingles]) -> float:
+    """Return the largest share of one's shingles that another has, in [0, 1]; 0 without another.
+
+    >>> containment(shingles("a b c d e"), [shingles("x a b c d"), shingles("y")])
+    0.5
+    """
+    return max((len(own & other) / len(own) for other in others), default=0.0)
