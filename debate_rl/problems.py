@@ -133,18 +133,33 @@ def load_run_problems(config: Config) -> Problems:
     in part.
     """
     loaded = _loaded(config, file_checksums(config))
-    loaded = _decontaminated(config, replace(loaded, more=_more(config, loaded.environment)))
+    loaded = _decontaminated(config, replace(loaded, more=further_held_out(config, loaded.environment)))
     loaded = _of_difficulty(config, _with_trained_on(config, loaded))
     refuse_no_rubric(config, (*loaded.train, *loaded.never_trained))
     refuse_nothing_to_score(config, (*loaded.train, *loaded.never_trained))
     loaded = _within_context(config, _with_shots(config, loaded))
-    compared = not (_generated(config) or config.env.test_time_learning)
-    shared = overlaps(loaded.train, loaded.never_trained) if compared else ()
-    if shared:
-        warnings.warn(overlap_line(shared, len(loaded.never_trained)), OverlapWarning, stacklevel=2)
+    shared = _shared(config, loaded)
     more = {part.name: part.problems for part in loaded.more}
     checksums = {**loaded.checksums, **problems_checksums(config, loaded.train, loaded.held_out, more)}
     return replace(loaded, checksums=checksums, overlaps=shared)
+
+
+def without_held_out(config: Config, loaded: Problems) -> Problems:
+    """Return the problems but the trained ones that overlap with held-out ones (``env.decontaminate``).
+
+    DataError for one that is still among both; a warning names those that are so in part.
+    """
+    loaded = _with_trained_on(config, _decontaminated(config, loaded))
+    return replace(loaded, overlaps=_shared(config, loaded))
+
+
+def _shared(config: Config, loaded: Problems) -> tuple[Overlap, ...]:
+    """Return the held-out problems that are trained on in part, with a warning."""
+    compared = not (_generated(config) or config.env.test_time_learning)
+    shared = overlaps(loaded.train, loaded.never_trained) if compared else ()
+    if shared:
+        warnings.warn(overlap_line(shared, len(loaded.never_trained)), OverlapWarning, stacklevel=3)
+    return shared
 
 
 def load_held_out(config: Config, *, key: str = HELD_OUT) -> tuple[Environment, tuple[Problem, ...]]:
@@ -275,7 +290,7 @@ def _decontaminated(config: Config, loaded: Problems) -> Problems:
     return replace(loaded, train=train, left_out=left_out)
 
 
-def _more(config: Config, environment: Environment) -> tuple[HeldOutProblems, ...]:
+def further_held_out(config: Config, environment: Environment) -> tuple[HeldOutProblems, ...]:
     """Return the further held-out sets."""
     sets: list[HeldOutProblems] = []
     for name, settings in config.held_out.more.items():

@@ -96,6 +96,11 @@ class PromptEncoder:
         last = self._parts(tuple(message.role for message in messages))[-1]
         return last.message < 0 and last.text.rstrip().endswith("<think>")
 
+    def reply_ids(self, text: str, tags: Sequence[str]) -> tuple[int, ...]:
+        """Return the ids of a reply (T,), in which these tags alone may be control tokens."""
+        pieces = re.split(f"({'|'.join(map(re.escape, tags))})", text)
+        return tuple(self._text.encode((piece, at % 2 == 1) for at, piece in enumerate(pieces)))
+
     def template_ids(self, text: str) -> tuple[int, ...]:
         """Return the ids of a text that is the program's own: it may hold control tokens."""
         return tuple(self._text.encode([(text, True)]))

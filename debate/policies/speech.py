@@ -75,6 +75,8 @@ class Speech:
         self.text, self.ends, self.context_tokens = TokenText(tokenizer), ends, context_tokens
         self._encoder = PromptEncoder(tokenizer, chat=chat, thinking=thinking, raw_prompt=raw_prompt)
         self._thinking = thinking
+        own = tokenizer.eos_token_id
+        self._end_of_text = (own,) if isinstance(own, int) else ()
         self._encoded = lru_cache(REMEMBERED)(self._encode)
         self._continued = lru_cache(REMEMBERED)(self._continue)
         self._opening, self._closing = map(self._encoder.template_ids, (OPENING, CLOSING))
@@ -111,6 +113,23 @@ class Speech:
     def opens_thinking(self, messages: Sequence[Message]) -> bool:
         """Return whether the prompt that these messages make ends with ``<think>``."""
         return self._thinking or self._encoder.opens_thinking(messages)
+
+    def reply(self, text: str, messages: Sequence[Message]) -> tuple[int, ...]:
+        """Return the ids of a reply to these messages (T,), as sampled ones are: the end token comes last.
+
+        Of thinking that the prompt opens, the opening is the prompt's. ValueError where a reply to such a
+        prompt does not end its thinking.
+        """
+        if self.opens_thinking(messages):
+            text = text.lstrip().removeprefix(THINK_START).removeprefix("\n")
+            if THINK_END not in text:
+                raise ValueError(f"the prompt opens thinking, and the reply has no {THINK_END}")
+        return self._encoder.reply_ids(text, (THINK_START, THINK_END)) + self._end()
+
+    def _end(self) -> tuple[int, ...]:
+        """Return what ends a reply: what the template writes behind it, or the end of a text; else ()."""
+        behind = self.continuation((Message("user", "x"),))[:1] if self._encoder.chat else ()
+        return behind if behind and self.ends.issuperset(behind) else self._end_of_text
 
     def thinking_draw(self, request: SampleRequest, prompt: tuple[int, ...]) -> Draw | None:
         """Return what is to be sampled for the thinking; None where the request has no budget for it."""

@@ -33,6 +33,7 @@ from debate_rl.commands.quickstart import quickstart
 from debate_rl.commands.regrade import regrade
 from debate_rl.commands.replay import replay
 from debate_rl.commands.report import report
+from debate_rl.commands.sft import sft
 from debate_rl.commands.streams import quiet_pipe, take_any_encoding
 from debate_rl.commands.sweep import sweep
 from debate_rl.commands.tokens import tokens
@@ -68,6 +69,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
             "sweep math_features at_once=2 --table features.md",
         ),
     ),
+    "sft": (sft, ("sft sft/tiny", "sft runs/sft-tiny", "sft sft/tiny sft.epochs=3 learner.lr=1e-4")),
     "eval": (evaluate, ("eval runs/mine --weights all", "eval runs/mine --on gsm8k --on svamp --table t.md")),
     "prompts": (
         prompts,

@@ -47,7 +47,7 @@ def train(
     from debate_rl.training.ends import BY_ALARM
     from learner.update.ranks import Ranks
 
-    settings, ranks = _settings(config, overrides or ()), Ranks.launched()
+    settings, ranks = settings_of(config, overrides or ()), Ranks.launched()
     size, quiet = settings.train, settings.logging.progress == "none" or ranks.index > 0
     tell = plain_console(stderr=True, quiet=quiet).print
     least = f"{size.adaptive.chunk} to " if size.adaptive.chunk else ""
@@ -157,7 +157,7 @@ def _report(session: Session) -> None:
     say(f"  look         debate inspect {folder}; debate report {folder}")
 
 
-def _settings(name: str, overrides: Sequence[str]) -> Config:
+def settings_of(name: str, overrides: Sequence[str]) -> Config:
     """Return the configuration of a recipe, or of a run: it goes on where its folder lies now."""
     from debate_rl.config.recipes import open_run_or_recipe, parse_override
 

@@ -79,7 +79,9 @@ def shipped_recipes() -> dict[str, Path]:
     and of writing have names such as "rlvr/tiny".
     """
     home = _shipped(CONFIGS)
-    paths = (path for form in ("", "rlvr/", "writing/") for path in sorted(home.glob(f"{form}*.toml")))
+    paths = (
+        path for form in ("", "rlvr/", "sft/", "writing/") for path in sorted(home.glob(f"{form}*.toml"))
+    )
     return {path.relative_to(home).with_suffix("").as_posix(): path for path in paths}
 
 

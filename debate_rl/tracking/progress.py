@@ -12,7 +12,7 @@ from debate_rl.formatting import number, title
 
 HEADLINES = (
     *("accuracy", "winner/accuracy", "reward/peer/std", "judge/accuracy", "format/valid"),
-    *("loss", "kl_mean"),
+    *("loss", "kl_mean", "eval/sft/loss"),
 )
 """Metrics shown beside the step, where a step has them."""
 OPTIMIZER = (
@@ -82,7 +82,8 @@ class Lines:
 
     def begin(self, figures: Mapping[str, float]) -> None:
         """Print the held-out figures from before the first step."""
-        self.say(f"before the first step  {held_out_line(figures)}")
+        shown = (headline(figures), held_out_line(figures))
+        self.say("  ".join(("before the first step", *(text for text in shown if text))))
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
         """Print the line, with the seconds of the step's phases, evaluation aside."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any, TypeAlias
 
 from debate.policies.vllm import VLLMPolicy
 from debate.remote import RemoteError
@@ -29,6 +30,9 @@ from learner.advantages import TurnAdvantage, turn_advantages
 from learner.rows import make_rows
 from learner.types import Transition
 from transcripts import write_step
+
+Do: TypeAlias = Callable[[Any, int, Callable[[str], None]], dict[str, float]]
+"""Does a step of a session and returns its metrics; the function hears of each phase that ends."""
 
 
 class StuckError(ValueError):
@@ -53,14 +57,15 @@ def goes_on(session: Session) -> bool:
     return rolled_back and session.group is None and not isinstance(session.policy, VLLMPolicy)
 
 
-def train_steps(session: Session) -> None:
+def train_steps(session: Session, do: Do | None = None) -> None:
     """Do the steps that are left of the run; what a signal does stands in ``debate_rl.training.stops``.
 
-    ``session.end`` then says why it ended: all steps, a target, a time, or an alarm.
+    ``session.end`` then says why it ended: all steps, a target, a time, or an alarm. ``do``: what a step
+    of this session does; None is ``train_step``.
     """
     with end_recorded(session):
         try:
-            session.end = _end_of_steps(session)
+            session.end = _end_of_steps(session, do or train_step)
             session.writer.wait()
         except Stopped as stop:
             if not stop.at_once:
@@ -68,7 +73,7 @@ def train_steps(session: Session) -> None:
             raise
 
 
-def _end_of_steps(session: Session) -> End:
+def _end_of_steps(session: Session, do: Do) -> End:
     """Do the steps that are left until one is the last; return why it was."""
     limits, guards = Limits(session), Guards(session)
     end = limits.end_of(session.evaluate_first())
@@ -78,7 +83,7 @@ def _end_of_steps(session: Session) -> End:
                 break
             watch.begin(step)
             with session.stops.deferred():
-                metrics = train_step(session, step, watch.lap)
+                metrics = do(session, step, watch.lap)
                 figures = session.finish_step(step, metrics)
                 _refuse_stuck(session)
                 end = guards.after(step) or limits.end_of(figures)

@@ -47,11 +47,20 @@ def load_shots(
 def _shot(row: Record, problem: Problem) -> Shot:
     written = row.find("solution", *_SOLUTIONS)
     text = written[1] if written and isinstance(written[1], str) else ""
-    solution = _HASHES.sub("", _CALCULATOR.sub("", text)).strip()
+    solution = plain_solution(text)
     answer = problem.answer or ""
     if not answer:
         raise row.error("answer", "is needed of an example")
     return Shot(problem.question, solution or answer, answer, problem.choices)
+
+
+def plain_solution(text: str) -> str:
+    """Return a written solution without GSM8K's calculator marks and its last line.
+
+    >>> plain_solution("He has 3 * 2 = <<3*2=6>>6 cats." + chr(10) + "#### 6")
+    'He has 3 * 2 = 6 cats.'
+    """
+    return _HASHES.sub("", _CALCULATOR.sub("", text)).strip()
 
 
 def with_shots(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 import sys
 import types
@@ -20,9 +21,11 @@ from debate.policies.local import LocalPolicy
 from debate.policies.scripted import ScriptedPolicy
 from debate.policies.vllm import EngineState
 from debate_rl.config import Config
+from debate_rl.sft.session import SftSession
 from debate_rl.tracking.progress import HEADLINES
 from debate_rl.tracking.step_lines import read_metrics
-from debate_rl.training.train import train
+from debate_rl.training.session import open_session
+from debate_rl.training.train import train, train_steps
 from envs import Grade, GradeStatus
 from learner.losses import LOSSES, LossConfig, LossInputs
 
@@ -206,7 +209,23 @@ def logged(tmp_path_factory) -> set[str]:
             config = Config.model_validate(BASE | {"run": {"dir": str(folder / name)}} | changes)
             for row in read_metrics(train(config).folder.metrics):
                 names |= row.keys()
+        for row in read_metrics(learnt_replies(folder).metrics):
+            names |= row.keys()
     return names
+
+
+def learnt_replies(folder):
+    """Return the folder of a supervised run."""
+    path, replies = folder / "replies.jsonl", [{"question": f" {n}?", "reply": PIECES[0]} for n in range(8)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in replies))
+    changes = {
+        "sft": {"data": [str(path)], "batch_size": 4, "held_back": 2},
+        "run": {"dir": str(folder / "sft")},
+    }
+    config = Config.model_validate(BASE | changes | {"held_out": {"limit": 0, "every": 1}})
+    with open_session(config, kind=SftSession) as session:
+        train_steps(session, SftSession.learn)
+    return session.folder
 
 
 def rows_of_page() -> list[list[str]]:

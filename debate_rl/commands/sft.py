@@ -1,0 +1,99 @@
+"""``debate sft CONFIG [key=value ...]``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from debate_rl.commands.arguments import JsonFile, Overrides
+from debate_rl.commands.console import plain_console, write_json
+from debate_rl.commands.errors import end_on_stop
+
+if TYPE_CHECKING:
+    from debate_rl.config import Config
+    from debate_rl.problems import Problems
+    from debate_rl.sft.session import SftSession
+
+
+def sft(
+    config: Annotated[
+        str,
+        typer.Argument(
+            metavar="RECIPE|RUN", help="A TOML recipe, e.g. sft/tiny, or the folder of a run to resume."
+        ),
+    ],
+    overrides: Overrides = None,
+    json: JsonFile = None,
+) -> None:
+    """Learn replies, supervised; the same command again, or with the run's folder, goes on with a run."""
+    from debate_rl.commands.train import settings_of
+
+    settings = settings_of(config, overrides or ())
+    quiet = settings.logging.progress == "none"
+    plain_console(stderr=True, quiet=quiet).print(f"{settings.run.dir}: supervised training")
+    with end_on_stop():
+        session = _train(settings, quiet=quiet)
+    figures = _figures(session)
+    _report(session, figures)
+    if json is not None:
+        write_json(json, figures)
+
+
+def _train(settings: Config, *, quiet: bool) -> SftSession:
+    """Do the steps that are left."""
+    from debate_rl.sft.session import SftSession
+    from debate_rl.training.session import open_session
+    from debate_rl.training.train import goes_on, train_steps
+
+    tell = plain_console(stderr=True, quiet=quiet).print
+
+    def look(data: Problems) -> Mapping[str, bool | float]:
+        tell(*data.lines(), sep="\n")
+        return {}
+
+    while True:
+        with open_session(settings, look=look, kind=SftSession) as session:
+            assert isinstance(session, SftSession)
+            steps = session.config.train.steps
+            done = f"resuming after {session.step} of " if session.step else ""
+            tell(f"{done}{steps} steps of {settings.sft.batch_size} replies")
+            train_steps(session, SftSession.learn)
+        if not goes_on(session):
+            return session
+
+
+def _figures(session: SftSession) -> dict[str, object]:
+    """Return what a run came to: its last losses, and the best of what it was measured by."""
+    from debate_rl.tracking.step_lines import read_metrics
+    from debate_rl.training.start_checks import best_by
+
+    rows = read_metrics(session.folder.metrics) if session.folder.metrics.exists() else []
+    last = {name: value for row in rows for name, value in row.items() if value is not None}
+    names = ("loss", "eval/sft/loss", "eval/direct/accuracy", "eval/direct/generated_tokens")
+    return {
+        "run": str(session.folder.path),
+        "steps": session.step,
+        **{name: last[name] for name in names if name in last},
+        "best_by": best_by(session.config),
+        "best_step": session.best[0] if session.best else None,
+        "best": session.best[1] if session.best else None,
+    }
+
+
+def _report(session: SftSession, figures: Mapping[str, object]) -> None:
+    """Print what a run came to, and where its parts lie."""
+    from debate_rl.tracking.held_out import read_held_out, sentences
+
+    say, run = plain_console().print, session.folder
+    if kept := read_held_out(run.path):
+        say(*sentences(kept), sep="\n")
+    if session.best:
+        say(f"best: step {session.best[0]}, {figures['best_by']} {session.best[1]:.4g}")
+    folder = quote(str(run.path))
+    say(f"done: {session.step} steps in {run.path}")
+    say(f"  metrics      {run.metrics}")
+    say(f"  checkpoints  {run.checkpoints}")
+    say(f"  next         debate eval {folder}; debate train RECIPE warm_start.from_run={folder}@best")

@@ -1,0 +1,229 @@
+"""The replies of a supervised run: read, filtered, kept apart from held-out problems, and encoded."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from math import floor
+from pathlib import Path
+from random import Random
+
+from debate import Problem
+from debate.prompting.texts import prompt_path
+from debate.seeds import derive_seed
+from debate_rl.config import Config
+from debate_rl.config.sft import SftConfig
+from debate_rl.formatting import counted
+from debate_rl.problems import Problems, further_held_out, load_held_out, without_held_out
+from debate_rl.runs.provenance import checksum, file_checksums, problems_checksum
+from debate_rl.sft.encoding import Encoded, ReplyEncoder
+from debate_rl.sft.examples import Example, Source, is_file
+from envs.data.rows import question_hash
+from envs.data.selection import normal_level
+from envs.data.shards import files_of
+from envs.errors import DataError, DataWarning
+
+
+@dataclass(frozen=True)
+class Replies(Problems):
+    """The problems whose replies are learnt, those replies as tokens, and those that are held back.
+
+    ``train`` has one problem for each of ``learnt``. ``lost``: how many replies each filter left out.
+    """
+
+    learnt: tuple[Encoded, ...] = ()
+    held_back: tuple[Encoded, ...] = ()
+    lost: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def played(self) -> tuple[Problem, ...]:
+        """The problems that are evaluated: nobody debates the others."""
+        return self.never_trained
+
+    def findings(self) -> dict[str, object]:
+        """Return what run.json says of the replies."""
+        tokens = [int(one.learnt.sum()) for one in self.learnt]
+        counts = {"learnt": len(self.learnt), "held_back": len(self.held_back), "left_out": dict(self.lost)}
+        return super().findings() | {"replies": {**counts, "tokens": sum(tokens), "longest": max(tokens)}}
+
+    def lines(self) -> list[str]:
+        """Return what a start says of the replies."""
+        sizes = sorted(int(one.learnt.sum()) for one in self.learnt)
+        middle, longest = sizes[len(sizes) // 2], max(len(one.ids) for one in self.learnt)
+        problems = len({problem.id for problem in self.train})
+        learnt = f"{len(self.learnt):,} to {counted(problems, 'problem')}"
+        lines = [
+            f"replies: {learnt} to learn, {len(self.held_back)} held back; tokens: {sum(sizes):,} learnt, "
+            f"median {middle}, the longest {sizes[-1]}, with its prompt at most {longest}"
+        ]
+        if self.lost:
+            lines.append(f"  left out: {', '.join(f'{count:,} {why}' for why, count in self.lost)}")
+        held = [f"{len(part)} {name}" for name, part in self._sets() if part]
+        return [*lines, f"problems held out: {', '.join(held) or 'none'}"]
+
+    def _sets(self) -> list[tuple[str, tuple[Problem, ...]]]:
+        return [("of the run", self.held_out), *((part.name, part.problems) for part in self.more)]
+
+
+def load_replies(config: Config) -> Replies:
+    """Return what a supervised run learns, and what it is measured by; DataError where nothing is left."""
+    lost: Counter[str] = Counter()
+    examples = _chosen(_read(config, lost), config.sft, lost)
+    _refuse_other_prompts(examples, config)
+    examples, loaded = _without_held_out(examples, config, lost)
+    pairs = _encoded(examples, config, lost)
+    learnt, held_back = held_apart(pairs, config.sft.held_back, config.seed)
+    return Replies(
+        **{name: getattr(loaded, name) for name in Problems.__dataclass_fields__}
+        | {
+            "train": tuple(example.problem for example, _ in learnt),
+            "checksums": _checksums(config, loaded, pairs),
+        },
+        learnt=tuple(encoded for _, encoded in learnt),
+        held_back=tuple(encoded for _, encoded in held_back),
+        lost=tuple((why, count) for why, count in lost.items() if count),
+    )
+
+
+def _read(config: Config, lost: Counter[str]) -> list[Example]:
+    """Return the examples of all sources; a set whose rows cannot be used in part says so."""
+    sft, examples = config.sft, list[Example]()
+    for name in sft.data:
+        source, before = Source(name), len(examples)
+        examples += source.read(split=sft.split, limit=sft.limit, seed=derive_seed(config.seed, "sft", name))
+        if source.unusable:
+            lost["without a usable solution"] += source.unusable
+        if len(examples) == before:
+            reason = f"; the first row: {source.first_unusable}" if source.unusable else ""
+            raise DataError(f"sft.data: {name}: holds no reply to learn from{reason}")
+    return examples
+
+
+def _chosen(examples: Iterable[Example], sft: SftConfig, lost: Counter[str]) -> list[Example]:
+    """Return the examples of these levels, each text once, and at most ``per_problem`` of a problem."""
+    levels = None if sft.levels is None else {normal_level(str(level)) for level in sft.levels}
+    seen: set[tuple[str, str]] = set()
+    of_problem: Counter[str] = Counter()
+    chosen: list[Example] = []
+    for example in examples:
+        key = question_hash(example.problem.question)
+        if levels is not None and example.problem.level not in levels:
+            lost["of other levels"] += 1
+        elif (key, example.text) in seen:
+            lost["the same twice"] += 1
+        elif sft.per_problem is not None and of_problem[key] >= sft.per_problem:
+            lost[f"beyond {sft.per_problem} to a problem"] += 1
+        else:
+            seen.add((key, example.text))
+            of_problem[key] += 1
+            chosen.append(example)
+    if not chosen:
+        raise DataError(
+            f"sft.levels = {list(sft.levels or ())}: no reply to a problem of these levels; leave it out"
+        )
+    return chosen
+
+
+def _refuse_other_prompts(examples: Sequence[Example], config: Config) -> None:
+    """Refuse replies that were given to another prompt set: their form is not the one that RL asks for."""
+    if config.sft.other_prompts:
+        return
+    own = checksum(prompt_path(config.debate.prompts))
+    other = next((one for one in examples if one.prompts and not own.startswith(one.prompts)), None)
+    if other is not None:
+        raise DataError(
+            f"{other.location}: the reply was given to another prompt set than debate.prompts = "
+            f"{config.debate.prompts!r}; name that set, or set sft.other_prompts = true"
+        )
+
+
+def _without_held_out(
+    examples: list[Example], config: Config, lost: Counter[str]
+) -> tuple[list[Example], Problems]:
+    """Return the examples whose problems are not held out, and the problems of both."""
+    environment, held_out = load_held_out(config)
+    unique = tuple({example.problem: None for example in examples})
+    files = file_checksums(config)
+    parts = Problems(environment, unique, held_out, files, environment)
+    loaded = without_held_out(config, replace(parts, more=further_held_out(config, environment)))
+    kept = set(loaded.train)
+    left = [example for example in examples if example.problem in kept]
+    lost["to held-out problems"] += len(examples) - len(left)
+    return left, loaded
+
+
+def _encoded(
+    examples: Sequence[Example], config: Config, lost: Counter[str]
+) -> list[tuple[Example, Encoded]]:
+    """Return the examples that are short enough with their tokens; a warning says how many are not."""
+    encoder, most = ReplyEncoder.of(config), config.sft.max_tokens
+    pairs = [(example, encoder.encode(example)) for example in examples]
+    short = [(example, encoded) for example, encoded in pairs if len(encoded.ids) <= most]
+    count = len(pairs) - len(short)
+    if not short:
+        shortest = min(len(encoded.ids) for _, encoded in pairs)
+        raise DataError(
+            f"sft.max_tokens = {most}: leaves nothing to learn from, as the shortest example has {shortest} "
+            "tokens with its prompt; raise it"
+        )
+    if count:
+        lost[f"longer than {most} tokens ({count / len(pairs):.1%})"] = count
+        line = f"{count} of {len(pairs)} replies left out ({count / len(pairs):.1%}), which are longer"
+        warnings.warn(f"sft.max_tokens={most}: {line}", DataWarning, stacklevel=4)
+    return short
+
+
+def held_apart(
+    pairs: Sequence[tuple[Example, Encoded]], count: int, seed: int
+) -> tuple[list[tuple[Example, Encoded]], list[tuple[Example, Encoded]]]:
+    """Return (learnt, held back): whole problems, drawn by the seed, until ``count`` are held back."""
+    keys = [question_hash(example.problem.question) for example, _ in pairs]
+    sizes, held, total = Counter(keys), set[str](), 0
+    order = list(sizes)
+    Random(derive_seed(seed, "held back")).shuffle(order)
+    for key in order:
+        if total >= count:
+            break
+        held.add(key)
+        total += sizes[key]
+    learnt = [pair for pair, key in zip(pairs, keys, strict=True) if key not in held]
+    if not learnt:
+        raise DataError(
+            f"sft.held_back = {count}: leaves nothing to learn from, of {len(pairs)} replies to "
+            f"{len(sizes)} problems; lower it"
+        )
+    return learnt, [pair for pair, key in zip(pairs, keys, strict=True) if key in held]
+
+
+def _checksums(config: Config, loaded: Problems, pairs: Sequence[tuple[Example, Encoded]]) -> dict[str, str]:
+    """Return the checksums of all files that were read, of the encoded replies, and of held-out problems."""
+    files = {
+        str(file): checksum(Path(file))
+        for name in config.sft.data
+        if is_file(name)
+        for file in files_of(name)
+    }
+    digest = sha256()
+    for _, encoded in pairs:
+        digest.update(encoded.ids.tobytes())
+        digest.update(encoded.learnt.tobytes())
+    held = {"held out": problems_checksum(loaded.never_trained)} if loaded.never_trained else {}
+    return {**loaded.checksums, **files, "replies": digest.hexdigest(), **held}
+
+
+def steps_of(sft: SftConfig, replies: int) -> int:
+    """Return the steps that the epochs of so many replies are, in whole ones.
+
+    >>> steps_of(SftConfig(epochs=2, batch_size=32), 3825), steps_of(SftConfig(steps=100), 3825)
+    (239, 100)
+    """
+    steps = floor(sft.epochs * replies / sft.batch_size)
+    if not steps:
+        raise ValueError(
+            f"sft.epochs = {sft.epochs:g}: of {replies} replies that is less than one step of "
+            f"sft.batch_size = {sft.batch_size}; raise it, or lower that"
+        )
+    return steps if sft.steps is None else min(steps, sft.steps)

@@ -1,0 +1,124 @@
+"""A supervised run: the session of any run, whose steps learn from replies in the place of debates."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import cast
+
+import torch
+
+from debate_rl.config import Config, TrainConfig
+from debate_rl.engines import refuse_training
+from debate_rl.problems import Problems
+from debate_rl.sft.encoding import Encoded, rows_of
+from debate_rl.sft.replies import Replies, load_replies, steps_of
+from debate_rl.training.session import Session
+from debate_rl.training.start_checks import BEST_BY, HELD_BACK
+from learner.update.config import LearnerConfig
+
+LOSS = "learner.losses.cross_entropy:cross_entropy"
+LOGGED = (
+    *("loss", "grad_norm", "grad_norm_max", "grad_clipped", "update_per_lr", "lr", "updates"),
+    *("skipped_updates", "bad_steps", "loss_scale", "entropy_mean", "entropy_max", "kl_mean", "kl_max"),
+    *("rows", "action_tokens", "row_tokens", "read_tokens", "reference_step"),
+)
+"""The learner's metrics that say something of replies that nobody sampled."""
+
+
+class SftSession(Session):
+    """Everything that a supervised run works with; ``data`` are replies."""
+
+    @classmethod
+    def prepared(cls, config: Config) -> tuple[Config, Problems]:
+        """Return the configuration with the steps of its epochs, and the replies, once both are checked."""
+        if not config.sft.data:
+            raise ValueError("sft.data: names nothing to learn from; give it files of replies, or data sets")
+        refuse_training(config)
+        data = load_replies(config)
+        config = _in_steps(config, len(data.learnt))
+        _refuse_no_best(config, data)
+        return config, data
+
+    @classmethod
+    def learner_settings(cls, config: Config, chosen: Mapping[str, bool | float]) -> LearnerConfig:
+        """Return the learner's settings: cross-entropy in one update a step, whatever is set for debates."""
+        own = {"loss": LOSS, "minibatches": 1, "epochs": 1, "tis_cap": 0, "max_staleness": None}
+        return super().learner_settings(config, chosen).model_copy(update=own)
+
+    @property
+    def replies(self) -> Replies:
+        """What is learnt."""
+        return cast("Replies", self.data)
+
+    @property
+    def evaluates_first(self) -> bool:
+        """Whether anything is measured before the first step."""
+        due = self.step == 0 and self.config.held_out.due(0, self.config.train.steps)
+        return due and (super().evaluates_first or (not self.data.held_out and bool(self.replies.held_back)))
+
+    def evaluate(self, step: int) -> dict[str, float]:
+        """Return the loss of the replies that are held back, and the figures of held-out problems."""
+        held_back = self.replies.held_back
+        loss = {HELD_BACK: self.mean_loss(held_back)} if held_back else {}
+        return loss | (super().evaluate(step) if self.data.never_trained else {})
+
+    def mean_loss(self, examples: tuple[Encoded, ...]) -> float:
+        """Return the mean cross-entropy of the learnt tokens, in nats a token."""
+        total, size = 0.0, max(1, self.config.learner.micro_batch_tokens)
+        for part in _passes(examples, size):
+            logprobs = self.learner.logprobs(rows_of(part))
+            total -= float(logprobs.to(torch.float64).sum())
+        return total / sum(int(one.learnt.sum()) for one in examples)
+
+    def learn(self, step: int, lapped: Callable[[str], None]) -> dict[str, float]:
+        """Do one step: learn from the next replies of the epoch; return its metrics."""
+        started = time.perf_counter()
+        drawn = [self.replies.learnt[index] for index in self.sampler.draw(step).problems]
+        self.rest_engine()
+        metrics = self.learner.step(rows_of(drawn, self.learner.steps))
+        if self.config.held_out.due(step + 1, self.config.train.steps):
+            self.publish(step + 1)
+        lapped("learn")
+        return {name: metrics[name] for name in LOGGED if name in metrics} | {
+            "seconds/learn": time.perf_counter() - started
+        }
+
+
+def _passes(examples: tuple[Encoded, ...], most: int) -> list[list[Encoded]]:
+    """Return the examples in parts that one forward pass reads, padding included, the longest first."""
+    parts: list[list[Encoded]] = []
+    for example in sorted(examples, key=lambda one: -len(one.ids)):
+        if parts and (len(parts[-1]) + 1) * len(parts[-1][0].ids) <= most:
+            parts[-1].append(example)
+        else:
+            parts.append([example])
+    return parts
+
+
+def _in_steps(config: Config, replies: int) -> Config:
+    """Return the configuration with its steps; held-out problems are solved alone, if nothing else is set."""
+    train = {"steps": steps_of(config.sft, replies), "problems_per_step": config.sft.batch_size}
+    held_out = {} if "direct" in config.held_out.model_fields_set else {"direct": True}
+    return config.model_copy(
+        update={
+            "train": config.train.model_copy(update=train),
+            "held_out": config.held_out.model_copy(update=held_out),
+        }
+    )
+
+
+def _refuse_no_best(config: Config, data: Replies) -> None:
+    """Refuse to keep the best by what is not measured."""
+    name = config.train.keep_best
+    if name in ("", TrainConfig().keep_best):
+        return
+    if name != HELD_BACK and not BEST_BY.fullmatch(name):
+        raise ValueError(
+            f"train.keep_best={name!r}: is not a figure of an evaluation; name one, as {HELD_BACK} or "
+            "eval/direct/accuracy (docs/metrics.md)"
+        )
+    measured = data.held_back if name == HELD_BACK else data.held_out
+    if not (measured and config.held_out.every):
+        key = "sft.held_back" if name == HELD_BACK else "held_out.limit"
+        raise ValueError(f"train.keep_best={name!r}: nothing is measured to compare by; set {key}")

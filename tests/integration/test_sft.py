@@ -1,0 +1,264 @@
+"""Supervised runs of a very small model: they learn and resume, and RL begins with what they learnt."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from random import Random
+
+import pytest
+import tomli_w
+import torch
+from safetensors.torch import load_file
+
+from debate_rl.commands import main
+from debate_rl.config import Config
+from debate_rl.config.recipes import load_config
+from debate_rl.runs.folder import RunFolderError
+from debate_rl.runs.kept_weights import named_weights
+from debate_rl.sft.session import SftSession
+from debate_rl.tracking.held_out import read_held_out
+from debate_rl.tracking.step_lines import read_metrics
+from debate_rl.training.session import open_session
+from debate_rl.training.train import train, train_steps
+from envs.families import FAMILIES
+
+HOME = Path(__file__).parents[2]
+TIMED = ("seconds/", "time")
+RECIPE = {
+    "seed": 1,
+    "env": {"kind": "pair_sum", "levels": [1], "limit": 40},
+    "held_out": {"limit": 8, "every": 4},
+    "debate": {"num_agents": 1, "num_rounds": 1, "prompts": "qa", "max_tokens": 20},
+    "grader": {"mode": "lenient"},
+    "rewards": {"truth_weight": 1.0},
+    "model": {
+        "device": "cpu",
+        "chat": False,
+        "tiny": {
+            "hidden_size": 32,
+            "layers": 1,
+            "heads": 2,
+            "kv_heads": 1,
+            "intermediate_size": 48,
+            "context_tokens": 128,
+            "fallback": "none",
+            "pieces": ["Question:", " Target", "\nAnswer:", "\n\n", " The answer is", ".", " "],
+        },
+    },
+    "sft": {"epochs": 2, "batch_size": 8, "held_back": 6},
+    "learner": {"lr": 1e-2, "warmup_steps": 2, "schedule": "linear"},
+    "train": {"save_every": 3, "batch_size": 64, "problems_per_step": 2, "debates_per_problem": 4},
+    "logging": {"progress": "none"},
+}
+
+
+def merged(base, changes):
+    result = dict(base)
+    for key, value in changes.items():
+        nested = isinstance(value, dict) and isinstance(result.get(key), dict)
+        result[key] = merged(result[key], value) if nested else value
+    return result
+
+
+@pytest.fixture(scope="module")
+def demonstrations(tmp_path_factory):
+    """Return a file of right solutions, written by the family."""
+    path, rng = tmp_path_factory.mktemp("data") / "right.jsonl", Random(0)
+    family = FAMILIES["pair_sum"].of_levels((1,))
+    with path.open("w") as file:
+        for problem in family.problems(split="train", limit=60, seed=3):
+            reply = family.write_solution(problem, family.attempt(problem, rng, right=1.0, lure=0.0))
+            file.write(json.dumps({"id": problem.id, "question": problem.question, "reply": reply}) + "\n")
+    return path
+
+
+@pytest.fixture
+def config_of(demonstrations):
+    def make(folder, **changes):
+        own = {"run": {"dir": str(folder)}, "sft": {"data": [str(demonstrations)]}}
+        return Config.model_validate(merged(merged(RECIPE, own), changes))
+
+    return make
+
+
+def learnt(config, until=None):
+    """Do a run's steps, up to ``until`` of them, and return its session."""
+    with open_session(config, kind=SftSession) as session:
+        if until is None:
+            train_steps(session, SftSession.learn)
+        for step in range(session.step, until or 0):
+            session.finish_step(step, session.learn(step, print))
+    return session
+
+
+def untimed(path):
+    rows = read_metrics(path / "metrics.jsonl")
+    return [{name: value for name, value in row.items() if not name.startswith(TIMED)} for row in rows]
+
+
+def weights_of(run, name="newest"):
+    [path] = (named_weights(run, name)[0] / "model").glob("*.safetensors")
+    return load_file(path)
+
+
+def assert_equal_weights(one, other):
+    assert one.keys() == other.keys()
+    assert all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_a_run_learns_and_keeps_what_it_was_measured_by(tmp_path, config_of):
+    session = learnt(config_of(tmp_path / "run", sft={"epochs": 6}))
+    rows = untimed(tmp_path / "run")
+    assert len(rows) == 40 == session.config.train.steps  # 6 * 54 / 8
+    assert rows[-1]["loss"] < 0.6 * rows[0]["loss"]
+    assert rows[-1]["eval/sft/loss"] < 0.8 * rows[3]["eval/sft/loss"]
+    assert rows[-1]["epoch"] == pytest.approx(40 * 8 / 54)
+    assert rows[-1]["lr"] == pytest.approx(1e-2 / 38)
+    assert not any(name.startswith(("mismatch", "stale", "ratio", "reward")) for row in rows for name in row)
+    assert [one.step for one in read_held_out(tmp_path / "run")][:2] == [0, 4]
+    facts = json.loads((tmp_path / "run/run.json").read_text())
+    assert facts["replies"]["learnt"] + facts["replies"]["held_back"] == 60
+
+
+def test_the_held_back_loss_is_the_mean_over_tokens(tmp_path, config_of):
+    with open_session(
+        config_of(tmp_path / "run", learner={"micro_batch_tokens": 100}), kind=SftSession
+    ) as session:
+        examples = session.replies.held_back
+        total = count = 0.0
+        for one in examples:
+            ids = torch.from_numpy(one.ids).long()[None]
+            with torch.no_grad():
+                logprobs = session.model(input_ids=ids).logits.log_softmax(-1)[0, :-1]
+            own = -logprobs.gather(1, ids[0, 1:, None])[:, 0][torch.from_numpy(one.learnt[1:])]
+            total, count = total + own.sum().item(), count + len(own)
+        assert session.mean_loss(examples) == pytest.approx(total / count, abs=1e-5)
+
+
+@pytest.mark.parametrize("lora", [0, 4])
+def test_a_stopped_run_goes_on_bit_for_bit(tmp_path, config_of, lora):
+    changes = {"model": {"lora_rank": lora}}
+    learnt(config_of(tmp_path / "whole", **changes))
+    learnt(config_of(tmp_path / "parts", **changes), until=5)
+    learnt(config_of(tmp_path / "parts", **changes))
+    assert untimed(tmp_path / "parts") == untimed(tmp_path / "whole")
+    assert_equal_weights(weights_of(tmp_path / "parts"), weights_of(tmp_path / "whole"))
+
+
+def test_the_best_is_by_loss_where_nothing_is_held_out(tmp_path, config_of):
+    session = learnt(config_of(tmp_path / "run", held_out={"limit": 0, "every": 4}))
+    losses = {
+        row["step"] + 1: row["eval/sft/loss"] for row in untimed(tmp_path / "run") if "eval/sft/loss" in row
+    }
+    assert session.best == (min(losses, key=losses.get), min(losses.values()))
+    assert os.readlink(tmp_path / "run/checkpoints/best") == f"step_{session.best[0]:06d}"
+
+
+def test_rl_begins_with_what_was_learnt(tmp_path, config_of):
+    learnt(config_of(tmp_path / "sft"))
+    start = {"warm_start": {"from_run": str(tmp_path / "sft")}, "sft": {"data": [], "held_back": 0}}
+    session = train(config_of(tmp_path / "rl", **start, train={"steps": 1}))
+    assert session.step == 1
+    assert_equal_weights(weights_of(tmp_path / "rl", "start"), weights_of(tmp_path / "sft"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"sft": {"data": []}}, "sft.data: names nothing to learn from"),
+        ({"train": {"keep_best": "loss"}}, "train.keep_best='loss': is not a figure of an evaluation"),
+        (
+            {"train": {"keep_best": "eval/sft/loss"}, "sft": {"held_back": 0}},
+            r"keep_best='eval/sft/loss': nothing is measured .* set sft.held_back",
+        ),
+        ({"sft": {"epochs": 0.05}}, "sft.epochs = 0.05: of 54 replies that is less than one step"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_written(tmp_path, config_of, changes, message):
+    with pytest.raises(ValueError, match=message):
+        learnt(config_of(tmp_path / "run", **changes))
+    assert not (tmp_path / "run/config.toml").exists()
+
+
+def test_debates_are_not_held_by_a_recipe_of_replies(tmp_path, config_of):
+    with pytest.raises(
+        ValueError, match=r"sft.data = \[.*\]: is a recipe of supervised training, which debate sft"
+    ):
+        train(config_of(tmp_path / "run"))
+
+
+def test_other_replies_under_the_same_name_are_refused(tmp_path, config_of, demonstrations):
+    path = tmp_path / "own.jsonl"
+    path.write_bytes(demonstrations.read_bytes())
+    changes = {"sft": {"data": [str(path)]}}
+    learnt(config_of(tmp_path / "run", **changes), until=2)
+    path.write_text(path.read_text().replace("=", " ="))
+    with pytest.raises(RunFolderError, match=r"own\.jsonl"):
+        learnt(config_of(tmp_path / "run", **changes))
+
+
+def command(monkeypatch, capsys, *words):
+    monkeypatch.setattr(sys, "argv", ["debate", *words])
+    with pytest.raises(SystemExit) as ended:
+        main.run()
+    return ended.value.code, capsys.readouterr()
+
+
+def test_the_command_learns_and_says_where_to_go_on(tmp_path, config_of, demonstrations, monkeypatch, capsys):
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(
+        tomli_w.dumps(
+            config_of(tmp_path / "run").model_dump(mode="json", exclude_none=True, exclude_unset=True)
+        )
+    )
+    code, shown = command(
+        monkeypatch, capsys, "sft", str(recipe), "sft.epochs=1", f"--json={tmp_path / 'x.json'}"
+    )
+    assert code == 0, shown.err
+    assert "warm_start.from_run=" in shown.out
+    figures = json.loads((tmp_path / "x.json").read_text())
+    assert figures["steps"] == 6
+    assert figures["best_by"] == "eval/direct/accuracy"
+    code, shown = command(monkeypatch, capsys, "sft", str(tmp_path / "run"))
+    assert (code, "done: 6 steps" in shown.out) == (0, True)
+
+
+def test_the_shipped_recipes_are_valid():
+    for name in ("sft/tiny",):
+        assert load_config(Config, name).sft.data
+
+
+@pytest.mark.slow
+def test_a_killed_run_goes_on_bit_for_bit(tmp_path, config_of):
+    """``kill -9`` at any time: the same command ends with the same weights and the same lines."""
+    changes = {"sft": {"epochs": 12}, "train": {"save_every": 2}}
+    learnt(config_of(tmp_path / "whole", **changes))
+    plain = config_of(tmp_path / "run", **changes).model_dump(
+        mode="json", exclude_none=True, exclude_unset=True
+    )
+    (tmp_path / "recipe.toml").write_text(tomli_w.dumps(plain))
+    words = [sys.executable, "-m", "debate_rl", "sft", str(tmp_path / "recipe.toml")]
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(HOME)}
+    rng, kills = Random(7), 0
+    for _ in range(6):
+        process = subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+        metrics, wanted = tmp_path / "run/metrics.jsonl", rng.randint(2, 16)
+        before = len(metrics.read_bytes().splitlines()) if metrics.exists() else 0
+        while process.poll() is None:
+            if metrics.exists() and len(metrics.read_bytes().splitlines()) >= before + wanted:
+                process.send_signal(signal.SIGKILL)
+                process.wait()
+                kills += 1
+                break
+            time.sleep(0.02)
+    assert kills >= 2
+    done = subprocess.run(words, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert untimed(tmp_path / "run") == untimed(tmp_path / "whole")
+    assert_equal_weights(weights_of(tmp_path / "run"), weights_of(tmp_path / "whole"))

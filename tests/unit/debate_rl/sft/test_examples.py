@@ -1,0 +1,120 @@
+"""What a row of a file, or of a data set, has to learn, and what is wrong with one that has nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from debate.types import Message
+from debate_rl.sft.examples import Source, example_of_set, examples_of
+from envs.data.catalog import DATA_SETS
+from envs.data.records import Record
+from envs.errors import DataError
+
+USER = {"role": "user", "content": "1 + 1?"}
+SAID = {"role": "assistant", "content": "2"}
+
+
+def read(**row):
+    return list(examples_of(Record("f.jsonl, line 1", 0, row, {})))
+
+
+def test_a_reply_is_learnt_as_it_is_written():
+    [example] = read(question="1 + 1?", reply=" It is\n2. ", level=3, id="p1", answer=2)
+    assert (example.reply, example.solution, example.messages) == (" It is\n2. ", None, ())
+    assert (example.problem.id, example.problem.level, example.problem.answer) == ("p1", "3", "2")
+
+
+@pytest.mark.parametrize(
+    ("row", "answer"),
+    [({"answer": "2"}, "2"), ({"solution": r"So it is \boxed{ 2 }."}, "2")],
+)
+def test_a_solution_is_kept_apart_from_the_form_of_a_reply(row, answer):
+    [example] = read(**{"problem": "1 + 1?", "solution": "Count."} | row)
+    assert example.reply == ""
+    assert example.solution is not None
+    assert example.solution.answer == answer
+
+
+def test_a_chat_has_an_example_for_each_thing_that_was_said():
+    first, second = read(messages=[USER, SAID, {"role": "user", "content": "And 3?"}, SAID])
+    assert (first.messages, first.reply) == ((Message("user", "1 + 1?"),), "2")
+    assert [message.role for message in second.messages] == ["user", "assistant", "user"]
+    assert second.problem.question == "And 3?"
+
+
+def test_messages_beside_a_reply_are_its_prompt():
+    [example] = read(messages=[USER], reply="2", provenance={"prompts": "abc"})
+    assert (example.messages, example.reply, example.prompts) == ((Message("user", "1 + 1?"),), "2", "abc")
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"question": "1?"}, r"f.jsonl, line 1, field 'reply': is missing"),
+        ({"question": "1?", "reply": " "}, r"'reply': is not text, or empty"),
+        ({"question": "1?", "reply": 3}, r"'reply': is not text, or empty.*3"),
+        ({"question": "1?", "reply": "a\ud800"}, r"'reply': holds half a character"),
+        ({"question": "1?", "solution": "Count."}, r"'answer': is missing, and the solution has no box"),
+        ({"question": "1?", "reply": "2", "grade": "wrong"}, r"'grade': is not 'right'"),
+        ({"question": "1?", "reply": "2", "kind": "shell"}, r"'kind': is not one of .*'shell'"),
+        ({"messages": [USER]}, r"'messages': has nothing that an assistant said"),
+        ({"messages": "hi"}, r"'messages': is not a list"),
+        ({"messages": [{"role": "root", "content": "x"}, SAID]}, r"'messages\[0\]': needs a role"),
+        ({"messages": [USER, {"role": "assistant"}]}, r"'messages\[1\]': needs a role .* and a content"),
+    ],
+)
+def test_a_row_with_nothing_to_learn_is_refused(row, message):
+    with pytest.raises(DataError, match=message):
+        read(**row)
+
+
+def of_set(name, **row):
+    return example_of_set(DATA_SETS[name], Record("hub, row 0", 0, row, {}), "train")
+
+
+def test_openr1_math_has_the_first_generation_that_was_verified():
+    generations = {"generations": ["cut", "wrong", "good \\boxed{2}", "late"]}
+    flags = {
+        "correctness_math_verify": [True, False, True, True],
+        "is_reasoning_complete": [False, True, True, True],
+    }
+    example = of_set("openr1_math", problem="1 + 1?", answer="2", **generations, **flags)
+    assert example.text == "good \\boxed{2}"
+    flags["correctness_math_verify"] = [False] * 4
+    with pytest.raises(DataError, match="'generations': has none that math-verify finds right"):
+        of_set("openr1_math", problem="1 + 1?", answer="2", **generations, **flags)
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "text", "answer"),
+    [
+        ("numinamath_cot", {"problem": "?", "solution": r"Is \boxed{2}"}, r"Is \boxed{2}", "2"),
+        ("numinamath_tir", {"problem": "?", "solution": r"```output"}, None, None),
+        ("openmathreasoning", {"problem": "?", "generated_solution": "S", "expected_answer": "5"}, "S", "5"),
+        ("gsm8k", {"question": "?", "answer": "1 + 1 = <<1+1=2>>2\n#### 2"}, "1 + 1 = 2", "2"),
+    ],
+)
+def test_a_set_has_its_written_solutions(name, row, text, answer):
+    if text is None:
+        with pytest.raises(DataError, match="box"):
+            of_set(name, **row)
+        return
+    example = of_set(name, **row)
+    assert (example.text, example.solution and example.solution.answer) == (text, answer)
+
+
+def test_rows_of_a_set_that_cannot_be_used_are_counted(monkeypatch):
+    rows = [{"problem": f"{n}?", "solution": "no box" if n % 2 else r"\boxed{1}"} for n in range(6)]
+    records = [Record(f"row {n}", n, row, {}) for n, row in enumerate(rows)]
+    monkeypatch.setattr("debate_rl.sft.examples.rows_of", lambda *_: iter(records))
+    source = Source("numinamath_cot")
+    assert len(list(source.read(split="train", limit=None, seed=0))) == 3
+    assert source.unusable == 3
+    assert source.first_unusable.startswith("row 1")
+    assert len(list(Source("numinamath_cot").read(split="train", limit=2, seed=0))) == 2
+
+
+@pytest.mark.parametrize("name", ["mmlu", "ifeval"])
+def test_a_set_without_solutions_is_refused(name):
+    with pytest.raises(DataError, match=f"sft.data: {name} has no written solutions"):
+        list(Source(name).read(split="test", limit=1, seed=0))

@@ -1,0 +1,128 @@
+"""Which replies are learnt: filters that say what they leave out, and problems that stay apart."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from debate.prompting.texts import prompt_path
+from debate.types import Problem
+from debate_rl.config.sft import SftConfig
+from debate_rl.problems import OverlapWarning
+from debate_rl.runs.provenance import checksum
+from debate_rl.sft.examples import Example
+from debate_rl.sft.replies import held_apart, load_replies, steps_of
+from envs.errors import DataError, DataWarning
+
+
+def rows(count, **more):
+    return [
+        {"question": f"{n} + {n}?", "reply": f"It is {2 * n}.", "level": n % 3, **more} for n in range(count)
+    ]
+
+
+def test_every_filter_says_how_many_it_left_out(rows_file, sft_config):
+    twice = [
+        *rows(9),
+        *rows(2),
+        {"question": "1 + 1?", "reply": "Two."},
+        {"question": "4 + 4?", "reply": "8" * 99},
+    ]
+    config = sft_config(rows_file(twice), sft={"per_problem": 1, "max_tokens": 60})
+    path = Path(config.sft.data[0])
+    path.write_text(
+        path.read_text().replace('"4 + 4?", "reply": "It is 8."', '"4 + 4?", "reply": "' + "8" * 80 + '"')
+    )
+    with pytest.warns(
+        DataWarning, match=r"sft.max_tokens=60: 1 of 9 replies left out \(11.1%\), which are longer"
+    ):
+        data = load_replies(config)
+    assert dict(data.lost) == {
+        "the same twice": 2,
+        "beyond 1 to a problem": 2,
+        "longer than 60 tokens (11.1%)": 1,
+    }
+    assert (len(data.learnt), len(data.train), data.held_back) == (8, 8, ())
+    assert data.lines()[0].startswith("replies: 8 to 8 problems to learn, 0 held back; tokens: ")
+
+
+def test_replies_of_levels_are_kept(rows_file, sft_config):
+    data = load_replies(sft_config(rows_file(rows(9)), sft={"levels": [2]}))
+    assert {problem.level for problem in data.train} == {"2"}
+    assert dict(data.lost) == {"of other levels": 6}
+    with pytest.raises(DataError, match=r"sft.levels = \[7\]: no reply"):
+        load_replies(sft_config(rows_file(rows(9)), sft={"levels": [7]}))
+
+
+def test_several_files_are_one(rows_file, sft_config):
+    one, other = rows_file(rows(3), "a.jsonl"), rows_file(rows(5), "b.jsonl")
+    data = load_replies(sft_config(one, other))
+    assert len(data.learnt) == 5
+    assert {Path(name).name for name in data.checksums if name.endswith("jsonl")} == {"a.jsonl", "b.jsonl"}
+
+
+def test_a_held_out_problem_is_not_learnt(rows_file, sft_config):
+    path = rows_file(rows(5))
+    held = {"kind": "file", "path": rows_file([{"question": "1 + 1?", "answer": "2"}], "held.jsonl")}
+    tables = {"held_out": {"limit": 1, "split": "all", **held}}
+    with pytest.raises(DataError, match=r"1 questions are also trained on.*env.decontaminate='exact'"):
+        load_replies(sft_config(path, **tables))
+    with pytest.warns(OverlapWarning, match="1 of 5 training problems left out"):
+        data = load_replies(sft_config(path, **tables, env={"kind": "gsm8k", "decontaminate": "exact"}))
+    assert "1 + 1?" not in {problem.question for problem in data.train}
+    assert dict(data.lost) == {"to held-out problems": 1}
+
+
+def test_replies_to_another_prompt_set_are_refused(rows_file, sft_config):
+    given_to = {"provenance": {"prompts": checksum(prompt_path("boxed"))[:16]}}
+    path = rows_file(rows(4, **given_to))
+    with pytest.raises(
+        DataError, match=r"line 1: the reply was given to another prompt set than .*'qa'; name"
+    ):
+        load_replies(sft_config(path))
+    assert len(load_replies(sft_config(path, sft={"other_prompts": True})).learnt) == 4
+    assert len(load_replies(sft_config(path, debate={"prompts": "boxed"})).learnt) == 4
+
+
+@pytest.mark.parametrize(
+    ("sft", "message"),
+    [
+        ({"max_tokens": 9}, r"sft.max_tokens = 9: leaves nothing to learn from, .* has 3\d tokens"),
+        ({"held_back": 4}, r"sft.held_back = 4: leaves nothing to learn from, of 4 replies to 4 problems"),
+    ],
+)
+def test_settings_that_leave_nothing_are_refused(rows_file, sft_config, sft, message):
+    with pytest.raises(DataError, match=message):
+        load_replies(sft_config(rows_file(rows(4)), sft=sft))
+
+
+def test_an_empty_file_is_refused(rows_file, sft_config):
+    with pytest.raises(DataError, match=r"rows.jsonl.*(empty|no reply)"):
+        load_replies(sft_config(rows_file([])))
+
+
+def test_steps_are_those_of_the_epochs():
+    assert steps_of(SftConfig(epochs=3, batch_size=10), 25) == 7
+    assert steps_of(SftConfig(epochs=3, batch_size=10, steps=5), 25) == 5
+    with pytest.raises(ValueError, match=r"sft.epochs = 0.5: of 19 replies .* sft.batch_size = 10"):
+        steps_of(SftConfig(epochs=0.5, batch_size=10), 19)
+
+
+@given(st.lists(st.integers(0, 8), min_size=2, max_size=30), st.integers(0, 6), st.integers(0, 3))
+def test_held_back_problems_are_whole_and_as_many_as_wanted(problems, count, seed):
+    pairs = [(Example(Problem(str(p), f"{p}?"), str(n)), None) for n, p in enumerate(problems)]
+    try:
+        learnt, held = held_apart(pairs, count, seed)
+    except DataError:
+        assert count  # all of them would have to be held back
+        return
+    assert sorted(int(e.reply) for e, _ in (*learnt, *held)) == list(range(len(problems)))
+    assert {e.problem.id for e, _ in learnt}.isdisjoint(e.problem.id for e, _ in held)
+    assert len(held) >= count
+    assert json.dumps([e.reply for e, _ in held]) == json.dumps(
+        [e.reply for e, _ in held_apart(pairs, count, seed)[1]]
+    )
