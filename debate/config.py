@@ -24,6 +24,8 @@ class SummaryConfig(Settings):
     """Tokens of a summary."""
     temperature: float = Field(default=0.7, ge=0)
     """Temperature of the summariser, whatever the personas have."""
+    thinking_tokens: int | None = Field(default=None, ge=0)
+    """Tokens for its thinking; None: as many as the agents have."""
 
 
 class DebateConfig(Settings):
@@ -118,6 +120,12 @@ class DebateConfig(Settings):
         if self.handles is not None and different < self.num_agents:
             raise ValueError(f"handles: {self.num_agents} agents need as many labels, got {different}")
         return self
+
+    @property
+    def summary_thinking(self) -> int:
+        """Tokens for the summariser's thinking."""
+        own = self.summary.thinking_tokens
+        return self.thinking_tokens if own is None else own
 
     @property
     def agent_personas(self) -> tuple[Persona, ...]:

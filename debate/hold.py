@@ -143,7 +143,7 @@ async def _summarize(
         seed=derive_seed(seed, "summary", round_),
         debate=name,
         turn=TurnId(SUMMARIZER, round_),
-        thinking_tokens=config.thinking_tokens,
+        thinking_tokens=config.summary_thinking,
         top_p=config.top_p,
         top_k=config.top_k,
     )

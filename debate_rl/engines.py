@@ -17,6 +17,7 @@ from debate.files import read_json
 from debate.prompting.rendering import raw_prompt
 from debate.types import Policy
 from debate_rl.config import Config
+from debate_rl.config.speaker import SpeakerConfig
 
 if TYPE_CHECKING:
     from debate.policies.vllm import EngineState
@@ -49,19 +50,24 @@ def open_verifier(config: Config) -> VerifierModel | None:
 
     path = Path(verifier.cache) if verifier.cache else Path(config.run.dir).parent / "verdicts.jsonl"
     asking = Asking(**{field.name: getattr(verifier, field.name) for field in fields(Asking)})
-    speaker = partial(_verifier_policy, config)
+    speaker = partial(_beside, config, verifier, verifier.thinking_tokens)
     return VerifierModel(speaker, verifier.name, asking=asking, cache=VerdictCache(path))
 
 
-def _verifier_policy(config: Config) -> Policy:
-    """Return what speaks as the verifier model: none of the run's own settings of prompts count for it."""
-    verifier = config.verifier
-    if verifier.policy is not None and ":" in verifier.policy:
+def open_summarizer(config: Config) -> Policy | None:
+    """Return what writes the summaries of a run, if the recipe names anybody but the agents' own policy."""
+    if config.summarizer.policy is None:
+        return None
+    return _beside(config, config.summarizer, config.debate.summary_thinking)
+
+
+def _beside(config: Config, speaker: SpeakerConfig, thinking_tokens: int) -> Policy:
+    """Return what speaks beside the policy: none of the run's own settings of prompts count for it."""
+    if speaker.policy is not None and ":" in speaker.policy:
         from debate.policy import own_policy
 
-        return own_policy(verifier.policy, "verifier.policy")()
-    alone = DebateConfig(thinking_tokens=verifier.thinking_tokens)
-    changes = {"model": verifier.model_config_of(), "debate": alone}
+        return own_policy(speaker.policy, f"{speaker.TABLE}.policy")()
+    changes = {"model": speaker.model_config_of(), "debate": DebateConfig(thinking_tokens=thinking_tokens)}
     return open_policy(config.model_copy(update=changes), None)
 
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -148,6 +148,7 @@ def _word(text: str) -> str:
 def evaluate_on(task: EvalTask, policy: Unopened) -> tuple[Scores, dict[str, str]]:
     """Return the figures on one data set, and what a table says beside; kept replies are used again."""
     from debate_rl.config.models import ENGINES
+    from debate_rl.engines import open_summarizer
     from debate_rl.evaluation.evaluate import evaluate
     from debate_rl.evaluation.folder import FIGURES, default_folder, identity, open_folder, series_of
     from debate_rl.evaluation.modes import check_modes
@@ -179,6 +180,7 @@ def evaluate_on(task: EvalTask, policy: Unopened) -> tuple[Scores, dict[str, str
         requests=None if config.model.policy in ENGINES else config.train.batch_size,
         direct=one.direct or is_alone(config.debate),
         mode=config.grader.final,
+        summarizer=cache(partial(open_summarizer, config)),
     )
     what = identity(config, problems, weights, plan.seeds, direct=plan.direct)
     home = run / "evaluations" if run else Path("evaluations") / Path(config.run.dir).name

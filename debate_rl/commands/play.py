@@ -47,7 +47,7 @@ def play(
     """Play one debate and show its votes and rewards."""
     from debate import run_debates
     from debate_rl.config.recipes import open_run_or_recipe
-    from debate_rl.engines import open_policy
+    from debate_rl.engines import open_policy, open_summarizer
     from debate_rl.evaluation.grading import grade_debate
     from debate_rl.evaluation.verifying import checked_verifying
     from envs.answers.keys import key_of_kind
@@ -63,7 +63,8 @@ def play(
 
         weights = newest_weights(run)
     with checked_verifying(settings) as verifying:
-        [debate] = run_debates([posed], open_policy(settings, weights), settings.debate, seed=seed)
+        policy, summarizer = open_policy(settings, weights), open_summarizer(settings)
+        [debate] = run_debates([posed], policy, settings.debate, seed=seed, summarizer=summarizer)
         pending = verifying.begin(debate) if verifying else None
         verdicts = pending.verdicts() if pending else None
     debate, correct = grade_debate(environment, debate, mode=settings.grader.final)

@@ -22,6 +22,7 @@ from debate_rl.config.reward_checks import check_rewards
 from debate_rl.config.sampling import SamplingConfig
 from debate_rl.config.sft import SftConfig
 from debate_rl.config.shots import ShotsConfig
+from debate_rl.config.speaker import SummarizerConfig
 from debate_rl.config.verifier import VerifierConfig
 from debate_rl.config.warm_start import KINDS, WarmStartConfig, kinds_of_turns
 from envs.families import FAMILIES
@@ -140,6 +141,7 @@ class Config(Settings):
     shots: ShotsConfig = ShotsConfig()
     grader: GraderConfig = GraderConfig()
     verifier: VerifierConfig = VerifierConfig()
+    summarizer: SummarizerConfig = SummarizerConfig()
     rewards: RewardConfig = RewardConfig()
     advantages: AdvantageConfig = AdvantageConfig()
     model: ModelConfig
@@ -179,6 +181,8 @@ class Config(Settings):
             raise ValueError("rewards.judge_own and debate.judge_own must be equal")
         check_scheme(self.debate, self.rewards, verifiable=True)  # what open problems need more: open_session
         check_rewards(self.rewards, self.advantages, self.verifier)
+        if self.summarizer.policy is not None and not self.debate.summary.enabled:
+            raise ValueError("summarizer.policy: nobody asks it; set debate.summary.enabled = true")
         self._refuse_mixed_streams()
         self._refuse_warm_start()
         self._refuse_lookahead()

@@ -277,6 +277,7 @@ OWN_CODE = (
     "rewards.peer",
     "model.policy",
     "verifier.policy",
+    "summarizer.policy",
     "learner.loss",
 )
 """The keys that may name code of one's own."""

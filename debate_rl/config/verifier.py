@@ -3,35 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal, Self
+from typing import Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from debate.files import LARGEST_TOML, read_plain
-from debate.settings import Settings
-from debate_rl.config.models import ModelConfig, ServerConfig, VLLMConfig
+from debate_rl.config.speaker import SpeakerConfig
 from envs.errors import DataError
 
-ENGINES = ("openai", "vllm", "local")
-"""What ``verifier.policy`` may name beside a dotted path."""
 
-
-class VerifierConfig(Settings):
+class VerifierConfig(SpeakerConfig):
     """A verifier model, and what it scores. Problems of kind "rubric" are rewarded by its verdicts."""
 
-    policy: str | None = None
-    """Who scores: "openai" a server, "vllm" vLLM in this process, "local" a model by transformers, or
-    "package.module:factory" your own policy, called without arguments. None: nobody."""
-    model: str | None = None
-    """The model: a hub id or a folder; of a server's model, its name there."""
-    server: ServerConfig = ServerConfig()
-    vllm: VLLMConfig = VLLMConfig(gpu_memory_utilization=0.3)
-    chat: bool | None = None
-    """Whether prompts go through the chat template; None: yes if the tokenizer has one."""
-    device: str = "auto"
-    """Of a local model: "auto" (a GPU if there is one), "cpu", "cuda:1"."""
-    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
-    """Of a local or vLLM model's weights."""
+    TABLE = "verifier"
+    ROLE = "verifier model"
+
     rubric: str | None = Field(default=None, min_length=1)
     """What a reply is scored by; a row's own rubric comes first. None: for problems with a gold answer
     whether the final answer is correct, and for kind "rubric" the row must bring one."""
@@ -63,26 +49,8 @@ class VerifierConfig(Settings):
     """A step or evaluation in which it gives no verdict on more than this share of the replies (and on 8 or
     more) ends the run, with the finished steps saved."""
 
-    @field_validator("policy")
-    @classmethod
-    def _known_policy(cls, value: str | None) -> str | None:
-        if value is not None and value not in ENGINES and ":" not in value:
-            raise ValueError(f'unknown policy {value!r}; valid: {", ".join(ENGINES)}, or "module:factory"')
-        return value
-
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        if self.policy is None:
-            fields = type(self).model_fields
-            if changed := [name for name in fields if getattr(self, name) != fields[name].default]:
-                raise ValueError(f"{changed[0]}: is for a verifier model; name one as verifier.policy")
-            return self
-        if self.policy in ENGINES and self.model is None:
-            raise ValueError(f'policy = "{self.policy}": needs the name of a model as verifier.model')
-        if self.policy == "openai" and self.server.base_url is None:
-            raise ValueError(
-                'policy = "openai": needs verifier.server.base_url, as in "http://localhost:8000/v1"'
-            )
         if self.rubric is not None and self.rubric_file is not None:
             raise ValueError("rubric and rubric_file: are both set; leave out one")
         if self.samples > 1 and self.temperature == 0:
@@ -90,11 +58,6 @@ class VerifierConfig(Settings):
                 f"samples = {self.samples}: at temperature 0 all are the same; set verifier.temperature, or 1"
             )
         return self
-
-    @property
-    def name(self) -> str:
-        """What its verdicts are kept under: the model, or the path of an own policy."""
-        return self.model or self.policy or ""
 
     def own_rubric(self) -> str | None:
         """Return the rubric of the recipe; DataError where its file cannot be read."""
@@ -108,15 +71,3 @@ class VerifierConfig(Settings):
         if not text:
             raise DataError(f"verifier.rubric_file={self.rubric_file}: is empty")
         return text
-
-    def model_config_of(self) -> ModelConfig:
-        """Return the verifier model as a model that speaks."""
-        return ModelConfig(
-            name_or_path=self.model,
-            policy=None if self.policy == "local" else self.policy,
-            server=self.server,
-            vllm=self.vllm,
-            chat=self.chat,
-            device=self.device,
-            dtype=self.dtype,
-        )

@@ -76,7 +76,8 @@ class EvalPlan:
     together, and no more debates are open than ask for so many. ``direct``: no debates, and
     ``samples`` solutions (at least one) of each problem and seed by one agent alone, the first persona.
     ``mode``: the grader's. ``tokens``: whether token ids and log-probabilities are kept too. ``verifying``: a
-    verifier model that scores beside the grader, or in its place.
+    verifier model that scores beside the grader, or in its place. ``summarizer`` returns who writes
+    the summaries, and is called once something is to be summarised; None: the policy.
     """
 
     problems: Sequence[Problem]
@@ -91,6 +92,7 @@ class EvalPlan:
     mode: Mode = IN_A_BOX
     tokens: bool = True
     verifying: Verifying | None = None
+    summarizer: Callable[[], Policy | None] | None = None
 
     def live(self) -> int | None:
         """Return how many debates are open at a time; None for no limit."""
@@ -217,11 +219,23 @@ def _part(
         grading = stack.enter_context(
             BackgroundGrading(plan.environment, keep, done, plan.mode, plan.verifying)
         )
-        protocol, live = plan.protocol, plan.live()
         run_debates(
-            problems, speaker, protocol, seed=drawn, max_live=live, held=stored, on_debate=grading.take
+            problems,
+            speaker,
+            plan.protocol,
+            seed=drawn,
+            max_live=plan.live(),
+            summarizer=_summarizer(plan),
+            held=stored,
+            on_debate=grading.take,
         )
     return [done[index] for index in range(len(problems))]
+
+
+def _summarizer(plan: EvalPlan) -> Policy | None:
+    """Return who writes the summaries; None where there are none, or the policy itself does."""
+    summed = plan.protocol.summary.enabled and rounds_held(plan.protocol) > 1
+    return plan.summarizer() if summed and plan.summarizer is not None else None
 
 
 def _record(debate: Debate, seed: int, marked: Graded | None, mode: Mode) -> Record:

@@ -83,6 +83,7 @@ class Steps:
         self, config: Config, engines: Mapping[str, Any], version: int, ema: dict[str, float]
     ) -> None:
         from debate.policies.engine_pool import engine_client
+        from debate_rl.engines import open_summarizer
         from debate_rl.evaluation.verifying import open_verifying
         from debate_rl.problems import load_run_problems
         from debate_rl.training.rollouts import RolloutWorker
@@ -90,7 +91,13 @@ class Steps:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the owner has said it
             data = load_run_problems(config)
-        self._worker = RolloutWorker(config, data, engine_client(**engines), verifying=open_verifying(config))
+        self._worker = RolloutWorker(
+            config,
+            data,
+            engine_client(**engines),
+            verifying=open_verifying(config),
+            summarizer=open_summarizer(config),
+        )
         self._lookahead, self._version, self._ema = config.train.lookahead, version, ema
         self._changed = asyncio.Condition()
 

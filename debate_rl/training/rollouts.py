@@ -106,6 +106,7 @@ class RolloutWorker:
     policy: Policy
     stops: Stops = field(default_factory=Stops)
     verifying: Verifying | None = None
+    summarizer: Policy | None = None
 
     def roll_out(
         self, step: int, draw: Callable[[int], Draw], ema: Mapping[str, float], clock: Clock
@@ -236,6 +237,7 @@ class RolloutWorker:
             seed=derive_seed(config.seed, *name),
             numbers=numbers,
             max_live=config.train.max_live,
+            summarizer=self.summarizer,
             on_debate=ended,
             within=self.stops.interruptible(),
         )

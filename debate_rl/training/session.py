@@ -18,7 +18,7 @@ from debate.remote import RemoteError
 from debate.seeds import derive_seed
 from debate.types import Policy
 from debate_rl.config import Config
-from debate_rl.engines import end_engines, make_policy, states_of
+from debate_rl.engines import end_engines, make_policy, open_summarizer, states_of
 from debate_rl.evaluation.evaluate import evaluate
 from debate_rl.evaluation.folder import FIGURES, TRAINING, identity, training_folder
 from debate_rl.evaluation.play import EvalPlan, is_alone
@@ -110,12 +110,18 @@ class Session:
         """What holds the steps' debates: this process, or with ``train.lookahead`` one of its own."""
         if self.config.train.lookahead:
             return RolloutProcess(self.config, self.policy, self.stops, version=self.step, ema=self.ema)
-        return RolloutWorker(self.config, self.data, self.policy, self.stops, self.verifying)
+        return RolloutWorker(self.config, self.data, self.policy, self.stops, self.verifying, self.summarizer)
 
     @cached_property
     def sampler(self) -> Sampler:
         """What draws the problems of the steps."""
         return Sampler(self.config, self.data)
+
+    @cached_property
+    def summarizer(self) -> Policy | None:
+        """What writes the summaries, if it is not the policy."""
+        with generators_kept():
+            return open_summarizer(self.config)
 
     @cached_property
     def _measured(self) -> set[tuple[str, int]]:
@@ -238,6 +244,7 @@ class Session:
             mode=config.grader.final,
             tokens=config.logging.transcript_tokens,
             verifying=self.verifying,
+            summarizer=lambda: self.summarizer,
         )
         if not config.logging.evaluation_transcripts:
             return evaluate(plan, self.policy, modes=config.grader.beside)

@@ -77,6 +77,7 @@ def change_rules(config: Config) -> ChangeRules:
         "run",
         "logging",
         *(f"verifier.{key}" for key in REACHING),
+        "summarizer.server",
         *(f"train.{key}" for key in (*KEEPING, *ENDING)),
         *config.run.allow_changes,
     )
