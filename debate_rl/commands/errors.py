@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-ALARMED, WRONG, INTERRUPTED, TERMINATED = 1, 2, 130, 143
+NO_GO, WRONG, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 """Exit codes: a run that an alarm ended, or a doctor's no; a user's mistake; 128 and the number of SIGINT or
 SIGTERM."""
 LONGEST = 2000

@@ -12,6 +12,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from debate_rl.commands.doctor import doctor
 from debate_rl.commands.errors import (
     INTERRUPTED,
     TERMINATED,
@@ -40,7 +41,7 @@ from debate_rl.commands.tokens import tokens
 from debate_rl.commands.train import train
 
 STOPPED = "stopped; a run goes on from its newest checkpoint when the same command is given again"
-LOOKING = ("inspect", "regrade", "replay", "report")
+LOOKING = ("doctor", "inspect", "regrade", "replay", "report")
 """Commands that only look at a run: stopped, they leave nothing to continue."""
 
 app = typer.Typer(
@@ -54,6 +55,7 @@ app = typer.Typer(
 )
 COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
     "quickstart": (quickstart, ("quickstart", "quickstart --family words --seed 1")),
+    "doctor": (doctor, ("doctor gsm8k_smoke --quick", "doctor runs/mine --problems 100 --json")),
     "train": (
         train,
         (

@@ -14,12 +14,12 @@ from debate_rl.commands.errors import one_line
 
 if TYPE_CHECKING:
     from debate import Problem
-    from debate.policies.speech import Speech
     from debate_rl.commands.eval_sets import Subject
     from debate_rl.config import Config
     from debate_rl.evaluation.prompts import SentPrompt
 
 STAND_IN = "What is 7 + 5?"
+WITHOUT = "texts are shown without the chat template"
 
 
 def prompts(
@@ -42,7 +42,7 @@ def prompts(
 ) -> None:
     """Show every kind of prompt as a model gets it, and what training and evaluation do not share."""
     from debate_rl.commands.eval_sets import Subject
-    from debate_rl.evaluation.prompts import differences, sent_prompts
+    from debate_rl.evaluation.prompts import differences, sent_prompts, speech_of
     from debate_rl.shots import shown_with
 
     names = [word for word in what if "=" not in word]
@@ -52,16 +52,17 @@ def prompts(
     console, first = plain_console(), Subject(names[0], overrides)
     _, config = first.opened()
     problem, note = _problem(config, question)
-    speech, missing = _speech(config)
+    speech, missing = speech_of(config)
     trained = shown_with(config, problem, config.shots.count_at(0))
     ours = sent_prompts(config, trained, speech)
-    for line in filter(None, (note, missing)):
+    without = f"no tokenizer is at hand ({one_line(missing)}); {WITHOUT}" if missing else ""
+    for line in filter(None, (note, without)):
         console.print(line)
     for prompt in ours:
         console.print(_shown(prompt, tokens=tokens))
     found: dict[str, list[str]] = {}
     for pair, other, count in _others(first, names[1:], suite):
-        theirs = speech if other.model == config.model else _speech(other)[0]
+        theirs = speech if other.model == config.model else speech_of(other)[0]
         sent = sent_prompts(other, shown_with(other, problem, count), theirs)
         lines = found[pair] = list(differences(ours, sent))
         console.print(f"{pair}: {'not the same' if lines else 'the same prompts'}")
@@ -100,22 +101,6 @@ def _problem(config: Config, question: str | None) -> tuple[Problem, str]:
     except (ValueError, OSError, ImportError) as error:
         note = f"the data cannot be read here ({one_line(error)}); a question stands in"
         return Problem("preview", STAND_IN, "12"), note
-
-
-def _speech(config: Config) -> tuple[Speech | None, str]:
-    """Return what makes tokens of messages; None, and why, where there is no tokenizer."""
-    from debate.policies.speech import Speech, ids_of_ends
-    from debate_rl.engines import prompt_settings
-    from debate_rl.models import sketch_model
-    from debate_rl.warm_start.tokenizer import tiny_vocabulary
-
-    try:
-        model, tokenizer = sketch_model(config.model, vocabulary=tiny_vocabulary(config), on_gpu=False)
-    except (ValueError, OSError) as error:
-        note = "texts are shown without the chat template"
-        return None, f"no tokenizer is at hand ({one_line(error)}); {note}"
-    ends = ids_of_ends(tokenizer, model.generation_config)
-    return Speech(tokenizer, ends=ends, chat=config.model.chat, **prompt_settings(config)), ""
 
 
 def _shown(prompt: SentPrompt, *, tokens: bool) -> str:

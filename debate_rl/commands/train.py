@@ -12,7 +12,7 @@ import typer
 
 from debate_rl.commands.arguments import Overrides
 from debate_rl.commands.console import plain_console
-from debate_rl.commands.errors import ALARMED, end_on_stop
+from debate_rl.commands.errors import NO_GO, end_on_stop
 from debate_rl.formatting import counted
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def train(
         session = _train(settings, ranks, tell)
     _report(session)
     if session.end is not None and session.end.reason in BY_ALARM:
-        raise typer.Exit(ALARMED)
+        raise typer.Exit(NO_GO)
 
 
 def _plan_lines(settings: Config, run: Path, gib: float | None, ranks: Ranks) -> list[str]:

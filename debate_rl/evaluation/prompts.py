@@ -13,6 +13,7 @@ from debate.prompting.rebuilding import held_debate
 from debate.prompting.rendering import raw_prompt
 from debate.types import SUMMARIZER, SampleRequest
 from debate_rl.config import Config
+from debate_rl.engines import prompt_settings
 
 if TYPE_CHECKING:
     from debate.policies.speech import Speech
@@ -114,3 +115,17 @@ def differences(ours: Sequence[SentPrompt], theirs: Sequence[SentPrompt]) -> Ite
         if changed or lines:
             yield f"{one.name}: {'; '.join(changed) or 'the text'}"
             yield from lines[2:]
+
+
+def speech_of(config: Config) -> tuple[Speech | None, str]:
+    """Return what makes tokens of messages, and ""; None, and why, where there is no tokenizer."""
+    from debate.policies.speech import Speech, ids_of_ends
+    from debate_rl.models import sketch_model
+    from debate_rl.warm_start.tokenizer import tiny_vocabulary
+
+    try:
+        model, tokenizer = sketch_model(config.model, vocabulary=tiny_vocabulary(config), on_gpu=False)
+    except (ValueError, OSError) as error:
+        return None, str(error)
+    ends = ids_of_ends(tokenizer, model.generation_config)
+    return Speech(tokenizer, ends=ends, chat=config.model.chat, **prompt_settings(config)), ""

@@ -28,7 +28,7 @@ def start_weights(
     settings, home = config.warm_start, folder.path / WARM_START
     wanted = settings.steps > 0 or settings.from_run is not None
     own = latest_good(home) if wanted else None
-    path = own or (_weights_of(settings.from_run) if settings.from_run is not None else None)
+    path = own or (weights_of(settings.from_run) if settings.from_run is not None else None)
     if path is not None:
         load_checkpoint(path, model=model, restore_rng=False, verify=False)
     if not folder.resumed:
@@ -42,7 +42,7 @@ def start_weights(
     save_checkpoint(home, TrainState(step=config.warm_start.steps, seed=config.seed), model=model)
 
 
-def _weights_of(name: str) -> Path:
+def weights_of(name: str) -> Path:
     """Return the checkpoint that RUN or RUN@WEIGHTS names.
 
     Without a name of weights it is the run's warm start; of one that learnt from replies, the newest.

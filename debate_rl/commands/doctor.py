@@ -1,0 +1,106 @@
+"""``debate doctor CONFIG [key=value ...]``: go, or which key to change, before anything is trained."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from debate_rl.commands.arguments import Overrides, writable
+from debate_rl.commands.console import plain_console, write_json
+from debate_rl.commands.errors import NO_GO, one_line
+
+if TYPE_CHECKING:
+    from debate_rl.config import Config
+    from debate_rl.doctor.check import Check
+    from debate_rl.problems import Problems
+
+
+def doctor(
+    config: Annotated[
+        str, typer.Argument(metavar="RECIPE|RUN", help="A TOML recipe, or the folder of a run.")
+    ],
+    overrides: Overrides = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Look at the inputs alone, and sample nothing.")
+    ] = False,
+    problems: Annotated[int, typer.Option(min=1, help="Hold debates on so many problems.")] = 50,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON in the place of lines.")] = False,
+    out: Annotated[
+        str | None, typer.Option(metavar="FILE", callback=writable, help="Also write the JSON to this file.")
+    ] = None,
+) -> None:
+    """Say whether a recipe is ready to be trained: its inputs, then a few debates. Exit code 1: it is not."""
+    from debate_rl.config.recipes import open_run_or_recipe
+    from debate_rl.doctor.check import is_go, summary
+    from debate_rl.problems import load_run_problems
+
+    run, settings = open_run_or_recipe(config, overrides or ())
+    console, aside = plain_console(quiet=json), plain_console(stderr=True)
+    checks: list[Check] = []
+
+    def note(found: Sequence[Check]) -> None:
+        checks.extend(found)
+        for check in found:
+            console.print(check.line())
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # each is a check
+        data = load_run_problems(settings)
+        note(_input_checks(settings, data))
+        if not quick and is_go(checks):
+            note(_debate_checks(settings, data, run, problems))
+    if not quick and not is_go(checks) and not any(check.name == "base accuracy" for check in checks):
+        aside.print("no debate is held before these are mended")
+    console.print(summary(checks))
+    figures = {"go": is_go(checks), "summary": summary(checks), "checks": [asdict(check) for check in checks]}
+    if json:
+        _print_json(figures)
+    if out is not None:
+        write_json(out, figures)
+    if not is_go(checks):
+        raise typer.Exit(NO_GO)
+
+
+def _input_checks(config: Config, data: Problems) -> list[Check]:
+    """Return the checks that sample nothing; what a start would refuse is one of them."""
+    from debate_rl.doctor import inputs
+    from debate_rl.doctor.check import Check
+    from debate_rl.training.start_problems import checked_problems
+
+    found = [
+        *inputs.data_checks(data),
+        inputs.template_check(config),
+        *inputs.prompt_checks(config, data),
+        *inputs.length_checks(config, data),
+        *inputs.memory_checks(config, data),
+        *inputs.setting_checks(config),
+    ]
+    if config.model.policy == "openai":
+        return found
+    try:
+        checked_problems(config)
+    except ValueError as error:
+        return [*found, Check("start", "bad", None, one_line(error))]
+    return [*found, Check("start", "ok", None, "a run would begin with these settings")]
+
+
+def _debate_checks(config: Config, data: Problems, run: Path | None, count: int) -> list[Check]:
+    """Return the checks of a few debates."""
+    from debate_rl.doctor.debates import debate_checks, hold, size_line
+    from debate_rl.doctor.policy import opened_policy
+
+    tell = plain_console(stderr=True).print
+    tell(size_line(config, min(count, len(data.train))))
+    with opened_policy(config, data, run) as opened:
+        return list(debate_checks(hold(config, data, opened, count, tell), opened))
+
+
+def _print_json(figures: object) -> None:
+    import json
+
+    typer.echo(json.dumps(figures, indent=1, allow_nan=False))

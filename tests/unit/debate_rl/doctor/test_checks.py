@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from debate import Problem
+from debate_rl.config import Config
+from debate_rl.doctor.check import Check, is_go, of_estimate, summary
+from debate_rl.doctor.debates import chosen_problems, coverage_checks
+from debate_rl.doctor.inputs import data_checks, lr_check, setting_checks, suggested_lr, template_check
+from debate_rl.statistics import Estimate, clustered_mean
+from learner.advantages import TurnAdvantage
+
+
+def config_of(**tables: object) -> Config:
+    return Config.model_validate({"model": {"tiny": {}}} | tables)
+
+
+def data_of(*problems: Problem, overlaps: int = 0) -> SimpleNamespace:
+    return SimpleNamespace(train=problems, never_trained=(), overlaps=("one",) * overlaps)
+
+
+def test_nothing_bad_is_go_and_a_bad_check_names_the_keys():
+    fine = Check("a", "warn", 1.0, "so so", "x.y=1")
+    assert is_go([fine])
+    assert summary([fine]) == "go: nothing is bad, 1 of 1 checks warn, 0 were not measured"
+    bad = [Check("b", "bad", None, "no", "x.y=2"), Check("c", "bad", None, "no", "x.y=2")]
+    assert not is_go([fine, *bad])
+    assert summary([fine, *bad]) == "no go: b, c; set x.y=2"
+
+
+def test_bounds_of_rates_and_differences_end_where_they_can():
+    rate = clustered_mean([1, 1, 0, 0], ["a", "a", "b", "b"])
+    check = of_estimate("x", "ok", rate, "y")
+    assert (check.low, check.high) == (0.0, 1.0)
+    apart = of_estimate("x", "ok", Estimate(0.0, -9.0, 9.0, 2, 2, p=1.0), "y")
+    assert (apart.low, apart.high) == (-1.0, 1.0)
+    one = clustered_mean([1, 0], ["a", "a"])
+    assert of_estimate("x", "ok", one, "y").low is None
+
+
+def test_data_without_answers_or_with_repeated_questions_is_named():
+    problems = [
+        Problem("1", "2 + 2?", "4"),
+        Problem("2", " 2 +  2?", ""),
+        Problem("3", "Write.", "", kind="open"),
+    ]
+    checks = {check.name: check for check in data_checks(data_of(*problems, overlaps=2))}
+    assert [checks[name].value for name in ("problems", "answers", "repeated questions", "overlaps")] == [
+        3,
+        1,
+        1,
+        2,
+    ]
+    assert [checks[name].verdict for name in ("answers", "repeated questions", "overlaps")] == [
+        "bad",
+        "warn",
+        "warn",
+    ]
+
+
+def test_a_base_tokenizer_that_brings_a_template_is_no_go(monkeypatch):
+    monkeypatch.setattr(
+        "debate_rl.models.sketch_model", lambda *_, **__: (None, SimpleNamespace(chat_template="{{ x }}"))
+    )
+    base = {"name_or_path": "Qwen/Qwen3-8B-Base"}
+    check = template_check(Config.model_validate({"model": base}))
+    assert (check.verdict, check.set) == ("bad", "model.chat=false")
+    assert template_check(Config.model_validate({"model": base | {"chat": False}})).verdict == "ok"
+    instructed = {"name_or_path": "m/Some-Instruct", "chat": False}
+    check = template_check(Config.model_validate({"model": instructed}))
+    assert (check.verdict, check.set) == ("bad", "model.chat=true")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "adapter", "advised"),
+    [
+        (1.7e9, False, 1e-5),
+        (0.6e9, False, 1e-5),
+        (6.8e9, False, 5e-6),
+        (1.7e9, True, 5e-5),
+        (170e9, True, 1e-5),
+    ],
+)
+def test_the_suggested_learning_rate_goes_with_size_and_adapter(parameters, adapter, advised):
+    assert suggested_lr(parameters, adapter=adapter) == pytest.approx(advised)
+
+
+@pytest.mark.parametrize(("lr", "verdict"), [(4e-7, "warn"), (5e-7, "ok"), (5e-6, "ok"), (6e-6, "warn")])
+def test_a_learning_rate_outside_of_a_tenth_to_once_warns(lr, verdict):
+    config = Config.model_validate({"model": {"name_or_path": "m"}, "learner": {"lr": lr}})
+    check = lr_check(config, 6_800_000_000)
+    assert (check.verdict, check.set) == (verdict, "learner.lr=5e-06")
+
+
+def test_settings_that_a_source_warns_of_are_those_of_the_report():
+    checks = list(setting_checks(config_of(learner={"beta": 0.0})))
+    assert any("no reference" in check.why and check.verdict == "warn" for check in checks)
+
+
+def turn(**parts: float | None) -> TurnAdvantage:
+    return TurnAdvantage(**({"generator": None, "judge": None, "format": None} | parts))
+
+
+def test_coverage_counts_turns_with_an_advantage_other_than_zero():
+    advantages = [
+        turn(generator=1.0, truth=1.0, peer=0.0),
+        turn(generator=0.0, truth=0.0, judge=-2.0),
+        None,
+        turn(generator=0.0, truth=0.0, peer=0.0),
+    ]
+    shares = {check.name: check.value for check in coverage_checks(advantages, config_of())}
+    assert shares == {
+        "advantages, truth": 0.25,
+        "advantages, peer": 0.0,
+        "advantages, judge": 0.25,
+        "advantages, format": 0.0,
+        "advantages": 0.5,
+    }
+    nothing = [*coverage_checks([None, turn(generator=0.0)], config_of())][-1]
+    assert (nothing.verdict, nothing.value) == ("bad", 0.0)
+
+
+def test_problems_with_truth_come_first():
+    problems = [Problem(f"{n}", "?", "", kind="open") for n in range(5)] + [Problem("t", "?", "1")]
+    assert chosen_problems(config_of(), data_of(*problems), 1) == [5]
+    assert len(chosen_problems(config_of(), data_of(*problems), 9)) == 6
