@@ -188,7 +188,7 @@ def evaluate_on(task: EvalTask, policy: Unopened) -> tuple[Scores, dict[str, str
     folder = Path(out) if out else default_folder(home, weights, what)
     with (
         open_folder(folder, what),
-        _progress(str(folder)) as tell,
+        evaluation_progress(str(folder)) as tell,
         opened_verifying(config) as verifying,
     ):
         figures = evaluate(
@@ -279,7 +279,7 @@ def _free_memory() -> None:
 
 
 @contextmanager
-def _progress(folder: str) -> Iterator[Tell]:
+def evaluation_progress(folder: str) -> Iterator[Tell]:
     """Yield what shows the progress: a bar with the time left in a terminal, lines in a pipe.
 
     A command that is interrupted says what it leaves.
