@@ -146,7 +146,7 @@ def _perform(tasks: Sequence[EvalTask], results: Results) -> None:
     )
     for _, group in by_policy:
         same = list(group)
-        with policy_of(same[0]) as policy:
+        with policy_of(same[0].opened[1], same[0].weights) as policy:
             for task in same:
                 _perform_one(task, policy, results)
     results.sort([(task.one.name, task.label) for task in tasks])

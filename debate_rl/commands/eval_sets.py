@@ -188,7 +188,7 @@ def evaluate_on(task: EvalTask, policy: Unopened) -> tuple[Scores, dict[str, str
     folder = Path(out) if out else default_folder(home, weights, what)
     with (
         open_folder(folder, what),
-        evaluation_progress(str(folder)) as tell,
+        progress_of(str(folder)) as tell,
         opened_verifying(config) as verifying,
     ):
         figures = evaluate(
@@ -250,7 +250,7 @@ def step_learnt(weights: Path | None) -> int:
 
 
 @contextmanager
-def policy_of(task: EvalTask) -> Iterator[Unopened]:
+def policy_of(config: Config, weights: Path | None) -> Iterator[Unopened]:
     """Yield a policy that is opened when something is asked of it, and whose engines end with the block."""
     from debate_rl.engines import end_engines, open_policy
     from debate_rl.evaluation.play import Unopened
@@ -259,13 +259,13 @@ def policy_of(task: EvalTask) -> Iterator[Unopened]:
 
     def policy() -> Policy:
         if not opened:
-            opened.append(open_policy(task.opened[1], task.weights))
+            opened.append(open_policy(config, weights))
         return opened[0]
 
     try:
         yield Unopened(policy)
     finally:
-        if opened and task.opened[1].model.policy == "vllm":
+        if opened and config.model.policy == "vllm":
             end_engines(opened[0])
         opened.clear()
         _free_memory()
@@ -279,7 +279,7 @@ def _free_memory() -> None:
 
 
 @contextmanager
-def evaluation_progress(folder: str) -> Iterator[Tell]:
+def progress_of(folder: str) -> Iterator[Tell]:
     """Yield what shows the progress: a bar with the time left in a terminal, lines in a pipe.
 
     A command that is interrupted says what it leaves.

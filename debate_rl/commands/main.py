@@ -28,6 +28,7 @@ from debate_rl.commands.export import export
 from debate_rl.commands.helping import HELP, Command, Group, InspectCommand, examples
 from debate_rl.commands.inspect import inspect
 from debate_rl.commands.keys import keys
+from debate_rl.commands.passrate import passrate
 from debate_rl.commands.play import play
 from debate_rl.commands.prompts import prompts
 from debate_rl.commands.quickstart import quickstart
@@ -38,7 +39,6 @@ from debate_rl.commands.sft import sft
 from debate_rl.commands.streams import quiet_pipe, take_any_encoding
 from debate_rl.commands.sweep import sweep
 from debate_rl.commands.tokens import tokens
-from debate_rl.commands.traces import traces
 from debate_rl.commands.train import train
 
 STOPPED = "stopped; a run goes on from its newest checkpoint when the same command is given again"
@@ -72,19 +72,15 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
             "sweep math_features at_once=2 --table features.md",
         ),
     ),
-    "traces": (
-        traces,
-        (
-            "traces runs/mine --samples 4 --out traces/mine.jsonl",
-            "traces runs/one runs/two --winners --out traces/winners.jsonl",
-            "traces traces/mine.jsonl traces/winners.jsonl --per-problem 2 --out traces/all.jsonl",
-        ),
-    ),
     "sft": (sft, ("sft sft/tiny", "sft runs/sft-tiny", "sft sft/tiny sft.epochs=3 learner.lr=1e-4")),
     "eval": (evaluate, ("eval runs/mine --weights all", "eval runs/mine --on gsm8k --on svamp --table t.md")),
     "prompts": (
         prompts,
         ("prompts rlvr/tiny", "prompts gsm8k_qwen3_8b_1gpu debate.prompts=boxed --suite math"),
+    ),
+    "passrate": (
+        passrate,
+        ("passrate gsm8k_qwen3_8b_1gpu --samples 8", "passrate runs/mine --weights best --out rates.jsonl"),
     ),
     "play": (play, ('play runs/mine "What is 3 + 4?" --answer 7',)),
     "export": (export, ("export runs/mine --out weights",)),

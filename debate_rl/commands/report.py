@@ -84,10 +84,12 @@ def _write(names: Sequence[str], filter: str, folder: Path, json: str | None, li
     """Write the report of the runs, and print its answers and main figures."""
     from debate_rl.reports.rendering import as_html, as_json, as_markdown
     from debate_rl.reports.report import whole_report
+    from debate_rl.reports.stages import stages_sections, with_stages
     from debate_rl.runs.folder import write_whole
 
+    stages, names = stages_sections(names), with_stages(names)
     judged = [_judge(name, filter) for name in names]
-    document = whole_report(judged, trained=_trained(names))
+    document = whole_report(judged, trained=_trained(names), more=stages)
     facts = as_json(document, judged)
     texts = as_html(document, links), as_markdown(document, links), facts
     folder.mkdir(parents=True, exist_ok=True)

@@ -48,6 +48,9 @@ def train(
     from learner.update.ranks import Ranks
 
     settings, ranks = settings_of(config, overrides or ()), Ranks.launched()
+    if settings.stages:
+        _curriculum(settings, ranks, plan=plan, memory=memory)
+        return
     size, quiet = settings.train, settings.logging.progress == "none" or ranks.index > 0
     tell = plain_console(stderr=True, quiet=quiet).print
     least = f"{size.adaptive.chunk} to " if size.adaptive.chunk else ""
@@ -64,6 +67,20 @@ def train(
     _report(session)
     if session.end is not None and session.end.reason in BY_ALARM:
         raise typer.Exit(NO_GO)
+
+
+def _curriculum(settings: Config, ranks: Ranks, *, plan: bool, memory: float | None) -> None:
+    """Train the stages of a recipe one after the other, or plan each."""
+    from debate_rl.commands.stages import plan_stages, train_stages
+
+    quiet = settings.logging.progress == "none"
+    if plan:
+        say = plain_console().print
+        plan_stages(settings, lambda own: _plan_lines(own, Path(own.run.dir), memory, ranks), say)
+        return
+    tell = plain_console(stderr=True, quiet=quiet).print
+    with end_on_stop():
+        train_stages(settings, ranks, lambda own: _train(own, ranks, tell), tell)
 
 
 def _plan_lines(settings: Config, run: Path, gib: float | None, ranks: Ranks) -> list[str]:

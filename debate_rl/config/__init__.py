@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self, TypeAlias, TypeVar
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from debate.config import DebateConfig
 from debate.ramps import settings_at
@@ -23,6 +23,7 @@ from debate_rl.config.sampling import SamplingConfig
 from debate_rl.config.sft import SftConfig
 from debate_rl.config.shots import ShotsConfig
 from debate_rl.config.speaker import SummarizerConfig
+from debate_rl.config.stages import GoalConfig, StageConfig, Table, check_stages, merged
 from debate_rl.config.verifier import VerifierConfig
 from debate_rl.config.warm_start import KINDS, WarmStartConfig, kinds_of_turns
 from envs.families import FAMILIES
@@ -150,6 +151,10 @@ class Config(Settings):
     learner: LearnerConfig = LearnerConfig()
     train: TrainConfig = TrainConfig()
     logging: LoggingConfig = LoggingConfig()
+    stages: tuple[StageConfig, ...] | None = Field(default=None, min_length=1)
+    """A curriculum: tables [[stages]], each trained from the weights of the one before it."""
+    goal: GoalConfig | None = None
+    """What ends this run early, where it is a stage of a curriculum."""
 
     @model_validator(mode="before")
     @classmethod
@@ -191,7 +196,35 @@ class Config(Settings):
         self._refuse_adaptive()
         self._refuse_both_ways()
         self._refuse_unknown_difficulty()
+        self._refuse_impossible_stages()
         return self
+
+    def _refuse_impossible_stages(self) -> None:
+        if self.stages is None:
+            return
+        check_stages(self.stages)
+        ends = {"goal": self.goal, "train.epochs": self.train.epochs, "train.target": self.train.target}
+        if key := next((key for key, value in ends.items() if value is not None), None):
+            raise ValueError(f"{key}: stages say what ends them; leave it out")
+        for index in range(len(self.stages)):
+            self.of_stage(index)
+
+    def of_stage(self, index: int, *, demotes: bool = False, **others: Table | int) -> Self:
+        """Return the configuration of a run of a stage, with ``others`` beside what the stage changes.
+
+        ``demotes``: whether it may go back to the stage before. ValueError names the stage and the key.
+        """
+        stage = (self.stages or ())[index]
+        tables = merged(self.model_dump(exclude_unset=True, exclude={"stages"}), stage.tables())
+        tables = merged(tables, {"train": {"steps": stage.max_steps}})
+        goal = stage.goal(demotes=demotes).model_dump(exclude_none=True)
+        try:
+            return type(self).model_validate(tables | {"goal": goal} | others)
+        except ValidationError as error:
+            first = error.errors()[0]
+            key = ".".join(str(part) for part in first["loc"])
+            message = first["msg"].removeprefix("Value error, ")
+            raise ValueError(f"stages.{index} ({stage.name}): {key}{': ' if key else ''}{message}") from error
 
     def _refuse_unknown_difficulty(self) -> None:
         """Refuse gates without what they look at, and a mixture without held-out problems of its own."""

@@ -75,12 +75,14 @@ def _find(name: str, shipped: Mapping[str, Path], home: Path, what: str) -> Path
 def shipped_recipes() -> dict[str, Path]:
     """Return the recipes that come with the package, by name.
 
-    They lie in configs/ of a checkout, and in debate_rl/configs/ of an installed wheel; those of plain RLVR
-    and of writing have names such as "rlvr/tiny".
+    They lie in configs/ of a checkout, and in debate_rl/configs/ of an installed wheel; those of curricula,
+    plain RLVR and writing have names such as "rlvr/tiny".
     """
     home = _shipped(CONFIGS)
     paths = (
-        path for form in ("", "rlvr/", "sft/", "writing/") for path in sorted(home.glob(f"{form}*.toml"))
+        path
+        for form in ("", "curriculum/", "rlvr/", "sft/", "writing/")
+        for path in sorted(home.glob(f"{form}*.toml"))
     )
     return {path.relative_to(home).with_suffix("").as_posix(): path for path in paths}
 
@@ -285,13 +287,23 @@ OWN_CODE = (
 
 def _refuse_own_code(tables: Mapping[str, object], path: Path) -> None:
     """Raise ConfigError where a configuration names code."""
-    for key in (*OWN_CODE, *_further_kinds(tables)):
+    for key in _keys_of_code(tables):
         value = _value_at(tables, key)
         if isinstance(value, str) and ":" in value:
             raise ConfigError(
                 f"{path}: {key}={value!r} names code. Code that a run names is not loaded, as the run may "
                 "have been made elsewhere; DEBATE_OWN_CODE=1 loads it"
             )
+
+
+def _keys_of_code(tables: Mapping[str, object]) -> list[str]:
+    """Return the keys that may name code, those of each stage of a curriculum among them."""
+    stages = _value_at(tables, "stages")
+    own = [*OWN_CODE, *_further_kinds(tables)]
+    for index, stage in enumerate(cast("list[object]", stages) if isinstance(stages, list) else ()):
+        changed = cast("dict[str, object]", stage) if isinstance(stage, dict) else {}
+        own += [f"stages.{index}.{key}" for key in (*OWN_CODE, *_further_kinds(changed))]
+    return own
 
 
 def _value_at(tables: Mapping[str, object], key: str) -> object:

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from debate_rl.runs.curriculum import NAME as CURRICULUM
+from debate_rl.runs.curriculum import STAGES
 from debate_rl.runs.folder import is_locked
 from transcripts import TranscriptError
 from transcripts.index.opening import run_and_shards
@@ -29,9 +31,13 @@ class FoundRun:
 def find_runs(path: Path | str) -> list[FoundRun]:
     """Return the run at a path (its folder, or that of its shards), or the runs right below it, by name.
 
+    The runs of a curriculum are those of its stages.
+
     TranscriptError where there is none.
     """
     path = Path(path)
+    if (path / CURRICULUM).is_file():
+        path /= STAGES
     if _is_run(path):
         return [_run(run_and_shards(path)[0])]
     runs = [_run(child) for child in _children(path) if _is_run(child)]

@@ -49,11 +49,13 @@ class ChangeRules:
 def flat(tables: Mapping[str, object], prefix: str = "") -> dict[str, object]:
     """Return dotted keys and their values.
 
-    >>> flat({"seed": 1, "debate": {"num_agents": 3}})
-    {'seed': 1, 'debate.num_agents': 3}
+    >>> flat({"seed": 1, "debate": {"num_agents": 3}, "stages": [{"target": 0.6}]})
+    {'seed': 1, 'debate.num_agents': 3, 'stages.0.target': 0.6}
     """
     result: dict[str, object] = {}
     for key, value in tables.items():
+        if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
+            value = {str(number): row for number, row in enumerate(value)}
         if isinstance(value, dict):
             result |= flat(value, f"{prefix}{key}.")
         else:
@@ -82,8 +84,18 @@ def refusal(changed: Mapping[str, Change], rules: ChangeRules) -> str | None:
         return f"{shown}{more}; choose another run.dir, or set these back"
     return (
         f"{shown}; choose another run.dir, set these back, or allow them by name: "
-        f"'run.allow_changes={json.dumps(refused)}'"
+        f"'run.allow_changes={json.dumps(list(dict.fromkeys(map(_allowable, refused))))}'"
     )
+
+
+def _allowable(key: str) -> str:
+    """Return the name by which a key is allowed: of a key in a list of tables, the list.
+
+    >>> _allowable("learner.lr"), _allowable("stages.1.debate.num_agents"), _allowable("env.mix.0.weight")
+    ('learner.lr', 'stages', 'env.mix')
+    """
+    parts = key.split(".")
+    return ".".join(parts[: next((i for i, part in enumerate(parts) if part.isdecimal()), None)])
 
 
 def data_changes(known: Mapping[str, str], now: Mapping[str, str]) -> dict[str, Change]:

@@ -133,6 +133,11 @@ def read_held_out(run: Path, notes: list[str] | None = None, *, data: str = "") 
     return max(known, key=lambda s: (-s[0].step, s is own, s[-1].step, len(s)), default=own)
 
 
+def evaluations_of(path: Path) -> list[HeldOut]:
+    """Return the evaluations that a run's file holds, in the order of its lines; none without a file."""
+    return list(_read(path, []))
+
+
 def kept_steps(path: Path) -> set[tuple[str, int]]:
     """Return the held-out sets and steps of the evaluations that a run's file holds."""
     return {(one.data, one.step) for one in _read(path, [])}

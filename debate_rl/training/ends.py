@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from debate_rl.formatting import counted
 from debate_rl.runs.ending import wall_seconds
 from debate_rl.runs.folder import RunFolderError
+from debate_rl.tracking.goals import look_at
 from debate_rl.training.stops import Stopped
 
 if TYPE_CHECKING:
     from debate_rl.training.session import Session
 
-Reason: TypeAlias = Literal["steps", "target", "hours", "alarm", "rollback", "signal", "error"]
+Reason: TypeAlias = Literal["steps", "target", "goal", "hours", "alarm", "rollback", "signal", "error"]
 HOUR_S = 3600.0
 BY_ALARM: tuple[Reason, ...] = ("alarm", "rollback")
 """Reasons for which a command's exit code is 1: the run has steps to do."""
@@ -32,7 +33,7 @@ class End:
 
 
 class Limits:
-    """The target and the hours of a run; hours count all its starts."""
+    """The goal, the target and the hours of a run; hours count all its starts."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -41,7 +42,15 @@ class Limits:
 
     def end_of(self, figures: Mapping[str, float]) -> End | None:
         """Return why the run is at its end, given the held-out figures of this step; None where it is not."""
-        return self._by_target(figures) or self._by_hours()
+        return self._by_goal() or self._by_target(figures) or self._by_hours()
+
+    def _by_goal(self) -> End | None:
+        """Look at the goal of a stage in the held-out file: a run that resumes sees what is kept there."""
+        session, goal = self._session, self._session.config.goal
+        looked = None if goal is None else look_at(goal, session.folder.held_out, session.step)
+        if looked is None or looked.outcome is None:
+            return None
+        return End("goal", looked.why)
 
     def _by_target(self, figures: Mapping[str, float]) -> End | None:
         target = self._session.config.train.target

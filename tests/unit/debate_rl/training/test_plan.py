@@ -11,7 +11,9 @@ import torch
 import transformers
 
 from debate_rl.config import Config
+from debate_rl.config.data import EnvConfig, HeldOutConfig
 from debate_rl.config.recipes import load_config, shipped_recipes
+from debate_rl.curriculum.drive import stage_configs
 from debate_rl.models import load_model, sketch_model
 from debate_rl.problems import load_run_problems
 from debate_rl.training.estimate import Memory, cure, memory_of, size
@@ -359,8 +361,9 @@ CARDS = {
     "aime_qwen3_8b_1gpu": 79,
     "gsm8k_qwen3_1b7_full_80gb": 79,
     "gsm8k_qwen3_4b_full_141gb": 139,
+    "curriculum/gsm8k_to_aime_qwen3_8b": 79,
     "writing/qwen3_4b": 45,
-    **{name: 79 for name in shipped_recipes() if name.startswith(("rlvr/", "sft/")) and "qwen3" in name},
+    **{name: 79 for name in shipped_recipes() if name.startswith("rlvr/") and "qwen3" in name},
 }
 """GiB that a program sees of the smallest card of that name, as an A10G of 24 GB or an L40S of 48 GB."""
 
@@ -384,7 +387,16 @@ def test_a_recipe_fits_its_card_with_every_reply_at_its_limit(recipe, needs, tmp
     load_model(needs.config.model, vocabulary=(), seed=0)[1].save_pretrained(tmp_path)
     problems = ["kind=pair_sum", "path=none", "levels=none", "split=train", "limit=8"]
     overrides = [f"model.name_or_path={tmp_path}", "verifier=none", *(f"env.{text}" for text in problems)]
-    config = load_config(Config, recipe, [*overrides, "held_out.kind=none", "held_out.limit=0"])
+    if (whole := load_config(Config, recipe, overrides[:1])).stages:
+        made = {"env": EnvConfig(kind="pair_sum", limit=8), "held_out": HeldOutConfig(limit=0)}
+        configs = [own.model_copy(update=made) for _, own in stage_configs(whole)]
+    else:
+        configs = [load_config(Config, recipe, [*overrides, "held_out.kind=none", "held_out.limit=0"])]
+    for config in configs:
+        fits_its_card(config, recipe, hidden, inner, layers, heads, count)
+
+
+def fits_its_card(config, recipe, hidden, inner, layers, heads, count):
     found = planned(config, load_run_problems(config), there=int(CARDS[recipe] * 2**30))
     rank, ends = config.model.lora_rank, 7 * hidden + 2 * 128 * heads + 2 * 128 * 8 + 3 * inner
     weights = 2 * count + 4 * rank * layers * ends if rank else 4 * count

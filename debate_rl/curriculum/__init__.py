@@ -1,0 +1,1 @@
+"""Curricula: stages that train one after the other, each a run of its own."""

@@ -1,0 +1,203 @@
+"""A curriculum of two stages with a very small model: what the second begins with, and how it resumes."""
+
+from __future__ import annotations
+
+import json
+import sys
+import types
+from pathlib import Path
+
+import pytest
+import tomli_w
+import torch
+from safetensors.torch import load_file
+from typer.testing import CliRunner
+
+from debate import Problem
+from debate_rl.commands.main import app
+from debate_rl.config import Config
+from debate_rl.curriculum.drive import Driver
+from debate_rl.runs.curriculum import read_curriculum
+from debate_rl.tracking.held_out import evaluations_of
+from debate_rl.tracking.step_lines import read_metrics
+from debate_rl.training.train import train
+from envs import Grade, GradeStatus
+
+ANSWERS = [f"<solution>\\boxed{{{answer}}}</solution>" for answer in (1, 2)]
+
+
+class Numbers:
+    """Say 1 to an odd number and 2 to an even one; the second level has larger numbers."""
+
+    name = "numbers"
+
+    def problems(self, *, split, limit=None, seed=None):
+        numbers = range(1, 9) if split == "train" else range(9, 25)
+        return tuple(Problem(f"{split}{n}", f" {n}", str(2 - n % 2), level=str(1 + n // 5), kind="number")
+                     for n in numbers)  # fmt: skip
+
+    def grade(self, problem, answer):
+        if answer is None:
+            return Grade(GradeStatus.MISSING, "numbers")
+        return Grade(
+            GradeStatus.CORRECT if answer == problem.answer else GradeStatus.WRONG, "numbers", answer
+        )
+
+
+RECIPE = {
+    "seed": 3,
+    "env": {"kind": "numbers_env:Numbers"},
+    "held_out": {"limit": 16, "every": 1, "samples": 8},
+    "debate": {"num_agents": 1, "num_rounds": 1, "max_tokens": 24, "prompts": "tiny"},
+    "rewards": {"truth_weight": 1.0},
+    "model": {
+        "device": "cpu",
+        "chat": True,
+        "tiny": {"hidden_size": 32, "layers": 1, "heads": 2, "kv_heads": 1, "intermediate_size": 48,
+                 "context_tokens": 512, "init_std": 0.3, "fallback": "none",
+                 "pieces": [*ANSWERS, *(f" {n}" for n in range(1, 25)), "?", "\n"]},
+    },
+    "learner": {"lr": 3e-3, "warmup_steps": 1, "beta": 0.01},
+    "train": {"problems_per_step": 2, "debates_per_problem": 12, "save_every": 1},
+    "logging": {"progress": "none", "transcript_tokens": False},
+    "stages": [
+        {"name": "small", "figure": "direct/accuracy", "target": 0.39, "max_steps": 2,
+         "sampling": {"levels": [[0, [1]]]}},
+        {"name": "large", "figure": "direct/accuracy", "target": 0.39, "max_steps": 2,
+         "sampling": {"levels": [[0, [2]]]}, "debate": {"max_tokens": 28}},
+    ],
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def numbers(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numbers_env", types.SimpleNamespace(Numbers=Numbers))
+
+
+def config(folder):
+    return Config.model_validate(RECIPE | {"run": {"dir": str(folder)}})
+
+
+def drive(folder, steps=lambda own: train(own).step):
+    return Driver(config(folder), steps, lambda _: None).drive()
+
+
+@pytest.fixture(scope="module")
+def straight(tmp_path_factory):
+    """A curriculum that nothing disturbed."""
+    folder = tmp_path_factory.mktemp("straight") / "run"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "numbers_env", types.SimpleNamespace(Numbers=Numbers))
+        drive(folder)
+    return folder
+
+
+def weights(folder):
+    return load_file(folder / "model/model.safetensors")
+
+
+def test_a_stage_begins_with_the_last_weights_of_the_one_before(straight):
+    last = weights(straight / "stages/01_small/checkpoints/step_000002")
+    first = weights(straight / "stages/02_large/warm_start/step_000000")
+    assert last.keys() == first.keys()
+    assert all(torch.equal(last[name], first[name]) for name in last)
+    assert not torch.equal(
+        *(next(iter(weights(straight / "stages" / one).values())) for one in
+          ("01_small/checkpoints/step_000002", "02_large/checkpoints/step_000002"))
+    )  # fmt: skip
+
+
+def test_each_stage_draws_its_own_problems_and_has_its_own_settings(straight):
+    for name, tokens in (("01_small", 24), ("02_large", 28)):
+        run = straight / "stages" / name
+        rows = read_metrics(run / "metrics.jsonl")
+        assert len(rows) == 2
+        assert f"max_tokens = {tokens}" in (run / "config.toml").read_text()
+        assert 0 < rows[0]["gate/levels/admitted"] <= 1
+        assert [one.step for one in evaluations_of(run / "held_out.jsonl")] == [0, 1, 2]
+
+
+def test_the_record_says_what_each_stage_came_to(straight):
+    visits = read_curriculum(straight).visits
+    assert [(v.folder, v.end, v.steps) for v in visits] == [
+        ("01_small", "limit", 2),
+        ("02_large", "limit", 2),
+    ]
+    for visit in visits:
+        last = evaluations_of(straight / "stages" / visit.folder / "held_out.jsonl")[-1]
+        assert visit.value == last.estimate("direct/accuracy").value
+        end = json.loads((straight / "stages" / visit.folder / "run.json").read_text())["starts"][-1]["end"]
+        assert (end["reason"], end["step"]) == ("steps", 2)
+
+
+@pytest.mark.parametrize("stage", ["small", "large"])
+def test_a_curriculum_that_was_stopped_in_a_stage_ends_as_the_straight_one(straight, tmp_path, stage):
+    class Killed(Exception): ...
+
+    def killed(own):
+        if Path(own.run.dir).name.endswith(stage):
+            train(own.model_copy(update={"train": own.train.model_copy(update={"steps": 1})}))
+            raise Killed
+        return train(own).step
+
+    with pytest.raises(Killed):
+        drive(tmp_path / "run", killed)
+    record = drive(tmp_path / "run")
+    assert [(v.end, v.value) for v in record.visits] == [
+        (v.end, v.value) for v in read_curriculum(straight).visits
+    ]
+    for one in ("01_small", "02_large"):
+        path = f"stages/{one}/checkpoints/step_000002"
+        mine, other = weights(tmp_path / "run" / path), weights(straight / path)
+        assert all(torch.equal(mine[name], other[name]) for name in mine)
+
+
+def test_a_goal_that_is_reached_ends_the_stage_and_is_seen_again_by_a_resume(tmp_path):
+    tables = RECIPE | {"run": {"dir": str(tmp_path / "run")}}
+    del tables["stages"]
+    goal = {"figure": "direct/accuracy", "target": 1e-6, "min_steps": 1}
+    own = Config.model_validate(tables | {"goal": goal, "train": RECIPE["train"] | {"steps": 9}})
+    session = train(own)
+    found = evaluations_of(session.folder.held_out)
+    reached = [one.step for one in found if one.step and one.estimate("direct/accuracy").low >= 1e-6]
+    assert session.step == reached[0] < 9
+    assert session.end.reason == "goal"
+    again = train(own)
+    assert (again.step, again.end.reason, again.end.why) == (session.step, "goal", session.end.why)
+
+
+def test_the_command_line(straight, tmp_path, monkeypatch):
+    monkeypatch.setenv("DEBATE_OWN_CODE", "1")
+    path = tmp_path / "recipe.toml"
+    path.write_text(tomli_w.dumps(RECIPE | {"run": {"dir": str(straight)}}))
+    done = CliRunner().invoke(app, ["train", str(path)])
+    assert done.exit_code == 0, done.output
+    assert "01_small: limit, direct/accuracy" in done.output
+    assert f"done: the curriculum in {straight} is over" in " ".join(done.output.split())
+    plan = CliRunner().invoke(app, ["train", str(path), "--plan"])
+    assert plan.exit_code == 0, plan.output
+    assert "stage 2, large: at most 2 steps" in plan.output
+    changed = CliRunner().invoke(app, ["train", str(path), "held_out.samples=5"])
+    assert "held_out.samples was 8, now 5" in str(changed.exception)
+
+
+def test_the_report_and_the_inspector_show_the_stages(straight):
+    done = CliRunner().invoke(app, ["report", str(straight)])
+    assert done.exit_code == 0, done.output
+    text = (straight / "report/report.md").read_text()
+    for visit in read_curriculum(straight).visits:
+        assert f"| {visit.folder} |" in text
+        assert visit.why in text
+    looked = CliRunner().invoke(app, ["inspect", str(straight), "ls"])
+    assert "holds 2 runs, name one of them: 01_small, 02_large" in str(looked.exception)
+
+
+def test_a_run_made_elsewhere_names_no_code_in_a_stage(tmp_path, monkeypatch):
+    monkeypatch.delenv("DEBATE_OWN_CODE", raising=False)
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "run.json").write_text("{}")
+    stages = [RECIPE["stages"][0] | {"env": {"kind": "numbers_env:Numbers"}}]
+    (run / "config.toml").write_text(tomli_w.dumps(RECIPE | {"env": {"kind": "gsm8k"}, "stages": stages}))
+    done = CliRunner().invoke(app, ["train", str(run)])
+    assert "stages.0.env.kind='numbers_env:Numbers' names code" in str(done.exception)

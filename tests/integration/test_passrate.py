@@ -1,0 +1,139 @@
+"""Pass rates of training problems: what is counted, kept, gone on with, and trained on."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import tomli_w
+from typer.testing import CliRunner
+
+from debate.policies.scripted import ScriptedPolicy
+from debate_rl.commands.main import app
+from debate_rl.config import Config
+from debate_rl.difficulty import question_checksum, read_difficulty
+from debate_rl.evaluation.pass_rates import measure, pass_rate_plan, problems_to_measure
+from debate_rl.evaluation.play import Unopened
+from debate_rl.problems import load_run_problems
+from envs import DataError
+
+PROBLEMS = 6
+TINY = {
+    "hidden_size": 32,
+    "layers": 1,
+    "heads": 2,
+    "kv_heads": 1,
+    "intermediate_size": 48,
+    "context_tokens": 256,
+}
+RECIPE = {
+    "env": {"kind": "pair_sum", "levels": [1, 2], "limit": PROBLEMS},
+    "held_out": {"limit": 0},
+    "debate": {"num_agents": 1, "num_rounds": 1, "prompts": "tiny", "max_tokens": 16},
+    "rewards": {"truth_weight": 1.0},
+    "model": {"device": "cpu", "chat": True, "tiny": TINY},
+}
+
+
+class Solver(ScriptedPolicy):
+    """Solves problem n in the first n of its samples, says nothing readable in the next, then is wrong."""
+
+    def __init__(self, problems, stop_after=None):
+        self.number = {problem.question: n for n, problem in enumerate(problems)}
+        self.answer = {problem.question: problem.answer for problem in problems}
+        self.seen, self.asked, self.stop_after = dict.fromkeys(self.number, 0), 0, stop_after
+        super().__init__(self.reply)
+
+    def reply(self, request):
+        if self.asked == self.stop_after:
+            raise KeyboardInterrupt
+        self.asked += 1
+        text = "\n".join(message.content for message in request.messages)
+        question = next(question for question in self.number if question in text)
+        sample, number = self.seen[question], self.number[question]
+        self.seen[question] += 1
+        if sample == number:
+            return "<solution>no idea</solution>"
+        answer = self.answer[question] if sample < number else "0 0"
+        return f"<solution>\\boxed{{{answer}}}</solution>"
+
+
+@pytest.fixture
+def config(tmp_path):
+    return Config.model_validate(RECIPE | {"run": {"dir": str(tmp_path / "run")}})
+
+
+@pytest.fixture
+def data(config):
+    return problems_to_measure(config)
+
+
+def plan_of(config, data, samples=4):
+    return pass_rate_plan(config, data, samples=samples, requests=None)
+
+
+def test_right_and_missing_samples_are_counted_by_problem(config, data, tmp_path):
+    rows = measure(plan_of(config, data), Unopened(lambda: Solver(data.train)), tmp_path)
+    assert [(row.right, row.samples, row.missing) for row in rows] == [
+        *((0, 4, 1), (1, 4, 1), (2, 4, 1)),
+        *((3, 4, 1), (4, 4, 0), (4, 4, 0)),
+    ]
+    assert [row.id for row in rows] == [problem.id for problem in data.train]
+    assert rows[0].question == question_checksum(data.train[0])
+
+
+def test_what_was_sampled_before_a_stop_is_not_sampled_again(config, data, tmp_path):
+    stopped, whole = Solver(data.train, stop_after=9), Solver(data.train)
+    with pytest.raises(KeyboardInterrupt):
+        measure(plan_of(config, data), Unopened(lambda: stopped), tmp_path)
+    measure(plan_of(config, data), Unopened(lambda: whole), tmp_path)
+    assert stopped.asked + whole.asked == 24
+    more = Solver(data.train)
+    rows = measure(plan_of(config, data, samples=6), Unopened(lambda: more), tmp_path)
+    assert more.asked == 12
+    assert {row.samples for row in rows} == {6}
+
+
+def test_problems_without_truth_have_no_pass_rate(config, data):
+    from dataclasses import replace
+
+    from msgspec.structs import replace as with_kind
+
+    open_problem = with_kind(data.train[0], kind="open", answer=None)
+    with pytest.raises(DataError, match="has no gold answer, and so no pass rate"):
+        plan_of(config, replace(data, train=(open_problem,)))
+
+
+def test_the_command_writes_a_file_that_training_reads(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "recipe.toml").write_text(tomli_w.dumps(RECIPE | {"run": {"dir": "runs/mine"}}))
+    command = ["passrate", "recipe.toml", "--samples", "2", "--out", "rates.jsonl", "--json", "out.json"]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.output
+    measured = read_difficulty("rates.jsonl")
+    assert measured.of["model"] == "tiny"
+    assert measured.of["samples"] == 2
+    assert "time" not in (tmp_path / "rates.jsonl").read_text()
+    figures = json.loads((tmp_path / "out.json").read_text())["figures"]
+    assert list(figures) == ["all", "level 1", "level 2"]
+    assert figures["all"]["problems"] == PROBLEMS == len(measured.rows)
+    before = (tmp_path / "rates.jsonl").read_bytes()
+    assert CliRunner().invoke(app, command).exit_code == 0
+    assert (tmp_path / "rates.jsonl").read_bytes() == before
+    env = RECIPE["env"] | {"difficulty": {"path": "rates.jsonl", "order": "hard_first"}}
+    assert len(load_run_problems(Config.model_validate(RECIPE | {"env": env})).train) == PROBLEMS
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        (["--samples", "0"], "--samples 0: needs 1 to 1024"),
+        (["--weights", "best"], "--weights best: .* is a recipe"),
+    ],
+)
+def test_wrong_options_are_refused(tmp_path, arguments, match):
+    path = tmp_path / "recipe.toml"
+    path.write_text(tomli_w.dumps(RECIPE))
+    done = CliRunner().invoke(app, ["passrate", str(path), *arguments])
+    with pytest.raises(ValueError, match=match):
+        raise done.exception

@@ -1,0 +1,210 @@
+"""What follows which stage, and why: decided by held-out files written by hand, no model trained."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from debate_rl.config import Config
+from debate_rl.curriculum.drive import Driver, check_stage_runs, stage_configs
+from debate_rl.runs.curriculum import NAME, CurriculumError, read_curriculum, stage_runs
+from debate_rl.runs.folder import RunFolderError
+from debate_rl.tracking.held_out import HeldOut, append_held_out
+
+FIGURE = "direct/accuracy"
+PROBLEMS = 50
+
+
+def stage(name, **changes):
+    return {"name": name, "figure": FIGURE, "target": 0.5, "max_steps": 20} | changes
+
+
+def recipe(folder, *stages, **tables):
+    tables = {
+        "run": {"dir": str(folder)},
+        "env": {"kind": "pair_sum", "levels": [1, 2], "limit": 8},
+        "held_out": {"limit": PROBLEMS, "every": 5},
+        "debate": {"num_agents": 1, "num_rounds": 1},
+        "rewards": {"truth_weight": 1.0},
+        "model": {"name_or_path": "none"},
+        "warm_start": {"from_run": "base@best"},
+        "stages": stages,
+    } | tables
+    return Config.model_validate(tables)
+
+
+class Trainer:
+    """Stands for training: of each run so many right answers at each step; None where it is killed."""
+
+    def __init__(self, *right):
+        self.right, self.configs = list(right), []
+
+    def __call__(self, config):
+        self.configs.append(config)
+        right = self.right.pop(0)
+        if right is None:
+            raise KeyboardInterrupt
+        run = Path(config.run.dir)
+        run.mkdir(parents=True, exist_ok=True)
+        values = {f"p{n}": (float(n < right[1]), 1) for n in range(PROBLEMS)}
+        problems = dict.fromkeys(values, "0")
+        append_held_out(run / "held_out.jsonl", HeldOut(right[0], problems, {FIGURE: values}))
+        return right[0]
+
+
+def driven(config, *right):
+    trainer, said = Trainer(*right), []
+    record = Driver(config, trainer, said.append).drive()
+    return record.visits, trainer.configs, said
+
+
+EASY = stage("easy", sampling={"levels": [[0, [1]]]})
+HARD = stage("hard", sampling={"levels": [[0, [2]]]}, debate={"max_tokens": 64}, demote_below=0.1)
+
+
+def test_each_stage_begins_with_the_weights_of_the_one_before(tmp_path):
+    visits, configs, said = driven(recipe(tmp_path / "run", EASY, HARD), (10, 40), (15, 35))
+    assert [(v.folder, v.end, v.steps, v.start) for v in visits] == [
+        ("01_easy", "reached", 10, ""),
+        ("02_hard", "reached", 15, "stages/01_easy@10"),
+    ]
+    first, second = configs
+    assert (first.warm_start.from_run, first.debate.max_tokens) == ("base@best", 2048)
+    assert second.warm_start.from_run == str(tmp_path / "run/stages/01_easy@10")
+    assert (second.run.dir, second.train.steps) == (str(tmp_path / "run/stages/02_hard"), 20)
+    assert (second.debate.max_tokens, second.sampling.levels) == (64, ((0, (2,)),))
+    assert second.stages is None
+    assert (second.goal.figure, second.goal.target, second.goal.demote_below) == (FIGURE, 0.5, 0.1)
+    # 40 of 50: .80 - 2.01 * .4 / 7 = .685
+    assert visits[0].value == 0.8
+    assert visits[0].low == pytest.approx(0.685, abs=0.003)
+    assert visits[0].why.startswith("direct/accuracy .80 (.69 to .91) after 10 steps: the lower end is at")
+    assert said[0].startswith(
+        f"stage 1 of 2, easy: from the recipe's own weights, in {tmp_path}/run/stages/01"
+    )
+    assert said[2].startswith("stage 2 of 2, hard: from stages/01_easy@10, in ")
+    assert said[3] == f"stage hard ended: {visits[1].why}"
+
+
+def test_the_lower_end_decides_and_not_the_value(tmp_path):
+    visits, _, _ = driven(recipe(tmp_path / "run", EASY, HARD), (20, 30), (20, 33))  # .60: .46; .66: .52
+    assert [v.end for v in visits] == ["limit", "reached"]
+
+
+def test_a_stage_at_its_limit_goes_on_or_stops(tmp_path):
+    visits, _, _ = driven(recipe(tmp_path / "run", EASY | {"at_limit": "stop"}, HARD), (20, 10))
+    assert [(v.folder, v.end) for v in visits] == [("01_easy", "limit")]
+    assert visits[0].why.endswith(
+        "after 20 steps: the lower end is below the target .50, and max_steps are done"
+    )
+
+
+def test_a_demoted_stage_goes_back_to_the_weights_that_it_began_with(tmp_path):
+    config = recipe(tmp_path / "run", EASY, HARD)
+    visits, configs, _ = driven(config, (10, 40), (5, 0), (7, 45), (20, 0))
+    assert [(v.folder, v.end, v.start, v.demotes) for v in visits] == [
+        ("01_easy", "reached", "", False),
+        ("02_hard", "demoted", "stages/01_easy@10", True),
+        ("03_easy", "reached", "stages/01_easy@10", False),
+        ("04_hard", "limit", "stages/03_easy@7", False),  # one demotion is all it may have
+    ]
+    assert configs[3].goal.demote_below is None
+    assert configs[0].seed == configs[1].seed == config.seed
+    assert len({own.seed for own in configs[1:]}) == 3
+
+
+def test_a_curriculum_that_was_killed_goes_on_with_the_same_visit(tmp_path):
+    config = recipe(tmp_path / "run", EASY, HARD)
+    with pytest.raises(KeyboardInterrupt):
+        driven(config, (10, 40), None)
+    assert [(v.name, v.end) for v in read_curriculum(tmp_path / "run").visits] == [
+        ("easy", "reached"),
+        ("hard", None),
+    ]
+    visits, configs, _ = driven(config, (15, 35))
+    assert [v.end for v in visits] == ["reached", "reached"]
+    assert [Path(own.run.dir).name for own in configs] == ["02_hard"]
+    assert driven(config)[0] == visits  # nothing is left to do
+    assert [path.name for path in stage_runs(tmp_path / "run")] == ["01_easy", "02_hard"]
+
+
+def test_a_changed_curriculum_is_refused_with_what_differs(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        driven(recipe(tmp_path / "run", EASY, HARD), None)
+    changed = recipe(tmp_path / "run", EASY, HARD | {"target": 0.4})
+    with pytest.raises(
+        RunFolderError, match=r"stages.1.target was 0.5, now 0.4; .*allow_changes=\[.stages.\]"
+    ):
+        driven(changed)
+    run = {"dir": str(tmp_path / "run"), "allow_changes": ["stages"]}
+    allowed = recipe(tmp_path / "run", EASY, HARD | {"target": 0.4}, run=run)
+    assert [v.end for v in driven(allowed, (10, 40), (9, 40))[0]] == ["reached", "reached"]
+
+
+def test_a_damaged_record_is_refused(tmp_path):
+    config = recipe(tmp_path / "run", EASY)
+    driven(config, (20, 0))
+    path = tmp_path / "run" / NAME
+    whole = json.loads(path.read_text())
+    for text, match in (
+        ("{", "is damaged"),
+        (json.dumps(whole | {"format": 9}), "has format 9"),
+        (json.dumps({"visits": [whole["visits"][0] | {"folder": "../x"}]}), "is not a name"),
+    ):
+        path.write_text(text)
+        with pytest.raises(CurriculumError, match=match):
+            driven(config)
+
+
+@pytest.mark.parametrize(
+    ("stages", "match"),
+    [
+        ([EASY, EASY], "two are named 'easy'"),
+        ([HARD], "stages.0.demote_below: no stage is before 'hard'"),
+        ([EASY | {"min_steps": 21}], "min_steps = 21 are more than max_steps = 20"),
+        ([EASY | {"model": {"lora_rank": 4}}], "model.lora_rank: a stage goes on with the weights"),
+        ([EASY | {"train": {"steps": 4}}], "train.steps: the stage itself says when"),
+        ([EASY | {"debate": {"num_agentz": 4}}], r"stages.0 \(easy\): debate: unknown key 'num_agentz'; did"),
+        ([EASY | {"rewards": {"judge_own": True}}], r"stages.0 \(easy\): rewards.judge_own and debate"),
+        ([EASY | {"figure": "accuracy"}], "'accuracy' is not a held-out figure"),
+        ([EASY, HARD | {"demote_below": 0.5}], "demote_below = 0.5: is not below target = 0.5"),
+        ([EASY | {"held_out": {"every": 0}}], "held_out.every = 0: no evaluation would show"),
+    ],
+)
+def test_impossible_stages_are_refused_with_the_recipe(tmp_path, stages, match):
+    with pytest.raises(ValidationError, match=match):
+        recipe(tmp_path, *stages)
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"target": 0.95}, r"stages.1 \(hard\): target = 0.95: cannot be reached, the interval of 50 right"),
+        ({"figure": "aime/direct/accuracy"}, r"stages.1 \(hard\): figure = 'aime/direct.*: nothing is eval"),
+        ({"env": {"kind": "nowhere"}}, r"stages.1 \(hard\): env.kind: 'nowhere' is not known"),
+        ({"sampling": {"levels": [[0, [3]]]}}, r"stages.1 \(hard\): sampling.levels: from step 0 on names"),
+    ],
+)
+def test_what_would_end_a_later_stage_is_refused_before_the_first(tmp_path, changes, match):
+    config = recipe(tmp_path / "run", EASY, HARD | changes)
+    with pytest.raises(ValueError, match=match):
+        driven(config)
+    assert not (tmp_path / "run").exists()
+
+
+def test_stages_of_a_tiny_model_have_one_vocabulary(tmp_path):
+    tiny = {"tiny": {"context_tokens": 256}}
+    config = recipe(
+        tmp_path, EASY, EASY | {"name": "more", "env": {"levels": [3]}, "sampling": {}}, model=tiny
+    )
+    with pytest.raises(ValueError, match=r"stages.1 \(more\): env: other problems than the first stage's"):
+        check_stage_runs(config, lambda *_: None)
+
+
+def test_the_configurations_of_a_plan(tmp_path):
+    (_, first), (stage_, second) = stage_configs(recipe(tmp_path, EASY, HARD))
+    assert (first.run.dir, stage_.name) == (f"{tmp_path}/stages/01_easy", "hard")
+    assert (second.train.steps, second.debate.max_tokens) == (20, 64)
