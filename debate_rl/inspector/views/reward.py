@@ -266,5 +266,5 @@ def _total(total: TotalWhy) -> Iterator[OutlineLine]:
     for name in ("generator", "peer", "truth", "judge", "format"):
         depth = 2 if name in ("peer", "truth") else 1
         yield _number(depth, f"part of {name}" if depth == 2 else name, getattr(total, name))
-    if total.shaping is not None:
-        yield _number(2, "part of shaping", total.shaping)
+        if name == "truth" and total.shaping is not None:
+            yield _number(2, "part of shaping", total.shaping)

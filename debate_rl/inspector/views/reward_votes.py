@@ -29,7 +29,7 @@ from rewards.graph import Results, results_by_opponent, total
 from rewards.judging import VoteValue, values_of_votes
 from rewards.overlong import overlong_penalties
 from rewards.peer import fitted_together, preference
-from rewards.truth import TRUTH_SETTINGS, counts_partly, grade_of, score_of
+from rewards.truth import TRUTH_SETTINGS, counts_partly, grade_of, score_of, truth_turns
 from rewards.types import value_of
 from rewards.votes import sign
 
@@ -141,6 +141,8 @@ def truth_why(numbers: Numbers) -> TruthWhy:
     if not setting and record.correct is not None:
         source = "the answer was not graded, which is not wrong"
     turn, formula = record.debate.turn(numbers.turn), ""
+    if setting and numbers.scheme is not None and not _is_rewarded(numbers):
+        setting, source = "", 'not the last round, by rewards.truth_rounds = "last"'
     score, scheme = score_of(turn), numbers.scheme
     if scheme is not None and score is not None and counts_partly(grade, scheme, score):
         source = f'a score of {score:g}, by rewards.truth_credit = "partial"'
@@ -152,6 +154,12 @@ def truth_why(numbers: Numbers) -> TruthWhy:
     answer, problem = turn.parsed.answer, record.debate.problem
     parts = instructions_followed(problem, answer)
     return TruthWhy(answer, problem.answer, grade, setting, reward, score, parts, verdict)
+
+
+def _is_rewarded(numbers: Numbers) -> bool:
+    """Return whether the truth of a turn's round is rewarded under its scheme."""
+    scheme, box = numbers.scheme, ballot_box(numbers.record.debate)
+    return scheme is None or numbers.turn in truth_turns(box, scheme)
 
 
 def instructions_followed(problem: Problem, answer: str | None) -> tuple[tuple[str, bool], ...]:
