@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, cast, get_args
 
 import typer
 
-from debate_rl.commands.arguments import Overrides, RunFolder
-from debate_rl.commands.console import plain_console
+from debate_rl.commands.arguments import JsonFile, Overrides, RunFolder
+from debate_rl.commands.console import plain_console, write_json
 
 
 def export(
@@ -21,6 +22,7 @@ def export(
         str | None,
         typer.Option(help="Store weights as float32, bfloat16 or float16; default: as they were trained."),
     ] = None,
+    json: JsonFile = None,
     overrides: Overrides = None,
 ) -> None:
     """Export a run's newest weights, with a model card, as a folder that transformers, peft and vLLM load."""
@@ -37,3 +39,5 @@ def export(
     say = plain_console().print
     say(f"done: {done.kind} weights of {done.checkpoint} in {done.folder}\n")
     say(loading_code(done.folder))
+    if json is not None:
+        write_json(json, {name: str(value) for name, value in asdict(done).items()})

@@ -12,6 +12,9 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from debate_rl.commands.arguments import JsonFile
+from debate_rl.commands.console import write_json
+
 if TYPE_CHECKING:
     from debate_rl.config.keys import Key
 
@@ -21,16 +24,28 @@ def keys(
         str | None,
         typer.Argument(metavar="WORD", help="A key, a table such as learner, or a word to search for."),
     ] = None,
+    json: JsonFile = None,
 ) -> None:
     """List the keys of a recipe with type, default and meaning."""
     from debate_rl.config import Config
     from debate_rl.config.keys import all_keys, table_of
 
     console = Console(highlight=False)
-    for name, key in _chosen(all_keys(Config), part).items():
-        if table_of(key.field.annotation) is None:
-            console.print(_head(name, key), soft_wrap=True)
-            console.print(Padding(_meaning(key), (0, 0, 0, 4)))
+    every = _chosen(all_keys(Config), part).items()
+    chosen = {name: key for name, key in every if table_of(key.field.annotation) is None}
+    for name, key in chosen.items():
+        console.print(_head(name, key), soft_wrap=True)
+        console.print(Padding(_meaning(key), (0, 0, 0, 4)))
+    if json is not None:
+        write_json(json, {"keys": [_plain(name, key) for name, key in chosen.items()]})
+
+
+def _plain(name: str, key: Key) -> dict[str, object]:
+    """Return a key as JSON has it; a default as the command line takes it, None where there is none."""
+    from pydantic_core import PydanticUndefined
+
+    default = None if key.default is PydanticUndefined else _value(key.default)
+    return {"name": name, "default": default, "type": _kind(key.field.annotation), "meaning": _meaning(key)}
 
 
 def _chosen(keys: dict[str, Key], part: str | None) -> dict[str, Key]:

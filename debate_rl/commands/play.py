@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 from rich.console import Console
@@ -12,8 +12,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from debate_rl.commands.arguments import Overrides
-from debate_rl.commands.console import printed, text_table
+from debate_rl.commands.arguments import JsonFile, Overrides
+from debate_rl.commands.console import printed, text_table, write_json
 from debate_rl.formatting import GRADE_SIGNS, fixed
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def play(
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the debate.")] = 0,
     prompts: Annotated[bool, typer.Option("--prompts", help="Show the prompt that each turn read.")] = False,
+    json: JsonFile = None,
     overrides: Overrides = None,
 ) -> None:
     """Play one debate and show its votes and rewards."""
@@ -72,6 +73,19 @@ def play(
     show_debate(debate, correct, rewards, Console(), prompts=prompts)
     if verdicts is not None:
         _show_verdicts(debate, verdicts, Console())
+    if json is not None:
+        write_json(json, _record(debate, correct, rewards))
+
+
+def _record(debate: Debate, correct: Grades, rewards: Rewards) -> object:
+    """Return the debate as a line of transcripts has it, without tokens."""
+    from json import loads
+
+    from transcripts import Record
+    from transcripts.codec import to_line, without_tokens
+
+    table: Any = None if correct is None else tuple(map(tuple, correct))
+    return loads(to_line(without_tokens(Record(debate, 0, "play", table, rewards))))
 
 
 def _truth(

@@ -10,8 +10,8 @@ from warnings import catch_warnings, simplefilter
 
 import typer
 
-from debate_rl.commands.arguments import Overrides
-from debate_rl.commands.console import plain_console
+from debate_rl.commands.arguments import JsonFile, Overrides
+from debate_rl.commands.console import plain_console, write_json
 from debate_rl.commands.errors import NO_GO, end_on_stop
 from debate_rl.formatting import counted
 
@@ -38,6 +38,7 @@ def train(
     memory: Annotated[
         float | None, typer.Option(metavar="GIB", help="With --plan: for a GPU with so much memory.")
     ] = None,
+    json: JsonFile = None,
 ) -> None:
     """Train; the same command again, or with the run's folder, goes on with a run that stopped."""
     if memory is not None and not (plan and 0 < memory < 1 << 30):
@@ -49,7 +50,9 @@ def train(
 
     settings, ranks = settings_of(config, overrides or ()), Ranks.launched()
     if settings.stages:
-        _curriculum(settings, ranks, plan=plan, memory=memory)
+        stages = _curriculum(settings, ranks, plan=plan, memory=memory)
+        if json is not None:
+            write_json(json, {"run": settings.run.dir, "stages": stages})
         return
     size, quiet = settings.train, settings.logging.progress == "none" or ranks.index > 0
     tell = plain_console(stderr=True, quiet=quiet).print
@@ -65,22 +68,34 @@ def train(
     with end_on_stop():
         session = _train(settings, ranks, tell)
     _report(session)
+    if json is not None:
+        write_json(json, _figures(session))
     if session.end is not None and session.end.reason in BY_ALARM:
         raise typer.Exit(NO_GO)
 
 
-def _curriculum(settings: Config, ranks: Ranks, *, plan: bool, memory: float | None) -> None:
-    """Train the stages of a recipe one after the other, or plan each."""
+def _curriculum(
+    settings: Config, ranks: Ranks, *, plan: bool, memory: float | None
+) -> list[dict[str, object]]:
+    """Train the stages of a recipe one after the other, or plan each; return what each came to."""
     from debate_rl.commands.stages import plan_stages, train_stages
 
     quiet = settings.logging.progress == "none"
     if plan:
         say = plain_console().print
         plan_stages(settings, lambda own: _plan_lines(own, Path(own.run.dir), memory, ranks), say)
-        return
+        return []
     tell = plain_console(stderr=True, quiet=quiet).print
+    done: list[dict[str, object]] = []
+
+    def trained(own: Config) -> Session:
+        session = _train(own, ranks, tell)
+        done.append(_figures(session))
+        return session
+
     with end_on_stop():
-        train_stages(settings, ranks, lambda own: _train(own, ranks, tell), tell)
+        train_stages(settings, ranks, trained, tell)
+    return done
 
 
 def _plan_lines(settings: Config, run: Path, gib: float | None, ranks: Ranks) -> list[str]:
@@ -200,3 +215,19 @@ def _in_steps(settings: Config, *, capped: bool | None) -> Config:
     with catch_warnings():
         simplefilter("ignore")  # the start itself says it
         return with_epochs(settings, len(load_run_problems(settings).train), capped=capped)
+
+
+def _figures(session: Session) -> dict[str, object]:
+    """Return what a run came to as JSON has it: why it ended, its wall time, and the last step's figures."""
+    from debate_rl.runs.ending import wall_seconds
+    from debate_rl.tracking.step_lines import read_metrics
+
+    run, end = session.folder, session.end
+    rows = read_metrics(run.metrics) if run.metrics.exists() else []
+    return {
+        "run": str(run.path),
+        "steps": session.step,
+        "end": {"reason": end.reason, "why": end.why} if end is not None else None,
+        "wall_seconds": wall_seconds(run.starts),
+        "metrics": rows[-1] if rows else {},
+    }

@@ -43,7 +43,8 @@ class RunConfig(Settings):
     """Where the run lives."""
 
     dir: str = Field(default="runs/debate", min_length=1)
-    """The run folder; made when missing. Nothing in it is ever overwritten by another configuration."""
+    """The run folder; made when missing. Nothing in it is ever overwritten by another configuration. In a
+    recipe "runs/{recipe}-{seed}" has its name and seed, and {learner.lr} or any other key its value."""
     allow_changes: tuple[str, ...] = ()
     """Keys or tables, as in ("learner.lr", "held_out"), in which a resumed run may have other values than it
     began with; what is done stays as it was. "data" allows other problems or golds under the same names.

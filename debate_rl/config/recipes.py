@@ -117,9 +117,40 @@ def _read(model: type[S], path: Path, overrides: Iterable[str], *, of_a_run: boo
     if of_a_run and os.environ.get("DEBATE_OWN_CODE", "0") in ("", "0"):
         _refuse_own_code(tables, path)
     try:
-        return model.model_validate(apply_overrides(tables, given, model))
+        settings = model.model_validate(apply_overrides(tables, given, model))
     except ValidationError as error:
         raise ConfigError(explain(error, str(path), model, given)) from error
+    if not isinstance(settings, Config) or of_a_run:
+        return settings
+    named = settings.run.model_copy(update={"dir": run_name(settings, path.stem)})
+    return settings.model_copy(update={"run": named})
+
+
+PART = re.compile(r"\{([^{}]*)\}")
+
+
+def run_name(settings: Config, recipe: str) -> str:
+    """Return ``run.dir`` with the values of what it names in braces: the recipe's name, or any key.
+
+    >>> tables = {"run": {"dir": "runs/{recipe}-{learner.lr}-{seed}"}, "model": {"tiny": {}}, "seed": 3}
+    >>> run_name(Config.model_validate(tables), "words")
+    'runs/words-3e-05-3'
+    """
+    return PART.sub(
+        lambda match: recipe if match[1] == "recipe" else _of_key(settings, match[1]), settings.run.dir
+    )
+
+
+def _of_key(settings: Config, key: str) -> str:
+    """Return the value of a key as a part of a folder's name."""
+    value: object = settings
+    for name in key.split("."):
+        value = getattr(value, name, None) if name in getattr(type(value), "model_fields", ()) else None
+    if not isinstance(value, str | int | float):
+        raise ConfigError(
+            f"run.dir = {settings.run.dir!r}: {{{key}}} is neither recipe nor a key with one value"
+        )
+    return str(value).replace("/", "-")
 
 
 def read_tables(path: Path) -> dict[str, object]:

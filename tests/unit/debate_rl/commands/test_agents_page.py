@@ -1,0 +1,49 @@
+"""AGENTS.md against the command line: its commands, options, exit codes and keys are those that there are."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from debate_rl.commands import errors
+from debate_rl.commands.main import COMMANDS
+from debate_rl.config import Config
+from debate_rl.config.keys import check_key
+
+PAGE = (Path(__file__).parents[4] / "AGENTS.md").read_text(encoding="utf-8")
+LINES = [line.strip() for line in PAGE.splitlines() if line.startswith("    debate ")]
+
+
+def test_every_command_is_listed_and_no_other():
+    assert {match[1] for match in re.finditer(r"^\| `debate (\w+)", PAGE, re.MULTILINE)} == set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_command_has_json(name):
+    assert "json" in inspect.signature(COMMANDS[name][0]).parameters
+
+
+def test_exit_codes_are_those_of_the_command_line():
+    codes = {errors.NO_GO, errors.WRONG, errors.INTERRUPTED, errors.TERMINATED, 0}
+    listed = re.findall(r"^\| ([\d, ]+) \|", PAGE, re.MULTILINE)
+    assert {int(code) for row in listed for code in row.split(",")} == codes
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_keys_and_options_of_the_loop_are_there(line):
+    words = shlex.split(line.partition("||")[0])
+    known = inspect.signature(COMMANDS[words[1]][0]).parameters
+    for word in words[2:]:
+        if word.startswith("--"):
+            assert word.removeprefix("--").replace("-", "_") in known
+        elif "=" in word:
+            check_key(Config, word.partition("=")[0])
+
+
+def test_files_and_pages_that_it_names_are_there():
+    home = Path(__file__).parents[4]
+    assert all((home / link).exists() for link in re.findall(r"\]\(([\w./]+)\)", PAGE))
