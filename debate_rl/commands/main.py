@@ -39,6 +39,7 @@ from debate_rl.commands.sft import sft
 from debate_rl.commands.streams import quiet_pipe, take_any_encoding
 from debate_rl.commands.sweep import sweep
 from debate_rl.commands.tokens import tokens
+from debate_rl.commands.traces import traces
 from debate_rl.commands.train import train
 
 STOPPED = "stopped; a run goes on from its newest checkpoint when the same command is given again"
@@ -70,6 +71,14 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
         (
             "sweep quickstart learner.lr=1e-4,3e-4 seeds=5",
             "sweep math_features at_once=2 --table features.md",
+        ),
+    ),
+    "traces": (
+        traces,
+        (
+            "traces runs/mine --samples 4 --out traces/mine.jsonl",
+            "traces runs/one runs/two --winners --out traces/winners.jsonl",
+            "traces traces/mine.jsonl traces/winners.jsonl --per-problem 2 --out traces/all.jsonl",
         ),
     ),
     "sft": (sft, ("sft sft/tiny", "sft runs/sft-tiny", "sft sft/tiny sft.epochs=3 learner.lr=1e-4")),

@@ -26,12 +26,25 @@ def sft(
         ),
     ],
     overrides: Overrides = None,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Tell what is learnt and what memory it needs, and start nothing.")
+    ] = False,
+    memory: Annotated[
+        float | None, typer.Option(metavar="GIB", help="With --plan: for a GPU with so much memory.")
+    ] = None,
     json: JsonFile = None,
 ) -> None:
     """Learn replies, supervised; the same command again, or with the run's folder, goes on with a run."""
     from debate_rl.commands.train import settings_of
 
+    if memory is not None and not (plan and 0 < memory < 1 << 30):
+        raise ValueError(
+            f"--memory {memory:g}: is the GiB of a GPU that --plan is for, as in --plan --memory 80"
+        )
     settings = settings_of(config, overrides or ())
+    if plan:
+        _plan(settings, memory)
+        return
     quiet = settings.logging.progress == "none"
     plain_console(stderr=True, quiet=quiet).print(f"{settings.run.dir}: supervised training")
     with end_on_stop():
@@ -42,8 +55,23 @@ def sft(
         write_json(json, figures)
 
 
+def _plan(settings: Config, gib: float | None) -> None:
+    """Print what a run learns, its steps, and the memory that they take here or on a GPU of so many GiB."""
+    from debate_rl.sft.plan import planned_replies
+    from debate_rl.sft.session import SftSession
+
+    config, data = SftSession.prepared(settings)
+    say = plain_console().print
+    say(*data.lines(), sep="\n")
+    say(f"{config.train.steps} steps of {config.sft.batch_size} replies; nothing is started")
+    found = planned_replies(config, data, there=None if gib is None else int(gib * 2**30))
+    if found is not None:
+        say(*found.memory_lines(), sep="\n")
+
+
 def _train(settings: Config, *, quiet: bool) -> SftSession:
     """Do the steps that are left."""
+    from debate_rl.sft.plan import planned_replies
     from debate_rl.sft.session import SftSession
     from debate_rl.training.session import open_session
     from debate_rl.training.train import goes_on, train_steps
@@ -52,7 +80,12 @@ def _train(settings: Config, *, quiet: bool) -> SftSession:
 
     def look(data: Problems) -> Mapping[str, bool | float]:
         tell(*data.lines(), sep="\n")
-        return {}
+        found = planned_replies(settings, data)
+        if found is None:
+            return {}
+        found.refuse_too_large()
+        tell(*found.memory_lines(), sep="\n")
+        return found.chosen
 
     while True:
         with open_session(settings, look=look, kind=SftSession) as session:

@@ -16,6 +16,8 @@ import tomli_w
 import torch
 from safetensors.torch import load_file
 
+from debate import Problem
+from debate.parsing import last_boxed
 from debate_rl.commands import main
 from debate_rl.config import Config
 from debate_rl.config.recipes import load_config
@@ -230,7 +232,7 @@ def test_the_command_learns_and_says_where_to_go_on(tmp_path, config_of, demonst
 
 
 def test_the_shipped_recipes_are_valid():
-    for name in ("sft/tiny",):
+    for name in ("sft/tiny", "sft/math_qwen3_4b_instruct", "sft/numinamath_qwen3_4b_base"):
         assert load_config(Config, name).sft.data
 
 
@@ -262,3 +264,56 @@ def test_a_killed_run_goes_on_bit_for_bit(tmp_path, config_of):
     assert done.returncode == 0, done.stderr
     assert untimed(tmp_path / "run") == untimed(tmp_path / "whole")
     assert_equal_weights(weights_of(tmp_path / "run"), weights_of(tmp_path / "whole"))
+
+
+def test_a_teachers_right_replies_are_learnt(tmp_path, config_of, monkeypatch, capsys):
+    """Traces of what was learnt, sampled once: the same command reads what is kept, and filters it anew."""
+    learnt(config_of(tmp_path / "teacher", sft={"epochs": 12}))
+    monkeypatch.chdir(tmp_path)
+    words = ("traces", "teacher", "--samples", "4", "--out", "t.jsonl", "--json", "t.json")
+    overrides = ("sft.data=[]", "sft.held_back=0", "held_out.limit=8")
+    code, shown = command(monkeypatch, capsys, *words, *overrides)
+    assert code == 0, shown.err
+    rows = [json.loads(line) for line in Path("t.jsonl").read_text().splitlines()]
+    figures = json.loads(Path("t.json").read_text())
+    assert figures["yield"]["all"] == {
+        "replies": 160,
+        "kept": len(rows) + figures["left_out"].get("the same twice", 0),
+    }
+    assert f"right: {figures['yield']['all']['kept']} of 160" in shown.out
+    assert "only right replies are kept" in shown.out
+    family = FAMILIES["pair_sum"]
+    grades = [family.grade(Problem("p", row["question"]), last_boxed(row["reply"])).verdict for row in rows]
+    assert all(grades)
+    assert all(row["grade"] == "right" and row["provenance"]["prompt_set"] == "qa" for row in rows)
+    monkeypatch.setattr("debate_rl.engines.open_policy", lambda *_: pytest.fail("nothing is left to sample"))
+    code, shown = command(monkeypatch, capsys, *words, *overrides, "--per-problem", "1")
+    assert code == 0, shown.err
+    once = [json.loads(line) for line in Path("t.jsonl").read_text().splitlines()]
+    assert len({row["question"] for row in once}) == len(once) == len({row["question"] for row in rows})
+    student = learnt(
+        config_of(tmp_path / "student", sft={"data": ["t.jsonl"], "held_back": 0, "batch_size": 2})
+    )
+    assert student.step == student.config.train.steps > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("nowhere",), "nowhere: no such file"),
+        (("a.jsonl", "--samples", "0"), "--samples 0: needs 1 or more"),
+        (("a.jsonl",), "a.jsonl, line 1, field 'reply': is missing"),
+        (("b.jsonl", "--levels", "7"), "b.jsonl: no right reply is left to keep; nothing is written"),
+        (("one", "two"), "traces: two: the replies of one teacher at a time"),
+        (("one", "--winners"), "one"),
+    ],
+)
+def test_traces_that_cannot_be_are_one_line(tmp_path, monkeypatch, capsys, words, message):
+    monkeypatch.chdir(tmp_path)
+    Path("a.jsonl").write_text('{"question": "1?"}\n')
+    Path("b.jsonl").write_text('{"question": "1?", "reply": "2", "level": 1}\n')
+    code, shown = command(monkeypatch, capsys, "traces", *words, "--out", "t.jsonl")
+    assert code == 2
+    assert message in shown.err
+    assert len(shown.err.strip().splitlines()) == 1
+    assert not Path("t.jsonl").exists()

@@ -50,7 +50,8 @@ def test_the_recipes_of_the_project_are_shipped():
     bases = ("gsm8k_qwen3_1b7", "instructions_qwen3_1b7", "mixed_qwen3_1b7", "overfit_qwen3_1b7")
     expected |= {f"rlvr/{base}_base" for base in bases} | {"rlvr/gsm8k_qwen3_1b7_dr_grpo"}
     expected |= {"curriculum/tiny", "curriculum/gsm8k_to_aime_qwen3_8b"}
-    expected |= {"sft/tiny", "rlvr/tiny", "rlvr/overfit_tiny", "writing/qwen3_4b"}
+    expected |= {f"sft/{name}" for name in ("tiny", "math_qwen3_4b_instruct", "numinamath_qwen3_4b_base")}
+    expected |= {"rlvr/tiny", "rlvr/overfit_tiny", "writing/qwen3_4b"}
     assert expected | {"quickstart", "quickstart_words", "gsm8k_smoke"} == shipped_recipes().keys()
     assert {find_recipe(name) for name in expected} == {shipped_recipes()[name] for name in expected}
 

@@ -1,0 +1,184 @@
+"""``debate traces``: verified replies of a teacher, winners of debates, and files of them as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from debate_rl.commands.arguments import JsonFile
+from debate_rl.commands.console import plain_console, write_json
+from debate_rl.formatting import share
+
+if TYPE_CHECKING:
+    from debate import Policy
+    from debate_rl.config import Config
+    from debate_rl.evaluation.play import Unopened
+    from debate_rl.sft.traces import Harvest, Trace
+
+BIAS = "  only right replies are kept: problems that the teacher seldom solves are rare among them, or absent"
+
+
+def traces(
+    what: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RECIPE|RUN|FILE... [KEY=VALUE...]",
+            help="Whose replies: the model of a recipe or run; with --winners runs; or files of traces.",
+        ),
+    ],
+    out: Annotated[str, typer.Option(metavar="FILE", help="The file of traces to write, JSON lines.")],
+    samples: Annotated[int, typer.Option(help="Sample so many replies to each problem.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of the replies.")] = 0,
+    weights: Annotated[
+        str, typer.Option(help="Of a run: newest, best, start, or the step of a checkpoint.")
+    ] = "newest",
+    winners: Annotated[
+        bool, typer.Option("--winners", help="Take the winning solutions of the debates that runs kept.")
+    ] = False,
+    per_problem: Annotated[int | None, typer.Option(help="Keep so many traces of a problem.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Leave out longer replies.")] = None,
+    levels: Annotated[str, typer.Option(metavar="A,B", help="Keep these levels only.")] = "",
+    json: JsonFile = None,
+) -> None:
+    """Collect right replies to training problems, to be learnt by debate sft; run it again to continue."""
+    from debate_rl.sft.traces import chosen, lengths, write_traces
+
+    for name, value in (("--samples", samples), ("--per-problem", per_problem), ("--max-tokens", max_tokens)):
+        if value is not None and value < 1:
+            raise ValueError(f"{name} {value}: needs 1 or more")
+    names = [word for word in what if "=" not in word]
+    overrides = tuple(word for word in what if "=" in word)
+    harvest, rows = _collected(names, overrides, samples, seed, weights, winners=winners)
+    kept, lost = chosen(
+        rows,
+        per_problem=per_problem,
+        max_tokens=max_tokens,
+        levels=[level.strip() for level in levels.split(",") if level.strip()],
+    )
+    if not kept:
+        raise ValueError(f"{', '.join(names)}: no right reply is left to keep; nothing is written to {out}")
+    write_traces(Path(out), kept)
+    say = plain_console().print
+    figures: dict[str, object] = {"file": out, "traces": len(kept), "left_out": dict(lost)}
+    if harvest is not None:
+        figures |= _say_yield(harvest)
+    if lost:
+        say(f"  left out: {', '.join(f'{count:,} {why}' for why, count in lost.items())}")
+    for name, low, middle, high in lengths(kept):
+        say(f"  {name}: median {middle:,.0f}, 10% below {low:,.0f}, 10% above {high:,.0f}")
+        figures[name] = {"p10": low, "median": middle, "p90": high}
+    say(f"{len(kept):,} traces of {_problems(kept):,} problems in {out}")
+    if json is not None:
+        write_json(json, figures)
+
+
+def _problems(rows: Sequence[Trace]) -> int:
+    return len({str(row.get("question") or row.get("messages")) for row in rows})
+
+
+def _say_yield(harvest: Harvest) -> dict[str, object]:
+    """Print how many replies are right, by level, and what that does to the traces; return the figures."""
+    say = plain_console().print
+    for level, asked, kept in harvest.rows():
+        name = "right" if level == "all" else f"  level {level}"
+        say(f"{name}: {kept:,} of {asked:,} ({share(kept / asked)})")
+    if harvest.cut:
+        say(f"  {harvest.cut:,} right ones ended at their token limit, and are left out")
+    if harvest.ungraded:
+        say(f"  {harvest.ungraded:,} have no verdict, and are left out")
+    say(BIAS)
+    rows = {level: {"replies": asked, "kept": kept} for level, asked, kept in harvest.rows()}
+    return {"yield": rows, "problems": harvest.problems, "cut": harvest.cut, "ungraded": harvest.ungraded}
+
+
+def _collected(
+    names: Sequence[str],
+    overrides: Sequence[str],
+    samples: int,
+    seed: int,
+    weights: str,
+    *,
+    winners: bool,
+) -> tuple[Harvest | None, list[Trace]]:
+    """Return what was looked at, None for files, and the traces."""
+    from debate_rl.sft.traces import Harvest, read_traces
+    from debate_rl.sft.traces import winners as winners_of
+
+    if not names:
+        raise ValueError("traces: name a recipe, a run, or files of traces")
+    if winners:
+        parts = [winners_of(Path(name)) for name in names]
+        whole = Harvest(
+            [trace for part in parts for trace in part.traces], problems=sum(part.problems for part in parts)
+        )
+        for part in parts:
+            whole.asked.update(part.asked)
+            whole.kept.update(part.kept)
+        return whole, whole.traces
+    if all(Path(name).suffix.lower() in (".jsonl", ".json", ".parquet") for name in names):
+        return None, read_traces([Path(name) for name in names])
+    if len(names) > 1:
+        raise ValueError(f"traces: {names[1]}: the replies of one teacher at a time; files are joined later")
+    harvest = _sampled(names[0], overrides, samples, seed, weights)
+    return harvest, harvest.traces
+
+
+def _sampled(name: str, overrides: Sequence[str], samples: int, seed: int, weights: str) -> Harvest:
+    """Return what a teacher replied to training problems; replies that are kept are not sampled again."""
+    from debate_rl.commands.eval_sets import MAX_LIVE, progress_of
+    from debate_rl.config.models import ENGINES
+    from debate_rl.config.recipes import open_run_or_recipe
+    from debate_rl.evaluation.folder import default_folder, identity, open_folder
+    from debate_rl.evaluation.play import EvalPlan, play
+    from debate_rl.problems import load_run_problems
+    from debate_rl.runs.kept_weights import named_weights
+    from debate_rl.sft.traces import provenance, refuse_unanswered, solutions
+
+    run, config = open_run_or_recipe(name, overrides)
+    path = named_weights(run, weights)[0] if run is not None else None
+    data = load_run_problems(config)
+    refuse_unanswered(data.train)
+    plan = EvalPlan(
+        data.train,
+        data.environment,
+        config.debate,
+        (seed,),
+        config.train.max_live or MAX_LIVE,
+        samples,
+        requests=None if config.model.policy in ENGINES else config.train.batch_size,
+        direct=True,
+        mode=config.grader.final,
+        tokens=False,
+    )
+    what = identity(config, data.train, path, plan.seeds, direct=True)
+    home = run / "traces" if run else Path("traces") / Path(config.run.dir).name
+    folder = default_folder(home, path, what)
+    teller = plain_console(stderr=True).print
+    teller(f"{samples * len(data.train):,} replies, {samples} to each of {len(data.train):,} problems")
+    with open_folder(folder, what), progress_of(str(folder)) as tell, _policy(config, path) as policy:
+        played = play(plan, policy, folder, tell=tell)
+    graded = (one for group in played.opening for one in group)
+    return solutions(graded, provenance(config, path, seed=seed))
+
+
+@contextmanager
+def _policy(config: Config, weights: Path | None) -> Iterator[Unopened]:
+    """Yield the teacher, opened when something is asked of it; its engines end with the block."""
+    from debate_rl.engines import end_engines, open_policy
+    from debate_rl.evaluation.play import Unopened
+
+    opened: list[Policy] = []
+
+    def policy() -> Policy:
+        opened.append(open_policy(config, weights))
+        return opened[0]
+
+    try:
+        yield Unopened(policy)
+    finally:
+        if opened and config.model.policy == "vllm":
+            end_engines(opened[0])

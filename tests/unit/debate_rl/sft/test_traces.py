@@ -1,0 +1,143 @@
+"""Which replies become traces, what is said of their yield, and how files of them become one."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from debate import Completion, Debate, DebateConfig, Persona, Problem, Turn
+from debate.types import ParsedTurn, Span, TurnId
+from debate_rl.evaluation.grading import Graded
+from debate_rl.sft.traces import (
+    chosen,
+    lengths,
+    read_traces,
+    refuse_unanswered,
+    solutions,
+    winners,
+    write_traces,
+)
+from envs.errors import DataError
+from rewards.types import Rewards
+from transcripts import Record, write_step
+
+
+def debate_of(problem, texts, *, reason="stop", seed=7):
+    """A debate of one round in which each agent gave one of the texts as its solution."""
+    protocol = DebateConfig(num_agents=len(texts), num_rounds=1)
+    turns = tuple(
+        Turn(
+            TurnId(agent, 0),
+            f"K{agent + 2}",
+            (),
+            Completion((), (), (), text, reason, 3, token_count=len(text)),
+            ParsedTurn(solution=Span(0, len(text)), answer="2"),
+            (),
+        )
+        for agent, text in enumerate(texts)
+    )
+    personas = tuple(Persona(f"P{agent}", "work") for agent in range(len(texts)))
+    return Debate(problem, personas, turns, (), seed, 3, protocol)
+
+
+def problem_of(number, level="1"):
+    return Problem(f"p{number}", f"{number}?", "2", "sums", level, "number")
+
+
+def test_right_replies_that_came_to_their_end_are_kept_and_counted_by_level():
+    replies = [
+        Graded(debate_of(problem_of(1), ["It is 2."]), ((True,),)),
+        Graded(debate_of(problem_of(1), ["It is 3."]), ((False,),)),
+        Graded(debate_of(problem_of(2, "5"), ["2, and so"], reason="length"), ((True,),)),
+        Graded(debate_of(problem_of(2, "5"), ["none"]), (("missing",),)),
+        Graded(debate_of(problem_of(3, "5"), ["odd"]), ((None,),)),
+    ]
+    harvest = solutions(replies, {"teacher": "t", "prompts": "abc"})
+    [trace] = harvest.traces
+    assert trace == {
+        "id": "p1",
+        "question": "1?",
+        "answer": "2",
+        "kind": "number",
+        "source": "sums",
+        "level": "1",
+        "reply": "It is 2.",
+        "grade": "right",
+        "tokens": 8,
+        "provenance": {"teacher": "t", "prompts": "abc"},
+    }
+    assert harvest.rows() == [("all", 5, 1), ("1", 2, 1), ("5", 3, 0)]
+    assert (harvest.problems, harvest.cut, harvest.ungraded) == (3, 1, 1)
+
+
+def test_the_winners_of_a_run_that_are_right_become_solutions(tmp_path):
+    def record(number, peer, correct):
+        empty = ((None,), (None,))
+        scored = Rewards(peer=peer, truth=empty, judge=empty, format=empty)
+        debate = debate_of(problem_of(number), ["It is 2.", " It is 3. "])
+        return Record(debate, 0, f"p{number}", correct, scored)
+
+    best_first, best_second = ((1.0,), (-1.0,)), ((-1.0,), (1.0,))
+    records = [
+        record(1, best_first, ((True,), (False,))),
+        record(2, best_second, ((True,), (False,))),
+        record(3, best_second, ((False,), (True,))),
+        record(4, ((None,), (None,)), ((True,), (True,))),
+    ]
+    write_step(tmp_path / "transcripts", 0, records, tokens=False, seal=True)
+    harvest = winners(tmp_path)
+    assert [(trace["id"], trace["solution"]) for trace in harvest.traces] == [
+        ("p3", "It is 3."),
+        ("p1", "It is 2."),
+    ]
+    assert harvest.rows() == [("all", 4, 2)]
+    assert harvest.traces[0]["provenance"] == {"run": tmp_path.name, "step": 0, "policy_version": 3}
+
+
+def test_files_are_joined_and_read_back(tmp_path):
+    rows = [
+        {"question": "1?", "reply": "a", "level": "1", "tokens": 1},
+        {"question": "1?", "reply": "b", "level": "1", "tokens": 9},
+        {"question": "2?", "reply": "a", "level": "5", "tokens": 1},
+        {"question": "1?", "reply": "c", "level": "1", "tokens": 1},
+    ]
+    write_traces(tmp_path / "a.jsonl", rows[:3])
+    write_traces(tmp_path / "b.jsonl", [rows[0], rows[3]])
+    traces = read_traces([tmp_path / "a.jsonl", tmp_path / "b.jsonl"])
+    kept, lost = chosen(traces, per_problem=1, max_tokens=5, levels=["1"])
+    assert kept == [rows[0]]
+    assert lost == {
+        "longer than 5 tokens": 1,
+        "of other levels": 1,
+        "the same twice": 1,
+        "beyond 1 to a problem": 1,
+    }
+    assert chosen(traces)[0] == rows
+
+
+def test_lengths_are_of_characters_alone_where_a_trace_does_not_say_its_tokens():
+    assert [name for name, *_ in lengths([{"reply": "a", "tokens": 1}, {"reply": "b"}])] == ["characters"]
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"question": "1?"}, r"traces.jsonl, line 1, field 'reply': is missing"),
+        ({"question": "1?", "reply": "2", "grade": "wrong"}, r"line 1, field 'grade': is not 'right'"),
+    ],
+)
+def test_a_file_with_a_row_that_nobody_can_learn_is_refused(tmp_path, row, message):
+    (tmp_path / "traces.jsonl").write_text(json.dumps(row) + "\n")
+    with pytest.raises(DataError, match=message):
+        read_traces([tmp_path / "traces.jsonl"])
+
+
+def test_tokens_that_are_not_known_cannot_be_filtered_by():
+    with pytest.raises(DataError, match="--max-tokens 5: the trace of p1 does not say its tokens"):
+        chosen([{"id": "p1", "question": "1?", "reply": "a"}], max_tokens=5)
+
+
+def test_problems_without_an_answer_have_no_traces():
+    with pytest.raises(DataError, match="problem x: is of kind 'open' and has no gold answer"):
+        refuse_unanswered([problem_of(1), Problem("x", "Write.", kind="open")])
