@@ -232,7 +232,9 @@ def coverage_checks(advantages: Sequence[TurnAdvantage | None], config: Config) 
     )
     for stream in streams:
         share = sum(bool(getattr(one, stream)) for one in parts) / every
-        yield Check(f"advantages, {stream}", "ok", share, "of turns have one other than 0")
+        silent = not share and stream in ("truth", "generator")
+        why = "of turns have one other than 0" + ("; rewards are all alike" if silent else "")
+        yield Check(f"advantages, {stream}", "warn" if silent else "ok", share, why, "env.levels (others)")
     some = sum(bool(one.generator or one.judge or one.format) for one in parts) / every
     verdict = "bad" if not some else "warn" if some < COVERED else "ok"
     remedy = "train.debates_per_problem (more)"

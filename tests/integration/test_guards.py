@@ -229,3 +229,14 @@ def test_the_command_says_why_a_run_ended_and_an_alarm_is_exit_code_1(
     assert code == 0
     assert "  ended        4 steps done, as many as train.steps; " in out
     assert " of wall time in 2 starts" in out
+
+
+@pytest.mark.slow
+def test_the_real_detectors_end_a_run_whose_learning_rate_is_a_hundred_times_too_high(config):
+    of_learning = [f"train.on_alarm.{name}=stop" for name in ("ratio", "gradient", "not_finite", "kl")]
+    watched = ("train.steps=8", "learner.beta=0.01", *of_learning)
+    usual = train(config(*watched))
+    assert ends(usual.folder) == [("steps", 8)]
+    high = train(config(*watched, f"learner.lr={100 * LR}", run="high"))
+    [(reason, steps)] = ends(high.folder)
+    assert (reason, steps < 8) == ("alarm", True), high.end
