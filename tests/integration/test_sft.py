@@ -249,7 +249,9 @@ def test_a_killed_run_goes_on_bit_for_bit(tmp_path, config_of):
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(HOME)}
     rng, kills = Random(7), 0
     for _ in range(6):
-        process = subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+        process = subprocess.Popen(
+            words, env=environment, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+        )
         metrics, wanted = tmp_path / "run/metrics.jsonl", rng.randint(2, 16)
         before = len(metrics.read_bytes().splitlines()) if metrics.exists() else 0
         while process.poll() is None:
