@@ -16,9 +16,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from debate import Problem
+from debate.types import Kind
 from envs.causes.rules import CAUSES, Cause, WrongReply, cause_of
 
-FILES = {"model_outputs_gsm8k": "number", "model_outputs_math": "expression"}
+FILES: dict[str, Kind] = {"model_outputs_gsm8k": "number", "model_outputs_math": "expression"}
 
 
 def found_in(data: Path) -> Iterator[tuple[str, bool, WrongReply, Cause]]:

@@ -37,7 +37,9 @@ def open_policy(config: Config, weights: Path | None) -> Policy:
         )
     if engine == "openai":
         return _server(config)
-    return _vllm(config) if engine == "vllm" and weights is None else _with_weights(config, weights)
+    if engine == "vllm" and weights is None and config.model.name_or_path is not None:
+        return _vllm(config, config.model.name_or_path)
+    return _with_weights(config, weights)
 
 
 def open_verifier(config: Config) -> VerifierModel | None:
@@ -203,13 +205,8 @@ def _server(config: Config) -> Policy:
     )
 
 
-def _vllm(config: Config) -> Policy:
-    model = config.model
-    if model.name_or_path is None:
-        raise ValueError(
-            "model.policy=vllm: needs model.name_or_path, a hub id or a folder (debate export makes one)"
-        )
-    return _vllm_policy(config, {"dtype": model.dtype, **_model_files(model.name_or_path)})
+def _vllm(config: Config, name: str) -> Policy:
+    return _vllm_policy(config, {"dtype": config.model.dtype, **_model_files(name)})
 
 
 def _vllm_beside(config: Config, tokenizer: Any, learners: int) -> Policy:

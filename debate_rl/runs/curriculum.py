@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
 
@@ -19,7 +19,9 @@ from debate.values import Value
 from debate_rl.config.stages import StageConfig
 from debate_rl.formatting import counted
 from debate_rl.runs.folder import write_whole
-from debate_rl.tracking.goals import Looked
+
+if TYPE_CHECKING:
+    from debate_rl.tracking.goals import Looked
 
 NAME, STAGES = "curriculum.json", "stages"
 FORMAT = 1

@@ -154,9 +154,10 @@ def test_killed_before_or_after_a_rollback_is_written_the_run_ends_the_same(conf
 
     for name, kill in (("before", before), ("after", after)):
         rolling = config("train.on_alarm=rollback", run=name)
-        with monkeypatch.context() as patch, pytest.raises(Killed):
+        with monkeypatch.context() as patch:
             patch.setattr(RunFolder, "record_end", kill)
-            train(rolling)
+            with pytest.raises(Killed):
+                train(rolling)
         session = train(rolling)
         assert_same(session.folder.path, undisturbed)
     assert [reason for reason, _ in ends(session.folder)] == ["rollback", "steps"]

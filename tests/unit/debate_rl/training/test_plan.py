@@ -363,7 +363,7 @@ CARDS = {
     "gsm8k_qwen3_4b_full_141gb": 139,
     "curriculum/gsm8k_to_aime_qwen3_8b": 79,
     "writing/qwen3_4b": 45,
-    **{name: 79 for name in shipped_recipes() if name.startswith("rlvr/") and "qwen3" in name},
+    **{name: 79 for name in shipped_recipes() if name.startswith(("rlvr/", "sft/")) and "qwen3" in name},
 }
 """GiB that a program sees of the smallest card of that name, as an A10G of 24 GB or an L40S of 48 GB."""
 
