@@ -181,6 +181,7 @@ def test_the_command_line(straight, tmp_path, monkeypatch):
     assert "held_out.samples was 8, now 5" in str(changed.exception)
 
 
+@pytest.mark.slow
 def test_the_report_and_the_inspector_show_the_stages(straight):
     done = CliRunner().invoke(app, ["report", str(straight)])
     assert done.exit_code == 0, done.output

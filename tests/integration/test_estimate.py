@@ -83,6 +83,6 @@ def test_train_evaluates_first_and_ends_with_what_changed(debate_command, tiny_r
     assert [first, *others[: len(sentences(kept)) - 1]] == sentences(kept)
     assert " before the first step -> " in first
     again = debate_command(*command)
-    times = re.compile(r"(  ended +all steps are done; ).*")  # both starts took their time
+    times = re.compile(r"(  ended .*; ).*")  # both starts took their time
     assert (again[0], times.sub(r"\1", again[1])) == (0, times.sub(r"\1", out))
     assert again[2].splitlines()[1:] == ["resuming after 2 of 2 steps"]

@@ -85,6 +85,7 @@ def test_one_run_has_every_mode_with_intervals_and_is_kept(evaluate, home):
     assert (home / "t.md").read_text().count("\n| debate winner accuracy  ") == 1
 
 
+@pytest.mark.slow
 def test_the_same_command_asks_nothing_again_and_loads_no_model(evaluate, home, monkeypatch):
     first = evaluate("run", "--seeds", "2")
     before = {path: path.read_bytes() for path in (home / "run/evaluations").rglob("*.jsonl")}
@@ -324,6 +325,7 @@ def test_more_samples_are_asked_for_beside_those_that_are_there(evaluate, home, 
     assert 2 * 40 <= sum(asked) * 3 < 2 * 40 + 3 * 2  # debates of three solutions
 
 
+@pytest.mark.slow
 def test_kept_replies_are_graded_in_other_modes_without_asking(evaluate, home, sums, monkeypatch):
     assert evaluate("run", *sums[:2])[0] == 0
     monkeypatch.setattr("debate.policies.local.LocalPolicy.sample", None)  # whoever asks fails

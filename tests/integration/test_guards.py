@@ -128,6 +128,7 @@ def by_hand(config, run: str) -> Path:
     return train(config(*lower, run=run)).folder.path
 
 
+@pytest.mark.slow
 def test_a_rollback_is_a_resume_from_before_the_alarm_with_half_the_learning_rate(config, high_lr):
     session = train(config("train.on_alarm=rollback"))
     assert ends(session.folder) == [("rollback", 3), ("steps", 4)]

@@ -148,6 +148,7 @@ def test_what_is_not_ours_is_refused_and_left_alone(inspect, tmp_path):
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["step_000000.jsonl"] * 2
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_ends_it_without_a_word(folder):
     command = [sys.executable, "-c", RUN, "inspect", "run", "show", *["0.0"] * 200]
     with subprocess.Popen(

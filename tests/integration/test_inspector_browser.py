@@ -112,6 +112,7 @@ def at(page, testid: str):
     return page.get_by_test_id(testid)
 
 
+@pytest.mark.slow
 def test_nothing_that_a_model_wrote_runs(hostile, hostile_run, watched):
     seen = watched(hostile.origin)
     with RunStore.open(hostile_run) as store:
@@ -235,7 +236,8 @@ def test_a_run_that_is_not_written_is_not_asked_again(served, watched):
     assert at(page, "live").count() == 0
 
 
-@pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.slow), "dark"])
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_kind_of_page_is_accessible(served, hostile, watched, scheme):
     from axe_playwright_python.sync_playwright import Axe
 

@@ -259,6 +259,7 @@ def test_every_metric_of_a_run_is_on_the_page(logged):
     assert [name for name in sorted(logged) if not any(matches(one, name) for one in page)] == []
 
 
+@pytest.mark.slow
 def test_every_metric_on_the_page_is_logged(logged):
     assert [one for one in documented() if not any(matches(one, name) for name in logged)] == []
 
@@ -272,6 +273,7 @@ def test_every_row_has_a_formula_and_a_healthy_range_and_no_name_comes_twice():
     assert sorted(set(names)) == sorted(names)
 
 
+@pytest.mark.slow
 def test_a_name_that_is_missing_on_either_side_is_found(logged):
     assert not any(matches(one, "reward/peer/median") for one in documented())
     assert not any(matches("winner/regret", name) for name in logged)
@@ -292,5 +294,6 @@ def test_the_metrics_of_every_loss_are_on_the_page(loss):
     assert outputs.metrics.keys() <= set(documented())
 
 
+@pytest.mark.slow
 def test_the_progress_line_shows_metrics_that_exist(logged):
     assert set(HEADLINES) <= logged

@@ -22,6 +22,7 @@ def file(tmp_path, monkeypatch):
     return ["env.kind=file", "env.path=own.jsonl"]
 
 
+@pytest.mark.slow
 def test_two_epochs_without_the_long_prompt(file, tiny_recipe, tmp_path, debate_command):
     limits = ["train.epochs=2", "env.max_prompt_tokens=400", "held_out.limit=1", "held_out.every=0"]
     with pytest.warns(DataWarning, match=r"1 of 6 training problems left out \(16\.7%\)"):

@@ -100,6 +100,7 @@ def test_several_runs_are_compared(report, example, home):
     assert {figure["run"] for figure in facts["figures"]} == {"debate-example", "other"}
 
 
+@pytest.mark.slow
 def test_the_answers_come_first_on_screen_page_markdown_and_json(report, example, home):
     shutil.copytree(example, home / "trained")
     (home / "trained" / "simulation.json").unlink()

@@ -35,6 +35,7 @@ TAUGHT = (
 )
 
 
+@pytest.mark.slow
 def test_replies_without_tags_are_sent_read_and_graded_as_the_family_has_it(tmp_path, debate_command):
     session = train(tiny(tmp_path, *SHORT, *TAUGHT))
     records = list(read_records(tmp_path / "transcripts/step_000000.jsonl"))

@@ -268,6 +268,7 @@ def test_a_killed_run_goes_on_bit_for_bit(tmp_path, config_of):
     assert_equal_weights(weights_of(tmp_path / "run"), weights_of(tmp_path / "whole"))
 
 
+@pytest.mark.slow
 def test_a_teachers_right_replies_are_learnt(tmp_path, config_of, monkeypatch, capsys):
     """Traces of what was learnt, sampled once: the same command reads what is kept, and filters it anew."""
     learnt(config_of(tmp_path / "teacher", sft={"epochs": 12}))

@@ -54,6 +54,7 @@ def test_live_bytes_by_hand():
         assert (counted.live, counted.peak) == (0, 12_000)
 
 
+@pytest.mark.slow
 def test_what_stays_in_memory_by_hand(make_tiny):
     model, _ = make_tiny(lora_rank=0)
     size = model.config.vocab_size * 32 + 2 * (32 * (32 + 16 + 16 + 32 + 3 * 48) + 2 * 8 + 2 * 32) + 32
@@ -151,6 +152,7 @@ def test_rows_fill_a_pass_though_the_longest_do_not():
     assert LOAD.batch(70, 60, torch.device("cpu")).input_ids.shape == (1, 60)
 
 
+@pytest.mark.slow
 def test_full_weights_on_a_gpu_are_multiplied_in_bfloat16(make_tiny):
     model, _ = make_tiny(layers=6)
     load = replace(LOAD, micro_tokens=1400)

@@ -154,6 +154,7 @@ def beside(tmp_path, utilization: float, *, room: int, **learner):
     return planned(config, load_run_problems(config), there=room)
 
 
+@pytest.mark.slow
 def test_ranks_share_what_learns_and_have_their_engines_elsewhere(tmp_path):
     config = config_of(tmp_path, model=BESIDE)
     data = load_run_problems(config)
@@ -306,6 +307,7 @@ def test_layers_are_computed_again_where_the_run_would_not_fit(setting, roomy, c
     assert (found.memory.learning < needs.memory.learning) is chosen
 
 
+@pytest.mark.slow
 def test_what_rows_share_is_told(needs):
     learner = needs.config.learner.model_copy(update={"share_prefixes": True})
     config = needs.config.model_copy(update={"learner": learner})
@@ -338,6 +340,7 @@ def test_the_time_rests_on_what_was_measured(needs, tmp_path):
     assert probed.endswith("(from a short probe of this model)")
 
 
+@pytest.mark.slow
 def test_a_model_that_is_not_here_has_a_bound(needs):
     named = needs.config.model.model_copy(update={"tiny": None, "name_or_path": "somebody/model"})
     bound = time_line(

@@ -252,6 +252,7 @@ def test_settings_of_any_kind_make_a_report(whole, value):
         assert link is None or compile_filter(link.filter)
 
 
+@pytest.mark.slow
 def test_many_figures_that_only_fluctuate_have_no_direction(whole):
     """Of 14 figures of noise one in 50 would fall or rise: none may, in a table of them."""
     rng = np.random.default_rng(1)
