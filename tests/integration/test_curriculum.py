@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import os
+import signal
+import subprocess
 import sys
+import time
 import types
 from pathlib import Path
 
@@ -150,6 +155,63 @@ def test_a_curriculum_that_was_stopped_in_a_stage_ends_as_the_straight_one(strai
         path = f"stages/{one}/checkpoints/step_000002"
         mine, other = weights(tmp_path / "run" / path), weights(straight / path)
         assert all(torch.equal(mine[name], other[name]) for name in mine)
+
+
+@pytest.mark.slow
+def test_a_curriculum_that_is_killed_in_each_stage_ends_as_the_one_left_alone(tmp_path):
+    head = "from debate import Problem\nfrom envs import Grade, GradeStatus\n\n\n"
+    (tmp_path / "numbers_env.py").write_text(head + inspect.getsource(Numbers))
+    begun = ("stages/01_small/metrics.jsonl", "stages/02_large/warm_start", "stages/02_large/metrics.jsonl")
+    for name, kills in (("alone", ()), ("killed", begun)):
+        path = tmp_path / f"{name}.toml"
+        path.write_text(tomli_w.dumps(RECIPE | {"run": {"dir": name}}))
+        for there in kills:
+            with command(path) as child:
+                wait_for(lambda name=name, there=there: has_something(tmp_path / name / there), child)
+                child.send_signal(signal.SIGKILL)
+        with command(path) as child:
+            said = child.communicate()[1]
+        assert child.returncode == 0, said
+    alone, killed = (tmp_path / name for name in ("alone", "killed"))
+    for stage in ("01_small", "02_large"):
+        assert left_by(killed / "stages" / stage) == left_by(alone / "stages" / stage)
+    assert read_curriculum(killed) is not None
+    ends = [[(v.folder, v.end, v.value) for v in read_curriculum(one).visits] for one in (alone, killed)]
+    assert ends[0] == ends[1]
+
+
+def command(path):
+    folder = path.parent
+    home = Path(__file__).parents[2]
+    environment = os.environ | {
+        "PYTHONPATH": f"{folder}:{home}",
+        "DEBATE_OWN_CODE": "1",
+        "OMP_NUM_THREADS": "1",
+    }
+    words = [sys.executable, "-m", "debate_rl", "train", str(path)]
+    return subprocess.Popen(
+        words, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+
+
+def has_something(path):
+    return path.exists() and (any(path.iterdir()) if path.is_dir() else b"\n" in path.read_bytes())
+
+
+def wait_for(true, child):
+    while not true() and child.poll() is None:
+        time.sleep(0.01)
+
+
+def left_by(run):
+    """Return what a stage leaves that must not depend on kills."""
+    model = run / "checkpoints/step_000002/model/model.safetensors"
+    timed = ("seconds/", "tokens_per_second", "time")
+    rows = [
+        {k: v for k, v in row.items() if not k.startswith(timed)}
+        for row in read_metrics(run / "metrics.jsonl")
+    ]
+    return model.read_bytes(), rows, (run / "held_out.jsonl").read_bytes()
 
 
 def test_a_goal_that_is_reached_ends_the_stage_and_is_seen_again_by_a_resume(tmp_path):
