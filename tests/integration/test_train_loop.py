@@ -251,10 +251,10 @@ def test_a_run_that_goes_on_is_not_evaluated_twice(tmp_path, monkeypatch):
 def test_evaluations_after_the_restored_step_are_set_aside(tmp_path, monkeypatch):
     config = config_of(tmp_path / "run", **merged(FOUR_STEPS, {"train": {"save_every": 0, "keep_best": ""}}))
 
-    def stopped(session, step):
+    def stopped(session, step, *rest):
         if step == 3:
             raise KeyboardInterrupt  # not by a signal: nothing is saved
-        return train_step(session, step)
+        return train_step(session, step, *rest)
 
     monkeypatch.setattr(debate_rl.training.train, "train_step", stopped)
     with pytest.raises(KeyboardInterrupt):
@@ -317,9 +317,9 @@ def test_debates_that_cannot_be_held_end_the_run_with_its_finished_steps_saved(
 @pytest.mark.slow
 def test_a_step_that_ends_after_the_minutes_saves_and_saving_changes_nothing(straight, tmp_path):
     sizes = {"train": {"save_every": 0, "save_minutes": 2.0, "keep_best": "", "keep_last": 9}}
-    seconds = iter([60.0, 119.0, 120.0, 130.0, 239.0, 240.0])
+    seconds = (0.0, 60.0, 119.0, 120.0, 239.0)
     with open_session(config_of(tmp_path / "run", **merged(FOUR_STEPS, sizes))) as session:
-        session.saved_at, session.clock = 0.0, lambda: next(seconds)
+        session.saved_at, session.clock = 0.0, lambda: seconds[session.step]
         train_steps(session)
     saved = [path.name for path in checkpoints(session.folder.checkpoints)]
     assert saved == ["step_000003", "step_000004"]  # at 120 s, and at the end
@@ -385,11 +385,11 @@ def test_stopping_in_the_third_step_and_going_on_equals_the_straight_run(
     whole = train(config_of(tmp_path / "whole", **changes)) if extra else straight
     config = config_of(tmp_path / "run", **changes)
 
-    def stopped(session, step):
+    def stopped(session, step, *rest):
         if step == 2:
-            train_step(session, step)  # its transcripts are written, and nothing after
+            train_step(session, step, *rest)  # its transcripts are written, and nothing after
             raise KeyboardInterrupt  # not by a signal: as a kill would end it
-        return train_step(session, step)
+        return train_step(session, step, *rest)
 
     monkeypatch.setattr(debate_rl.training.train, "train_step", stopped)
     with pytest.raises(KeyboardInterrupt):
