@@ -101,11 +101,21 @@ def training_folder(run: Path, step: int, data: str, what: Mapping[str, object])
     """
     folder = run / "evaluations" / training_name(step, data)
     if (folder / IDENTITY).is_file() and not folder.is_symlink():
-        shutil.rmtree(folder)
+        _clear(folder)
     with open_folder(folder, what):
         yield folder
         for part in sorted(path for path in folder.iterdir() if path.is_dir()):
             seal_before(part, 1)  # nothing is added to it
+
+
+def _clear(folder: Path) -> None:
+    """Remove an evaluation; what says that it is one goes last, as a kill may come at any point."""
+    for path in [path for path in folder.iterdir() if path.name != IDENTITY]:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    (folder / IDENTITY).unlink()
 
 
 def training_name(step: int, data: str) -> str:
