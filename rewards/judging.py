@@ -109,7 +109,7 @@ def vote_values(
 
     >>> judge, a, b = TurnId(2, 1), TurnId(0, 0), TurnId(1, 0)
     >>> vote_values([Vote(judge, a, b, "tie")], [[True], [False], [True]], truth_weight=1.0)
-    [VoteValue(truth=0, others=None, consensus=None, value=0)]
+    [VoteValue(truth=0, others=None, consensus=None, value=0, verdict=None)]
     """
     # A part of weight 0 takes no part at all: it is not a fallback for the other.
     table = results_by_opponent(votes) if truth_weight < 1 else None

@@ -82,7 +82,7 @@ def asked_line(name: str, asked: Mapping[str, int]) -> str:
     """Return in one line what a verifier model was asked and what came of it.
 
     >>> asked_line("m", {"requests": 8, "cached": 2, "tokens": 960, "verdicts": 9, "several": 1})[:70]
-    'verifier model m (no ground truth): 8 requests, 2 answers cached, 960 t'
+    'verifier model m (no ground truth): 8 requests, 2 answers cached, 960 '
     """
     faults = {fault: count for fault in FAULTS if (count := asked.get(fault, 0))}
     words = ", ".join(f"{count} {fault}" for fault, count in faults.items())

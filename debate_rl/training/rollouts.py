@@ -247,8 +247,9 @@ class RolloutWorker:
 def finite(rewards: Rewards) -> tuple[Rewards, int]:
     """Return the rewards with None for each that is not finite, and how many there were.
 
-    >>> finite(Rewards(((float("nan"), 1.0),), ((0.0,),), ((None,),), ((0.0,),)))
-    (Rewards(peer=((None, 1.0),), truth=((0.0,),), judge=((None,),), format=((0.0,),), counters=()), 1)
+    >>> rewards, dropped = finite(Rewards(((float("nan"), 1.0),), ((0.0,),), ((None,),), ((0.0,),)))
+    >>> rewards.peer, rewards.truth, dropped
+    (((None, 1.0),), ((0.0,),), 1)
     """
     streams = {name: getattr(rewards, name) for name in STREAMS}
     given = [value for stream in streams.values() for row in stream for value in row if value is not None]
