@@ -278,10 +278,10 @@ def test_a_panel_that_takes_long_does_not_leave_the_one_before_under_its_name(ru
     panel = PANELS["p"]
     slow = panel._replace(read=lambda *asked: panel.read(*asked) if go_on.wait(60) else [])
     monkeypatch.setitem(PANELS, "p", slow)
-    monkeypatch.setattr("debate_rl.inspector.terminal.debate.LATE_S", 0.001)
 
     async def script(session):
         assert "solution" in await session.press("enter", "enter")
+        monkeypatch.setattr("debate_rl.inspector.terminal.debate.LATE_S", 0.001)
         await session.pilot.press("p")
         while "reading…" not in session.text:
             await session.pilot.pause()
