@@ -47,6 +47,19 @@ JsonFile = Annotated[
 ]
 
 
+MemoryOption = Annotated[
+    float | None, typer.Option("--memory", metavar="GIB", help="With --plan: for a GPU with so much memory.")
+]
+
+
+def check_memory(memory: float | None, *, plan: bool) -> None:
+    """ValueError for a GPU's memory that cannot be, or without a plan that is for it."""
+    if memory is not None and not (plan and 0 < memory < 1 << 30):
+        raise ValueError(
+            f"--memory {memory:g}: is the GiB of a GPU that --plan is for, as in --plan --memory 80"
+        )
+
+
 def turn_of(text: str) -> TurnId:
     """Return the turn that --turn names; ValueError where it names none.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from debate_rl.commands.arguments import JsonFile, Overrides
+from debate_rl.commands.arguments import JsonFile, MemoryOption, Overrides, check_memory
 from debate_rl.commands.console import plain_console, write_json
 from debate_rl.commands.errors import end_on_stop
 
@@ -29,18 +29,13 @@ def sft(
     plan: Annotated[
         bool, typer.Option("--plan", help="Tell what is learnt and what memory it needs, and start nothing.")
     ] = False,
-    memory: Annotated[
-        float | None, typer.Option(metavar="GIB", help="With --plan: for a GPU with so much memory.")
-    ] = None,
+    memory: MemoryOption = None,
     json: JsonFile = None,
 ) -> None:
     """Learn replies, supervised; the same command again, or with the run's folder, goes on with a run."""
     from debate_rl.commands.train import settings_of
 
-    if memory is not None and not (plan and 0 < memory < 1 << 30):
-        raise ValueError(
-            f"--memory {memory:g}: is the GiB of a GPU that --plan is for, as in --plan --memory 80"
-        )
+    check_memory(memory, plan=plan)
     settings = settings_of(config, overrides or ())
     if plan:
         _plan(settings, memory)

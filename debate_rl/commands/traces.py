@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,9 +13,6 @@ from debate_rl.commands.console import plain_console, write_json
 from debate_rl.formatting import share
 
 if TYPE_CHECKING:
-    from debate import Policy
-    from debate_rl.config import Config
-    from debate_rl.evaluation.play import Unopened
     from debate_rl.sft.traces import Harvest, Trace
 
 BIAS = "  only right replies are kept: problems that the teacher seldom solves are rare among them, or absent"
@@ -129,7 +125,7 @@ def _collected(
 
 def _sampled(name: str, overrides: Sequence[str], samples: int, seed: int, weights: str) -> Harvest:
     """Return what a teacher replied to training problems; replies that are kept are not sampled again."""
-    from debate_rl.commands.eval_sets import MAX_LIVE, progress_of
+    from debate_rl.commands.eval_sets import MAX_LIVE, policy_of, progress_of
     from debate_rl.config.models import ENGINES
     from debate_rl.config.recipes import open_run_or_recipe
     from debate_rl.evaluation.folder import default_folder, identity, open_folder
@@ -159,26 +155,7 @@ def _sampled(name: str, overrides: Sequence[str], samples: int, seed: int, weigh
     folder = default_folder(home, path, what)
     teller = plain_console(stderr=True).print
     teller(f"{samples * len(data.train):,} replies, {samples} to each of {len(data.train):,} problems")
-    with open_folder(folder, what), progress_of(str(folder)) as tell, _policy(config, path) as policy:
+    with open_folder(folder, what), progress_of(str(folder)) as tell, policy_of(config, path) as policy:
         played = play(plan, policy, folder, tell=tell)
     graded = (one for group in played.opening for one in group)
     return solutions(graded, provenance(config, path, seed=seed))
-
-
-@contextmanager
-def _policy(config: Config, weights: Path | None) -> Iterator[Unopened]:
-    """Yield the teacher, opened when something is asked of it; its engines end with the block."""
-    from debate_rl.engines import end_engines, open_policy
-    from debate_rl.evaluation.play import Unopened
-
-    opened: list[Policy] = []
-
-    def policy() -> Policy:
-        opened.append(open_policy(config, weights))
-        return opened[0]
-
-    try:
-        yield Unopened(policy)
-    finally:
-        if opened and config.model.policy == "vllm":
-            end_engines(opened[0])

@@ -10,7 +10,7 @@ from warnings import catch_warnings, simplefilter
 
 import typer
 
-from debate_rl.commands.arguments import JsonFile, Overrides
+from debate_rl.commands.arguments import JsonFile, MemoryOption, Overrides, check_memory
 from debate_rl.commands.console import plain_console, write_json
 from debate_rl.commands.errors import NO_GO, end_on_stop
 from debate_rl.formatting import counted
@@ -35,16 +35,11 @@ def train(
         bool,
         typer.Option("--plan", help="Tell what memory, time and disk the run needs, and start nothing."),
     ] = False,
-    memory: Annotated[
-        float | None, typer.Option(metavar="GIB", help="With --plan: for a GPU with so much memory.")
-    ] = None,
+    memory: MemoryOption = None,
     json: JsonFile = None,
 ) -> None:
     """Train; the same command again, or with the run's folder, goes on with a run that stopped."""
-    if memory is not None and not (plan and 0 < memory < 1 << 30):
-        raise ValueError(
-            f"--memory {memory:g}: is the GiB of a GPU that --plan is for, as in --plan --memory 80"
-        )
+    check_memory(memory, plan=plan)
     from debate_rl.training.ends import BY_ALARM
     from learner.update.ranks import Ranks
 

@@ -164,7 +164,7 @@ def costs_of(runs: Sequence[SweepRun], arms: Sequence[Arm], state: State) -> lis
 def _cost(arm: Arm, runs: Sequence[SweepRun], state: State) -> ArmCost:
     lines = [read_metrics(run.folder / "metrics.jsonl") if run.folder.exists() else [] for run in runs]
     tokens = fmean(sum(line.get("tokens/generated") or 0.0 for line in each) for each in lines)
-    names = [f"{arm.folder}/{run.folder.name}" for run in runs]
+    names = [run.key for run in runs]
     done, failed = (sum(name in part for name in names) for part in (state.seconds, state.failed))
     words = [f"{done} of {len(runs)} done", *([f"{failed} failed"] if failed else [])]
     words += ["dropped"] if arm.folder in state.dropped else []

@@ -52,6 +52,11 @@ class SweepRun:
         return f"{self.arm.name}, seed {self.seed}"
 
     @property
+    def key(self) -> str:
+        """What it is in the state of the sweep."""
+        return f"{self.arm.folder}/{self.folder.name}"
+
+    @property
     def log(self) -> Path:
         """The file with what it printed."""
         return self.folder.with_name(f"{self.folder.name}.log")
@@ -168,12 +173,12 @@ class Runner:
             self._stop()
 
     def _is_over(self, run: SweepRun, until: int | None) -> bool:
-        name = _name(run)
+        name = run.key
         over = name in self.state.seconds or run.arm.folder in self.state.dropped
         return over or (until is not None and run.has_evaluated(until))
 
     def _begin(self, run: SweepRun, device: str) -> None:
-        self._note(failed={name: line for name, line in self.state.failed.items() if name != _name(run)})
+        self._note(failed={name: line for name, line in self.state.failed.items() if name != run.key})
         self.tell(f"{run.name}: begins; {run.log}")
         self.running[run] = Child.begin(run, self.sweep.recipe, device)
 
@@ -188,13 +193,13 @@ class Runner:
         del self.running[run]
         seconds = time.monotonic() - child.began
         if code == 0:
-            self._note(seconds=self.state.seconds | {_name(run): round(seconds, 1)})
+            self._note(seconds=self.state.seconds | {run.key: round(seconds, 1)})
             self.tell(f"{run.name}: done after {seconds / 60:.1f} min")
         elif child.stopping:
             self.tell(f"{run.name}: stopped after the evaluation of step {until}")
         else:
             said = _last_line(run.log) or f"exit code {code}"
-            self._note(failed=self.state.failed | {_name(run): said})
+            self._note(failed=self.state.failed | {run.key: said})
             self.tell(f"{run.name}: failed: {said}")
         yield child.device
 
@@ -202,7 +207,7 @@ class Runner:
         """Note that runs cannot begin, as the run that had to give them their weights failed."""
         for run in left:
             said = f"{run.start} has no warm start to begin from"
-            self._note(failed=self.state.failed | {_name(run): said})
+            self._note(failed=self.state.failed | {run.key: said})
             self.tell(f"{run.name}: failed: {said}")
 
     def drop(self, arm: Arm, why: str) -> None:
@@ -263,10 +268,6 @@ def _end_with_parent() -> None:
     """Have the kernel send SIGTERM to this process when the sweep dies, so that its runs are free again."""
     set_death_signal = 1  # PR_SET_PDEATHSIG of prctl(2)
     ctypes.CDLL(None).prctl(set_death_signal, signal.SIGTERM)
-
-
-def _name(run: SweepRun) -> str:
-    return f"{run.arm.folder}/{run.folder.name}"
 
 
 def _last_line(log: Path) -> str:
