@@ -37,7 +37,12 @@ class Session(Protocol):
 
 
 class Programs(Protocol):
-    """Where programs run: a sandbox, which keeps sessions ready."""
+    """Where programs run: a sandbox, which keeps sessions ready.
+
+    A turn keeps its session while the model goes on with the reply. So taking one never waits until another
+    is given back; only programs that run at a moment may wait for one another. Time is measured where a
+    program runs: the event loop here may stand still while a model computes.
+    """
 
     def session(self) -> AbstractAsyncContextManager[Session]:
         """Take a fresh session; at the end of the block nothing is left of it."""
