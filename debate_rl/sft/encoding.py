@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from debate.prompting.prompt import agent_prompt
 from debate.prompting.rendering import shot_reply
 from debate.prompting.seating import prompts_of, seat_debate
 from debate.seeds import derive_seed
+from debate.tools import output_spans
 from debate.types import Message, TurnId
 from debate_rl.config import Config
 from debate_rl.engines import prompt_settings
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from debate_rl.sft.examples import Example
 
 NO_LIMIT = ContextBudget(None, lambda _: 0)
-TOOL_OUTPUT = re.compile(r"^```output\n.*?^```$", re.MULTILINE | re.DOTALL)
-"""What a tool wrote into a reply, as NuminaMath-TIR marks it: it is read, and nobody learns to write it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,6 +105,6 @@ class ReplyEncoder:
         text, offsets = self._speech.text.text_and_offsets(reply)
         first = np.asarray(offsets)
         learnt = np.ones(len(reply), np.bool_)
-        for output in TOOL_OUTPUT.finditer(text):
-            learnt[(first >= output.start()) & (first < output.end())] = False
+        for output in output_spans(text):
+            learnt[(first >= output.start) & (first < output.end)] = False
         return learnt

@@ -7,12 +7,15 @@ traces`` are read the same way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import cast, get_args
+from random import Random
+from typing import TypeAlias, cast, get_args
 
+from debate.seeds import derive_seed
 from debate.types import Kind, Message, Problem, Role, Shot
 from envs.data.data_set import OWN_FILE, DataSet
 from envs.data.loading import entry_of, rows_of
@@ -23,7 +26,11 @@ from envs.data.shards import files_of
 from envs.data.shots import plain_solution
 from envs.errors import DataError
 from envs.extraction.boxes import last_box
+from envs.families import FAMILIES
 
+Levels: TypeAlias = Sequence[str | int] | None
+WITH_TOOL = "_tir"
+"""Behind the name of a synthetic family: solutions with a program and its output."""
 REPLIES = ("reply", "response", "completion", "output")
 SOLUTIONS = ("solution", "generated_solution", "rationale")
 QUESTIONS = ("question", "problem", "prompt")
@@ -60,9 +67,17 @@ class Source:
     unusable: int = 0
     first_unusable: str = ""
 
-    def read(self, *, split: str, limit: int | None, seed: int) -> Iterator[Example]:
-        """Yield at most ``limit`` examples; DataError for a row that cannot be read."""
-        yield from islice(self._examples(split, seed), limit)
+    def read(self, *, split: str, limit: int | None, seed: int, levels: Levels = None) -> Iterator[Example]:
+        """Yield at most ``limit`` examples; DataError for a row that cannot be read.
+
+        ``levels``: those of a synthetic family, whose problems are made; None is all that it has.
+        """
+        if self.name.removesuffix(WITH_TOOL) in FAMILIES:
+            if limit is None:
+                raise DataError(f"sft.limit: {self.name} makes problems without end; set it")
+            yield from _of_family(self.name, split, limit, seed, levels)
+        else:
+            yield from islice(self._examples(split, seed), limit)
 
     def _examples(self, split: str, seed: int) -> Iterator[Example]:
         if is_file(self.name):
@@ -85,6 +100,23 @@ class Source:
                 self.first_unusable = self.first_unusable or str(error)
 
 
+def of_family(kind: str) -> tuple[str, str]:
+    """Return the names of a synthetic family's solutions: plain ones, and those with programs."""
+    return kind, f"{kind}{WITH_TOOL}"
+
+
+def _of_family(name: str, split: str, limit: int, seed: int, levels: Levels) -> Iterator[Example]:
+    """Yield a right solution of each of a synthetic family's problems, with programs if the name says so."""
+    family = FAMILIES[name.removesuffix(WITH_TOOL)].of_levels(levels)
+    rng = Random(derive_seed(seed, "attempts"))
+    for problem in family.problems(split=split, limit=limit, seed=seed):
+        if name.endswith(WITH_TOOL):
+            text = family.write_with_tool(problem)
+        else:
+            text = family.write_solution(problem, family.attempt(problem, rng))
+        yield Example(problem, solution=_as_shot(problem, text.strip()), location=problem.id)
+
+
 def is_file(name: str) -> bool:
     """Return whether a name of ``sft.data`` is that of a file or folder, and of no data set.
 
@@ -97,7 +129,7 @@ def is_file(name: str) -> bool:
 
 def example_of_set(entry: DataSet, row: Record, split: str) -> Example:
     """Return a row of a data set that comes with written solutions."""
-    given = WRITTEN_ELSEWHERE.get(entry.name, _written)(row)
+    given = WRITTEN_OTHERWISE.get(entry.name, _written)(row)
     problem = problem_of(entry, row, split, is_open=False)
     return Example(problem, solution=_as_shot(problem, given), location=row.location)
 
@@ -124,8 +156,17 @@ def _list(row: Record, name: str) -> list[object]:
     return cast("list[object]", value)
 
 
-WRITTEN_ELSEWHERE: Mapping[str, Callable[[Record], str]] = {"openr1_math": _verified_generation}
-"""Data sets whose solutions stand elsewhere than in a field of that name."""
+def _with_fences(row: Record) -> str:
+    """Return a solution of OpenMathReasoning with its programs as ours are: in fences, and not in tags."""
+    return _TOOL_CALL.sub(r"```python\n\1\n```", _written(row))
+
+
+_TOOL_CALL = re.compile(r"<tool_call>\n?((?:(?!</?tool_call>).)*?)\n?</tool_call>", re.DOTALL)
+WRITTEN_OTHERWISE: Mapping[str, Callable[[Record], str]] = {
+    "openr1_math": _verified_generation,
+    "openmathreasoning": _with_fences,
+}
+"""Data sets whose solutions stand elsewhere than in a field of that name, or have another form."""
 
 
 def _as_shot(problem: Problem, solution: str) -> Shot:

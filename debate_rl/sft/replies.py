@@ -20,7 +20,7 @@ from debate_rl.formatting import counted
 from debate_rl.problems import Problems, further_held_out, load_held_out, without_held_out
 from debate_rl.runs.provenance import checksum, file_checksums, problems_checksum
 from debate_rl.sft.encoding import Encoded, ReplyEncoder
-from debate_rl.sft.examples import Example, Source, is_file
+from debate_rl.sft.examples import Example, Source, is_file, of_family
 from envs.data.rows import question_hash
 from envs.data.selection import normal_level
 from envs.data.shards import files_of
@@ -93,7 +93,9 @@ def _read(config: Config, lost: Counter[str]) -> list[Example]:
     sft, examples = config.sft, list[Example]()
     for name in sft.data:
         source, before = Source(name), len(examples)
-        examples += source.read(split=sft.split, limit=sft.limit, seed=derive_seed(config.seed, "sft", name))
+        seed = derive_seed(config.seed, "sft", name)
+        levels = sft.levels or (config.env.levels if name in of_family(config.env.kind) else None)
+        examples += source.read(split=sft.split, limit=sft.limit, seed=seed, levels=levels)
         if source.unusable:
             lost["without a usable solution"] += source.unusable
         if len(examples) == before:

@@ -108,6 +108,10 @@ class SyntheticFamily(ABC):
         """Return a solution text that states a false result, where the family has any to state."""
         return self.write_solution(problem, attempt)
 
+    def write_with_tool(self, problem: Problem) -> str:
+        """Return a right solution with a program and its output; DataError of a family that has none."""
+        raise DataError(f"{self.name}: has no solutions with programs")
+
     @abstractmethod
     def write_check(self, problem: Problem, solution: str, *, lured: bool = False) -> str:
         """Return the check of a solution, ending in "right." or "wrong."; ``lured`` makes the mistake."""

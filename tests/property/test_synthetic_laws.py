@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from envs import load_problems
 from envs.extraction.boxes import last_box
-from envs.families import FAMILIES, pair_sum, words
+from envs.families import FAMILIES, pair_sum, products, words
 
 seeds = st.integers(0, 10**6)
 families = st.sampled_from(sorted(FAMILIES))
@@ -18,6 +18,8 @@ families = st.sampled_from(sorted(FAMILIES))
 def canonical(family, problem):
     if family == "words":
         return words.read_story(problem.question)
+    if family == "products":
+        return tuple(sorted(products.read_question(problem.question)))
     target, numbers = pair_sum.read_question(problem.question)
     return target, tuple(sorted(numbers))
 
@@ -73,7 +75,10 @@ def test_the_vocabulary_spells_every_text(family, seed):
             solution = environment.write_solution(
                 problem, environment.attempt(problem, rng, right=0.3, lure=0.4)
             )
-            for text in (problem.question, solution, environment.write_check(problem, solution)):
+            texts = [problem.question, solution, environment.write_check(problem, solution)]
+            if family == "products":
+                texts.append(environment.write_with_tool(problem))
+            for text in texts:
                 assert "".join(longest_first.findall(text)) == text
 
 
@@ -83,6 +88,7 @@ def test_grading_never_raises_on_an_answer(family, answer):
     question = {
         "pair_sum": "Target 19. Numbers 3 8 5 11 10 9.",
         "words": "Tom has 8 apples. Tom gets 4 more. How many apples?",
+        "products": "What is 34 * 29?",
     }[family]
     problem = load_problems(family, split="train", limit=1, seed=0)[0]
     assert FAMILIES[family].grade(type(problem)("p", question), answer).status in ("correct", "wrong")

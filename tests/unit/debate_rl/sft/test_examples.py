@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from debate.tools import output_spans
 from debate.types import Message
 from debate_rl.sft.examples import Source, example_of_set, examples_of
 from envs.data.catalog import DATA_SETS
@@ -112,6 +113,52 @@ def test_rows_of_a_set_that_cannot_be_used_are_counted(monkeypatch):
     assert source.unusable == 3
     assert source.first_unusable.startswith("row 1")
     assert len(list(Source("numinamath_cot").read(split="train", limit=2, seed=0))) == 2
+
+
+def test_a_solution_with_tools_of_numinamath_keeps_its_programs_and_their_output():
+    solution = "Add.\n\n```python\nprint(1 + 1)\n```\n```output\n2\n```\nIt is \\boxed{2}."
+    chat = [{"role": "user", "content": "1 + 1?"}, {"role": "assistant", "content": solution}]
+    example = of_set("numinamath_tir", problem="1 + 1?", solution=solution, messages=chat)
+    assert example.solution is not None
+    assert (example.text, example.solution.answer) == (solution, "2")
+    [said] = read(messages=chat)
+    assert said.reply == solution
+
+
+def test_programs_of_openmathreasoning_stand_in_fences_as_those_that_run_do():
+    written = (
+        "Add.\n<tool_call>\nprint(1 + 1)\n</tool_call>\n```output\n2\n```\nIt is \\boxed{2}. <tool_call>"
+    )
+    example = of_set("openmathreasoning", problem="?", generated_solution=written, expected_answer="2")
+    assert example.text == (
+        "Add.\n```python\nprint(1 + 1)\n```\n```output\n2\n```\nIt is \\boxed{2}. <tool_call>"
+    )
+    assert [span.of(example.text) for span in output_spans(example.text)] == ["```output\n2\n```\n"]
+
+
+@pytest.mark.parametrize("name", ["products", "products_tir"])
+def test_right_solutions_of_a_synthetic_family_are_learnt_by_name(name):
+    examples = list(Source(name).read(split="train", limit=20, seed=3, levels=[1]))
+    assert len({example.problem.id for example in examples}) == 20
+    for example in examples:
+        assert example.text.endswith(f"\\boxed{{{example.problem.answer}}}")
+        assert example.problem.level == "1"
+        assert [span.of(example.text) for span in output_spans(example.text)] == [
+            f"```output\n{example.problem.answer}\n```\n"
+        ] * name.endswith("_tir")
+    assert examples == list(Source(name).read(split="train", limit=20, seed=3, levels=[1]))
+
+
+@pytest.mark.parametrize(
+    ("name", "limit", "message"),
+    [
+        ("products", None, "sft.limit: products makes problems without end"),
+        ("words_tir", 5, "words: has no solutions with programs"),
+    ],
+)
+def test_what_a_family_has_not_is_refused(name, limit, message):
+    with pytest.raises(DataError, match=message):
+        list(Source(name).read(split="train", limit=limit, seed=0))
 
 
 @pytest.mark.parametrize("name", ["mmlu", "ifeval"])

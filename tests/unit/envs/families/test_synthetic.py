@@ -4,11 +4,12 @@ import pytest
 
 from debate import types as nouns
 from envs import DataError, GradeStatus, load_problems
-from envs.families import FAMILIES, pair_sum, words
+from envs.families import FAMILIES, pair_sum, products, words
 from envs.families.synthetic import split_of
 
-PAIR_SUM, WORDS = FAMILIES["pair_sum"], FAMILIES["words"]
+PAIR_SUM, WORDS, PRODUCTS = FAMILIES["pair_sum"], FAMILIES["words"], FAMILIES["products"]
 PAIR = nouns.Problem("p", "Target 19. Numbers 3 8 5 11 10 9.")
+PRODUCT = nouns.Problem("m", "What is 347 * 29?")
 STORY = nouns.Problem("w", "Tom has 8 apples. Tom gets 4 more. Tom loses 3. How many apples?")
 
 
@@ -111,7 +112,53 @@ def test_words_planted_habit():
     assert WORDS.write_check(STORY, "") == " none wrong."
 
 
-@pytest.mark.parametrize("family", ["pair_sum", "words"])
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        ("10063", "correct"),
+        (" 10063.", "correct"),
+        ("10063.0", "correct"),
+        ("10064", "wrong"),
+        ("347 * 29", "wrong"),
+        ("10063 or 10064", "wrong"),
+        ("-10063", "wrong"),
+        ("", "wrong"),
+        ("1" * 5000, "wrong"),
+        (None, "missing"),
+    ],
+)
+def test_products_truth(answer, status):
+    assert PRODUCTS.grade(PRODUCT, answer).status == status
+
+
+def test_products_levels():
+    for level, digits in (("1", [2, 2]), ("2", [2, 3]), ("3", [3, 3])):
+        for problem in load_problems("products", split="train", limit=60, seed=3, levels=[level]):
+            factors = products.read_question(problem.question)
+            assert sorted(len(str(factor)) for factor in factors) == digits
+            assert problem.answer == str(factors[0] * factors[1])
+
+
+def test_products_attempts():
+    rng = random.Random(0)
+    assert PRODUCTS.attempt(PRODUCT, rng) == (6940, 3123)  # 347 * 20, 347 * 9
+    assert PRODUCTS.attempt(PRODUCT, rng, right=0, lure=1) == (694, 3123)
+    for _ in range(200):
+        wrong = PRODUCTS.attempt(PRODUCT, rng, right=0)
+        [(got, true)] = [pair for pair in zip(wrong, (6940, 3123), strict=True) if pair[0] != pair[1]]
+        assert sum(a != b for a, b in zip(str(got), str(true), strict=True)) == 1
+    forty = nouns.Problem("m", "What is 12 * 40?")
+    assert PRODUCTS.write_solution(forty, PRODUCTS.attempt(forty, rng)) == r" 12 * 40 = 480. \boxed{480}"
+
+
+def test_products_texts():
+    assert PRODUCTS.write_check(PRODUCT, r" \boxed{10063}") == " 10063 = 10063 right."
+    assert PRODUCTS.write_check(PRODUCT, r" \boxed{3817}") == " 3817 = 10063 wrong."
+    assert PRODUCTS.write_check(PRODUCT, r" \boxed{3817}", lured=True) == " 3817 = 3817 right."
+    assert PRODUCTS.write_check(PRODUCT, "") == " none wrong."
+
+
+@pytest.mark.parametrize("family", ["pair_sum", "words", "products"])
 def test_door_refuses_what_a_family_has_not(family):
     refused = (
         {"limit": None},

@@ -1,0 +1,173 @@
+r"""Multiply two numbers of several digits: out of a small model's reach, and one line of Python.
+
+``What is 347 * 29?`` A written solution multiplies by one digit after the other, as at school; one with a
+tool has a program print the product (the form of NuminaMath-TIR), and its output.
+
+| level | digits of the factors | problems, in any order |
+|-------|-----------------------|------------------------|
+| 1     | 2 and 2               | 4,095                  |
+| 2     | 3 and 2               | 81,000                 |
+| 3     | 3 and 3               | 405,450                |
+
+The planted mistake for demonstrations: to forget the noughts, 347 * 20 = 694.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar, TypeAlias
+
+from debate.types import Kind, Problem
+from envs.answers.keys import plain_key
+from envs.errors import DataError
+from envs.extraction.boxes import last_box
+from envs.families.synthetic import SyntheticFamily
+
+LEVELS = {"1": (2, 2), "2": (3, 2), "3": (3, 3)}
+"""Level to the digits of both factors; either may come first."""
+
+Parts: TypeAlias = tuple[int, ...]
+"""The products by each digit of the second factor that is not 0, largest place first."""
+
+_QUESTION = re.compile(r"What is (\d{1,9}) \* (\d{1,9})\?", re.ASCII)
+_INTEGER = re.compile(r"\s*(\d{1,18})(?:\.0*)?\s*\.?\s*", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Products(SyntheticFamily):
+    """The family as an environment, at some of its levels; an attempt is the products by each digit."""
+
+    levels: tuple[str, ...] = tuple(LEVELS)
+    name: str = "products"
+    kind: ClassVar[Kind] = "number"
+
+    def draw(self, rng: random.Random, level: str) -> tuple[str, str, str]:
+        """Return canonical form (the factors in order of size), question and answer."""
+        one, other = (rng.randrange(10 ** (digits - 1), 10**digits) for digits in LEVELS[level])
+        if rng.random() < 0.5:
+            one, other = other, one
+        return f"{min(one, other)}*{max(one, other)}", f"What is {one} * {other}?", str(one * other)
+
+    def is_right(self, problem: Problem, answer: str) -> bool:
+        """Return whether the answer is the product."""
+        one, other = read_question(problem.question)
+        return read_answer(answer) == one * other
+
+    def answer_key(self, problem: Problem, answer: str) -> str:
+        """Return the number, however it is written."""
+        number = read_answer(answer)
+        return plain_key(problem, answer) if number is None else str(number)
+
+    def attempt(
+        self, problem: Problem, rng: random.Random, *, right: float = 1.0, lure: float = 0.0
+    ) -> Parts:
+        """Return the products by each digit: right with probability ``right``, without their noughts with
+        ``lure``, and else with one digit of one of them another.
+        """
+        one, other = read_question(problem.question)
+        parts, draw = tuple(one * part for part in places(other)), rng.random()
+        if draw < right:
+            return parts
+        if draw < right + lure:
+            return tuple(one * int(str(part)[0]) for part in places(other))
+        at = rng.randrange(len(parts))
+        return (*parts[:at], _with_another_digit(parts[at], rng), *parts[at + 1 :])
+
+    def write_solution(self, problem: Problem, attempt: Parts) -> str:
+        r"""Return the solution text of an attempt: the products by each digit, and their sum.
+
+        >>> Products().write_solution(Problem("p", "What is 347 * 29?"), (6940, 3123))
+        ' 347 * 20 = 6940. 347 * 9 = 3123. 6940 + 3123 = 10063. \\boxed{10063}'
+        """
+        one, other = read_question(problem.question)
+        lines = [f" {one} * {by} = {part}." for by, part in zip(places(other), attempt, strict=True)]
+        if len(attempt) > 1:
+            lines.append(f" {' + '.join(map(str, attempt))} = {sum(attempt)}.")
+        return f"{''.join(lines)} \\boxed{{{sum(attempt)}}}"
+
+    def write_with_tool(self, problem: Problem) -> str:
+        r"""Return a solution whose program prints the product, with its output.
+
+        >>> print(Products().write_with_tool(Problem("p", "What is 34 * 29?")))
+         In Python:
+        ```python
+        print(34 * 29)
+        ```
+        ```output
+        986
+        ```
+        \boxed{986}
+        """
+        one, other = read_question(problem.question)
+        output = f"```output\n{one * other}\n```\n"
+        program = f"```python\nprint({one} * {other})\n```\n"
+        return f" In Python:\n{program}{output}\\boxed{{{one * other}}}"
+
+    def write_check(self, problem: Problem, solution: str, *, lured: bool = False) -> str:
+        r"""Return the check of a solution: its boxed number and the product; ``lured`` forgets the noughts.
+
+        >>> Products().write_check(Problem("p", "What is 34 * 29?"), r" \boxed{374}")
+        ' 374 = 986 wrong.'
+        """
+        one, other = read_question(problem.question)
+        expected = sum(one * (int(str(part)[0]) if lured else part) for part in places(other))
+        box = last_box(solution)
+        claimed = read_answer(box.of(solution)) if box else None
+        if claimed is None:
+            return " none wrong."
+        return f" {claimed} = {expected} {'right' if claimed == expected else 'wrong'}."
+
+    def vocabulary(self) -> tuple[str, ...]:
+        """Return every piece that the texts need, each digit one; joined pieces spell each text exactly.
+
+        >>> len(Products().vocabulary()), Products().vocabulary()[-1]
+        (30, '9')
+        """
+        signs = ("What is", "?", ".", " ", " *", " +", " =", "\\boxed{", " \\boxed{", "}")
+        fences = ("In Python:", "\n```python\n", "print(", ")\n```\n", "```output\n", "\n```\n")
+        words = (" right", " wrong", " none", "\n")
+        return (*signs, *fences, *words, *map(str, range(10)))
+
+
+@lru_cache(maxsize=4096)
+def read_question(question: str) -> tuple[int, int]:
+    """Return the factors in their order.
+
+    >>> read_question("What is 347 * 29?")
+    (347, 29)
+    """
+    match = _QUESTION.fullmatch(question.strip())
+    if match is None:
+        raise DataError(f"question: {question!r} is not a product ('What is 347 * 29?')")
+    return int(match[1]), int(match[2])
+
+
+def read_answer(answer: str) -> int | None:
+    """Return the whole number that an answer is; None for anything else. Never raises.
+
+    >>> read_answer(" 10063"), read_answer("10063.0"), read_answer("347 * 29"), read_answer("")
+    (10063, 10063, None, None)
+    """
+    match = _INTEGER.fullmatch(answer) if len(answer) <= 64 else None
+    return int(match[1]) if match else None
+
+
+def places(number: int) -> Parts:
+    """Return the parts of a number by its digits that are not 0, largest first.
+
+    >>> places(329), places(40)
+    ((300, 20, 9), (40,))
+    """
+    digits = str(number)
+    return tuple(int(digit) * 10 ** (len(digits) - 1 - at) for at, digit in enumerate(digits) if digit != "0")
+
+
+def _with_another_digit(number: int, rng: random.Random) -> int:
+    """Return a number of as many digits that differs in one of them."""
+    digits = str(number)
+    at = rng.randrange(len(digits))
+    others = [digit for digit in "0123456789"[at == 0 :] if digit != digits[at]]
+    return int(f"{digits[:at]}{rng.choice(others)}{digits[at + 1 :]}")
