@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from debate.policies.vllm import EngineState
     from debate.policies.vllm_transfer import Transfer
     from envs.rubrics.model import VerifierModel
+    from envs.sandbox import Sandbox
 
 IN_THIS_PROCESS = "VLLM_ENABLE_V1_MULTIPROCESSING"
 
@@ -63,6 +64,16 @@ def open_summarizer(config: Config) -> Policy | None:
     debate = config.debate
     thinking = debate.summary_thinking if debate.summary.enabled else debate.compress_thinking
     return _beside(config, config.summarizer, thinking)
+
+
+def open_sandbox(config: Config) -> Sandbox:
+    """Return where the programs of a run are run, tried; SandboxRefused where this machine has none."""
+    from envs.sandbox import Sandbox
+
+    settings = config.sandbox
+    sandbox = Sandbox(settings.limits(), warm=settings.sessions, unsafe=settings.unsafe)
+    sandbox.start()
+    return sandbox
 
 
 def _beside(config: Config, speaker: SpeakerConfig, thinking_tokens: int) -> Policy:

@@ -21,6 +21,7 @@ from debate_rl.config.logging import LoggingConfig
 from debate_rl.config.models import ModelConfig
 from debate_rl.config.reward_checks import check_likelihood, check_returns, check_rewards
 from debate_rl.config.sampling import SamplingConfig
+from debate_rl.config.sandbox import SandboxConfig
 from debate_rl.config.sft import SftConfig
 from debate_rl.config.shots import ShotsConfig
 from debate_rl.config.speaker import SummarizerConfig
@@ -148,6 +149,7 @@ class Config(Settings):
     grader: GraderConfig = GraderConfig()
     verifier: VerifierConfig = VerifierConfig()
     summarizer: SummarizerConfig = SummarizerConfig()
+    sandbox: SandboxConfig = SandboxConfig()
     rewards: RewardConfig = RewardConfig()
     advantages: AdvantageConfig = AdvantageConfig()
     likelihood: LikelihoodConfig = LikelihoodConfig()

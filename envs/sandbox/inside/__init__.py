@@ -1,0 +1,1 @@
+"""What runs in the box: the standard library alone, and nothing of the rest of this project."""

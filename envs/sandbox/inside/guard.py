@@ -1,0 +1,277 @@
+"""The first process of a session: it builds the session's box, and watches over what runs in it.
+
+It is process 1 of the session's own pid namespace, so no program can signal it, and all ends with it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from . import kernel, program
+from .processes import Processes
+
+MB = 1 << 20
+TICK_S = 0.05
+"""How often time and memory are looked at."""
+STRETCH = 5
+"""A program that waits for a core gets at most so many times its seconds of wall time."""
+OPEN_FILES = 256
+LONGEST_REPORT = 1 << 16
+NOBODY = 65534
+SLICE = 1 << 16
+WORK = 3
+"""The runner's end of its guard's socket."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """How a program ended, and whether what it defined is still there."""
+
+    status: str
+    error: str
+    lives: bool = True
+
+
+def isolate(limits: dict[str, Any]) -> Processes:
+    """Put this process into namespaces of its own, without privileges.
+
+    Returns its /proc, which it alone has open: no program sees one.
+    """
+    kernel.unshare(kernel.NEW_NS | kernel.NEW_IPC | kernel.NEW_NET | kernel.NEW_UTS)
+    kernel.mount("none", "/", None, kernel.RECURSIVE | kernel.PRIVATE)
+    flags = kernel.NOSUID | kernel.NODEV
+    kernel.mount("tmpfs", "/mnt", "tmpfs", flags, f"mode=0755,nr_inodes=16384,size={limits['file_mb']}m")
+    for name, target in (("tmp", "/tmp"), ("shm", "/dev/shm")):
+        os.mkdir(f"/mnt/{name}")
+        os.chmod(f"/mnt/{name}", 0o1777)
+        kernel.mount(f"/mnt/{name}", target, None, kernel.BIND)
+    kernel.unmount("/mnt")
+    kernel.mount("proc", "/proc", "proc", flags | kernel.NOEXEC)
+    proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY)
+    kernel.unmount("/proc")
+    kernel.unmount("/proc")  # the outer box's
+    if os.getuid() == 0:
+        os.setgroups([])
+        os.setresgid(NOBODY, NOBODY, NOBODY)
+        os.setresuid(NOBODY, NOBODY, NOBODY)
+        kernel.set_dumpable(True)  # for the maps
+    user, group = os.getuid(), os.getgid()
+    kernel.unshare(kernel.NEW_USER)  # processes are counted and limited in it
+    for name, text in (
+        ("setgroups", "deny"),
+        ("uid_map", f"{user} {user} 1"),
+        ("gid_map", f"{group} {group} 1"),
+    ):
+        _write(proc, f"self/{name}", text)
+    kernel.drop_privileges()
+    kernel.set_dumpable(False)
+    kernel.filter_system_calls()
+    os.chdir("/tmp")
+    return Processes(proc)
+
+
+def _write(folder: int, name: str, text: str) -> None:
+    file = os.open(name, os.O_WRONLY, dir_fd=folder)
+    try:
+        os.write(file, text.encode())
+    finally:
+        os.close(file)
+
+
+class Guard:
+    """One session: its runner, its clock and its memory."""
+
+    def __init__(
+        self, host: socket.socket, output: int, limits: dict[str, Any], processes: Processes
+    ) -> None:
+        self._host, self._output, self._limits, self._processes = host, output, limits, processes
+        self._base = processes.size("self")
+        self._status: int | None = None
+        """The runner's exit status, once it has ended."""
+        self._runner, self._work = self._start()
+
+    def _start(self) -> tuple[int, socket.socket]:
+        ours, theirs = socket.socketpair()
+        pid = os.fork()
+        if pid == 0:
+            try:
+                limit(self._limits, self._processes.address_space())
+                become_runner(theirs.fileno(), self._output)
+                program.serve(socket.socket(fileno=WORK), 1)
+            finally:
+                os._exit(0)
+        theirs.close()
+        os.close(self._output)
+        ours.setblocking(False)
+        return pid, ours
+
+    def serve(self) -> None:
+        """Run the host's programs until it says no more, or the runner is dead."""
+        while self._status is None and (code := program.receive(self._host)) is not None:
+            began = time.monotonic()
+            report = self._run(code.encode())
+            seconds = time.monotonic() - began
+            if self._status is None and report.lives:
+                self._quiet()
+            else:
+                self._kill_all()
+            text = {"status": report.status, "error": report.error, "seconds": seconds}
+            with suppress(OSError):  # the host has left
+                self._host.sendall(json.dumps(text | {"alive": self._status is None}).encode() + b"\n")
+        self._kill_all()
+
+    def _run(self, code: bytes) -> Report:
+        with suppress(BlockingIOError):
+            while self._work.recv(SLICE):  # what the program before said in the runner's name
+                pass
+        self._signal(signal.SIGCONT)
+        left, said = len(code).to_bytes(4) + code, b""
+        began, waited = time.monotonic(), self._processes.waited(self._runner)
+        while True:
+            ready, room, _ = select.select([self._host, self._work], [self._work] if left else [], [], TICK_S)
+            if self._host in ready:
+                return Report("died", "the host has left", lives=False)
+            try:
+                if room:
+                    left = left[self._work.send(left[:SLICE]) :]
+                if self._work in ready:
+                    part = self._work.recv(SLICE)
+                    said += part
+                    if not part:
+                        return self._ended()
+            except OSError:
+                return self._ended()
+            if b"\n" in said or len(said) > LONGEST_REPORT:
+                return read_report(said)
+            self._reap()
+            if self._status is not None:
+                return self._ended()
+            if report := self._over(time.monotonic() - began, waited):
+                return report
+
+    def _over(self, wall: float, waited: float) -> Report | None:
+        """Return the report of a program that takes too much time or memory."""
+        seconds, memory = self._limits["seconds"], self._limits["memory_mb"]
+        if wall > seconds:
+            own = wall - (self._processes.waited(self._runner) - waited)
+            if own > seconds or wall > STRETCH * seconds:
+                return Report("timeout", f"TimeoutError: took longer than {seconds:g} seconds", lives=False)
+        if self._memory() > memory * MB:
+            return Report("memory", f"MemoryError: took more than {memory} MB", lives=False)
+        return None
+
+    def _memory(self) -> int:
+        """Return the bytes that the session's processes hold beyond what they began with."""
+        pids = [*self._processes.others(self._runner), self._runner]
+        total = sum(max(self._processes.size(pid) - self._base, 0) for pid in pids)
+        if total > self._limits["memory_mb"] * MB and len(pids) > 1:
+            return sum(map(self._processes.share, pids))
+        return total
+
+    def _ended(self) -> Report:
+        """Return the report of a runner that is dead, or has closed its end."""
+        deadline = time.monotonic() + 1.0
+        while self._status is None and time.monotonic() < deadline:
+            self._reap()
+            time.sleep(0.001)
+        if self._status is None:
+            return Report("died", "the program closed what it was run through", lives=False)
+        code = os.waitstatus_to_exitcode(self._status)
+        if code >= 0:
+            return Report("died", f"the process ended with exit code {code}", lives=False)
+        return Report("died", f"the process was ended by signal {-code}", lives=False)
+
+    def _quiet(self) -> None:
+        """Stop the runner until its next program, and end every other process."""
+        self._signal(signal.SIGSTOP)
+        for _ in range(1000):
+            if not self._kill_others():
+                return
+        self._kill_all()
+
+    def _kill_others(self) -> bool:
+        """End every process but this and the runner; return whether there was one."""
+        others = self._processes.others(self._runner)
+        for pid in others:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        self._reap()
+        return bool(others)
+
+    def _kill_all(self) -> None:
+        """End every process of the session but this one, and wait until they are gone."""
+        self._signal(signal.SIGKILL)
+        while self._kill_others():
+            pass
+        with suppress(ChildProcessError):
+            while True:
+                self._note(*os.waitpid(-1, 0))
+
+    def _reap(self) -> None:
+        with suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                self._note(*ended)
+
+    def _note(self, pid: int, status: int) -> None:
+        if pid == self._runner:
+            self._status = status
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._status is None:
+            with suppress(ProcessLookupError):
+                os.kill(self._runner, number)
+
+
+def read_report(said: bytes) -> Report:
+    """Return what a runner says of its program; a program can say it in the runner's name."""
+    try:
+        told = json.loads(said.partition(b"\n")[0])
+        status, error = told["status"], told["error"]
+    except (ValueError, TypeError, LookupError, RecursionError):
+        status, error = "", ""
+    if status not in ("ok", "error", "memory") or not isinstance(error, str):
+        return Report("error", "the program spoiled its own report")
+    return Report(status, error[: program.LONGEST_ERROR])
+
+
+def limit(limits: dict[str, Any], address_space: int) -> None:
+    """Bound this process and all that come of it."""
+    file = limits["file_mb"] * MB
+    bounds = {
+        "RLIMIT_AS": address_space + limits["memory_mb"] * MB,
+        "RLIMIT_NPROC": limits["processes"] + 2,  # the guard and the runner
+        "RLIMIT_FSIZE": file,
+        "RLIMIT_NOFILE": OPEN_FILES,
+        "RLIMIT_CORE": 1,  # of 0, a program that collects dumps would be started all the same
+        "RLIMIT_CPU": int(STRETCH * limits["seconds"]) + 1 if limits.get("once") else None,
+        "RLIMIT_MEMLOCK": 0,
+        "RLIMIT_MSGQUEUE": 0,
+        "RLIMIT_SIGPENDING": 256,
+    }
+    for name, value in bounds.items():
+        number = getattr(resource, name, None)
+        if number is not None and value is not None:
+            most = resource.getrlimit(number)[1]
+            value = value if most == resource.RLIM_INFINITY else min(value, most)
+            resource.setrlimit(number, (value, value))
+
+
+def become_runner(work: int, output: int) -> None:
+    """Keep four open files: nothing to read, the output twice, and the way to the guard."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    kept = [os.dup(one) for one in (nothing, output, output, work)]
+    high = [os.dup2(one, 100 + index) for index, one in enumerate(kept)]
+    for index, one in enumerate(high):
+        os.dup2(one, index)
+    os.closerange(len(high), 1 << 20)
+    for number in (signal.SIGINT, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_DFL)

@@ -1,0 +1,95 @@
+"""What a guard sees of the processes of its session: who they are, and what memory they hold."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+class Processes:
+    """The processes of a pid namespace, by the /proc that was mounted for it."""
+
+    def __init__(self, proc: int) -> None:
+        self._proc = proc
+
+    def others(self, runner: int) -> list[int]:
+        """Return every living process but the first one and the runner."""
+        return [pid for pid in self._all() if pid not in (1, runner) and not self._is_dead(pid)]
+
+    def size(self, pid: int | str) -> int:
+        """Return the bytes in memory of a process, shared ones included; 0 when it is gone."""
+        words = self._read(f"{pid}/statm").split()
+        return int(words[1]) * PAGE if len(words) > 1 else 0
+
+    def address_space(self) -> int:
+        """Return the bytes of this process's address space."""
+        words = self._read("self/statm").split()
+        return int(words[0]) * PAGE if words else 0
+
+    def share(self, pid: int) -> int:
+        """Return the bytes in memory of a process, with its part of what it shares with others."""
+        for line in self._read(f"{pid}/smaps_rollup").splitlines():
+            if line.startswith(b"Pss:"):
+                return int(line.split()[1]) * 1024
+        return self.size(pid)
+
+    def waited(self, pid: int) -> float:
+        """Return the seconds for which a process was ready and had no core."""
+        words = self._read(f"{pid}/schedstat").split()
+        return int(words[1]) / 1e9 if len(words) > 1 else 0.0
+
+    def _all(self) -> list[int]:
+        return [int(name) for name in os.listdir(self._proc) if name.isdigit()]
+
+    def _is_dead(self, pid: int) -> bool:
+        return self._stat(pid)[:1] in ([], [b"Z"], [b"X"])
+
+    def _stat(self, pid: int) -> list[bytes]:
+        return self._read(f"{pid}/stat").rpartition(b")")[2].split()
+
+    def _read(self, name: str) -> bytes:
+        with suppress(OSError):
+            file = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._proc)
+            try:
+                return os.read(file, 1 << 16)
+            finally:
+                os.close(file)
+        return b""
+
+
+class Descendants(Processes):
+    """Without a namespace: what has come of this process, by the machine's own /proc."""
+
+    def __init__(self) -> None:
+        super().__init__(os.open("/proc", os.O_RDONLY | os.O_DIRECTORY))
+
+    def others(self, runner: int) -> list[int]:
+        """Return every living descendant of this process but the runner."""
+        parents = {pid: stat[1] for pid in self._all() if len(stat := self._stat(pid)) > 1}
+        found, new = set[int](), {os.getpid()}
+        while new:
+            new = {pid for pid, parent in parents.items() if int(parent) in new} - found
+            found |= new
+        return [pid for pid in found - {runner} if not self._is_dead(pid)]
+
+
+class Unseen(Processes):
+    """Where there is no /proc (macOS): nothing is seen."""
+
+    def __init__(self) -> None:
+        super().__init__(-1)
+
+    def others(self, runner: int) -> list[int]:
+        """Return nothing."""
+        return []
+
+    def _read(self, name: str) -> bytes:
+        return b""
+
+
+def plain_processes() -> Processes:
+    """Return what is seen without a box."""
+    return Descendants() if sys.platform == "linux" else Unseen()

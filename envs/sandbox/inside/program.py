@@ -1,0 +1,129 @@
+"""The process that runs the programs of one session, like the cells of a notebook."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import gc
+import io
+import json
+import linecache
+import os
+import random
+import socket
+import sys
+import traceback
+import types
+
+LONGEST_ERROR = 500
+"""Characters of an error's line."""
+FRAMES = 10
+"""Most lines of a traceback's calls, from the outermost and to the innermost."""
+
+
+def serve(work: socket.socket, output: int) -> None:
+    """Run one program after another from a socket, and report each there; what they define stays."""
+    _seed()
+    module = types.ModuleType("__main__")
+    module.__dict__["__builtins__"] = builtins
+    sys.modules["__main__"] = module
+    sys.argv = [""]
+    me, number = os.getpid(), 0
+    while (code := receive(work)) is not None:
+        number += 1
+        _open_streams(output)
+        status, error = _run(code, module.__dict__, f"<program {number}>")
+        if os.getpid() != me:  # a fork that the program let run to its end
+            os._exit(0)
+        work.sendall(json.dumps({"status": status, "error": error[:LONGEST_ERROR]}).encode() + b"\n")
+
+
+def receive(work: socket.socket) -> str | None:
+    """Return the next program; None where there is none left."""
+    head = _exactly(work, 4)
+    body = _exactly(work, int.from_bytes(head)) if head is not None else None
+    return None if body is None else body.decode("utf-8", "replace")
+
+
+def _exactly(work: socket.socket, size: int) -> bytes | None:
+    whole = bytearray()
+    while len(whole) < size:
+        part = work.recv(size - len(whole))
+        if not part:
+            return None
+        whole += part
+    return bytes(whole)
+
+
+def _seed() -> None:
+    """Let every session draw the same numbers: by default, a fork draws its own."""
+    random.seed(0)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed(0)
+
+
+def _open_streams(output: int) -> None:
+    """Give the program the two streams anew, one line at a time, whatever the one before did to them."""
+    for name in ("stdout", "stderr"):
+        raw = io.FileIO(output, "a", closefd=False)
+        stream = io.TextIOWrapper(
+            io.BufferedWriter(raw), encoding="utf-8", errors="backslashreplace", line_buffering=True
+        )
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+
+
+def _run(code: str, names: dict[str, object], file: str) -> tuple[str, str]:
+    try:
+        try:
+            _execute(code, names, file)
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+    except SystemExit as ended:
+        if ended.code in (None, 0):
+            return "ok", ""
+        return "error", f"SystemExit: {ended.code}"
+    except BaseException as error:
+        return _failed(error, file)
+    return "ok", ""
+
+
+def _execute(code: str, names: dict[str, object], file: str) -> None:
+    """Run a program, and show the value of a last line that is an expression."""
+    linecache.cache[file] = (len(code), None, code.splitlines(keepends=True), file)
+    tree = ast.parse(code, file)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, file, "exec", dont_inherit=True), names)
+    if isinstance(last, ast.Expr):
+        value = eval(compile(ast.Expression(last.value), file, "eval", dont_inherit=True), names)
+        if value is not None:
+            print(repr(value))
+
+
+def _failed(error: BaseException, file: str) -> tuple[str, str]:
+    """Print what went wrong as far as it lies in the program's own lines; return the status and last line."""
+    status = "memory" if isinstance(error, MemoryError) else "error"
+    try:
+        lines = _traceback(error)
+        print("".join(lines), end="", file=sys.stderr)
+        sys.stderr.flush()
+        return status, lines[-1].strip()
+    except BaseException:  # the exception's own text fails, or there is no memory or stream left
+        gc.collect()
+        return status, type(error).__name__
+
+
+def _traceback(error: BaseException) -> list[str]:
+    found = traceback.TracebackException.from_exception(error, compact=True)
+    whole: traceback.TracebackException | None = found
+    while whole is not None:
+        whole.stack = traceback.StackSummary.from_list(_own(whole.stack))
+        whole = whole.__cause__ or whole.__context__
+    return list(found.format())
+
+
+def _own(frames: traceback.StackSummary) -> list[traceback.FrameSummary]:
+    own = [frame for frame in frames if frame.filename.startswith("<program ")]
+    return own if len(own) <= FRAMES else own[: FRAMES // 2] + own[-FRAMES // 2 :]
