@@ -101,11 +101,15 @@ class DebateConfig(Settings):
     order: Literal["per_debate", "per_viewer"] = "per_debate"
     """One seeded order of the shown texts for the debate (engines can cache it), or one for each viewer."""
     max_tokens: int = Field(default=2048, ge=1)
-    """Completion tokens of one turn, thinking not counted."""
+    """Completion tokens of one turn, thinking not counted; with ``tools``, what programs print counts."""
     thinking_tokens: int = Field(default=0, ge=0)
     """Tokens for thinking before that, ended by force when they are spent; 0 turns thinking off."""
     context_tokens: int | None = Field(default=None, ge=1)
     """Prompt plus completion; histories are cut to fit. None takes the policy's own limit, if it has one."""
+    tools: Literal["none", "python"] = "none"
+    """Whether Python in a reply runs, and the reply goes on behind its output: see docs/tools.md."""
+    tool_calls: int = Field(default=4, ge=1, le=64)
+    """Programs that one turn may run."""
     summary: SummaryConfig = SummaryConfig()
     compress: CompressionConfig = CompressionConfig()
     prompts: str = "default"

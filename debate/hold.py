@@ -14,7 +14,7 @@ from debate.config import DebateConfig
 from debate.early_stop import Agreed, same_as_written, stopped_after, stops
 from debate.parsing import last_boxed, parse_turn
 from debate.parsing.criticisms import read_criticisms
-from debate.policy import opens_thinking, seat_at
+from debate.policy import opens_thinking, runs_programs, seat_at
 from debate.prompting.fitting import context_budget
 from debate.prompting.prompt import (
     Past,
@@ -93,6 +93,10 @@ async def debate_in_seat(
     agreed: Agreed,
 ) -> Debate:
     """Hold one debate from an entered seat: its rounds of solutions, then the ballot if one is due."""
+    if config.tools != "none" and not runs_programs(policy):
+        raise ValueError(
+            f'debate.tools = "{config.tools}": this policy runs no programs; see debate.policies.tools'
+        )
     config = config.of_level(problem.level)
     seating, version = seat_debate(problem, config, seed), policy.version
     turns: list[Turn] = []
@@ -279,7 +283,7 @@ def read_reply(
     ``untagged``: what makes a reply without a solution's tags the solution as a whole; None where it is none.
     ``critic``: the author's own handle in a round of criticism.
     """
-    text = completion.text
+    text = completion.stated
     parsed = parse_turn(text, handles=handles, own=own, due=due, in_thinking=in_thinking)
     if untagged is not None and parsed.solution is None and not ballot:
         parsed = whole_reply(text, parsed, untagged, cut=completion.stop_reason == "length")

@@ -6,6 +6,11 @@ A policy may have:
 ``opens_thinking(messages)``: whether the prompt ends with ``<think>``;
 ``context_tokens`` (int | None): the most tokens of prompt and completion together;
 ``count_tokens(messages)``: the length of a prompt;
+``hold()``, a context manager: a policy that batches samples nothing meanwhile (a program of a reply runs);
+``written(text)``, ``read(tokens)`` and ``is_end(token)``: the ids of a text within a reply, the text and the
+offsets of ids, and whether an id ends a reply. A policy that has them, and gives tokens, goes on from the
+tokens of ``SampleRequest.begun``; any other from its text;
+``runs_programs`` (True): programs of a reply run as it is written (``debate.policies.tools``);
 ``count_continuation(messages)``: how many tokens messages add behind a reply. A policy that has it begins a
 prompt with the ``prefix`` of a request, and can hold conversations (``debate.conversation``).
 Where it knows how many tokens there were and not which, ``Completion`` has fields for the counts.
@@ -30,6 +35,17 @@ def seat_at(policy: Policy) -> AbstractContextManager[object]:
     """Return the policy's seat for one debate, or nothing to enter."""
     seat: Callable[[], AbstractContextManager[object]] = getattr(policy, "seat", nullcontext)
     return seat()
+
+
+def hold_at(policy: Policy) -> AbstractContextManager[object]:
+    """Return what keeps a policy that batches from sampling, or nothing to enter."""
+    hold: Callable[[], AbstractContextManager[object]] = getattr(policy, "hold", nullcontext)
+    return hold()
+
+
+def runs_programs(policy: Policy) -> bool:
+    """Return whether programs in the replies of a policy run."""
+    return bool(getattr(policy, "runs_programs", False))
 
 
 def opens_thinking(policy: Policy, messages: Sequence[Message]) -> bool:

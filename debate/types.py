@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from debate.config import DebateConfig
 from debate.personas import Persona
+from debate.tools import RunStatus
 from debate.values import Value, whole_text
 
 Kind: TypeAlias = Literal[
@@ -23,6 +24,8 @@ Kind: TypeAlias = Literal[
 Outcome: TypeAlias = Literal["left", "right", "tie"]
 StopReason: TypeAlias = Literal["stop", "length"]
 Role: TypeAlias = Literal["system", "user", "assistant"]
+CallStatus: TypeAlias = RunStatus | Literal["refused"]
+"""How a program of a reply ended; one that was "refused" did not run: its turn had run as many as it may."""
 
 SUMMARIZER = -1
 COMPRESSOR = -2
@@ -87,6 +90,14 @@ class TurnId(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Begun:
+    """The beginning of a reply: its tokens (T,), where the engine gave any, and its text."""
+
+    tokens: tuple[int, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class SampleRequest:
     """Everything a policy needs for one completion.
 
@@ -96,6 +107,8 @@ class SampleRequest:
     ``prefix``: the tokens that the prompt begins with, those of an earlier prompt and of the reply to it; the
     messages come behind them. ``top_p`` in (0, 1] and ``top_k`` (0: all) keep the likely tokens alone, as in
     ``DebateConfig``; at temperature 0 they change nothing.
+    ``begun``: what the reply has said so far, its thinking among it. The completion goes on from there and
+    holds what comes behind it alone; its prompt ends with these tokens.
     """
 
     messages: tuple[Message, ...]
@@ -109,6 +122,35 @@ class SampleRequest:
     top_p: float = 1.0
     top_k: int = 0
     prefix: tuple[int, ...] = ()
+    begun: Begun | None = None
+
+
+class Span(NamedTuple):
+    """Characters ``text[start:end]`` of a completion's text."""
+
+    start: int
+    end: int
+
+    def of(self, text: str) -> str:
+        """Return the characters of the span.
+
+        >>> Span(1, 3).of("abcd")
+        'bc'
+        """
+        return text[self.start : self.end]
+
+
+class Call(Value, frozen=True):
+    """A program of a reply that ran where it stands, and what came of it.
+
+    ``block``: the program and its output with their fences; ``code``: the program as written; ``output``:
+    what the reply has of its output, escaped. How long it took is not kept: it would differ from run to run.
+    """
+
+    block: Span
+    code: Span
+    output: Span
+    status: CallStatus
 
 
 class Completion(Value, frozen=True):
@@ -121,6 +163,7 @@ class Completion(Value, frozen=True):
     ``forced``: indices of ``tokens`` that were written and not sampled, as where a thinking budget ran out;
     their log-probability is 0 and they are not trained on. ``prompt_count`` and ``token_count``: how many
     tokens the engine reported, where it reported counts; see ``debate.policy.token_counts``.
+    ``calls``: the programs of the reply that ran, in order, where the agents may run any (``debate.tools``).
     """
 
     prompt_tokens: tuple[int, ...]
@@ -133,6 +176,24 @@ class Completion(Value, frozen=True):
     forced: tuple[int, ...] = ()
     prompt_count: int | None = None
     token_count: int | None = None
+    calls: tuple[Call, ...] | UnsetType = UNSET
+
+    @property
+    def stated(self) -> str:
+        r"""The text without what programs say: each that ran is line breaks, up to the end of its output.
+
+        Sections, answers and votes are read in it, at their places in ``text``. So nothing that a program
+        prints is an answer or a vote: an agent states these itself.
+
+        >>> call = Call(Span(1, 4), Span(2, 2), Span(3, 3), "ok")
+        >>> Completion((), (), (), "2xyz4", "stop", 0, calls=(call,)).stated
+        '2\n\n\n4'
+        """
+        text = self.text
+        for call in self.calls or ():
+            start, end = call.block
+            text = text[:start] + "\n" * (end - start) + text[end:]
+        return text
 
     def whole(self) -> Completion:
         """Return the completion with U+FFFD for each half of a character; no place in the text moves."""
@@ -155,21 +216,6 @@ class Policy(Protocol):
         In training they are the model that learns, which a policy in the same process may hold itself.
         """
         ...
-
-
-class Span(NamedTuple):
-    """Characters ``text[start:end]`` of a completion's text."""
-
-    start: int
-    end: int
-
-    def of(self, text: str) -> str:
-        """Return the characters of the span.
-
-        >>> Span(1, 3).of("abcd")
-        'bc'
-        """
-        return text[self.start : self.end]
 
 
 class FailureReason(StrEnum):

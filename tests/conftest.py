@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import io
 import os
 import signal
+from contextlib import asynccontextmanager, redirect_stdout
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import pytest
 from hypothesis import settings
+
+from debate.tools import Ran
 
 CORPUS = [
     "user: What is 8 + 4? Tom has 8 apples and gets 4 more, so 8+4=12.",
@@ -277,3 +282,45 @@ def hostile_run(tmp_path_factory, hostile_records):
         write_step(folder / "transcripts", step, hostile_records(step), tokens=False)
     (folder / "config.toml").write_text("[run]\n")
     return folder
+
+
+class InProcess:
+    """Programs that run in this process, for tests that know what they run; ``results`` replaces some."""
+
+    def __init__(self):
+        self.results, self.ran, self.open = {}, 0, 0
+
+    @asynccontextmanager
+    async def session(self):
+        self.open += 1
+        try:
+            yield _InProcessSession(self)
+        finally:
+            self.open -= 1
+
+    def result(self, code, names):
+        self.ran += 1
+        if code in self.results:
+            return self.results[code]
+        out = io.StringIO()
+        try:
+            with redirect_stdout(out):
+                exec(code, names)
+        except Exception as error:
+            return Ran("error", out.getvalue(), f"{type(error).__name__}: {error}")
+        return Ran("ok", out.getvalue())
+
+
+class _InProcessSession:
+    def __init__(self, programs):
+        self._programs, self._names = programs, {}
+
+    async def run(self, code):
+        await asyncio.sleep(0)
+        return self._programs.result(code, self._names)
+
+
+@pytest.fixture
+def programs():
+    """Where the programs of a reply run in tests."""
+    return InProcess()

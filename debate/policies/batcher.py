@@ -30,7 +30,7 @@ class Batcher(Generic[Request, Result]):
         key: Callable[[Request], tuple[str, int, int]],
     ) -> None:
         self._answer_all, self._key = answer_all, key
-        self._seats = 0
+        self._seats = self._held = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._pending: list[tuple[Request, asyncio.Future[Result]]] = []
         self._scheduled = False
@@ -44,6 +44,16 @@ class Batcher(Generic[Request, Result]):
             yield
         finally:
             self._seats -= 1
+            self._check()
+
+    @contextmanager
+    def hold(self) -> Generator[None]:
+        """Answer nothing until the block has ended: who is in it will ask, or end, at once behind it."""
+        self._held += 1
+        try:
+            yield
+        finally:
+            self._held -= 1
             self._check()
 
     async def submit(self, request: Request) -> Result:
@@ -89,7 +99,7 @@ class Batcher(Generic[Request, Result]):
     def _flush(self) -> None:
         self._scheduled = False
         self._pending = [(request, future) for request, future in self._pending if not future.done()]
-        if not self._pending or self._count_waiting() < self._seats:
+        if self._held or not self._pending or self._count_waiting() < self._seats:
             return  # the next request, or the next seat left, looks again
         batch = sorted(self._pending, key=lambda pair: self._key(pair[0]))
         self._pending = []

@@ -72,6 +72,10 @@ class LocalPolicy(SpeakingPolicy):
         """Count one debate as live: nothing is sampled until it, too, waits for a completion or has ended."""
         return self._batcher.seat()
 
+    def hold(self) -> AbstractContextManager[None]:
+        """Sample nothing until the block has ended, as while a program of a reply runs."""
+        return self._batcher.hold()
+
     async def update(self, weights: object, version: int) -> None:
         """Take a state dict (of the adapter, for a LoRA model), or its own model where that was trained."""
         if weights is not None and weights is not self._model:

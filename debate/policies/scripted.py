@@ -34,7 +34,8 @@ class ScriptedPolicy:
     A table that lacks the turn falls back on ``default``; without one that is a KeyError. With
     ``tokens=True`` every character is a token (its code point) of log-probability 0, ``max_tokens`` holds
     (with ``thinking_tokens``, their sum), and a reply that no stop string ended has the end token.
-    ``requests`` keeps the requests, in order.
+    ``requests`` keeps the requests, in order. A reply that has begun (``SampleRequest.begun``) goes on with
+    what the script says to that request.
 
     >>> import asyncio
     >>> policy = ScriptedPolicy({(0, 0): "<solution>4</solution> and so on"}, tokens=True)
@@ -59,6 +60,18 @@ class ScriptedPolicy:
         if not self._tokens:
             return Completion((), (), (), text, "stop", self.version)
         return _by_character(request, text, stopped, self.version)
+
+    def written(self, text: str) -> tuple[int, ...]:
+        """Return the tokens of a text."""
+        return tuple(map(ord, text))
+
+    def read(self, tokens: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
+        """Return the text of tokens (T,) and their offsets (T,)."""
+        return "".join(map(chr, filter(lambda token: token < END_TOKEN, tokens))), tuple(range(len(tokens)))
+
+    def is_end(self, token: int) -> bool:
+        """Return whether a token is the end token."""
+        return token == END_TOKEN
 
     async def update(self, weights: object, version: int) -> None:
         """Keep the weights and count the version; the script stays what it is."""
@@ -87,6 +100,7 @@ def _until_stop(text: str, request: SampleRequest) -> tuple[str, bool]:
 
 def _by_character(request: SampleRequest, text: str, stopped: bool, version: int) -> Completion:
     prompt = tuple(ord(character) for message in request.messages for character in message.content)
+    prompt += request.begun.tokens if request.begun else ()
     tokens = tuple(map(ord, text)) if stopped else (*map(ord, text), END_TOKEN)
     most = request.max_tokens + request.thinking_tokens
     reason: StopReason = "stop" if len(tokens) <= most else "length"

@@ -95,7 +95,11 @@ class Speech:
         return self._thinking and not self._encoder.opens_thinking(messages)
 
     def prompt(self, request: SampleRequest) -> tuple[int, ...]:
-        """Return the ids of a request's prompt (P,): its prefix, if it has one, exactly as it is."""
+        """Return the ids of a request's prompt (P,): its prefix and its begun reply exactly as they are."""
+        return self._asked(request) + (request.begun.tokens if request.begun else ())
+
+    def _asked(self, request: SampleRequest) -> tuple[int, ...]:
+        """Return the ids of what is replied to."""
         if not request.prefix:
             return self.encode(request.messages)
         added, last = self.continuation(request.messages), request.prefix[-1:]
@@ -133,7 +137,7 @@ class Speech:
 
     def thinking_draw(self, request: SampleRequest, prompt: tuple[int, ...]) -> Draw | None:
         """Return what is to be sampled for the thinking; None where the request has no budget for it."""
-        if not (request.thinking_tokens and self.opens_thinking(request.messages)):
+        if request.begun or not (request.thinking_tokens and self.opens_thinking(request.messages)):
             return None
         budget = min(request.thinking_tokens, self._tokens_left(request, prompt) - 1)
         if budget <= len(self._closing):
@@ -172,10 +176,26 @@ class Speech:
             temperature=request.temperature,
             seed=request.seed,
             stop=request.stop,
-            thinking=False if thought.tokens else self.opens_thinking(request.messages) or None,
+            thinking=self._begins_thinking(request, thought),
             top_p=request.top_p,
             top_k=request.top_k,
         )
+
+    def _begins_thinking(self, request: SampleRequest, thought: Thought) -> bool | None:
+        """Return whether what is sampled begins in a think block; None where its first tokens decide."""
+        if thought.tokens or request.begun:
+            return False
+        return self.opens_thinking(request.messages) or None
+
+    def written(self, text: str) -> tuple[int, ...]:
+        """Return the ids of a text within a reply that is not the model's; none is a control token."""
+        return self._encoder.reply_ids(text, ()) if text else ()
+
+    def read(self, tokens: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
+        """Return the text of a reply's tokens (T,) and their offsets (T,); an end token adds no text."""
+        ended = bool(tokens) and tokens[-1] in self.ends
+        text, offsets = self.text.text_and_offsets(tokens[:-1] if ended else tokens)
+        return text, (*offsets, len(text)) if ended else offsets
 
     def completion(
         self, prompt: tuple[int, ...], thought: Thought, answer: Drawn | None, *, version: int
@@ -183,8 +203,7 @@ class Speech:
         """Return the completion; the end token is in the tokens and not in the text."""
         answer = answer or _NOTHING
         tokens = thought.tokens + answer.tokens
-        ended = bool(tokens) and tokens[-1] in self.ends
-        text, offsets = self.text.text_and_offsets(tokens[:-1] if ended else tokens)
+        text, offsets = self.read(tokens)
         return Completion(
             prompt_tokens=prompt,
             tokens=tokens,
@@ -192,7 +211,7 @@ class Speech:
             text=text,
             stop_reason=answer.stop_reason,
             policy_version=version,
-            offsets=(*offsets, len(text)) if ended else offsets,
+            offsets=offsets,
             forced=thought.forced_indices,
         )
 
@@ -233,6 +252,18 @@ class SpeakingPolicy:
     def encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
         """Return the prompt's ids (P,), up to where the reply begins."""
         return self._speech.encode(messages)
+
+    def written(self, text: str) -> tuple[int, ...]:
+        """Return the ids of a text that stands in a reply and is not the model's."""
+        return self._speech.written(text)
+
+    def read(self, tokens: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
+        """Return the text of a reply's tokens (T,) and their offsets (T,)."""
+        return self._speech.read(tokens)
+
+    def is_end(self, token: int) -> bool:
+        """Return whether a token ends a reply."""
+        return token in self._speech.ends
 
 
 def refuse_impossible(request: SampleRequest) -> None:

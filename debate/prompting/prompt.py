@@ -167,8 +167,12 @@ def _rules(seating: Seating) -> str:
     """Return the system message of an agent."""
     texts, config = seating.texts, seating.config
     if config.num_agents == 1:
-        return texts.system_alone
-    return texts.system_critique if config.protocol == "critique" else texts.system
+        rules = texts.system_alone
+    else:
+        rules = texts.system_critique if config.protocol == "critique" else texts.system
+    if config.tools == "none":
+        return rules
+    return "\n\n".join(filter(None, (rules.rstrip("\n"), texts.tools(calls=config.tool_calls).strip("\n"))))
 
 
 def _stop_strings(seating: Seating, task: Task) -> tuple[str, ...]:

@@ -12,11 +12,12 @@ from typing import Literal
 
 from debate.config import DebateConfig, check_label
 from debate.personas import Persona
+from debate.programs import without_claims
 from debate.prompting.rendering import Entry, problem_text, render_entry
 from debate.prompting.shown import public_turn
 from debate.prompting.texts import PromptFileError, PromptTexts, load_prompts
 from debate.seeds import derive_seed
-from debate.types import Compression, Problem, Turn
+from debate.types import Compression, Problem, Span, Turn
 
 LETTERS = "ACDEFGHJKLMNPQRTUVWXY"  # without I and O, B, S and Z, which look like digits
 DIGITS = "23456789"  # without 0 and 1, which look like letters
@@ -60,12 +61,17 @@ def public_entries(
     seating: Seating, turns: Sequence[Turn], compressions: Sequence[Compression]
 ) -> list[Entry]:
     """Return what others may see of the turns of a round, (N,), long solutions as they were shortened."""
-    texts, short = seating.texts, {one.turn: one.text for one in compressions}
+    texts, short = seating.texts, {one.turn: _claimed(seating, one.text) for one in compressions}
     public = [public_turn(turn, strip=texts.strip) for turn in turns]
     return [
         render_entry(texts, replace(one, solution=short[one.id]) if one.id in short else one)
         for one in public
     ]
+
+
+def _claimed(seating: Seating, short: str) -> str:
+    """Return a shortened solution; what it says that a program printed is a claim: its model wrote it."""
+    return short if seating.config.tools == "none" else without_claims(short, Span(0, len(short)), ())
 
 
 def prompts_of(config: DebateConfig) -> PromptTexts:

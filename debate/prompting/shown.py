@@ -11,8 +11,9 @@ from debate.config import DebateConfig
 from debate.parsing import last_boxed
 from debate.parsing.sections import find_sections
 from debate.parsing.tags import without_private
+from debate.programs import without_claims
 from debate.prompting.escape import clean
-from debate.types import Criticism, FailureReason, ParsedTurn, Span, Turn, TurnId
+from debate.types import Completion, Criticism, FailureReason, ParsedTurn, Span, Turn, TurnId
 
 
 def rounds_shown(round_: int, history_rounds: int) -> range:
@@ -125,24 +126,33 @@ def public_turn(turn: Turn, *, strip: bool = True) -> PublicTurn:
     An unclosed section that ends at the next tag can be read; one cut off by the reply's end cannot.
     ``strip`` trims the ends. Of a turn of criticism only what is about a target can be read.
     """
-    text = turn.completion.text
+    text, stated = turn.completion.text, turn.completion.stated
     if turn.parsed.criticisms is not UNSET:
         return _public_criticism(turn, turn.parsed.criticisms)
 
     def inside(section: str, span: Span | None) -> str | None:
         if span is None or cut_off(text, turn.parsed, section, span):
             return None
-        public = without_private(clean(span.of(text)))
+        public = _public_text(turn.completion, span)
         return (public.strip() if strip else public) if public.strip() else None
 
-    solution = inside("solution", turn.parsed.solution)
+    span = turn.parsed.solution
+    solution = inside("solution", span)
+    answer = last_boxed(without_private(clean(span.of(stated)))) if span and solution is not None else None
     return PublicTurn(
         turn.id,
         turn.handle,
         solution,
         inside("evaluation", turn.parsed.evaluation),
-        last_boxed(solution) if solution is not None else None,
+        answer,
     )
+
+
+def _public_text(completion: Completion, span: Span) -> str:
+    """Return what others may see of a part of a reply; an output that no program wrote is called claimed."""
+    if completion.calls is UNSET:
+        return without_private(clean(span.of(completion.text)))
+    return without_private(without_claims(completion.text, span, completion.calls))
 
 
 def _public_criticism(turn: Turn, criticisms: Sequence[Criticism]) -> PublicTurn:
@@ -150,8 +160,7 @@ def _public_criticism(turn: Turn, criticisms: Sequence[Criticism]) -> PublicTurn
 
     A line break in one would let it pass for a criticism of somebody else, and becomes a space.
     """
-    text = turn.completion.text
-    said = [(one.target, without_private(clean(one.span.of(text))).split()) for one in criticisms]
+    said = [(one.target, _public_text(turn.completion, one.span).split()) for one in criticisms]
     lines = [f"{target}: {' '.join(words)}" for target, words in said if words]
     return PublicTurn(turn.id, turn.handle, None, "\n".join(lines) or None, critic=True)
 

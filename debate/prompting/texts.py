@@ -34,6 +34,7 @@ _PLACEHOLDERS: Mapping[str, tuple[set[str], set[str]]] = {
     "critique": _TASK,
     "critique_unranked": _TASK,
     "revision": _TASK,
+    "tools": (set(), {"calls"}),
     "raw_system": ({"content"}, set()),
     "raw_user": ({"content"}, set()),
     "raw_reply": ({"content"}, set()),
@@ -89,6 +90,7 @@ class PromptTexts:
     own_excluded: str
     own_included: str
     shot_reply: Fill
+    tools: Fill
     sections: bool
     stop: tuple[str, ...]
     strip: bool
@@ -106,7 +108,10 @@ Values: TypeAlias = dict[str, str | bool | list[str]]
 _CRITIQUE = (
     *("system_critique", "critique", "critique_unranked", "revision", "entry_criticism", "no_criticism"),
 )
-_LATER = ("summary", "summarize", "compress", "answer_whole", "shot_reply", "sections", "stop", *_CRITIQUE)
+_LATER = (
+    *("summary", "summarize", "compress", "answer_whole", "shot_reply", "tools", "sections", "stop"),
+    *_CRITIQUE,
+)
 """Keys that a prompt file may lack: the default ones serve."""
 _KEYS = tuple(f.name for f in fields(PromptTexts) if f.name not in {"name", "templates", "alone"})
 _DEBATE = ("system", "entry", "opening", "review", "debate", "ballot")

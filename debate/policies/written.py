@@ -1,0 +1,199 @@
+"""What there is of a reply while it is being written: its tokens, or its text where an engine gives none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+from debate.policy import context_limit, token_counts
+from debate.programs import FENCE, is_open
+from debate.types import Begun, Call, Completion, Policy, SampleRequest, StopReason
+
+THINK_END = "</think>"
+WRITER = ("written", "read", "is_end")
+
+
+class Written(Protocol):
+    """A reply so far."""
+
+    text: str
+
+    def take(self, piece: Completion) -> None:
+        """Add what the model wrote."""
+        ...
+
+    def close(self, begin: int) -> None:
+        """Write the fence that an engine stopped at and did not give; programs stand from ``begin`` on."""
+        ...
+
+    def cut(self, end: int) -> bool:
+        """Take back all behind a character; False where that cannot be done."""
+        ...
+
+    def add(self, text: str) -> None:
+        """Add what the model did not write."""
+        ...
+
+    def cost(self, text: str) -> int:
+        """Return how many tokens a text has."""
+        ...
+
+    def left(self) -> int:
+        """Return how many tokens may follow."""
+        ...
+
+    def at_fence(self, stop: Sequence[str]) -> bool:
+        """Return whether a fence ended the newest piece: no end token did, and none of these strings."""
+        ...
+
+    def begun(self) -> Begun:
+        """Return what the model goes on from."""
+        ...
+
+    def completion(self, reason: StopReason, calls: tuple[Call, ...]) -> Completion:
+        """Return the whole reply."""
+        ...
+
+
+def written_by(policy: Policy, first: Completion, request: SampleRequest) -> Written:
+    """Return an empty reply to a request, of the kind that the policy's first piece calls for."""
+    if first.tokens and all(hasattr(policy, name) for name in WRITER):
+        return _InTokens(policy, first, request)
+    return _InText(first, request)
+
+
+class _InTokens:
+    """A reply in tokens: the model goes on from exactly these."""
+
+    def __init__(self, policy: Any, first: Completion, request: SampleRequest) -> None:
+        self._policy, self._first, self._request = policy, first, request
+        self._tokens: tuple[int, ...] = ()
+        self._logprobs: tuple[float, ...] = ()
+        self._offsets: tuple[int, ...] = ()
+        self._forced: tuple[int, ...] = ()
+        self._thought: int | None = None
+        self.text = ""
+
+    def take(self, piece: Completion) -> None:
+        """See Written."""
+        self._extend(piece.tokens, piece.logprobs, piece.forced)
+
+    def close(self, begin: int) -> None:
+        """Do nothing: the fence is in the tokens."""
+
+    def cut(self, end: int) -> bool:
+        """Return False: all that was sampled is kept."""
+        return False
+
+    def add(self, text: str) -> None:
+        """Add forced tokens. An end token before them is taken back, for the reply goes on."""
+        if self._policy.is_end(self._tokens[-1]):
+            self._tokens, self._logprobs = self._tokens[:-1], self._logprobs[:-1]
+        added = self._policy.written(text)
+        self._extend(added, (0.0,) * len(added), range(len(added)))
+
+    def cost(self, text: str) -> int:
+        """See Written."""
+        return len(self._policy.written(text))
+
+    def left(self) -> int:
+        """See Written; thinking has a limit of its own, and the context bounds all."""
+        if self._thought is None:
+            end = self.text.find(THINK_END) if self._request.thinking_tokens else -1
+            self._thought = sum(offset <= end for offset in self._offsets)
+        left = self._request.max_tokens + self._thought - len(self._tokens)
+        limit = context_limit(self._policy)
+        used = len(self._first.prompt_tokens) + len(self._tokens)
+        return left if limit is None else min(left, limit - used)
+
+    def at_fence(self, stop: Sequence[str]) -> bool:
+        """See Written."""
+        ended = self._policy.is_end(self._tokens[-1])
+        return not ended and self._completes(FENCE) and not any(map(self._completes, stop))
+
+    def begun(self) -> Begun:
+        """See Written."""
+        return Begun(self._tokens, self.text)
+
+    def completion(self, reason: StopReason, calls: tuple[Call, ...]) -> Completion:
+        """See Written."""
+        return replace(
+            self._first,
+            tokens=self._tokens,
+            logprobs=self._logprobs,
+            text=self.text,
+            stop_reason=reason,
+            offsets=self._offsets,
+            forced=self._forced,
+            calls=calls,
+        )
+
+    def _extend(self, tokens: tuple[int, ...], logprobs: tuple[float, ...], forced: Sequence[int]) -> None:
+        at = len(self._tokens)
+        self._tokens, self._logprobs = self._tokens + tokens, self._logprobs + logprobs
+        self._forced += tuple(at + index for index in forced)
+        self.text, self._offsets = self._policy.read(self._tokens)
+
+    def _completes(self, string: str) -> bool:
+        """Return whether the newest token completes a string."""
+        return string in self.text[max(0, self._offsets[-1] - len(string) + 1) :]
+
+
+class _InText:
+    """A reply in text, by an engine that gives no tokens; where it counts none, three characters are one."""
+
+    def __init__(self, first: Completion, request: SampleRequest) -> None:
+        self._first, self._newest = first, first
+        self._stop, self._most = request.stop, request.max_tokens + request.thinking_tokens
+        self._spent = 0
+        self.text = ""
+
+    def take(self, piece: Completion) -> None:
+        """See Written."""
+        self._newest = piece
+        self._spent += token_counts(piece)[1] or self.cost(piece.text)
+        self.text += piece.text
+
+    def close(self, begin: int) -> None:
+        """See Written: a program at whose end an engine stopped without a stop string is whole."""
+        if is_open(self.text, begin) and not self._ends_with((*self._stop, FENCE)):
+            self.text += FENCE if self.text.endswith("\n") else f"\n{FENCE}"
+
+    def cut(self, end: int) -> bool:
+        """See Written: an engine that does not know the fence has written on."""
+        self.text = self.text[:end]
+        return True
+
+    def add(self, text: str) -> None:
+        """See Written."""
+        self.text += text
+        self._spent += self.cost(text)
+
+    def cost(self, text: str) -> int:
+        """See Written."""
+        return -(-len(text) // 3)
+
+    def left(self) -> int:
+        """See Written; what was thought counts, since an engine may not say how much it was."""
+        return self._most - self._spent
+
+    def at_fence(self, stop: Sequence[str]) -> bool:
+        """See Written."""
+        return self._ends_with((FENCE,)) and not self._ends_with(stop)
+
+    def begun(self) -> Begun:
+        """See Written."""
+        return Begun((), self.text)
+
+    def completion(self, reason: StopReason, calls: tuple[Call, ...]) -> Completion:
+        """Return the whole reply: with the engine's tokens where no program was in it, else their count."""
+        if self._newest is self._first and not calls:
+            return replace(self._first, text=self.text, calls=())
+        first = self._first
+        prompt = token_counts(first)[0] or None
+        bare = Completion((), (), (), self.text, reason, first.policy_version)
+        return replace(bare, prompt_count=prompt, token_count=self._spent, calls=calls)
+
+    def _ends_with(self, strings: Sequence[str]) -> bool:
+        return self._newest.text.endswith(tuple(strings))

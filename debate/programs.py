@@ -1,0 +1,105 @@
+r"""Programs in a reply: a block that opens with ```python, and the ```output block behind it.
+
+The form is that of NuminaMath-TIR. An opening ends its line, and a closing fence has one of its own. What a
+program printed is made harmless before it enters a reply: it can neither close its block nor form a tag.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from textwrap import dedent
+from typing import NamedTuple
+
+from debate.prompting.escape import clean, escape
+from debate.tools import Ran
+from debate.types import Call, Span
+
+FENCE = "```\n"
+"""What ends a program; no opening of one contains it."""
+OUTPUT = "output"
+CLAIMED = "claimed output"
+"""What the label of an output becomes, for others, where nothing ran."""
+REFUSED = "Not run: a turn may run {most}, and this one has. Go on without."
+CUT = "\n[... output left out ...]\n"
+
+_OPENING = re.compile(r"`{3,}[ \t]{0,4}(?:python3?|py)[ \t]{0,40}\n", re.I)
+_CLOSING = re.compile(r"^[ \t]{0,40}`{3,}[ \t]{0,40}(?:\n|\Z)", re.MULTILINE)
+_LABEL = re.compile(r"(`{3,}[ \t]*)output", re.IGNORECASE)
+_FENCES = re.compile(r"`{3,}")
+
+
+class Program(NamedTuple):
+    """A program in a text: its ``block`` with both fences, and the ``code`` within."""
+
+    block: Span
+    code: Span
+
+    def source(self, text: str) -> str:
+        """Return the program, without what all its lines are indented by."""
+        return dedent(self.code.of(text))
+
+
+def find_program(text: str, start: int = 0) -> Program | None:
+    r"""Return the first program that is whole from an index on.
+
+    >>> text = "So:\n```python\nprint(4)\n```\n"
+    >>> find_program(text).source(text), find_program(text[:-4])
+    ('print(4)\n', None)
+    """
+    opening = _OPENING.search(text, start)
+    closing = opening and _CLOSING.search(text, opening.end())
+    if not opening or not closing:
+        return None
+    return Program(Span(opening.start(), closing.end()), Span(opening.end(), closing.start()))
+
+
+def is_open(text: str, start: int = 0) -> bool:
+    r"""Return whether a text from an index on ends within a program.
+
+    >>> is_open("```python\nprint(4)\n"), is_open("```python\n4\n```\n")
+    (True, False)
+    """
+    while program := find_program(text, start):
+        start = program.block.end
+    return _OPENING.search(text, start) is not None
+
+
+def output_block(output: str, *, most: int | None = None) -> str:
+    r"""Return an output as it stands in a reply, with at most so many characters of it: its ends are kept.
+
+    >>> output_block("4\n"), output_block("")
+    ('```output\n4\n```\n', '```output\n```\n')
+    >>> output_block("</solution>\n```")
+    "```output\n&lt;/solution>\n'''\n```\n"
+    """
+    if most is not None and len(output) > most:
+        output = output[: -(-most // 2)] + CUT + output[len(output) - most // 2 :]
+    safe = _FENCES.sub(lambda fence: "'" * len(fence[0]), escape(output)).strip("\n")
+    return f"```{OUTPUT}\n{safe}\n{FENCE}" if safe else f"```{OUTPUT}\n{FENCE}"
+
+
+def shown_output(ran: Ran) -> str:
+    """Return what a reply is told of a program: what it wrote, and what ended it where that does not say."""
+    told = ran.error and ran.error not in ran.output
+    return f"{ran.output.rstrip()}\n{ran.error}".lstrip("\n") if told else ran.output
+
+
+def without_claims(text: str, span: Span, calls: Iterable[Call]) -> str:
+    r"""Return a part of a reply, cleaned, in which an output that no program wrote is called claimed.
+
+    >>> without_claims("```output\n4\n```\n", Span(0, 14), ())
+    '```claimed output\n4\n```'
+    """
+    parts: list[str] = []
+    at = span.start
+    for call in calls:
+        start, end = max(at, call.code.end), min(span.end, call.block.end)
+        if start < end:
+            parts += [_claimed(text[at:start]), clean(text[start:end])]
+            at = end
+    return "".join((*parts, _claimed(text[at : span.end])))
+
+
+def _claimed(text: str) -> str:
+    return _LABEL.sub(rf"\1{CLAIMED}", clean(text))
