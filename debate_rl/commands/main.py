@@ -36,6 +36,7 @@ from debate_rl.commands.quickstart import quickstart
 from debate_rl.commands.regrade import regrade
 from debate_rl.commands.replay import replay
 from debate_rl.commands.report import report
+from debate_rl.commands.run import run_recipe
 from debate_rl.commands.sft import sft
 from debate_rl.commands.streams import quiet_pipe, take_any_encoding
 from debate_rl.commands.sweep import sweep
@@ -67,6 +68,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
             "train gsm8k_qwen3_8b_1gpu --plan --memory 80",
         ),
     ),
+    "run": (run_recipe, ("run aimo3/tiny", "run aimo3/full --plan --memory 80", "run aimo3/full stage=cot")),
     "sweep": (
         sweep,
         (

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from debate_rl.config import Config
     from debate_rl.problems import Problems
     from debate_rl.sft.session import SftSession
+    from debate_rl.training.session import Session
 
 
 def sft(
@@ -36,35 +37,38 @@ def sft(
     from debate_rl.commands.train import settings_of
 
     check_memory(memory, plan=plan)
-    settings = settings_of(config, overrides or ())
+    sft_run(settings_of(config, overrides or ()), plan=plan, memory=memory, json=json)
+
+
+def sft_run(settings: Config, *, plan: bool, memory: float | None, json: str | None) -> None:
+    """Do one supervised run, or plan it."""
+    if settings.stages:
+        raise ValueError("stages: the recipe has several; debate run does them one after the other")
     if plan:
-        _plan(settings, memory)
+        plain_console().print(*plan_replies(settings, memory), sep="\n")
         return
     quiet = settings.logging.progress == "none"
     plain_console(stderr=True, quiet=quiet).print(f"{settings.run.dir}: supervised training")
     with end_on_stop():
-        session = _train(settings, quiet=quiet)
-    figures = _figures(session)
+        session = learn_replies(settings, quiet=quiet)
+    figures = figures_of(session)
     _report(session, figures)
     if json is not None:
         write_json(json, figures)
 
 
-def _plan(settings: Config, gib: float | None) -> None:
-    """Print what a run learns, its steps, and the memory that they take here or on a GPU of so many GiB."""
+def plan_replies(settings: Config, gib: float | None) -> list[str]:
+    """Return what a run learns, its steps, and the memory that they take here or on a GPU of so many GiB."""
     from debate_rl.sft.plan import planned_replies
     from debate_rl.sft.session import SftSession
 
     config, data = SftSession.prepared(settings)
-    say = plain_console().print
-    say(*data.lines(), sep="\n")
-    say(f"{config.train.steps} steps of {config.sft.batch_size} replies; nothing is started")
     found = planned_replies(config, data, there=None if gib is None else int(gib * 2**30))
-    if found is not None:
-        say(*found.memory_lines(), sep="\n")
+    steps = f"{config.train.steps} steps of {config.sft.batch_size} replies; nothing is started"
+    return [*data.lines(), steps, *(found.memory_lines() if found is not None else ())]
 
 
-def _train(settings: Config, *, quiet: bool) -> SftSession:
+def learn_replies(settings: Config, *, quiet: bool) -> SftSession:
     """Do the steps that are left."""
     from debate_rl.sft.plan import planned_replies
     from debate_rl.sft.session import SftSession
@@ -93,7 +97,7 @@ def _train(settings: Config, *, quiet: bool) -> SftSession:
             return session
 
 
-def _figures(session: SftSession) -> dict[str, object]:
+def figures_of(session: Session) -> dict[str, object]:
     """Return what a run came to: its last losses, and the best of what it was measured by."""
     from debate_rl.tracking.step_lines import read_metrics
     from debate_rl.training.start_checks import best_by

@@ -1,4 +1,4 @@
-"""``debate train`` of a recipe with stages: the plan of each, and one after the other."""
+"""``debate run`` of a recipe with stages: the plan of each, and one after the other."""
 
 from __future__ import annotations
 
@@ -23,19 +23,27 @@ if TYPE_CHECKING:
     from learner.update.ranks import Ranks
 
 
-def plan_stages(config: Config, plan: Callable[[Config], list[str]], say: Callable[..., None]) -> None:
-    """Print what the run of each stage needs at most, all of its ``max_steps`` done."""
-    from debate_rl.curriculum.drive import stage_configs
+def plan_stages(
+    config: Config, plan: Callable[[Config], list[str]], say: Callable[..., None], *, only: str | None = None
+) -> None:
+    """Print what the run of each stage needs at most, or of one alone."""
+    from debate_rl.curriculum.drive import most_steps, stage_configs
 
     for number, (stage, own) in enumerate(stage_configs(config), start=1):
-        say(f"stage {number}, {stage.name}: at most {stage.max_steps} steps in {own.run.dir}")
-        say(*plan(own), sep="\n")
+        if only in (None, stage.name):
+            say(f"stage {number}, {stage.name}: at most {most_steps(stage)} in {own.run.dir}")
+            say(*plan(own), sep="\n")
 
 
 def train_stages(
-    config: Config, ranks: Ranks, train: Callable[[Config], Session], tell: Callable[[str], None]
+    config: Config,
+    ranks: Ranks,
+    train: Callable[[Config], Session],
+    tell: Callable[[str], None],
+    *,
+    only: str | None = None,
 ) -> None:
-    """Drive a curriculum to its end, and print what each stage came to."""
+    """Drive a curriculum to its end, or to that of the stage ``only``; print what each stage came to."""
     from debate_rl.curriculum.drive import Driver
     from debate_rl.training.ends import BY_ALARM
 
@@ -54,7 +62,7 @@ def train_stages(
         others.append(end)
         return None
 
-    record = Driver(config, steps_of, tell, _refuse_too_large).drive()
+    record = Driver(config, steps_of, tell, _refuse_too_large, only).drive()
     _report(config, record)
     if others and others[0].reason in BY_ALARM:
         raise typer.Exit(NO_GO)
@@ -62,9 +70,10 @@ def train_stages(
 
 def _refuse_too_large(config: Config, data: Problems) -> None:
     """Refuse a stage whose prompts do not fit the context, or which needs more memory than there is."""
+    from debate_rl.sft.plan import planned_replies
     from debate_rl.training.plan import planned
 
-    needs = planned(config, data)
+    needs = planned_replies(config, data) if config.sft.data else planned(config, data)
     if needs is not None:
         needs.refuse_too_large()
 
@@ -86,8 +95,19 @@ def _report(config: Config, record: Curriculum) -> None:
     if last.end is None:
         say(f"stopped: the same command goes on with {stage_folder(run, last)}")
         return
-    left = len(config.stages or ()) - 1 - last.stage
-    over = f"{last.name} did not reach its target, and {left} stages were not begun" if left else ""
-    say(f"done: the curriculum in {run} is over{f'; {over}' if over else ''}")
+    say(f"done: {_over(config, record)} in {run}")
     say(f"  weights      {stage_folder(run, last)}/checkpoints")
     say(f"  look         debate inspect {quote(str(run))}; debate report {quote(str(run))}")
+
+
+def _over(config: Config, record: Curriculum) -> str:
+    """Return in words how much of a curriculum is over."""
+    from debate_rl.runs.curriculum import after
+
+    stages, last = config.stages or (), record.visits[-1]
+    left = len(stages) - 1 - last.stage
+    if not left and last.end != "demoted":
+        return "the curriculum is over,"
+    if after(last, stages) is not None:
+        return f"{last.name} is over, and the same command without stage= goes on;"
+    return f"the curriculum is over; {last.name} did not reach its target, and {left} stages were not begun,"

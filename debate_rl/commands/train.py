@@ -40,15 +40,19 @@ def train(
 ) -> None:
     """Train; the same command again, or with the run's folder, goes on with a run that stopped."""
     check_memory(memory, plan=plan)
+    settings = settings_of(config, overrides or ())
+    if settings.stages:
+        train_curriculum(settings, plan=plan, memory=memory, json=json)
+    else:
+        train_run(settings, Path(config), plan=plan, memory=memory, json=json)
+
+
+def train_run(settings: Config, where: Path, *, plan: bool, memory: float | None, json: str | None) -> None:
+    """Train one run or plan it; ``where``: what the command named, perhaps the folder of a run."""
     from debate_rl.training.ends import BY_ALARM
     from learner.update.ranks import Ranks
 
-    settings, ranks = settings_of(config, overrides or ()), Ranks.launched()
-    if settings.stages:
-        stages = _curriculum(settings, ranks, plan=plan, memory=memory)
-        if json is not None:
-            write_json(json, {"run": settings.run.dir, "stages": stages})
-        return
+    ranks = Ranks.launched()
     size, quiet = settings.train, settings.logging.progress == "none" or ranks.index > 0
     tell = plain_console(stderr=True, quiet=quiet).print
     least = f"{size.adaptive.chunk} to " if size.adaptive.chunk else ""
@@ -57,7 +61,7 @@ def train(
     if plan:
         say = plain_console(quiet=ranks.index > 0).print
         say(f"{head}; nothing is started")
-        say(*_plan_lines(settings, Path(config), memory, ranks), sep="\n")
+        say(*_plan_lines(settings, where, memory, ranks), sep="\n")
         return
     tell(f"{head}; loading the model")
     with end_on_stop():
@@ -69,28 +73,35 @@ def train(
         raise typer.Exit(NO_GO)
 
 
-def _curriculum(
-    settings: Config, ranks: Ranks, *, plan: bool, memory: float | None
-) -> list[dict[str, object]]:
-    """Train the stages of a recipe one after the other, or plan each; return what each came to."""
+def train_curriculum(
+    settings: Config, *, plan: bool, memory: float | None, json: str | None, only: str | None = None
+) -> None:
+    """Train the stages of a recipe one after the other, or plan each; ``only``: the name of one of them."""
+    from debate_rl.commands.sft import figures_of, learn_replies, plan_replies
     from debate_rl.commands.stages import plan_stages, train_stages
+    from learner.update.ranks import Ranks
 
-    quiet = settings.logging.progress == "none"
-    if plan:
-        say = plain_console().print
-        plan_stages(settings, lambda own: _plan_lines(own, Path(own.run.dir), memory, ranks), say)
-        return []
-    tell = plain_console(stderr=True, quiet=quiet).print
+    ranks, quiet = Ranks.launched(), settings.logging.progress == "none"
     done: list[dict[str, object]] = []
 
+    def lines(own: Config) -> list[str]:
+        return (
+            plan_replies(own, memory) if own.sft.data else _plan_lines(own, Path(own.run.dir), memory, ranks)
+        )
+
     def trained(own: Config) -> Session:
-        session = _train(own, ranks, tell)
-        done.append(_figures(session))
+        session = learn_replies(own, quiet=quiet) if own.sft.data else _train(own, ranks, tell)
+        done.append(figures_of(session) if own.sft.data else _figures(session))
         return session
 
-    with end_on_stop():
-        train_stages(settings, ranks, trained, tell)
-    return done
+    tell = plain_console(stderr=True, quiet=quiet).print
+    if plan:
+        plan_stages(settings, lines, plain_console().print, only=only)
+    else:
+        with end_on_stop():
+            train_stages(settings, ranks, trained, tell, only=only)
+    if json is not None:
+        write_json(json, {"run": settings.run.dir, "stages": done})
 
 
 def _plan_lines(settings: Config, run: Path, gib: float | None, ranks: Ranks) -> list[str]:

@@ -25,7 +25,7 @@ from debate_rl.config.sandbox import SandboxConfig
 from debate_rl.config.sft import SftConfig
 from debate_rl.config.shots import ShotsConfig
 from debate_rl.config.speaker import SummarizerConfig
-from debate_rl.config.stages import GoalConfig, StageConfig, Table, check_stages, merged
+from debate_rl.config.stages import GoalConfig, StageConfig, Table, check_stages, check_weights, merged
 from debate_rl.config.verifier import VerifierConfig
 from debate_rl.config.warm_start import KINDS, WarmStartConfig, kinds_of_turns
 from envs.families import FAMILIES
@@ -160,7 +160,8 @@ class Config(Settings):
     train: TrainConfig = TrainConfig()
     logging: LoggingConfig = LoggingConfig()
     stages: tuple[StageConfig, ...] | None = Field(default=None, min_length=1)
-    """A curriculum: tables [[stages]], each trained from the weights of the one before it."""
+    """A curriculum: tables [[stages]], each trained from the weights of the one before it. One with
+    ``recipe = NAME`` has the settings of that recipe beside its own."""
     goal: GoalConfig | None = None
     """What ends this run early, where it is a stage of a curriculum."""
 
@@ -221,8 +222,12 @@ class Config(Settings):
         ends = {"goal": self.goal, "train.epochs": self.train.epochs, "train.target": self.train.target}
         if key := next((key for key, value in ends.items() if value is not None), None):
             raise ValueError(f"{key}: stages say what ends them; leave it out")
+        if self.sft.data:
+            raise ValueError(
+                "sft.data: each stage names what it learns itself, as [stages.sft]; leave it out"
+            )
         for index in range(len(self.stages)):
-            self.of_stage(index)
+            check_weights(index, self.of_stage(index).model, self.model)
 
     def of_stage(self, index: int, *, demotes: bool = False, **others: Table | int) -> Self:
         """Return the configuration of a run of a stage, with ``others`` beside what the stage changes.
@@ -231,10 +236,11 @@ class Config(Settings):
         """
         stage = (self.stages or ())[index]
         tables = merged(self.model_dump(exclude_unset=True, exclude={"stages"}), stage.tables())
-        tables = merged(tables, {"train": {"steps": stage.max_steps}})
-        goal = stage.goal(demotes=demotes).model_dump(exclude_none=True)
+        goal = stage.goal(demotes=demotes)
+        if goal is not None:
+            others["goal"] = goal.model_dump(exclude_none=True)
         try:
-            return type(self).model_validate(tables | {"goal": goal} | others)
+            return type(self).model_validate(tables | others)
         except ValidationError as error:
             first = error.errors()[0]
             key = ".".join(str(part) for part in first["loc"])

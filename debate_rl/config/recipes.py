@@ -16,7 +16,8 @@ from debate.files import DEEPEST, read_toml
 from debate.settings import Settings, did_you_mean
 from debate_rl.config import Config
 from debate_rl.config.keys import key_type, table_of, takes_none_as_a_word
-from debate_rl.config.stages import merged
+from debate_rl.config.own_code import named_code
+from debate_rl.config.stages import merged, with_recipes
 
 S = TypeVar("S", bound=Settings)
 OF_A_RUN = ("run.json", "transcripts", "checkpoints")
@@ -84,7 +85,7 @@ def shipped_recipes() -> dict[str, Path]:
     home = _shipped(CONFIGS)
     paths = (
         path
-        for form in ("", "curriculum/", "rlvr/", "seeds/", "sft/", "writing/")
+        for form in ("", "aimo3/", "curriculum/", "rlvr/", "seeds/", "sft/", "writing/")
         for path in sorted(home.glob(f"{form}*.toml"))
     )
     return {path.relative_to(home).with_suffix("").as_posix(): path for path in paths}
@@ -121,7 +122,7 @@ def _is_of_a_run(path: Path) -> bool:
 
 def _read(model: type[S], path: Path, overrides: Iterable[str], *, of_a_run: bool) -> S:
     whole = model is Config and not of_a_run
-    tables, given = _with_base(path) if whole else read_tables(path), list(overrides)
+    tables, given = _whole(path) if whole else read_tables(path), list(overrides)
     if of_a_run and os.environ.get("DEBATE_OWN_CODE", "0") in ("", "0"):
         _refuse_own_code(tables, path)
     try:
@@ -134,29 +135,45 @@ def _read(model: type[S], path: Path, overrides: Iterable[str], *, of_a_run: boo
     return settings.model_copy(update={"run": named})
 
 
-def _with_base(path: Path, above: Sequence[Path] = ()) -> dict[str, object]:
-    """Return the tables of a recipe, put over those of the one that it names as its ``base``.
+def _whole(path: Path) -> dict[str, object]:
+    """Return the tables of a recipe over those of its base, and of its stages over their own recipes'."""
+    tables = _with_base(path)
 
-    A base is the name of a shipped recipe, or a file seen from the folder of the recipe.
-    """
+    def of_stage(name: object, key: str) -> dict[str, object]:
+        under = _named_in(path, name, key)
+        if under.resolve() == path.resolve():
+            raise ConfigError(f"{path}: {key}: {name!r} is this recipe")
+        return _with_base(under)
+
+    return with_recipes(tables, of_stage)
+
+
+def _with_base(path: Path, above: Sequence[Path] = ()) -> dict[str, object]:
+    """Return the tables of a recipe, put over those of the one that it names as its ``base``."""
     tables, above = read_tables(path), (*above, path.resolve())
     if "base" not in tables:
         return tables
     base = tables.pop("base")
-    if not isinstance(base, str):
-        raise ConfigError(f"{path}: base: is the name or the file of a recipe (got {base!r})")
-    own = path.parent / base
-    try:
-        under = own if own.is_file() else find_recipe(base)
-    except ConfigError as error:
-        raise ConfigError(f"{path}: base: {error}") from error
+    under = _named_in(path, base, "base")
     if under.resolve() in above:
         raise ConfigError(f"{path}: base: {base!r} is based on this recipe")
     if len(above) == MOST_BASES:
         raise ConfigError(f"{path}: base: {base!r} would be below {MOST_BASES} recipes, and no more are read")
-    if _is_of_a_run(under):
-        raise ConfigError(f"{path}: base: {base!r} is the configuration of a run, and a base is a recipe")
     return merged(_with_base(under, above), tables)
+
+
+def _named_in(path: Path, name: object, key: str) -> Path:
+    """Return the file of a recipe that another names: a shipped one, or seen from that one's folder."""
+    if not isinstance(name, str):
+        raise ConfigError(f"{path}: {key}: is the name or the file of a recipe (got {name!r})")
+    own = path.parent / name
+    try:
+        found = own if own.is_file() else find_recipe(name)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {key}: {error}") from error
+    if _is_of_a_run(found):
+        raise ConfigError(f"{path}: {key}: {name!r} is the configuration of a run, and no recipe")
+    return found
 
 
 PART = re.compile(r"\{([^{}]*)\}")
@@ -347,53 +364,10 @@ def _of_model(folder: str, overrides: Sequence[str]) -> Config:
         raise ConfigError(explain(error, folder, Config, overrides)) from error
 
 
-OWN_CODE = (
-    "env.kind",
-    "held_out.kind",
-    "debate.personas",
-    "rewards.peer",
-    "model.policy",
-    "verifier.policy",
-    "summarizer.policy",
-    "learner.loss",
-)
-"""The keys that may name code of one's own."""
-
-
 def _refuse_own_code(tables: Mapping[str, object], path: Path) -> None:
     """Raise ConfigError where a configuration names code."""
-    for key in _keys_of_code(tables):
-        value = _value_at(tables, key)
-        if isinstance(value, str) and ":" in value:
-            raise ConfigError(
-                f"{path}: {key}={value!r} names code. Code that a run names is not loaded, as the run may "
-                "have been made elsewhere; DEBATE_OWN_CODE=1 loads it"
-            )
-
-
-def _keys_of_code(tables: Mapping[str, object]) -> list[str]:
-    """Return the keys that may name code, those of each stage of a curriculum among them."""
-    stages = _value_at(tables, "stages")
-    own = [*OWN_CODE, *_further_kinds(tables)]
-    for index, stage in enumerate(cast("list[object]", stages) if isinstance(stages, list) else ()):
-        changed = cast("dict[str, object]", stage) if isinstance(stage, dict) else {}
-        own += [f"stages.{index}.{key}" for key in (*OWN_CODE, *_further_kinds(changed))]
-    return own
-
-
-def _value_at(tables: Mapping[str, object], key: str) -> object:
-    """Return the value at a dotted key, in which lists are indexed by numbers; None where there is none."""
-    value: object = tables
-    for part in key.split("."):
-        if isinstance(value, list):
-            value = dict(enumerate(cast("list[object]", value))).get(int(part) if part.isdecimal() else -1)
-        else:
-            value = cast("dict[str, object]", value).get(part) if isinstance(value, dict) else None
-    return value
-
-
-def _further_kinds(tables: Mapping[str, object]) -> list[str]:
-    """Return the keys of the kinds of further held-out sets, and of the sets of a mixture."""
-    more, mix = _value_at(tables, "held_out.more"), _value_at(tables, "env.mix")
-    kinds = [f"held_out.more.{name}.kind" for name in more] if isinstance(more, dict) else []
-    return kinds + [f"env.mix.{index}.kind" for index in range(len(mix) if isinstance(mix, list) else 0)]
+    for key, value in named_code(tables):
+        raise ConfigError(
+            f"{path}: {key}={value!r} names code. Code that a run names is not loaded, as the run may "
+            "have been made elsewhere; DEBATE_OWN_CODE=1 loads it"
+        )

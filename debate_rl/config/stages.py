@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Self, TypeAlias, cast
 
 from pydantic import Field, field_validator, model_validator
 
 from debate.settings import Settings
+from debate_rl.config.models import ModelConfig
 
 FIGURE = re.compile(r"([a-z][a-z0-9_]*/)?(direct|debate|judge)/[a-z0-9_@/]+")
 TABLES = (
     *("env", "sampling", "held_out", "debate", "shots", "grader", "verifier"),
-    *("rewards", "advantages", "model", "learner", "train"),
+    *("rewards", "advantages", "likelihood", "model", "warm_start", "sft", "learner", "train"),
 )
 """The tables in which a stage may have other settings."""
 OF_THE_WEIGHTS = ("name_or_path", "tiny", "chat", "dtype", "lora_rank", "lora_alpha", "lora_targets")
-"""Keys of ``model`` that decide what the weights are of: no stage may change them."""
+"""Keys of ``model`` that decide what the weights are of: one for all stages."""
 Table: TypeAlias = dict[str, Any]
 
 
@@ -48,17 +49,31 @@ class GoalConfig(Settings):
         return self
 
 
-class StageConfig(GoalConfig):
-    """A stage: its goal, its limits, and tables with the settings that differ in it, as [stages.debate]."""
+class StageConfig(Settings):
+    """A stage: what ends it, and tables with the settings that differ in it, as [stages.debate].
+
+    It learns from debates, or from replies where its table ``sft`` names some.
+    """
 
     name: str
     """Its name: small letters, digits and _."""
-    max_steps: int = Field(ge=1)
-    """Steps after which it ends with or without its target."""
+    figure: str | None = None
+    """A held-out figure that ends it, as ``debate eval`` names it: "debate/winner/accuracy"; of a set of
+    ``held_out.more`` with its name in front. None: its steps alone end it."""
+    target: float | None = Field(default=None, gt=0, le=1)
+    """It ends once the lower end of the figure's interval is at least this."""
+    min_steps: int = Field(default=1, ge=1)
+    """Steps before which no figure ends it."""
+    max_steps: int | None = Field(default=None, ge=1)
+    """Steps after which it ends in any case. None: as many as ``sft.epochs`` and ``sft.steps`` give, where it
+    learns from replies; a stage of debates needs the number."""
     at_limit: Literal["go_on", "stop"] = "go_on"
     """Whether the next stage begins where ``max_steps`` end without the target, or the curriculum ends."""
+    demote_below: float | None = Field(default=None, ge=0, lt=1)
+    """It also ends once the upper end of the interval is below this, and the stage before comes again; None:
+    never."""
     demotions: int = Field(default=1, ge=0)
-    """How often it may end by ``demote_below``, back to the stage before it; then it goes on to its limit."""
+    """How often it may end by ``demote_below``; then it goes on to its limit."""
     env: Table = Field(default_factory=dict)
     """Settings of ``env`` in this stage; the tables below likewise."""
     sampling: Table = Field(default_factory=dict)
@@ -69,7 +84,10 @@ class StageConfig(GoalConfig):
     verifier: Table = Field(default_factory=dict)
     rewards: Table = Field(default_factory=dict)
     advantages: Table = Field(default_factory=dict)
+    likelihood: Table = Field(default_factory=dict)
     model: Table = Field(default_factory=dict)
+    warm_start: Table = Field(default_factory=dict)
+    sft: Table = Field(default_factory=dict)
     learner: Table = Field(default_factory=dict)
     train: Table = Field(default_factory=dict)
 
@@ -82,30 +100,76 @@ class StageConfig(GoalConfig):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        if self.min_steps > self.max_steps:
+        if self.max_steps is None and not self.supervised:
+            raise ValueError("max_steps: is missing; a stage that learns from debates needs it")
+        if self.max_steps is not None and self.min_steps > self.max_steps:
             raise ValueError(f"min_steps = {self.min_steps} are more than max_steps = {self.max_steps}")
+        if (self.figure is None) != (self.target is None):
+            raise ValueError("figure and target: one says nothing without the other; set both, or neither")
+        if self.demote_below is not None and self.figure is None:
+            raise ValueError(f"demote_below = {self.demote_below:g}: is of a figure; set figure and target")
         for key in ("steps", "epochs", "target"):
             if key in self.train:
                 raise ValueError(f"train.{key}: the stage itself says when it ends; leave it out")
-        if self.held_out.get("every") == 0:
+        if self.figure is not None and self.held_out.get("every") == 0:
             raise ValueError("held_out.every = 0: no evaluation would show its target; set it above 0")
-        if key := next((key for key in OF_THE_WEIGHTS if key in self.model), None):
-            raise ValueError(
-                f"model.{key}: a stage goes on with the weights of the one before, so it cannot change what "
-                "they are of; set it in [model] for all stages"
-            )
+        self.goal(demotes=True)
         return self
 
-    def goal(self, *, demotes: bool) -> GoalConfig:
-        """Return what ends a run of this stage; ``demotes``: whether it may go back to the stage before."""
+    @property
+    def supervised(self) -> bool:
+        """Whether it learns from replies, as ``debate sft`` does, and not from debates."""
+        return bool(self.sft.get("data"))
+
+    def goal(self, *, demotes: bool) -> GoalConfig | None:
+        """Return what ends a run of this stage, None where its steps alone do.
+
+        ``demotes``: whether it may go back to the stage before.
+        """
+        if self.figure is None or self.target is None:
+            return None
         below = self.demote_below if demotes else None
         return GoalConfig(
             figure=self.figure, target=self.target, min_steps=self.min_steps, demote_below=below
         )
 
     def tables(self) -> dict[str, Table]:
-        """Return the tables of settings that differ in this stage."""
-        return {name: table for name in TABLES if (table := getattr(self, name))}
+        """Return the tables of settings that differ in this stage, its steps among them."""
+        tables: dict[str, Table] = {name: table for name in TABLES if (table := getattr(self, name))}
+        if self.supervised:
+            return merged(tables, {} if self.max_steps is None else {"sft": {"steps": self.max_steps}})
+        return merged(tables, {"train": {"steps": self.max_steps}})
+
+
+def with_recipes(tables: dict[str, Any], read: Callable[[object, str], Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the tables of a recipe, each stage's over those of the recipe that it names as its ``recipe``.
+
+    ``read`` returns the tables of that recipe, given its name and the key that names it. Its ``train.steps``
+    are the stage's ``max_steps``; what is no table of a stage, as ``seed`` and ``run``, is not taken over.
+    """
+    stages = tables.get("stages")
+    if not isinstance(stages, list):
+        return tables
+    return tables | {
+        "stages": [
+            _over_recipe(stage, read, f"stages.{index}.recipe")
+            if isinstance(stage, dict) and "recipe" in stage
+            else stage
+            for index, stage in enumerate(cast("list[Any]", stages))
+        ]
+    }
+
+
+def _over_recipe(stage: Table, read: Callable[[object, str], Mapping[str, Any]], key: str) -> Table:
+    own = {name: value for name, value in stage.items() if name != "recipe"}
+    under = read(stage["recipe"], key)
+    if "stages" in under:
+        raise ValueError(f"{key}: {stage['recipe']!r} has stages of its own; name a recipe of one stage")
+    found: dict[str, Any] = {name: under[name] for name in TABLES if name in under}
+    train = dict(found.get("train", {}))
+    if (steps := train.pop("steps", None)) is not None and not found.get("sft", {}).get("data"):
+        own.setdefault("max_steps", steps)
+    return merged(found | {"train": train}, own)
 
 
 def merged(tables: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -129,3 +193,13 @@ def check_stages(stages: Sequence[StageConfig]) -> None:
         raise ValueError(f"stages: two are named {twice!r}; give each its own name")
     if stages[0].demote_below is not None:
         raise ValueError(f"stages.0.demote_below: no stage is before {stages[0].name!r}; leave it out")
+
+
+def check_weights(index: int, own: ModelConfig, model: ModelConfig) -> None:
+    """ValueError for a stage whose weights would be of another model than those it goes on with."""
+    for key in OF_THE_WEIGHTS:
+        if getattr(own, key) != getattr(model, key):
+            raise ValueError(
+                f"stages.{index}: model.{key}: a stage goes on with the weights of the one before, so it "
+                "cannot change what they are of; set it in [model] for all stages"
+            )

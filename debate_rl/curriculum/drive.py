@@ -8,7 +8,7 @@ stage begins and after it ended, and the run of a stage resumes as any run does.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +16,10 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from debate.seeds import derive_seed
+from debate.settings import did_you_mean
 from debate_rl.config import Config
 from debate_rl.config.stages import TABLES, StageConfig, Table
+from debate_rl.formatting import counted
 from debate_rl.problems import Problems
 from debate_rl.runs.curriculum import (
     NAME,
@@ -32,12 +34,15 @@ from debate_rl.runs.curriculum import (
     write_curriculum,
 )
 from debate_rl.runs.folder import open_run
+from debate_rl.sft.replies import load_replies
 from debate_rl.statistics import clustered_mean
 from debate_rl.tracking.goals import look_at
 from debate_rl.training.start_checks import change_rules
 from debate_rl.training.start_problems import checked_problems
 from debate_rl.warm_start.tokenizer import tiny_vocabulary
 
+LOOKED_AT = 256
+"""Replies of each source of a supervised stage that are read before the first stage begins."""
 Train = Callable[[Config], int | None]
 """Trains a run, or goes on with it, and returns after how many steps it ended; None where something else
 than its goal or its last step ended it, so that it is to be gone on with."""
@@ -50,13 +55,14 @@ Look = Callable[[Config, Problems], None]
 class Driver:
     """A curriculum in its folder. ``train`` does the run of a stage; ``tell`` says what happens.
 
-    ``look`` may refuse a stage before the first one is trained.
+    ``look`` may refuse a stage before the first one is trained. ``only``: the name of the one stage to do.
     """
 
     config: Config
     train: Train
     tell: Tell
     look: Look = lambda config, problems: None
+    only: str | None = None
 
     @property
     def run(self) -> Path:
@@ -74,13 +80,17 @@ class Driver:
 
         RunFolderError where the folder holds another curriculum, or where another process drives it.
         """
-        check_stage_runs(self.config, self.look)
+        names = [stage.name for stage in self.stages]
+        if self.only is not None and self.only not in names:
+            hint = did_you_mean(self.only, names, f"valid: {', '.join(names)}")
+            raise ValueError(f"stage={self.only}: {hint}")
+        check_stage_runs(self.config, self.look, over=self._over())
         rules = change_rules(self.config)
         with open_run(self.run, self.config, seed=self.config.seed, rules=rules) as folder:
             folder.record()
             record = read_curriculum(self.run) or Curriculum()
             self._check_stages(record)
-            while (visit := self._next(record.visits)) is not None:
+            while (visit := self._next(record.visits)) is not None and self._wanted(visit, record):
                 record = _with(record, visit)
                 write_curriculum(self.run, record)
                 done = self._trained(visit)
@@ -90,6 +100,24 @@ class Driver:
                 write_curriculum(self.run, record)
                 self.tell(f"stage {done.name} ended: {done.why}")
             return record
+
+    def _over(self) -> set[str]:
+        """Return the stages that are not to be looked at: over already, or not the one that is asked for."""
+        record = read_curriculum(self.run) or Curriculum()
+        last = record.visits[-1] if record.visits else None
+        over = {stage.name for stage in self.stages[: last.stage + bool(last.end)]} if last else set[str]()
+        others = {stage.name for stage in self.stages if self.only not in (None, stage.name)}
+        return over | others
+
+    def _wanted(self, visit: Visit, record: Curriculum) -> bool:
+        """Return whether a visit is to be done now; ValueError where ``only`` cannot be done yet."""
+        if self.only is None or visit.name == self.only:
+            return True
+        if any(one.name == self.only and one.end for one in record.visits):
+            return False
+        raise ValueError(
+            f"stage={self.only}: begins with the weights of {visit.name!r}, which is not over; do it first"
+        )
 
     def _check_stages(self, record: Curriculum) -> None:
         """Refuse a record that visits a stage which the recipe does not have, or goes back from the first."""
@@ -125,16 +153,30 @@ class Driver:
         begins = f"from {visit.start}" if visit.start else "from the recipe's own weights"
         self.tell(
             f"stage {visit.stage + 1} of {len(self.stages)}, {stage.name}: {begins}, in {config.run.dir}: "
-            f"{stage.min_steps} to {stage.max_steps} steps, until the lower end of {stage.figure} is "
-            f"{stage.target:g}"
+            f"{_until(stage)}"
         )
         steps = self.train(config)
         if steps is None:
             return None
-        assert config.goal is not None
-        return ended(
-            visit, stage, steps, look_at(config.goal, Path(config.run.dir) / "held_out.jsonl", steps)
-        )
+        held_out = Path(config.run.dir) / "held_out.jsonl"
+        looked = look_at(config.goal, held_out, steps) if config.goal is not None else None
+        return ended(visit, stage, steps, looked)
+
+
+def most_steps(stage: StageConfig) -> str:
+    """Return in words after how many steps a stage ends in any case."""
+    replies = " of replies" if stage.supervised else ""
+    return (
+        f"its epochs{replies}" if stage.max_steps is None else f"{counted(stage.max_steps, 'step')}{replies}"
+    )
+
+
+def _until(stage: StageConfig) -> str:
+    """Return in words what ends a stage."""
+    if stage.figure is None:
+        return most_steps(stage)
+    until = f"until the lower end of {stage.figure} is {stage.target:g}"
+    return f"{stage.min_steps} to {most_steps(stage)}, {until}"
 
 
 def _with(record: Curriculum, visit: Visit) -> Curriculum:
@@ -165,12 +207,17 @@ def stage_configs(config: Config) -> Iterator[tuple[StageConfig, Config]]:
         yield stage, stage_config(config, visit)
 
 
-def check_stage_runs(config: Config, look: Look) -> None:
-    """Refuse, before anything is trained, what would end a later stage; ValueError names the stage."""
+def check_stage_runs(config: Config, look: Look, *, over: Container[str] = ()) -> None:
+    """Refuse, before anything is trained, what would end a later stage; ValueError names the stage.
+
+    ``over``: names of stages that are not looked at. Of what a stage learns from replies, the first ones are.
+    """
     vocabulary: tuple[str, ...] | None = None
     for index, (stage, own) in enumerate(stage_configs(config)):
+        if stage.name in over:
+            continue
         with _of_stage(index, stage):
-            data = checked_problems(own)[1]
+            data = _first_replies(own) if stage.supervised else checked_problems(own)[1]
             look(own, data)
             _refuse_out_of_reach(stage, data, own)
             vocabulary = tiny_vocabulary(own) if vocabulary is None else vocabulary
@@ -179,6 +226,13 @@ def check_stage_runs(config: Config, look: Look) -> None:
                     "env: other problems than the first stage's change the vocabulary of model.tiny; give "
                     "all stages one env.levels, and choose by sampling.levels"
                 )
+
+
+def _first_replies(config: Config) -> Problems:
+    """Return the first of the replies that a stage learns, which show what is wrong with their source."""
+    limit = min(config.sft.limit or LOOKED_AT, LOOKED_AT)
+    sft = config.sft.model_copy(update={"limit": limit, "held_back": 0})
+    return load_replies(config.model_copy(update={"sft": sft}))
 
 
 @contextmanager
@@ -194,6 +248,8 @@ def _of_stage(index: int, stage: StageConfig) -> Iterator[None]:
 
 def _refuse_out_of_reach(stage: StageConfig, data: Problems, config: Config) -> None:
     """Refuse a target whose set is not evaluated, or which not even a perfect result on it would show."""
+    if stage.figure is None or stage.target is None:
+        return
     head = stage.figure.partition("/")[0]
     sets = {part.name: part.problems for part in data.evaluated(config)}
     name = "" if head in ("direct", "debate", "judge") else head

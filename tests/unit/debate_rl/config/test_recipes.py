@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,7 @@ def test_the_recipes_of_the_project_are_shipped():
     expected |= {f"rlvr/{base}_base" for base in bases} | {"rlvr/gsm8k_qwen3_1b7_dr_grpo"}
     expected |= {"curriculum/tiny", "curriculum/gsm8k_to_aime_qwen3_8b"}
     expected |= {f"sft/{name}" for name in ("tiny", "math_qwen3_4b_instruct", "numinamath_qwen3_4b_base")}
-    expected |= {"rlvr/tiny", "rlvr/overfit_tiny", "writing/qwen3_4b"}
+    expected |= {"aimo3/tiny", "rlvr/tiny", "rlvr/overfit_tiny", "writing/qwen3_4b"}
     expected |= {"quickstart", "quickstart_words", "gsm8k_smoke"}
     of_the_notes = {name for name in shipped_recipes() if name.startswith("seeds/")}  # test_reproducing.py
     assert expected | of_the_notes == shipped_recipes().keys()
@@ -214,7 +215,7 @@ def test_a_shipped_recipe_is_a_base_by_its_name(tmp_path):
         ('"rlvr/tini"', "base: rlvr/tini: no such file; did you mean 'rlvr/tiny'?"),
         (
             '"run/config.toml"',
-            "base: 'run/config.toml' is the configuration of a run, and a base is a recipe",
+            "base: 'run/config.toml' is the configuration of a run, and no recipe",
         ),
     ],
 )
@@ -239,4 +240,60 @@ def test_a_run_has_no_base(tmp_path):
     (tmp_path / "transcripts").mkdir()
     path = written(tmp_path, "config.toml", 'base = "rlvr/tiny"')
     with pytest.raises(ConfigError, match="unknown key 'base'"):
+        load_config(Config, str(path))
+
+
+def test_a_stage_has_the_settings_of_its_recipe_and_its_own_over_them(tmp_path):
+    written(tmp_path, "cot.toml", """
+seed = 9
+[run]
+dir = "elsewhere"
+[model]
+name_or_path = "m"
+[sft]
+data = ["numinamath_cot"]
+epochs = 3
+[train]
+steps = 4
+""")  # fmt: skip
+    written(tmp_path, "rl.toml", 'base = "cot"\n[learner]\nlr = 1e-6\nbeta = 0.1\n[sft]\ndata = []\n')
+    (tmp_path / "cot").write_text((tmp_path / "cot.toml").read_text())
+    whole = written(tmp_path, "full.toml", """
+[model]
+name_or_path = "m"
+[[stages]]
+name = "cot"
+recipe = "cot.toml"
+sft = { epochs = 2 }
+[[stages]]
+name = "rl"
+recipe = "rl.toml"
+learner = { lr = 1e-5 }
+""")  # fmt: skip
+    config = load_config(Config, str(whole))
+    cot, rl = config.stages
+    assert (cot.sft, cot.max_steps) == ({"data": ["numinamath_cot"], "epochs": 2}, None)
+    assert (rl.learner, rl.max_steps, rl.supervised) == ({"lr": 1e-5, "beta": 0.1}, 4, False)
+    assert (config.seed, config.run.dir) == (0, "runs/debate")
+    assert config.of_stage(1).learner.lr == 1e-5
+
+
+@pytest.mark.parametrize(
+    ("stage", "said"),
+    [
+        ('name = "a"\nrecipe = "rlvr/tini"', "stages.0.recipe: rlvr/tini: no such file; did you mean"),
+        ('name = "a"\nrecipe = "full.toml"', "stages.0.recipe: 'full.toml' is this recipe"),
+        (
+            'name = "a"\nrecipe = "curriculum/tiny"',
+            "stages.0.recipe: 'curriculum/tiny' has stages of its own",
+        ),
+        (
+            'name = "a"\nrecipe = "rlvr/tiny"',
+            "stages.0: model.tiny: a stage goes on with the weights of the one before",
+        ),
+    ],
+)
+def test_a_recipe_that_cannot_be_a_stage_is_named(tmp_path, stage, said):
+    path = written(tmp_path, "full.toml", f"[model]\ntiny = {{}}\n[[stages]]\n{stage}\n")
+    with pytest.raises(ValueError, match=re.escape(said)):
         load_config(Config, str(path))

@@ -55,9 +55,9 @@ class Trainer:
         return right[0]
 
 
-def driven(config, *right):
+def driven(config, *right, only=None):
     trainer, said = Trainer(*right), []
-    record = Driver(config, trainer, said.append).drive()
+    record = Driver(config, trainer, said.append, only=only).drive()
     return record.visits, trainer.configs, said
 
 
@@ -100,6 +100,60 @@ def test_a_stage_at_its_limit_goes_on_or_stops(tmp_path):
     assert visits[0].why.endswith(
         "after 20 steps: the lower end is below the target .50, and max_steps are done"
     )
+
+
+def sums_file(folder):
+    """Return the path of a file of 300 replies to learn from."""
+    path = folder / "sums.jsonl"
+    rows = ({"question": f"{n} + 1?", "reply": f"{n + 1}"} for n in range(300))
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+TINY = {
+    "model": {"tiny": {"context_tokens": 512}, "chat": False},
+    "debate": {"num_agents": 1, "num_rounds": 1, "prompts": "qa"},
+    "env": {"kind": "pair_sum", "levels": [1], "limit": 8},
+}
+
+
+def test_a_stage_of_replies_is_followed_by_one_of_debates_and_ends_after_its_epochs(tmp_path):
+    learns = {"name": "cot", "sft": {"data": [sums_file(tmp_path)], "epochs": 3}}
+    debates = {"name": "rl", "max_steps": 7, "rewards": {"truth_wrong": -0.5}}
+    visits, configs, said = driven(recipe(tmp_path / "run", learns, debates, **TINY), (28, 0), (7, 0))
+    assert [(v.folder, v.end, v.why, v.start) for v in visits] == [
+        ("01_cot", "done", "after 28 steps", ""),
+        ("02_rl", "done", "after 7 steps", "stages/01_cot@28"),
+    ]
+    assert [bool(one.sft.data) for one in configs] == [True, False]
+    assert (configs[0].sft.epochs, configs[0].goal, configs[1].train.steps) == (3, None, 7)
+    assert [one.rewards.truth_wrong == -0.5 for one in configs] == [False, True]
+    assert "stage 1 of 2, cot: from the recipe's own weights" in said[0]
+    assert said[0].endswith(": its epochs of replies")
+    assert said[2].endswith(": 7 steps")
+
+
+def test_one_stage_is_done_alone_once_the_one_before_is_over(tmp_path):
+    learns = {"name": "cot", "max_steps": 9, "sft": {"data": [sums_file(tmp_path)]}}
+    config = recipe(tmp_path / "run", learns, {"name": "rl", "max_steps": 7}, **TINY)
+    with pytest.raises(ValueError, match="stage=rl: begins with the weights of 'cot', which is not over"):
+        driven(config, only="rl")
+    visits, configs, _ = driven(config, (9, 0), only="cot")
+    assert [v.name for v in visits] == ["cot"]
+    assert configs[0].sft.steps == 9
+    assert len(driven(config, only="cot")[0]) == 1  # over already: nothing is trained
+    visits, _, _ = driven(config, (7, 0), only="rl")
+    assert [(v.name, v.end) for v in visits] == [("cot", "done"), ("rl", "done")]
+    with pytest.raises(ValueError, match="stage=tirr: valid: cot, rl"):
+        driven(config, only="tirr")
+
+
+def test_a_later_stage_without_replies_is_refused_before_the_first(tmp_path):
+    sums = sums_file(tmp_path)
+    stages = ({"name": "a", "sft": {"data": [sums]}}, {"name": "b", "sft": {"data": ["missing.jsonl"]}})
+    with pytest.raises(ValueError, match=r"stages.1 \(b\): .*missing.jsonl"):
+        driven(recipe(tmp_path / "run", *stages, **TINY))
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_demoted_stage_goes_back_to_the_weights_that_it_began_with(tmp_path):
@@ -177,6 +231,9 @@ def test_a_damaged_record_is_refused(tmp_path):
         ([HARD], "stages.0.demote_below: no stage is before 'hard'"),
         ([EASY | {"min_steps": 21}], "min_steps = 21 are more than max_steps = 20"),
         ([EASY | {"model": {"lora_rank": 4}}], "model.lora_rank: a stage goes on with the weights"),
+        ([{"name": "rl"}], "max_steps: is missing; a stage that learns from debates needs it"),
+        ([EASY | {"target": None}], "figure and target: one says nothing without the other"),
+        ([{"name": "a", "max_steps": 3, "demote_below": 0.1}], "demote_below = 0.1: is of a figure"),
         ([EASY | {"train": {"steps": 4}}], "train.steps: the stage itself says when"),
         ([EASY | {"debate": {"num_agentz": 4}}], r"stages.0 \(easy\): debate: unknown key 'num_agentz'; did"),
         ([EASY | {"rewards": {"judge_own": True}}], r"stages.0 \(easy\): rewards.judge_own and debate"),
@@ -188,6 +245,11 @@ def test_a_damaged_record_is_refused(tmp_path):
 def test_impossible_stages_are_refused_with_the_recipe(tmp_path, stages, match):
     with pytest.raises(ValidationError, match=match):
         recipe(tmp_path, *stages)
+
+
+def test_replies_of_the_whole_recipe_are_refused_beside_stages(tmp_path):
+    with pytest.raises(ValidationError, match=r"sft\.data: each stage names what it learns itself"):
+        recipe(tmp_path, EASY, sft={"data": ["gsm8k"]})
 
 
 @pytest.mark.parametrize(

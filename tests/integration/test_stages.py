@@ -1,0 +1,163 @@
+"""Supervised stages before one of RL: what each begins with, and that kills in any of them change nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import tomli_w
+import torch
+from safetensors.torch import load_file
+from typer.testing import CliRunner
+
+from debate_rl.commands.main import app
+from debate_rl.runs.curriculum import read_curriculum
+from debate_rl.tracking.step_lines import read_metrics
+
+REPLIES = {"limit": 64, "max_tokens": 128, "batch_size": 16}
+RECIPE = {
+    "seed": 3,
+    "env": {"kind": "products", "levels": [1], "limit": 40},
+    "held_out": {"limit": 8, "every": 2},
+    "debate": {"num_agents": 1, "num_rounds": 1, "max_tokens": 32, "prompts": "problem_solution"},
+    "rewards": {"truth_weight": 1.0, "truth_wrong": -0.5, "truth_missing": -0.5, "form_bonus": 0.1},
+    "grader": {"mode": "lenient"},
+    "model": {
+        "device": "cpu",
+        "chat": False,
+        "tiny": {"hidden_size": 32, "layers": 1, "heads": 2, "kv_heads": 1, "intermediate_size": 48,
+                 "context_tokens": 128, "fallback": "none", "pieces": ["Problem: ", "\n\nSolution:"]},
+    },
+    "learner": {"lr": 3e-3, "warmup_steps": 1},
+    "train": {"problems_per_step": 2, "debates_per_problem": 4, "save_every": 1},
+    "logging": {"progress": "none"},
+    "stages": [
+        {"name": "cot", "sft": REPLIES | {"data": ["products"], "epochs": 1}},
+        {"name": "tir", "max_steps": 3, "sft": REPLIES | {"data": ["products_tir"]}},
+        {"name": "rl", "max_steps": 2},
+    ],
+}  # fmt: skip
+STAGES = {"01_cot": 4, "02_tir": 3, "03_rl": 2}
+"""The run of each stage, and its steps: one epoch of 64 replies is 4 steps of 16."""
+
+
+def written(folder, name):
+    path = folder / f"{name}.toml"
+    path.write_text(tomli_w.dumps(RECIPE | {"run": {"dir": str(folder / name)}}))
+    return path
+
+
+def weights(run, step):
+    return load_file(run / f"checkpoints/step_{step:06d}/model/model.safetensors")
+
+
+@pytest.fixture(scope="module")
+def straight(tmp_path_factory):
+    """The recipe, done by one command, with what it printed."""
+    folder = tmp_path_factory.mktemp("straight")
+    done = CliRunner().invoke(app, ["run", str(written(folder, "run")), "--json", str(folder / "run.json")])
+    assert done.exit_code == 0, done.output
+    return folder / "run", done.output
+
+
+@pytest.mark.slow
+def test_each_stage_begins_with_the_last_weights_of_the_one_before(straight):
+    run, said = straight
+    assert [(v.folder, v.steps, v.end) for v in read_curriculum(run).visits] == [
+        (name, steps, "done") for name, steps in STAGES.items()
+    ]
+    for (before, steps), after in zip(STAGES.items(), list(STAGES)[1:], strict=False):
+        last = weights(run / "stages" / before, steps)
+        first = load_file(next((run / "stages" / after / "warm_start").glob("*/model/model.safetensors")))
+        assert all(torch.equal(last[name], first[name]) for name in first)
+    assert "03_rl: done, after 2 steps" in said
+    assert f"done: the curriculum is over, in {run}" in " ".join(said.split())
+    stages = json.loads(run.with_suffix(".json").read_text())["stages"]
+    assert [one["steps"] for one in stages] == list(STAGES.values())
+
+
+@pytest.mark.slow
+def test_supervised_stages_learn_and_the_last_one_has_debates(straight):
+    run, _ = straight
+    for name, steps in STAGES.items():
+        assert len(read_metrics(run / "stages" / name / "metrics.jsonl")) == steps
+        assert any((run / "stages" / name / "transcripts").glob("step_*")) == (name == "03_rl")
+    first, last = (read_metrics(run / "stages/01_cot/metrics.jsonl")[at]["loss"] for at in (0, -1))
+    assert last < first
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["stage=rl"], "stage=rl: begins with the weights of 'cot', which is not over; do it first"),
+        (["stage=tri"], "stage=tri: did you mean 'tir'?"),
+        (['sft.data=["gsm8k"]'], "sft.data: each stage names what it learns itself"),
+    ],
+)
+def test_what_cannot_be_run_is_a_line(tmp_path, words, said):
+    done = CliRunner().invoke(app, ["run", str(written(tmp_path, "run")), *words])
+    assert done.exit_code != 0
+    assert said in str(done.exception)
+
+
+def test_a_stage_of_a_recipe_without_stages_is_refused():
+    done = CliRunner().invoke(app, ["run", "rlvr/tiny", "stage=rl"])
+    assert "stage=rl: the recipe has no stages" in str(done.exception)
+
+
+@pytest.mark.slow
+def test_stages_one_by_one_end_as_all_at_once(straight, tmp_path):
+    path = written(tmp_path, "run")
+    for name in ("cot", "tir", "rl"):
+        done = CliRunner().invoke(app, ["run", str(path), f"stage={name}"])
+        assert done.exit_code == 0, done.output
+    for name in STAGES:
+        assert left_by(tmp_path / "run", name) == left_by(straight[0], name)
+
+
+@pytest.mark.slow
+def test_kills_in_each_stage_change_nothing(straight, tmp_path):
+    path, run = written(tmp_path, "run"), tmp_path / "run"
+    for name in STAGES:
+        for there in ("config.toml", "metrics.jsonl"):
+            with command(path) as child:
+                wait_for(run / "stages" / name / there, child)
+                child.send_signal(signal.SIGKILL)
+    with command(path) as child:
+        said = child.communicate()[1]
+    assert child.returncode == 0, said
+    for name in STAGES:
+        assert left_by(run, name) == left_by(straight[0], name)
+    assert [v.end for v in read_curriculum(run).visits] == ["done"] * 3
+
+
+def command(path):
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2]), "OMP_NUM_THREADS": "1"}
+    words = [sys.executable, "-m", "debate_rl", "run", str(path)]
+    return subprocess.Popen(
+        words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+
+
+def wait_for(path, child):
+    while child.poll() is None and not (path.exists() and b"\n" in path.read_bytes()):
+        time.sleep(0.01)
+
+
+def left_by(run, name):
+    """Return what a stage leaves that must not depend on kills."""
+    stage = run / "stages" / name
+    timed = ("seconds/", "tokens_per_second", "time")
+    rows = [
+        {key: value for key, value in row.items() if not key.startswith(timed)}
+        for row in read_metrics(stage / "metrics.jsonl")
+    ]
+    held_out = (stage / "held_out.jsonl").read_bytes()
+    last = stage / f"checkpoints/step_{STAGES[name]:06d}/model/model.safetensors"
+    return last.read_bytes(), rows, held_out
