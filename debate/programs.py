@@ -25,6 +25,7 @@ CUT = "\n[... output left out ...]\n"
 
 _OPENING = re.compile(r"`{3,}[ \t]{0,4}(?:python3?|py)[ \t]{0,40}\n", re.I)
 _CLOSING = re.compile(r"^[ \t]{0,40}`{3,}[ \t]{0,40}(?:\n|\Z)", re.MULTILINE)
+_OUTPUT = re.compile(r"\s{0,40}(`{3,}[ \t]{0,4}output[ \t]{0,40}\n)", re.IGNORECASE)
 _LABEL = re.compile(r"(`{3,}[ \t]*)output", re.IGNORECASE)
 _FENCES = re.compile(r"`{3,}")
 
@@ -52,6 +53,28 @@ def find_program(text: str, start: int = 0) -> Program | None:
     if not opening or not closing:
         return None
     return Program(Span(opening.start(), closing.end()), Span(opening.end(), closing.start()))
+
+
+def output_spans(text: str) -> tuple[Span, ...]:
+    r"""Return where a text that no sandbox wrote has outputs: blocks right behind the programs.
+
+    Each goes from its opening to the line break behind its closing fence, or to the end of the text.
+
+    >>> text = "```python\nprint(2)\n```\n```output\n2\n```\nSo 2."
+    >>> [span.of(text) for span in output_spans(text)]
+    ['```output\n2\n```\n']
+    >>> output_spans("```output\n2\n```\nNobody ran anything.")
+    ()
+    """
+    spans: list[Span] = []
+    at = 0
+    while program := find_program(text, at):
+        at = program.block.end
+        if opening := _OUTPUT.match(text, at):
+            closing = _CLOSING.search(text, opening.end())
+            at = closing.end() if closing else len(text)
+            spans.append(Span(opening.start(1), at))
+    return tuple(spans)
 
 
 def is_open(text: str, start: int = 0) -> bool:

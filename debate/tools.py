@@ -5,12 +5,9 @@ The protocol that a sandbox keeps (``envs.sandbox`` has ours) and that ``debate.
 
 from __future__ import annotations
 
-import re
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
-
-from debate.types import Span
 
 RunStatus: TypeAlias = Literal["ok", "error", "timeout", "memory", "died"]
 """How a program ended: "error" by an exception or its own exit, "died" by a signal or with its process."""
@@ -50,34 +47,3 @@ class Programs(Protocol):
     def session(self) -> AbstractAsyncContextManager[Session]:
         """Take a fresh session; at the end of the block nothing is left of it."""
         ...
-
-
-_FENCE = re.compile(r"^```[ \t]*(\w*)[ \t]*$\n?", re.MULTILINE)
-
-
-def output_spans(text: str) -> tuple[Span, ...]:
-    r"""Return where a text has the output of its programs: ```output blocks right behind ```python blocks.
-
-    A block goes from its opening fence to the line break behind its closing one, or to the end of the text.
-    Of a supervised reply, which no sandbox ran, that is what a tool wrote [NuminaMath-TIR's form].
-
-    >>> text = "```python\nprint(2)\n```\n```output\n2\n```\nSo 2."
-    >>> [span.of(text) for span in output_spans(text)]
-    ['```output\n2\n```\n']
-    >>> output_spans("```output\n2\n```\nNobody ran anything.")
-    ()
-    """
-    spans: list[Span] = []
-    inside, began, code_ended = "", 0, -1
-    for fence in _FENCE.finditer(text):
-        name = fence[1]
-        if not inside:
-            behind = code_ended >= 0 and not text[code_ended : fence.start()].strip()
-            inside = "output" if name == "output" and behind else "python" if name == "python" else "other"
-            began, code_ended = fence.start(), -1
-        elif not name:
-            if inside == "output":
-                spans.append(Span(began, fence.end()))
-            code_ended = fence.end() if inside in ("python", "output") else -1
-            inside = ""
-    return (*spans, Span(began, len(text))) if inside == "output" else tuple(spans)

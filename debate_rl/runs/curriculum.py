@@ -111,9 +111,7 @@ def stage_runs(run: Path) -> list[Path]:
 def ended(visit: Visit, stage: StageConfig, steps: int, looked: Looked | None) -> Visit:
     """Return a visit whose run has done its last step, with what it came to and why."""
     if stage.figure is None:
-        return msgspec.structs.replace(
-            visit, steps=steps, end="done", why=f"after {counted(steps, 'step')}"
-        )
+        return msgspec.structs.replace(visit, steps=steps, end="done", why=f"after {counted(steps, 'step')}")
     end: End = (looked.outcome if looked else None) or "limit"
     if looked is None:
         why = f"{stage.figure} has no value after {counted(steps, 'step')}, the limit"

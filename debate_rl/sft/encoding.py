@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from debate.policies.speech import Speech, ids_of_ends
+from debate.programs import output_spans
 from debate.prompting.fitting import ContextBudget
 from debate.prompting.prompt import agent_prompt
 from debate.prompting.rendering import shot_reply
 from debate.prompting.seating import prompts_of, seat_debate
 from debate.seeds import derive_seed
-from debate.tools import output_spans
 from debate.types import Message, TurnId
 from debate_rl.config import Config
 from debate_rl.engines import prompt_settings

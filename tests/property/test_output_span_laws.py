@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from debate.tools import output_spans
+from debate.programs import output_spans
 
 LINES = st.sampled_from(["```python", "```output", "```", "```text", "x = 1", "", " ```", "```output x"])
 texts = st.lists(LINES, max_size=14).map("\n".join)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from debate.tools import output_spans
+from debate.programs import output_spans
 from debate.types import Message
 from debate_rl.sft.examples import Source, example_of_set, examples_of
 from envs.data.catalog import DATA_SETS
