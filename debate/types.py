@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from debate.config import DebateConfig
 from debate.personas import Persona
 from debate.tools import RunStatus
-from debate.values import Value, whole_text
+from debate.values import Span, Value, whole_text
 
 Kind: TypeAlias = Literal[
     "number", "expression", "choice", "text", "verbatim", "overlap", "instructions", "rubric", "open"
@@ -123,21 +123,6 @@ class SampleRequest:
     top_k: int = 0
     prefix: tuple[int, ...] = ()
     begun: Begun | None = None
-
-
-class Span(NamedTuple):
-    """Characters ``text[start:end]`` of a completion's text."""
-
-    start: int
-    end: int
-
-    def of(self, text: str) -> str:
-        """Return the characters of the span.
-
-        >>> Span(1, 3).of("abcd")
-        'bc'
-        """
-        return text[self.start : self.end]
 
 
 class Call(Value, frozen=True):

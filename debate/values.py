@@ -1,11 +1,11 @@
-"""What the nouns of a debate are made of: frozen values with slots, stored and read back as they are."""
+"""What the nouns of a debate are made of: frozen values, stored and read back as they are, and spans."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import Field, make_dataclass
 from functools import cache
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import msgspec
 
@@ -32,6 +32,21 @@ class Value(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]] = _Fields()  # type: ignore[assignment]
+
+
+class Span(NamedTuple):
+    """Characters ``text[start:end]`` of a completion's text."""
+
+    start: int
+    end: int
+
+    def of(self, text: str) -> str:
+        """Return the characters of the span.
+
+        >>> Span(1, 3).of("abcd")
+        'bc'
+        """
+        return text[self.start : self.end]
 
 
 def whole_text(text: str) -> str:
