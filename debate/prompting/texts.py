@@ -25,6 +25,7 @@ _PLACEHOLDERS: Mapping[str, tuple[set[str], set[str]]] = {
     "entry_criticism": ({"handle", "evaluation"}, {"round"}),
     "summary": ({"summary"}, set()),
     "compress": ({"solution"}, set()),
+    "select": (set(), {"compared"}),
     "shot_reply": (set(), {"solution", "answer", "box"}),
     "opening": _TASK,
     "opening_alone": (set(), _TASK[0] | _TASK[1]),
@@ -73,6 +74,7 @@ class PromptTexts:
     summary: Fill
     summarize: str
     compress: Fill
+    select: Fill
     unreadable: str
     cut: str
     opening: Fill
@@ -109,7 +111,7 @@ _CRITIQUE = (
     *("system_critique", "critique", "critique_unranked", "revision", "entry_criticism", "no_criticism"),
 )
 _LATER = (
-    *("summary", "summarize", "compress", "answer_whole", "shot_reply", "tools", "sections", "stop"),
+    *("summary", "summarize", "compress", "select", "answer_whole", "shot_reply", "tools", "sections", "stop"),
     *_CRITIQUE,
 )
 """Keys that a prompt file may lack: the default ones serve."""

@@ -38,6 +38,7 @@ from debate_rl.commands.replay import replay
 from debate_rl.commands.report import report
 from debate_rl.commands.run import run_recipe
 from debate_rl.commands.sft import sft
+from debate_rl.commands.solve import solve
 from debate_rl.commands.streams import quiet_pipe, take_any_encoding
 from debate_rl.commands.sweep import sweep
 from debate_rl.commands.tokens import tokens
@@ -95,6 +96,14 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
         ("passrate gsm8k_qwen3_8b_1gpu --samples 8", "passrate runs/mine --weights best --out rates.jsonl"),
     ),
     "play": (play, ('play runs/mine "What is 3 + 4?" --answer 7',)),
+    "solve": (
+        solve,
+        (
+            'solve runs/mine "What is 3 + 4?"',
+            "solve runs/mine problems.jsonl --strategy swiss --hours 5 --out answers.jsonl",
+            "solve runs/mine - < problems.txt",
+        ),
+    ),
     "export": (export, ("export runs/mine --out weights",)),
     "tokens": (tokens, ("tokens runs/mine 12.3 --turn 1.0",)),
     "replay": (replay, ("replay runs/mine rewards.truth_weight=0.3",)),

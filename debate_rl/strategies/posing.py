@@ -1,0 +1,134 @@
+"""Problems to solve: a text, a file of problems, lines of text, or what a pipe has; and what grades them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from debate import Problem
+from debate.types import Kind
+from debate.values import whole_text
+from debate_rl.config import Config
+from debate_rl.evaluation.grading import IN_A_BOX
+from envs import DataError, Environment, load_environment, load_problems
+from envs.data.rows import question_hash
+from envs.families import FAMILIES
+from envs.types import Mode
+
+ROWS = (".jsonl", ".json", ".parquet")
+"""Files of problems as the data sets have them; any other file has a problem on each line."""
+SOURCE = "solve"
+
+
+@dataclass(frozen=True, slots=True)
+class Posed:
+    """Problems, what grades them, and why their answers are not graded, where they are not."""
+
+    problems: tuple[Problem, ...]
+    environment: Environment
+    ungraded: str = ""
+    mode: Mode = IN_A_BOX
+
+
+def pose(what: str, piped: str | None, config: Config, kind: Kind | None = None) -> Posed:
+    """Return the problems that a word of the command line means: "-" is what was ``piped``.
+
+    DataError where there are none. Without a gold answer a problem asks for a final answer all the same.
+    """
+    return replace(_posed(what, piped, config, kind), mode=config.grader.final)
+
+
+def _posed(what: str, piped: str | None, config: Config, kind: Kind | None) -> Posed:
+    if what == "-":
+        return _of_text(piped or "", "standard input", config, kind)
+    path = _file(what)
+    if path is None:
+        if Path(what[:1000]).suffix.lower() in ROWS and "\n" not in what and " " not in what:
+            raise DataError(f"{what}: there is no such file")
+        return _of_lines([what], "the problem", config, kind)
+    if path.suffix.lower() in ROWS:
+        return _of_rows(path, str(path), config, kind)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: is not UTF-8 text ({error.reason} at byte {error.start})") from error
+    return _of_lines(text.splitlines(), str(path), config, kind)
+
+
+def _file(what: str) -> Path | None:
+    """Return the file of a name; None for a text, however long."""
+    try:
+        path = Path(what).expanduser()
+        return path if path.is_file() else None
+    except (OSError, ValueError):
+        return None
+
+
+def _of_text(text: str, name: str, config: Config, kind: Kind | None) -> Posed:
+    """Return the problems of a piped text: rows of JSON, or lines."""
+    if not text.lstrip().startswith("{"):
+        return _of_lines(text.splitlines(), name, config, kind)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "problems.jsonl"
+        path.write_text(text, encoding="utf-8")
+        try:
+            return _of_rows(path, name, config, kind)
+        except DataError as error:
+            raise DataError(str(error).replace(str(path), name)) from error
+
+
+def _of_lines(lines: Sequence[str], name: str, config: Config, kind: Kind | None) -> Posed:
+    """Return a problem for each line that is not blank; equal lines are one."""
+    texts = dict.fromkeys(whole_text(line).strip() for line in lines if line.strip())
+    if not texts:
+        raise DataError(f"{name}: is empty; it needs at least one problem")
+    problems = tuple(
+        Problem(question_hash(text)[:16], text, source=SOURCE, answer="", kind=kind or "expression")
+        for text in texts
+    )
+    family = _family_of(problems, config)
+    if family is not None:
+        return Posed(tuple(replace(one, answer=None) for one in problems), family)
+    return Posed(problems, load_environment("gsm8k"), "no gold answers")
+
+
+def _of_rows(path: Path, name: str, config: Config, kind: Kind | None) -> Posed:
+    """Return the problems of a file of rows; where the rows have no answers these are not graded."""
+    try:
+        problems, ungraded = load_problems("file", path=path, split="all"), ""
+    except DataError:
+        if not _is_without_answers(path):
+            raise
+        rows = load_problems("open", path=path, split="all")
+        ungraded = f"{name} has no gold answers"
+        problems = tuple(replace(one, answer="", kind=kind or "expression") for one in rows)
+    family = _family_of(problems, config)
+    return Posed(problems, family or load_environment("gsm8k"), "" if family else ungraded)
+
+
+def _is_without_answers(path: Path) -> bool:
+    """Return whether no row of a file of JSON lines has a field that could be an answer."""
+    if path.suffix.lower() != ".jsonl":
+        return False
+    names = {"answer", "expected_answer", "target", "solution"}
+    try:
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except ValueError:
+        return False
+    return bool(rows) and all(isinstance(row, dict) and not names & row.keys() for row in rows)
+
+
+def _family_of(problems: Sequence[Problem], config: Config) -> Environment | None:
+    """Return the synthetic family of the run where every problem is of its form: its own rule grades."""
+    family = FAMILIES.get(config.env.kind)
+    if family is None:
+        return None
+    try:
+        for problem in problems:
+            family.grade(problem, "1 2")  # a trial: raises where it cannot be read
+    except DataError:
+        return None
+    return load_environment(config.env.kind)

@@ -1,0 +1,174 @@
+"""Many problems by one strategy: several at a time, within one clock, each answer told as it comes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from math import ceil
+from typing import cast
+
+from debate import DebateConfig, Policy, Problem
+from debate.concurrency import run_async, stops_released, together
+from debate.hold import debate_name
+from debate.policy import seat_at
+from debate.prompting.fitting import PromptTooLongError
+from debate.seeds import derive_seed
+from debate_rl.config import Config
+from debate_rl.config.models import ENGINES
+from debate_rl.evaluation.grading import IN_A_BOX
+from debate_rl.strategies.catalog import check_asked, entry_named
+from debate_rl.strategies.types import Answered, Asked, Judge
+from envs import Environment
+from envs.types import Mode
+
+
+def requests_of(config: Config) -> int:
+    """Return how many replies a configuration's engine takes at once."""
+    return AT_ONCE if config.model.policy in ENGINES else config.train.batch_size
+
+
+AT_ONCE = 128
+"""Replies that are asked for at once of an engine that says nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
+class SolvePlan:
+    """How problems are solved. ``tokens``: of each problem; ``seconds``: of all problems together.
+
+    ``requests``: replies that are sampled together, from which comes how many problems are open at a time
+    unless ``at_once`` says it.
+    """
+
+    strategy: str
+    protocol: DebateConfig
+    environment: Environment
+    samples: int = 16
+    tokens: int | None = None
+    seconds: float | None = None
+    seed: int = 0
+    mode: Mode = IN_A_BOX
+    requests: int = AT_ONCE
+    at_once: int | None = None
+
+    def lanes(self, problems: int) -> int:
+        """Return how many of so many problems are open at a time.
+
+        >>> from envs import load_environment
+        >>> plan = SolvePlan("majority", DebateConfig(), load_environment("words"), samples=16, requests=144)
+        >>> plan.lanes(50), plan.lanes(3)
+        (9, 3)
+        """
+        each = self.samples if entry_named(self.strategy).sampled else 1
+        if entry_named(self.strategy).debates:
+            each = self.protocol.num_agents
+        return max(1, min(problems, self.at_once or self.requests // each))
+
+    def sketched(self, problem: Problem, judge: DebateConfig | None) -> Asked:
+        """Return a problem as it would be asked, without anybody to ask: enough to check a strategy."""
+        nobody = cast(Policy, None)
+        return self.asked(0, problem, nobody, None if judge is None else Judge(nobody, judge))
+
+    def asked(
+        self, number: int, problem: Problem, policy: Policy, judge: Judge | None, seconds: float | None = None
+    ) -> Asked:
+        """Return one problem as the strategy is asked it; its seed depends on its id alone."""
+        return Asked(
+            problem,
+            policy,
+            self.protocol,
+            self.environment,
+            samples=self.samples,
+            tokens=self.tokens,
+            seconds=seconds,
+            seed=derive_seed(self.seed, "solve", problem.id),
+            judge=judge,
+            mode=self.mode,
+            name=debate_name(number, problem.id),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A problem that no strategy can be asked, and why."""
+
+    reason: str
+
+
+@dataclass(slots=True)
+class Clock:
+    """Seconds for problems that are solved ``lanes`` at a time: what is left is shared by those left."""
+
+    seconds: float | None
+    lanes: int
+    left: int
+    begun: float
+
+    def take(self, now: float) -> float | None:
+        """Return the seconds of the next problem; None for no limit.
+
+        >>> clock = Clock(100.0, lanes=2, left=5, begun=0.0)  # three problems for one of the lanes
+        >>> clock.take(0.0), clock.take(0.0), clock.take(10.0), clock.left
+        (33.333333333333336, 50.0, 45.0, 2)
+        """
+        turns = ceil(self.left / self.lanes)
+        self.left -= 1
+        return None if self.seconds is None else max(0.0, self.seconds - (now - self.begun)) / turns
+
+
+Told = Callable[[int, Answered | Refused], None]
+"""Called with the index of a problem and what came of it, in the order in which they end."""
+
+
+def solve_all(
+    problems: Sequence[Problem],
+    plan: SolvePlan,
+    policy: Policy,
+    *,
+    judge: Judge | None = None,
+    told: Told = lambda *_: None,
+) -> list[Answered | Refused]:
+    """Return what the strategy answers to each problem, in their order.
+
+    The answers depend on seeds alone where no seconds are set; a clock ends what it ends. A problem whose
+    prompt does not fit the context is refused and the others go on. A judge that is another policy answers
+    each problem as it asks. Problems of one id are numbered apart by their order.
+    """
+    if not problems:
+        return []
+    check_asked(plan.strategy, plan.asked(0, problems[0], policy, judge))
+    found: dict[int, Answered | Refused] = {}
+    run = entry_named(plan.strategy).run
+    lanes = plan.lanes(len(problems))
+    clock = Clock(plan.seconds, lanes, len(problems), time.perf_counter())
+
+    async def solve(number: int) -> None:
+        seconds = clock.take(time.perf_counter())
+        try:
+            found[number] = await run(plan.asked(number, problems[number], policy, judge, seconds))
+        except PromptTooLongError as error:
+            found[number] = Refused(str(error))
+        told(number, found[number])
+
+    waiting = iter(range(len(problems)))
+
+    async def lane(seat: ExitStack) -> None:
+        with seat:
+            for number in waiting:
+                await solve(number)
+
+    async def all_lanes() -> None:
+        with stops_released(), ExitStack() as seats:  # every seat is taken before the first request
+            taken = [seats.enter_context(_taken(seat_at(policy))) for _ in range(lanes)]
+            await together([lane(seat) for seat in taken])
+
+    run_async(all_lanes())
+    return [found[number] for number in range(len(problems))]
+
+
+def _taken(seat: AbstractContextManager[object]) -> ExitStack:
+    """Return an entered seat; leaving it twice is harmless."""
+    with ExitStack() as stack:
+        stack.enter_context(seat)
+        return stack.pop_all()

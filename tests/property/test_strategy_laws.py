@@ -1,0 +1,90 @@
+"""Laws of strategies: what stops early says the same, budgets hold, and waves waste nothing."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from debate import DebateConfig, Problem
+from debate.concurrency import run_async
+from debate.policies.scripted import ScriptedPolicy
+from debate_rl.strategies.majority import majority
+from debate_rl.strategies.selecting import selected, selection_reply
+from debate_rl.strategies.solving import Clock
+from debate_rl.strategies.swiss import paired
+from debate_rl.strategies.tally import fewest_to_settle, lead_of, settled
+from debate_rl.strategies.types import Asked
+from envs import load_environment
+
+ANSWERS = st.lists(st.sampled_from("12345"), min_size=1, max_size=20)
+NUMBERS = load_environment("gsm8k")
+
+
+def asked_of(answers, **settings):
+    policy = ScriptedPolicy(lambda request: f"\\boxed{{{answers[request.turn.agent]}}}", tokens=True)
+    problem = Problem("p", "?", answer="1", kind="number")
+    config = DebateConfig(max_tokens=20)
+    return policy, Asked(problem, policy, config, NUMBERS, samples=len(answers), **settings)
+
+
+@given(ANSWERS, st.integers(0, 9))
+def test_a_majority_that_stops_early_is_that_of_all(answers, seed):
+    policy, asked = asked_of(answers, seed=seed)
+    found = run_async(majority(asked))
+    counts = {answer: answers.count(answer) for answer in answers}
+    assert counts[found.answer] == max(counts.values())
+    if found.ended == "settled":
+        assert list(counts.values()).count(max(counts.values())) == 1
+    assert len(policy.requests) == found.samples <= len(answers)
+
+
+@given(ANSWERS)
+def test_waves_ask_for_no_more_than_one_by_one(answers):
+    policy, asked = asked_of(answers)
+    run_async(majority(asked))
+    for count in range(len(answers) + 1):
+        weights = [answers[:count].count(answer) for answer in set(answers)]
+        if settled(lead_of(weights), len(answers) - count) or count == len(answers):
+            assert len(policy.requests) == count
+            break
+
+
+@given(ANSWERS, st.integers(20, 200))
+def test_tokens_stay_within_the_budget(answers, tokens):
+    _, asked = asked_of(answers, tokens=tokens)
+    assert run_async(majority(asked)).tokens_generated <= tokens
+
+
+@given(st.floats(0, 30), st.integers(0, 30))
+def test_fewer_than_the_fewest_settle_nothing(lead, left):
+    fewest = fewest_to_settle(lead, left)
+    assert 0 <= fewest <= left
+    assert not any(settled(lead + count, left - count) for count in range(fewest))
+
+
+@given(st.integers(2, 12), st.data())
+def test_a_round_pairs_everybody_once(count, data):
+    players = data.draw(st.permutations(range(count)))
+    points = {player: float(data.draw(st.integers(0, 3))) for player in players}
+    pairs = paired(players, points, set())
+    assert len(pairs) == count // 2
+    assert len({player for pair in pairs for player in pair}) == 2 * len(pairs)
+
+
+@given(st.integers(1, 30), st.integers(1, 8), st.data())
+def test_the_clock_never_gives_more_than_there_is(problems, lanes, data):
+    """Whatever each problem takes of its share, all lanes end in time."""
+    clock = Clock(100.0, lanes, problems, 0.0)
+    ends = [0.0] * lanes
+    for _ in range(problems):
+        at = min(range(lanes), key=ends.__getitem__)
+        share = clock.take(ends[at])
+        ends[at] += share * data.draw(st.floats(0, 1))
+    assert max(ends) <= 100.0 + 1e-6
+
+
+@given(st.lists(st.from_regex(r"[A-Z][2-9]", fullmatch=True), min_size=1, max_size=8, unique=True), st.text())
+def test_a_selection_reads_what_is_written_and_raises_on_none(labels, text):
+    for index, label in enumerate(labels):
+        assert selected(f"{text.replace('<', '')}{selection_reply(label)}", labels) == index
+    assert selected(text, labels) in (None, *range(len(labels)))

@@ -1,0 +1,63 @@
+"""A policy that writes what a test says, problem by problem, and what a strategy is asked with."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from debate import DebateConfig, Problem
+from debate.concurrency import run_async
+from debate.policies.scripted import ScriptedPolicy
+from debate_rl.strategies.types import Asked
+from envs import load_environment
+
+PROBLEM = Problem("p", "What is 2 + 2?", answer="4", kind="expression")
+PROTOCOL = DebateConfig(num_agents=3, num_rounds=2, max_tokens=100)
+
+
+def solution(answer: str) -> str:
+    return f"<solution>It is \\boxed{{{answer}}}.</solution>"
+
+
+class Author:
+    """Says the answers in order to those who ask for solutions, and judges by what each answer is worth.
+
+    ``worth``: of an answer as it is shown; the larger wins a ballot and a selection. ``say``: what a judge
+    writes in the place of that.
+    """
+
+    def __init__(self, answers, worth=None, say=None):
+        self.answers, self.worth, self.say = answers, worth or {}, say
+        self.judged: list[str] = []
+
+    def __call__(self, request):
+        text = request.messages[-1].content
+        if "Work shown to you" not in text:
+            return solution(self.answers[request.turn.agent % len(self.answers)])
+        self.judged.append(text)
+        if self.say is not None:
+            return self.say
+        shown = dict(re.findall(r'<work agent="(\w+)" .*?boxed\{(.*?)\}', text, re.DOTALL))
+        if "name the solution" in text:
+            best = max(shown, key=lambda label: self.worth.get(shown[label], 0))
+            return f"<comparison>\n{best}\n</comparison>"
+        own = re.search(r"Your label is (\w+)", text)[1]
+        left, right = (label for label in shown if label != own)
+        a, b = (self.worth.get(shown[label], 0) for label in (left, right))
+        sign = ">" if a > b else "<" if a < b else "="
+        return f"<evaluation>-</evaluation><comparison>\n{left} {sign} {right}: so\n</comparison>"
+
+
+@pytest.fixture
+def ask():
+    """Return ask(strategy, answers, worth, say=..., **settings) -> (answered, author, policy)."""
+
+    def run(strategy, answers, worth=None, *, say=None, problem=PROBLEM, protocol=PROTOCOL, **settings):
+        author = Author(answers, worth, say)
+        policy = ScriptedPolicy(author, tokens=True)
+        settings = {"samples": len(answers)} | settings
+        asked = Asked(problem, policy, protocol, load_environment("gsm8k"), name="0:p", **settings)
+        return run_async(strategy(asked)), author, policy
+
+    return run
