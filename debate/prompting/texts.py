@@ -111,7 +111,17 @@ _CRITIQUE = (
     *("system_critique", "critique", "critique_unranked", "revision", "entry_criticism", "no_criticism"),
 )
 _LATER = (
-    *("summary", "summarize", "compress", "select", "answer_whole", "shot_reply", "tools", "sections", "stop"),
+    *(
+        "summary",
+        "summarize",
+        "compress",
+        "select",
+        "answer_whole",
+        "shot_reply",
+        "tools",
+        "sections",
+        "stop",
+    ),
     *_CRITIQUE,
 )
 """Keys that a prompt file may lack: the default ones serve."""

@@ -32,6 +32,8 @@ WATCH_S = 10.0
 """Seconds between looks for a new checkpoint."""
 MAX_SAMPLES = 10_000
 BEFORE_AND_AFTER = "start,newest"
+STRATEGIES = "strategies="
+"""What a word begins with that names strategies, as --strategies does."""
 
 
 def evaluate(
@@ -79,6 +81,17 @@ def evaluate(
     sweep: Annotated[
         str, typer.Option(metavar="KEY=A,B", help="Evaluate with each of these values, as shots.count=0,4,8.")
     ] = "",
+    strategies: Annotated[
+        str,
+        typer.Option(
+            metavar="A,B",
+            help="Compare these strategies instead, or all (docs/solve.md).",
+        ),
+    ] = "",
+    judge: Annotated[
+        str | None,
+        typer.Option(metavar="RUN|RECIPE", help="With --strategies: who compares solutions."),
+    ] = None,
     out: Annotated[
         str | None, typer.Option(metavar="FOLDER", help="Keep replies and figures in this folder.")
     ] = None,
@@ -92,12 +105,19 @@ def evaluate(
     """Compare direct solutions, debate and self-consistency at equal tokens; run it again to continue."""
     from debate_rl.commands.eval_tables import show
 
+    asked = next((word.partition("=")[2] for word in what if word.startswith(STRATEGIES)), strategies)
+    what = [word for word in what if not word.startswith(STRATEGIES)]
     names = [word for word in what if "=" not in word]
     given = tuple(mode.strip() for mode in modes.split(",") if mode.strip())
     options = EvalOptions(tuple(on or ()), seeds, samples, greedy, given, out, direct, suite, sweep)
     _refuse(names, weights, options, table=table, watch=watch)
     overrides = tuple(word for word in what if "=" in word)
     subjects = [Subject(name, overrides) for name in names]
+    if asked:
+        _compare(subjects, weights, options, asked, judge=judge, json=json)
+        return
+    if judge is not None:
+        raise ValueError(f"--judge {judge}: compares solutions with --strategies alone")
     shown = partial(show, json_file=json, table_file=table, compact=options.compact)
     if watch:
         _watch(subjects[0], options, shown)
@@ -106,6 +126,29 @@ def evaluate(
     shown(results)
     if results.failures:
         raise typer.Exit(1)
+
+
+def _compare(
+    subjects: Sequence[Subject],
+    weights: str | None,
+    options: EvalOptions,
+    names: str,
+    *,
+    judge: str | None,
+    json: str | None,
+) -> None:
+    """Print the table of strategies of each subject and set, with one set of weights."""
+    from debate_rl.commands.eval_strategies import evaluate_strategies, strategies_named
+
+    known = strategies_named(names)
+    tasks = [
+        EvalTask(subject, one, path, _label(subject.name, run, path), options)
+        for subject, run in ((subject, subject.opened()[0]) for subject in subjects)
+        for path, damage in _weights(subject, run, weights or "newest").items()
+        if damage is None
+        for one in eval_sets(subject, options)
+    ]
+    evaluate_strategies(tasks, known, judge=judge, json=json)
 
 
 def _evaluate_all(subjects: Sequence[Subject], weights: str | None, options: EvalOptions) -> Results:

@@ -13,6 +13,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from debate_rl.commands.bottleneck import bottleneck
+from debate_rl.commands.chat import chat
 from debate_rl.commands.doctor import doctor
 from debate_rl.commands.errors import (
     INTERRUPTED,
@@ -101,9 +102,10 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
         (
             'solve runs/mine "What is 3 + 4?"',
             "solve runs/mine problems.jsonl --strategy swiss --hours 5 --out answers.jsonl",
-            "solve runs/mine - < problems.txt",
+            "solve runs/mine - --strategy greedy",
         ),
     ),
+    "chat": (chat, ("chat runs/mine", "chat runs/mine --temperature 0 --max-tokens 64")),
     "export": (export, ("export runs/mine --out weights",)),
     "tokens": (tokens, ("tokens runs/mine 12.3 --turn 1.0",)),
     "replay": (replay, ("replay runs/mine rewards.truth_weight=0.3",)),

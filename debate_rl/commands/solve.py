@@ -78,7 +78,7 @@ def solve(
     from debate_rl.config.recipes import open_run_or_recipe
     from debate_rl.strategies.catalog import check_asked, entry_named
     from debate_rl.strategies.posing import pose
-    from debate_rl.strategies.solving import SolvePlan, requests_of
+    from debate_rl.strategies.solving import SolvePlan, requests_of, with_tools
 
     entry = entry_named(strategy)
     limit = _seconds(seconds, hours)
@@ -100,7 +100,7 @@ def solve(
         requests=requests_of(config),
         at_once=at_once,
     )
-    path = _weights(run, weights, what)
+    path = weights_named(run, weights, what)
     judges = _judge_of(judge) if judge is not None and entry.compares else None
     if judge is not None and judges is None:
         raise ValueError(
@@ -123,14 +123,7 @@ def _seconds(seconds: float | None, hours: float | None) -> float | None:
     return limit
 
 
-def with_tools(config: Config) -> Config:
-    """Return a configuration whose turns may run programs: ``debate.tools = "python"``."""
-    if "tools" not in type(config.debate).model_fields:
-        raise ValueError("--strategy tir: this version cannot run programs; choose another strategy")
-    return config.model_copy(update={"debate": config.debate.model_copy(update={"tools": "python"})})
-
-
-def _weights(run: Path | None, name: str, what: str) -> Path | None:
+def weights_named(run: Path | None, name: str, what: str) -> Path | None:
     """Return the checkpoint of a name; ValueError where it is not one."""
     if run is None:
         if name != "newest":
@@ -149,7 +142,7 @@ def _judge_of(name: str) -> tuple[str, Config, Path | None]:
     from debate_rl.config.recipes import open_run_or_recipe
 
     run, config = open_run_or_recipe(name, ())
-    return name, config, _weights(run, "newest", name)
+    return name, config, weights_named(run, "newest", name)
 
 
 def _settings(

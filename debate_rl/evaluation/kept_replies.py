@@ -30,12 +30,12 @@ class KeptReplies:
     """A policy that writes each reply of another one to a file, and answers from the file what it holds.
 
     What the other policy may have beside ``sample`` and ``update`` it has too. Left without an error, it
-    removes the file; else the file stays for the next start.
+    removes the file unless it is to ``stay``; else the file stays for the next start.
     """
 
-    def __init__(self, policy: Policy, path: Path) -> None:
+    def __init__(self, policy: Policy, path: Path, *, stay: bool = False) -> None:
         self.version = policy.version
-        self._policy, self._path = policy, path
+        self._policy, self._path, self._stay = policy, path, stay
         self._kept = _read(path)
         self._file = LineFile(path)
 
@@ -63,7 +63,7 @@ class KeptReplies:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._file.close()
-        if error is None:
+        if error is None and not self._stay:
             self._path.unlink()
 
 

@@ -74,6 +74,7 @@ def judging_protocol(protocol: DebateConfig) -> DebateConfig:
             "min_rounds": None,
             "by_level": (),
             "judge_own": False,
+            "tools": "none",
             "conversation": False,
             "history_rounds": 1,
             "order": "per_debate",

@@ -58,6 +58,11 @@ def _posed(what: str, piped: str | None, config: Config, kind: Kind | None) -> P
     return _of_lines(text.splitlines(), str(path), config, kind)
 
 
+def pose_texts(texts: Sequence[str], config: Config) -> Posed:
+    """Return these texts as problems, one each."""
+    return replace(_of_lines(texts, "the problems", config, None), mode=config.grader.final)
+
+
 def _file(what: str) -> Path | None:
     """Return the file of a name; None for a text, however long."""
     try:

@@ -83,6 +83,7 @@ def selection_protocol(protocol: DebateConfig, count: int) -> DebateConfig:
             "min_rounds": None,
             "by_level": (),
             "conversation": False,
+            "tools": "none",
             "history_rounds": 1,
             "summary": SummaryConfig(),
             "compress": CompressionConfig(),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from math import ceil
-from typing import cast
+from typing import TypeVar, cast
 
 from debate import DebateConfig, Policy, Problem
 from debate.concurrency import run_async, stops_released, together
@@ -24,11 +24,17 @@ from envs import Environment
 from envs.types import Mode
 
 
+def with_tools(config: Config) -> Config:
+    """Return a configuration whose turns may run programs: ``debate.tools = "python"``."""
+    return config.model_copy(update={"debate": config.debate.model_copy(update={"tools": "python"})})
+
+
 def requests_of(config: Config) -> int:
     """Return how many replies a configuration's engine takes at once."""
     return AT_ONCE if config.model.policy in ENGINES else config.train.batch_size
 
 
+T = TypeVar("T")
 AT_ONCE = 128
 """Replies that are asked for at once of an engine that says nothing else."""
 
@@ -138,8 +144,20 @@ def solve_all(
     if not problems:
         return []
     check_asked(plan.strategy, plan.asked(0, problems[0], policy, judge))
-    found: dict[int, Answered | Refused] = {}
-    run = entry_named(plan.strategy).run
+    return ask_all(problems, plan, policy, entry_named(plan.strategy).run, judge=judge, told=told)
+
+
+def ask_all(
+    problems: Sequence[Problem],
+    plan: SolvePlan,
+    policy: Policy,
+    run: Callable[[Asked], Awaitable[T]],
+    *,
+    judge: Judge | None = None,
+    told: Callable[[int, T | Refused], None] = lambda *_: None,
+) -> list[T | Refused]:
+    """Return what ``run`` makes of each problem, several at a time, as ``solve_all`` does of a strategy."""
+    found: dict[int, T | Refused] = {}
     lanes = plan.lanes(len(problems))
     clock = Clock(plan.seconds, lanes, len(problems), time.perf_counter())
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from debate import Completion, DebateConfig, Policy, Problem, Turn
+from debate.policies.tools import engine_of
 from debate_rl.evaluation.grading import IN_A_BOX
 from envs import Environment
 from envs.types import Mode
@@ -49,8 +50,8 @@ class Asked:
 
     @property
     def judged_by(self) -> Judge:
-        """Who compares solutions."""
-        return self.judge or Judge(self.policy, self.protocol)
+        """Who compares solutions; no programs run in what it writes."""
+        return self.judge or Judge(engine_of(self.policy), self.protocol)
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,10 +96,13 @@ class Work:
         return [reply and reply.whole() for reply in got]
 
     def count(self, reply: Completion) -> None:
-        """Count the tokens of a reply and of its prompt."""
+        """Count the tokens of a reply and of its prompt; what was written into a reply was read.
+
+        That is what programs print, and what ends thinking by force.
+        """
         prompt, tokens = token_counts(reply)
-        self.read += prompt
-        self.generated += tokens
+        self.read += prompt + len(reply.forced)
+        self.generated += tokens - len(reply.forced)
 
     async def solve(self, count: int, *, greedy: bool = False, keep: int = 0, share: float = 1.0) -> None:
         """Ask for ``count`` more solutions, by one agent alone, as the budget allows.

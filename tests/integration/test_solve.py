@@ -1,0 +1,216 @@
+"""``debate solve``, ``chat`` and ``eval --strategies``: what they print, keep, go on with and refuse."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+
+import pytest
+
+import debate_rl
+from debate.policies.scripted import ScriptedPolicy
+
+RECIPE = """
+[env]
+kind = "file"
+path = "train.jsonl"
+[held_out]
+kind = "file"
+path = "train.jsonl"
+limit = 3
+[debate]
+num_agents = 3
+num_rounds = 1
+max_tokens = 60
+context_tokens = 8000
+[model]
+policy = "openai"
+name_or_path = "any"
+server = { base_url = "http://127.0.0.1:9/v1" }
+"""
+ROWS = [{"id": f"n{n}", "question": f"What is {n} + 2?", "answer": f"{n + 2}"} for n in range(5)]
+
+
+class Adds(ScriptedPolicy):
+    """Adds two numbers, one too many in every fourth solution; ``stop_after`` requests it is interrupted."""
+
+    def __init__(self, stop_after=None):
+        self.stop_after = stop_after
+        super().__init__(self.reply, tokens=True)
+
+    def reply(self, request):
+        if self.stop_after is not None and len(self.requests) > self.stop_after:
+            raise KeyboardInterrupt
+        text = request.messages[-1].content
+        if "What is" not in text:
+            return f"You said: {text}"
+        number = int(text.rpartition("What is ")[2].split()[0])
+        return f"<solution>\\boxed{{{number + 2 + (request.turn.agent % 4 == 3)}}}</solution>"
+
+
+@pytest.fixture
+def solver(tmp_path, monkeypatch, debate_command):
+    """Return solve(*arguments, stop_after=None, piped="") -> (code, lines, stderr, policy)."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "r.toml").write_text(RECIPE)
+    (tmp_path / "train.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in ROWS))
+
+    def call(*arguments, stop_after=None, piped=""):
+        policy = Adds(stop_after)
+        monkeypatch.setattr("debate_rl.engines.open_policy", lambda *_: policy)
+        monkeypatch.setattr(sys, "stdin", io.StringIO(piped))
+        code, out, err = debate_command(*arguments)
+        return code, out, err, policy
+
+    return call
+
+
+def test_a_problem_is_answered_with_shares_and_costs(solver):
+    code, out, err, _ = solver("solve", "r.toml", "What is 3 + 2?", "--samples", "4")
+    [line] = map(json.loads, out.splitlines())
+    assert (code, line["answer"], line["right"], line["samples"]) == (0, "5", None, 3)
+    assert (line["ended"], line["shares"]) == ("settled", [["5", 1.0]])
+    assert line["tokens_generated"] == 3 * len("<solution>\\boxed{5}</solution>")
+    assert err.startswith("5 (100% of the weight); ")
+
+
+def test_a_file_is_graded_and_summed_up(solver, tmp_path):
+    code, out, err, _ = solver("solve", "r.toml", "train.jsonl", "--strategy", "greedy", "--json", "s.json")
+    lines = {line["id"]: line for line in map(json.loads, out.splitlines())}
+    assert code == 0
+    assert {name: line["answer"] for name, line in lines.items()} == {f"n{n}": str(n + 2) for n in range(5)}
+    assert "5 problems: 5 answered, 1.00 right of 5 graded" in err
+    assert json.loads((tmp_path / "s.json").read_text())["right"]["value"] == 1.0
+
+
+@pytest.mark.parametrize(
+    "text", ["What is 3 + 2?\n\nWhat is 4 + 2?\n", json.dumps({"question": "What is 3 + 2?"})]
+)
+def test_a_pipe_has_lines_or_rows(solver, text):
+    code, out, _, policy = solver("solve", "r.toml", "-", "--strategy", "greedy", piped=text)
+    assert code == 0
+    assert [json.loads(line)["answer"] for line in out.splitlines()] == ["5", "6"][: 1 + ("4" in text)]
+    assert (
+        "\\boxed{answer}" in policy.requests[0].messages[-1].content
+    )  # asked for, with no gold answer known
+
+
+def test_a_file_of_answers_goes_on_and_asks_nothing_twice(solver, tmp_path):
+    words = "solve", "r.toml", "train.jsonl", "--strategy", "greedy", "--out", "a.jsonl", "--at-once", "1"
+    code, _, err, _ = solver(*words, stop_after=2)
+    assert code == 130
+    assert "a.jsonl keeps its answers; the same command goes on" in err
+    kept = (tmp_path / "a.jsonl").read_text().splitlines()
+    assert len(kept) == 3  # the head, and two answers
+    (tmp_path / "a.jsonl").write_text("\n".join(kept) + '\n{"id": "n2", "que')  # as a kill leaves it
+    code, out, err, policy = solver(*words)
+    assert (code, out, len(policy.requests)) == (0, "", 3)
+    assert "2 answers are there; 3 problems are left" in err
+    rows = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
+    assert sorted(row["id"] for row in rows[1:]) == [f"n{n}" for n in range(5)]
+    assert rows[0]["of"]["strategy"] == "greedy"
+    code, _, _, policy = solver(*words)
+    assert (code, policy.requests) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["x", "--strategy", "majorty"], "--strategy majorty: is not known; did you mean 'majority'?"),
+        (["x", "--tokens", "59"], "--tokens 59: is too small for one solution, which may have 60"),
+        (["x", "--tokens", "100", "--strategy", "swiss"], "is too small for a solution and a ballot"),
+        (
+            ["x", "--tokens", "300", "--strategy", "debate_winner"],
+            "too small for one debate, which may have 360",
+        ),
+        (["x", "--seconds", "0"], "--seconds 0: needs more than 0"),
+        (["x", "--seconds", "1", "--hours", "1"], "--seconds and --hours: give one of them"),
+        (["x", "--samples", "0"], "--samples 0: needs 1 or more"),
+        (["x", "--judge", "r.toml"], "--judge r.toml: majority asks no judge"),
+        (["x", "debate.num_agents=2", "--strategy", "swiss"], "judge without ballots: debate.num_agents = 2"),
+        (["none.jsonl"], "none.jsonl: there is no such file"),
+        (["empty.txt"], "empty.txt: is empty; it needs at least one problem"),
+        (["empty.jsonl"], "empty.jsonl: the data set is empty"),
+        (["-"], "standard input: is empty"),
+        (["x", "--out", "train.jsonl"], "train.jsonl: holds something else than answers of debate solve"),
+        (["What is 1 + 2? " + "x" * 1_000_000], "its shortest prompt (opening) has 333"),
+    ],
+)
+def test_a_mistake_is_one_line(solver, tmp_path, words, line):
+    (tmp_path / "empty.txt").write_text("\n \n")
+    (tmp_path / "empty.jsonl").write_text("")
+    before = (tmp_path / "train.jsonl").read_bytes()
+    code, _, err, _ = solver("solve", "r.toml", *words)
+    assert code == 2
+    assert line in err.splitlines()[-1], err
+    assert before == (tmp_path / "train.jsonl").read_bytes()
+
+
+def test_answers_of_other_settings_are_refused(solver):
+    words = "solve", "r.toml", "train.jsonl", "--strategy", "greedy", "--out", "a.jsonl"
+    assert solver(*words)[0] == 0
+    code, _, err, _ = solver(*words, "--seed", "1")
+    assert code == 2
+    assert "a.jsonl: its answers are of seed = 0, and these would be of 1; choose another --out" in err
+
+
+def test_a_problem_that_does_not_fit_is_refused_and_the_others_go_on(solver, tmp_path):
+    (tmp_path / "p.txt").write_text("What is 1 + 2?\n" + "What is 2 + 2? " * 4000 + "\nWhat is 3 + 2?\n")
+    code, out, err, _ = solver("solve", "r.toml", "p.txt", "--strategy", "greedy")
+    lines = list(map(json.loads, out.splitlines()))
+    assert code == 0
+    assert sorted(line["answer"] or "" for line in lines) == ["", "3", "5"]
+    [refused] = [line["refused"] for line in lines if line["answer"] is None]
+    assert "its shortest prompt (opening) has" in refused
+    assert "1 refused" in err
+
+
+def test_python_solves_in_one_line(solver, monkeypatch):
+    policy = Adds()
+    monkeypatch.setattr("debate_rl.strategies.api.open_policy", lambda *_: policy)
+    answers = debate_rl.solve("r.toml", ["What is 3 + 2?", "What is 4 + 2?"], strategy="greedy")
+    assert [one.answer for one in answers] == ["5", "6"]
+
+
+def test_a_table_has_strategies_beside_a_majority_of_equal_tokens(solver, tmp_path):
+    words = (
+        "eval",
+        "r.toml",
+        "strategies=greedy,majority,debate_majority",
+        "--json",
+        "e.json",
+        "--samples",
+        "5",
+    )
+    code, out, _, _ = solver(*words)
+    rows = {row["strategy"]: row for row in json.loads((tmp_path / "e.json").read_text())}
+    assert code == 0
+    assert "majority at equal tokens" in out
+    assert rows["greedy"]["samples"] == 1
+    assert (rows["majority"]["samples"], rows["majority"]["settled"]) == (3, 1.0)  # 3 of 5 agree
+    assert rows["debate_majority"]["samples"] == 3  # three agents, no ballot
+    assert rows["majority"]["accuracy"]["value"] == rows["majority"]["majority"]["value"] == 1.0
+    _, again, _, policy = solver(*words)
+    assert (again, policy.requests) == (out, [])  # the replies are kept
+
+
+def test_chat_goes_on_forgets_and_ends(solver, tmp_path):
+    said = "hello\n\nagain\n/reset\nonce more\n/quit\nnever\n"
+    code, out, _, policy = solver("chat", "r.toml", "--system", "Be brief.", "--json", "c.json", piped=said)
+    assert (code, out) == (0, "You said: hello\nYou said: again\nYou said: once more\n")
+    assert [len(request.messages) for request in policy.requests] == [2, 4, 2]
+    first = policy.requests[0]
+    assert (first.max_tokens, first.temperature, first.top_p) == (512, 0.7, 0.9)
+    assert len({request.seed for request in policy.requests}) == 3
+    assert [one["role"] for one in json.loads((tmp_path / "c.json").read_text())] == ["user", "assistant"] * 3
+
+
+def test_chat_forgets_the_oldest_where_the_context_is_full(solver, monkeypatch):
+    monkeypatch.setattr(Adds, "context_tokens", 120, raising=False)
+    code, out, _, policy = solver(
+        "chat", "r.toml", piped="a" * 50 + "\n" + "b" * 50 + "\n" + "c" * 400 + "\n"
+    )
+    assert code == 0
+    assert [len(request.messages) for request in policy.requests] == [1, 3]
+    assert out.splitlines()[-1].startswith("(a message of 134 tokens is too long for the context of 120")
