@@ -11,6 +11,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from debate.personas import PERSONAS, PRESETS, Persona, check_personas, own_personas
 from debate.ramps import Weight, values_of
 from debate.settings import Settings
+from debate.tools import FENCE
 
 _LABEL = re.compile(r"[^\W_]+(?:[ _-][^\W_]+)*")
 MOST_ROUNDS = 64
@@ -101,7 +102,7 @@ class DebateConfig(Settings):
     order: Literal["per_debate", "per_viewer"] = "per_debate"
     """One seeded order of the shown texts for the debate (engines can cache it), or one for each viewer."""
     max_tokens: int = Field(default=2048, ge=1)
-    """Completion tokens of one turn, thinking not counted; with ``tools``, what programs print counts."""
+    """Completion tokens of one turn, thinking not counted; with ``tools``, what is printed counts."""
     thinking_tokens: int = Field(default=0, ge=0)
     """Tokens for thinking before that, ended by force when they are spent; 0 turns thinking off."""
     context_tokens: int | None = Field(default=None, ge=1)
@@ -168,6 +169,15 @@ class DebateConfig(Settings):
             raise ValueError(
                 "conversation: true shows the turns themselves, and debate.summary.enabled = true a summary "
                 "in their place; set one of them to false"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _possible_tools(self) -> Self:
+        if self.tools != "none" and (early := next((one for one in self.stop if one in FENCE), None)):
+            raise ValueError(
+                f"stop: {early!r} ends replies where programs end, and none could go on; leave it out, or "
+                'set debate.tools = "none"'
             )
         return self
 

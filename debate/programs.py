@@ -12,11 +12,9 @@ from textwrap import dedent
 from typing import NamedTuple
 
 from debate.prompting.escape import clean, escape
-from debate.tools import Ran
+from debate.tools import FENCE, Ran
 from debate.types import Call, Span
 
-FENCE = "```\n"
-"""What ends a program; no opening of one contains it."""
 OUTPUT = "output"
 CLAIMED = "claimed output"
 """What the label of an output becomes, for others, where nothing ran."""

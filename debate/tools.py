@@ -9,6 +9,8 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
+FENCE = "```\n"
+"""What ends a program in a reply; no opening of one contains it."""
 RunStatus: TypeAlias = Literal["ok", "error", "timeout", "memory", "died"]
 """How a program ended: "error" by an exception or its own exit, "died" by a signal or with its process."""
 

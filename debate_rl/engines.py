@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
 from importlib.util import find_spec
@@ -29,7 +30,31 @@ IN_THIS_PROCESS = "VLLM_ENABLE_V1_MULTIPROCESSING"
 
 
 def open_policy(config: Config, weights: Path | None) -> Policy:
-    """Return a policy to play with: the configured one, with a checkpoint's weights if one is given."""
+    """Return a policy to play with: the configured one, with a checkpoint's weights if one is given.
+
+    With ``debate.tools`` its replies run programs; SandboxRefused where this machine has no sandbox.
+    """
+    return with_tools(config, lambda: _open_engine(config, weights))
+
+
+def with_tools(config: Config, make: Callable[[], Policy]) -> Policy:
+    """Return the policy that ``make`` returns, whose replies run programs if the debates are to have tools.
+
+    The sandbox comes first: where there is none, no model is loaded for nothing.
+    """
+    if config.debate.tools == "none":
+        return make()
+    from debate.policies.tools import ToolPolicy
+
+    sandbox = open_sandbox(config)
+    try:
+        return ToolPolicy(make(), sandbox, calls=config.debate.tool_calls)
+    except BaseException:
+        sandbox.close()
+        raise
+
+
+def _open_engine(config: Config, weights: Path | None) -> Policy:
     engine = config.model.policy
     if engine == "openai" and weights is not None:
         raise ValueError(
@@ -113,6 +138,18 @@ def make_policy(config: Config, *, learners: int = 1) -> tuple[Any, Any, Policy]
     ``learners``, each with a GPU, the model beside an engine is the copy that is handed over and saved: it is
     on the CPU.
     """
+    parts: list[Any] = []
+
+    def make() -> Policy:
+        *model_and_tokenizer, policy = _make_engine(config, learners)
+        parts.extend(model_and_tokenizer)
+        return policy
+
+    policy = with_tools(config, make)
+    return parts[0], parts[1], policy
+
+
+def _make_engine(config: Config, learners: int) -> tuple[Any, Any, Policy]:
     from debate.policies.local import LocalPolicy
     from debate.policy import own_policy
     from debate_rl.models import on_cpu
@@ -147,18 +184,23 @@ def _refuse_other_gpu(config: Config) -> None:
 
 
 def end_engines(policy: Policy) -> None:
-    """End the processes of a policy's engines, if it has any."""
+    """End the processes of a policy's engines and of its sandbox, if it has any."""
     from debate.policies.engine_pool import EnginePool
+    from debate.policies.tools import ToolPolicy, engine_of
+    from envs.sandbox import Sandbox
 
-    if isinstance(policy, EnginePool):
-        policy.close()
+    if isinstance(policy, ToolPolicy) and isinstance(policy.programs, Sandbox):
+        policy.programs.close()
+    if isinstance(engine := engine_of(policy), EnginePool):
+        engine.close()
 
 
 def states_of(policy: Policy) -> list[EngineState]:
     """Return what each engine with a process of its own has done; nothing without any."""
     from debate.policies.engine_pool import EnginePool
+    from debate.policies.tools import engine_of
 
-    return policy.states() if isinstance(policy, EnginePool) else []
+    return engine.states() if isinstance(engine := engine_of(policy), EnginePool) else []
 
 
 def counting_policy(config: Config) -> Policy:

@@ -33,8 +33,5 @@ def has_form(text: str, form: Form) -> bool:
 
 def formed_turns(debate: Debate, form: Form) -> set[TurnId]:
     """Return the turns whose solution gives its answer in a form."""
-    return {
-        turn.id
-        for turn in debate.turns
-        if turn.parsed.solution is not None and has_form(turn.parsed.solution.of(turn.completion.text), form)
-    }
+    spans = ((turn, turn.parsed.solution) for turn in debate.turns)
+    return {turn.id for turn, span in spans if span and has_form(span.of(turn.completion.stated), form)}

@@ -119,7 +119,7 @@ def _copied_turns(turns: list[Turn], config: RewardConfig) -> set[TurnId]:
 def _shingles_of(turns: Iterable[Turn]) -> dict[TurnId, Shingles]:
     """Return the shingles of every solution that has any words."""
     spans = ((turn, turn.parsed.solution) for turn in turns)
-    texts = {turn.id: shingles(span.of(turn.completion.text)) for turn, span in spans if span is not None}
+    texts = {turn.id: shingles(span.of(turn.completion.stated)) for turn, span in spans if span is not None}
     return {turn: own for turn, own in texts.items() if own}
 
 

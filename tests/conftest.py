@@ -320,7 +320,13 @@ class _InProcessSession:
         return self._programs.result(code, self._names)
 
 
+@pytest.fixture(scope="session")
+def make_programs():
+    """Return what makes a place where programs of replies run, in this process."""
+    return InProcess
+
+
 @pytest.fixture
 def programs():
-    """Where the programs of a reply run in tests."""
+    """Return such a place."""
     return InProcess()

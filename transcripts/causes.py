@@ -25,7 +25,7 @@ def wrong_reply(record: Record, turn: Turn) -> WrongReply | None:
     grade = None if turn.ballot else grade_of(turn.id, record.correct)
     if grade is True or grade is None:
         return None
-    text, cut = turn.completion.text, turn.completion.stop_reason == "length"
+    text, cut = turn.completion.stated, turn.completion.stop_reason == "length"
     return WrongReply(record.debate.problem, solution_span(turn).of(text), grade == "missing", cut)
 
 

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 from debate.parsing.sections import find_sections
 from debate.policies.written import Written, written_by
 from debate.policy import hold_at, opens_thinking
-from debate.programs import FENCE, REFUSED, Program, find_program, output_block, shown_output
+from debate.programs import REFUSED, Program, find_program, output_block, shown_output
 from debate.seeds import derive_seed
+from debate.tools import FENCE
 from debate.types import Call, CallStatus, Completion, Policy, SampleRequest, Span, StopReason
 
 if TYPE_CHECKING:

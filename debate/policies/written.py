@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from debate.policy import context_limit, token_counts
-from debate.programs import FENCE, is_open
+from debate.programs import is_open
+from debate.tools import FENCE
 from debate.types import Begun, Call, Completion, Policy, SampleRequest, StopReason
 
 THINK_END = "</think>"

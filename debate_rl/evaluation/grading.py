@@ -90,7 +90,7 @@ def _tagged_answer(problem: Problem, turn: Turn) -> str | None:
 def _solution(turn: Turn) -> str:
     """Return the text of a turn's solution, "" without one."""
     span = turn.parsed.solution
-    return span.of(turn.completion.text) if span is not None else ""
+    return span.of(turn.completion.stated) if span is not None else ""
 
 
 def _given(environment: Environment, problem: Problem, answer: str | None) -> Grade:

@@ -49,7 +49,7 @@ def _replies(parts: Sequence[Graded]) -> list[tuple[Problem, str]]:
 def behind_thinking(turn: Turn) -> str:
     """Return a reply without its thinking: nothing where its end cut that off."""
     start = turn.parsed.thinking.end if turn.parsed.thinking else 0
-    return turn.completion.text[start:]
+    return turn.completion.stated[start:]
 
 
 def _put(

@@ -13,7 +13,7 @@ from debate_rl.formatting import title
 from debate_rl.metrics.verdicts import verdict_costs
 from debate_rl.runs.provenance import problems_checksum
 from debate_rl.statistics import Estimate, spread
-from debate_rl.tracking.held_out import LEADS, HeldOut
+from debate_rl.tracking.held_out import COUNTS, LEADS, HeldOut
 
 MAIN = (
     "direct/greedy_accuracy",
@@ -24,6 +24,8 @@ MAIN = (
     "debate/majority",
 )
 """The figures that are also shown by level and subject, and compared between evaluations."""
+COSTS = ("missing", "truncated", "valid_xml", "stopped", "tools")
+"""How figures begin that stand behind the accuracies."""
 CUT_OFF = ("direct/truncated", "debate/truncated")
 """What stands beside accuracies: a reply that its limit cuts off has no answer."""
 WITHIN = {"share": (0.0, 1.0), "difference": (-1.0, 1.0), "tokens": (0.0, inf), "count": (0.0, inf)}
@@ -79,7 +81,7 @@ def rows(scores: Scores) -> list[Row]:
 def _unit(name: str) -> Unit:
     if name.endswith("_tokens"):
         return "tokens"
-    return "count" if name in ("debate/agents", "debate/rounds") else "share"
+    return "count" if name.endswith(COUNTS) else "share"
 
 
 def metrics(scores: Scores, data: str = "") -> dict[str, float]:
@@ -121,7 +123,7 @@ def held_out(scores: Scores, step: int, *, series: str = "", data: str = "") -> 
 def _mode(name: str) -> tuple[int, int]:
     """Return where a figure stands: by mode, and accuracies before what they cost."""
     mode, _, figure = name.partition("/")
-    costs = _unit(name) != "share" or figure.startswith(("missing", "truncated", "valid_xml", "stopped"))
+    costs = _unit(name) != "share" or figure.startswith(COSTS)
     return ("direct", "debate", "judge", "verifier").index(mode), int(costs)
 
 

@@ -33,6 +33,7 @@ from debate_rl.metrics.answers import (
     powers_to,
 )
 from debate_rl.metrics.debates import are_valid, due_pairs_of
+from debate_rl.metrics.tools import tool_figures
 from debate_rl.metrics.verdicts import Compared, agreement, compared, scores_of
 from debate_rl.statistics import Estimate, clustered_mean
 from envs.answers.keys import AnswerKey
@@ -147,6 +148,7 @@ def scores(played: Played, key: AnswerKey) -> Scores:
             if debated.truth is not None:
                 _debate_figures(sheet, debated, key)
                 _judge_figures(sheet, debated)
+                _tool_figures(sheet, "debate", (debated,))
             _cost(sheet, debated.debate.problem.id, "debate", _replies([debated]))
     held = (debated.debate for debated in played.debates)
     _size_figures(sheet, [debate for debate in held if debate.problem.id not in ungraded])
@@ -181,6 +183,7 @@ def _solution_figures(
         _instruction_figures(sheet, problem, "direct/instructions", alone)
     solved = [turn for one in (*opening, *further) for turn in one.debate.turns][: played.solutions]
     _partial_figures(sheet, problem, "direct/score", solved, at_k=True)
+    _tool_figures(sheet, "direct", (*opening, *further))
 
 
 def _ungraded(played: Played) -> set[str]:
@@ -213,7 +216,7 @@ def _debate_figures(sheet: _Sheet, graded: Graded, key: AnswerKey) -> None:
     rewards = score_debate(debate, graded.correct, RewardConfig(judge_own=debate.protocol.judge_own))
     sheet.put(problem, "debate/winner/accuracy", winner_is_right(debate, graded.correct, rewards))
     pairs = zip(debate.turns, are_valid(debate), strict=True)
-    valid = (right and is_well_formed(turn.completion.text) for turn, right in pairs)
+    valid = (right and is_well_formed(turn.completion.stated) for turn, right in pairs)
     sheet.put(problem, "debate/valid_xml", *valid)
     sheet.put(problem, "debate/majority", consensus(last))
     sheet.put(problem, f"debate/pass@{len(last)}", any(answer.right for answer in last))
@@ -264,6 +267,13 @@ def _verdict_figures(sheet: _Sheet, graded: Graded, mode: Literal["debate", "dir
         winner = voted_winner(rewards.peer, seed=graded.debate.seed)
         score = None if winner is None else verdicts.score(winner)
         sheet.put(problem, "verifier/debate/score/winner", *(() if score is None else (score,)))
+
+
+def _tool_figures(sheet: _Sheet, mode: Literal["debate", "direct"], parts: Sequence[Graded]) -> None:
+    """Programs of the turns on one problem, where any may run."""
+    turns = [(turn, is_right(turn.id, part.correct)) for part in parts for turn in part.debate.turns]
+    for name, values in tool_figures(turns).items():
+        sheet.put(parts[0].debate.problem.id, f"{mode}/tools/{name}", *values)
 
 
 def _instruction_figures(sheet: _Sheet, problem: Problem, name: str, turns: Iterable[Turn]) -> None:

@@ -21,9 +21,9 @@ _LEAD = re.compile(
 
 
 def solution_of(turn: Turn) -> str:
-    """Return the text of a turn's solution; "" where it has none. Thinking is no part of it."""
+    """Return the text of a turn's solution; "" where it has none. Thinking and programs are no part of it."""
     span = turn.parsed.solution
-    return "" if span is None else span.of(turn.completion.text)
+    return "" if span is None else span.of(turn.completion.stated)
 
 
 def reasoning_of(text: str, problem: Problem, mode: Mode = IN_A_BOX) -> str:

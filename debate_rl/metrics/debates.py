@@ -25,6 +25,7 @@ from debate_rl.metrics.criticism import criticism_metrics
 from debate_rl.metrics.likelihood import likelihood_metrics
 from debate_rl.metrics.means import mean_of
 from debate_rl.metrics.tasks import score_metrics, source_metrics
+from debate_rl.metrics.tools import tool_metrics
 from debate_rl.metrics.verdicts import verdict_metrics
 from envs import GradeStatus
 from envs.answers.keys import AnswerKey, plain_key
@@ -69,6 +70,7 @@ def debate_metrics(
         | answer_metrics(debates, correct, key=key)
         | winner_metrics(debates, correct, rewards)
         | criticism_metrics(debates, correct)
+        | tool_metrics(debates, correct)
         | format_metrics(debates)
         | length_metrics(debates, evaluation=evaluation)
         | grader_metrics(grader or {})
@@ -164,7 +166,7 @@ def format_metrics(debates: Sequence[Debate]) -> dict[str, float]:
     turns = [turn for debate in debates for turn in debate.turns]
     solved = [turn for turn in turns if not turn.ballot]
     result = mean_of("format/valid", (valid for debate in debates for valid in are_valid(debate)))
-    result |= mean_of("format/well_formed", (is_well_formed(turn.completion.text) for turn in turns))
+    result |= mean_of("format/well_formed", (is_well_formed(turn.completion.stated) for turn in turns))
     for reason in FailureReason:
         has = (any(f.reason is reason for f in turn.parsed.failures) for turn in turns)
         result |= mean_of(f"malformed/{reason}", has)
@@ -188,7 +190,8 @@ def are_valid(debate: Debate) -> list[bool]:
 def length_metrics(debates: Sequence[Debate], *, evaluation: Author) -> dict[str, float]:
     """Return tokens in a turn (prompt, completion, by stream), texts cut from prompts, and distinct openings.
 
-    Forced tokens are part of a completion and of no stream, and those of both streams are in either count.
+    Forced tokens, outputs of programs among them, are part of a completion and of no stream, and those of
+    both streams are in either count.
     ``completions/distinct``: different texts of round 0 of a problem over all of them; near 1 / (K N) means
     that every sample is the same (a fixed seed).
     """

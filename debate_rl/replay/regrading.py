@@ -183,7 +183,7 @@ def _grade(
     if reply.problem.kind in WITHOUT_TRUTH:
         sheet.open += 1
         return
-    text = reply.turn.completion.text
+    text = reply.turn.completion.stated
     named = stops(reply.protocol)
     cut = clipped(text, named, start=_thinking_end(reply.turn))
     sheet.problems[reply.problem.id] = reply.problem
@@ -212,7 +212,8 @@ def read_again(reply: Reply, cut: str | None = None) -> Turn:
     turn, protocol = reply.turn, reply.protocol
     said = turn.completion
     if cut is not None:
-        said = Completion((), (), (), cut, "stop", said.policy_version)
+        calls = said.calls and tuple(call for call in said.calls if call.block.end <= len(cut))
+        said = Completion((), (), (), cut, "stop", said.policy_version, calls=calls)
     parsed = read_reply(
         said,
         handles=(),

@@ -33,6 +33,8 @@ LEADS = {
     "debate/majority_minus_self_consistency": ("debate/majority", "direct/self_consistency"),
 }
 """Differences between two figures of one evaluation, over the problems with a value of both."""
+COUNTS = ("/agents", "/rounds", "/calls")
+"""How figures end that are numbers of something: all others but tokens are rates."""
 FOLDERS = 200
 """The most folders of evaluations that are read."""
 MOST = 1 << 22
@@ -44,10 +46,10 @@ class HeldOut(Value, frozen=True):
     """One evaluation. ``step``: how many steps its weights had learnt from.
 
     ``problems``: a checksum of each graded problem, by its id. ``figures[name][id]``: the sum of a figure's
-    values on a problem, each a rate in [0, 1] or a number of tokens, and how many values; a problem without
-    any is not there. ``samples``, ``ungraded``: as in ``Scores``. ``series``: "" in training; of ``debate
-    eval`` a checksum of all that evaluations share which differ in the weights alone. ``data``: the name of a
-    further held-out set of a run, "" for the first one.
+    values on a problem, each a rate in [0, 1] or a number (of tokens, ``COUNTS``), and how many values; a
+    problem without any is not there. ``samples``, ``ungraded``: as in ``Scores``. ``series``: "" in training;
+    of ``debate eval`` a checksum of all that evaluations share which differ in the weights alone. ``data``:
+    the name of a further held-out set of a run, "" for the first one.
     """
 
     step: int
@@ -179,7 +181,7 @@ def from_line(line: bytes) -> HeldOut:
 def _check(where: str, figure: Mapping[str, tuple[float, int]], problems: Mapping[str, str]) -> None:
     left = MOST
     for problem, (total, count) in figure.items():
-        most = LARGEST if where.endswith("_tokens") else count + 1e-6
+        most = LARGEST if where.endswith(("_tokens", *COUNTS)) else count + 1e-6
         if problem not in problems:
             raise FieldError(f"{where}.{problem}", "is of no problem of this evaluation")
         if not 0 < count <= left or not 0 <= total <= most or not isfinite(total):

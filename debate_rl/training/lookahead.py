@@ -15,6 +15,7 @@ from concurrent.futures import TimeoutError as NotYet
 from typing import TYPE_CHECKING, Any
 
 from debate.policies.engine_pool import EnginePool
+from debate.policies.tools import engine_of
 from debate.remote import Gone, Remote, RemoteProcess, new_address
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class RolloutProcess:
     def __init__(
         self, config: Config, policy: Policy, stops: Stops, *, version: int, ema: Mapping[str, float]
     ) -> None:
+        policy = engine_of(policy)
         assert isinstance(policy, EnginePool), policy
         self._config, self._pool, self._stops = config, policy, stops
         self._asked: dict[int, Future[Rollout]] = {}
@@ -83,7 +85,7 @@ class Steps:
         self, config: Config, engines: Mapping[str, Any], version: int, ema: dict[str, float]
     ) -> None:
         from debate.policies.engine_pool import engine_client
-        from debate_rl.engines import open_summarizer
+        from debate_rl.engines import open_summarizer, with_tools
         from debate_rl.evaluation.verifying import open_verifying
         from debate_rl.problems import load_run_problems
         from debate_rl.training.rollouts import RolloutWorker
@@ -94,7 +96,7 @@ class Steps:
         self._worker = RolloutWorker(
             config,
             data,
-            engine_client(**engines),
+            with_tools(config, lambda: engine_client(**engines)),
             verifying=open_verifying(config),
             summarizer=open_summarizer(config),
         )

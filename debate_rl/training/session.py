@@ -12,6 +12,7 @@ from math import isfinite, nan
 from typing import Any
 
 from debate.concurrency import run_async
+from debate.policies.tools import engine_of
 from debate.policies.vllm import VLLMPolicy
 from debate.prompting.prompt import check_fits
 from debate.remote import RemoteError
@@ -136,8 +137,8 @@ class Session:
 
     def rest_engine(self) -> None:
         """Have an engine that sleeps give its memory back, until new weights are published."""
-        if isinstance(self.policy, VLLMPolicy):
-            self.policy.sleep()
+        if isinstance(engine := engine_of(self.policy), VLLMPolicy):
+            engine.sleep()
 
     def publish(self, version: int) -> None:
         """Hand what the learner has learnt to the policy; one that holds the same model notes the version.

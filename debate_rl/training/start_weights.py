@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from debate.policies.local import LocalPolicy
+from debate.policies.tools import engine_of
 from debate.types import Policy
 from debate_rl.config import Config
 from debate_rl.config.recipes import read_tables
@@ -36,8 +37,10 @@ def start_weights(
     if own is not None or not wanted:
         return
     if path is None:
-        own_model = isinstance(policy, LocalPolicy)
-        speaker = policy if own_model else LocalPolicy(model, tokenizer, **local_settings(config))
+        own = engine_of(policy)
+        speaker = (
+            own if isinstance(own, LocalPolicy) else LocalPolicy(model, tokenizer, **local_settings(config))
+        )
         warm_start(model, tokenizer, config, data.environment, encode=speaker.encode)
     save_checkpoint(home, TrainState(step=config.warm_start.steps, seed=config.seed), model=model)
 

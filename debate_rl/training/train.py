@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
+from debate.policies.tools import engine_of
 from debate.policies.vllm import VLLMPolicy
 from debate.remote import RemoteError
 from debate_rl.config import Config
@@ -54,7 +55,7 @@ def goes_on(session: Session) -> bool:
     Ranks, and an engine within this process, are not started twice: the same command goes on.
     """
     rolled_back = session.end is not None and session.end.reason == "rollback"
-    return rolled_back and session.group is None and not isinstance(session.policy, VLLMPolicy)
+    return rolled_back and session.group is None and not isinstance(engine_of(session.policy), VLLMPolicy)
 
 
 def train_steps(session: Session, do: Do | None = None) -> None:

@@ -39,6 +39,7 @@ PIECES = [
 ]
 AGREEING = [f"<solution>{word} \\boxed{{1}}</solution>" for word in "abcdefghijkl"]
 TARGETS = [f"<evaluation><target>{handle}</target>no</evaluation>" for handle in (*HANDLES, "Z9")]
+PROGRAMS = [f"```python\n{code}\n```\n" for code in ("print(1)", "1 / 0")]
 TINY = {"hidden_size": 32, "layers": 1, "heads": 2, "kv_heads": 1, "intermediate_size": 48, "init_std": 0.3}
 BASE = {
     "seed": 5,
@@ -96,6 +97,12 @@ RUNS = {
         | {"tiny": {**TINY, "context_tokens": 1024, "fallback": "none", "pieces": [*PIECES, *TARGETS]}},
         "train": BASE["train"] | {"steps": 2},
         "held_out": {"every": 0},
+    },
+    "tools": {
+        "debate": BASE["debate"] | {"tools": "python", "max_tokens": 40},
+        "model": BASE["model"]
+        | {"tiny": {**TINY, "context_tokens": 1024, "fallback": "none", "pieces": [*PIECES, *PROGRAMS]}},
+        "train": BASE["train"] | {"steps": 1},
     },
     "tasks": {
         "env": {"kind": "parity_env:Tasks"},
@@ -226,13 +233,14 @@ OWN = {
 
 
 @pytest.fixture(scope="module")
-def logged(tmp_path_factory) -> set[str]:
+def logged(tmp_path_factory, make_programs) -> set[str]:
     """Every name that the runs wrote to metrics.jsonl."""
     folder, names = tmp_path_factory.mktemp("runs"), set()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("debate_rl.training.memory_check.gpu_of", lambda model: FakeGpu())
         patch.setattr("debate_rl.training.memory_check.learning_bytes", lambda *_: 2**20)
         patch.setattr("debate_rl.training.session.states_of", states_of)
+        patch.setattr("debate_rl.engines.open_sandbox", lambda config: make_programs())
         patch.setitem(sys.modules, "parity_env", types.SimpleNamespace(**OWN))
         for name, changes in RUNS.items():
             config = Config.model_validate(BASE | {"run": {"dir": str(folder / name)}} | changes)
