@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from debate_rl.sft.traces import Harvest, Trace
 
 BIAS = "  only right replies are kept: problems that the teacher seldom solves are rare among them, or absent"
+ONE_SIDED = "  problems that it always or never solves have no such list"
 
 
 def traces(
@@ -41,6 +42,13 @@ def traces(
             "--debates", help="Take every turn of the debates that runs kept that truth finds right."
         ),
     ] = False,
+    genselect: Annotated[
+        bool,
+        typer.Option(
+            "--genselect",
+            help="Take lists of its solutions, right and wrong ones, and name a right one.",
+        ),
+    ] = False,
     per_problem: Annotated[int | None, typer.Option(help="Keep this many traces of a problem.")] = None,
     max_tokens: Annotated[int | None, typer.Option(help="Leave out longer replies.")] = None,
     against: Annotated[
@@ -64,7 +72,11 @@ def traces(
     if winners and debates:
         raise ValueError("--winners --debates: turns have the winners among them; name one of the two")
     stored = "winners" if winners else "debates" if debates else None
-    harvest, rows = _collected(names, overrides, samples, seed, weights, stored)
+    if genselect and (stored is not None or samples < 2):
+        raise ValueError(
+            "--genselect: lists solutions that are sampled, --samples 2 or more, and no stored ones"
+        )
+    harvest, rows = _collected(names, overrides, samples, seed, weights, stored, genselect=genselect)
     kept, lost = chosen(
         rows,
         per_problem=per_problem,
@@ -77,7 +89,7 @@ def traces(
     say = plain_console().print
     figures: dict[str, object] = {"file": out, "traces": len(kept), "left_out": dict(lost)}
     if harvest is not None:
-        figures |= _say_yield(harvest)
+        figures |= _say_yield(harvest, genselect=genselect)
     if lost:
         say(f"  left out: {', '.join(f'{count:,} {why}' for why, count in lost.items())}")
     for name, low, middle, high in lengths(kept):
@@ -106,17 +118,21 @@ def _say_style(kept: Sequence[Trace], own: Sequence[Trace], against: str) -> dic
     return figures
 
 
-def _say_yield(harvest: Harvest) -> dict[str, object]:
-    """Print how many replies are right, by level, and what that does to the traces; return the figures."""
+def _say_yield(harvest: Harvest, *, genselect: bool) -> dict[str, object]:
+    """Print how many replies are right, by level, and what that does to the traces; return the figures.
+
+    With ``genselect``: how many lists have both right and wrong solutions.
+    """
     say = plain_console().print
     for level, asked, kept in harvest.rows():
-        name = "right" if level == "all" else f"  level {level}"
-        say(f"{name}: {kept:,} of {asked:,} ({share(kept / asked)})")
+        whole = "lists of right and wrong solutions" if genselect else "right"
+        name = whole if level == "all" else f"  level {level}"
+        say(f"{name}: {kept:,} of {asked:,} ({share(kept / asked if asked else 0.0)})")
     if harvest.cut:
         say(f"  {harvest.cut:,} right ones ended at their token limit, and are left out")
     if harvest.ungraded:
         say(f"  {harvest.ungraded:,} have no verdict, and are left out")
-    say(BIAS)
+    say(ONE_SIDED if genselect else BIAS)
     rows = {level: {"replies": asked, "kept": kept} for level, asked, kept in harvest.rows()}
     return {"yield": rows, "problems": harvest.problems, "cut": harvest.cut, "ungraded": harvest.ungraded}
 
@@ -128,6 +144,8 @@ def _collected(
     seed: int,
     weights: str,
     stored: Literal["winners", "debates"] | None,
+    *,
+    genselect: bool,
 ) -> tuple[Harvest | None, list[Trace]]:
     """Return what was looked at, None for files, and the traces."""
     from debate_rl.sft.debate_traces import debate_turns
@@ -147,14 +165,18 @@ def _collected(
             whole.ungraded += part.ungraded
         return whole, whole.traces
     if all(Path(name).suffix.lower() in (".jsonl", ".json", ".parquet") for name in names):
+        if genselect:
+            raise ValueError(f"--genselect: {names[0]} is a file of traces; name a recipe or a run")
         return None, read_traces([Path(name) for name in names])
     if len(names) > 1:
         raise ValueError(f"traces: {names[1]}: the replies of one teacher at a time; files are joined later")
-    harvest = _sampled(names[0], overrides, samples, seed, weights)
+    harvest = _sampled(names[0], overrides, samples, seed, weights, genselect=genselect)
     return harvest, harvest.traces
 
 
-def _sampled(name: str, overrides: Sequence[str], samples: int, seed: int, weights: str) -> Harvest:
+def _sampled(
+    name: str, overrides: Sequence[str], samples: int, seed: int, weights: str, *, genselect: bool
+) -> Harvest:
     """Return what a teacher replied to training problems; replies that are kept are not sampled again."""
     from debate_rl.commands.eval_sets import MAX_LIVE, policy_of, progress_of
     from debate_rl.config.models import ENGINES
@@ -188,5 +210,18 @@ def _sampled(name: str, overrides: Sequence[str], samples: int, seed: int, weigh
     teller(f"{samples * len(data.train):,} replies, {samples} to each of {len(data.train):,} problems")
     with open_folder(folder, what), progress_of(str(folder)) as tell, policy_of(config, path) as policy:
         played = play(plan, policy, folder, tell=tell)
+        if genselect:
+            from debate.prompting.fitting import ContextBudget, context_budget
+            from debate_rl.engines import counting_policy
+            from debate_rl.sft.selections import selections
+
+            counted = config.model.policy in (None, "vllm")
+            budget = (
+                context_budget(counting_policy(config), config.debate)
+                if counted
+                else ContextBudget(None, len)
+            )
+            source = provenance(config, path, seed=seed)
+            return selections(played.opening, config.debate, source, budget=budget, seed=seed)
     graded = (one for group in played.opening for one in group)
     return solutions(graded, provenance(config, path, seed=seed))

@@ -194,15 +194,20 @@ def chosen(
         key = question_hash(str(trace.get("question") or trace.get("problem") or trace.get("messages")))
         if why := _reason(trace, wanted, max_tokens):
             lost[why] += 1
-        elif (key, text_of(trace)) in seen:
+        elif (key, _content(trace)) in seen:
             lost["the same twice"] += 1
         elif per_problem is not None and of_problem[key] >= per_problem:
             lost[f"beyond {per_problem} to a problem"] += 1
         else:
-            seen.add((key, text_of(trace)))
+            seen.add((key, _content(trace)))
             of_problem[key] += 1
             kept.append(trace)
     return kept, lost
+
+
+def _content(trace: Trace) -> str:
+    """Return all that a trace teaches: its text, and the prompt before it where that is its own."""
+    return f"{text_of(trace)}\0{trace['messages']}" if "messages" in trace else text_of(trace)
 
 
 def _reason(trace: Trace, levels: set[str], max_tokens: int | None) -> str:
