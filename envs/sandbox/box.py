@@ -132,9 +132,9 @@ class Zygote:
         """Return whether the process is there."""
         return self._process.poll() is None
 
-    def ask(self, session: socket.socket, output: int) -> None:
-        """Ask for a session that is spoken to by this socket and writes to this file."""
-        socket.send_fds(self._ours, [b"s"], [session.fileno(), output])
+    def ask(self, session: socket.socket) -> None:
+        """Ask for a session that is spoken to by this socket."""
+        socket.send_fds(self._ours, [b"s"], [session.fileno()])
 
     def complaint(self) -> str:
         """Return what the process has said on its standard error."""

@@ -6,28 +6,26 @@ import asyncio
 import json
 import logging
 import os
+import resource
 import socket
-import tempfile
 import threading
-import weakref
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
+from weakref import WeakKeyDictionary, finalize
 
 from debate.tools import Ran
 from envs.sandbox.box import Zygote, check_system, refusal
 from envs.sandbox.limits import Limits
-from envs.sandbox.output import read_output
 
 AT_ONCE = 4 * (os.cpu_count() or 1)
 """Programs that run at a time; others wait, which does not count for their time."""
-LIVE = 256
-"""Sessions in use at a time; others wait."""
 LONGEST_PROGRAM = 1 << 20
 """Characters of a program."""
 STRETCH = 6
 GRACE_S = 10.0
 """A session that says nothing for so many times its limit and so many seconds is given up."""
+LOST = "[the session ended: nothing that was defined in it is left]"
 TRIAL, TRIAL_S = "print(6 * 7)", 30.0
 SLICE = 1 << 16
 
@@ -37,7 +35,7 @@ _log = logging.getLogger(__name__)
 class Sandbox:
     """Where programs run: each session in namespaces of its own, without network, files or privileges.
 
-    Any number of tasks may use it, from any event loop; a task holds one session at a time. It starts at its
+    Any number of tasks may use it, from any event loop; a session taken waits for no other. It starts at its
     first use, or by ``start``, and ends by ``close``, with a ``with`` block or with this process, however it
     ends. ``warm``: sessions kept ready beside those in use. ``unsafe``: no box, plain processes of this user
     with limits, for programs of one's own.
@@ -48,19 +46,16 @@ class Sandbox:
         self._warm_size, self._unsafe = warm, unsafe
         self._lock = threading.Lock()
         self._pool: _Pool | None = None
-        self._queues: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Queues] = (
-            weakref.WeakKeyDictionary()
-        )
+        self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
     def start(self) -> None:
         """Start now, and run a first program; SandboxRefused, with what to install or to set."""
         box = _Box(self._open().zygote)
         try:
             answer = box.ask_at_once(TRIAL)
-            output = box.output(100)
         finally:
             box.close()
-        if output.strip() != "42":
+        if answer.get("output", "").strip() != "42":
             raise refusal(answer.get("refused") or self._complaint() or str(answer.get("error", "")))
 
     @asynccontextmanager
@@ -97,22 +92,20 @@ class Sandbox:
                 if pool is not None:
                     pool.close()
                 pool = self._pool = _Pool(self.limits, self._warm_size, unsafe=self._unsafe)
-                weakref.finalize(self, pool.close)
+                finalize(self, pool.close)
             return pool
 
     def _complaint(self) -> str:
         with self._lock:
             return self._pool.zygote.complaint() if self._pool else ""
 
-    def _of_this_loop(self) -> _Queues:
-        return self._queues.setdefault(asyncio.get_running_loop(), _Queues())
+    def turns(self) -> asyncio.Semaphore:
+        """Return where programs of this event loop wait for their turn, first come first served."""
+        return self._turns.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(AT_ONCE))
 
-
-class _Queues:
-    """Who waits, first come first served: for a session, and for a turn to run a program."""
-
-    def __init__(self) -> None:
-        self.sessions, self.turns = asyncio.Semaphore(LIVE), asyncio.Semaphore(AT_ONCE)
+    def take(self) -> _Box:
+        """Return a fresh session."""
+        return self._open().take()
 
 
 class SandboxSession:
@@ -121,58 +114,45 @@ class SandboxSession:
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
         self._box: _Box | None = None
-        self._place: asyncio.Semaphore | None = None
 
     async def run(self, code: str) -> Ran:
         """Run a program; never raises on what it does. SandboxRefused where nothing can run here."""
         if len(code) > LONGEST_PROGRAM:
             error = f"ProgramTooLong: {len(code):,} characters, of at most {LONGEST_PROGRAM:,}"
             return Ran("error", error, error)
-        queues = self._sandbox._of_this_loop()
-        if self._place is None:
-            await queues.sessions.acquire()
-            self._place = queues.sessions
-        async with queues.turns:
+        async with self._sandbox.turns():
             if self._box is None:
-                self._box = self._sandbox._open().take()
-            box, began_anew = self._box, False
-            answer = await box.ask(code, self._patience())
+                self._box = self._sandbox.take()
+            answer = await self._box.ask(code, STRETCH * self._sandbox.limits.seconds + GRACE_S)
             if "refused" in answer:
                 raise refusal(answer["refused"])
-            output = box.output(self._sandbox.limits.output_chars)
             if not answer["alive"]:
-                self._box, began_anew = None, True
-                await box.end()
-        return _ran(answer, output, began_anew)
+                await self.close()
+        return _ran(answer)
 
     async def close(self) -> None:
-        """End it; the next program would begin anew."""
+        """End it, and wait until its processes are gone; a next program would begin anew."""
         box, self._box = self._box, None
-        place, self._place = self._place, None
-        try:
-            if box is not None:
-                await box.end()
-        finally:
-            if place is not None:
-                place.release()
-
-    def _patience(self) -> float:
-        return STRETCH * self._sandbox.limits.seconds + GRACE_S
+        if box is not None:
+            await box.end()
 
 
-def _ran(answer: dict[str, Any], output: str, lost: bool) -> Ran:
-    error = answer["error"]
-    if error and not output.rstrip().endswith(error):
-        output += ("\n" if output and not output.endswith("\n") else "") + error + "\n"
-    if lost:
-        output += "[the session ended: nothing that was defined in it is left]\n"
-    return Ran(answer["status"], output, error, answer["seconds"])
+def _ran(answer: dict[str, Any]) -> Ran:
+    """Return what came of a program: where it did not say itself how it ended, its output does."""
+    output, error = answer["output"], answer["error"]
+    lines = [error] if error and not output.rstrip().endswith(error) else []
+    lines += [] if answer["alive"] else [LOST]
+    if lines and output and not output.endswith("\n"):
+        output += "\n"
+    return Ran(answer["status"], output + "".join(f"{line}\n" for line in lines), error, answer["seconds"])
 
 
 class _Pool:
     """The process that forks sessions, and those that it has forked ahead."""
 
     def __init__(self, limits: Limits, size: int, *, unsafe: bool) -> None:
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a session is an open file here
         self.zygote = Zygote(limits, unsafe=unsafe)
         self._size, self._owner = size, os.getpid()
         self._warm: list[_Box] = []
@@ -203,43 +183,33 @@ class _Box:
 
     def __init__(self, zygote: Zygote) -> None:
         self._socket, theirs = socket.socketpair()
-        self._output = _memory_file()
-        with theirs, suppress(OSError):  # a zygote that has died is seen when the session is asked
-            zygote.ask(theirs, self._output)
         self._socket.setblocking(False)
+        with theirs, suppress(OSError):  # a zygote that has died is seen when the session is asked
+            zygote.ask(theirs)
 
     async def ask(self, code: str, seconds: float) -> dict[str, Any]:
         """Run a program and return what the guard says of it; a session that says nothing has died."""
-        loop, said = asyncio.get_running_loop(), b""
-        try:
-            os.ftruncate(self._output, 0)
+        loop, said = asyncio.get_running_loop(), bytearray()
+        with suppress(OSError, TimeoutError):
             async with asyncio.timeout(seconds):
                 await loop.sock_sendall(self._socket, _framed(code))
-                while not said.endswith(b"\n"):
-                    part = await loop.sock_recv(self._socket, SLICE)
-                    if not part:
-                        break
+                while not said.endswith(b"\n") and (part := await loop.sock_recv(self._socket, SLICE)):
                     said += part
-        except (OSError, TimeoutError):
-            pass
+        with suppress(OSError):  # the loop may have stood still while the answer came
+            while not said.endswith(b"\n") and (part := self._socket.recv(SLICE)):
+                said += part
         return _answer(said)
 
     def ask_at_once(self, code: str) -> dict[str, Any]:
         """Do the same without an event loop."""
         self._socket.settimeout(TRIAL_S)
-        said = b""
+        said = bytearray()
         with suppress(OSError):
             self._socket.sendall(_framed(code))
             while not said.endswith(b"\n") and (part := self._socket.recv(SLICE)):
                 said += part
         self._socket.setblocking(False)
         return _answer(said)
-
-    def output(self, longest: int) -> str:
-        """Return what the program wrote, and forget it."""
-        text = read_output(self._output, longest)
-        os.ftruncate(self._output, 0)
-        return text
 
     async def end(self) -> None:
         """End the session, and wait until its processes are gone."""
@@ -255,16 +225,6 @@ class _Box:
     def close(self) -> None:
         """End the session without waiting."""
         self._socket.close()
-        if self._output >= 0:
-            os.close(self._output)
-            self._output = -1
-
-
-def _memory_file() -> int:
-    if hasattr(os, "memfd_create"):
-        return os.memfd_create("output")
-    with tempfile.TemporaryFile() as file:
-        return os.dup(file.fileno())
 
 
 def _framed(code: str) -> bytes:
@@ -272,7 +232,7 @@ def _framed(code: str) -> bytes:
     return len(body).to_bytes(4) + body
 
 
-def _answer(said: bytes) -> dict[str, Any]:
+def _answer(said: bytes | bytearray) -> dict[str, Any]:
     if said.endswith(b"\n"):
         return json.loads(said)
-    return {"status": "died", "error": "the session ended", "seconds": 0.0, "alive": False}
+    return {"status": "died", "error": "the session ended", "seconds": 0.0, "alive": False, "output": ""}

@@ -17,15 +17,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import kernel, program
-from .processes import Processes
+from .output import read_output
+from .processes import Processes, send
 
 MB = 1 << 20
-TICK_S = 0.05
+TICK_S = 0.02
 """How often time and memory are looked at."""
 STRETCH = 5
 """A program that waits for a core gets at most so many times its seconds of wall time."""
 OPEN_FILES = 256
 LONGEST_REPORT = 1 << 16
+ROUNDS = 1000
+"""How often processes are looked for that are still to be ended."""
 NOBODY = 65534
 SLICE = 1 << 16
 WORK = 3
@@ -49,7 +52,7 @@ def isolate(limits: dict[str, Any]) -> Processes:
     kernel.unshare(kernel.NEW_NS | kernel.NEW_IPC | kernel.NEW_NET | kernel.NEW_UTS)
     kernel.mount("none", "/", None, kernel.RECURSIVE | kernel.PRIVATE)
     flags = kernel.NOSUID | kernel.NODEV
-    kernel.mount("tmpfs", "/mnt", "tmpfs", flags, f"mode=0755,nr_inodes=16384,size={limits['file_mb']}m")
+    kernel.mount("tmpfs", "/mnt", "tmpfs", flags, f"mode=0755,nr_inodes=4096,size={limits['file_mb']}m")
     for name, target in (("tmp", "/tmp"), ("shm", "/dev/shm")):
         os.mkdir(f"/mnt/{name}")
         os.chmod(f"/mnt/{name}", 0o1777)
@@ -110,13 +113,13 @@ class Guard:
             finally:
                 os._exit(0)
         theirs.close()
-        os.close(self._output)
         ours.setblocking(False)
         return pid, ours
 
     def serve(self) -> None:
         """Run the host's programs until it says no more, or the runner is dead."""
         while self._status is None and (code := program.receive(self._host)) is not None:
+            os.ftruncate(self._output, 0)
             began = time.monotonic()
             report = self._run(code.encode())
             seconds = time.monotonic() - began
@@ -124,9 +127,15 @@ class Guard:
                 self._quiet()
             else:
                 self._kill_all()
-            text = {"status": report.status, "error": report.error, "seconds": seconds}
+            answer = {
+                "status": report.status,
+                "error": report.error,
+                "seconds": seconds,
+                "alive": self._status is None,
+                "output": read_output(self._output, self._limits["output_chars"]),
+            }
             with suppress(OSError):  # the host has left
-                self._host.sendall(json.dumps(text | {"alive": self._status is None}).encode() + b"\n")
+                self._host.sendall(json.dumps(answer).encode() + b"\n")
         self._kill_all()
 
     def _run(self, code: bytes) -> Report:
@@ -192,8 +201,8 @@ class Guard:
 
     def _quiet(self) -> None:
         """Stop the runner until its next program, and end every other process."""
-        self._signal(signal.SIGSTOP)
-        for _ in range(1000):
+        self._processes.signal_all(self._runner, signal.SIGSTOP)  # what is stopped does not fork
+        for _ in range(ROUNDS):
             if not self._kill_others():
                 return
         self._kill_all()
@@ -202,16 +211,16 @@ class Guard:
         """End every process but this and the runner; return whether there was one."""
         others = self._processes.others(self._runner)
         for pid in others:
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
+            send(pid, signal.SIGKILL)
         self._reap()
         return bool(others)
 
     def _kill_all(self) -> None:
         """End every process of the session but this one, and wait until they are gone."""
-        self._signal(signal.SIGKILL)
-        while self._kill_others():
-            pass
+        for _ in range(ROUNDS):
+            self._processes.signal_all(self._runner, signal.SIGKILL)
+            if not self._kill_others():
+                break
         with suppress(ChildProcessError):
             while True:
                 self._note(*os.waitpid(-1, 0))
@@ -227,8 +236,7 @@ class Guard:
 
     def _signal(self, number: signal.Signals) -> None:
         if self._status is None:
-            with suppress(ProcessLookupError):
-                os.kill(self._runner, number)
+            send(self._runner, number)
 
 
 def read_report(said: bytes) -> Report:
@@ -248,11 +256,10 @@ def limit(limits: dict[str, Any], address_space: int) -> None:
     file = limits["file_mb"] * MB
     bounds = {
         "RLIMIT_AS": address_space + limits["memory_mb"] * MB,
-        "RLIMIT_NPROC": limits["processes"] + 2,  # the guard and the runner
+        "RLIMIT_NPROC": limits["processes"] + 2 if limits["boxed"] else None,  # beside guard and runner
         "RLIMIT_FSIZE": file,
         "RLIMIT_NOFILE": OPEN_FILES,
         "RLIMIT_CORE": 1,  # of 0, a program that collects dumps would be started all the same
-        "RLIMIT_CPU": int(STRETCH * limits["seconds"]) + 1 if limits.get("once") else None,
         "RLIMIT_MEMLOCK": 0,
         "RLIMIT_MSGQUEUE": 0,
         "RLIMIT_SIGPENDING": 256,

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from contextlib import suppress
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def send(pid: int, number: signal.Signals) -> None:
+    """Send a signal to a process, or of -1 to all that may get it; of one that is gone, nothing."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
 
 
 class Processes:
@@ -18,6 +25,10 @@ class Processes:
     def others(self, runner: int) -> list[int]:
         """Return every living process but the first one and the runner."""
         return [pid for pid in self._all() if pid not in (1, runner) and not self._is_dead(pid)]
+
+    def signal_all(self, runner: int, number: signal.Signals) -> None:
+        """Send a signal to every process but this, in one call."""
+        send(-1, number)
 
     def size(self, pid: int | str) -> int:
         """Return the bytes in memory of a process, shared ones included; 0 when it is gone."""
@@ -75,6 +86,11 @@ class Descendants(Processes):
             found |= new
         return [pid for pid in found - {runner} if not self._is_dead(pid)]
 
+    def signal_all(self, runner: int, number: signal.Signals) -> None:
+        """Send a signal to the runner and to every descendant of this process, one by one."""
+        for pid in (runner, *self.others(runner)):
+            send(pid, number)
+
 
 class Unseen(Processes):
     """Where there is no /proc (macOS): nothing is seen."""
@@ -85,6 +101,10 @@ class Unseen(Processes):
     def others(self, runner: int) -> list[int]:
         """Return nothing."""
         return []
+
+    def signal_all(self, runner: int, number: signal.Signals) -> None:
+        """Send a signal to the runner."""
+        send(runner, number)
 
     def _read(self, name: str) -> bytes:
         return b""

@@ -10,9 +10,10 @@ import select
 import signal
 import socket
 from contextlib import suppress
-from typing import Any
+from typing import Any, NoReturn
 
 from . import guard, kernel
+from .output import open_output
 from .processes import plain_processes
 
 
@@ -34,10 +35,10 @@ def main(words: str) -> None:
         if host in ready:
             return
         if control in ready:
-            message, files, _, _ = socket.recv_fds(control, 1, 2)
-            if not message or len(files) != 2:
+            message, files, _, _ = socket.recv_fds(control, 1, 1)
+            if not message or len(files) != 1:
                 return
-            _fork(settings, files, home)
+            _fork(settings, files[0], home)
         elif modules:
             with suppress(Exception):  # a program that wants it will be told
                 importlib.import_module(modules.pop(0))
@@ -45,31 +46,40 @@ def main(words: str) -> None:
             gc.freeze()
 
 
-def _fork(settings: dict[str, Any], files: list[int], home: int) -> None:
+def _fork(settings: dict[str, Any], host: int, home: int) -> None:
     """Fork a session, as the first process of a pid namespace."""
-    if home >= 0:
-        kernel.unshare(kernel.NEW_PID)
-    if os.fork() == 0:
+    with socket.socket(fileno=host) as host_socket:
         try:
-            for one in (settings["control"], settings["host"], home):
-                if one >= 0:
-                    os.close(one)
-            _serve(socket.socket(fileno=files[0]), files[1], settings)
+            if home >= 0:
+                kernel.unshare(kernel.NEW_PID)
+            if os.fork() == 0:
+                _serve(settings, host_socket, home)
+        except OSError as error:
+            _refuse(host_socket, error)
         finally:
-            os._exit(0)
-    if home >= 0:
-        kernel.setns(home, kernel.NEW_PID)
-    for one in files:
-        os.close(one)
+            if home >= 0:
+                kernel.setns(home, kernel.NEW_PID)
 
 
-def _serve(host: socket.socket, output: int, settings: dict[str, Any]) -> None:
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    os.setsid()
+def _serve(settings: dict[str, Any], host: socket.socket, home: int) -> NoReturn:
     try:
-        processes = guard.isolate(settings) if settings["boxed"] else plain_processes()
-        session = guard.Guard(host, output, settings, processes)
-    except (OSError, ValueError) as error:
+        for one in (settings["control"], settings["host"], home):
+            if one >= 0:
+                os.close(one)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        os.setsid()
+        try:
+            output = open_output()
+            processes = guard.isolate(settings) if settings["boxed"] else plain_processes()
+            session = guard.Guard(host, output, settings, processes)
+        except (OSError, ValueError) as error:
+            _refuse(host, error)
+        else:
+            session.serve()
+    finally:
+        os._exit(0)
+
+
+def _refuse(host: socket.socket, error: Exception) -> None:
+    with suppress(OSError):
         host.sendall(json.dumps({"refused": str(error)}).encode() + b"\n")
-        return
-    session.serve()

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import os
+import tempfile
 
 _BYTES = 4
 """Bytes of a character of UTF-8, at most."""
 
 
+def open_output() -> int:
+    """Return a file in memory, or without a name, that a program writes to."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("output")
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
+
+
 def read_output(file: int, longest: int) -> str:
     r"""Return what lies in a file, as text: U+FFFD for what is no UTF-8; of a long one its two ends.
 
-    >>> file = os.memfd_create("output")
+    >>> file = open_output()
     >>> os.write(file, "1 ≤ 2".encode() + b"\xff")
     8
     >>> read_output(file, 100)
