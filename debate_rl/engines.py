@@ -23,6 +23,7 @@ from debate_rl.config.speaker import SpeakerConfig
 if TYPE_CHECKING:
     from debate.policies.vllm import EngineState
     from debate.policies.vllm_transfer import Transfer
+    from debate_rl.config.sandbox import SandboxConfig
     from envs.rubrics.model import VerifierModel
     from envs.sandbox import Sandbox
 
@@ -93,9 +94,13 @@ def open_summarizer(config: Config) -> Policy | None:
 
 def open_sandbox(config: Config) -> Sandbox:
     """Return where the programs of a run are run, tried; SandboxRefused where this machine has none."""
+    return sandbox_of(config.sandbox)
+
+
+def sandbox_of(settings: SandboxConfig) -> Sandbox:
+    """Return a sandbox with these limits, tried."""
     from envs.sandbox import Sandbox
 
-    settings = config.sandbox
     sandbox = Sandbox(settings.limits(), warm=settings.sessions, unsafe=settings.unsafe)
     sandbox.start()
     return sandbox

@@ -38,6 +38,7 @@ from debate_rl.commands.regrade import regrade
 from debate_rl.commands.replay import replay
 from debate_rl.commands.report import report
 from debate_rl.commands.run import run_recipe
+from debate_rl.commands.sandbox import sandbox
 from debate_rl.commands.sft import sft
 from debate_rl.commands.solve import solve
 from debate_rl.commands.streams import quiet_pipe, take_any_encoding
@@ -47,7 +48,7 @@ from debate_rl.commands.traces import traces
 from debate_rl.commands.train import train
 
 STOPPED = "stopped; a run goes on from its newest checkpoint when the same command is given again"
-LOOKING = ("bottleneck", "doctor", "inspect", "regrade", "replay", "report")
+LOOKING = ("bottleneck", "doctor", "inspect", "regrade", "replay", "report", "sandbox")
 """Commands that only look at a run: stopped, they leave nothing to continue."""
 
 app = typer.Typer(
@@ -126,6 +127,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
             "inspect ls --help",
         ),
     ),
+    "sandbox": (sandbox, ("sandbox program.py", "sandbox one.py two.py --session --seconds 5")),
     "report": (report, ("report runs/mine", "report runs/one runs/two --out compared")),
     "keys": (keys, ("keys learner", "keys temperature")),
 }

@@ -130,7 +130,7 @@ class Guard:
             answer = {
                 "status": report.status,
                 "error": report.error,
-                "seconds": seconds,
+                "seconds": round(seconds, 6),
                 "alive": self._status is None,
                 "output": read_output(self._output, self._limits["output_chars"]),
             }
@@ -179,10 +179,13 @@ class Guard:
         return None
 
     def _memory(self) -> int:
-        """Return the bytes that the session's processes hold beyond what they began with."""
-        pids = [*self._processes.others(self._runner), self._runner]
+        """Return the bytes of several processes beyond what they began with; one is bounded by itself."""
+        others = self._processes.others(self._runner)
+        if not others:
+            return 0
+        pids = [self._runner, *others]
         total = sum(max(self._processes.size(pid) - self._base, 0) for pid in pids)
-        if total > self._limits["memory_mb"] * MB and len(pids) > 1:
+        if total > self._limits["memory_mb"] * MB:
             return sum(map(self._processes.share, pids))
         return total
 

@@ -16,12 +16,15 @@ from . import guard, kernel
 from .output import open_output
 from .processes import plain_processes
 
+IDLE_S, SESSIONS = 0.2, 8
+"""A module is imported when nobody has asked for so long, or so many sessions have been forked."""
+
 
 def main(words: str) -> None:
     """Serve the host until it is gone; all ends with this process.
 
     ``words``: JSON with the limits, ``control`` (the host's socket), ``host`` (the host as a pidfd, or -1),
-    ``boxed`` and ``modules``, which are imported while there is nothing else to do.
+    ``boxed`` and ``modules``, which are imported while there is nothing else to do, or after some sessions.
     """
     settings = json.loads(words)
     control, host = socket.socket(fileno=settings["control"]), settings["host"]
@@ -30,8 +33,9 @@ def main(words: str) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a session
     home = os.open("/proc/self/ns/pid", os.O_RDONLY) if boxed else -1
     watched = [control] if host < 0 else [control, host]
+    forked = 0
     while True:
-        ready = select.select(watched, [], [], 0 if modules else None)[0]
+        ready = select.select(watched, [], [], IDLE_S if modules else None)[0]
         if host in ready:
             return
         if control in ready:
@@ -39,7 +43,8 @@ def main(words: str) -> None:
             if not message or len(files) != 1:
                 return
             _fork(settings, files[0], home)
-        elif modules:
+            forked += 1
+        if modules and (not ready or forked % SESSIONS == 0):
             with suppress(Exception):  # a program that wants it will be told
                 importlib.import_module(modules.pop(0))
             gc.collect()

@@ -1,0 +1,110 @@
+"""``debate sandbox``: programs run as those of replies are, each reported as a line of JSON."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import orjson
+import typer
+from pydantic import ValidationError
+
+from debate_rl.commands.arguments import JsonFile
+from debate_rl.commands.console import write_json
+
+if TYPE_CHECKING:
+    from debate.tools import Ran
+    from debate_rl.config.sandbox import SandboxConfig
+    from envs.sandbox import Sandbox
+
+MOST_BYTES = 8 << 20
+"""Of a file: more than the longest program that is run."""
+
+
+def sandbox(
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE...", help="Python programs; - is one from standard input.")
+    ],
+    session: Annotated[
+        bool,
+        typer.Option("--session", help="One after another in one session, which keeps what they define."),
+    ] = False,
+    seconds: Annotated[float | None, typer.Option(help="Wall time of a program.")] = None,
+    memory_mb: Annotated[int | None, typer.Option(help="Memory of a session's processes together.")] = None,
+    processes: Annotated[int | None, typer.Option(help="Processes and threads of a session.")] = None,
+    file_mb: Annotated[int | None, typer.Option(help="All files of a session, and the output.")] = None,
+    output_chars: Annotated[int | None, typer.Option(help="Characters of output that are kept.")] = None,
+    unsafe: Annotated[
+        bool, typer.Option("--unsafe", help="In no box: programs can do what you can. Only for your own.")
+    ] = False,
+    json: JsonFile = None,
+) -> None:
+    """Run programs in the sandbox, and print one line of JSON for each: file, status, output, error, seconds.
+
+    Every program has a fresh session. The exit code is 0 when all were run, whatever they did.
+    """
+    from debate_rl.engines import sandbox_of
+
+    given = {
+        "seconds": seconds,
+        "memory_mb": memory_mb,
+        "processes": processes,
+        "file_mb": file_mb,
+        "output_chars": output_chars,
+    }
+    settings = _settings({name: value for name, value in given.items() if value is not None}, unsafe=unsafe)
+    programs = [(name, _read(name)) for name in files]
+    with sandbox_of(settings) as box:
+        found = asyncio.run(_print_all(box, programs, session=session))
+    if json is not None:
+        write_json(json, found)
+
+
+def _settings(given: dict[str, float | int], *, unsafe: bool) -> SandboxConfig:
+    from debate_rl.config.sandbox import SandboxConfig
+
+    try:
+        return SandboxConfig.model_validate({**given, "sessions": 0, "unsafe": unsafe})
+    except ValidationError as error:
+        first = error.errors()[0]
+        option = str(first["loc"][0]).replace("_", "-")
+        raise ValueError(
+            f"--{option} {first['input']}: {first['msg'][0].lower()}{first['msg'][1:]}"
+        ) from error
+
+
+def _read(name: str) -> str:
+    if name == "-":
+        return sys.stdin.buffer.read(MOST_BYTES).decode("utf-8", "replace")
+    with Path(name).open("rb") as file:
+        return file.read(MOST_BYTES).decode("utf-8", "replace")
+
+
+async def _print_all(box: Sandbox, programs: list[tuple[str, str]], *, session: bool) -> list[object]:
+    runs = _in_one_session(box, programs) if session else _each_alone(box, programs)
+    names, found = iter(programs), list[object]()
+    async for ran in runs:
+        found.append({"file": next(names)[0], **asdict(ran)})
+        print(orjson.dumps(found[-1]).decode(), flush=True)
+    return found
+
+
+async def _in_one_session(box: Sandbox, programs: list[tuple[str, str]]) -> AsyncIterator[Ran]:
+    async with box.session() as session:
+        for _, code in programs:
+            yield await session.run(code)
+
+
+async def _each_alone(box: Sandbox, programs: list[tuple[str, str]]) -> AsyncIterator[Ran]:
+    """Yield what came of each, in order; they run at once, as many as there is room for."""
+
+    async def one(code: str) -> Ran:
+        async with box.session() as session:
+            return await session.run(code)
+
+    for task in [asyncio.create_task(one(code)) for _, code in programs]:
+        yield await task
