@@ -59,13 +59,14 @@ def sft_run(settings: Config, *, plan: bool, memory: float | None, json: str | N
 
 def plan_replies(settings: Config, gib: float | None) -> list[str]:
     """Return what a run learns, its steps, and the memory that they take here or on a GPU of so many GiB."""
-    from debate_rl.sft.plan import planned_replies
+    from debate_rl.sft.plan import planned_replies, replies_time_line
     from debate_rl.sft.session import SftSession
 
     config, data = SftSession.prepared(settings)
     found = planned_replies(config, data, there=None if gib is None else int(gib * 2**30))
     steps = f"{config.train.steps} steps of {config.sft.batch_size} replies; nothing is started"
-    return [*data.lines(), steps, *(found.memory_lines() if found is not None else ())]
+    lines = [*data.lines(), steps, *(found.memory_lines() if found is not None else ())]
+    return lines if found is None or gib is None else [*lines, replies_time_line(config, data, found)]
 
 
 def learn_replies(settings: Config, *, quiet: bool) -> SftSession:

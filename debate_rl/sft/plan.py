@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from statistics import fmean
 from typing import cast
 
 from debate_rl.config import Config
+from debate_rl.formatting import counted, duration
 from debate_rl.problems import Problems
 from debate_rl.sft.replies import Replies
+from debate_rl.training.cards import card_of
+from debate_rl.training.passes import learner_passes
 from debate_rl.training.plan import Plan, planned
 
 
@@ -21,3 +25,18 @@ def planned_replies(config: Config, data: Problems, *, there: int | None = None)
     debate = config.debate.one_round(alone=True).model_copy(update=tokens)
     learner = config.learner.model_copy(update={"tis_cap": 0, "share_prefixes": False})
     return planned(config.model_copy(update={"debate": debate, "learner": learner}), data, there=there)
+
+
+def replies_time_line(config: Config, data: Problems, plan: Plan) -> str:
+    """Return the line about the least time of all steps on a card that is not here, by its data sheet."""
+    card, steps = card_of(plan.there), config.train.steps
+    if card is None:
+        return "  time    not known: nothing was timed on that card, and no data sheet of it is known here"
+    a_step = config.sft.batch_size * fmean(len(one.ids) for one in cast("Replies", data).learnt)
+    passes = learner_passes(config.learner, adapter=config.model.lora_rank > 0, replies=True)
+    each = a_step * passes / card.speed(plan.model, plan.load).score
+    return (
+        f"  time    {duration(steps * each)} if an {card.name} does the peak of its data sheet: "
+        f"{counted(steps, 'step')} of {duration(each)}, {a_step:,.0f} tokens each, evaluations not counted; "
+        "nothing was run there"
+    )

@@ -47,12 +47,12 @@ def test_a_command_of_the_page_is_one_that_there_is(line):
     if what is not None and not what.startswith(RUNS):
         assert what in (shipped_sweeps() if name == "sweep" else shipped_recipes())
         overrides = [word for word in words if "=" in word and not word.startswith("--")]
-        if name in ("train", "sft", "doctor"):
+        if name in ("run", "train", "sft", "doctor"):
             load_config(Config, what, overrides)
 
 
 def test_every_recipe_and_sweep_of_the_notes_is_on_the_page():
-    recipes = {name for name in shipped_recipes() if name.startswith(("seeds/", "rlvr/"))}
+    recipes = {name for name in shipped_recipes() if name.startswith(("aimo3/", "seeds/", "rlvr/"))}
     text = PAGE + "".join(path.read_text(encoding="utf-8") for path in shipped_sweeps().values())
     assert [name for name in sorted(recipes) if name not in text] == []
     notes = {path.stem for path in (HOME / "configs/sweeps").glob("*.toml")}

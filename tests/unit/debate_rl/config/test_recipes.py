@@ -52,7 +52,8 @@ def test_the_recipes_of_the_project_are_shipped():
     expected |= {f"rlvr/{base}_base" for base in bases} | {"rlvr/gsm8k_qwen3_1b7_dr_grpo"}
     expected |= {"curriculum/tiny", "curriculum/gsm8k_to_aime_qwen3_8b"}
     expected |= {f"sft/{name}" for name in ("tiny", "math_qwen3_4b_instruct", "numinamath_qwen3_4b_base")}
-    expected |= {"aimo3/tiny", "rlvr/tiny", "rlvr/overfit_tiny", "writing/qwen3_4b"}
+    expected |= {f"aimo3/{name}" for name in ("cot", "tir", "rl", "full", "tiny")}
+    expected |= {"rlvr/tiny", "rlvr/overfit_tiny", "writing/qwen3_4b"}
     expected |= {"quickstart", "quickstart_words", "gsm8k_smoke"}
     of_the_notes = {name for name in shipped_recipes() if name.startswith("seeds/")}  # test_reproducing.py
     assert expected | of_the_notes == shipped_recipes().keys()

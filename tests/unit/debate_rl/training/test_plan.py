@@ -378,7 +378,7 @@ CARDS = {
     "writing/qwen3_4b": 45,
     **{name: 79 for name in shipped_recipes() if name.startswith(("rlvr/", "sft/")) and "qwen3" in name},
     **{name: 79 for name in shipped_recipes() if name.startswith("seeds/") and "tiny" not in name},
-    **{f"seeds/aimo_{stage}": 139 for stage in ("cot", "tir", "rl")},
+    **{f"aimo3/{stage}": 139 for stage in ("cot", "tir", "rl", "full")},
     "seeds/aimo_local": 22.5,
 }
 """GiB that a program sees of the smallest card of that name, as an A10G of 24 GB or an L40S of 48 GB."""
