@@ -42,6 +42,7 @@ def test_there_are_the_families_of_the_field():
         "q_a",
         "qa",
         "think",
+        "tiny_alone",
     ]
 
 
