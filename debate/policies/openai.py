@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from debate.policies.replies import ReplyError, read_reply
+from debate.policies.replies import ReplyError, read_reply, says_what_stopped
 from debate.policies.server import Server, ServerError, key_for
 from debate.prompting.rendering import raw_prompt as default_raw_prompt
+from debate.tools import FENCE
 from debate.types import Completion, Message, SampleRequest
 from debate.values import whole_text
 
 LIMITS = ("max_tokens", "max_tokens", "max_completion_tokens")
 """The dialects, by what they call the limit: vLLM's with its extras, the usual one, OpenAI's newer models."""
+GO_ON = "That is your reply so far. Go on with it exactly where it ends, and repeat nothing of it."
+GOING_ON: Mapping[str, object] = {"continue_final_message": True, "add_generation_prompt": False}
 NOT_UNDERSTOOD = (400, 422)
 VLLM: Mapping[str, object] = {
     "include_stop_str_in_output": True,
@@ -34,7 +37,10 @@ class OpenAIPolicy:
     understand vLLM's extras is asked without them from then on; then there are no token ids, and the
     completions have their counts.
     Stop strings are not sent where a request has ``thinking_tokens``, since a server would find them in the
-    thinking; the reply is cut behind it.
+    thinking; the reply is cut behind it. Nor is the fence that ends a program, unless the server says which
+    string stopped it: it cuts them off, and a fence that opens a block would be lost.
+    A reply that has begun is the last message of a chat, which vLLM and SGLang go on with. In the other
+    dialects a message behind it asks for that.
     """
 
     def __init__(
@@ -56,6 +62,7 @@ class OpenAIPolicy:
         self._model, self._chat, self._thinking = model, chat, thinking
         self._raw_prompt = raw_prompt
         self._dialect = 0
+        self._says_what_stopped = False
         self._server = Server(
             base_url,
             api_key=key_for(base_url) if api_key is None else api_key,
@@ -96,6 +103,7 @@ class OpenAIPolicy:
         return "/chat/completions" if self._chat else "/completions"
 
     def _completion(self, reply: Mapping[str, object], request: SampleRequest) -> Completion:
+        self._says_what_stopped = says_what_stopped(reply)
         try:
             return read_reply(reply, request, version=self.version)
         except ReplyError as error:
@@ -108,22 +116,27 @@ class OpenAIPolicy:
             LIMITS[dialect]: request.max_tokens + request.thinking_tokens,
             "temperature": request.temperature,
             "seed": request.seed % 2**31,
-            **self._prompt(request),
+            **self._prompt(request, asks=dialect > 0),
         }
-        if request.stop and not request.thinking_tokens:
-            body["stop"] = list(request.stop)
+        if (stop := self._stop(request)) and not request.thinking_tokens:
+            body["stop"] = stop
         if dialect == 0:
-            return body | {"top_p": request.top_p, "top_k": request.top_k or -1} | self._extras()
+            sampling = {"top_p": request.top_p, "top_k": request.top_k or -1}
+            return body | sampling | self._extras() | (GOING_ON if self._chat and request.begun else {})
         return body | ({"top_p": request.top_p} if request.top_p < 1 else {})
 
-    def _prompt(self, request: SampleRequest) -> dict[str, object]:
+    def _stop(self, request: SampleRequest) -> list[str]:
+        return [one for one in request.stop if one != FENCE or self._says_what_stopped]
+
+    def _prompt(self, request: SampleRequest, *, asks: bool) -> dict[str, object]:
+        """Return the prompt; ``asks``: whether a message asks to go on with a reply that has begun."""
+        begun = request.begun.text if request.begun else ""
         if not self._chat:
-            return {"prompt": whole_text(self._raw_prompt(request.messages))}
-        return {
-            "messages": [
-                {"role": message.role, "content": whole_text(message.content)} for message in request.messages
-            ]
-        }
+            return {"prompt": whole_text(self._raw_prompt(request.messages) + begun)}
+        messages = request.messages
+        if begun:
+            messages += (Message("assistant", begun), *((Message("user", GO_ON),) if asks else ()))
+        return {"messages": [{"role": one.role, "content": whole_text(one.content)} for one in messages]}
 
     def _extras(self) -> dict[str, object]:
         if not self._chat:

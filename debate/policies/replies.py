@@ -40,6 +40,8 @@ def read_reply(reply: Object, request: SampleRequest, *, version: int) -> Comple
     """Return the completion that a reply holds; ReplyError where it holds none."""
     choice = _first_choice(reply)
     text, thinking = _text(choice)
+    if request.begun:  # its thinking is over, whatever a server's parser makes of what comes now
+        text, thinking = thinking + text, ""
     tokens = _tokens(choice, text, request)
     text, stop_reason = _ended(text, choice, request)
     if thinking:
@@ -71,6 +73,16 @@ def read_tokens(reply: Object) -> tuple[tuple[int, ...], tuple[float, ...], str]
     if not ids or len(ids) != len(logprobs):
         raise ReplyError(f"{len(ids)} token ids with {len(logprobs)} log-probabilities")
     return ids, logprobs, str(choice.get("finish_reason"))
+
+
+def says_what_stopped(reply: Object) -> bool:
+    """Return whether a server says which stop string ended a reply, as vLLM does.
+
+    >>> says_what_stopped({"choices": [{"stop_reason": None}]}), says_what_stopped({"choices": [{}]})
+    (True, False)
+    """
+    choices = _list(reply.get("choices"))
+    return bool(choices) and "stop_reason" in _object(choices[0])
 
 
 def restored(text: str, stop: Sequence[str]) -> str:
@@ -118,7 +130,8 @@ def _ended(text: str, choice: Object, request: SampleRequest) -> tuple[str, Stop
         return text if text.endswith(string) else text + string, "stop"
     if "stop_reason" in choice or any(text.endswith(string) for string in request.stop):
         return text, "stop"
-    return restored(text, request.stop), "stop"
+    begun = request.begun.text if request.begun else ""
+    return restored(begun + text, request.stop)[len(begun) :], "stop"
 
 
 def _thought(

@@ -24,8 +24,9 @@ import pytest
 
 from debate import DebateConfig, Problem, run_debates
 from debate.policies import server as server_module
-from debate.policies.openai import OpenAIPolicy
+from debate.policies.openai import GO_ON, OpenAIPolicy
 from debate.policies.server import LARGEST_REPLY, ServerError, key_for
+from debate.policies.tools import ToolPolicy
 from debate.policy import token_counts
 from debate.types import Message, SampleRequest, TurnId
 from transcripts import Record, read_records, write_step
@@ -639,3 +640,60 @@ def test_eval_counts_the_tokens_that_the_server_tells(recipe, debate_command, tm
     figures = {row["name"]: row["value"] for row in json.loads((tmp_path / "figures.json").read_text())}
     assert figures["debate/generated_tokens"] == 6 * 7
     assert figures["debate/prompt_tokens"] == 6 * 20
+
+
+PROGRAM = "<solution>\n```python\nprint(6 * 7)\n```\n"
+SHOWN = PROGRAM + "```output\n42\n```\n"
+TOLD = {"role": "user", "content": GO_ON}
+
+
+def with_programs(answer, programs, **settings):
+    """Return a reply with programs from a server, and what the server was asked."""
+    with serving(answer) as server:
+        policy = ToolPolicy(policy_at(server, **settings), programs)
+        return [ask(policy, request("6 * 7?", max_tokens=200))[0] for _ in range(2)], server.asked
+
+
+def test_a_chat_goes_on_behind_a_program(programs):
+    """The first reply shows that the server says what stopped it: from then on it stops at the fence."""
+
+    def answer(asked):
+        fence = "```\n" in asked.body["stop"]
+        if asked.body["messages"][-1]["role"] == "assistant":
+            return Answer(chat("It is \\boxed{42}.</solution>", stop_reason="</solution>"))
+        more = {"stop_reason": "```\n"} if fence else {"stop_reason": "</solution>"}
+        return Answer(chat(PROGRAM + ("" if fence else "```output\n41\n```\n</solution>"), **more))
+
+    replies, asked = with_programs(answer, programs)
+    for reply in replies:
+        assert reply.text == SHOWN + "It is \\boxed{42}.</solution>"
+        assert [call.output.of(reply.text) for call in reply.calls] == ["42\n"]
+        assert token_counts(reply)[1] == 3 + 3 + 6
+    assert [one.body["stop"] for one in asked[:3]] == [["</solution>"], *[["</solution>", "```\n"]] * 2]
+    assert asked[1].body["messages"][-1] == {"role": "assistant", "content": SHOWN}
+    assert (asked[1].body["continue_final_message"], asked[1].body["add_generation_prompt"]) == (True, False)
+
+
+def test_a_server_without_extras_is_asked_to_go_on(programs):
+    def answer(asked):
+        if "continue_final_message" in asked.body or "return_token_ids" in asked.body:
+            return Answer({"error": {"message": "unknown field"}}, status=400)
+        if asked.body["messages"][-1] == TOLD:
+            return Answer(chat("It is \\boxed{42}."))  # the stop string is cut off
+        return Answer(chat(PROGRAM + "```output\n41\n```\nand so on"))
+
+    replies, asked = with_programs(answer, programs)
+    for reply in replies:
+        assert reply.text == SHOWN + "It is \\boxed{42}.</solution>"
+    assert all("```\n" not in one.body["stop"] for one in asked)
+    assert asked[-1].body["messages"][-2:] == [{"role": "assistant", "content": SHOWN}, TOLD]
+
+
+def test_plain_completions_go_on_behind_a_program(programs):
+    def answer(asked):
+        text = "so 42</solution>" if asked.body["prompt"].endswith(SHOWN) else PROGRAM
+        choice = {"text": text, "finish_reason": "stop", "stop_reason": None}
+        return Answer({"choices": [choice]})
+
+    replies, _ = with_programs(answer, programs, chat=False)
+    assert {reply.text for reply in replies} == {SHOWN + "so 42</solution>"}
