@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from msgspec import UNSET, UnsetType
 
@@ -46,6 +46,7 @@ from debate.types import (
     Debate,
     FailureReason,
     Kind,
+    Message,
     ParsedTurn,
     ParseFailure,
     Policy,
@@ -58,6 +59,13 @@ from debate.types import (
     Vote,
 )
 
+OnSaid: TypeAlias = Callable[[Turn | Summary, tuple[Message, ...]], None]
+"""Called with what was said in a debate as it comes, and with the messages that it read."""
+
+
+def unheard(said: Turn | Summary, read: tuple[Message, ...]) -> None:
+    """Do nothing with what was said."""
+
 
 async def hold_debate(
     problem: Problem,
@@ -68,6 +76,7 @@ async def hold_debate(
     name: str | None = None,
     summarizer: Policy | None = None,
     agreed: Agreed = same_as_written,
+    on_said: OnSaid = unheard,
 ) -> Debate:
     """Hold one debate and return it with every turn and every vote as cast.
 
@@ -76,11 +85,14 @@ async def hold_debate(
     time. ``summarizer`` writes summaries and compressions if ``config`` wants any; None is the policy itself.
     ``agreed`` says whether all answers of a round are the same, which ends the debate from
     ``config.min_rounds`` on. An exception of a policy ends the debate and is raised here; PromptTooLongError
-    when a prompt cannot be cut to fit.
+    when a prompt cannot be cut to fit. ``on_said`` is called with each turn as it comes, and the messages
+    that it read, and with each summary.
     """
     with seat_at(policy), stops_released():
         called = name or debate_name(seed, problem.id)
-        return await debate_in_seat(problem, policy, config, seed, called, summarizer or policy, agreed)
+        return await debate_in_seat(
+            problem, policy, config, seed, called, summarizer or policy, agreed, on_said
+        )
 
 
 async def debate_in_seat(
@@ -91,6 +103,7 @@ async def debate_in_seat(
     name: str,
     summarizer: Policy,
     agreed: Agreed,
+    on_said: OnSaid = unheard,
 ) -> Debate:
     """Hold one debate from an entered seat: its rounds of solutions, then the ballot if one is due."""
     if config.tools != "none" and not runs_programs(policy):
@@ -105,7 +118,7 @@ async def debate_in_seat(
     past: list[list[Entry]] = []  # what others may see, (round, N)
     held: list[tuple[int, ...]] = [()] * config.num_agents  # the tokens of each agent's conversation
     while (round_ := len(past)) < rounds_held(seating.config):
-        summary = await _summarize(seating, past, round_, summarizer, seed=seed, name=name)
+        summary = await _summarize(seating, past, round_, summarizer, on_said, seed=seed, name=name)
         summaries += [summary] if summary else []
         agents = range(config.num_agents)
         prompts = [
@@ -116,11 +129,12 @@ async def debate_in_seat(
             turn_request(seating, prompt, TurnId(agent, round_), seed, name, prefix=held[agent])
             for agent, prompt in enumerate(prompts)
         ]
-        replies = await together([policy.sample(request) for request in requests])
-        spoken = [
-            read_turn(seating, request, prompt, reply, in_thinking=opens_thinking(policy, request.messages))
-            for request, prompt, reply in zip(requests, prompts, map(Completion.whole, replies), strict=True)
-        ]
+        spoken = await together(
+            [
+                _spoken(seating, policy, request, prompt, on_said)
+                for request, prompt in zip(requests, prompts, strict=True)
+            ]
+        )
         turns += spoken
         if config.conversation:
             held = [turn.completion.prompt_tokens + turn.completion.tokens for turn in spoken]
@@ -145,6 +159,17 @@ async def debate_in_seat(
     )
 
 
+async def _spoken(
+    seating: Seating, policy: Policy, request: SampleRequest, prompt: Prompt, on_said: OnSaid
+) -> Turn:
+    """Return the turn that a policy's reply to one request makes."""
+    reply = (await policy.sample(request)).whole()
+    in_thinking = opens_thinking(policy, request.messages)
+    turn = read_turn(seating, request, prompt, reply, in_thinking=in_thinking)
+    on_said(turn, request.messages)
+    return turn
+
+
 def _turn_prompt(
     seating: Seating, past: Past, turn: TurnId, policy: Policy, summary: Summary | None, held: int
 ) -> Prompt:
@@ -157,7 +182,7 @@ def _turn_prompt(
 
 
 async def _summarize(
-    seating: Seating, past: Past, round_: int, policy: Policy, *, seed: int, name: str
+    seating: Seating, past: Past, round_: int, policy: Policy, on_said: OnSaid, *, seed: int, name: str
 ) -> Summary | None:
     """Return the summary of what this round shows, one for all; None where nothing is shown, or none wanted.
 
@@ -183,7 +208,9 @@ async def _summarize(
     )
     reply = (await policy.sample(request)).whole()
     text = public_summary(reply.text, in_thinking=opens_thinking(policy, prompt.messages))
-    return Summary(round_, prompt.shown, reply, text, prompt.cut, cut_length_of(prompt))
+    summary = Summary(round_, prompt.shown, reply, text, prompt.cut, cut_length_of(prompt))
+    on_said(summary, prompt.messages)
+    return summary
 
 
 def turn_request(

@@ -95,9 +95,9 @@ def _opened(judge: str) -> tuple[Config, Path | None]:
 
 def _plan(name: str, config: Config, environment: Environment, task: EvalTask) -> SolvePlan:
     from debate_rl.strategies.catalog import STRATEGIES
-    from debate_rl.strategies.solving import SolvePlan, requests_of, with_tools
+    from debate_rl.strategies.solving import SolvePlan, requests_of, running_programs
 
-    used = with_tools(config) if STRATEGIES[name].tools else config
+    used = running_programs(config) if STRATEGIES[name].tools else config
     return SolvePlan(
         name,
         used.debate,
@@ -126,12 +126,12 @@ class _Speakers:
     def contender(self, plan: SolvePlan) -> Contender:
         """Return a strategy with whom it asks."""
         from debate_rl.strategies.catalog import STRATEGIES
-        from debate_rl.strategies.solving import with_tools
+        from debate_rl.strategies.solving import running_programs
         from debate_rl.strategies.table import Contender
         from debate_rl.strategies.types import Judge
 
         entry = STRATEGIES[plan.strategy]
-        config = with_tools(self._config) if entry.tools else self._config
+        config = running_programs(self._config) if entry.tools else self._config
         tools = "_tools" if entry.tools else ""
         policy = self._policy(f"replies{tools}", config, self._weights)
         if self._judge is None or not entry.compares:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
@@ -17,13 +18,14 @@ from debate_rl.commands.console import printed, text_table, write_json
 from debate_rl.formatting import GRADE_SIGNS, fixed
 
 if TYPE_CHECKING:
-    from debate import Debate, Problem, Turn
-    from debate.prompting.rebuilding import HeldDebate
-    from debate.types import TurnId
+    from debate import Debate, Message, Persona, Problem, Turn
+    from debate.types import Summary
+    from debate_rl.config import Config
     from debate_rl.metrics.segments import Segment
     from envs import Environment
     from rewards import Rewards, Truth
     from rewards.types import Verdicts
+    from transcripts import Record, ShardWriter
 
 Kind: TypeAlias = Literal[
     "number", "expression", "choice", "text", "verbatim", "overlap", "instructions", "rubric", "open"
@@ -43,15 +45,25 @@ def play(
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the debate.")] = 0,
     prompts: Annotated[bool, typer.Option("--prompts", help="Show the prompt that each turn read.")] = False,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER", help="Add the debate to this folder, which inspect and replay read as a run."
+        ),
+    ] = None,
     json: JsonFile = None,
     overrides: Overrides = None,
 ) -> None:
-    """Play one debate and show its votes and rewards."""
-    from debate import run_debates
+    """Play one debate: its turns as they come, then its votes and rewards."""
+    from debate import hold_debate
+    from debate.concurrency import run_async
+    from debate.hold import debate_name
+    from debate.hold_many import debate_seed
+    from debate.types import WITHOUT_TRUTH
     from debate_rl.config.recipes import open_run_or_recipe
     from debate_rl.engines import open_policy, open_summarizer
     from debate_rl.evaluation.agreement import agreement
-    from debate_rl.evaluation.grading import grade_debate
+    from debate_rl.evaluation.grading import grade_debate, grade_turn
     from debate_rl.evaluation.verifying import checked_verifying
     from debate_rl.metrics.segments import segments
     from envs.answers.keys import key_of_kind
@@ -66,17 +78,38 @@ def play(
         from debate_rl.runs.kept_weights import newest_weights  # loads torch; a server's model needs none
 
         weights = newest_weights(run)
-    with checked_verifying(settings) as verifying:
+    with ExitStack() as stack:
+        verifying = stack.enter_context(checked_verifying(settings))
+        kept = None if out is None else stack.enter_context(_folder(out, settings))
         policy, summarizer = open_policy(settings, weights), open_summarizer(settings)
         agreed = agreement(environment, settings.grader.final)
-        [debate] = run_debates(
-            [posed], policy, settings.debate, seed=seed, summarizer=summarizer, agreed=agreed
+        console = Console()
+        console.print(Panel(_plain(posed.question), title="problem"))
+
+        def grade(turn: Turn) -> Truth:
+            return grade_turn(environment, posed, turn, settings.grader.final).verdict
+
+        known = None if posed.kind in WITHOUT_TRUTH else grade
+        stage = Stage(console, settings.debate.of_level(posed.level).agent_personas, known, prompts=prompts)
+        debate = run_async(
+            hold_debate(
+                posed,
+                policy,
+                settings.debate,
+                seed=debate_seed(seed, 0, posed),
+                name=debate_name(0, posed.id),
+                summarizer=summarizer,
+                agreed=agreed,
+                on_said=stage.show,
+            )
         )
         pending = verifying.begin(debate) if verifying else None
         verdicts = pending.verdicts() if pending else None
-    debate, correct = grade_debate(environment, debate, mode=settings.grader.final)
-    rewards = score_debate(debate, correct, settings.rewards, verdicts, key=key_of_kind)
-    show_debate(debate, correct, rewards, Console(), prompts=prompts)
+        debate, correct = grade_debate(environment, debate, mode=settings.grader.final)
+        rewards = score_debate(debate, correct, settings.rewards, verdicts, key=key_of_kind)
+        if kept is not None:
+            _keep(kept, _as_record(debate, correct, rewards), settings)
+    show_end(debate, rewards, console)
     if debate.protocol.protocol == "critique":
         _show_segments(segments(debate, rewards, settings.rewards, settings.advantages), Console())
     if verdicts is not None:
@@ -85,15 +118,48 @@ def play(
         write_json(json, _record(debate, correct, rewards))
 
 
+def _as_record(debate: Debate, correct: Grades, rewards: Rewards) -> Record:
+    from transcripts import Record
+
+    table: Any = None if correct is None else tuple(map(tuple, correct))
+    return Record(debate, 0, debate.problem.id, table, rewards)
+
+
 def _record(debate: Debate, correct: Grades, rewards: Rewards) -> object:
     """Return the debate as a line of transcripts has it, without tokens."""
     from json import loads
 
-    from transcripts import Record
     from transcripts.codec import to_line, without_tokens
 
-    table: Any = None if correct is None else tuple(map(tuple, correct))
-    return loads(to_line(without_tokens(Record(debate, 0, "play", table, rewards))))
+    return loads(to_line(without_tokens(_as_record(debate, correct, rewards))))
+
+
+@contextmanager
+def _folder(name: str, settings: Config) -> Iterator[ShardWriter]:
+    """Hold a folder of played debates of one configuration; RunFolderError where it is something else.
+
+    Each debate is a step of its own.
+    """
+    from debate_rl.runs.folder import open_run
+    from transcripts import ShardWriter
+    from transcripts.names import shard_paths, shard_step
+
+    config = settings.model_copy(update={"run": settings.run.model_copy(update={"dir": name})})
+    with open_run(name, config, seed=config.seed) as run:
+        run.record()
+        run.transcripts.mkdir(exist_ok=True)
+        steps = [step for path in shard_paths(run.transcripts) if (step := shard_step(path)) is not None]
+        with ShardWriter(run.transcripts, max(steps, default=-1) + 1) as writer:
+            yield writer
+
+
+def _keep(writer: ShardWriter, record: Record, settings: Config) -> None:
+    """Write a debate with the advantages that training would give it alone."""
+    from debate_rl.replay.scheme import replay_step, scheme_of, score_step
+
+    scheme, record = scheme_of(settings), replace(record, step=writer.step)
+    [replayed] = replay_step(score_step([record], scheme), scheme, {})
+    writer.write(replace(record, rewards=replayed.rewards, advantages=replayed.advantages))
 
 
 def _truth(
@@ -109,10 +175,12 @@ def _truth(
     from debate import Problem
     from debate.values import whole_text
     from envs import DataError, load_environment
+    from envs.data.rows import question_hash
     from envs.families import FAMILIES
     from envs.instructions import constraints_of
 
-    problem = Problem("play", whole_text(question), answer=answer, source="play")
+    text = whole_text(question)
+    problem = Problem(f"play-{question_hash(text)[:8]}", text, answer=answer, source="play")
     if kind is None and name in FAMILIES and _is_of_family(name, question):
         if answer is not None:
             raise DataError(f"--answer: problems of {name} are graded by their own rule; leave it out")
@@ -161,43 +229,50 @@ def _show_verdicts(debate: Debate, verdicts: Verdicts, console: Console) -> None
     console.print(text_table(("turn", "score", "passes"), rows))
 
 
-def show_debate(
-    debate: Debate, correct: Grades, rewards: Rewards, console: Console, *, prompts: bool = False
-) -> None:
-    """Print the turns round by round, with their ``prompts`` if asked, then votes and rewards of every turn.
+class Stage:
+    """Prints what is said in a debate as it comes, with the prompt that it read if ``prompts``.
 
     Model text is printed as plain text: no markup and no terminal control sequence of it takes effect.
     """
-    from debate.prompting.rebuilding import held_debate
-    from debate.types import SUMMARIZER, TurnId
 
-    console.print(Panel(_plain(debate.problem.question), title="problem"))
-    summaries = {summary.round: summary for summary in debate.summaries}
-    held = held_debate(debate) if prompts else None
-    for turn in debate.turns:
-        if turn.id.round in summaries:
-            _print_prompt(held, TurnId(SUMMARIZER, turn.id.round), console)
-            text = _plain(summaries.pop(turn.id.round).text)
-            console.print(Panel(text, title="summary shown to all", title_align="left"))
-        _print_prompt(held, turn.id, console)
-        console.print(_turn_panel(debate, turn, correct))
+    def __init__(
+        self,
+        console: Console,
+        personas: Sequence[Persona],
+        grade: Callable[[Turn], Truth] | None,
+        *,
+        prompts: bool,
+    ) -> None:
+        self._console, self._personas = console, personas
+        self._grade, self._prompts = grade, prompts
+
+    def show(self, said: Turn | Summary, read: Sequence[Message]) -> None:
+        """Print a turn, or a summary, and before it what it read."""
+        from debate.types import Summary
+
+        for message in read if self._prompts else ():
+            title = f"prompt, {message.role}"
+            panel = Panel(_plain(message.content), title=title, title_align="left", border_style="dim")
+            self._console.print(panel)
+        if isinstance(said, Summary):
+            panel = Panel(_plain(said.text), title="summary shown to all", title_align="left")
+        else:
+            grade = self._grade(said) if self._grade is not None and not said.ballot else None
+            panel = _turn_panel(said, self._personas[said.id.agent], grade)
+        self._console.print(panel)
+
+
+def show_end(debate: Debate, rewards: Rewards, console: Console) -> None:
+    """Print the votes and the rewards of every turn of a debate that was shown."""
     if debate.votes:
         console.print(_votes_table(debate))
     console.print(_winner_line(debate, rewards), soft_wrap=True)
     console.print(_rewards_table(debate, rewards))
 
 
-def _print_prompt(held: HeldDebate | None, turn: TurnId, console: Console) -> None:
-    """Print what a turn read, message by message; nothing where no prompts are wanted."""
-    for message in held.prompt(turn).messages if held else ():
-        title = f"prompt, {message.role}"
-        console.print(Panel(_plain(message.content), title=title, title_align="left", border_style="dim"))
+def _turn_panel(turn: Turn, persona: Persona, grade: Truth) -> Panel:
+    from rewards.truth import GRADES
 
-
-def _turn_panel(debate: Debate, turn: Turn, correct: Grades) -> Panel:
-    from rewards.truth import GRADES, grade_of
-
-    grade, persona = grade_of(turn.id, correct), debate.personas[turn.id.agent]
     mark = "" if grade is None else f" {GRADE_SIGNS[GRADES[grade]]}"
     round_ = _round_of(turn)
     title = _plain(f"{round_} · {turn.handle} · {persona.name} · temperature {persona.temperature:g}{mark}")

@@ -78,7 +78,7 @@ def solve(
     from debate_rl.config.recipes import open_run_or_recipe
     from debate_rl.strategies.catalog import check_asked, entry_named
     from debate_rl.strategies.posing import pose
-    from debate_rl.strategies.solving import SolvePlan, requests_of, with_tools
+    from debate_rl.strategies.solving import SolvePlan, requests_of, running_programs
 
     entry = entry_named(strategy)
     limit = _seconds(seconds, hours)
@@ -86,7 +86,7 @@ def solve(
         raise ValueError(f"--tokens {tokens}: needs 1 or more")
     run, config = open_run_or_recipe(what, overrides or ())
     if entry.tools:
-        config = with_tools(config)
+        config = running_programs(config)
     posed = pose(problem, sys.stdin.read() if problem == "-" else None, config, kind)
     plan = SolvePlan(
         strategy,

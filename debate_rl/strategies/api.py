@@ -12,7 +12,7 @@ from debate_rl.config.recipes import open_run_or_recipe
 from debate_rl.engines import end_engines, open_policy
 from debate_rl.strategies.catalog import check_asked, entry_named
 from debate_rl.strategies.posing import pose_texts
-from debate_rl.strategies.solving import SolvePlan, requests_of, solve_all, with_tools
+from debate_rl.strategies.solving import SolvePlan, requests_of, running_programs, solve_all
 from debate_rl.strategies.types import Answered, Judge
 
 
@@ -36,7 +36,7 @@ def solve(
     texts = [problems] if isinstance(problems, str) else list(problems)
     entry = entry_named(strategy)
     run, config = open_run_or_recipe(what, overrides)
-    config = with_tools(config) if entry.tools else config
+    config = running_programs(config) if entry.tools else config
     posed = pose_texts(texts, config)
     plan = SolvePlan(
         strategy,

@@ -24,7 +24,7 @@ from envs import Environment
 from envs.types import Mode
 
 
-def with_tools(config: Config) -> Config:
+def running_programs(config: Config) -> Config:
     """Return a configuration whose turns may run programs: ``debate.tools = "python"``."""
     return config.model_copy(update={"debate": config.debate.model_copy(update={"tools": "python"})})
 

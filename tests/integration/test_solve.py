@@ -214,3 +214,19 @@ def test_chat_forgets_the_oldest_where_the_context_is_full(solver, monkeypatch):
     assert code == 0
     assert [len(request.messages) for request in policy.requests] == [1, 3]
     assert out.splitlines()[-1].startswith("(a message of 134 tokens is too long for the context of 120")
+
+
+def test_a_played_debate_is_kept_where_inspect_and_replay_read_it(solver, tmp_path, debate_command):
+    for question in ("What is 3 + 2?", "What is 4 + 2?"):
+        code, out, _, _ = solver("play", "r.toml", question, "--answer", "5", "--out", "played")
+        assert code == 0
+        assert "winner" in out
+    code, out, _ = debate_command("inspect", "played", "ls", "--json")
+    assert code == 0
+    assert [json.loads(line)["id"] for line in out.splitlines()] == ["0.0", "1.0"]
+    code, _, err = debate_command("replay", "played", "rewards.truth_weight=0.3")
+    assert (code, err) == (0, "")
+    code, _, err, _ = solver("play", "r.toml", "What is 3 + 2?", "debate.num_rounds=2", "--out", "played")
+    assert code == 2
+    assert "holds a run with another configuration: debate.num_rounds" in err
+    assert not (tmp_path / "played/transcripts/step_000002.jsonl").exists()

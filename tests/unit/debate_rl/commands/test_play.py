@@ -10,10 +10,11 @@ import pytest
 from rich.console import Console
 
 import debate.types
-from debate import DebateConfig, Problem, run_debates
+from debate import DebateConfig, Problem, hold_debate
+from debate.concurrency import run_async
 from debate.config import SummaryConfig
 from debate.policies.scripted import Answers, ScriptedPolicy, scripted_debaters
-from debate_rl.commands.play import Kind, show_debate
+from debate_rl.commands.play import Kind, Stage, show_end
 from rewards import RewardConfig, score_debate
 
 PROBLEM = Problem("p", "What is 2 + 2?", answer="4", kind="number")
@@ -26,12 +27,14 @@ def shown(replies, correct, *, terminal=False, problem=PROBLEM, config=CONFIG) -
     policy = replies
     if isinstance(replies, dict):
         policy = ScriptedPolicy(replies, default="<evaluation>-</evaluation><comparison></comparison>")
-    [debate] = run_debates([problem], policy, config, seed=1)
-    rewards = score_debate(debate, correct, RewardConfig(truth_weight=0.5))
     out = io.StringIO()
     colours = "truecolor" if terminal else None
     console = Console(file=out, width=120, force_terminal=terminal, color_system=colours)
-    show_debate(debate, correct, rewards, console)
+    grade = None if correct is None else lambda turn: correct[turn.id.agent][turn.id.round]
+    stage = Stage(console, config.agent_personas, grade, prompts=False)
+    debate = run_async(hold_debate(problem, policy, config, seed=1, on_said=stage.show))
+    rewards = score_debate(debate, correct, RewardConfig(truth_weight=0.5))
+    show_end(debate, rewards, console)
     return out.getvalue()
 
 
@@ -126,3 +129,18 @@ def test_a_summary_is_printed_before_the_round_that_was_shown_it():
 
 def test_every_kind_of_answer_can_be_named():
     assert get_args(Kind) == get_args(debate.types.Kind)
+
+
+def test_turns_are_shown_as_they_come():
+    """Each one before the next is asked for, where a policy answers one after the other."""
+    out, seen = io.StringIO(), []
+
+    class Slow(ScriptedPolicy):
+        async def sample(self, request):
+            seen.append(out.getvalue().count("─ round 0"))
+            return await super().sample(request)
+
+    stage = Stage(Console(file=out, width=120), CONFIG.agent_personas, None, prompts=False)
+    policy = Slow({}, default=RIGHT)
+    run_async(hold_debate(PROBLEM, policy, CONFIG, seed=1, on_said=stage.show))
+    assert seen == [0, 1, 2, 3, 3, 3]

@@ -12,18 +12,18 @@ import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
-from debate import DebateConfig, Problem, run_debates
+from debate import DebateConfig, Problem, hold_debate, run_debates
+from debate.concurrency import run_async
 from debate.policies.scripted import ScriptedPolicy
 from debate.prompting.rendering import raw_prompt
 from debate.prompting.texts import prompt_path
 from debate.types import Message, TurnId
-from debate_rl.commands.play import show_debate
+from debate_rl.commands.play import Stage
 from debate_rl.inspector.plain.printer import Printer
 from debate_rl.inspector.plain.showing import print_debate
 from debate_rl.inspector.terminal.panels.turn import prompt_lines
 from debate_rl.inspector.views.prompts import DebatePrompts, PromptView
 from debate_rl.runs.provenance import prompts_checksum
-from rewards import RewardConfig, score_debate
 from transcripts import Record
 
 PROBLEM = Problem("p", "What is 2 + 2?\x1b[2J", "4")
@@ -143,18 +143,21 @@ def test_json_has_the_messages(tmp_path):
 
 
 def test_play_shows_them_on_demand():
-    debate, requests = held(summary=SUMMARY)
-
-    def shown(**options):
+    def shown(*, prompts):
         out = io.StringIO()
-        rewards = score_debate(debate, None, RewardConfig())
-        show_debate(debate, None, rewards, Console(file=out, width=100), **options)
-        return out.getvalue()
+        policy = ScriptedPolicy(
+            lambda request: "gist" if request.turn.agent < 0 else "<solution>s</solution>"
+        )
+        config = DebateConfig(num_rounds=1, summary=SUMMARY)
+        stage = Stage(Console(file=out, width=100), config.agent_personas, None, prompts=prompts)
+        run_async(hold_debate(PROBLEM, policy, config, seed=5, on_said=stage.show))
+        return out.getvalue(), policy.requests
 
-    text = shown(prompts=True)
+    text, requests = shown(prompts=True)
     assert text.count("─ prompt, user ─") == len(requests)
     assert text.index("prompt, system") < text.index("round 0")
-    assert "prompt, " not in shown()
+    assert text.index("summary shown to all") < text.index("final ballot")
+    assert "prompt, " not in shown(prompts=False)[0]
 
 
 def test_the_terminal_names_the_summariser(tmp_path):
