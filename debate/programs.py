@@ -106,6 +106,13 @@ def shown_output(ran: Ran) -> str:
     return f"{ran.output.rstrip()}\n{ran.error}".lstrip("\n") if told else ran.output
 
 
+def claimed_outputs(text: str, calls: Iterable[Call]) -> list[int]:
+    """Return where a reply has what looks like an output, and no program printed it."""
+    printed = [(call.code.end, call.block.end) for call in calls]
+    labels = (match.start() for match in _LABEL.finditer(text))
+    return [at for at in labels if not any(start <= at < end for start, end in printed)]
+
+
 def without_claims(text: str, span: Span, calls: Iterable[Call]) -> str:
     r"""Return a part of a reply, cleaned, in which an output that no program wrote is called claimed.
 

@@ -18,6 +18,7 @@ from debate.values import whole_text
 LIMITS = ("max_tokens", "max_tokens", "max_completion_tokens")
 """The dialects, by what they call the limit: vLLM's with its extras, the usual one, OpenAI's newer models."""
 GO_ON = "That is your reply so far. Go on with it exactly where it ends, and repeat nothing of it."
+NOTHING: Mapping[str, object] = {}
 GOING_ON: Mapping[str, object] = {"continue_final_message": True, "add_generation_prompt": False}
 NOT_UNDERSTOOD = (400, 422)
 VLLM: Mapping[str, object] = {
@@ -122,7 +123,8 @@ class OpenAIPolicy:
             body["stop"] = stop
         if dialect == 0:
             sampling = {"top_p": request.top_p, "top_k": request.top_k or -1}
-            return body | sampling | self._extras() | (GOING_ON if self._chat and request.begun else {})
+            goes_on = GOING_ON if self._chat and request.begun else NOTHING
+            return {**body, **sampling, **self._extras(), **goes_on}
         return body | ({"top_p": request.top_p} if request.top_p < 1 else {})
 
     def _stop(self, request: SampleRequest) -> list[str]:

@@ -133,6 +133,8 @@ def _turn(turn: TurnView, printer: Printer, *, raw: bool) -> Iterator[str]:
         yield from _block(turn.text)
     else:
         yield from _sections(turn, printer)
+    if turn.programs:
+        yield printer.paint(f"   programs: {turn.programs}", "dim")
     if turn.stop_reason == "length":
         yield printer.paint("   truncated", "yellow")
     if turn.cause:

@@ -11,6 +11,7 @@ from msgspec import UNSET
 
 from debate.personas import Persona
 from debate.policy import token_counts
+from debate.programs import claimed_outputs
 from debate.types import Completion, ParsedTurn, ParseFailure, Problem, StopReason, Turn, TurnId
 from debate_rl.formatting import round_name
 from envs.causes.rules import cause_of
@@ -53,6 +54,7 @@ class TurnView:
     ``shown``: the turns that its prompt showed, ``compared``: those it could be asked to compare. ``tokens``:
     how many were generated, None where that is not known. ``cause``: why its solution is wrong, where rules
     can tell, with what shows it; else "". ``verdict``: that of a verifier model, in words, which is no grade.
+    ``programs``: which of its programs ran, how each ended, and what only looks like an output, in words.
     ``targets``: the handles that a turn of criticism criticises, each once; None of any other turn.
     ``compressed``: what others read in the place of a long solution; ``compression_failed``: that is the
     solution, cut, as nothing that a model wrote could be shown.
@@ -78,6 +80,7 @@ class TurnView:
     failures: tuple[ParseFailure, ...]
     cause: str = ""
     verdict: str = ""
+    programs: str = ""
     targets: tuple[str, ...] | None = None
     compressed: str | None = None
     compression_failed: bool = False
@@ -237,6 +240,7 @@ def turn_view(record: Record, turn: Turn) -> TurnView:
         failures=turn.parsed.failures,
         cause=cause_text(record, turn),
         verdict="" if turn.ballot else verdict_text(record, turn.id),
+        programs=programs_text(turn.completion),
         targets=turn.parsed.targets,
         compressed=short and short.text,
         compression_failed=short is not None and short.failed,
@@ -254,6 +258,16 @@ def verdict_text(record: Record, turn: TurnId) -> str:
         return f"no verdict {by}"
     passes = "passes" if record.verdicts.passes(turn) else "does not pass"
     return f"verdict {score:g}, {passes}, {by}: no ground truth"
+
+
+def programs_text(completion: Completion) -> str:
+    """Return how each program of a reply ended, by its line, and which outputs are claims; "" of none."""
+    if completion.calls is UNSET:
+        return ""
+    text = completion.text
+    said = [(call.code.start, call.status) for call in completion.calls]
+    said += [(at, "claimed output") for at in claimed_outputs(text, completion.calls)]
+    return ", ".join(f"line {text.count(chr(10), 0, at) + 1} {what}" for at, what in sorted(said))
 
 
 def cause_text(record: Record, turn: Turn) -> str:

@@ -23,6 +23,7 @@ from debate.prompting.shown import public_turn
 from debate.seeds import derive_seed
 from debate.tools import Ran
 from debate.types import Begun, Message, SampleRequest, TurnId
+from debate_rl.inspector.views.debate import programs_text
 
 REQUEST = SampleRequest((Message("user", "6 * 7?"),), 1.0, 400, ("</solution>",), 7, "d", TurnId(0, 0))
 PROGRAM = "```python\nprint(6 * 7)\n```\n"
@@ -304,3 +305,13 @@ def test_the_time_that_programs_take_changes_no_batch(tiny):
     assert any(turn.completion.calls for debate in held[0] for turn in debate.turns)
     assert batches[0] == batches[1]
     assert held[0] == held[1]
+
+
+def test_a_reply_says_how_its_programs_ended_and_what_is_a_claim(programs):
+    text = f"<solution>{PROGRAM}```python\n1 / 0\n```\nor\n```output\n7\n```\n\\boxed{{42}}</solution>"
+    policy = ToolPolicy(says(text), programs)
+    config = DebateConfig(num_agents=1, num_rounds=1, tools="python")
+    [debate] = run_debates([PROBLEM], policy, config, seed=1)
+    completion = debate.turns[0].completion
+    assert programs_text(completion) == "line 2 ok, line 8 error, line 14 claimed output"
+    assert programs_text(replace(completion, calls=UNSET)) == ""

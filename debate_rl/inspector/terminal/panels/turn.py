@@ -87,6 +87,8 @@ def _earned(turn: TurnView) -> list[Text]:
         line(("reward     " + _named(turn.rewards, STREAMS), FAINT)),
         line(("advantage  " + _named(turn.advantages, ADVANTAGES) + tokens, FAINT)),
     ]
+    if turn.programs:
+        lines.append(line((one_line(f"programs   {turn.programs}", 100), FAINT)))
     if turn.verdict:
         lines.append(line((one_line(turn.verdict, 100), DOUBT)))
     wrong = ["truncated"] if turn.stop_reason == "length" else []
