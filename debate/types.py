@@ -19,7 +19,7 @@ from debate.tools import RunStatus
 from debate.values import Span, Value, whole_text
 
 Kind: TypeAlias = Literal[
-    "number", "expression", "choice", "text", "verbatim", "overlap", "instructions", "rubric", "open"
+    "number", "expression", "choice", "text", "verbatim", "overlap", "instructions", "code", "rubric", "open"
 ]
 Outcome: TypeAlias = Literal["left", "right", "tie"]
 StopReason: TypeAlias = Literal["stop", "length"]
@@ -29,7 +29,7 @@ CallStatus: TypeAlias = RunStatus | Literal["refused"]
 
 SUMMARIZER = -1
 COMPRESSOR = -2
-WHOLE_RESPONSE: Final[frozenset[Kind]] = frozenset(("instructions", "overlap", "rubric"))
+WHOLE_RESPONSE: Final[frozenset[Kind]] = frozenset(("instructions", "overlap", "code", "rubric"))
 """Kinds whose answer is the whole solution, and nothing found in it."""
 WITHOUT_TRUTH: Final[frozenset[Kind]] = frozenset(("rubric", "open"))
 """Kinds without a gold answer: a rubric gives a verifier model something to score by, and no truth."""
@@ -52,7 +52,7 @@ class Problem(Value, frozen=True):
 
     Kinds "text" and "verbatim" have the accepted texts as ``answer``, one a line; kind "instructions" has
     constraints on the whole response (``envs.instructions``), kind "overlap" a text that it is to be near,
-    and then the response is the answer.
+    and then the response is the answer; kind "code" has the tests of a program (``envs.programs``).
     ``shots``: the examples that prompts of the first round show before it.
     ``rubric``: what a verifier model scores a response by, in the place of the recipe's rubric;
     ``reference``: a good response that it is shown.

@@ -40,6 +40,14 @@ def refuse_no_rubric(config: Config, problems: Iterable[Problem]) -> None:
             )
 
 
+def refuse_no_sandbox(problems: Iterable[Problem]) -> None:
+    """Refuse problems of kind "code" where their programs cannot run."""
+    if any(problem.kind == "code" for problem in problems):
+        from envs.programs.harness import shared_sandbox
+
+        shared_sandbox()
+
+
 def refuse_nothing_to_score(config: Config, problems: Iterable[Problem]) -> None:
     """Refuse a verifier model that has nothing to score."""
     verifier = config.verifier

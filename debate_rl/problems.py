@@ -16,6 +16,7 @@ from debate_rl.metrics.tasks import sources_of
 from debate_rl.mixture import load_mixture
 from debate_rl.problem_checks import (
     refuse_no_rubric,
+    refuse_no_sandbox,
     refuse_nothing_to_score,
     refuse_unknown_levels,
 )
@@ -140,6 +141,7 @@ def load_run_problems(config: Config) -> Problems:
     loaded = _decontaminated(config, replace(loaded, more=further_held_out(config, loaded.environment)))
     loaded = _of_difficulty(config, _with_trained_on(config, loaded))
     refuse_no_rubric(config, (*loaded.train, *loaded.never_trained))
+    refuse_no_sandbox((*loaded.train, *loaded.never_trained))
     refuse_unknown_levels(config, (*loaded.train, *loaded.never_trained))
     refuse_nothing_to_score(config, (*loaded.train, *loaded.never_trained))
     loaded = _within_context(config, _with_shots(config, loaded))
@@ -180,6 +182,7 @@ def load_held_out(config: Config, *, key: str = HELD_OUT) -> tuple[Environment, 
         return environment, ()
     environment, problems = _held_out(config, environment, key)
     refuse_no_rubric(config, problems)
+    refuse_no_sandbox(problems)
     return environment, held_out_with_shots(config, problems, shots_of(config))
 
 

@@ -24,7 +24,7 @@ Mode: TypeAlias = Literal[
 ]
 """How an answer is found and compared: four modes of our own, then those of other harnesses."""
 GradeKind: TypeAlias = Literal[
-    "auto", "number", "expression", "choice", "text", "verbatim", "overlap", "instructions"
+    "auto", "number", "expression", "choice", "text", "verbatim", "overlap", "instructions", "code"
 ]
 Verdict: TypeAlias = bool | Literal["missing"] | None
 
@@ -60,7 +60,8 @@ class GradeStatus(StrEnum):
 class Grade:
     """A graded answer: ``method`` is the rule that decided, ``seconds`` the wall time of the whole call.
 
-    ``parts``: the instructions of a response by id, and whether each is followed; all of them make it right.
+    ``parts``: the instructions of a response by id, and whether each is followed, or a program's tests, and
+    whether it passes each; all of them make it right.
     ``share``: how much of an answer is right, in [0, 1], where the kind measures that and has no parts.
     """
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from transcripts import Record, ShardWriter
 
 Kind: TypeAlias = Literal[
-    "number", "expression", "choice", "text", "verbatim", "overlap", "instructions", "rubric", "open"
+    "number", "expression", "choice", "text", "verbatim", "overlap", "instructions", "code", "rubric", "open"
 ]
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red", "white")
 Grades: TypeAlias = "Sequence[Sequence[Truth]] | None"

@@ -170,7 +170,7 @@ def refuse_modes(config: Config, data: Problems) -> None:
 def check_prompts(config: Config, data: Problems) -> None:
     """Warn once where the grader wants a box alone, and no prompt or example has the word."""
     family, problem = prompts_of(config.debate).alone, data.train[0]
-    taught = config.warm_start.steps or problem.kind in ("open", "instructions")
+    taught = config.warm_start.steps or problem.kind in ("open", "instructions", "code")
     if not family or taught or config.grader.mode != IN_A_BOX:
         return
     prompt = agent_prompt(seat_debate(problem, config.debate, 0), (), 0, 0, Cut())

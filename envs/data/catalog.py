@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from envs.data import golds, kinds, options, rl_sets, texts
+from envs.data import code_sets, golds, kinds, options, rl_sets, texts
 from envs.data.data_set import (
     DataSet,
     arc_question,
@@ -238,6 +238,38 @@ _ENTRIES = (
         subject=("constraint_type",),
         loose=True,
         max_tokens=2048,
+    ),
+    # Programs: the tests are run in the sandbox (docs/code.md)
+    DataSet(
+        "mbpp",
+        "google-research-datasets/mbpp",
+        THREE_SPLITS,
+        code_sets.mbpp,
+        ("full",),
+        "code",
+        question=code_sets.mbpp_question,
+        ids=("task_id",),
+    ),
+    DataSet(
+        "humaneval",
+        "openai/openai_humaneval",
+        ONLY_TEST,
+        code_sets.humaneval,
+        kind="code",
+        question=code_sets.humaneval_question,
+        ids=("task_id",),
+    ),
+    DataSet(
+        "apps",
+        "",
+        TRAIN_TEST,
+        code_sets.apps,
+        kind="code",
+        question=code_sets.apps_question,
+        ids=("problem_id", "id"),
+        level=("difficulty",),
+        loose=True,
+        home="https://huggingface.co/datasets/codeparrot/apps/tree/main",
     ),
     # Mixed: GSM8K, MATH and RLVR-IFeval, each row with its verifier
     DataSet(

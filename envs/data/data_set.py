@@ -77,7 +77,9 @@ class DataSet:
     splits: Mapping[str, str]
     gold: Gold = golds.plain
     configs: tuple[str | None, ...] = (None,)
-    kind: Literal["number", "expression", "choice", "instructions", "overlap", "open", "auto"] = "auto"
+    kind: Literal["number", "expression", "choice", "instructions", "overlap", "code", "open", "auto"] = (
+        "auto"
+    )
     question: Callable[[Record], str] = one_question
     choices: Callable[[Record], tuple[str, ...]] | None = None
     ids: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ from debate.types import Kind
 from envs.answers.notation import clean, sides
 from envs.answers.numbers import parse_number
 from envs.answers.texts import normal_text, tokens_of
-from envs.data import golds, options
+from envs.data import code_sets, golds, options
 from envs.data.golds import Gold
 from envs.data.records import Record, as_text
 from envs.errors import HALF_CHARACTER
@@ -117,6 +117,7 @@ GOLDS: Mapping[Kind, Gold] = MappingProxyType(
         "verbatim": verbatim,
         "overlap": overlap,
         "instructions": instructions,
+        "code": code_sets.any_tests,
     }
 )
 """The gold answer of a row that names its kind; an open one has none."""

@@ -75,8 +75,8 @@ class Grader:
     ) -> Grade:
         """Return whether an already extracted answer means the same as the gold answer.
 
-        Kinds "text", "verbatim", "overlap" and "instructions" take ``gold`` as a problem has it
-        (``Problem.answer``) and know no modes; for the last two ``answer`` is the whole response. Of the
+        Kinds "text", "verbatim", "overlap", "instructions" and "code" take ``gold`` as a problem has it
+        (``Problem.answer``) and know no modes; for the last three ``answer`` is the whole response. Of the
         modes only "gsm8k_strict_match", "gsm8k_flexible_extract", "minerva_exact", "math_verify",
         "hendrycks" and "prm800k" compare in ways of their own (``envs.grading.strictness``).
         """

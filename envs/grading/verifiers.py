@@ -1,6 +1,6 @@
 """The kinds of answers that are not mathematics: for each, where its answer is and how it is checked.
 
-A kind with a verifier of its own (unit tests of a program, say) is one row in ``VERIFIERS``, one name in
+A kind with a verifier of its own is one row in ``VERIFIERS``, one name in
 ``debate.types.Kind`` and ``envs.types.GradeKind``, and one reader of golds in ``envs.data.kinds``.
 """
 
@@ -15,6 +15,7 @@ from envs.answers.texts import OVERLAP_RIGHT, same_text, token_f1
 from envs.extraction.replies import extract_response, extract_text
 from envs.grading.exact import decided
 from envs.instructions import constraints_of, follows
+from envs.programs.code import grade_code
 from envs.types import Extraction, Grade, GradeKind
 
 
@@ -52,6 +53,7 @@ VERIFIERS: Mapping[GradeKind, Verifier] = MappingProxyType(
         "verbatim": Verifier(extract_text, _verbatim),
         "overlap": Verifier(extract_response, _overlap),
         "instructions": Verifier(extract_response, _instructions),
+        "code": Verifier(extract_response, grade_code),
     }
 )
 """Kinds that no mode reads or compares in another way; the others are mathematics and choices."""

@@ -23,7 +23,7 @@ from .processes import Processes, send
 MB = 1 << 20
 TICK_S = 0.02
 """How often time and memory are looked at."""
-STRETCH = 5
+STRETCH = 3
 """A program that waits for a core gets at most so many times its seconds of wall time."""
 OPEN_FILES = 256
 LONGEST_REPORT = 1 << 16

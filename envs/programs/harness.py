@@ -1,0 +1,125 @@
+"""Which tests a program passes, found out in the sandbox and compared outside of the program's reach."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from functools import cache
+from math import isclose
+from pathlib import Path
+
+from debate.tools import Programs, Ran, Session
+from envs.programs.tests import ProgramTests
+from envs.sandbox import Limits, Sandbox
+
+LIMITS = Limits(seconds=6.0, memory_mb=1024, output_chars=1 << 20)
+"""What a tested program may take."""
+MOST_CALLS = 2000
+"""What one test may ask of the program."""
+MOST_DEATHS = 2
+"""After so many, as by time-outs, the tests that are left have failed."""
+CLOSE = 1e-6
+"""Decimals of an output that differ by no more, relatively or absolutely, are the same."""
+MARK = "\x1e"
+
+_REMOTE = (Path(__file__).parent / "remote.py").read_text("utf-8")
+_LOAD = f"import types\nremote = types.ModuleType('remote')\nexec({_REMOTE!r}, remote.__dict__)\n"
+_PROGRAM = """
+_names = {{"__name__": "solution"}}
+exec(compile({setup!r}, "<setup>", "exec"), _names)
+exec(compile({code!r}, "<solution>", "exec"), _names)
+_answering = remote.Answering(_names)
+"""
+_STANDARD_INPUT = """
+import os, sys
+with open("/tmp/input", "w", encoding="utf-8", newline="") as file:
+    file.write({text!r})
+os.dup2(os.open("/tmp/input", os.O_RDONLY), 0)
+os.unlink("/tmp/input")
+sys.stdin = open(0, encoding="utf-8", closefd=False)
+os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+sys.stderr = open(2, "w", closefd=False)
+exec(compile({code!r}, "<solution>", "exec"), {{"__name__": "__main__"}})
+"""
+
+
+@cache
+def shared_sandbox() -> Sandbox:
+    """Return the sandbox of this process's graders, tried; SandboxRefused where none can run."""
+    sandbox = Sandbox(LIMITS)
+    sandbox.start()
+    return sandbox
+
+
+async def passed(tests: ProgramTests, code: str, programs: Programs) -> list[bool]:
+    """Return which tests a program passes, in their order: the statements, then the inputs."""
+    called = await _statements(tests, code, programs) if tests.asserts else []
+    return called + list(await asyncio.gather(*(_pair(pair, code, programs) for pair in tests.pairs)))
+
+
+async def _pair(pair: tuple[str, str], code: str, programs: Programs) -> bool:
+    """Return whether the program, alone in its session, writes what is wanted for an input."""
+    given, wanted = pair
+    async with programs.session() as session:
+        ran = await session.run(_STANDARD_INPUT.format(text=given, code=code))
+    return ran.status == "ok" and same_output(ran.output, wanted)
+
+
+def same_output(output: str, wanted: str) -> bool:
+    r"""Return whether two outputs have the same words; decimals may differ by ``CLOSE``.
+
+    >>> same_output("1 2\n3 ", "1 2\n\n3"), same_output("0.3333333", "0.33333333"), same_output("1", "1.5")
+    (True, True, False)
+    """
+    ours, theirs = output.split(), wanted.split()
+    return len(ours) == len(theirs) and all(map(_same_word, ours, theirs))
+
+
+def _same_word(ours: str, theirs: str) -> bool:
+    if ours == theirs:
+        return True
+    try:
+        return "." in theirs and isclose(float(ours), float(theirs), rel_tol=CLOSE, abs_tol=CLOSE)
+    except ValueError:
+        return False
+
+
+async def _statements(tests: ProgramTests, code: str, programs: Programs) -> list[bool]:
+    """Return which statements hold; they run in one session and the program in another."""
+    found: list[bool] = []
+    start = _LOAD + _PROGRAM.format(setup=tests.setup, code=code)
+    deaths, loaded = 0, False
+    async with programs.session() as program, programs.session() as tester:
+        await tester.run(f"{_LOAD}_testing = remote.Asking({tests.setup!r}, {tests.entry!r})")
+        for test in tests.asserts:
+            if not loaded and deaths < MOST_DEATHS:
+                ran = await program.run(start)
+                loaded = ran.status == "ok"
+                deaths += not loaded
+            if not loaded:
+                found.append(False)
+                continue
+            holds, loaded = await _holds(test, program, tester)
+            deaths += not loaded
+            found.append(holds)
+    return found
+
+
+async def _holds(test: str, program: Session, tester: Session) -> tuple[bool, bool]:
+    """Return whether a statement holds, and whether the program still lives."""
+    await tester.run("_testing.begin()")
+    reply: str | None = None
+    for _ in range(MOST_CALLS):
+        said = _said(await tester.run(f"print({MARK!r} + _testing.check({test!r}, {reply!r}))"))
+        asked = json.loads(said) if said else {"passed": False}
+        if "passed" in asked:
+            return bool(asked["passed"]), True
+        ran = await program.run(f"print({MARK!r} + _answering.answer({said!r}))")
+        if ran.status != "ok":
+            return False, ran.status == "error"
+        reply = _said(ran) or '{"raised": "ValueError", "text": "no value"}'
+    return False, True
+
+
+def _said(ran: Ran) -> str:
+    return ran.output.rpartition(MARK)[2].strip() if ran.status == "ok" and MARK in ran.output else ""
