@@ -56,6 +56,18 @@ def test_vllm_says_what_the_local_policy_says(bench_python, tmp_path):
 
 
 @pytest.mark.slow
+def test_programs_run_in_replies_of_vllm_and_nobody_waits_for_another_ones(bench_python, tmp_path):
+    done = bench_python.run(HERE.with_name("vllm_tools.py"), tmp_path, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["calls"]
+    assert found["waited"]  # all other replies ended while the first program ran
+    assert found["difference"] < 3e-5
+    assert found["read"]
+    assert found["greedy"]
+
+
+@pytest.mark.slow
 def test_play_speaks_through_vllm(bench_python, tmp_path, base_model):
     (tmp_path / "served.toml").write_text(RECIPE)
     play = ["play", "served.toml", "What is 2 + 2?"]
