@@ -269,7 +269,7 @@ def policy_of(config: Config, weights: Path | None) -> Iterator[Unopened]:
     try:
         yield Unopened(policy)
     finally:
-        if opened and config.model.policy == "vllm":
+        if opened and (config.model.policy == "vllm" or config.debate.tools != "none"):
             end_engines(opened[0])
         opened.clear()
         _free_memory()

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from debate_rl.config import Config
     from debate_rl.strategies.solving import SolvePlan
     from debate_rl.strategies.table import Contender, StrategyRow
+    from debate_rl.strategies.types import Judge
     from envs import Environment
 
 SAMPLES = 16
@@ -122,6 +123,7 @@ class _Speakers:
         self._stack, self._folder = stack, folder
         self._config, self._weights, self._judge = config, weights, judge
         self._open: dict[str, Policy] = {}
+        self._inner: dict[str, Policy] = {}
 
     def contender(self, plan: SolvePlan) -> Contender:
         """Return a strategy with whom it asks."""
@@ -135,16 +137,32 @@ class _Speakers:
         tools = "_tools" if entry.tools else ""
         policy = self._policy(f"replies{tools}", config, self._weights)
         if self._judge is None or not entry.compares:
-            return Contender(plan, policy)
+            return Contender(plan, policy, self._without_programs() if entry.compares else None)
         judged = self._policy("replies_judge", *self._judge)
         return Contender(plan, policy, Judge(judged, self._judge[0].debate))
+
+    def _without_programs(self) -> Judge | None:
+        """Return the model as a judge that runs no programs; None where it runs none anyway."""
+        from debate.policies.tools import engine_of
+        from debate_rl.evaluation.kept_replies import KeptReplies
+        from debate_rl.strategies.types import Judge
+
+        if self._config.debate.tools == "none":
+            return None
+        name = "replies_judge"
+        if name not in self._open:
+            engine = engine_of(self._inner["replies"])
+            kept = KeptReplies(engine, self._folder / f"{name}.jsonl", stay=True)
+            self._open[name] = self._stack.enter_context(kept)
+        return Judge(self._open[name], self._config.debate)
 
     def _policy(self, name: str, config: Config, weights: Path | None) -> Policy:
         from debate_rl.evaluation.kept_replies import KeptReplies
 
         if name not in self._open:
             unopened = self._stack.enter_context(policy_of(config, weights))
-            kept = KeptReplies(unopened.open(), self._folder / f"{name}.jsonl", stay=True)
+            inner = self._inner[name] = unopened.open()
+            kept = KeptReplies(inner, self._folder / f"{name}.jsonl", stay=True)
             self._open[name] = self._stack.enter_context(kept)
         return self._open[name]
 

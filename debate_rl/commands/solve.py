@@ -32,12 +32,13 @@ def solve(
         str, typer.Argument(metavar="RUN|RECIPE", help="Whose model answers: a run, or a recipe as it is.")
     ],
     problem: Annotated[
-        str,
+        str | None,
         typer.Argument(
             metavar="PROBLEM|FILE|-",
+            show_default=False,
             help="A problem; a file of them (.jsonl, .json, .parquet, else one a line); - reads a pipe.",
         ),
-    ],
+    ] = None,
     overrides: Overrides = None,
     strategy: Annotated[
         str, typer.Option(metavar="NAME", help="How to come to one answer (docs/solve.md lists all).")
@@ -72,22 +73,40 @@ def solve(
             help="Write the answers to this file as they come, and go on with it.",
         ),
     ] = None,
+    plan_only: Annotated[
+        bool, typer.Option("--plan", help="Say whether it fits --gpus and how fast it is; ask nothing.")
+    ] = False,
+    gpus: Annotated[str, typer.Option(metavar="NxNAME", help="With --plan: the GPUs, as 4xL4.")] = "1xL4",
+    bits: Annotated[int, typer.Option(help="With --plan: bits of a weight, 16, 8 or 4.")] = 16,
+    speed: Annotated[
+        float | None, typer.Option(help="With --plan: generated tokens a second, as you measured them.")
+    ] = None,
+    measured: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="With --plan: take speed and tokens from what --json wrote."),
+    ] = None,
+    problems: Annotated[int | None, typer.Option(min=1, help="With --plan: how many problems.")] = None,
     json: JsonFile = None,
 ) -> None:
     """Answer problems by a strategy, a JSON line each; with --out, run it again to continue."""
+    from debate_rl.commands.solve_plan import deployment_of, show_plan
     from debate_rl.config.recipes import open_run_or_recipe
     from debate_rl.strategies.catalog import check_asked, entry_named
-    from debate_rl.strategies.posing import pose
+    from debate_rl.strategies.posing import nothing_posed, pose
     from debate_rl.strategies.solving import SolvePlan, requests_of, running_programs
 
     entry = entry_named(strategy)
     limit = _seconds(seconds, hours)
     if tokens is not None and tokens < 1:
         raise ValueError(f"--tokens {tokens}: needs 1 or more")
+    if plan_only and problem is not None:  # a plan has no problem: the word is a setting
+        overrides, problem = [problem, *(overrides or ())], None
+    if problem is None and not plan_only:
+        raise ValueError("solve: name a problem, a file of problems, or - for a pipe")
     run, config = open_run_or_recipe(what, overrides or ())
     if entry.tools:
         config = running_programs(config)
-    posed = pose(problem, sys.stdin.read() if problem == "-" else None, config, kind)
+    posed = nothing_posed() if problem is None else pose(problem, _piped(problem), config, kind)
     plan = SolvePlan(
         strategy,
         config.debate,
@@ -100,6 +119,9 @@ def solve(
         requests=requests_of(config),
         at_once=at_once,
     )
+    if plan_only:
+        show_plan(config, plan, deployment_of(gpus, bits, speed, measured), problems=problems, json=json)
+        return
     path = weights_named(run, weights, what)
     judges = _judge_of(judge) if judge is not None and entry.compares else None
     if judge is not None and judges is None:
@@ -110,6 +132,11 @@ def solve(
     what_decides = _settings(plan, config, path, judges)
     with _answers(out, what_decides) as kept:
         _solve(plan, posed, (config, path), judges, kept, json)
+
+
+def _piped(problem: str) -> str | None:
+    """Return what is piped in, where that is what is to be solved."""
+    return sys.stdin.read() if problem == "-" else None
 
 
 def _seconds(seconds: float | None, hours: float | None) -> float | None:

@@ -41,6 +41,11 @@ def pose(what: str, piped: str | None, config: Config, kind: Kind | None = None)
     return replace(_posed(what, piped, config, kind), mode=config.grader.final)
 
 
+def nothing_posed() -> Posed:
+    """Return no problems at all: a plan needs none."""
+    return Posed((), load_environment("gsm8k"))
+
+
 def _posed(what: str, piped: str | None, config: Config, kind: Kind | None) -> Posed:
     if what == "-":
         return _of_text(piped or "", "standard input", config, kind)

@@ -61,12 +61,16 @@ class SolvePlan:
     def lanes(self, problems: int) -> int:
         """Return how many of so many problems are open at a time.
 
+        Under a clock as many as fill the engine with all their solutions, so that what one leaves is soon
+        another's. Without one, as many as fill it with a reply each: their later waves are small.
+
+        >>> from dataclasses import replace
         >>> from envs import load_environment
         >>> plan = SolvePlan("majority", DebateConfig(), load_environment("words"), samples=16, requests=144)
-        >>> plan.lanes(50), plan.lanes(3)
-        (9, 3)
+        >>> plan.lanes(500), replace(plan, seconds=60.0).lanes(500), plan.lanes(3)
+        (144, 9, 3)
         """
-        each = self.samples if entry_named(self.strategy).sampled else 1
+        each = self.samples if entry_named(self.strategy).sampled and self.seconds is not None else 1
         if entry_named(self.strategy).debates:
             each = self.protocol.num_agents
         return max(1, min(problems, self.at_once or self.requests // each))

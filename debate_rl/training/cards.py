@@ -34,6 +34,7 @@ class Card:
 
 CARDS = (
     Card("A10G", 24, 70e12, 0.6e12),
+    Card("L4", 24, 121e12, 0.3e12),
     Card("L40S", 48, 362e12, 0.864e12),
     Card("H100 SXM", 80, 989e12, 3.35e12),
     Card("H200 SXM", 141, 989e12, 4.8e12),
@@ -43,6 +44,8 @@ CARDS = (
 
 def card_of(there: int) -> Card | None:
     """Return the card that so many bytes of memory are of, None where it is not one of ``CARDS``.
+
+    Of two with as much it is the first.
 
     >>> [card and card.name for card in map(card_of, (79 * 2**30, 80 * 2**30, 64 * 2**30))]
     ['H100 SXM', 'H100 SXM', None]

@@ -230,3 +230,46 @@ def test_a_played_debate_is_kept_where_inspect_and_replay_read_it(solver, tmp_pa
     assert code == 2
     assert "holds a run with another configuration: debate.num_rounds" in err
     assert not (tmp_path / "played/transcripts/step_000002.jsonl").exists()
+
+
+@pytest.mark.slow
+def test_a_plan_counts_what_fits_and_how_many_problems_an_hour(debate_command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = "solve", "quickstart", "--plan", "--gpus", "4xL4", "--bits", "8", "--json", "p.json"
+    code, out, _ = debate_command(*words, "--speed", "900", "--problems", "50", "--hours", "5")
+    plan = json.loads((tmp_path / "p.json").read_text())
+    gib, token = 2**30, 2 * 2 * 2 * 2 * 32  # key and value, 2 bytes, 2 layers, 2 heads of 32
+    assert code == 0
+    assert (plan["weights_bytes"], plan["memory_bytes"]) == (304_768, 96 * gib)
+    assert plan["cache_tokens"] == pytest.approx((0.9 * 96 * gib - 12 * gib - 304_768) / token, abs=1)
+    assert plan["tokens_per_problem"] == 16 * 48
+    assert plan["per_hour"] == 900 * 3600 / 768
+    assert "50 problems take 0.01 h, within the 5 h there are" in out
+    (tmp_path / "s.json").write_text('{"tokens_per_second": 100.0, "tokens_generated": 400, "problems": 4}')
+    code, out, _ = debate_command(*words, "--measured", "s.json")
+    assert "measured:    100 tokens a second, 100 tokens a problem (measured): 3,600 problems an hour" in out
+    code, out, _ = debate_command(*words)
+    assert "measured:    nothing: --speed or --measured gives problems an hour" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (
+            ["--gpus", "4xL5"],
+            "--gpus 4xL5: write how many of which, as in 4xL4; known: A10G, L4, L40S,",
+        ),
+        (["--bits", "5"], "--bits 5: is 16, 8 or 4"),
+        (["--speed", "0"], "--speed 0: needs more than 0"),
+        (["--measured", "none.json"], "none.json: No such file or directory"),
+    ],
+)
+def test_a_plan_that_cannot_be_made_is_one_line(debate_command, words, line):
+    code, _, err = debate_command("solve", "quickstart", "--plan", *words)
+    assert code == 2
+    assert line in err
+
+
+def test_no_problem_is_one_line(debate_command):
+    code, _, err = debate_command("solve", "quickstart")
+    assert (code, err) == (2, "debate: solve: name a problem, a file of problems, or - for a pipe\n")

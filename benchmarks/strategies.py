@@ -1,0 +1,118 @@
+"""Every strategy on the quick-start's model: accuracy, tokens, and time beside the engine's own.
+
+.venv/bin/debate quickstart && .venv/bin/python benchmarks/strategies.py runs/quickstart-pair_sum-0
+
+Each strategy stands beside a majority of as many single solutions as spend its generated tokens. Time: the
+CPU time in which the engine alone answers all the requests of a strategy in one go, divided by the strategy's
+own; median of 5. GenSelect asks the model for what it never learnt here: what it writes is no selection, and
+the vote decides.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from report import Figure, parser, report
+
+from debate import Completion, SampleRequest
+from debate.policies.local import LocalPolicy
+from debate_rl.config.recipes import open_run_or_recipe
+from debate_rl.engines import open_policy
+from debate_rl.problems import load_held_out
+from debate_rl.runs.kept_weights import newest_weights
+from debate_rl.statistics import Estimate
+from debate_rl.strategies.catalog import STRATEGIES
+from debate_rl.strategies.solving import SolvePlan, requests_of, solve_all
+from debate_rl.strategies.table import Contender, StrategyRow, strategy_rows
+
+REPEATS = 5
+
+
+class Heard:
+    """A policy that keeps the requests of another one."""
+
+    def __init__(self, policy: LocalPolicy) -> None:
+        self.version, self.requests, self._policy = policy.version, list[SampleRequest](), policy
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._policy, name)
+
+    async def sample(self, request: SampleRequest) -> Completion:
+        """Answer a request, and keep it."""
+        self.requests.append(request)
+        return await self._policy.sample(request)
+
+    async def update(self, weights: object, version: int) -> None:
+        """Hand new weights on."""
+        await self._policy.update(weights, version)
+
+
+def main() -> None:
+    arguments = parser(__doc__.splitlines()[0] if __doc__ else "")
+    arguments.add_argument("run", help="the folder of a finished quick-start on pair_sum")
+    arguments.add_argument("--problems", type=int, default=300)
+    arguments.add_argument("--samples", type=int, default=16)
+    arguments.add_argument("--only", nargs="*", default=[n for n, e in STRATEGIES.items() if not e.tools])
+    args = arguments.parse_args()
+    run, config = open_run_or_recipe(args.run, (f"held_out.limit={args.problems}",))
+    assert run is not None
+    policy = open_policy(config, newest_weights(Path(run)))
+    assert isinstance(policy, LocalPolicy)
+    environment, problems = load_held_out(config)
+
+    def plan(name: str) -> SolvePlan:
+        settings: dict[str, Any] = {"samples": args.samples, "requests": requests_of(config)}
+        return SolvePlan(name, config.debate, environment, **settings)
+
+    contenders = [Contender(plan(name), policy) for name in args.only]
+    figures: list[Figure] = []
+    for row in strategy_rows(problems, contenders, Contender(plan("majority"), policy)):
+        figures += of_row(row)
+    for name in args.only:
+        figures.append(beside_the_engine(name, plan(name), policy, problems[: min(100, args.problems)]))
+    report(f"{args.run}: strategies on {len(problems)} held-out problems", figures, args.json)
+
+
+def of_row(row: StrategyRow) -> list[Figure]:
+    """Return the figures of a strategy."""
+
+    def figure(name: str, estimate: Estimate) -> Figure:
+        return Figure(
+            f"{row.strategy}/{name}", estimate.value, "share", estimate.n, estimate.low, estimate.high
+        )
+
+    n = row.accuracy.n
+    return [
+        figure("accuracy", row.accuracy),
+        figure("majority_at_equal_tokens", row.majority),
+        figure("difference", row.difference),
+        Figure(f"{row.strategy}/equal_samples", row.samples, "solutions", n),
+        Figure(f"{row.strategy}/generated", row.generated, "tokens", n),
+        Figure(f"{row.strategy}/read", row.read, "tokens", n),
+        Figure(
+            f"{row.strategy}/unread", row.unread / row.comparisons if row.comparisons else 0.0, "share", n
+        ),
+    ]
+
+
+def beside_the_engine(name: str, plan: SolvePlan, policy: LocalPolicy, problems: Any) -> Figure:
+    """Return the engine's CPU time for the requests of a strategy, by that of the strategy."""
+    ratios: list[float] = []
+    for _ in range(REPEATS):
+        heard = Heard(policy)
+        started = time.process_time()
+        solve_all(problems, plan, heard)
+        own = time.process_time() - started
+        started = time.process_time()
+        policy.sample_all(
+            sorted(heard.requests, key=lambda one: (one.turn.round, one.debate, one.turn.agent))
+        )
+        ratios.append((time.process_time() - started) / own)
+    return Figure(f"{name}/time_beside_engine", median(ratios), "ratio", REPEATS, min(ratios), max(ratios))
+
+
+if __name__ == "__main__":
+    main()
