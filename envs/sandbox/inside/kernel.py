@@ -9,6 +9,7 @@ import ctypes
 import errno
 import os
 import platform
+import signal
 import struct
 
 NEW_NS, NEW_CGROUP, NEW_UTS, NEW_IPC = 0x0002_0000, 0x0200_0000, 0x0400_0000, 0x0800_0000
@@ -17,7 +18,7 @@ NAMESPACES = NEW_NS | NEW_CGROUP | NEW_UTS | NEW_IPC | NEW_USER | NEW_PID | NEW_
 
 NOSUID, NODEV, NOEXEC, BIND, RECURSIVE, PRIVATE = 2, 4, 8, 0x1000, 0x4000, 1 << 18
 DETACH = 2
-_SET_DUMPABLE, _CAPBSET_DROP, _NO_NEW_PRIVS, _SECCOMP = 4, 24, 38, 22
+_PARENT_DIES, _SET_DUMPABLE, _CAPBSET_DROP, _NO_NEW_PRIVS, _SECCOMP = 1, 4, 24, 38, 22
 
 NEWEST = 462
 """The newest system call that the filter knows; later ones are refused as if the kernel lacked them."""
@@ -144,6 +145,11 @@ def unmount(target: str) -> None:
 def set_dumpable(value: bool) -> None:
     """Whether others of the same user may look into this process, and it may dump core."""
     _call("prctl", _SET_DUMPABLE, int(value), 0, 0, 0)
+
+
+def end_with_parent() -> None:
+    """Be killed when the parent ends, however it does."""
+    _call("prctl", _PARENT_DIES, int(signal.SIGKILL), 0, 0, 0)
 
 
 def drop_privileges() -> None:

@@ -29,6 +29,8 @@ def main(words: str) -> None:
     settings = json.loads(words)
     control, host = socket.socket(fileno=settings["control"]), settings["host"]
     boxed, modules = settings["boxed"], settings["modules"]
+    if boxed:
+        kernel.end_with_parent()  # bubblewrap, which the host can kill
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a session
     home = os.open("/proc/self/ns/pid", os.O_RDONLY) if boxed else -1
