@@ -43,6 +43,7 @@ class _Recorder:
     ``targets``: whom an evaluation criticises.
     """
 
+    runs_programs = True  # its replies have none
     version = 0
 
     def __init__(self, targets: Sequence[str] = ()) -> None:

@@ -110,7 +110,8 @@ class Reader:
     def _written(self, problems: Sequence[Problem], step: int) -> list[str]:
         """Return a solution of each problem by the reference, one agent alone."""
         seed = derive_seed(self.config.seed, "likelihood", step)
-        protocol = self.config.at_step(step).debate.one_round(alone=True)
+        alone = self.config.at_step(step).debate.one_round(alone=True)
+        protocol = alone.model_copy(update={"tools": "none"})  # outputs are not read as reasoning
         with generators_kept(), self._reference.model():
             held = run_debates(problems, self._writer, protocol, seed=seed)
         return [solution_of(debate.turns[0]) for debate in held]
