@@ -1,9 +1,10 @@
-"""Requests that are cancelled while their batch is answered."""
+"""When a batch is answered, and requests that are cancelled meanwhile."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Sequence
 
 import pytest
 
@@ -69,3 +70,26 @@ def test_what_a_closed_loop_left_behind_stops_nobody():
     loop.run_until_complete(leave())
     loop.close()
     assert asyncio.run(asyncio.wait_for(batcher.submit(2), 10)) == 2
+
+
+def test_nothing_is_answered_while_somebody_holds_it_and_who_asks_behind_it_is_in_the_batch():
+    batches: list[list[int]] = []
+
+    def answer_all(asked: Sequence[int]) -> Sequence[int]:
+        batches.append(list(asked))
+        return asked
+
+    batcher: Batcher[int, int] = Batcher(answer_all, lambda one: ("d", 0, one))
+
+    async def runs_a_program(number: int, seconds: float) -> int:
+        await batcher.submit(number)
+        with batcher.hold():
+            await asyncio.sleep(seconds)
+        return await batcher.submit(number)
+
+    async def scene() -> None:
+        with batcher.seat():
+            await asyncio.gather(runs_a_program(1, 0.0), runs_a_program(2, 0.02), batcher.submit(3))
+
+    asyncio.run(asyncio.wait_for(scene(), 10))
+    assert batches == [[1, 2, 3], [1, 2]]

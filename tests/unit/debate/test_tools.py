@@ -254,11 +254,11 @@ def test_a_local_policy_goes_on_from_exactly_its_tokens(tiny, programs):
 
     async def several():
         return await asyncio.gather(
-            *(policy.sample(replace(REQUEST, seed=seed, turn=TurnId(seed, 0))) for seed in range(6))
+            *(policy.sample(replace(REQUEST, seed=seed, turn=TurnId(seed, 0))) for seed in range(4))
         )
 
     replies = asyncio.run(several())
-    assert sum(len(reply.calls) for reply in replies) > 3
+    assert sum(len(reply.calls) for reply in replies) > 1
     for reply in replies:
         text, offsets = inner.read(reply.tokens)
         assert (text, offsets) == (reply.text, reply.offsets)
@@ -285,6 +285,7 @@ def test_log_probabilities_of_a_reply_in_pieces_are_those_of_its_tokens(tiny, pr
             assert logp == pytest.approx(float(logps[index, token].detach()), abs=1e-4)
 
 
+@pytest.mark.slow
 def test_the_time_that_programs_take_changes_no_batch(tiny):
     """Several debates at once; the slowest program is once the first and once the last."""
     batches = []
