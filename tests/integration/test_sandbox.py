@@ -102,6 +102,7 @@ def test_a_system_that_cannot_is_named(monkeypatch, name, value, said):
         box_module.check_system()
 
 
+@pytest.mark.slow
 def test_unsafe_runs_without_bubblewrap_and_says_so(monkeypatch, tmp_path, caplog):
     monkeypatch.setenv("PATH", str(tmp_path))
     with Sandbox(Limits(seconds=5), unsafe=True) as sandbox:
@@ -176,6 +177,7 @@ def test_a_sandbox_whose_first_process_is_killed_begins_anew(can_run):
     assert ended[-1].output == "42\n"
 
 
+@pytest.mark.slow
 def test_a_session_that_is_cancelled_leaves_nothing(can_run):
     async def cancelled(sandbox):
         task = asyncio.create_task(one_session(sandbox, "while True: pass"))

@@ -157,11 +157,13 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(VALUES)
 def test_plain_values_go_over_and_come_back(value):
     assert decode(json.loads(json.dumps(encode(value, repr))), repr) == value
 
 
+@pytest.mark.slow
 @given(VALUES, VALUES)
 def test_a_test_sees_what_the_function_returns(given_value, returned):
     """The two sides in one process: f(given) == returned holds exactly where it is returned."""
