@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import orjson
 import typer
-from pydantic import ValidationError
 
 from debate_rl.commands.arguments import JsonFile
 from debate_rl.commands.console import write_json
@@ -65,6 +64,8 @@ def sandbox(
 
 
 def _settings(given: dict[str, float | int], *, unsafe: bool) -> SandboxConfig:
+    from pydantic import ValidationError
+
     from debate_rl.config.sandbox import SandboxConfig
 
     try:
