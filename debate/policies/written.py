@@ -101,8 +101,8 @@ class _InTokens:
     def left(self) -> int:
         """See Written; thinking has a limit of its own, and the context bounds all."""
         if self._thought is None:
-            end = self.text.find(THINK_END) if self._request.thinking_tokens else -1
-            self._thought = sum(offset <= end for offset in self._offsets)
+            behind = self.text.partition(THINK_END)[0] + THINK_END if self._request.thinking_tokens else ""
+            self._thought = sum(offset < len(behind) for offset in self._offsets)
         left = self._request.max_tokens + self._thought - len(self._tokens)
         limit = context_limit(self._policy)
         used = len(self._first.prompt_tokens) + len(self._tokens)
