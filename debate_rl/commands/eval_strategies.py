@@ -1,4 +1,4 @@
-"""``debate eval --strategies a,b``: strategies beside each other, and a majority at equal tokens."""
+"""``debate eval --strategies a,b``: strategies beside each other, and self-consistency."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SAMPLES = 16
 """Solutions of each problem where ``--samples`` says no other number."""
-HEADS = ("strategy", "accuracy", "majority at equal tokens", "difference", "generated", "read", "compared")
+HEADS = ("strategy", "accuracy", "self-consistency", "difference", "generated", "read", "compared")
 
 
 def strategies_named(text: str) -> list[str]:
@@ -174,7 +174,7 @@ def _show(task: EvalTask, rows: Sequence[StrategyRow], problems: int) -> None:
         (
             row.strategy,
             cell(Row("", row.accuracy)),
-            f"{cell(Row('', row.majority))} of {row.samples}",
+            f"{cell(Row('', row.self_consistency))} of {row.samples}",
             cell(Row("", row.difference, "difference")),
             f"{row.generated:,.0f}",
             f"{row.read:,.0f}",
@@ -185,7 +185,7 @@ def _show(task: EvalTask, rows: Sequence[StrategyRow], problems: int) -> None:
     wide_console(120).print(text_table(HEADS, lines, title=f"{task.one.name}, {task.label}"))
     say = plain_console().print
     say(f"{problems} problems; 95% intervals are clustered by problem, differences paired by problem.")
-    say("majority at equal tokens: of as many single solutions as spend the strategy's generated tokens.")
+    say("self-consistency: the majority of as many direct solutions as spend the same generated tokens.")
     say("generated, read: tokens of a problem, the judge's among them; compared: ballots and selections.")
     for row in rows:
         if row.unread:

@@ -1,4 +1,4 @@
-"""Strategies beside each other: what each is worth, and a majority that spends as many generated tokens.
+"""Strategies beside each other, and beside self-consistency at the same generated tokens.
 
 Intervals are clustered by problem and differences paired by problem (``debate_rl.statistics``). All have the
 same seed, so those that ask for solutions alone draw the same ones.
@@ -24,16 +24,16 @@ from envs import DataError
 
 @dataclass(frozen=True, slots=True)
 class StrategyRow:
-    """One strategy over all problems. ``majority``: of ``samples`` solutions, which spend as many tokens.
+    """One strategy over all problems. ``self_consistency``: of ``samples`` solutions, of as many tokens.
 
-    ``difference``: accuracy minus that of the majority, paired by problem. Tokens and comparisons are means
+    ``difference``: accuracy minus self-consistency, paired by problem. Tokens and comparisons are means
     over the problems; ``settled`` is the share of problems on which it stopped early.
     """
 
     strategy: str
     accuracy: Estimate
     samples: int
-    majority: Estimate
+    self_consistency: Estimate
     difference: Estimate
     generated: float
     read: float
@@ -68,11 +68,11 @@ def strategy_rows(
     *,
     progress: Progress = lambda *_: None,
 ) -> list[StrategyRow]:
-    """Return a row for each strategy; ``pool`` samples the solutions of the majorities beside them.
+    """Return a row for each strategy; ``pool`` samples the solutions of self-consistency.
 
     The generated tokens of a strategy, its mean over the problems, are divided by those of one solution and
-    rounded: so many solutions, at least one, have the majority. A problem on which the grader gave no verdict
-    on an answer that counts is left out of the row. DataError where that leaves none.
+    rounded: so many solutions, at least one, are those of self-consistency. A problem on which the grader
+    gave no verdict on an answer that counts is left out of the row. DataError where that leaves none.
     """
     found = {one.plan.strategy: _answers(problems, one, progress) for one in contenders}
     drawn = _pooled(problems, pool, pool.plan.samples)

@@ -7,14 +7,15 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
+from typing import NamedTuple
 
 from debate import Completion, Policy, SampleRequest, Turn
 from debate.concurrency import together
 from debate.hold import read_turn, turn_request
 from debate.policy import opens_thinking, token_counts
 from debate.prompting.fitting import context_budget
-from debate.prompting.prompt import agent_prompt
-from debate.prompting.seating import seat_debate
+from debate.prompting.prompt import Prompt, agent_prompt
+from debate.prompting.seating import Seating, seat_debate
 from debate.seeds import derive_seed
 from debate.types import TurnId
 from debate_rl.evaluation.grading import answer_of
@@ -28,6 +29,23 @@ FOR_SOLUTIONS = 0.75
 def tokens_of_a_reply(asked: Asked) -> int:
     """Return the most tokens that one reply to a problem may have, thinking among them."""
     return asked.protocol.max_tokens + asked.protocol.thinking_tokens
+
+
+class Opening(NamedTuple):
+    """What every solution to a problem is asked with, and how its replies are read."""
+
+    seating: Seating
+    prompt: Prompt
+    request: SampleRequest
+    in_thinking: bool
+
+
+def _opening(asked: Asked) -> Opening:
+    alone = asked.protocol.one_round(alone=True)
+    seating = seat_debate(asked.problem, alone, asked.seed)
+    prompt = agent_prompt(seating, (), 0, 0, context_budget(asked.policy, alone))
+    request = turn_request(seating, prompt, TurnId(0, 0), asked.seed, asked.name)
+    return Opening(seating, prompt, request, opens_thinking(asked.policy, request.messages))
 
 
 @dataclass(slots=True)
@@ -44,6 +62,7 @@ class Work:
     cut_off: int = 0
     spent: End | None = None
     stage: int = 0
+    opening: Opening | None = None
 
     def seconds(self) -> float:
         """Return the seconds since the work began."""
@@ -110,10 +129,9 @@ class Work:
         Each has a seed of its own, whatever was asked before.
         """
         asked = self.asked
-        alone = asked.protocol.one_round(alone=True)
-        seating = seat_debate(asked.problem, alone, asked.seed)
-        prompt = agent_prompt(seating, (), 0, 0, context_budget(asked.policy, alone))
-        plain = turn_request(seating, prompt, TurnId(0, 0), asked.seed, asked.name)
+        if self.opening is None:
+            self.opening = _opening(asked)
+        seating, prompt, plain, in_thinking = self.opening
         if greedy:
             plain = replace(plain, temperature=0.0)
         first = len(self.solutions)
@@ -121,7 +139,6 @@ class Work:
             replace(plain, seed=derive_seed(asked.seed, "solution", number), turn=TurnId(number, 0))
             for number in range(first, first + count)
         ]
-        in_thinking = opens_thinking(asked.policy, plain.messages)
         for reply in await self.replies(asked.policy, requests, keep=keep, share=share):
             if reply is not None:
                 self.take(read_turn(seating, plain, prompt, reply, in_thinking=in_thinking))

@@ -173,7 +173,7 @@ def test_python_solves_in_one_line(solver, monkeypatch):
     assert [one.answer for one in answers] == ["5", "6"]
 
 
-def test_a_table_has_strategies_beside_a_majority_of_equal_tokens(solver, tmp_path):
+def test_a_table_has_strategies_beside_self_consistency_at_equal_tokens(solver, tmp_path):
     words = (
         "eval",
         "r.toml",
@@ -186,11 +186,11 @@ def test_a_table_has_strategies_beside_a_majority_of_equal_tokens(solver, tmp_pa
     code, out, _, _ = solver(*words)
     rows = {row["strategy"]: row for row in json.loads((tmp_path / "e.json").read_text())}
     assert code == 0
-    assert "majority at equal tokens" in out
+    assert "self-consistency" in out
     assert rows["greedy"]["samples"] == 1
     assert (rows["majority"]["samples"], rows["majority"]["settled"]) == (3, 1.0)  # 3 of 5 agree
     assert rows["debate_majority"]["samples"] == 3  # three agents, no ballot
-    assert rows["majority"]["accuracy"]["value"] == rows["majority"]["majority"]["value"] == 1.0
+    assert rows["majority"]["accuracy"]["value"] == rows["majority"]["self_consistency"]["value"] == 1.0
     _, again, _, policy = solver(*words)
     assert (again, policy.requests) == (out, [])  # the replies are kept
 
