@@ -315,7 +315,8 @@ def read_reply(
     if untagged is not None and parsed.solution is None and not ballot:
         parsed = whole_reply(text, parsed, untagged, cut=completion.stop_reason == "length")
     if kind in WHOLE_RESPONSE:
-        parsed = replace(parsed, answer=whole_solution(text, parsed))
+        answer = whole_solution(completion.unprinted if kind == "code" else text, parsed)
+        parsed = replace(parsed, answer=answer)
     if critic is not None:
         parsed = _with_criticisms(text, parsed, handles, critic)
     return _without_missing_solution(parsed) if ballot else parsed

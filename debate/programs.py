@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from textwrap import dedent
 from typing import NamedTuple
 
+from debate.parsing.tags import without_private
 from debate.prompting.escape import clean, escape
 from debate.tools import FENCE, Ran
 from debate.types import Call, Span
@@ -24,7 +25,9 @@ CUT = "\n[... output left out ...]\n"
 _OPENING = re.compile(r"`{3,}[ \t]{0,4}(?:python3?|py)[ \t]{0,40}\n", re.I)
 _CLOSING = re.compile(r"^[ \t]{0,40}`{3,}[ \t]{0,40}(?:\n|\Z)", re.MULTILINE)
 _OUTPUT = re.compile(r"\s{0,40}(`{3,}[ \t]{0,4}output[ \t]{0,40}\n)", re.IGNORECASE)
-_LABEL = re.compile(r"(`{3,}[ \t]*)output", re.IGNORECASE)
+_LABEL = re.compile(r"(`{3,}[^\S\n]*)output", re.IGNORECASE)
+_PRINTED = "\0"
+"""Stands in a label, until claims are named: no cleaned text has it."""
 _FENCES = re.compile(r"`{3,}")
 
 
@@ -113,21 +116,23 @@ def claimed_outputs(text: str, calls: Iterable[Call]) -> list[int]:
     return [at for at in labels if not any(start <= at < end for start, end in printed)]
 
 
-def without_claims(text: str, span: Span, calls: Iterable[Call]) -> str:
-    r"""Return a part of a reply, cleaned, in which an output that no program wrote is called claimed.
+def public_part(text: str, span: Span, calls: Iterable[Call]) -> str:
+    r"""Return what others may see of a part of a reply: an output that no program wrote is called claimed.
 
-    >>> without_claims("```output\n4\n```\n", Span(0, 14), ())
+    Claims are named last, for what is private may stand within a label.
+
+    >>> public_part("```output\n4\n```", Span(0, 15), ())
     '```claimed output\n4\n```'
+    >>> public_part("``<think>so</think>`output\n4", Span(0, 28), ())
+    '```claimed output\n4'
     """
     parts: list[str] = []
     at = span.start
     for call in calls:
         start, end = max(at, call.code.end), min(span.end, call.block.end)
         if start < end:
-            parts += [_claimed(text[at:start]), clean(text[start:end])]
+            printed = _LABEL.sub(rf"\1{_PRINTED}{OUTPUT}", clean(text[start:end]))
+            parts += [clean(text[at:start]), printed]
             at = end
-    return "".join((*parts, _claimed(text[at : span.end])))
-
-
-def _claimed(text: str) -> str:
-    return _LABEL.sub(rf"\1{CLAIMED}", clean(text))
+    public = without_private("".join((*parts, clean(text[at : span.end]))))
+    return _LABEL.sub(rf"\1{CLAIMED}", public).replace(_PRINTED, "")

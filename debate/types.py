@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from debate.config import DebateConfig
 from debate.personas import Persona
-from debate.tools import RunStatus
+from debate.tools import FENCE, RunStatus
 from debate.values import Span, Value, whole_text
 
 Kind: TypeAlias = Literal[
@@ -178,6 +178,21 @@ class Completion(Value, frozen=True):
         for call in self.calls or ():
             start, end = call.block
             text = text[:start] + "\n" * (end - start) + text[end:]
+        return text
+
+    @property
+    def unprinted(self) -> str:
+        r"""The text with its programs and without what they printed: where an answer is a program.
+
+        >>> text = "```python\n2\n```\n```output\n4\n```\nDone"
+        >>> call = Call(Span(0, 32), Span(10, 12), Span(26, 28), "ok")
+        >>> Completion((), (), (), text, "stop", 0, calls=(call,)).unprinted
+        '```python\n2\n```\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\nDone'
+        """
+        text = self.text
+        for call in self.calls or ():
+            start, end = call.code.end, call.block.end
+            text = text[:start] + FENCE + "\n" * (end - start - len(FENCE)) + text[end:]
         return text
 
     def whole(self) -> Completion:

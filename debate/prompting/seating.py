@@ -12,7 +12,7 @@ from typing import Literal
 
 from debate.config import DebateConfig, check_label
 from debate.personas import Persona
-from debate.programs import without_claims
+from debate.programs import public_part
 from debate.prompting.rendering import Entry, problem_text, render_entry
 from debate.prompting.shown import public_turn
 from debate.prompting.texts import PromptFileError, PromptTexts, load_prompts
@@ -71,7 +71,7 @@ def public_entries(
 
 def _claimed(seating: Seating, short: str) -> str:
     """Return a shortened solution; what it says that a program printed is a claim: its model wrote it."""
-    return short if seating.config.tools == "none" else without_claims(short, Span(0, len(short)), ())
+    return short if seating.config.tools == "none" else public_part(short, Span(0, len(short)), ())
 
 
 def prompts_of(config: DebateConfig) -> PromptTexts:

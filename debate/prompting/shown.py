@@ -11,7 +11,7 @@ from debate.config import DebateConfig
 from debate.parsing import last_boxed
 from debate.parsing.sections import find_sections
 from debate.parsing.tags import without_private
-from debate.programs import without_claims
+from debate.programs import public_part
 from debate.prompting.escape import clean
 from debate.types import Completion, Criticism, FailureReason, ParsedTurn, Span, Turn, TurnId
 
@@ -152,7 +152,7 @@ def _public_text(completion: Completion, span: Span) -> str:
     """Return what others may see of a part of a reply; an output that no program wrote is called claimed."""
     if completion.calls is UNSET:
         return without_private(clean(span.of(completion.text)))
-    return without_private(without_claims(completion.text, span, completion.calls))
+    return public_part(completion.text, span, completion.calls)
 
 
 def _public_criticism(turn: Turn, criticisms: Sequence[Criticism]) -> PublicTurn:

@@ -12,7 +12,8 @@ from envs.programs.harness import passed, shared_sandbox
 from envs.programs.tests import read_tests
 from envs.types import Grade
 
-_BLOCK = re.compile(r"^```(?:python|py|python3)?[ \t]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(r"^```[ \t]*([^\s`]*)[^\n`]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
+_PYTHON = ("", "python", "py", "python3")
 
 
 def code_of(reply: str, start: str = "") -> str:
@@ -22,10 +23,12 @@ def code_of(reply: str, start: str = "") -> str:
 
     >>> code_of("So:\n```python\ndef f(x):\n    return x\n```\nDone.")
     'def f(x):\n    return x\n'
+    >>> code_of("```python\nA = 1\n```\n```output\n```\nSo:\n```python\nB = 2\n```\n")
+    'B = 2\n'
     >>> code_of("    return x + 1", "def f(x):\n")
     'def f(x):\n    return x + 1'
     """
-    blocks = _BLOCK.findall(reply)
+    blocks = [code for label, code in _BLOCK.findall(reply) if label.lower() in _PYTHON]
     if blocks:
         return blocks[-1]
     return start + reply if start and not _is_python(reply) else reply
