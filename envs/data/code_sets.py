@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from envs.data.records import Record
-from envs.programs.tests import ProgramTests, write_tests
+from envs.programs.gold import ProgramTests, write_tests
 
 _SAME = """\
 def same(got, wanted):

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from debate.concurrency import run_async
 from envs.grading.exact import decided
+from envs.programs.gold import read_tests
 from envs.programs.harness import passed, shared_sandbox
-from envs.programs.tests import read_tests
 from envs.types import Grade
 
 _BLOCK = re.compile(r"^```[ \t]*([^\s`]*)[^\n`]*\n(.*?)^```", re.DOTALL | re.MULTILINE)

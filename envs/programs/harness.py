@@ -9,7 +9,7 @@ from math import isclose
 from pathlib import Path
 
 from debate.tools import Programs, Ran, Session
-from envs.programs.tests import ProgramTests
+from envs.programs.gold import ProgramTests
 from envs.sandbox import Limits, Sandbox
 
 LIMITS = Limits(seconds=6.0, memory_mb=1024, output_chars=1 << 20)
