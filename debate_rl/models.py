@@ -7,9 +7,10 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from debate_rl.config.models import ModelConfig, TinyConfig
+from debate_rl.quantization import loading_settings, refuse_unquantizable
 from debate_rl.warm_start.tokenizer import build_tokenizer
 
 if TYPE_CHECKING:
@@ -29,17 +30,19 @@ def load_model(
     import torch
 
     device, dtype = resolve_device(config.device), resolve_dtype(config)
+    refuse_unquantizable(config, device.type)
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed)
         if config.tiny is None:
-            model, tokenizer = _load_checkpoint(config, dtype)
+            model, tokenizer = _load_checkpoint(config, dtype, **loading_settings(config, dtype, device))
         else:
             tokenizer = build_tokenizer(vocabulary or (), fallback=config.tiny.fallback)
             model = build_tiny(config.tiny, tokenizer, attn_implementation=config.attn_implementation)
             for weight in model.parameters():  # buffers stay float32: a rotary frequency in bfloat16 is wrong
                 weight.data = weight.data.to(dtype)
         chat_flag(config, tokenizer)
-        model = model.to(device)  # pyright: ignore[reportArgumentType]
+        if config.quantization == "none":  # a quantized one is there already
+            model = model.to(device)  # pyright: ignore[reportArgumentType]
         if config.lora_rank:
             model = add_lora(model, config)
     return model, tokenizer
@@ -188,7 +191,7 @@ def add_lora(model: PreTrainedModel, config: ModelConfig) -> PreTrainedModel:
 
 
 def _load_checkpoint(
-    config: ModelConfig, dtype: torch.dtype, *, data: bool = True
+    config: ModelConfig, dtype: torch.dtype, *, data: bool = True, **quantized: Any
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Return model and tokenizer of a folder or a hub id; without ``data``, a model of its settings alone."""
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
@@ -216,6 +219,7 @@ def _load_checkpoint(
             dtype=dtype,
             attn_implementation=config.attn_implementation,
             trust_remote_code=False,
+            **quantized,
         )
     except Exception as error:  # whatever its readers raise at a folder that is damaged
         reason = _first_line(error)

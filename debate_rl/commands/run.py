@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from debate_rl.commands.arguments import JsonFile, MemoryOption, Overrides, check_memory
+
+if TYPE_CHECKING:
+    from debate_rl.config import Config
 
 STAGE = "stage="
 
@@ -38,12 +41,37 @@ def run_recipe(
     words = list(overrides or ())
     named = [word.removeprefix(STAGE) for word in words if word.startswith(STAGE)]
     settings = settings_of(config, [word for word in words if not word.startswith(STAGE)])
+    only = named[-1] if named else None
+    if settings.held_out.strategies:
+        from debate_rl.commands.eval_strategies import strategies_named
+
+        strategies_named(",".join(settings.held_out.strategies))
     if settings.stages:
-        only = named[-1] if named else None
         train_curriculum(settings, plan=plan, memory=memory, json=json, only=only)
-    elif named:
-        raise ValueError(f"stage={named[-1]}: the recipe has no stages; leave it out")
+    elif only is not None:
+        raise ValueError(f"stage={only}: the recipe has no stages; leave it out")
     elif settings.sft.data:
         sft_run(settings, plan=plan, memory=memory, json=json)
     else:
         train_run(settings, Path(config), plan=plan, memory=memory, json=json)
+    if settings.held_out.strategies and not plan and (last := _last_run(settings)) is not None:
+        _compare(settings, last)
+
+
+def _last_run(settings: Config) -> Path | None:
+    """Return the run whose weights are the end of all; None where stages are still to come."""
+    from debate_rl.runs.curriculum import after, read_curriculum, stage_folder
+
+    run = Path(settings.run.dir)
+    if not settings.stages:
+        return run
+    record = read_curriculum(run)
+    over = record is not None and record.visits[-1].end and after(record.visits[-1], settings.stages) is None
+    return stage_folder(run, record.visits[-1]) if record is not None and over else None
+
+
+def _compare(settings: Config, run: Path) -> None:
+    """Print the table of the strategies that the recipe names, on the held-out problems."""
+    from debate_rl.commands.eval import evaluate
+
+    evaluate([str(run), "debate.tools=none"], strategies=",".join(settings.held_out.strategies))

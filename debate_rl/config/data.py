@@ -98,6 +98,9 @@ class HeldOutConfig(HeldOutSet):
     evaluates."""
     difficulty: str | None = None
     """A file of ``debate passrate --held-out``: ``debate eval`` also has figures by measured pass rate."""
+    strategies: tuple[str, ...] = ()
+    """Strategies that ``debate run`` compares on these problems at its end, as ``debate eval --strategies``
+    does: without programs, but for those that have tools, "tir" and "tir_majority"."""
     more: dict[str, HeldOutSet] = Field(default_factory=dict)
     """Further sets, evaluated at the same steps, by the name that their figures have: those of
     [held_out.more.aime] are ``eval/aime/direct/accuracy`` and the like."""

@@ -132,6 +132,9 @@ class ModelConfig(Settings):
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     """Of the weights; "auto" is bfloat16 on a CUDA GPU under an adapter, and float32 otherwise: full weights
     of half precision lose small updates in rounding. An adapter itself is float32 always."""
+    quantization: Literal["none", "8bit", "4bit"] = "none"
+    """Bits of the frozen base under an adapter, by bitsandbytes on a CUDA GPU: LLM.int8, or NF4 as QLoRA has
+    it. The model samples itself: vLLM has no bitsandbytes any more, and would have other weights."""
     attn_implementation: Literal["sdpa", "eager", "flash_attention_2"] = "sdpa"
     """How transformers computes attention."""
     lora_rank: int = Field(default=0, ge=0, le=65_536)
@@ -147,6 +150,22 @@ class ModelConfig(Settings):
         if value is not None and value not in ENGINES and ":" not in value:
             raise ValueError(f'unknown policy {value!r}; valid: {", ".join(ENGINES)}, or "module:factory"')
         return value
+
+    @model_validator(mode="after")
+    def _quantizable(self) -> Self:
+        if self.quantization == "none":
+            return self
+        given = f'quantization = "{self.quantization}"'
+        if self.lora_rank == 0:
+            raise ValueError(f"{given}: is of a base that is not trained; set lora_rank for an adapter on it")
+        if self.name_or_path is None:
+            raise ValueError(f"{given}: is of a checkpoint; a tiny model is not quantized")
+        if self.policy in ENGINES:
+            raise ValueError(
+                f"{given}: an engine would sample with a base that is not quantized, the learner learn on "
+                f'another (vLLM has no bitsandbytes since 0.28); leave out policy = "{self.policy}"'
+            )
+        return self
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:

@@ -50,7 +50,8 @@ def export_run(
     """
     _refuse_other(out, run)
     path = newest_weights(run)
-    model, tokenizer = load_kept(config, path)
+    whole = config.model.model_copy(update={"quantization": "none"})  # the adapter fits the base as it was
+    model, tokenizer = load_kept(config.model_copy(update={"model": whole}), path)
     kind = ("merged" if merge else "adapter") if config.model.lora_rank else "full"
     with _appearing(out) as fresh:
         _write_weights(model, fresh, config, kind, out, dtype)

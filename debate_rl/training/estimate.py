@@ -34,6 +34,7 @@ from debate.prompting.seating import seat_debate
 from debate.prompting.shown import groups_shown, rounds_held
 from debate.types import Problem, TurnId
 from debate_rl.config import Config
+from debate_rl.quantization import quantized_bytes
 from learner.types import Row
 from learner.update import head
 from learner.update.batches import MicroBatch, collate, micro_batches
@@ -233,12 +234,16 @@ def memory_of(
     with fakes:
         sampling = 0 if engine is not None else _sampling_bytes(fake, load)
         learning = _learning_bytes(fake, batch, learner, passes, on_gpu)
+    unpacked = 0
+    if config.model.quantization != "none":
+        held = quantized_bytes(model, config.model.quantization)
+        weights, unpacked = held.total + _bytes(model.buffers()), held.largest
     return Memory(
         weights=weights,
         reference=_reference_bytes(model, weights, trained, learner),
         optimizer=2 * trained,
-        sampling=sampling,
-        learning=learning,
+        sampling=sampling + unpacked * bool(sampling),
+        learning=learning + unpacked,
         engine=engine or 0,
     )
 

@@ -22,6 +22,7 @@ from debate_rl.engines import local_settings, shares_gpu
 from debate_rl.formatting import counted, duration
 from debate_rl.models import resolve_device, sketch_model
 from debate_rl.problems import Problems
+from debate_rl.quantization import quantized_bytes
 from debate_rl.runs.folder import RunFolder
 from debate_rl.runs.kept_weights import load_run_model
 from debate_rl.tracking.step_lines import read_metrics
@@ -81,12 +82,25 @@ class Plan:
         head = f"estimate, if every reply spends its {reply} tokens and prompts have up to {prompt}:"
         lines = [head, f"  model   {self._parameters()}"]
         lines.append(f"  memory  {self._memory_words()}")
+        lines += self._base_lines()
         lines += [f"          {key} = {str(value).lower()} was chosen" for key, value in self.chosen.items()]
         if self.engine is not None:
             lines.append(f"  engine  {self.engine.in_words(self.config, self.load)}")
         if self.memory is not None and self.too_large:
             lines.append(f"  that is more than there is: {cure(self.memory, self.config, self.there)}")
         return lines
+
+    def _base_lines(self) -> list[str]:
+        """Return the line about the bytes of a quantized base; none of another."""
+        quantization = self.config.model.quantization
+        if quantization == "none":
+            return []
+        held = quantized_bytes(self.model, quantization)
+        return [
+            f"  base    {size(held.packed)} of weights in {quantization.removesuffix('bit')} bits "
+            f"({size(held.before)} before), {size(held.scales)} of scales, {size(held.rest)} of embeddings, "
+            f"norms and the adapter; a layer is unpacked to at most {size(held.largest)} for a moment"
+        ]
 
     def _memory_words(self) -> str:
         """Return what the memory is taken by, or why that is not known."""

@@ -296,6 +296,11 @@ def _device_of(config: Config, ranks: Ranks) -> str:
             f"model.device={name!r}: torchrun started {ranks.count} ranks, with a GPU each, and this machine "
             f"has {torch.cuda.device_count()}; lower --nproc-per-node"
         )
+    if config.model.quantization != "none":
+        raise ValueError(
+            f'model.quantization = "{config.model.quantization}": a quantized base is not shared by several '
+            "ranks; start one process, or leave it out"
+        )
     if resolve_dtype(config.model) == torch.float16:
         raise ValueError("model.dtype=float16: is not learnt in by several ranks; set bfloat16 or float32")
     return device.type

@@ -24,12 +24,12 @@ def compute_type(model: nn.Module, setting: str, *, on_gpu: bool | None = None) 
     """Return the type in which matrices are multiplied; None for the weights' own.
 
     "auto": the base's type under an adapter of float32, whose activations would else be copied to float32 for
-    each of its matrices; bfloat16 for float32 weights on a GPU, as its tensor cores have it. ``on_gpu`` None
-    is where the model is.
+    each of its matrices; bfloat16 for float32 weights on a GPU, as its tensor cores have it. Weights that
+    are packed into integers have no say. ``on_gpu`` None is where the model is.
     """
     if setting != "auto":
         return torch.bfloat16 if setting == "bfloat16" else None
-    types = {parameter.dtype for parameter in model.parameters()}
+    types = {parameter.dtype for parameter in model.parameters() if parameter.is_floating_point()}
     if len(types) > 1:
         return min(types, key=lambda one: one.itemsize)
     on_gpu = next(model.parameters()).is_cuda if on_gpu is None else on_gpu
